@@ -79,6 +79,12 @@ void describe_ports(PlanImpl& plan) {
     plan.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
   for (const auto& result : plan.model->get_results())
     plan.outputs.push_back(make_port(Output<const Node>(result.get(), 0), *result));
+  for (const Growth& growth : plan.growths) {
+    if (!growth.format.is_narrow()) continue;
+    Port& port = plan.inputs[growth.parameter];
+    port.shape[growth.axis] = growth.capacity;
+    port = {port.name, ElementType::kU8, Shape{growth.format.size_bytes(port.shape)}};
+  }
 }
 
 /// Runs `lower`, which adds to the plan, where kernels are made as they will run.

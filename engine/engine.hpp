@@ -38,6 +38,10 @@ struct Options {
   /// Products of few rows with weights of 4 or 8 bits round their left side to 8 bits, with one scale for so many
   /// neighbours, where the CPU multiplies such numbers (AVX512_VNNI). 0: never.
   std::size_t dynamic_quantization = 0;
+  /// Types in which caches of f32 lie that attention reads and that grow in place: kF32, kBf16, kF16 or kU8, and of kU8
+  /// how many neighbours share a scale (see plan/growth.hpp). 0: those of a position and head.
+  ElementType key_cache = ElementType::kF32, value_cache = ElementType::kF32;
+  std::size_t key_cache_group = 0, value_cache_group = 0;
   /// Off: every node is a step of its own with a value of its own in memory. For tests and for finding faults.
   bool fuse = true;
   /// Off: every tensor is packed row-major. For tests and for finding faults.

@@ -18,6 +18,12 @@ constexpr std::size_t kReadyBytes = std::size_t{32} << 20, kStepStateBytes = 102
 
 struct Cancelled {};
 
+/// For what looks only at type and shape.
+Tensor stand_in(ElementType type, const Shape& shape) {
+  static std::uint64_t nothing = 0;
+  return Tensor(type, shape, &nothing, ByteStrides(shape.size(), 0));
+}
+
 Tensor copy_of(const Tensor& tensor) {
   Tensor copy(tensor.element_type(), tensor.shape());
   tensor.copy_to(copy);
@@ -190,48 +196,78 @@ std::vector<Tensor> Staged::run_ready(Ready& ready, const std::vector<Tensor>& i
   return results;
 }
 
-void Staged::make_room(const std::string& id, Tensor& state, std::size_t axis, std::size_t capacity) {
-  Shape whole = state.shape();
-  whole[axis] = capacity;
-  Tensor room;
+const CacheRoom* Staged::room_of(const std::string& id, const Tensor& state) const {
+  // Whoever set or read the state since has put another tensor in its place.
+  const auto found = rooms_.find(id);
+  return found != rooms_.end() && found->second.holds(state) ? &found->second : nullptr;
+}
+
+Tensor Staged::packed_state(const std::string& id, const Tensor& state) const {
+  if (const CacheRoom* room = room_of(id, state)) return room->packed(state.shape());
+  if (state.is_contiguous()) return state;
+  Tensor packed;
+  state.copy_to(packed);
+  return packed;
+}
+
+void Staged::make_room(const std::string& id, Tensor& state, const Growth& growth) {
+  const Shape shape = state.shape();
+  CacheRoom room;
   try {
-    room = Tensor(state.element_type(), whole);
+    room = CacheRoom(state.element_type(), shape, growth);
   } catch (const Error& error) {
+    Shape whole = shape;
+    whole[growth.axis] = growth.capacity;
     throw Error(error.code(),
-                "CPU: the state '" + id + "' of shape " + to_string(state.shape()) + " cannot grow to " +
-                    to_string(whole) + ": " + error.what(),
+                "CPU: the state '" + id + "' of shape " + to_string(shape) + " cannot grow to " + to_string(whole) +
+                    ": " + error.what(),
                 error.where());
   }
-  Tensor part = room.slice(Shape(whole.size(), 0), state.shape());
-  state.copy_to(part);
+  if (const CacheRoom* before = room_of(id, state))
+    room.fill(*before, shape);
+  else
+    room.fill(state);
   packed_bytes_ += state.size_bytes();
+  state = room.part(shape);
   rooms_[id] = std::move(room);
-  state = std::move(part);
 }
 
 Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs,
                                          VariableMap& states) {
   const std::size_t own = inputs.size();
-  for (const std::string& id : opened.state_inputs) inputs.push_back(states.at(id));
   std::vector<Growth> growths;
   if (opened.model->id() != never_grows_) growths = opened.growths;
+  for (const std::string& id : opened.state_inputs) {
+    Tensor& state = states.at(id);
+    const bool grows = std::any_of(growths.begin(), growths.end(),
+                                   [&](const Growth& growth) { return growth.parameter == inputs.size(); });
+    // Only caches that grow are read in fewer bits.
+    if (const CacheRoom* room = grows ? nullptr : room_of(id, state); room && room->format().is_narrow())
+      state = room->packed(state.shape());
+    inputs.push_back(state);
+  }
   const auto id_of = [&](const Growth& growth) -> const std::string& {
     return opened.state_inputs[growth.parameter - own];
   };
+  const auto describe = [&](const Growth& growth) {
+    const Tensor& state = states.at(id_of(growth));
+    inputs[growth.parameter] = growth.format.is_narrow() ? stand_in(ElementType::kF32, state.shape()) : state;
+  };
   const auto resize = [&](Growth& growth, std::size_t extent) {
     growth.capacity = room_for(extent);
-    Tensor& state = states.at(id_of(growth));
-    make_room(id_of(growth), state, growth.axis, growth.capacity);
-    inputs[growth.parameter] = state;
+    make_room(id_of(growth), states.at(id_of(growth)), growth);
   };
   for (Growth& growth : growths) {
-    // Whoever set or read the state since has put another tensor in its place.
     const Tensor& state = inputs[growth.parameter];
-    const auto room = rooms_.find(id_of(growth));
-    if (room != rooms_.end() && room->second.memory() == state.memory())
-      growth.capacity = room->second.shape()[growth.axis];
-    else
+    const CacheRoom* const room = room_of(id_of(growth), state);
+    if (room) {
+      growth.format = room->format();
+      growth.capacity = room->capacity();
+    } else {
+      growth.format = cache_format(store_->options(), growth, state.element_type(), state.shape());
       resize(growth, state.shape()[growth.axis] + 1);
+    }
+    describe(growth);
   }
   while (!growths.empty()) {
     Ready& ready = ready_for(*opened.model, inputs, growths);
@@ -239,11 +275,18 @@ Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::v
       if (ready.stage->is_cut) never_grows_ = opened.model->id();
       break;
     }
-    if (ready.stage->needed.empty()) return ready;
-    for (std::size_t i = 0; i < growths.size(); ++i)
+    if (ready.stage->needed.empty()) {
+      for (const Growth& growth : growths)
+        inputs[growth.parameter] = rooms_.at(id_of(growth)).input(inputs[growth.parameter].shape());
+      return ready;
+    }
+    for (std::size_t i = 0; i < growths.size(); ++i) {
       if (ready.stage->needed[i] > growths[i].capacity) resize(growths[i], ready.stage->needed[i]);
+      describe(growths[i]);
+    }
   }
-  for (const Growth& growth : growths) inputs[growth.parameter] = copy_of(inputs[growth.parameter]);
+  for (const Growth& growth : growths)
+    inputs[growth.parameter] = rooms_.at(id_of(growth)).packed(inputs[growth.parameter].shape());
   return ready_for(*opened.model, inputs);
 }
 
@@ -281,7 +324,7 @@ std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const
       if (i < own) return memory ? memory(i, type, shape) : Tensor();
       // A cache that grows in place has its memory already.
       if (!whole_ || !whole_->is_grown(i)) return Tensor();
-      return rooms_.at(opened.state_outputs[i - own]).slice(Shape(shape.size(), 0), shape);
+      return rooms_.at(opened.state_outputs[i - own]).part(shape);
     });
     for (std::size_t i = own; states && i < results.size(); ++i)
       (*states)[opened.state_outputs[i - own]] = std::move(results[i]);

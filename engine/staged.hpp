@@ -16,6 +16,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/engine/cache_room.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan_store.hpp>
 #include <tenon/engine/stage.hpp>
@@ -50,12 +51,16 @@ class Staged {
   /// @param model  The same object means the same model as before.
   /// @param memory  May be empty: all outputs are allocated.
   /// @param states  Values by id, replaced by those that the run assigns; missing ones are initialised. Unchanged if
-  ///        the run fails or is cancelled. Null: every run initialises them.
+  ///        the run fails or is cancelled. Null: every run initialises them. One that is kept in fewer bits is a tensor
+  ///        of those (see packed_state()).
   /// @return one tensor per result: those that `memory` gave, or packed ones; empty when cancelled.
   /// @errors as PlanStore::stage(); what a kernel throws.
   std::vector<Tensor> run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
                           Workers& workers, Cancellation cancellation = {}, const OutputMemory& memory = {},
                           VariableMap* states = nullptr);
+  /// A state's value among those that run() left: a cache lies there as Options say, in memory with room; this is packed,
+  /// in the state's own type. The same tensor if it is that already. @cost a copy else
+  Tensor packed_state(const std::string& id, const Tensor& state) const;
   /// The steps of the last run, in order; bodies of loops once per iteration. Empty unless Options::profile.
   const std::vector<TimedStep>& timed_steps() const { return timed_; }
   /// The last run's plan, if it ran one plan alone; else null.
@@ -76,7 +81,8 @@ class Staged {
   std::vector<Tensor> run_ready(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
   /// Adds the states to the inputs, caches that can grow in memory with room.
   Ready& ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs, VariableMap& states);
-  void make_room(const std::string& id, Tensor& state, std::size_t axis, std::size_t capacity);
+  const CacheRoom* room_of(const std::string& id, const Tensor& state) const;
+  void make_room(const std::string& id, Tensor& state, const Growth& growth);
   const PlanStore::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
   void throw_if_cancelled() const;
   std::vector<Tensor> run_node(const Stage& stage, const Node& node, const std::vector<Tensor>& inputs);
@@ -91,8 +97,8 @@ class Staged {
   std::vector<std::string> state_ids_;  ///< Of the last model.
   std::vector<bool> set_states_;        ///< Which of these had a value.
   std::shared_ptr<const PlanStore::Opened> last_opened_;
-  std::uint64_t never_grows_ = 0;        ///< The open model that values cut, so that its caches are joined anew.
-  std::map<std::string, Tensor> rooms_;  ///< The memory of caches that grow, by id: their tensors are parts of it.
+  std::uint64_t never_grows_ = 0;           ///< The open model that values cut, so that its caches are joined anew.
+  std::map<std::string, CacheRoom> rooms_;  ///< Of caches that grow, by id: their tensors are parts of them.
   Workers* workers_ = nullptr;
   Cancellation cancellation_;
   std::chrono::steady_clock::time_point begun_;

@@ -266,6 +266,142 @@ TEST(Staged, CachesOfAModelThatValuesCutGrowToo) {
   }
 }
 
+/// Attention over caches as OpenVINO's exporter writes it: rows are chosen by beams, new ones joined, heads shared.
+/// @param tokens_first  The caches are [beams, tokens, heads, numbers].
+std::shared_ptr<Model> stateful_attention(bool by_operation, bool tokens_first) {
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, -1, 4, 32});
+  const auto beams = std::make_shared<Parameter>(element::i32, PartialShape{-1});
+  OutputVector heads;
+  SinkVector sinks;
+  for (const char* id : {"keys", "values"}) {
+    const Out part = op1("Slice", 8, {x, ints({0}), ints({2}), ints({1}), ints({2})});
+    const Out made = op1(id[0] == 'k' ? "Sin" : "Abs", 1, {part});
+    const Out row = tokens_first ? made : op1("Transpose", 1, {made, ints({0, 2, 1, 3})});
+    const auto before =
+        make_node("ReadValue", 6, {},
+                  {{"variable_id", id},
+                   {"variable_type", ElementType::kF32},
+                   {"variable_shape", tokens_first ? PartialShape{-1, -1, 2, 32} : PartialShape{-1, 2, -1, 32}}});
+    const Out chosen = op1("Gather", 8, {before->output(0), beams, scalar_int(0)}, {{"batch_dims", std::int64_t{0}}});
+    const Out cache = op1("Concat", 1, {chosen, row}, {{"axis", std::int64_t{tokens_first ? 1 : 2}}});
+    sinks.push_back(make_node("Assign", 6, {cache}, {{"variable_id", id}}));
+    const Out all = tokens_first ? op1("Transpose", 1, {cache, ints({0, 2, 1, 3})}) : cache;
+    const Out repeated = op1("Broadcast", 3, {op1("Unsqueeze", 1, {all, ints({2})}), ints({1, 1, 2, 1, 1})},
+                             {{"mode", "bidirectional"}});
+    heads.push_back(op1("Reshape", 1, {repeated, ints({0, 4, -1, 32})}, {{"special_zero", true}}));
+  }
+  const Out q = op1("Transpose", 1, {x, ints({0, 2, 1, 3})});
+  Out y;
+  if (by_operation) {
+    y = op1("ScaledDotProductAttention", 13, {q, heads[0], heads[1]}, {{"causal", false}});
+  } else {
+    const Out keys = op1("Transpose", 1, {heads[0], ints({0, 1, 3, 2})});
+    const Out scores = op1("Multiply", 1, {op1("MatMul", 1, {q, keys}), scalar(0.2)});
+    y = op1("MatMul", 1, {op1("Softmax", 8, {scores}, {{"axis", -1}}), heads[1]});
+  }
+  return std::make_shared<Model>(OutputVector{y}, sinks, ParameterVector{x, beams});
+}
+
+struct Format {
+  ElementType type;
+  std::size_t group;
+  double tolerance;
+  friend void PrintTo(const Format& format, std::ostream* out) { *out << name(format.type) << " " << format.group; }
+};
+
+class StagedCaches : public testing::TestWithParam<std::tuple<Format, bool, bool, bool>> {};
+
+TEST_P(StagedCaches, OfFewerBitsGrowMoveAndAreReadWhereTheyLie) {
+  const auto [format, by_operation, tokens_first, is_bf16] = GetParam();
+  if (is_bf16 && !engine::has_native_bf16()) GTEST_SKIP() << "no bf16 here";
+  const auto model = stateful_attention(by_operation, tokens_first);
+  engine::Options options = two_threads();
+  options.profile = true;
+  options.precision = is_bf16 ? ElementType::kBf16 : ElementType::kF32;
+  options.key_cache = options.value_cache = format.type;
+  options.key_cache_group = options.value_cache_group = format.group;
+  Staged staged(options);
+  engine::Workers workers(2);
+  VariableMap got, wanted;
+  unsigned seed = 0;
+  const double tolerance = format.tolerance + (is_bf16 ? 0.02 : 0);
+  const auto run = [&](std::size_t rows, const std::vector<std::int32_t>& order) {
+    Tensor beams(ElementType::kI32, Shape{order.size()});
+    std::copy(order.begin(), order.end(), beams.data<std::int32_t>());
+    const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{2, rows, 4, 32}, ++seed), beams};
+    const Tensor right = evaluate(*model, inputs, &wanted)[0];
+    const Tensor left = staged.run(model, inputs, workers, {}, {}, &got).at(0);
+    ASSERT_EQ(left.shape(), right.shape());
+    for (std::size_t i = 0; i < left.element_count(); ++i)
+      ASSERT_NEAR(left.data<float>()[i], right.data<float>()[i], tolerance) << seed << ": " << i;
+    for (const char* id : {"keys", "values"}) {
+      const Tensor state = staged.packed_state(id, got.at(id));
+      ASSERT_EQ(state.shape(), wanted.at(id).shape());
+      ASSERT_EQ(state.element_type(), ElementType::kF32);
+      for (std::size_t i = 0; i < state.element_count(); ++i)
+        ASSERT_NEAR(state.data<float>()[i], wanted.at(id).data<float>()[i], tolerance) << id << i;
+    }
+  };
+  const auto run_all = [&] {
+    // A prompt, single tokens, beams that change places or are lost, several tokens, and until the room ends.
+    for (const std::size_t rows : {5, 1, 1, 3, 60, 1, 20, 1}) {
+      run(rows, {0, 1});
+      if (HasFatalFailure()) return;
+      if (seed == 1) continue;
+      EXPECT_EQ(got.at("keys").element_type(), format.type);
+      std::size_t attention = 0;
+      for (const auto& timed : staged.timed_steps()) {
+        attention += timed.step.kernel.starts_with("attention");
+        EXPECT_NE(timed.step.kernel, "expand cache");
+      }
+      EXPECT_EQ(attention, 1U);
+    }
+    for (const std::vector<std::int32_t>& order : {std::vector<std::int32_t>{1, 0}, {1, 1}, {0, 0}}) run(1, order);
+  };
+  run_all();
+  // Set by the user, who also sees what he has set.
+  for (const char* id : {"keys", "values"}) {
+    const Shape shape = tokens_first ? Shape{2, 9, 2, 32} : Shape{2, 2, 9, 32};
+    got[id] = random_tensor(ElementType::kF32, shape, ++seed);
+    wanted[id] = got[id];
+  }
+  run(1, {0, 1});
+  run(1, {1, 0});
+  got.clear();
+  wanted.clear();
+  run(3, {0, 1});
+  run(1, {0, 1});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Formats, StagedCaches,
+    testing::Combine(testing::Values(Format{ElementType::kU8, 0, 0.012}, Format{ElementType::kU8, 16, 0.012},
+                                     Format{ElementType::kU8, 7, 0.012}, Format{ElementType::kBf16, 0, 0.008},
+                                     Format{ElementType::kF16, 0, 0.001}),
+                     testing::Bool(), testing::Bool(), testing::Bool()));
+
+TEST(StagedCaches, WhatOthersReadTooStaysAsItIs) {
+  // The keys are an output as well.
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, 2, -1, 16});
+  const auto state = make_node(
+      "ReadValue", 6, {},
+      {{"variable_id", "keys"}, {"variable_type", ElementType::kF32}, {"variable_shape", PartialShape{1, 2, -1, 16}}});
+  const Out grown = op1("Concat", 1, {state->output(0), x}, {{"axis", std::int64_t{2}}});
+  const Out y = op1("ScaledDotProductAttention", 13, {x, grown, op1("Abs", 1, {grown})}, {{"causal", false}});
+  const auto model = std::make_shared<Model>(
+      OutputVector{y}, SinkVector{make_node("Assign", 6, {grown}, {{"variable_id", "keys"}})}, ParameterVector{x});
+  engine::Options options = two_threads();
+  options.key_cache = options.value_cache = ElementType::kU8;
+  Staged staged(options);
+  engine::Workers workers(2);
+  VariableMap got, wanted;
+  for (unsigned step = 0; step < 4; ++step) {
+    const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1, 2, 1, 16}, step)};
+    expect_close(evaluate(*model, inputs, &wanted)[0], staged.run(model, inputs, workers, {}, {}, &got).at(0), "");
+    EXPECT_EQ(got.at("keys").element_type(), ElementType::kF32);
+  }
+}
+
 TEST(Staged, AttentionReadsGrowingCachesWhereTheyLie) {
   // As exporters write a decoder whose heads share keys: new rows are joined to the cache, and heads repeated.
   for (const bool by_operation : {false, true}) {

@@ -51,6 +51,56 @@ bool moves_rows(const Node& node) {
          (node.get_input_element_type(1) == element::i32 || node.get_input_element_type(1) == element::i64);
 }
 
+/// Whether a softmax makes the value, alone or behind the guard that gives 0 where it is NaN.
+bool is_softened(const Output<Node>& value) {
+  const Node* node = value.get_node();
+  if (is_op(node, "Select")) node = node->get_input_node_ptr(2);
+  return is_op(node, "Softmax");
+}
+
+bool is_constant(const Output<Node>& value) { return is_op(value.get_node(), "Constant"); }
+
+/// Whether a transposition leaves the last axis where it is, or exchanges it with the one before: these are read in place.
+bool is_read_turned(const Node& transpose) {
+  const auto* constant = as_type<op::v0::Constant>(transpose.get_input_node_ptr(1));
+  if (!constant) return false;
+  auto order = constant->cast_vector<std::int64_t>();
+  const auto rank = static_cast<std::int64_t>(order.size());
+  for (auto& axis : order) axis += axis < 0 ? rank : 0;
+  if (rank == 0 || order.back() == rank - 1) return rank != 0;
+  std::swap(order[order.size() - 2], order.back());
+  return std::is_sorted(order.begin(), order.end());
+}
+
+/// What attention reads the value as, behind what its kernel takes along (lower/attention_match.hpp): kOther if another
+/// step reads it as well, or nothing does.
+Growth::Role role_of(const Output<Node>& value, int depth = 0) {
+  constexpr int kMostNodes = 8;
+  Growth::Role role = Growth::Role::kOther;
+  for (const auto& reader : value.get_target_inputs()) {
+    Node* const node = reader.get_node();
+    const std::size_t at = reader.get_index();
+    Growth::Role found = Growth::Role::kOther;
+    if (is_op(node, "Result") || is_op(node, "Assign") || is_op(node, "ShapeOf")) continue;
+    if (is_op(node, "ScaledDotProductAttention") && (at == 1 || at == 2))
+      found = at == 1 ? Growth::Role::kKeys : Growth::Role::kValues;
+    else if (is_op(node, "MatMul") && at == 1)
+      // Shares of keys, which a softmax makes, weigh values.
+      found = node->get_output_target_inputs(0).size() == 1 && is_softened(node->input_value(0)) ? Growth::Role::kValues
+                                                                                                 : Growth::Role::kKeys;
+    else if (depth < kMostNodes &&
+             ((is_op(node, "Transpose") && at == 0 && is_read_turned(*node)) ||
+              ((is_op(node, "Unsqueeze") || is_op(node, "Broadcast") || is_op(node, "Tile") ||
+                is_op(node, "Reshape")) &&
+               at == 0) ||
+              ((is_op(node, "Multiply") || is_op(node, "Divide")) && is_constant(node->input_value(1 - at)))))
+      found = role_of(node->output(0), depth + 1);
+    if (found == Growth::Role::kOther || (role != found && role != Growth::Role::kOther)) return Growth::Role::kOther;
+    role = found;
+  }
+  return role;
+}
+
 /// What the state's result says of growth in place, if it does.
 void find_growth(StatePorts& ports, const Model& model, std::size_t result) {
   const std::size_t own_parameters = model.get_parameters().size() - ports.inputs.size(),
@@ -82,7 +132,8 @@ void find_growth(StatePorts& ports, const Model& model, std::size_t result) {
   std::int64_t axis = concat->get_attributes().get_int("axis");
   if (axis < 0) axis += rank.get_length();
   if (moves && axis == 0) return;
-  ports.growths.push_back({parameter, result, static_cast<std::size_t>(axis), 0});
+  ports.growths.push_back(
+      {parameter, result, static_cast<std::size_t>(axis), 0, role_of(concat->output(0)), CacheFormat()});
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a model of moving shapes on command, line by line: one source, compiled against Tenon and against OpenVINO.
 //
-//   load PATH THREADS f32|bf16   compiles for latency; answers "ok" and the ms that it took
+//   load PATH THREADS f32|bf16 [TYPE]  compiles for latency, with caches of that type; answers "ok" and the ms that it took
 //   infer N...                   one inference for each N, the extent of every open dimension; answers the us of each
 //   reset                        the states take their initial values; answers "ok"
 //   sum                          answers the sum of magnitudes of the last run's first output, to compare
@@ -28,16 +28,16 @@ using Clock = std::chrono::steady_clock;
 
 class Worker {
  public:
-  void load(const std::string& path, int threads, const std::string& precision) {
+  void load(const std::string& path, int threads, const std::string& precision, const std::string& cache) {
     request_ = {};
     model_ = {};
     given_ = false;
     const auto begin = Clock::now();
-    model_ = core_.compile_model(
-        path, "CPU",
-        api::AnyMap{api::hint::performance_mode(api::hint::PerformanceMode::LATENCY),
-                    api::hint::inference_precision(precision == "bf16" ? api::element::bf16 : api::element::f32),
-                    api::inference_num_threads(threads)});
+    api::AnyMap settings{api::hint::performance_mode(api::hint::PerformanceMode::LATENCY),
+                         api::hint::inference_precision(precision == "bf16" ? api::element::bf16 : api::element::f32),
+                         api::inference_num_threads(threads)};
+    if (!cache.empty()) settings.insert({"KV_CACHE_PRECISION", cache});
+    model_ = core_.compile_model(path, "CPU", settings);
     request_ = model_.create_infer_request();
     std::printf("ok %.1f\n", std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }
@@ -55,6 +55,8 @@ class Worker {
       if (tensor.get_element_type() == api::element::i64)
         for (std::size_t k = 0; k < tensor.get_size(); ++k)
           tensor.data<std::int64_t>()[k] = port.get_any_name() == "input_ids" ? static_cast<std::int64_t>(k % 61) : 1;
+      else if (tensor.get_element_type() == api::element::i32)
+        std::fill_n(tensor.data<std::int32_t>(), tensor.get_size(), 0);  // Beams that stay where they are.
       else
         std::fill_n(tensor.data<float>(), tensor.get_size(), 0.25f);
       request_.set_input_tensor(i, tensor);
@@ -112,10 +114,10 @@ int main() {
   Worker worker;
   return bench::serve([&](const std::string& verb, std::istream& words) {
     if (verb == "load") {
-      std::string path, precision = "f32";
+      std::string path, precision = "f32", cache;
       int threads = 1;
-      words >> path >> threads >> precision;
-      worker.load(path, threads, precision);
+      words >> path >> threads >> precision >> cache;
+      worker.load(path, threads, precision, cache);
     } else if (verb == "infer") {
       for (std::size_t extent = 0; words >> extent;) std::printf("%.1f ", worker.infer(extent));
       std::printf("\n");

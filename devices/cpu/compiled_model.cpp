@@ -128,6 +128,11 @@ void CompiledModel::declare_properties() {
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::dynamic_quantization_group_size, config_.rounding_group());
+  table_.add_constant(hint::kv_cache_precision, config_.kv_cache_precision());
+  table_.add_constant(key_cache_precision, element::Type(config_.key_cache_type()));
+  table_.add_constant(value_cache_precision, element::Type(config_.value_cache_type()));
+  table_.add_constant(key_cache_group_size, config_.key_group);
+  table_.add_constant(value_cache_group_size, config_.value_group);
   table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
   table_.add_constant(runtime_requirements, cpu_device::requirements());
   config_.placement.describe(table_);
@@ -146,6 +151,10 @@ engine::Options CompiledModel::engine_options() const {
   options.profile = config_.profiling;
   options.precision = config_.compute_type();
   options.dynamic_quantization = config_.rounding_group();
+  options.key_cache = config_.key_cache_type();
+  options.value_cache = config_.value_cache_type();
+  options.key_cache_group = config_.key_group;
+  options.value_cache_group = config_.value_group;
   return options;
 }
 

@@ -28,6 +28,9 @@ struct Config {
   element::Type precision = element::dynamic;  ///< dynamic: the execution mode decides.
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
   std::uint64_t dynamic_quantization = 0;  ///< 0: off. Without effect where accuracy is requested.
+  /// Of caches that attention reads; dynamic: the one for both, or else the type of the computation.
+  element::Type kv_cache = element::dynamic, key_cache = element::dynamic, value_cache = element::dynamic;
+  std::uint64_t key_group = 0, value_group = 0;
   Placement placement;
   Inert inert;
   std::string device_id;
@@ -44,6 +47,13 @@ struct Config {
   /// Group in which products with weights of 4 and 8 bits round their left side to 8 bits. 0: they do not.
   std::uint64_t rounding_group() const {
     return execution_mode == hint::ExecutionMode::ACCURACY ? 0 : dynamic_quantization;
+  }
+
+  ElementType key_cache_type() const { return cache_type(key_cache); }
+  ElementType value_cache_type() const { return cache_type(value_cache); }
+  /// Of both, where they agree.
+  element::Type kv_cache_precision() const {
+    return key_cache_type() == value_cache_type() ? element::Type(key_cache_type()) : element::dynamic;
   }
 
   int total_threads() const { return threads > 0 ? threads : placement.cpu_count(); }
@@ -74,6 +84,16 @@ struct Config {
     table.add_value(enable_profiling, profiling);
     table.add_value(hint::execution_mode, execution_mode);
     table.add_value(hint::dynamic_quantization_group_size, dynamic_quantization);
+    const auto is_cache_type = [](element::Type type) {
+      return type == element::u8 || type == element::u4 || type == element::bf16 || type == element::f16 ||
+             type == element::f32 || type == element::dynamic;
+    };
+    constexpr const char* kCacheTypes = "u8, u4, bf16, f16, f32 or dynamic, which leaves the choice to the device";
+    add_checked(table, hint::kv_cache_precision, kv_cache, is_cache_type, kCacheTypes);
+    add_checked(table, key_cache_precision, key_cache, is_cache_type, kCacheTypes);
+    add_checked(table, value_cache_precision, value_cache, is_cache_type, kCacheTypes);
+    table.add_value(key_cache_group_size, key_group);
+    table.add_value(value_cache_group_size, value_group);
     placement.declare(table);
     inert.declare(table);
     add_checked(
@@ -95,6 +115,13 @@ struct Config {
   }
 
  private:
+  ElementType cache_type(element::Type own) const {
+    const element::Type wanted = own == element::dynamic ? kv_cache : own;
+    if (wanted == element::dynamic) return compute_type();
+    // There is no kernel for 4 bits: 8 are more exact.
+    return wanted == element::u4 ? ElementType::kU8 : static_cast<ElementType>(wanted);
+  }
+
   template <typename T, typename Accept>
   static void add_checked(PropertyTable& table, const Property<T>& property, T& variable, Accept accept,
                           const char* wanted) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <tenon/core/any.hpp>
-#include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/public/properties.hpp>
 #include <tenon/devices/cpu/topology.hpp>
@@ -72,8 +71,6 @@ struct Placement {
 struct Inert {
   std::set<hint::ModelDistributionPolicy> distribution;
   bool tensor_parallel = false;
-  element::Type kv_cache = element::u8, key_cache = element::u8, value_cache = element::u8;
-  std::uint64_t key_group = 0, value_group = 0;
   float sparse_rate = 1.f;
   intel_cpu::TbbPartitioner partitioner = intel_cpu::TbbPartitioner::NONE;
   log::Level log_level = log::Level::NO;
@@ -82,11 +79,6 @@ struct Inert {
   void each(Visit visit) {
     visit(hint::model_distribution_policy, distribution);
     visit(intel_cpu::enable_tensor_parallel, tensor_parallel);
-    visit(hint::kv_cache_precision, kv_cache);
-    visit(key_cache_precision, key_cache);
-    visit(value_cache_precision, value_cache);
-    visit(key_cache_group_size, key_group);
-    visit(value_cache_group_size, value_group);
     visit(intel_cpu::sparse_weights_decompression_rate, sparse_rate);
     visit(intel_cpu::tbb_partitioner, partitioner);
     visit(log::level, log_level);
@@ -108,10 +100,6 @@ struct Inert {
     if constexpr (std::is_same_v<T, float>) {
       if (!(value >= 0 && value <= 1))
         throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is not a rate of 0 to 1");
-    } else if constexpr (std::is_same_v<T, element::Type>) {
-      if (value != element::u8 && value != element::u4 && value != element::bf16 && value != element::f16 &&
-          value != element::f32)
-        throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is not u8, u4, bf16, f16 or f32");
     }
   }
   void describe(PropertyTable& table) {

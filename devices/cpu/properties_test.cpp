@@ -191,6 +191,90 @@ TEST(CpuProperties, DynamicQuantizationRounds) {
   EXPECT_NE(exact, rounded);
 }
 
+/// x attends to itself and all before it.
+std::shared_ptr<Model> cached_model() {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2, -1, 64});
+  SinkVector sinks;
+  OutputVector grown;
+  for (const char* id : {"keys", "values"}) {
+    const auto state = make_node(
+        "ReadValue", 6, {},
+        {{"variable_id", id}, {"variable_type", ElementType::kF32}, {"variable_shape", PartialShape{1, 2, -1, 64}}});
+    grown.push_back(std::make_shared<op::v0::Concat>(OutputVector{state->output(0), x->output(0)}, 2)->output(0));
+    sinks.push_back(make_node("Assign", 6, {grown.back()}, {{"variable_id", id}}));
+  }
+  const auto y = make_node("ScaledDotProductAttention", 13, {x->output(0), grown[0], grown[1]}, {{"causal", false}});
+  return std::make_shared<Model>(OutputVector{y->output(0)}, sinks, ParameterVector{x}, "cached");
+}
+
+TEST(CpuProperties, CachesLieInTheTypeThatIsAskedFor) {
+  Core core;
+  const auto model = cached_model();
+  const auto tensor = [](std::size_t tokens, float phase) {
+    Tensor x(element::f32, {1, 2, tokens, 64});
+    for (std::size_t i = 0; i < x.element_count(); ++i) x.data<float>()[i] = std::sin(static_cast<float>(i) + phase);
+    return x;
+  };
+  struct Ran {
+    std::string type;
+    std::vector<float> y, keys;
+    std::set<std::string> kernels;
+  };
+  const auto run = [&](AnyMap properties) {
+    properties.insert({"PERF_COUNT", "YES"});
+    auto compiled = core.compile_model(model, "CPU", properties);
+    auto request = compiled.create_infer_request();
+    for (int step = 0; step < 4; ++step) {
+      request.set_input_tensor(tensor(step == 0 ? 9 : 1, static_cast<float>(step)));
+      request.infer();
+    }
+    Ran ran{compiled.get_property("KV_CACHE_PRECISION").as<std::string>(), {}, {}, {}};
+    for (const auto& info : request.get_profiling_info()) ran.kernels.insert(info.exec_type);
+    const Tensor y = request.get_output_tensor();
+    ran.y.assign(y.data<float>(), y.data<float>() + y.element_count());
+    for (auto& state : request.query_state()) {
+      const Tensor value = state.get_state();
+      EXPECT_EQ(value.element_type(), ElementType::kF32);
+      EXPECT_EQ(value.shape(), (Shape{1, 2, 12, 64}));
+      if (state.get_name() == "keys") ran.keys.assign(value.data<float>(), value.data<float>() + value.element_count());
+      // What is read is what is set again.
+      state.set_state(value);
+    }
+    request.set_input_tensor(tensor(1, 9));
+    request.infer();
+    return ran;
+  };
+  const auto f32 = [](AnyMap properties) {
+    properties.insert({"INFERENCE_PRECISION_HINT", "f32"});
+    return properties;
+  };
+  const Ran exact = run({{"EXECUTION_MODE_HINT", "ACCURACY"}}), asked = run(f32({{"KV_CACHE_PRECISION", "f32"}}));
+  EXPECT_EQ(exact.type, "f32");
+  EXPECT_EQ(exact.y, asked.y);
+  EXPECT_TRUE(exact.kernels.count("append"));
+  EXPECT_EQ(run(f32({})).y, exact.y) << "no rounding where f32 is asked for";
+  for (const std::string type : {"u8", "u4", "f16", "bf16"}) {
+    const Ran rounded = run(f32({{"KV_CACHE_PRECISION", type}}));
+    const std::string kept = type == "u4" ? "u8" : type;
+    EXPECT_EQ(rounded.type, kept);
+    EXPECT_TRUE(rounded.kernels.count("append:" + kept));
+    EXPECT_NE(rounded.keys, exact.keys);
+    // Half of what one step of 8 bits is worth in a row of -1 to 1.
+    for (std::size_t i = 0; i < exact.keys.size(); ++i) EXPECT_NEAR(rounded.keys[i], exact.keys[i], 0.00393);
+    for (std::size_t i = 0; i < exact.y.size(); ++i) EXPECT_NEAR(rounded.y[i], exact.y[i], 0.01);
+  }
+  const Ran keys = run(f32({{"KEY_CACHE_PRECISION", "u8"}, {"KEY_CACHE_GROUP_SIZE", "32"}}));
+  EXPECT_TRUE(keys.kernels.count("append:u8") && keys.kernels.count("append"));
+  EXPECT_EQ(keys.type, "dynamic");
+  EXPECT_EQ(run({}).type, engine::has_native_bf16() ? "bf16" : "f32");
+  for (const char* wrong : {"i32", "f64", "4"})
+    EXPECT_THROW(core.compile_model(model, "CPU", {{"VALUE_CACHE_PRECISION", wrong}}), Error) << wrong;
+  EXPECT_THROW(core.compile_model(model, "CPU", {{"KEY_CACHE_GROUP_SIZE", "-1"}}), Error);
+  // A group that no row has is the row.
+  EXPECT_EQ(run(f32({{"KV_CACHE_PRECISION", "u8"}, {"KEY_CACHE_GROUP_SIZE", "18446744073709551615"}})).y,
+            run(f32({{"KV_CACHE_PRECISION", "u8"}})).y);
+}
+
 TEST(CpuProperties, PriorityDecidesWhomIdleThreadsHelp) {
   if (engine::Workers::available_cpus() < 2) GTEST_SKIP() << "no thread is ever idle";
   const auto helped = [](engine::WorkerOptions::Priority priority, std::atomic<bool>& stop) {

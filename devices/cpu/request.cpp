@@ -42,7 +42,7 @@ class Request final : public InferRequestImpl {
         outputs_(owner_->ports().outputs.size()),
         execution_(owner_->store() ? nullptr : std::make_unique<engine::Execution>(owner_->static_plan())),
         staged_(owner_->store() ? std::make_unique<engine::Staged>(owner_->store()) : nullptr),
-        states_(owner_->variables(), execution_.get()) {}
+        states_(owner_->variables(), execution_.get(), staged_.get()) {}
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
     inputs_.at(index) = tensor;

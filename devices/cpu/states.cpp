@@ -39,8 +39,8 @@ std::vector<VariableInfo> VariableInfo::of(const Model& model) {
   return infos;
 }
 
-States::States(const std::vector<VariableInfo>& infos, engine::Execution* execution)
-    : infos_(infos), execution_(execution) {
+States::States(const std::vector<VariableInfo>& infos, engine::Execution* execution, const engine::Staged* staged)
+    : infos_(infos), execution_(execution), staged_(staged) {
   for (std::size_t i = 0; i < infos_.size(); ++i) objects_.push_back(std::make_shared<State>(*this, i, infos_[i].id));
   if (execution_) names_ = execution_->variables();
 }
@@ -54,12 +54,9 @@ int States::slot(std::size_t index) const {
 Tensor States::value(std::size_t index) {
   if (const int at = slot(index); at >= 0) return execution_->variable(static_cast<std::size_t>(at));
   if (const auto found = loose_.find(infos_.at(index).id); found != loose_.end()) {
-    // A cache that grows lies in memory with room: who reads it gets it packed, and the next run takes it from there.
-    if (!found->second.is_contiguous()) {
-      Tensor packed;
-      found->second.copy_to(packed);
-      found->second = packed;
-    }
+    // A cache that grows lies in memory with room, maybe in fewer bits: who reads it gets it packed, in its own type, and
+    // the next run takes it from there.
+    found->second = staged_->packed_state(found->first, found->second);
     return found->second;
   }
   // Not initialised yet: zeros, with extent 0 where the shape is dynamic.

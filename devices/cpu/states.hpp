@@ -10,6 +10,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
+#include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/partial_shape.hpp>
@@ -28,8 +29,8 @@ struct VariableInfo {
 /// Values are stored in the execution of a static plan; those of a model whose shapes are open are stored here.
 class States {
  public:
-  /// @param execution  Of the static plan; null if shapes are open. Must outlive this.
-  States(const std::vector<VariableInfo>& infos, engine::Execution* execution);
+  /// @param execution  Of the static plan; null if shapes are open, which `staged` runs then. Both must outlive this.
+  States(const std::vector<VariableInfo>& infos, engine::Execution* execution, const engine::Staged* staged);
 
   const std::vector<std::shared_ptr<VariableStateImpl>>& objects() const { return objects_; }
   /// Values by id; a run initialises missing ones.
@@ -46,6 +47,7 @@ class States {
   std::vector<VariableInfo> infos_;
   std::vector<std::shared_ptr<VariableStateImpl>> objects_;
   engine::Execution* const execution_;
+  const engine::Staged* const staged_;
   std::vector<std::string> names_;  ///< Names of the execution's variables.
   VariableMap loose_;
 };

@@ -69,6 +69,95 @@ TEST(OpenVinoDevice, PluginsThatRanStayLoadedWhenTheCoreGoes) {
   EXPECT_EQ(loaded(), before) << "plugins' threads and exceptions may outlive the Core";
 }
 
+/// A layer of a decoder as OpenVINO's exporters write it: keys and values of the beams before, those of now, attention.
+std::shared_ptr<Model> decoder_layer() {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 4, -1, 64});
+  const auto beams = std::make_shared<op::v0::Parameter>(element::i32, PartialShape{-1});
+  x->output(0).set_names({"x"});
+  beams->output(0).set_names({"beams"});
+  const auto zero = op::v0::Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{0});
+  // It fuses only states that begin with a value.
+  const auto count = make_node("ShapeOf", 3, {beams->output(0)}, {{"output_type", ElementType::kI64}});
+  const auto rest = op::v0::Constant::create(element::i64, Shape{3}, std::vector<std::int64_t>{4, 0, 64});
+  const auto shape = std::make_shared<op::v0::Concat>(OutputVector{count->output(0), rest->output(0)}, 0);
+  const auto number = op::v0::Constant::create(element::f32, Shape{}, std::vector<float>{0});
+  const auto nothing =
+      make_node("Broadcast", 3, {number->output(0), shape->output(0)}, {{"mode", std::string("numpy")}});
+  SinkVector sinks;
+  OutputVector grown;
+  for (const char* id : {"keys", "values"}) {
+    const auto begin = id[0] == 'k' ? x->output(0) : make_node("Abs", 1, {x->output(0)})->output(0);
+    const auto state = make_node(
+        "ReadValue", 6, {nothing->output(0)},
+        {{"variable_id", id}, {"variable_type", ElementType::kF32}, {"variable_shape", PartialShape{-1, 4, -1, 64}}});
+    const auto chosen = make_node("Gather", 8, {state->output(0), beams->output(0), zero->output(0)},
+                                  {{"batch_dims", std::int64_t{0}}});
+    grown.push_back(std::make_shared<op::v0::Concat>(OutputVector{chosen->output(0), begin}, 2)->output(0));
+    sinks.push_back(make_node("Assign", 6, {grown.back()}, {{"variable_id", id}}));
+  }
+  const auto y = make_node("ScaledDotProductAttention", 13, {x->output(0), grown[0], grown[1]}, {{"causal", false}});
+  y->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y->output(0)}, sinks, ParameterVector{x, beams}, "decoder_layer");
+}
+
+TEST(OpenVinoDevice, CachesOf8BitsAgreeWithTheCpuDevices) {
+  Core core;
+  const auto model = decoder_layer();
+  const AnyMap of_8_bits{{"INFERENCE_PRECISION_HINT", "f32"}, {"KV_CACHE_PRECISION", "u8"}};
+  AnyMap exact = of_8_bits;
+  exact["KV_CACHE_PRECISION"] = "f32";
+  InferRequest theirs = core.compile_model(model, kDevice, of_8_bits).create_infer_request(),
+               ours = core.compile_model(model, "CPU", of_8_bits).create_infer_request(),
+               judge = core.compile_model(model, "CPU", exact).create_infer_request();
+  double our_error = 0, their_error = 0;
+  const auto infer = [&](std::size_t tokens, std::int32_t first, std::int32_t second, float phase) {
+    Tensor beams(element::i32, {2});
+    beams.data<std::int32_t>()[0] = first;
+    beams.data<std::int32_t>()[1] = second;
+    const Tensor x = pattern({2, 4, tokens, 64}, phase);
+    for (InferRequest* request : {&theirs, &ours, &judge}) {
+      request->set_tensor("x", x);
+      request->set_tensor("beams", beams);
+      request->infer();
+    }
+    const Tensor y = judge.get_tensor("y"), our_y = ours.get_tensor("y"), their_y = theirs.get_tensor("y");
+    for (std::size_t i = 0; i < y.element_count(); ++i) {
+      our_error = std::max(our_error, std::abs(static_cast<double>(our_y.data<float>()[i]) - y.data<float>()[i]));
+      their_error = std::max(their_error, std::abs(static_cast<double>(their_y.data<float>()[i]) - y.data<float>()[i]));
+      ASSERT_NEAR(our_y.data<float>()[i], their_y.data<float>()[i], 0.012) << tokens << ", " << i;
+    }
+  };
+  const auto states_agree = [&] {
+    for (VariableState& state : ours.query_state())
+      for (VariableState& other : theirs.query_state()) {
+        if (state.get_name() != other.get_name()) continue;
+        const Tensor mine = state.get_state(), value = other.get_state();
+        ASSERT_EQ(mine.shape(), value.shape());
+        ASSERT_EQ(mine.element_type(), value.element_type());
+        for (std::size_t i = 0; i < mine.element_count(); ++i)
+          ASSERT_NEAR(mine.data<float>()[i], value.data<float>()[i], 0.009) << state.get_name() << i;
+      }
+  };
+  for (int again = 0; again < 2; ++again) {
+    infer(11, 0, 1, 0);
+    for (int step = 0; step < 100; ++step)
+      infer(step % 30 == 29 ? 5 : 1, step % 11 == 10 ? 1 : 0, step % 17 == 16 ? 0 : 1, static_cast<float>(step));
+    states_agree();
+    for (InferRequest* request : {&theirs, &ours, &judge}) {
+      for (VariableState& state : request->query_state()) state.set_state(pattern({2, 4, 7, 64}, 3));
+      EXPECT_EQ(request->query_state().size(), 2u);
+    }
+    infer(1, 0, 1, 5);
+    infer(1, 1, 0, 6);
+    states_agree();
+    for (InferRequest* request : {&theirs, &ours, &judge}) request->reset_state();
+  }
+  EXPECT_GT(our_error, 1e-5) << "nothing was rounded";
+  EXPECT_LE(our_error, 1.5 * their_error + 0.002);
+  RecordProperty("our_error", std::to_string(our_error));
+  RecordProperty("their_error", std::to_string(their_error));
+}
+
 TEST(OpenVinoDevice, StandsBesideTenonsOwnAndShadowsNone) {
   Core core;
   const auto devices = core.get_available_devices();

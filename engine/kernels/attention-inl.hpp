@@ -59,13 +59,48 @@ HWY_INLINE V Capped(V x, float softcap) {
   return hn::Mul(hn::Set(d, softcap), hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x));
 }
 
+HWY_INLINE V LoadNumbers(const float* from) { return hn::LoadU(D(), from); }
+HWY_INLINE V LoadNumbers(const std::uint16_t* from) { return LoadBf16(D(), from); }
+HWY_INLINE V LoadNumbers(const hwy::float16_t* from) {
+  return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<hwy::float16_t, D>(), from));
+}
+HWY_INLINE V LoadNumbers(const std::uint8_t* from) {
+  const hn::RebindToSigned<D> wide;
+  return hn::ConvertTo(D(), hn::PromoteTo(wide, hn::LoadU(hn::Rebind<std::uint8_t, D>(), from)));
+}
+/// Some numbers, and zeros behind them. On older CPUs a masked load reads behind them, and only where it is aligned.
+template <class T>
+HWY_INLINE V LoadNumbers(const T* from, std::size_t count) {
+  HWY_ALIGN T some[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::memcpy(some, from, count * sizeof(T));
+  return LoadNumbers(some);
+}
+
+HWY_INLINE void StoreHalves(const float* from, std::size_t count, hwy::float16_t* to) {
+  const D d;
+  const hn::Rebind<hwy::float16_t, D> dh;
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh, to + i);
+  if (i == count) return;
+  HWY_ALIGN hwy::float16_t some[HWY_MAX_BYTES / sizeof(float)];
+  hn::StoreU(hn::DemoteTo(dh, LoadNumbers(from + i, count - i)), dh, some);
+  std::memcpy(to + i, some, (count - i) * sizeof(*to));
+}
+
 /// Row of `count` numbers as f32, multiplied by `scale`.
 HWY_INLINE void LoadRow(ElementType type, const std::byte* from, std::size_t count, float scale, float* to) {
   const D d;
   const std::size_t lanes = hn::Lanes(d);
   const V factor = hn::Set(d, scale);
   std::size_t i = 0;
-  if (type == ElementType::kBf16) {
+  if (type == ElementType::kF16) {
+    const auto* x = reinterpret_cast<const hwy::float16_t*>(from);
+    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(LoadNumbers(x + i), factor), d, to + i);
+    if (i == count) return;
+    HWY_ALIGN float some[HWY_MAX_BYTES / sizeof(float)];
+    hn::StoreU(hn::Mul(LoadNumbers(x + i, count - i), factor), d, some);
+    std::memcpy(to + i, some, (count - i) * sizeof(float));
+  } else if (type == ElementType::kBf16) {
     const auto* x = reinterpret_cast<const std::uint16_t*>(from);
     for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(LoadBf16(d, x + i), factor), d, to + i);
     for (; i < count; ++i) {

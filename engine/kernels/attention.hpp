@@ -12,7 +12,8 @@
 namespace tenon::inline v1::engine::kernels {
 
 /// out = softmax(scale * q k^T, masked) v, for each head of each batch. Strides and offsets count elements; the elements
-/// of a row lie side by side. Storage is f32 or bf16, sums are f32.
+/// of a row lie side by side. Storage is f32 or bf16, of
+/// keys and values also f16 or 8 bits; sums are f32.
 struct Attention {
   std::size_t queries = 0, keys = 0;
   std::size_t depth = 0;  ///< Of a query and a key.
@@ -20,6 +21,14 @@ struct Attention {
   ElementType q_type = ElementType::kF32, k_type = ElementType::kF32, v_type = ElementType::kF32,
               out_type = ElementType::kF32;
   std::size_t q_row = 0, k_row = 0, v_row = 0, out_row = 0;
+  /// Of keys and values in 8 bits (kU8, see cached_rows.hpp), whose rows of `depth` or `width` numbers lie one behind the
+  /// other: where their scales lie.
+  struct Scales {
+    std::size_t offset = 0;  ///< Bytes behind the first number.
+    std::size_t group = 0;   ///< A multiple of 16, or the whole row.
+    std::size_t row = 0;     ///< Floats from those of one key to those of the next.
+  };
+  Scales k_scales, v_scales;
   /// Where the matrices of each head begin. Heads that share keys and values should be neighbours: these are then read
   /// once for all of them.
   struct Head {

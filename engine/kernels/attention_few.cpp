@@ -20,16 +20,6 @@ constexpr std::size_t kMixedKeys = 32;
 // Rows whose sums fit into the registers.
 constexpr std::size_t kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
 
-HWY_INLINE V LoadNumbers(const float* from) { return hn::LoadU(D(), from); }
-HWY_INLINE V LoadNumbers(const std::uint16_t* from) { return LoadBf16(D(), from); }
-/// Some numbers, and zeros behind them. On older CPUs a masked load reads behind them, and only where it is aligned.
-template <class T>
-HWY_INLINE V LoadNumbers(const T* from, std::size_t count) {
-  HWY_ALIGN T some[HWY_MAX_BYTES / sizeof(float)] = {};
-  std::memcpy(some, from, count * sizeof(T));
-  return LoadNumbers(some);
-}
-
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE void StoreFourSums(V a, V b, V c, V e, float* to) {
   to[0] = hn::GetLane(a);
@@ -74,7 +64,7 @@ void Scores(const float* q, std::size_t q_row, const T* k, std::size_t k_row, st
       for (std::size_t i = 0; i < 4; ++i) sums[r][i] = hn::Zero(d);
     const auto add = [&](const V(&x)[4], std::size_t at) HWY_ATTR {
       for (std::size_t r = 0; r < kRows; ++r) {
-        const V y = hn::Load(d, q + r * q_row + at);
+        const V y = hn::LoadU(d, q + r * q_row + at);
         for (std::size_t i = 0; i < 4; ++i) sums[r][i] = hn::MulAdd(x[i], y, sums[r][i]);
       }
     };
@@ -149,27 +139,102 @@ HWY_INLINE void ForRows(std::size_t rows, const Body& body) {
   for (; r < rows; ++r) body(r, std::integral_constant<std::size_t, 1>());
 }
 
+/// Keys or values, or a group of their numbers, from one of them on.
 template <class T>
-void FewScores(const Attention& what, std::size_t rows, const float* q, std::size_t q_row, const std::byte* base,
-               std::size_t first, std::size_t count, float* scores) {
-  const T* k = reinterpret_cast<const T*>(base) + first * what.k_row;
+struct Matrix {
+  const T* data;
+  std::size_t row, length;
+};
+template <class T>
+Matrix<T> MatrixOf(const std::byte* base, std::size_t first, std::size_t row, std::size_t length) {
+  return {reinterpret_cast<const T*>(base) + first * row, row, length};
+}
+
+template <class T>
+void FewScores(const Matrix<T>& k, std::size_t rows, const float* q, std::size_t q_row, std::size_t count,
+               float* scores) {
   ForRows<kRowsAtOnce>(rows, [&](std::size_t r, auto at_once) {
-    Scores<at_once()>(q + r * q_row, q_row, k, what.k_row, what.depth, count, scores + r * kFewKeys, kFewKeys);
+    Scores<at_once()>(q + r * q_row, q_row, k.data, k.row, k.length, count, scores + r * kFewKeys, kFewKeys);
   });
 }
 template <class T>
-void FewMix(const Attention& what, std::size_t rows, const float* weights, const std::byte* base, std::size_t first,
-            std::size_t count, float* sums, std::size_t sums_row) {
-  const T* v = reinterpret_cast<const T*>(base) + first * what.v_row;
+void FewMix(const Matrix<T>& v, std::size_t rows, const float* weights, std::size_t count, float* sums,
+            std::size_t sums_row) {
   // Whole rows of values are read in their order, which memory likes: that is worth more than reading them once from
   // the cache.
-  const bool is_wide = what.width >= 8 * hn::Lanes(D());
+  const bool is_wide = v.length >= 8 * hn::Lanes(D());
   for (std::size_t key = 0; key < count; key += kMixedKeys) {
     const auto mix = [&](std::size_t r, auto at_once) {
-      Mix<at_once()>(weights + r * kFewKeys + key, kFewKeys, v + key * what.v_row, what.v_row, what.width,
+      Mix<at_once()>(weights + r * kFewKeys + key, kFewKeys, v.data + key * v.row, v.row, v.length,
                      std::min(kMixedKeys, count - key), sums + r * sums_row, sums_row);
     };
     is_wide ? ForRows<kRowsAtOnce / 2>(rows, mix) : ForRows<kRowsAtOnce>(rows, mix);
+  }
+}
+
+/// What numbers of 8 bits of some neighbouring keys mean.
+struct Scales {
+  HWY_ALIGN float scale[kFewKeys], least[kFewKeys];
+  Scales(const float* from, std::size_t step, std::size_t count) {
+    const D d;
+    std::size_t i = 0;
+    if (step == 2)
+      for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+        V a, b;
+        hn::LoadInterleaved2(d, from + 2 * i, a, b);
+        hn::Store(a, d, scale + i);
+        hn::Store(b, d, least + i);
+      }
+    for (; i < count; ++i) scale[i] = from[i * step], least[i] = from[i * step + 1];
+    const std::size_t all = std::min(kFewKeys, (count + hn::Lanes(D()) - 1) / hn::Lanes(D()) * hn::Lanes(D()));
+    std::fill(scale + count, scale + all, 0.f);
+    std::fill(least + count, least + all, 0.f);
+  }
+};
+
+/// Scores of keys in 8 bits: the numbers' products, and what the scales make of them.
+void RoundedScores(const Attention& what, const AttentionRows& rows, const float* q, std::size_t q_row,
+                   const float* q_sums, std::size_t first, std::size_t count, float* products, float* scores) {
+  const D d;
+  const std::size_t group = what.k_scales.group, groups = what.depth / group, step = what.k_scales.row;
+  for (std::size_t g = 0; g < groups; ++g) {
+    auto keys = MatrixOf<std::uint8_t>(rows.k, first, what.k_row, group);
+    keys.data += g * group;
+    FewScores(keys, rows.count, q + g * group, q_row, count, products);
+    const Scales scales(rows.k_scales + first * step + 2 * g, step, count);
+    for (std::size_t r = 0; r < rows.count; ++r) {
+      const V sum = hn::Set(d, q_sums[r * groups + g]);
+      for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+        float* const to = scores + r * kFewKeys + i;
+        const V least = hn::Mul(sum, hn::Load(d, scales.least + i));
+        const V before = g == 0 ? least : hn::Add(least, hn::Load(d, to));
+        hn::Store(hn::MulAdd(hn::Load(d, scales.scale + i), hn::Load(d, products + r * kFewKeys + i), before), d, to);
+      }
+    }
+  }
+}
+
+/// The same for values: their weights times their scales weigh the numbers.
+void RoundedMix(const Attention& what, const AttentionRows& rows, const float* weights, std::size_t first,
+                std::size_t count, float* scaled, float* sums, std::size_t sums_row) {
+  const D d;
+  const std::size_t group = what.v_scales.group, groups = what.width / group, step = what.v_scales.row;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const Scales scales(rows.v_scales + first * step + 2 * g, step, count);
+    for (std::size_t r = 0; r < rows.count; ++r) {
+      V least = hn::Zero(d);
+      for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+        const V weight = hn::Load(d, weights + r * kFewKeys + i);
+        least = hn::MulAdd(weight, hn::Load(d, scales.least + i), least);
+        hn::Store(hn::Mul(weight, hn::Load(d, scales.scale + i)), d, scaled + r * kFewKeys + i);
+      }
+      const V all = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, least)));
+      float* const to = sums + r * sums_row + g * group;
+      for (std::size_t e = 0; e < group; e += hn::Lanes(d)) hn::Store(hn::Add(hn::Load(d, to + e), all), d, to + e);
+    }
+    auto values = MatrixOf<std::uint8_t>(rows.v, first, what.v_row, group);
+    values.data += g * group;
+    FewMix(values, rows.count, scaled, count, sums + g * group, sums_row);
   }
 }
 
@@ -223,11 +288,26 @@ float SoftenRow(float* scores, std::size_t count, Online& online) {
 }
 
 std::size_t Whole(std::size_t count) { return (count + hn::Lanes(D()) - 1) / hn::Lanes(D()) * hn::Lanes(D()); }
-std::size_t FewFloats(const Attention& what) { return kTileRows * (Whole(what.depth) + Whole(what.width) + kFewKeys); }
+std::size_t FewFloats(const Attention& what) {
+  const bool is_rounded = what.k_type == ElementType::kU8 || what.v_type == ElementType::kU8;
+  const std::size_t k_groups = what.k_type == ElementType::kU8 ? Whole(what.depth / what.k_scales.group) : 0;
+  return kTileRows * (Whole(what.depth) + Whole(what.width) + kFewKeys + k_groups + (is_rounded ? kFewKeys : 0));
+}
+
+/// Sums of the numbers of each group of each query.
+void SumGroups(const Attention& what, std::size_t rows, const float* q, std::size_t q_row, float* to) {
+  const std::size_t group = what.k_scales.group, groups = what.depth / group;
+  for (std::size_t i = 0; i < rows * groups; ++i) {
+    const float* const from = q + i / groups * q_row + i % groups * group;
+    to[i] = 0;
+    for (std::size_t e = 0; e < group; ++e) to[i] += from[e];
+  }
+}
 
 void AttendFew(const Attention& what, const AttentionRows& rows, float* scratch) {
   const std::size_t q_row = Whole(what.depth), sums_row = Whole(what.width);
   float *const q = scratch, *const sums = q + rows.count * q_row, *const scores = sums + rows.count * sums_row;
+  float *const scaled = scores + rows.count * kFewKeys, *const q_sums = scaled + rows.count * kFewKeys;
   Online online[kTileRows];
   std::size_t end = 0;
   for (std::size_t r = 0; r < rows.count; ++r) {
@@ -235,14 +315,25 @@ void AttendFew(const Attention& what, const AttentionRows& rows, float* scratch)
     LoadRow(what.q_type, rows.q[r], what.depth, rows.scale, q + r * q_row);
     end = std::max(end, what.is_causal ? rows.sees[r] : rows.end);
   }
+  if (what.k_type == ElementType::kU8) SumGroups(what, rows.count, q, q_row, q_sums);
   end = std::min(end, rows.end);
   std::fill_n(sums, rows.count * sums_row, 0.f);
+  const auto score = [&]<class T>(T, std::size_t first, std::size_t count) {
+    FewScores(MatrixOf<T>(rows.k, first, what.k_row, what.depth), rows.count, q, q_row, count, scores);
+  };
+  const auto mix = [&]<class T>(T, std::size_t first, std::size_t count) {
+    FewMix(MatrixOf<T>(rows.v, first, what.v_row, what.width), rows.count, scores, count, sums, sums_row);
+  };
   for (std::size_t first = rows.begin; first < end; first += kFewKeys) {
     const std::size_t count = std::min(kFewKeys, end - first);
-    if (what.k_type == ElementType::kF32)
-      FewScores<float>(what, rows.count, q, q_row, rows.k, first, count, scores);
+    if (what.k_type == ElementType::kU8)
+      RoundedScores(what, rows, q, q_row, q_sums, first, count, scaled, scores);
+    else if (what.k_type == ElementType::kF32)
+      score(float(), first, count);
+    else if (what.k_type == ElementType::kF16)
+      score(hwy::float16_t(), first, count);
     else
-      FewScores<std::uint16_t>(what, rows.count, q, q_row, rows.k, first, count, scores);
+      score(std::uint16_t(), first, count);
     for (std::size_t r = 0; r < rows.count; ++r) {
       float* const of = scores + r * kFewKeys;
       MaskRow(what, rows.mask[r], rows.sees[r], first, count, of);
@@ -250,10 +341,14 @@ void AttendFew(const Attention& what, const AttentionRows& rows, float* scratch)
       if (factor != 1)
         for (std::size_t i = 0; i < sums_row; ++i) sums[r * sums_row + i] *= factor;
     }
-    if (what.v_type == ElementType::kF32)
-      FewMix<float>(what, rows.count, scores, rows.v, first, count, sums, sums_row);
+    if (what.v_type == ElementType::kU8)
+      RoundedMix(what, rows, scores, first, count, scaled, sums, sums_row);
+    else if (what.v_type == ElementType::kF32)
+      mix(float(), first, count);
+    else if (what.v_type == ElementType::kF16)
+      mix(hwy::float16_t(), first, count);
     else
-      FewMix<std::uint16_t>(what, rows.count, scores, rows.v, first, count, sums, sums_row);
+      mix(std::uint16_t(), first, count);
   }
   for (std::size_t r = 0; r < rows.count; ++r) {
     float* const of = sums + r * sums_row;

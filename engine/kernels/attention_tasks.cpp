@@ -19,7 +19,13 @@ constexpr std::size_t kParallelProducts = std::size_t{128} * 1024;
 constexpr std::size_t kCacheLine = 16;  // floats
 
 std::size_t divided(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
-std::size_t bytes_of(ElementType type) { return type == ElementType::kF32 ? 4 : 2; }
+std::size_t bytes_of(ElementType type) { return size_bytes(type); }
+
+/// Scales of the matrix that begins `first` numbers behind the base.
+const float* scales_at(const std::byte* base, const Attention::Scales& scales, std::size_t first) {
+  if (scales.group == 0) return nullptr;
+  return reinterpret_cast<const float*>(base + scales.offset) + first / scales.group * 2;
+}
 
 bool share_keys(const Attention::Head& a, const Attention::Head& b) { return a.k == b.k && a.v == b.v; }
 
@@ -85,6 +91,8 @@ void AttentionTasks::run_task(std::size_t task, const std::array<const std::byte
   const Attention::Head& head = what_.heads[mine.head];
   rows.k = in[1] + head.k * bytes_of(what_.k_type);
   rows.v = in[2] + head.v * bytes_of(what_.v_type);
+  rows.k_scales = scales_at(in[1], what_.k_scales, head.k);
+  rows.v_scales = scales_at(in[2], what_.v_scales, head.v);
   const std::size_t each = divided(divided(what_.keys, splits_), 64) * 64;
   rows.begin = std::min(split * each, what_.keys);
   rows.end = std::min(rows.begin + each, what_.keys);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -15,6 +16,7 @@
 #include <hwy/targets.h>
 
 #include <tenon/engine/kernels/bf16.hpp>
+#include <tenon/engine/kernels/cached_rows.hpp>
 
 namespace tenon::engine_test {
 namespace {
@@ -22,6 +24,9 @@ namespace {
 using engine::kernels::Attention;
 using engine::kernels::AttentionTasks;
 using engine::kernels::Bf16;
+using engine::kernels::CachedRows;
+using engine::kernels::narrow_rows;
+using engine::kernels::widen_rows;
 using Mask = Attention::Mask;
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -200,16 +205,133 @@ void expect_all_right() {
   expect_right({.queries = 7, .keys = 20, .heads = 32, .share = 32, .threads = 2});
 }
 
-TEST(AttentionKernel, AgreesWithSumsInF64OnEveryInstructionSet) {
+void on_every_instruction_set(const std::function<void()>& body) {
   const std::int64_t all = hwy::SupportedTargets();
   for (std::int64_t left = all; left != 0; left &= left - 1) {
     hwy::SetSupportedTargetsForTest(left & -left);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     SCOPED_TRACE(hwy::TargetName(left & -left));
-    expect_all_right();
+    body();
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TEST(AttentionKernel, AgreesWithSumsInF64OnEveryInstructionSet) { on_every_instruction_set(expect_all_right); }
+
+/// A cache of [heads, room, length] numbers in that format, and the same widened.
+struct Cache {
+  CachedRows format;
+  std::vector<float> real;
+  std::vector<std::byte> bytes;
+  std::size_t offset = 0;
+  Attention::Scales scales() const {
+    return format.group ? Attention::Scales{offset, format.group, format.groups() * 2} : Attention::Scales{};
+  }
+  Cache(CachedRows of, std::size_t rows, std::mt19937& random) : format(of), real(rows * of.length) {
+    std::normal_distribution<float> normal(0.5f);
+    for (float& x : real) x = normal(random);
+    offset = (real.size() * size_bytes(of.type) + 63) / 64 * 64;
+    bytes.resize(offset + rows * of.groups() * 2 * sizeof(float));
+    auto* const scales = of.group ? reinterpret_cast<float*>(bytes.data() + offset) : nullptr;
+    narrow_rows(of, real.data(), rows, bytes.data(), scales);
+    const std::vector<float> exact = real;
+    widen_rows(of, bytes.data(), scales, rows, real.data());
+    // Half a step of 255 of what a row spans; a part of 2^9, or of 2^11 where the CPU cuts off instead of rounding.
+    const float worst = of.type == ElementType::kU8 ? 0.02f : of.type == ElementType::kBf16 ? 0.016f : 0.004f;
+    for (std::size_t i = 0; i < real.size(); ++i) EXPECT_NEAR(real[i], exact[i], worst);
+  }
+};
+
+void expect_right_from_cache(ElementType type, std::size_t queries, std::size_t keys, std::size_t length,
+                             std::size_t group, bool is_narrow, std::size_t threads = 1) {
+  SCOPED_TRACE(std::string(name(type)) + " " + std::to_string(queries) + " x " + std::to_string(keys) + ", " +
+               std::to_string(length) + " in groups of " + std::to_string(group) + (is_narrow ? ", narrow" : ""));
+  constexpr std::size_t kHeads = 4, kShare = 2, kRoom = 5;
+  std::mt19937 random(11);
+  const CachedRows format{type, length, type == ElementType::kU8 ? group : 0};
+  const std::size_t room = keys + kRoom;
+  Cache k(format, kHeads / kShare * room, random), v(format, kHeads / kShare * room, random);
+  std::vector<float> q(kHeads * queries * length), out(q.size()), wanted(q.size());
+  std::normal_distribution<float> normal;
+  for (float& x : q) x = normal(random);
+  Attention what;
+  what.queries = queries;
+  what.keys = keys;
+  what.depth = what.width = what.q_row = what.k_row = what.v_row = what.out_row = length;
+  what.k_type = what.v_type = type;
+  what.k_scales = k.scales();
+  what.v_scales = v.scales();
+  what.is_narrow = is_narrow;
+  what.scale = 0.3f;
+  for (std::size_t h = 0; h < kHeads; ++h) {
+    const std::size_t of_cache = h / kShare * room * length;
+    what.heads.push_back({h * queries * length, of_cache, of_cache, h * queries * length, 0});
+  }
+  const AttentionTasks tasks(what, threads);
+  const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
+  std::fill_n(scratch.get(), tasks.scratch_bytes(), std::byte{0xff});
+  tasks.run(q.data(), k.bytes.data(), v.bytes.data(), nullptr, out.data(), scratch.get());
+  for (const auto& head : what.heads)
+    for (std::size_t l = 0; l < queries; ++l) {
+      std::vector<double> weights(keys);
+      double sum = 0;
+      for (std::size_t s = 0; s < keys; ++s) {
+        double score = 0;
+        for (std::size_t e = 0; e < length; ++e)
+          score += static_cast<double>(q[head.q + l * length + e]) * k.real[head.k + s * length + e];
+        sum += weights[s] = std::exp(0.3 * score);
+      }
+      for (std::size_t e = 0; e < length; ++e) {
+        double mixed = 0;
+        for (std::size_t s = 0; s < keys; ++s) mixed += weights[s] / sum * v.real[head.v + s * length + e];
+        ASSERT_NEAR(out[head.out + l * length + e], mixed, is_narrow ? 5e-2 : 5e-5) << l << ", " << e;
+      }
+    }
+}
+
+TEST(AttentionKernel, ReadsCachesInFewerBits) {
+  on_every_instruction_set([] {
+    for (const ElementType type : {ElementType::kU8, ElementType::kF16, ElementType::kBf16})
+      for (const bool is_narrow : {false, true})
+        for (const std::size_t queries : {1, 3, 20, 50})
+          for (const std::size_t keys : {1, 70, 300}) {
+            expect_right_from_cache(type, queries, keys, 64, 64, is_narrow);
+            expect_right_from_cache(type, queries, keys, 24, 24, is_narrow);
+            expect_right_from_cache(type, queries, keys, 5, 5, is_narrow);
+            if (type == ElementType::kU8) expect_right_from_cache(type, queries, keys, 96, 32, is_narrow);
+          }
+    expect_right_from_cache(ElementType::kU8, 1, 1500, 128, 64, false, 4);
+  });
+}
+
+TEST(CachedRows, RangesOfAnySizeAndNumbersThatAreNone) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const std::size_t length : {1, 16, 19, 40}) {
+    const CachedRows format{ElementType::kU8, length, length};
+    const auto there_and_back = [&](std::vector<float> x) {
+      std::vector<std::uint8_t> numbers(length);
+      float scale[2];
+      narrow_rows(format, x.data(), 1, numbers.data(), scale);
+      widen_rows(format, numbers.data(), scale, 1, x.data());
+      return x;
+    };
+    // All the same: nothing is lost.
+    for (const float all : {0.f, 3.7f, -1e30f, 1e-40f})
+      for (const float x : there_and_back(std::vector<float>(length, all))) EXPECT_FLOAT_EQ(x, all);
+    for (const float size : {1e-20f, 1.f, 1e20f, 1e38f}) {
+      std::vector<float> x(length);
+      for (std::size_t i = 0; i < length; ++i) x[i] = size * std::sin(static_cast<float>(i));
+      const auto back = there_and_back(x);
+      for (std::size_t i = 0; i < length; ++i) EXPECT_NEAR(back[i], x[i], size * 0.0041);
+    }
+    for (const float odd : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()})
+      for (const std::size_t at : {std::size_t{0}, length - 1}) {
+        std::vector<float> x(length, 1.f);
+        x[at] = odd;
+        for (const float y : there_and_back(x)) EXPECT_TRUE(std::isnan(y)) << y;
+      }
+  }
 }
 
 TEST(AttentionKernel, ScoresFarApartAndHugeStayNumbers) {

@@ -91,17 +91,50 @@ Tile LayOut(const Attention& what, std::size_t row, float* scratch) {
   return tile;
 }
 
-/// Rows [first, first + count) of keys or values as f32, where they lie if they can be read there.
-const float* Numbers(ElementType type, const std::byte* base, std::size_t row, std::size_t first, std::size_t count,
-                     std::size_t length, bool to_pack, float* scratch, std::size_t& step) {
-  if (type == ElementType::kF32 && !to_pack) {
-    step = row;
-    return reinterpret_cast<const float*>(base) + first * row;
+/// Keys or values.
+struct Side {
+  ElementType type;
+  const std::byte* base;
+  const float* scales;
+  std::size_t row, length;
+  Attention::Scales of_rows;
+  std::size_t bytes() const { return size_bytes(type); }
+  const std::byte* at(std::size_t key) const { return base + key * row * bytes(); }
+  /// Whether the kernels for pairs read it as it lies.
+  bool is_plain() const { return type == ElementType::kF32 || type == ElementType::kBf16; }
+};
+Side KeysOf(const Attention& what, const AttentionRows& rows) {
+  return {what.k_type, rows.k, rows.k_scales, what.k_row, what.depth, what.k_scales};
+}
+Side ValuesOf(const Attention& what, const AttentionRows& rows) {
+  return {what.v_type, rows.v, rows.v_scales, what.v_row, what.width, what.v_scales};
+}
+
+/// One row as f32.
+void LoadSide(const Side& side, std::size_t key, float* to) {
+  if (side.type != ElementType::kU8) return LoadRow(side.type, side.at(key), side.length, 1, to);
+  const D d;
+  const auto* from = reinterpret_cast<const std::uint8_t*>(side.at(key));
+  const float* scales = side.scales + key * side.of_rows.row;
+  for (std::size_t g = 0; g < side.length; g += side.of_rows.group, scales += 2) {
+    const V by = hn::Set(d, scales[0]), least = hn::Set(d, scales[1]);
+    const std::size_t end = g + side.of_rows.group;
+    std::size_t i = g;
+    for (; i + hn::Lanes(d) <= end; i += hn::Lanes(d))
+      hn::StoreU(hn::MulAdd(LoadNumbers(from + i), by, least), d, to + i);
+    for (; i < end; ++i) to[i] = scales[1] + scales[0] * static_cast<float>(from[i]);
   }
-  step = length;
-  const std::size_t bytes = type == ElementType::kF32 ? sizeof(float) : sizeof(std::uint16_t);
-  for (std::size_t i = 0; i < count; ++i)
-    LoadRow(type, base + (first + i) * row * bytes, length, 1, scratch + i * length);
+}
+
+/// Rows [first, first + count) as f32, where they lie if they can be read there.
+const float* Numbers(const Side& side, std::size_t first, std::size_t count, bool to_pack, float* scratch,
+                     std::size_t& step) {
+  if (side.type == ElementType::kF32 && !to_pack) {
+    step = side.row;
+    return reinterpret_cast<const float*>(side.at(first));
+  }
+  step = side.length;
+  for (std::size_t i = 0; i < count; ++i) LoadSide(side, first + i, scratch + i * step);
   return scratch;
 }
 
@@ -260,14 +293,12 @@ class RealProducts {
   float scale() const { return 1; }
   void score(std::size_t first, std::size_t count) const {
     std::size_t step = 0;
-    const float* keys =
-        Numbers(what_.k_type, rows_.k, what_.k_row, first, count, what_.depth, false, tile_.numbers, step);
+    const float* keys = Numbers(KeysOf(what_, rows_), first, count, false, tile_.numbers, step);
     Product<kVecs>(keys, count, step, 1, tile_.queries, what_.depth, nullptr, tile_.scores);
   }
   void mix(std::size_t first, std::size_t count) const {
     std::size_t step = 0;
-    const float* values =
-        Numbers(what_.v_type, rows_.v, what_.v_row, first, count, what_.width, packs_values_, tile_.numbers, step);
+    const float* values = Numbers(ValuesOf(what_, rows_), first, count, packs_values_, tile_.numbers, step);
     Product<kVecs>(values, what_.width, 1, step, tile_.scores, count, tile_.factor, tile_.results);
   }
 
@@ -294,11 +325,14 @@ class PairProducts {
   void score(std::size_t first, std::size_t count) const {
     const std::uint16_t* keys = reinterpret_cast<const std::uint16_t*>(rows_.k) + first * what_.k_row;
     std::size_t step = what_.k_row;
-    if (what_.k_type == ElementType::kF32 || what_.depth % 2 != 0) {
-      const std::size_t bytes = what_.k_type == ElementType::kF32 ? sizeof(float) : sizeof(std::uint16_t);
+    if (what_.k_type != ElementType::kBf16 || what_.depth % 2 != 0) {
+      const Side side = KeysOf(what_, rows_);
       step = 2 * pairs_;
-      for (std::size_t i = 0; i < count; ++i)
-        RoundRow(what_.k_type, rows_.k + (first + i) * what_.k_row * bytes, what_.depth, narrow() + i * step);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::byte* row = side.at(first + i);
+        if (!side.is_plain()) row = real_row(side, first + i, 0);
+        RoundRow(side.is_plain() ? side.type : ElementType::kF32, row, what_.depth, narrow() + i * step);
+      }
       keys = narrow();
     }
     const std::size_t in_tiles = registers_ ? count - count % 16 : 0;
@@ -308,10 +342,14 @@ class PairProducts {
   }
   void mix(std::size_t first, std::size_t count) const {
     const std::size_t pairs = (count + 1) / 2, width = what_.width;
+    const Side side = ValuesOf(what_, rows_);
+    const auto row = [&](std::size_t key, std::size_t which) {
+      return side.is_plain() ? side.at(key) : real_row(side, key, which);
+    };
     for (std::size_t i = 0; i < pairs; ++i) {
-      const bool has_second = 2 * i + 1 < count;
-      PairRows(what_.v_type, value(first + 2 * i), has_second ? value(first + 2 * i + 1) : nullptr, width,
-               narrow() + 2 * i * width);
+      const std::size_t key = first + 2 * i;
+      PairRows(side.is_plain() ? side.type : ElementType::kF32, row(key, 0),
+               2 * i + 1 < count ? row(key + 1, 1) : nullptr, width, narrow() + 2 * i * width);
     }
     if (registers_) return mix_tiles(pairs);
     pair_product(narrow(), width, 2, 2 * width, bits(tile_.scores), pairs, kVecs, tile_.factor, tile_.results);
@@ -338,8 +376,12 @@ class PairProducts {
   }
   std::uint16_t* narrow() const { return reinterpret_cast<std::uint16_t*>(tile_.numbers); }
   static const std::uint32_t* bits(const float* pairs) { return reinterpret_cast<const std::uint32_t*>(pairs); }
-  const std::byte* value(std::size_t key) const {
-    return rows_.v + key * what_.v_row * (what_.v_type == ElementType::kF32 ? sizeof(float) : sizeof(std::uint16_t));
+  /// A row as f32, as one of two, behind the memory of the rows' pairs.
+  const std::byte* real_row(const Side& side, std::size_t key, std::size_t which) const {
+    const std::size_t longest = std::max(2 * pairs_, what_.width);
+    float* const to = tile_.numbers + kKeys / 2 * longest + which * longest;
+    LoadSide(side, key, to);
+    return reinterpret_cast<const std::byte*>(to);
   }
   const Attention& what_;
   const AttentionRows& rows_;

@@ -58,9 +58,9 @@ TEST(Tails, OfElementwiseFunctions) {
     for (const std::size_t count : kCounts) {
       const Row x(count), y(count);
       Row out(count);
-      elementwise(Elementwise::kSubtract)(x.begin, y.begin, out.begin, count, 0, 0);
+      elementwise(Elementwise::kSubtract)(x.begin, y.begin, nullptr, out.begin, count, 0, 0);
       for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(out.begin[i], 0) << count;
-      elementwise(Elementwise::kRelu)(x.begin, nullptr, out.begin, count, 0, 0);
+      elementwise(Elementwise::kRelu)(x.begin, nullptr, nullptr, out.begin, count, 0, 0);
       for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(out.begin[i], std::max(x.begin[i], 0.f)) << count;
       EXPECT_TRUE(out.guards_are_whole()) << count;
     }

@@ -22,14 +22,22 @@ struct Lying {
   Place place;
   ElementType type = ElementType::kF32;
   std::vector<std::size_t> strides;
+  Attention::Scales scales = {};  ///< Of 8 bits.
 };
 
 /// As it lies, if its numbers lie side by side in a type that the kernel reads; else packed as it should.
-Lying lie(PlanBuilder& builder, const AttentionSide& side, std::size_t rank) {
-  Value& value = builder.value(side.value);
-  const Value::Variant variant = builder.real(value);
+Lying lie_of(PlanBuilder& builder, const AttentionSide& side, Value& value) {
   Lying lying;
   const std::size_t own = value.shape.size();
+  if (value.narrow && !side.is_flipped) {
+    const NarrowCache& narrow = *value.narrow;
+    const std::size_t group = narrow.format.group;
+    return {narrow.place,
+            narrow.format.type,
+            narrow.strides,
+            {group ? narrow.scales_offset : 0, group, group ? narrow.strides[own - 2] / group * 2 : 0}};
+  }
+  const Value::Variant variant = builder.real(value);
   const auto is_read = [&](const md& desc) {
     if (desc.get_ndims() == 0) return false;
     lying.type = element_type(desc);
@@ -40,19 +48,26 @@ Lying lie(PlanBuilder& builder, const AttentionSide& side, std::size_t rank) {
   };
   if (is_read(variant.desc)) {
     lying.place = variant.place;
-  } else {
-    Shape shape = value.shape;
-    if (side.is_flipped) std::swap(shape[own - 1], shape[own - 2]);
-    md packed = plain_desc(ElementType::kF32, shape);
-    if (side.is_flipped) {
-      std::vector<int> order(own);
-      std::iota(order.begin(), order.end(), 0);
-      std::swap(order[own - 1], order[own - 2]);
-      packed = packed.permute_axes(order);
-    }
-    lying.place = builder.in_layout(value, packed);
-    is_read(packed);
+    return lying;
   }
+  Shape shape = value.shape;
+  if (side.is_flipped) std::swap(shape[own - 1], shape[own - 2]);
+  md packed = plain_desc(ElementType::kF32, shape);
+  if (side.is_flipped) {
+    std::vector<int> order(own);
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[own - 1], order[own - 2]);
+    packed = packed.permute_axes(order);
+  }
+  lying.place = builder.in_layout(value, packed);
+  is_read(packed);
+  return lying;
+}
+
+Lying lie(PlanBuilder& builder, const AttentionSide& side, std::size_t rank) {
+  Value& value = builder.value(side.value);
+  const std::size_t own = value.shape.size();
+  Lying lying = lie_of(builder, side, value);
   // Axes of 1 are the same for all.
   for (std::size_t i = 0; i + 2 < own; ++i)
     if (value.shape[i] == 1) lying.strides[i] = 0;
@@ -94,6 +109,8 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
   what.q_row = q.strides[rank - 2];
   what.k_row = k.strides[rank - 2];
   what.v_row = v.strides[rank - 2];
+  what.k_scales = k.scales;
+  what.v_scales = v.scales;
   what.is_narrow = builder.compute_type() == ElementType::kBf16;
   what.scale = match->scale;
   what.softcap = match->softcap;

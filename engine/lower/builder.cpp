@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
+#include <tenon/engine/kernels/cached_rows.hpp>
 #include <tenon/engine/lower/affine.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/same_value.hpp>
@@ -163,12 +164,38 @@ Place PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const m
 }
 
 const Value::Variant& PlanBuilder::native(Value& value) {
+  if (value.variants.empty() && value.narrow) expand(value);
   if (value.variants.empty()) {
     if (!value.constant) throw Error(Code::kInternal, "CPU engine: a value is read before it is made");
     const Place place = constant_place(value.constant);
     add_variant(value, {place, plain_desc(value.type, value.shape), true, true});
   }
   return value.variants.front();
+}
+
+void PlanBuilder::expand(Value& value) {
+  const NarrowCache& narrow = *value.narrow;
+  const Place to{add_buffer(BufferKind::kArena, *checked_size_bytes(value.type, value.shape)), 0};
+  const kernels::CachedRows rows{narrow.format.type, value.shape.back(), narrow.format.group};
+  auto step = std::make_unique<KernelStep>();
+  step->info = {outputs_[id_of(value)].first->get_friendly_name() + "/expand", "Reorder", "expand cache", {}, false};
+  step->operands = {{narrow.place, false}, {to, true}};
+  step->kernel = [rows, shape = value.shape, strides = narrow.strides,
+                  offset = narrow.scales_offset](std::span<void* const> p) {
+    const auto* numbers = static_cast<const std::byte*>(p[0]);
+    const auto* scales = reinterpret_cast<const float*>(numbers + offset);
+    auto* made = static_cast<float*>(p[1]);
+    const std::size_t count = element_count(shape) / std::max<std::size_t>(rows.length, 1);
+    for (std::size_t row = 0; row < count; ++row, made += rows.length) {
+      std::size_t at = 0, left = row;
+      for (std::size_t axis = shape.size() - 1; axis-- > 0; left /= shape[axis])
+        at += left % shape[axis] * strides[axis];
+      kernels::widen_rows(rows, numbers + at * size_bytes(rows.type), scales + at / rows.length * rows.groups() * 2, 1,
+                          made);
+    }
+  };
+  plan_.steps.push_back(std::move(step));
+  add_variant(value, {to, plain_desc(value.type, value.shape), true, true});
 }
 
 Place PlanBuilder::plain(Value& value) {

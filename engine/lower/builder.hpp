@@ -21,6 +21,7 @@
 #include <tenon/engine/kernels/quantize.hpp>
 #include <tenon/engine/lower/tenancy.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/places.hpp>
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/engine/plan/shared_primitives.hpp>
@@ -31,6 +32,14 @@ namespace tenon::inline v1::engine {
 
 /// Where the channels of [N, C, spatial...] lie: as the shape says, in blocks of channel_block(), or innermost.
 enum class ChannelLayout : std::uint8_t { kPlain, kBlocked, kChannelsLast };
+
+/// A cache in fewer bits than its type has, as it lies: rows that each lie together, with strides between them.
+struct NarrowCache {
+  Place place;
+  CacheFormat format;
+  std::size_t scales_offset = 0;     ///< Bytes behind the first number.
+  std::vector<std::size_t> strides;  ///< In numbers, of each axis; the last is 1.
+};
 
 /// A tensor of the graph, in one or several layouts. The type that its elements lie in is part of a layout: f32 values
 /// may lie as bf16, or as 8-bit numbers when the value says what these mean.
@@ -47,9 +56,11 @@ struct Value {
   };
   std::vector<Variant> variants;
   std::optional<Quantization> quantization;  ///< For 8-bit variants of a real value.
-  Tensor constant;                           ///< Empty unless known at compile time.
-  int remaining_uses = 0;                    ///< Readers that are not lowered yet.
-  bool is_dropped = false;                   ///< It was constant; nothing could read that any more.
+  /// It lies so, for the steps that read it there; it gets a variant, expanded, when another one wants it.
+  std::optional<NarrowCache> narrow;
+  Tensor constant;          ///< Empty unless known at compile time.
+  int remaining_uses = 0;   ///< Readers that are not lowered yet.
+  bool is_dropped = false;  ///< It was constant; nothing could read that any more.
 };
 
 /// Request to make one buffer a part of another once all is lowered; if refused, the step goes on copying.
@@ -219,6 +230,7 @@ class PlanBuilder {
 
  private:
   void define_at(Value& value, const md& desc, Place place, bool by_next_step);
+  void expand(Value& value);
   ValueId id_of(const Output<Node>& output) const;
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
   /// Adds a layout of the value, and updates who may still read the memory.

@@ -2,10 +2,12 @@
 // Chains of element-wise nodes, and the activations among them.
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include <tenon/engine/lower/attention.hpp>
 #include <tenon/engine/lower/attention_match.hpp>
 #include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/fused_loop.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/engine/lower/rms_norm.hpp>
 #include <tenon/engine/lower/table.hpp>
@@ -186,6 +188,28 @@ ChainFinder::ChainFinder(PlanBuilder& builder, const NodeVector& order) {
     if (chain->nodes.size() < 2) continue;
     for (const auto& member : chain->nodes) by_node_[member.get()] = chain.get();
     chains_.push_back(std::move(chain));
+  }
+  find_loops(builder, order);
+}
+
+void ChainFinder::find_loops(PlanBuilder& builder, const NodeVector& order) {
+  // What follows from constants is computed when the plan is made.
+  std::unordered_set<const Node*> known, lowered;
+  for (const auto& node : order) {
+    bool is_known = node->get_input_size() > 0;
+    for (std::size_t i = 0; i < node->get_input_size(); ++i)
+      is_known &= known.count(node->get_input_node_ptr(i)) > 0 || builder.constant_input(node, i);
+    (is_known ? known : lowered).insert(node.get());
+  }
+  const auto is_free = [&](const std::shared_ptr<Node>& node) {
+    return lowered.count(node.get()) > 0 && !is_port_or_constant(*node) && !by_node_.count(node.get()) &&
+           !builder.value(node->output(0)).constant;
+  };
+  // From the end: a value that is read within a group alone belongs to it.
+  for (auto node = order.rbegin(); node != order.rend(); ++node) {
+    if ((*node)->get_output_size() != 1 || !is_free(*node) || !is_loop_operation(builder, *node)) continue;
+    const NodeVector members = match_fused_loop(builder, *node, is_free);
+    if (members.size() > 1) add_pattern(members, lower_fused_loop);
   }
 }
 

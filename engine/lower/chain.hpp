@@ -41,6 +41,7 @@ class ChainFinder {
 
  private:
   void find_patterns(PlanBuilder& builder, const NodeVector& order);
+  void find_loops(PlanBuilder& builder, const NodeVector& order);
   /// @return false if another chain has one of the nodes.
   bool add_pattern(const NodeVector& nodes, bool (*lower)(PlanBuilder&, const Chain&));
   std::vector<std::unique_ptr<Chain>> chains_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operations that stand alone: activations and same-layout binaries on oneDNN, broadcasting ones by our
-// loops.
-#include <cmath>
+// Element-wise operations that stand alone: activations and same-layout binaries on oneDNN, others by our loops.
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
 
 #include <tenon/engine/kernels/broadcast.hpp>
 #include <tenon/engine/lower/8_bit.hpp>
 #include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/fused_loop.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/lower/table.hpp>
 
@@ -83,7 +86,8 @@ bool lower_activation(PlanBuilder& builder, const Chain& chain) {
   if (chain.nodes.size() > 1) return lower_8_bit_activation(builder, chain);
   const auto& node = chain.anchor();
   const auto activation = activation_of(builder, node);
-  if (!activation || element_count(node->get_output_shape(0)) == 0) return false;
+  if (element_count(node->get_output_shape(0)) == 0) return false;
+  if (!activation) return lower_fused_loop(builder, chain);
   Value& source = builder.input(node, 0);
   const auto variant = builder.real(source);
   const ElementType lies_in = element_type(variant.desc);
@@ -141,6 +145,8 @@ bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, a
               builder.define_over(builder.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
     return true;
   }
+  // oneDNN's maximum and minimum of a number and a NaN are the number.
+  if (algo == algorithm::binary_max || algo == algorithm::binary_min) return false;
   KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::binary), static_cast<std::uint64_t>(algo)};
   append(key, layout);
   const auto kernel = builder.kernel(key, [&]() -> MadeKernel {
@@ -163,31 +169,35 @@ bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, a
   return true;
 }
 
-template <typename T, typename Function>
+// -- Integers, in loops of their own: f32, in which fused loops compute, does not hold them all.
+
+/// R is what the function makes: T, or std::uint8_t for a test's boolean.
+template <typename T, typename R, typename Function>
 KernelStep::Kernel binary_kernel(kernels::Walk<3> walk, Function function) {
   return [walk = std::move(walk), function](std::span<void* const> p) {
-    T* out = static_cast<T*>(p[2]);
+    R* out = static_cast<R*>(p[2]);
     const T* x = static_cast<const T*>(p[0]);
     const T* y = static_cast<const T*>(p[1]);
     const std::size_t inner = walk.inner();
     const auto dx = walk.inner_stride(1), dy = walk.inner_stride(2);
-    kernels::parallel(walk.rows(), walk.rows() * inner * 3 * sizeof(T), [&](std::size_t begin, std::size_t end) {
+    const std::size_t bytes = walk.rows() * inner * (2 * sizeof(T) + sizeof(R));
+    kernels::parallel(walk.rows(), bytes, [&](std::size_t begin, std::size_t end) {
       for (std::size_t row = begin; row < end; ++row) {
         const auto at = walk.offsets(row);
-        T* o = out + at[0];
+        R* o = out + at[0];
         const T *a = x + at[1], *b = y + at[2];
         if (dx == 1 && dy == 1) {
-          for (std::size_t i = 0; i < inner; ++i) o[i] = function(a[i], b[i]);
+          for (std::size_t i = 0; i < inner; ++i) o[i] = static_cast<R>(function(a[i], b[i]));
         } else if (dx == 1 && dy == 0) {
           const T c = *b;
-          for (std::size_t i = 0; i < inner; ++i) o[i] = function(a[i], c);
+          for (std::size_t i = 0; i < inner; ++i) o[i] = static_cast<R>(function(a[i], c));
         } else if (dx == 0 && dy == 1) {
           const T c = *a;
-          for (std::size_t i = 0; i < inner; ++i) o[i] = function(c, b[i]);
+          for (std::size_t i = 0; i < inner; ++i) o[i] = static_cast<R>(function(c, b[i]));
         } else {
           for (std::size_t i = 0; i < inner; ++i) {
             const auto n = static_cast<std::ptrdiff_t>(i);
-            o[i] = function(a[n * dx], b[n * dy]);
+            o[i] = static_cast<R>(function(a[n * dx], b[n * dy]));
           }
         }
       }
@@ -196,66 +206,110 @@ KernelStep::Kernel binary_kernel(kernels::Walk<3> walk, Function function) {
 }
 
 template <typename T>
-KernelStep::Kernel kernel_of(algorithm algo, const kernels::Walk<3>& walk) {
+KernelStep::Kernel kernel_of(std::string_view type, const kernels::Walk<3>& walk) {
   // Integers wrap as two's complement, which C++ does not guarantee for signed arithmetic.
-  using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
-  switch (algo) {
-    case algorithm::binary_add:
-      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
-    case algorithm::binary_sub:
-      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); });
-    case algorithm::binary_mul:
-      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); });
-    case algorithm::binary_max:
-      return binary_kernel<T>(walk, [](T a, T b) { return a < b ? b : a; });
-    case algorithm::binary_min:
-      return binary_kernel<T>(walk, [](T a, T b) { return b < a ? b : a; });
-    case algorithm::binary_div:
-      if constexpr (std::is_floating_point_v<T>) return binary_kernel<T>(walk, [](T a, T b) { return a / b; });
-      return {};
-    default:
-      return {};
+  using U = std::make_unsigned_t<T>;
+  using Bool = std::uint8_t;
+  if (type == "Add") return binary_kernel<T, T>(walk, [](T a, T b) { return static_cast<U>(a) + static_cast<U>(b); });
+  if (type == "Subtract")
+    return binary_kernel<T, T>(walk, [](T a, T b) { return static_cast<U>(a) - static_cast<U>(b); });
+  if (type == "Multiply")
+    return binary_kernel<T, T>(walk, [](T a, T b) { return static_cast<U>(a) * static_cast<U>(b); });
+  if (type == "Maximum") return binary_kernel<T, T>(walk, [](T a, T b) { return a < b ? b : a; });
+  if (type == "Minimum") return binary_kernel<T, T>(walk, [](T a, T b) { return b < a ? b : a; });
+  if (type == "Equal") return binary_kernel<T, Bool>(walk, [](T a, T b) { return a == b; });
+  if (type == "NotEqual") return binary_kernel<T, Bool>(walk, [](T a, T b) { return a != b; });
+  if (type == "Less") return binary_kernel<T, Bool>(walk, [](T a, T b) { return a < b; });
+  if (type == "LessEqual") return binary_kernel<T, Bool>(walk, [](T a, T b) { return a <= b; });
+  if (type == "Greater") return binary_kernel<T, Bool>(walk, [](T a, T b) { return a > b; });
+  if (type == "GreaterEqual") return binary_kernel<T, Bool>(walk, [](T a, T b) { return a >= b; });
+  return {};
+}
+
+bool lower_integers(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+  const ElementType type = node->get_input_element_type(0);
+  if (node->get_input_element_type(1) != type) return false;
+  const Shape shape = node->get_output_shape(0);
+  Value &x = builder.input(node, 0), &y = builder.input(node, 1);
+  const auto walk = kernels::make_walk<3>(
+      shape, {kernels::broadcast_strides(shape, shape), kernels::broadcast_strides(x.shape, shape),
+              kernels::broadcast_strides(y.shape, shape)});
+  KernelStep::Kernel kernel;
+  if (type == ElementType::kI32) kernel = kernel_of<std::int32_t>(node->get_type_name(), walk);
+  if (type == ElementType::kI64) kernel = kernel_of<std::int64_t>(node->get_type_name(), walk);
+  if (!kernel) return false;
+  const Place a = builder.plain(x), b = builder.plain(y);
+  const Place to = builder.define_plain(builder.value(node->output(0)));
+  auto& step = builder.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  const bool same_size = size_bytes(type) == size_bytes(node->get_output_element_type(0));
+  step.operands[0].in_step = same_size && element_count(x.shape) == element_count(shape);
+  step.operands[1].in_step = same_size && element_count(y.shape) == element_count(shape);
+  return true;
+}
+
+/// Where elements are only chosen, their type is so many bytes.
+template <typename T>
+KernelStep::Kernel select_kernel(kernels::Walk<4> walk) {
+  return [walk = std::move(walk)](std::span<void* const> p) {
+    T* out = static_cast<T*>(p[3]);
+    const auto* condition = static_cast<const std::uint8_t*>(p[0]);
+    const T *x = static_cast<const T*>(p[1]), *y = static_cast<const T*>(p[2]);
+    const std::size_t inner = walk.inner();
+    const auto dc = walk.inner_stride(1), dx = walk.inner_stride(2), dy = walk.inner_stride(3);
+    kernels::parallel(walk.rows(), walk.rows() * inner * 3 * sizeof(T), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row) {
+        const auto at = walk.offsets(row);
+        for (std::size_t i = 0; i < inner; ++i) {
+          const auto n = static_cast<std::ptrdiff_t>(i);
+          out[at[0] + n] = condition[at[1] + n * dc] ? x[at[2] + n * dx] : y[at[3] + n * dy];
+        }
+      }
+    });
+  };
+}
+
+bool lower_select(PlanBuilder& builder, const Chain& chain) {
+  if (lower_fused_loop(builder, chain)) return true;
+  const auto& node = chain.anchor();
+  const std::string& rule = node->get_attributes().get_string("auto_broadcast");
+  const ElementType type = node->get_output_element_type(0);
+  const Shape shape = node->get_output_shape(0);
+  if ((rule != "numpy" && rule != "none") || node->get_input_element_type(0) != ElementType::kBool ||
+      node->get_input_element_type(1) != type || node->get_input_element_type(2) != type || element_count(shape) == 0)
+    return false;
+  std::array<Value*, 3> values{};
+  std::array<std::vector<std::ptrdiff_t>, 4> strides{kernels::broadcast_strides(shape, shape)};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = &builder.input(node, i);
+    strides[i + 1] = kernels::broadcast_strides(values[i]->shape, shape);
   }
+  const auto walk = kernels::make_walk<4>(shape, strides);
+  KernelStep::Kernel kernel;
+  if (type == ElementType::kBool || type == ElementType::kU8 || type == ElementType::kI8)
+    kernel = select_kernel<std::uint8_t>(walk);
+  else if (type == ElementType::kI32)
+    kernel = select_kernel<std::uint32_t>(walk);
+  else if (type == ElementType::kI64)
+    kernel = select_kernel<std::uint64_t>(walk);
+  else
+    return false;
+  std::vector<Place> from;
+  for (Value* value : values) from.push_back(builder.plain(*value));
+  const Place to = builder.define_plain(builder.value(node->output(0)));
+  builder.add_kernel(node, "loop", from, {to}, std::move(kernel));
+  return true;
 }
 
 bool lower_binary(PlanBuilder& builder, const Chain& chain) {
   if (chain.nodes.size() > 1) return lower_8_bit_binary(builder, chain);
   const auto& node = chain.anchor();
-  const auto algo = binary_of(node);
-  const ElementType type = node->get_output_element_type(0);
-  if (!algo || node->get_input_element_type(0) != type || node->get_input_element_type(1) != type) return false;
   const Shape shape = node->get_output_shape(0);
   if (element_count(shape) == 0) return false;
-  if (type == ElementType::kF32 && node->get_input_shape(0) == shape && node->get_input_shape(1) == shape &&
-      lower_same_shape(builder, node, *algo))
+  const auto algo = binary_of(node);
+  if (algo && node->get_output_element_type(0) == ElementType::kF32 && node->get_input_shape(0) == shape &&
+      node->get_input_shape(1) == shape && lower_same_shape(builder, node, *algo))
     return true;
-  Value& x = builder.input(node, 0);
-  Value& y = builder.input(node, 1);
-  Shape ones(shape.size(), 1);
-  const auto walk = kernels::make_walk<3>(
-      shape, {kernels::broadcast_strides(shape, shape), kernels::broadcast_strides(x.shape, shape),
-              kernels::broadcast_strides(y.shape, shape)});
-  KernelStep::Kernel kernel;
-  switch (type) {
-    case ElementType::kF32:
-      kernel = kernel_of<float>(*algo, walk);
-      break;
-    case ElementType::kI32:
-      kernel = kernel_of<std::int32_t>(*algo, walk);
-      break;
-    case ElementType::kI64:
-      kernel = kernel_of<std::int64_t>(*algo, walk);
-      break;
-    default:
-      break;
-  }
-  if (!kernel) return false;
-  const Place a = builder.plain(x), b = builder.plain(y);
-  const Place to = builder.define_plain(builder.value(node->output(0)));
-  auto& step = builder.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
-  step.operands[0].in_step = element_count(x.shape) == element_count(shape);
-  step.operands[1].in_step = element_count(y.shape) == element_count(shape);
-  return true;
+  return lower_fused_loop(builder, chain) || lower_integers(builder, node);
 }
 
 }  // namespace
@@ -266,6 +320,38 @@ void register_elementwise(LoweringTable& table) {
     table[type] = {lower_activation, true};
   for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum"})
     table[type] = {lower_binary, true};
+  for (const char* type : {"Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"})
+    table[type] = {lower_binary, false};
+  for (const char* type : {"Log",
+                           "Erf",
+                           "Sin",
+                           "Cos",
+                           "Tan",
+                           "Asin",
+                           "Acos",
+                           "Atan",
+                           "Sinh",
+                           "Cosh",
+                           "Asinh",
+                           "Acosh",
+                           "Atanh",
+                           "Floor",
+                           "Ceiling",
+                           "Round",
+                           "Sign",
+                           "SoftSign",
+                           "Selu",
+                           "HardSigmoid",
+                           "LogicalNot",
+                           "Power",
+                           "SquaredDifference",
+                           "Mod",
+                           "FloorMod",
+                           "LogicalAnd",
+                           "LogicalOr",
+                           "LogicalXor"})
+    table[type] = {lower_fused_loop, false};
+  table["Select"] = {lower_select, false};
 }
 
 }  // namespace tenon::inline v1::engine

@@ -114,7 +114,7 @@ TEST(LowerIndexing, ScatterInPlaceOnlyIfNothingElseReadsTheData) {
   const auto kernel_of = [&](bool is_read_again) {
     const auto x = parameter({40, 6}), y = parameter({3, 6});
     const Out own = op1("Exp", 1, {op1("Softmax", 8, {x}, {{"axis", std::int64_t{1}}})});
-    Out made = op1("ScatterNDUpdate", 3, {own, at, y});
+    Out made = op1("ScatterNDUpdate", 4, {own, at, y});
     if (is_read_again) made = op1("Add", 1, {op1("Softmax", 8, {made}, {{"axis", std::int64_t{1}}}), own});
     const Judged judged = judge_on(op1("Softmax", 8, {made}, {{"axis", std::int64_t{0}}}), {x, y});
     for (const auto& info : judged.infos)
@@ -172,7 +172,7 @@ TEST(LowerIndexing, AnIndexOutsideIsRefused) {
   const Out beyond = op::v0::Constant::create(element::i64, Shape{1, 1}, std::vector<std::int64_t>{4}),
             before = op::v0::Constant::create(element::i64, Shape{1, 3}, std::vector<std::int64_t>{0, -5, 0});
   EXPECT_NE(message(op1("GatherND", 8, {x, beyond}), {x}).find("index 4 is outside an axis of 4"), std::string::npos);
-  EXPECT_NE(message(op1("ScatterNDUpdate", 3, {x, beyond, y}), {x, y}).find("index 4"), std::string::npos);
+  EXPECT_NE(message(op1("ScatterNDUpdate", 4, {x, beyond, y}), {x, y}).find("index 4"), std::string::npos);
   EXPECT_NE(message(op1("GatherElements", 6, {x, before}, {{"axis", std::int64_t{0}}}), {x}).find("index -5"),
             std::string::npos);
 }

@@ -111,6 +111,12 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
     std::iota(order.rbegin(), order.rend(), 0);
   }
   if (bit_width(source.type) < 8 || element_count(made.shape) == 0) return false;
+  if (source.narrow && normalized(order.back(), rank) == rank - 1 && only_products_read(builder, node)) {
+    made.narrow = source.narrow;
+    for (std::size_t i = 0; i < rank; ++i) made.narrow->strides[i] = source.narrow->strides[normalized(order[i], rank)];
+    builder.note_optimized_out(node);
+    return true;
+  }
   // If only extents of 1 change places, the bytes are the same.
   std::vector<std::int64_t> moved;
   for (auto axis : order)

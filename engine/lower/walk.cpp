@@ -216,8 +216,9 @@ void Walk::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index)
   if (const Growth* growth = growth_of(index, &Growth::parameter)) {
     Shape whole = made.shape;
     whole[growth->axis] = growth->capacity;
-    const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, whole), index);
-    builder_.define_view(made, with_room(made.type, made.shape, growth->axis, growth->capacity), place);
+    const std::size_t bytes =
+        growth->format.is_narrow() ? growth->format.size_bytes(whole) : *checked_size_bytes(made.type, whole);
+    define_cache(builder_, made, *growth, builder_.add_port(BufferKind::kInput, bytes, index));
     return;
   }
   const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), index);

@@ -58,7 +58,7 @@ class ElementwiseState final : public StepState {
     y_ = static_cast<const float*>(pointers[pointers.size() - 2]);
     out_ = static_cast<float*>(pointers.back());
   }
-  void run(const dnnl::stream&) override { function_(x_, y_, out_, count_, alpha_, beta_); }
+  void run(const dnnl::stream&) override { function_(x_, y_, nullptr, out_, count_, alpha_, beta_); }
 
  private:
   kernels::ElementwiseFunction function_;

@@ -332,7 +332,7 @@ void add_gather_rows(OperationTable& table) {
   table.add("GatherND", 8, 2, 2, infer_gather_nd, evaluate_gather_nd, "Slices at index tuples.")
       .integer("batch_dims", 0);
   table.add("ScatterUpdate", 3, 4, 4, infer_scatter, evaluate_scatter, "Data with slices along an axis replaced.");
-  table.add("ScatterNDUpdate", 3, 3, 3, infer_scatter_nd, evaluate_scatter_nd,
+  table.add("ScatterNDUpdate", 4, 3, 3, infer_scatter_nd, evaluate_scatter_nd,
             "Data with slices at index tuples replaced.");
   table
       .add("ScatterNDUpdate", 15, 3, 3, infer_scatter_nd, evaluate_scatter_nd,

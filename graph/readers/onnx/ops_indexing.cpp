@@ -59,7 +59,7 @@ OutputVector scatter_nd(const NodeContext& node) {
   const Out& x = node.input(0);
   const Out indices = from_zero(node.input(1), indexed_extents(x, node.input(1), 0));
   const std::string reduction = scatter_reduction(node);
-  if (reduction == "none") return {op("ScatterNDUpdate", 3, {x, indices, node.input(2)})};
+  if (reduction == "none") return {op("ScatterNDUpdate", 4, {x, indices, node.input(2)})};
   return {op("ScatterNDUpdate", 15, {x, indices, node.input(2)}, {{"reduction", reduction}})};
 }
 

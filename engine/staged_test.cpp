@@ -67,7 +67,7 @@ TEST(Staged, WhatFollowsFromConstantsIsNotCopiedOverACut) {
       op1("Gather", 8,
           {x, op1("Squeeze", 1, {op1("Gather", 8, {where, ints({0}), scalar_int(0)}), ints({0})}), scalar_int(0)});
   const Out rows = op1("Transpose", 1, {op1("Gather", 8, {where, ints({0}), scalar_int(0)}), ints({1, 0})});
-  const Out scattered = op1("ScatterNDUpdate", 3, {more, rows, updates});
+  const Out scattered = op1("ScatterNDUpdate", 4, {more, rows, updates});
   const auto model = std::make_shared<Model>(OutputVector{scattered, where}, ParameterVector{x});
   auto options = two_threads();
   options.profile = true;

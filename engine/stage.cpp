@@ -13,6 +13,7 @@
 #include <tenon/engine/lower/walk.hpp>  // Lowered
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/graph/limits.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::engine {
@@ -41,6 +42,7 @@ class Cutter {
       else
         cuts_.push_back(node);
     }
+    delay_constants();
   }
 
   /// The values of the part before that later nodes and results read.
@@ -53,6 +55,7 @@ class Cutter {
       for (const auto& source : node->input_values()) {
         const Node* producer = source.get_node();
         if (!ready_.count(producer) || is_op(producer, "Parameter") || is_op(producer, "Constant")) continue;
+        if (late_.count(node.get()) && !is_op(node, "Result") && source.get_tensor().value()) continue;
         if (seen.insert(key_of(source)).second) values.push_back(source);
       }
     }
@@ -92,6 +95,26 @@ class Cutter {
   }
 
  private:
+  /// What follows from known values alone is made after the cut, where it is a constant of the plan: nothing is copied
+  /// then. What a cut node reads must be there before.
+  void delay_constants() {
+    std::set<const Node*> needed;
+    for (const auto& node : cuts_)
+      for (const auto& source : node->input_values()) needed.insert(source.get_node());
+    for (const auto& node : order_) {
+      const bool is_computed = ready_.count(node.get()) && node->get_input_size() > 0 && node->operation().evaluate &&
+                               !as_type<op::util::MultiSubGraphOp>(node.get()) && !needed.count(node.get());
+      if (!is_computed || node->get_output_tensor(0).value()) continue;
+      const auto inputs = node->input_values();
+      const bool is_known = std::all_of(inputs.begin(), inputs.end(), [&](const auto& source) {
+        return is_op(source.get_node(), "Constant") || source.get_tensor().value() || late_.count(source.get_node());
+      });
+      if (!is_known) continue;
+      ready_.erase(node.get());
+      late_.insert(node.get());
+    }
+  }
+
   /// A constant if the value follows from shapes, so that shapes that depend on it stay known.
   static Output<Node> stand_in(const Output<Node>& source, ParameterVector& parameters) {
     if (const auto& value = source.get_tensor().value()) return std::make_shared<op::v0::Constant>(*value)->output(0);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/engine/cut_kernels.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -123,10 +124,14 @@ std::vector<Tensor> Staged::run_node(const Stage& stage, const Node& node, const
 
 std::vector<Tensor> Staged::run_kernel(const Node& node, const std::vector<Tensor>& inputs) {
   const auto begin = elapsed();
-  auto made = evaluate_node(node, inputs);
+  std::vector<Tensor> made;
+  const char* kernel = nullptr;
+  if (!store_->options().reference_only) workers_->run([&] { kernel = run_cut_kernel(node, inputs, made); });
+  if (!kernel) made = evaluate_node(node, inputs);
   if (store_->options().profile)
-    timed_.push_back(
-        {{node.get_friendly_name(), node.get_type_name(), "reference", {}, true}, begin, elapsed() - begin});
+    timed_.push_back({{node.get_friendly_name(), node.get_type_name(), kernel ? kernel : "reference", {}, !kernel},
+                      begin,
+                      elapsed() - begin});
   return made;
 }
 

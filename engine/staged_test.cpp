@@ -57,6 +57,27 @@ TEST(Staged, PlansWhatComesBeforeAndAfterAValueDependentShape) {
   EXPECT_EQ(staged.store().counts().packed, packed);
 }
 
+TEST(Staged, WhatFollowsFromConstantsIsNotCopiedOverACut) {
+  auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 8});
+  // Zeros of x's shape, read before the cut and, in other ways, after it.
+  const Out zeros = op1("Broadcast", 3, {scalar(0), op1("ShapeOf", 3, {x})});
+  const Out more = op1("Concat", 1, {zeros, weights(Shape{2, 8})}, {{"axis", 0}});
+  const Out where = op1("NonZero", 3, {op1("Relu", 1, {op1("Add", 1, {x, zeros})})});
+  const Out updates =
+      op1("Gather", 8,
+          {x, op1("Squeeze", 1, {op1("Gather", 8, {where, ints({0}), scalar_int(0)}), ints({0})}), scalar_int(0)});
+  const Out rows = op1("Transpose", 1, {op1("Gather", 8, {where, ints({0}), scalar_int(0)}), ints({1, 0})});
+  const Out scattered = op1("ScatterNDUpdate", 4, {more, rows, updates});
+  const auto model = std::make_shared<Model>(OutputVector{scattered, where}, ParameterVector{x});
+  auto options = two_threads();
+  options.profile = true;
+  Staged staged(options);
+  expect_as_reference(staged, model, {random_tensor(ElementType::kF32, Shape{40, 8}, 1)});
+  std::size_t results = 0;
+  for (const auto& timed : staged.timed_steps()) results += timed.step.node_type == "Result";
+  EXPECT_EQ(results, 0U);
+}
+
 std::shared_ptr<Model> looping(bool grows) {
   auto trips = parameter(Shape{}, element::i64);
   auto start = parameter(Shape{2, 4});

@@ -135,7 +135,12 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
   if (in_8_bits) {
     layouts.emplace_back(channels_last(problem.type, problem.src), channels_last(problem.result, problem.dst));
   } else {
-    if (builder.prefers_channels_last())
+    // A convolution of single pixels is a product if the channels are innermost already.
+    const bool is_product = groups == 1 && block > 0 &&
+                            std::all_of(problem.window.kernel.begin(), problem.window.kernel.end(),
+                                        [](auto extent) { return extent == 1; }) &&
+                            builder.native(source).desc == channels_last(type, problem.src);
+    if (builder.prefers_channels_last() || is_product)
       layouts.emplace_back(channels_last(type, problem.src), channels_last(problem.result, problem.dst));
     if (block && blocks_fit && src_block.get_ndims()) {
       if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);

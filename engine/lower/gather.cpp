@@ -2,8 +2,8 @@
 // Gather, Broadcast, Tile, Pad and Convert by loops of ours.
 #include <cstring>
 
+#include <tenon/engine/kernels/convert.hpp>
 #include <tenon/engine/kernels/copy.hpp>
-#include <tenon/engine/kernels/half.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/table.hpp>
 
@@ -153,17 +153,6 @@ bool lower_pad(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
-template <typename From>
-KernelStep::Kernel to_float(std::size_t count) {
-  return [count](std::span<void* const> p) {
-    const From* from = static_cast<const From*>(p[0]);
-    float* to = static_cast<float*>(p[1]);
-    kernels::parallel(count, count * (sizeof(From) + 4), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<float>(from[i]);
-    });
-  };
-}
-
 bool converts_halves() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2; }
 
 bool lower_convert(PlanBuilder& builder, const Chain& chain) {
@@ -177,43 +166,13 @@ bool lower_convert(PlanBuilder& builder, const Chain& chain) {
     builder.note_optimized_out(node);
     return true;
   }
+  const ElementType from_type = source.type, to_type = made.type;
+  const bool has_halves = from_type == ElementType::kF16 || to_type == ElementType::kF16;
+  if (!kernels::converts(from_type, to_type) || (has_halves && !converts_halves())) return false;
   const std::size_t count = element_count(made.shape);
-  if (source.type == ElementType::kF32 && made.type == ElementType::kF16 && converts_halves()) {
-    const Place from = builder.plain(source), to = builder.define_plain(made);
-    builder.add_kernel(node, "convert", {from}, {to}, [count](std::span<void* const> p) {
-      kernels::float_to_half(static_cast<const float*>(p[0]), static_cast<std::uint16_t*>(p[1]), count);
-    });
-    return true;
-  }
-  if (made.type != ElementType::kF32) return false;
-  KernelStep::Kernel kernel;
-  switch (source.type) {
-    case ElementType::kI64:
-      kernel = to_float<std::int64_t>(count);
-      break;
-    case ElementType::kI32:
-      kernel = to_float<std::int32_t>(count);
-      break;
-    case ElementType::kU8:
-      kernel = to_float<std::uint8_t>(count);
-      break;
-    case ElementType::kI8:
-      kernel = to_float<std::int8_t>(count);
-      break;
-    case ElementType::kU16:
-      kernel = to_float<std::uint16_t>(count);
-      break;
-    case ElementType::kF16:
-      if (!converts_halves()) return false;
-      kernel = [count](std::span<void* const> p) {
-        kernels::half_to_float(static_cast<const std::uint16_t*>(p[0]), static_cast<float*>(p[1]), count);
-      };
-      break;
-    default:
-      return false;
-  }
   const Place from = builder.plain(source), to = builder.define_plain(made);
-  builder.add_kernel(node, "convert", {from}, {to}, std::move(kernel));
+  builder.add_kernel(node, "convert", {from}, {to},
+                     [=](std::span<void* const> p) { kernels::convert(from_type, p[0], to_type, p[1], count); });
   return true;
 }
 
@@ -225,6 +184,7 @@ void register_gather(LoweringTable& table) {
   table["Tile"] = {lower_tile, false};
   table["Pad"] = {lower_pad, false};
   table["Convert"] = {lower_convert, false};
+  table["ConvertLike"] = {lower_convert, false};
 }
 
 }  // namespace tenon::inline v1::engine

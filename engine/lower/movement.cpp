@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views and joins: reshape, transpose, concatenation, splits and slices. A view costs nothing, where one is possible.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -8,7 +9,6 @@
 #include <tenon/engine/kernels/copy.hpp>
 #include <tenon/engine/lower/8_bit.hpp>
 #include <tenon/engine/lower/builder.hpp>
-#include <tenon/engine/lower/strides.hpp>
 #include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
@@ -41,23 +41,62 @@ void define_packed_view(PlanBuilder& builder, Value& made, Value& whole, std::si
   builder.define_view(made, plain_desc(type, made.shape), place);
 }
 
+/// Whether pictures and their channels stay what they are, and only places are counted in another way.
+bool keeps_channels(const Shape& from, const Shape& to) {
+  return from.size() >= 3 && to.size() >= 3 && to.size() <= 5 && from[0] == to[0] && from[1] == to[1];
+}
+
+/// Element-wise functions, which leave their result as the operand lies.
+bool reads_elements(const Node& node) {
+  constexpr std::string_view kTypes[] = {"Add",  "Subtract", "Multiply", "Divide", "Relu",  "Sigmoid",
+                                         "Tanh", "Clamp",    "Gelu",     "Swish",  "HSwish"};
+  return std::find(std::begin(kTypes), std::end(kTypes), node.get_type_name()) != std::end(kTypes);
+}
+
+/// Whether all readers, also those behind views, read pictures wherever their channels lie.
+bool only_pictures_readers(const Node& node) {
+  const auto readers = node.get_output_target_inputs(0);
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const auto& reader) {
+    const Node* by = reader.get_node();
+    if (is_op(by, "Transpose") || is_op(by, "Interpolate") || is_op(by, "MaxPool") || is_op(by, "AvgPool")) return true;
+    if (by->get_output_size() == 1 && by->get_output_shape(0) == by->get_input_shape(reader.get_index()) &&
+        reads_elements(*by))
+      return true;
+    if (is_op(by, "Concat"))
+      return normalized(by->get_attributes().get_int("axis"), by->get_output_shape(0).size()) == 1;
+    if (is_op(by, "Convolution") || is_op(by, "GroupConvolution")) return reader.get_index() == 0;
+    return is_op(by, "Reshape") && reader.get_index() == 0 &&
+           keeps_channels(by->get_input_shape(0), by->get_output_shape(0)) && only_pictures_readers(*by);
+  });
+}
+
+/// A view that leaves the channels in blocks or innermost.
+bool view_picture(PlanBuilder& builder, const std::shared_ptr<Node>& node, Value& source, Value& made) {
+  if (!builder.options().fuse || made.type != ElementType::kF32 || !keeps_channels(source.shape, made.shape) ||
+      element_count(made.shape) == 0)
+    return false;
+  const Value::Variant from = builder.native(source);
+  if (from.packed || !only_pictures_readers(*node)) return false;
+  const ElementType type = type_of(source, from);
+  const bool is_last = from.desc == channels_last(type, source.shape);
+  if (!is_last && from.desc != builder.blocked_desc(source.shape, type)) return false;
+  made.quantization = source.quantization;
+  builder.define_view(made, is_last ? channels_last(type, made.shape) : builder.blocked_desc(made.shape, type),
+                      from.place);
+  return true;
+}
+
 bool lower_view(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = builder.input(node, 0);
   Value& made = builder.value(node->output(0));
   if (made.type != source.type) return false;
-  builder.note_optimized_out(node);
-  // Pixels of an image with its channels last become a row, or a row pixels, where they lie.
-  const Value::Variant native = builder.native(source);
-  const auto is_packed_one = [](const Value::Variant& variant) { return variant.packed; };
-  if (builder.options().fuse && std::none_of(source.variants.begin(), source.variants.end(), is_packed_one)) {
-    if (const md seen = reshaped(native.desc, made.shape); seen.get_ndims() != 0) {
-      made.quantization = source.quantization;
-      builder.define_view(made, seen, native.place);
-      return true;
-    }
+  if (view_picture(builder, node, source, made)) {
+    builder.note_optimized_out(node);
+    return true;
   }
   define_packed_view(builder, made, source, 0);
+  builder.note_optimized_out(node);
   return true;
 }
 
@@ -70,27 +109,6 @@ bool only_products_read(const PlanBuilder& builder, const std::shared_ptr<Node>&
     return is_op(reader.get_node(), "MatMul") || is_op(reader.get_node(), "ScaledDotProductAttention") ||
            builder.is_of_attention(reader.get_node());
   });
-}
-
-/// Whether all readers take images with their channels last, directly or as another shape.
-bool only_images_read(const Node& node) {
-  const auto readers = node.get_output_target_inputs(0);
-  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const auto& reader) {
-    const std::string_view type = reader.get_node()->get_type_name();
-    if (type == "Reshape") return reader.get_index() == 0 && only_images_read(*reader.get_node());
-    return (type.find("Convolution") != type.npos || type.find("Pool") != type.npos || type == "Interpolate" ||
-            type == "Add" || type == "Multiply" || type == "Relu" || type == "Gelu" || type == "Swish") &&
-           reader.get_node()->get_input_shape(reader.get_index()).size() >= 4;
-  });
-}
-
-/// Whether the axis behind all others becomes the second: channels that lay last.
-bool brings_channels_forward(const std::vector<std::int64_t>& order) {
-  const auto rank = static_cast<std::int64_t>(order.size());
-  if (rank < 3 || rank > 5 || order[0] != 0 || (order[1] != rank - 1 && order[1] != -1)) return false;
-  for (std::int64_t i = 2; i < rank; ++i)
-    if (order[static_cast<std::size_t>(i)] != i - 1) return false;
-  return true;
 }
 
 bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
@@ -126,10 +144,14 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
     for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
     const md permuted = from_desc.permute_axes(permutation);
     const bool in_order = is_packed(permuted, made.shape);
-    const bool is_image = builder.prefers_channels_last() && brings_channels_forward(order) &&
-                          is_packed(from_desc, source.shape) && only_images_read(*node);
-    if (in_order ||
-        (builder.options().fuse && made.type == ElementType::kF32 && (is_image || only_products_read(builder, node)))) {
+    // Its readers take the channels innermost as they are, or bring them where they want them.
+    if (!in_order && builder.options().fuse && builder.options().blocked_layouts && made.type == ElementType::kF32 &&
+        permuted == channels_last(type, made.shape) && only_pictures_readers(*node)) {
+      builder.define_view(made, permuted, builder.native(source).place);
+      builder.note_optimized_out(node);
+      return true;
+    }
+    if (in_order || (builder.options().fuse && made.type == ElementType::kF32 && only_products_read(builder, node))) {
       builder.define_view(made, in_order ? to_desc : permuted, builder.native(source).place);
       builder.note_optimized_out(node);
       return true;

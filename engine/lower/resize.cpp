@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include <tenon/engine/kernels/bf16.hpp>
 #include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/linear_resize.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/pictures.hpp>
 #include <tenon/engine/lower/table.hpp>
@@ -13,12 +13,7 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-using kernels::Bf16;
-
-struct Tap {
-  std::uint32_t first, second;
-  float weight;  ///< Of `second`.
-};
+using Tap = kernels::LinearTap;
 using Taps = std::vector<Tap>;
 
 /// Coordinate in the input for output position `x`. @return NaN for an unknown mode.
@@ -60,26 +55,7 @@ bool make_taps(Taps& taps, const Attributes& attributes, bool nearest, std::size
   return true;
 }
 
-float to_float(float value) { return value; }
-float to_float(Bf16 value) { return value.to_float(); }
-
 // `pixel` channels lie side by side; kLanes is their number if known at compile time.
-template <std::size_t kLanes, typename T>
-void resize_row(const T* top, const T* bottom, float vertical, const Taps& columns, std::size_t pixel, T* out) {
-  const std::size_t lanes = kLanes ? kLanes : pixel;
-  for (const Tap& tap : columns) {
-    const T *a = top + tap.first * lanes, *b = top + tap.second * lanes;
-    const T *c = bottom + tap.first * lanes, *d = bottom + tap.second * lanes;
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const float left = to_float(a[lane]), low_left = to_float(c[lane]);
-      const float upper = left + (to_float(b[lane]) - left) * tap.weight,
-                  lower = low_left + (to_float(d[lane]) - low_left) * tap.weight;
-      out[lane] = T(upper + (lower - upper) * vertical);
-    }
-    out += lanes;
-  }
-}
-
 template <std::size_t kLanes, typename T>
 void nearest_row(const T* from, const Taps& columns, std::size_t pixel, T* out) {
   const std::size_t lanes = kLanes ? kLanes : pixel;
@@ -90,8 +66,8 @@ void nearest_row(const T* from, const Taps& columns, std::size_t pixel, T* out) 
 }
 
 template <std::size_t kLanes, typename T>
-KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, std::size_t pixel,
-                                 const Taps& rows, const Taps& columns, bool nearest) {
+KernelStep::Kernel nearest_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, std::size_t pixel,
+                                  const Taps& rows, const Taps& columns) {
   return [=](std::span<void* const> p) {
     const T* x = static_cast<const T*>(p[0]);
     T* out = static_cast<T*>(p[1]);
@@ -102,19 +78,22 @@ KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, st
                           const Tap& tap = rows[i % height];
                           const T* picture = x + i / height * in_height * in_row;
                           T* to = out + i * out_row;
-                          if (nearest) {
-                            // Repeated rows are copied from the one above, if this worker made that.
-                            if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
-                              std::copy(to - out_row, to, to);
-                            else
-                              nearest_row<kLanes>(picture + tap.first * in_row, columns, pixel, to);
-                          } else {
-                            resize_row<kLanes>(picture + tap.first * in_row, picture + tap.second * in_row, tap.weight,
-                                               columns, pixel, to);
-                          }
+                          // Repeated rows are copied from the one above, if this worker made that.
+                          if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
+                            std::copy(to - out_row, to, to);
+                          else
+                            nearest_row<kLanes>(picture + tap.first * in_row, columns, pixel, to);
                         }
                       });
   };
+}
+
+template <typename T>
+KernelStep::Kernel linear_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, std::size_t pixel,
+                                 const Taps& rows, const Taps& columns) {
+  const auto resize =
+      std::make_shared<const kernels::LinearResize>(pictures, in_height, in_width, pixel, rows, columns);
+  return [resize](std::span<void* const> p) { resize->run(static_cast<const T*>(p[0]), static_cast<T*>(p[1])); };
 }
 
 /// Keeps 8-bit numbers with the channels innermost as they are: whole pixels are copied.
@@ -179,26 +158,32 @@ bool lower_interpolate(PlanBuilder& builder, const Chain& chain) {
   const std::size_t block = static_cast<std::size_t>(std::max(builder.channel_block(), 1));
   const auto variant = builder.real(source);
   const ElementType type = element_type(variant.desc) == ElementType::kBf16 ? ElementType::kBf16 : ElementType::kF32;
-  const bool blocked = !variant.packed && variant.desc == builder.blocked_desc(source.shape, type);
-  const bool last = !variant.packed && variant.desc == channels_last(type, source.shape);
+  bool blocked = !variant.packed && variant.desc == builder.blocked_desc(source.shape, type);
+  bool last = !variant.packed && variant.desc == channels_last(type, source.shape);
+  // A picture that grows is brought into the layout of convolutions before it does.
+  const bool grows = element_count(made.shape) >= 2 * element_count(source.shape);
+  if (last && grows && block > 1 && source.shape[1] % block == 0 && !builder.prefers_channels_last()) {
+    blocked = true;
+    last = false;
+  }
   const std::size_t lanes = blocked ? block : last ? source.shape[1] : 1;
   const std::size_t pictures = source.shape[0] * ((source.shape[1] + lanes - 1) / lanes);
   const std::size_t height = source.shape[2], width = source.shape[3];
   const auto make = [&]<typename T>(T) {
+    if (!nearest) return linear_kernel<T>(pictures, height, width, lanes, rows, columns);
     const auto compiled = [&]<std::size_t kLanes>(std::integral_constant<std::size_t, kLanes>) {
-      return resize_kernel<kLanes, T>(pictures, height, width, lanes, rows, columns, nearest);
+      return nearest_kernel<kLanes, T>(pictures, height, width, lanes, rows, columns);
     };
     return lanes == 16  ? compiled(std::integral_constant<std::size_t, 16>())
            : lanes == 8 ? compiled(std::integral_constant<std::size_t, 8>())
            : lanes == 1 ? compiled(std::integral_constant<std::size_t, 1>())
                         : compiled(std::integral_constant<std::size_t, 0>());
   };
-  KernelStep::Kernel kernel = type == ElementType::kBf16 ? make(Bf16()) : make(0.f);
+  KernelStep::Kernel kernel = type == ElementType::kBf16 ? make(std::uint16_t{}) : make(0.f);
   const ChannelLayout layout = blocked ? ChannelLayout::kBlocked
                                : last  ? ChannelLayout::kChannelsLast
                                        : ChannelLayout::kPlain;
-  const Place from =
-      blocked || last ? variant.place : builder.in_layout(source, builder.image_desc(source.shape, type, layout));
+  const Place from = builder.in_layout(source, builder.image_desc(source.shape, type, layout));
   const Place to = builder.define(made, builder.image_desc(made.shape, type, layout));
   builder.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
   return true;

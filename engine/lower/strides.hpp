@@ -16,9 +16,6 @@ namespace tenon::inline v1::engine {
 
 /// Strides in elements of a layout without blocks. @return false for others.
 bool strides_of(const md& desc, std::size_t rank, std::vector<std::size_t>& strides);
-/// The layout of the same elements seen as `shape`, if they can be seen so where they lie: `desc` is dense, without blocks.
-/// @return undefined if they can't.
-md reshaped(const md& desc, const Shape& shape);
 std::vector<std::size_t> packed_strides(const Shape& shape);
 /// The order of axes of a Transpose, none negative. @return false if it is not constant.
 bool transpose_order(PlanBuilder& builder, const std::shared_ptr<Node>& node, std::vector<std::size_t>& order);

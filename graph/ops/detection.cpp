@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations of detection models.
 #include <algorithm>
-#include <cmath>
 
+#include <tenon/graph/ops/box_suppression.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
 
@@ -43,19 +43,7 @@ void infer_nms(Node& node) {
 struct Candidate {
   float score;
   std::int64_t batch, category, box;
-  std::size_t suppress_from = 0;
 };
-
-struct Corners {
-  float y1, x1, y2, x2;
-};
-float overlap(const Corners& a, const Corners& b) {
-  const float area_a = (a.y2 - a.y1) * (a.x2 - a.x1), area_b = (b.y2 - b.y1) * (b.x2 - b.x1);
-  if (area_a <= 0 || area_b <= 0) return 0;
-  const float height = std::max(0.0f, std::min(a.y2, b.y2) - std::max(a.y1, b.y1)),
-              width = std::max(0.0f, std::min(a.x2, b.x2) - std::max(a.x1, b.x1));
-  return height * width / (area_a + area_b - height * width);
-}
 
 float scalar(std::span<const Tensor> inputs, std::size_t index, float fallback) {
   return index < inputs.size() ? to_vector<float>(inputs[index]).at(0) : fallback;
@@ -64,59 +52,20 @@ float scalar(std::span<const Tensor> inputs, std::size_t index, float fallback) 
 void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
   const Read<float> boxes(inputs[0]), scores(inputs[1]);
-  const std::int64_t most = inputs.size() > 2 ? std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0) : 0;
-  const float iou_threshold = scalar(inputs, 3, 0), score_threshold = scalar(inputs, 4, 0),
-              sigma = scalar(inputs, 5, 0);
-  const bool centre = node.get_attributes().get_string("box_encoding") == "center";
-  const auto corners = [&](std::size_t batch, std::size_t box) -> Corners {
-    const float* b = boxes.data() + (batch * bs[1] + box) * 4;
-    if (centre) return {b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2, b[0] + b[2] / 2};
-    return {std::min(b[0], b[2]), std::min(b[1], b[3]), std::max(b[0], b[2]), std::max(b[1], b[3])};
-  };
+  BoxSuppression rule;
+  if (inputs.size() > 2)
+    rule.most = static_cast<std::size_t>(std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0));
+  rule.overlap = scalar(inputs, 3, 0);
+  rule.score = scalar(inputs, 4, 0);
+  rule.sigma = scalar(inputs, 5, 0);
+  rule.is_centre = node.get_attributes().get_string("box_encoding") == "center";
   std::vector<Candidate> kept;
   for (std::size_t batch = 0; batch < ss[0]; ++batch) {
     for (std::size_t category = 0; category < ss[1]; ++category) {
-      std::vector<Candidate> queue;
-      for (std::size_t box = 0; box < ss[2]; ++box) {
-        const float score = scores[(batch * ss[1] + category) * ss[2] + box];
-        if (score > score_threshold)
-          queue.push_back({score, static_cast<std::int64_t>(batch), static_cast<std::int64_t>(category),
-                           static_cast<std::int64_t>(box)});
-      }
-      const auto worse = [](const Candidate& a, const Candidate& b) {
-        return a.score != b.score ? a.score < b.score : a.box > b.box;
-      };
-      std::make_heap(queue.begin(), queue.end(), worse);
-      std::vector<Candidate> chosen;
-      while (!queue.empty() && chosen.size() < static_cast<std::size_t>(most)) {
-        std::pop_heap(queue.begin(), queue.end(), worse);
-        Candidate next = queue.back();
-        queue.pop_back();
-        const float before = next.score;
-        bool hard = false;
-        for (std::size_t i = chosen.size(); i-- > next.suppress_from;) {
-          const float iou = overlap(corners(batch, static_cast<std::size_t>(next.box)),
-                                    corners(batch, static_cast<std::size_t>(chosen[i].box)));
-          if (sigma > 0)
-            next.score *= iou <= iou_threshold ? std::exp(-0.5f * iou * iou / sigma) : 0.0f;
-          else if (iou > iou_threshold)
-            next.score = 0;
-          if (iou > iou_threshold && sigma <= 0) {
-            hard = true;
-            break;
-          }
-          if (next.score <= score_threshold) break;
-        }
-        next.suppress_from = chosen.size();
-        if (hard) continue;
-        if (next.score == before) {
-          chosen.push_back(next);
-        } else if (next.score > score_threshold) {
-          queue.push_back(next);
-          std::push_heap(queue.begin(), queue.end(), worse);
-        }
-      }
-      kept.insert(kept.end(), chosen.begin(), chosen.end());
+      for (const ChosenBox& chosen : suppress_boxes(rule, boxes.data() + batch * bs[1] * 4,
+                                                    scores.data() + (batch * ss[1] + category) * ss[2], ss[2]))
+        kept.push_back(
+            {chosen.score, static_cast<std::int64_t>(batch), static_cast<std::int64_t>(category), chosen.box});
     }
   }
   if (node.get_attributes().get_bool("sort_result_descending")) {

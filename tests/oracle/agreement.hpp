@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -37,6 +38,12 @@ struct Limits {
 inline Limits limits_of(const std::string& model) {
   if (model.find("_int8") != std::string::npos) return {0.998, 0.25, 0.1};
   return {};
+}
+
+/// Whether both hold the same numbers: for integers, which are not near or far.
+inline bool are_same(const Tensor& a, const Tensor& b) {
+  return a.element_type() == b.element_type() && a.shape() == b.shape() && a.is_contiguous() && b.is_contiguous() &&
+         (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 namespace detail {

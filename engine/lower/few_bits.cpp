@@ -21,6 +21,8 @@ std::optional<FewBitsType> few_bits_type(ElementType type) {
       return FewBitsType::kU4;
     case ElementType::kI4:
       return FewBitsType::kI4;
+    case ElementType::kNf4:
+      return FewBitsType::kNf4;
     case ElementType::kU8:
       return FewBitsType::kU8;
     case ElementType::kI8:

@@ -78,6 +78,14 @@ std::vector<Form> forms() {
     for (const bool by_columns : {true, false})
       for (const std::size_t group : {128, 64, 32, 16, 8})
         all.push_back({type, 1, 24, 128, group, by_columns, Zero::kEach});
+  // In whole vectors of 128 and not; one group to a vector, several, and several vectors to a group.
+  for (const auto type : {ElementType::kU4, ElementType::kI4, ElementType::kNf4})
+    for (const std::size_t depth : {512, 192})
+      for (const std::size_t group : {depth, depth / 2, std::size_t{64}, std::size_t{8}})
+        for (const std::size_t rows : {1, 2, 3, 7})
+          for (const Zero zero : {Zero::kNone, Zero::kOne, Zero::kEach})
+            all.push_back({type, rows, 23, depth, group, true, zero});
+  for (const std::size_t rows : {1, 20}) all.push_back({ElementType::kNf4, rows, 24, 128, 32, false, Zero::kNone});
   // One to three rows, whole fours of them with a rest, and more than the kernel takes; columns with a rest.
   for (const auto type : {ElementType::kI4, ElementType::kU8})
     for (const std::size_t rows : {2, 3, 7, 16, 17, 40})

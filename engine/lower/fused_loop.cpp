@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tenon/engine/kernels/fused_loop.hpp>
-#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/activation.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and MVN over the last axes on oneDNN.
+// Softmax, LogSoftmax and MVN over the last axes on oneDNN, over pixels by a kernel of ours.
+#include <algorithm>
+#include <span>
+
+#include <tenon/engine/kernels/instance_norm.hpp>
 #include <tenon/engine/kernels/softmax.hpp>
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/precision.hpp>
@@ -68,6 +72,27 @@ Tensor parameter(PlanBuilder& builder, const Chain& chain, std::string_view type
   return {};
 }
 
+/// Over the pixels of images whose channels lie last: moving each channel together would cost as much as the sums.
+bool lower_instance_norm(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::vector<bool>& reduced) {
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
+  if (reduced.size() < 3 || reduced[0] || reduced[1] || std::count(reduced.begin() + 2, reduced.end(), false))
+    return false;
+  const Value::Variant variant = builder.real(source);
+  const ElementType type = element_type(variant.desc);
+  if ((type != ElementType::kF32 && type != ElementType::kBf16) || variant.packed ||
+      variant.desc != channels_last(type, made.shape))
+    return false;
+  kernels::InstanceNorm what{made.shape[0], 1, made.shape[1],
+                             static_cast<float>(node->get_attributes().get_double("eps")), type};
+  for (std::size_t i = 2; i < made.shape.size(); ++i) what.pixels *= made.shape[i];
+  const Place scratch = builder.scratch(what.scratch_bytes());
+  const Place to = builder.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
+  builder.add_kernel(node, "instance norm", {variant.place}, {to, scratch},
+                     [what](std::span<void* const> p) { what.run(p[0], p[1], p[2]); });
+  return true;
+}
+
 /// With the Multiply and the Add after it, if the chain has them: a layer normalization.
 bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
@@ -85,6 +110,7 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   std::vector<bool> reduced(rank, false);
   for (auto axis : axes)
     reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
+  if (chain.nodes.size() == 1 && lower_instance_norm(builder, node, reduced)) return true;
   std::size_t rows = 1, columns = 1;
   for (std::size_t i = 0; i < rank; ++i) {
     if (i > 0 && reduced[i - 1] && !reduced[i]) return false;

@@ -17,7 +17,7 @@ namespace {
 
 /// The one number of input `index`; `fallback` if there is no such input, nothing for other types.
 template <typename T>
-std::optional<T> number(const std::vector<Tensor>& inputs, std::size_t index, T fallback) {
+std::optional<T> number_of(const std::vector<Tensor>& inputs, std::size_t index, T fallback) {
   if (index >= inputs.size()) return fallback;
   const Tensor& tensor = inputs[index];
   if (tensor.element_count() != 1) return std::nullopt;
@@ -34,14 +34,14 @@ std::optional<T> number(const std::vector<Tensor>& inputs, std::size_t index, T 
   }
 }
 
-struct Row {
+struct KeptBox {
   float score;
   std::int64_t batch, category, box;
 };
 
 /// The outputs of NonMaxSuppression: indices, and since opset 5 scores and how many there are.
 template <typename Index>
-void put_rows(const std::vector<Row>& rows, ElementType type, std::vector<Tensor>& outputs) {
+void put_rows(const std::vector<KeptBox>& rows, ElementType type, std::vector<Tensor>& outputs) {
   outputs[0] = Tensor(type, Shape{rows.size(), 3});
   auto* indices = rows.empty() ? nullptr : static_cast<Index*>(outputs[0].data());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -63,9 +63,9 @@ void put_rows(const std::vector<Row>& rows, ElementType type, std::vector<Tensor
 
 const char* run_suppression(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   if (inputs[0].element_type() != ElementType::kF32 || inputs[1].element_type() != ElementType::kF32) return nullptr;
-  const auto most = number<std::int64_t>(inputs, 2, 0);
-  const auto overlap = number<float>(inputs, 3, 0), score = number<float>(inputs, 4, 0),
-             sigma = number<float>(inputs, 5, 0);
+  const auto most = number_of<std::int64_t>(inputs, 2, 0);
+  const auto overlap = number_of<float>(inputs, 3, 0), score = number_of<float>(inputs, 4, 0),
+             sigma = number_of<float>(inputs, 5, 0);
   if (!most || !overlap || !score || !sigma) return nullptr;
   BoxSuppression rule;
   rule.most = static_cast<std::size_t>(std::max<std::int64_t>(*most, 0));
@@ -74,7 +74,7 @@ const char* run_suppression(const Node& node, const std::vector<Tensor>& inputs,
   rule.sigma = *sigma;
   rule.is_centre = node.get_attributes().get_string("box_encoding") == "center";
   const Shape& shape = inputs[1].shape();
-  std::vector<Row> rows;
+  std::vector<KeptBox> rows;
   if (element_count(shape) > 0) {
     const auto chosen = kernels::suppress_boxes_of_classes(rule, inputs[0].data<float>(), inputs[1].data<float>(),
                                                            shape[0], shape[1], shape[2]);
@@ -84,7 +84,7 @@ const char* run_suppression(const Node& node, const std::vector<Tensor>& inputs,
             {one.score, static_cast<std::int64_t>(i / shape[1]), static_cast<std::int64_t>(i % shape[1]), one.box});
   }
   if (node.get_attributes().get_bool("sort_result_descending"))
-    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.score > b.score; });
+    std::stable_sort(rows.begin(), rows.end(), [](const KeptBox& a, const KeptBox& b) { return a.score > b.score; });
   const ElementType type = node.get_output_element_type(0);
   outputs.resize(node.get_output_size());
   if (type == ElementType::kI64)
@@ -108,7 +108,7 @@ const char* run_non_zero(const Node& node, const std::vector<Tensor>& inputs, st
 
 const char* run_top_k(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   const Tensor& data = inputs[0];
-  const auto k = number<std::int64_t>(inputs, 1, 0);
+  const auto k = number_of<std::int64_t>(inputs, 1, 0);
   const auto& attributes = node.get_attributes();
   const auto rank = static_cast<std::int64_t>(data.shape().size());
   std::int64_t axis = attributes.get_int("axis");

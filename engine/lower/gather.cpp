@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, Broadcast, Tile, Pad and Convert by loops of ours.
+// Gather, Broadcast, Tile and Convert by loops of ours.
 #include <cstring>
 
 #include <tenon/engine/kernels/convert.hpp>
@@ -117,42 +117,6 @@ bool lower_tile(PlanBuilder& builder, const Chain& chain) {
   return add_strided(builder, node, kernels::make_walk<2>(split, {kernels::broadcast_strides(split, split), strides}));
 }
 
-bool lower_pad(PlanBuilder& builder, const Chain& chain) {
-  const auto& node = chain.anchor();
-  Value& source = builder.input(node, 0);
-  Value& made = builder.value(node->output(0));
-  if (node->get_attributes().get_string("pad_mode") != "constant" || bit_width(made.type) < 8) return false;
-  std::vector<std::int64_t> before, after;
-  if (!builder.constant_ints(node, 1, before) || !builder.constant_ints(node, 2, after)) return false;
-  for (std::size_t i = 0; i < before.size(); ++i)
-    if (before[i] < 0 || after[i] < 0) return false;
-  if (element_count(source.shape) == 0 || element_count(made.shape) == 0) return false;
-  const std::size_t size = size_bytes(made.type);
-  std::array<char, 8> value{};
-  if (node->get_input_size() > 3) {
-    const Tensor fill = builder.constant_input(node, 3);
-    if (!fill || fill.element_type() != made.type || fill.element_count() != 1) return false;
-    std::memcpy(value.data(), fill.data(), size);
-  }
-  const Strides out_strides = kernels::broadcast_strides(made.shape, made.shape);
-  // broadcast_strides gives 0 for extents of 1, which padding may place anywhere: give the strides in full.
-  Strides full(made.shape.size(), 1);
-  for (std::size_t i = made.shape.size(); i-- > 1;) full[i - 1] = full[i] * static_cast<std::ptrdiff_t>(made.shape[i]);
-  std::ptrdiff_t offset = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) offset += before[i] * full[i];
-  const auto inside =
-      kernels::make_walk<2>(source.shape, {full, kernels::broadcast_strides(source.shape, source.shape)});
-  Shape one(made.shape.size(), 1);
-  const auto everywhere = kernels::make_walk<2>(made.shape, {out_strides, kernels::broadcast_strides(one, made.shape)});
-  const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
-  const Place from = builder.plain(source), to = builder.define_plain(made);
-  builder.add_kernel(node, "pad", {from}, {to}, [=](std::span<void* const> p) {
-    kernels::strided_copy(everywhere, size, p[1], value.data());
-    kernels::strided_copy(inside, size, static_cast<char*>(p[1]) + offset_bytes, p[0]);
-  });
-  return true;
-}
-
 bool converts_halves() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2; }
 
 bool lower_convert(PlanBuilder& builder, const Chain& chain) {
@@ -182,7 +146,6 @@ void register_gather(LoweringTable& table) {
   table["Gather"] = {lower_gather, false};
   table["Broadcast"] = {lower_broadcast, false};
   table["Tile"] = {lower_tile, false};
-  table["Pad"] = {lower_pad, false};
   table["Convert"] = {lower_convert, false};
   table["ConvertLike"] = {lower_convert, false};
 }

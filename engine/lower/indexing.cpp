@@ -10,25 +10,22 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-using kernels::Indices;
-using kernels::Reduction;
-
 bool are_indices(ElementType type) { return type == ElementType::kI32 || type == ElementType::kI64; }
 
-std::size_t product_of(const Shape& shape, std::size_t first, std::size_t last) {
+std::size_t extents_product(const Shape& shape, std::size_t first, std::size_t last) {
   std::size_t product = 1;
   for (std::size_t i = first; i < last; ++i) product *= shape[i];
   return product;
 }
 
-Reduction reduction_of(const Node& node) {
+kernels::Reduction scatter_reduction(const Node& node) {
   const std::string how = node.get_attributes().get_string("reduction", "none");
-  if (how == "sum") return Reduction::kSum;
-  if (how == "sub") return Reduction::kSubtract;
-  if (how == "prod") return Reduction::kProduct;
-  if (how == "min") return Reduction::kLeast;
-  if (how == "max") return Reduction::kGreatest;
-  return how == "mean" ? Reduction::kMean : Reduction::kNone;
+  if (how == "sum") return kernels::Reduction::kSum;
+  if (how == "sub") return kernels::Reduction::kSubtract;
+  if (how == "prod") return kernels::Reduction::kProduct;
+  if (how == "min") return kernels::Reduction::kLeast;
+  if (how == "max") return kernels::Reduction::kGreatest;
+  return how == "mean" ? kernels::Reduction::kMean : kernels::Reduction::kNone;
 }
 
 bool lower_gather_nd(PlanBuilder& builder, const Chain& chain) {
@@ -38,11 +35,11 @@ bool lower_gather_nd(PlanBuilder& builder, const Chain& chain) {
   const auto batch = static_cast<std::size_t>(node->get_attributes().get_int("batch_dims", 0));
   const std::size_t depth = indices.shape.back(), size = size_bytes(data.type);
   kernels::Slices what;
-  what.batches = product_of(data.shape, 0, batch);
-  what.count = product_of(indices.shape, batch, indices.shape.size() - 1);
+  what.batches = extents_product(data.shape, 0, batch);
+  what.count = extents_product(indices.shape, batch, indices.shape.size() - 1);
   what.axes.assign(data.shape.begin() + static_cast<std::ptrdiff_t>(batch),
                    data.shape.begin() + static_cast<std::ptrdiff_t>(batch + depth));
-  what.inner = product_of(data.shape, batch + depth, data.shape.size());
+  what.inner = extents_product(data.shape, batch + depth, data.shape.size());
   const bool is_wide = indices.type == ElementType::kI64;
   const Place from = builder.plain(data), at = builder.plain(indices), to = builder.define_plain(made);
   builder.add_kernel(node, "gather", {from, at}, {to}, [what, size, is_wide](std::span<void* const> p) {
@@ -99,16 +96,16 @@ void add_scatter(PlanBuilder& builder, const std::shared_ptr<Node>& node, const 
 }
 
 bool lower_scatter_slices(PlanBuilder& builder, const std::shared_ptr<Node>& node, const kernels::Slices& what,
-                          Reduction reduction) {
+                          kernels::Reduction reduction) {
   constexpr std::size_t kLongBytes = 256;
   const ElementType type = builder.input(node, 0).type;
-  const std::size_t size = size_bytes(type), slices = product_of(what.axes, 0, what.axes.size());
+  const std::size_t size = size_bytes(type), slices = extents_product(what.axes, 0, what.axes.size());
   const bool is_wide = builder.input(node, 1).type == ElementType::kI64;
   const bool is_long = what.inner * size >= kLongBytes && std::max(slices, what.count) < UINT32_MAX;
   // Room that is needed only if the data stays: the number of buffers must not depend on that.
   const Place sources = builder.scratch(is_long ? slices * sizeof(std::uint32_t) : 0);
   const Scattered at = scattered(builder, node);
-  if (is_long && reduction == Reduction::kNone && !at.is_in_place()) {
+  if (is_long && reduction == kernels::Reduction::kNone && !at.is_in_place()) {
     builder.add_kernel(node, "scatter", {at.data, at.indices, at.updates}, {at.made, sources},
                        [what, size, is_wide](std::span<void* const> p) {
                          kernels::scatter_slices_anew(what, size, {p[1], is_wide}, p[0], p[2],
@@ -125,7 +122,7 @@ bool lower_scatter_slices(PlanBuilder& builder, const std::shared_ptr<Node>& nod
 bool can_scatter(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   Value &data = builder.input(node, 0), &indices = builder.input(node, 1);
   return are_indices(indices.type) && bit_width(data.type) >= 8 && element_count(data.shape) > 0 &&
-         kernels::reduces(data.type, reduction_of(*node));
+         kernels::reduces(data.type, scatter_reduction(*node));
 }
 
 bool lower_scatter_nd(PlanBuilder& builder, const Chain& chain) {
@@ -134,14 +131,14 @@ bool lower_scatter_nd(PlanBuilder& builder, const Chain& chain) {
   const Shape &shape = builder.input(node, 0).shape, &indices = builder.input(node, 1).shape;
   const std::size_t depth = indices.back();
   kernels::Slices what;
-  what.count = product_of(indices, 0, indices.size() - 1);
+  what.count = extents_product(indices, 0, indices.size() - 1);
   what.axes.assign(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(depth));
-  what.inner = product_of(shape, depth, shape.size());
-  return lower_scatter_slices(builder, node, what, reduction_of(*node));
+  what.inner = extents_product(shape, depth, shape.size());
+  return lower_scatter_slices(builder, node, what, scatter_reduction(*node));
 }
 
 /// The axis that input 3 names; the data's rank if that is not known.
-std::size_t axis_of(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+std::size_t update_axis(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   const auto rank = static_cast<std::int64_t>(builder.input(node, 0).shape.size());
   std::vector<std::int64_t> axes;
   if (!builder.constant_ints(node, 3, axes) || axes.size() != 1) return static_cast<std::size_t>(rank);
@@ -153,13 +150,13 @@ bool lower_scatter_update(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   if (!can_scatter(builder, node)) return false;
   const Shape& shape = builder.input(node, 0).shape;
-  const std::size_t axis = axis_of(builder, node);
-  if (axis >= shape.size() || product_of(shape, 0, axis) != 1) return false;
+  const std::size_t axis = update_axis(builder, node);
+  if (axis >= shape.size() || extents_product(shape, 0, axis) != 1) return false;
   kernels::Slices what;
   what.count = element_count(builder.input(node, 1).shape);
   what.axes = {shape[axis]};
-  what.inner = product_of(shape, axis + 1, shape.size());
-  return lower_scatter_slices(builder, node, what, Reduction::kNone);
+  what.inner = extents_product(shape, axis + 1, shape.size());
+  return lower_scatter_slices(builder, node, what, kernels::Reduction::kNone);
 }
 
 bool lower_scatter_elements(PlanBuilder& builder, const Chain& chain) {
@@ -167,13 +164,14 @@ bool lower_scatter_elements(PlanBuilder& builder, const Chain& chain) {
   if (!can_scatter(builder, node)) return false;
   const auto& attributes = node->get_attributes();
   const Value &data = builder.input(node, 0), &indices = builder.input(node, 1);
-  const kernels::Lines what{axis_of(builder, node), data.shape, indices.shape};
+  const kernels::Lines what{update_axis(builder, node), data.shape, indices.shape};
   if (what.axis >= data.shape.size()) return false;
   for (std::size_t i = 0; i < data.shape.size(); ++i)
     if (i != what.axis && indices.shape[i] > data.shape[i]) return false;
-  const Reduction reduction = reduction_of(*node);
+  const kernels::Reduction reduction = scatter_reduction(*node);
   const bool keeps_data = !attributes.has("use_init_val") || attributes.get_bool("use_init_val"),
-             needs_hits = !keeps_data || reduction == Reduction::kMean, is_wide = indices.type == ElementType::kI64;
+             needs_hits = !keeps_data || reduction == kernels::Reduction::kMean,
+             is_wide = indices.type == ElementType::kI64;
   const ElementType type = data.type;
   std::vector<Place> others;
   if (needs_hits) others.push_back(builder.scratch(element_count(data.shape) * sizeof(std::uint32_t)));

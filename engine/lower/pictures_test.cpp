@@ -126,5 +126,33 @@ TEST(Images, AreNormalisedOverTheirPixelsWhereTheyLie) {
   }
 }
 
+Out averaged(const Out& x, const std::vector<std::int64_t>& window, const std::vector<std::int64_t>& strides) {
+  return op1("AvgPool", 1, {x},
+             {{"kernel", window},
+              {"strides", strides},
+              {"pads_begin", {0, 0}},
+              {"pads_end", {0, 0}},
+              {"exclude-pad", true},
+              {"rounding_type", std::string("floor")}});
+}
+
+TEST(LowerPictures, AveragesOfWindowsInEveryLayout) {
+  for_each_instruction_set([] {
+    for (const std::size_t channels : {1, 3, 20}) {
+      for (const auto& [window, stride] : {std::pair<std::int64_t, std::int64_t>{2, 2}, {3, 1}, {3, 2}, {2, 3}}) {
+        SCOPED_TRACE(std::to_string(channels) + " channels, windows of " + std::to_string(window) + " every " +
+                     std::to_string(stride));
+        const auto x = parameter({3, channels, 9, 37});
+        judge(averaged(x, {window, window}, {stride, stride}), {x});
+        judge(averaged(x, {window, 2}, {1, 2}), {x});
+        judge(averaged(convolution(x, channels, 3, 1, 1), {window, window}, {stride, stride}), {x});
+        judge(averaged(transpose(x, {0, 1, 3, 2}), {window, window}, {stride, stride}), {x});
+      }
+    }
+    const auto x = parameter({1, 8, 6, 20});  // Channels innermost.
+    judge(averaged(convolution(transpose(x, {0, 3, 1, 2}), 24, 1), {2, 2}, {2, 2}), {x});
+  });
+}
+
 }  // namespace
 }  // namespace tenon::engine_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool and AvgPool on oneDNN.
+// MaxPool and AvgPool on oneDNN, and averages of windows inside a picture by our own kernel.
+#include <tenon/engine/kernels/average_pool.hpp>
 #include <tenon/engine/lower/table.hpp>
 #include <tenon/engine/lower/window.hpp>
 
@@ -7,6 +8,40 @@ namespace tenon::inline v1::engine {
 namespace {
 
 using dnnl::algorithm;
+
+/// By our own kernel, in the layout of the source: windows inside the picture, of f32.
+bool lower_average(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Window& window) {
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const Shape &src = source.shape, &dst = made.shape;
+  if (src.size() != 4 || window.is_dilated() || !builder.options().fuse) return false;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (window.pads_begin[i] != 0 || window.pads_end[i] > 0) return false;
+  const Value::Variant from = builder.real(source);
+  if (from.desc.get_ndims() == 0 || element_type(from.desc) != ElementType::kF32) return false;
+  const bool blocked = from.desc == builder.blocked_desc(src),
+             last = from.desc == channels_last(ElementType::kF32, src);
+  if (!from.packed && !blocked && !last) return false;
+  kernels::AveragePool what;
+  what.pixel = blocked ? static_cast<std::size_t>(builder.channel_block()) : from.packed ? 1 : src[1];
+  what.pictures = src[0] * ((src[1] + what.pixel - 1) / what.pixel);
+  what.in_height = src[2];
+  what.in_width = src[3];
+  what.out_height = dst[2];
+  what.out_width = dst[3];
+  what.window_height = static_cast<std::size_t>(window.kernel[0]);
+  what.window_width = static_cast<std::size_t>(window.kernel[1]);
+  what.stride_height = static_cast<std::size_t>(window.strides[0]);
+  what.stride_width = static_cast<std::size_t>(window.strides[1]);
+  if (!what.is_known()) return false;
+  const ChannelLayout layout = blocked       ? ChannelLayout::kBlocked
+                               : from.packed ? ChannelLayout::kPlain
+                                             : ChannelLayout::kChannelsLast;
+  const Place to = builder.define(made, builder.image_desc(dst, ElementType::kF32, layout));
+  builder.add_kernel(node, "average", {from.place}, {to}, [what](std::span<void* const> p) {
+    kernels::average_pool(what, static_cast<const float*>(p[0]), static_cast<float*>(p[1]));
+  });
+  return true;
+}
 
 bool lower_pool(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
@@ -29,6 +64,7 @@ bool lower_pool(PlanBuilder& builder, const Chain& chain) {
     if (!is_max && !exclude_pad && auto_pad == "explicit" && i < declared.size() && window.pads_end[i] > declared[i])
       return false;
   }
+  if (!is_max && lower_average(builder, node, window)) return true;
   Value& source = builder.input(node, 0);
   const algorithm algo = is_max        ? algorithm::pooling_max
                          : exclude_pad ? algorithm::pooling_avg_exclude_padding

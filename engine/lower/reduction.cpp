@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions: means over all spatial axes by oneDNN's pooling in any layout, rows by our loops.
-#include <algorithm>
-#include <limits>
+#include <map>
+#include <optional>
 
-#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/fold.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/table.hpp>
 
@@ -59,38 +59,53 @@ bool lower_global(PlanBuilder& builder, const std::shared_ptr<Node>& node, const
   return true;
 }
 
-/// [outer, extent, inner] -> [outer, inner]. Pairwise over short runs, so that long sums keep their precision.
-template <typename Fold>
-KernelStep::Kernel fold_kernel(std::size_t outer, std::size_t extent, std::size_t inner, float start, float scale,
-                               Fold fold) {
-  return [=](std::span<void* const> p) {
-    const float* x = static_cast<const float*>(p[0]);
-    float* out = static_cast<float*>(p[1]);
-    kernels::parallel(outer, outer * extent * inner * 4, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t row = begin; row < end; ++row) {
-        const float* from = x + row * extent * inner;
-        float* to = out + row * inner;
-        if (inner == 1) {
-          constexpr std::size_t kLanes = 16;
-          float lanes[kLanes];
-          std::fill(lanes, lanes + kLanes, start);
-          std::size_t i = 0;
-          for (; i + kLanes <= extent; i += kLanes)
-            for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = fold(lanes[lane], from[i + lane]);
-          for (std::size_t lane = 0; i < extent; ++i, ++lane) lanes[lane] = fold(lanes[lane], from[i]);
-          for (std::size_t width = kLanes / 2; width > 0; width /= 2)
-            for (std::size_t lane = 0; lane < width; ++lane) lanes[lane] = fold(lanes[lane], lanes[lane + width]);
-          to[0] = lanes[0] * scale;
-          continue;
-        }
-        std::fill(to, to + inner, start);
-        for (std::size_t k = 0; k < extent; ++k)
-          for (std::size_t i = 0; i < inner; ++i) to[i] = fold(to[i], from[k * inner + i]);
-        if (scale != 1)
-          for (std::size_t i = 0; i < inner; ++i) to[i] *= scale;
-      }
-    });
-  };
+/// What a node folds, and how; nothing for types that have no kernel.
+std::optional<kernels::Fold> fold_of(std::string_view type, ElementType element) {
+  using Kind = kernels::FoldKind;
+  static const std::map<std::string_view, Kind> kKinds{
+      {"ReduceSum", Kind::kSum},       {"ReduceMean", Kind::kSum},       {"ReduceProd", Kind::kProduct},
+      {"ReduceL1", Kind::kMagnitudes}, {"ReduceL2", Kind::kSquares},     {"ReduceMax", Kind::kGreatest},
+      {"ReduceMin", Kind::kLeast},     {"ReduceLogicalAnd", Kind::kAll}, {"ReduceLogicalOr", Kind::kAny}};
+  kernels::Fold what;
+  what.kind = kKinds.at(type);
+  what.type = element;
+  what.is_root = type == "ReduceL2";
+  if (what.kind == Kind::kAll || what.kind == Kind::kAny) {
+    if (element == ElementType::kBool) return what;
+    return std::nullopt;
+  }
+  if (element == ElementType::kF32) return what;
+  // Integers have no roots, and their means round in their own way.
+  const bool is_integer = element == ElementType::kI32 || element == ElementType::kI64;
+  if (is_integer && type != "ReduceMean" && !what.is_root) return what;
+  return std::nullopt;
+}
+
+/// Runs of neighbouring axes that are folded, the last first; extents of 1 may belong to any.
+std::vector<kernels::Fold> stages_of(const kernels::Fold& what, const Shape& shape, const std::vector<bool>& axes) {
+  std::vector<kernels::Fold> stages;
+  std::size_t inner = 1, count = 1, outer = element_count(shape);
+  for (std::size_t i = shape.size(); i > 0;) {
+    std::size_t kept = 1, extent = 1;
+    for (; i > 0 && (!axes[i - 1] || shape[i - 1] == 1); --i) kept *= shape[i - 1];
+    for (; i > 0 && (axes[i - 1] || shape[i - 1] == 1); --i) extent *= shape[i - 1];
+    inner *= kept;
+    outer /= kept * extent;
+    if (extent == 1 && i > 0) continue;
+    if (extent == 1 && !stages.empty()) break;
+    count *= extent;
+    stages.push_back(what);
+    stages.back().outer = outer;
+    stages.back().extent = extent;
+    stages.back().inner = inner;
+  }
+  // Elements are mapped once, and sums finished once.
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const bool is_mapped = what.kind == kernels::FoldKind::kMagnitudes || what.kind == kernels::FoldKind::kSquares;
+    if (i > 0 && is_mapped) stages[i].kind = kernels::FoldKind::kSum;
+    if (i + 1 < stages.size()) stages[i].is_root = false;
+  }
+  return stages;
 }
 
 bool lower_reduce(PlanBuilder& builder, const Chain& chain) {
@@ -98,49 +113,37 @@ bool lower_reduce(PlanBuilder& builder, const Chain& chain) {
   Value& source = builder.input(node, 0);
   Value& made = builder.value(node->output(0));
   Reduction reduction;
-  if (made.type != ElementType::kF32 || source.type != ElementType::kF32 || !reduction_of(builder, node, reduction))
-    return false;
-  if (element_count(source.shape) == 0) return false;
+  if (element_count(source.shape) == 0 || source.shape.empty() || !reduction_of(builder, node, reduction)) return false;
   const std::string_view type = node->get_type_name();
-  if (type == "ReduceMean" && lower_global(builder, node, reduction, algorithm::pooling_avg_include_padding))
-    return true;
-  if (type == "ReduceMax" && lower_global(builder, node, reduction, algorithm::pooling_max)) return true;
-  // One run of neighbouring axes; extents of 1 may belong to any run.
-  std::size_t outer = 1, extent = 1, inner = 1;
-  int phase = 0;
-  for (std::size_t i = 0; i < source.shape.size(); ++i) {
-    if (source.shape[i] == 1) continue;
-    if (reduction.axes[i]) {
-      if (phase == 2) return false;
-      phase = 1;
-      extent *= source.shape[i];
-    } else {
-      if (phase == 1) phase = 2;
-      (phase == 0 ? outer : inner) *= source.shape[i];
-    }
+  if (source.type == ElementType::kF32) {
+    if (type == "ReduceMean" && lower_global(builder, node, reduction, algorithm::pooling_avg_include_padding))
+      return true;
+    if (type == "ReduceMax" && lower_global(builder, node, reduction, algorithm::pooling_max)) return true;
   }
-  KernelStep::Kernel kernel;
-  const float infinity = std::numeric_limits<float>::infinity();
-  const auto add = [](float a, float b) { return a + b; };
+  const auto what = fold_of(type, source.type);
+  if (!what) return false;
+  auto stages = stages_of(*what, source.shape, reduction.axes);
   if (type == "ReduceMean")
-    kernel = fold_kernel(outer, extent, inner, 0, 1.f / static_cast<float>(extent), add);
-  else if (type == "ReduceSum")
-    kernel = fold_kernel(outer, extent, inner, 0, 1, add);
-  else if (type == "ReduceMax")
-    kernel = fold_kernel(outer, extent, inner, -infinity, 1, [](float a, float b) { return a < b ? b : a; });
-  else if (type == "ReduceMin")
-    kernel = fold_kernel(outer, extent, inner, infinity, 1, [](float a, float b) { return b < a ? b : a; });
-  else
-    return false;
-  const Place from = builder.plain(source), to = builder.define_plain(made);
-  builder.add_kernel(node, "fold", {from}, {to}, std::move(kernel));
+    stages.back().scale = static_cast<float>(static_cast<double>(element_count(made.shape)) /
+                                             static_cast<double>(element_count(source.shape)));
+  Place from = builder.plain(source);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const kernels::Fold& stage = stages[i];
+    const Place to = i + 1 < stages.size() ? builder.scratch(stage.outer * stage.inner * size_bytes(source.type))
+                                           : builder.define_plain(made);
+    builder.add_kernel(node, "fold", {from}, {to},
+                       [stage](std::span<void* const> p) { kernels::fold(stage, p[0], p[1]); });
+    from = to;
+  }
   return true;
 }
 
 }  // namespace
 
 void register_reduction(LoweringTable& table) {
-  for (const char* type : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"}) table[type] = {lower_reduce, false};
+  for (const char* type : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+                           "ReduceLogicalAnd", "ReduceLogicalOr"})
+    table[type] = {lower_reduce, false};
 }
 
 }  // namespace tenon::inline v1::engine

@@ -26,6 +26,7 @@ const LoweringTable& lowering_table() {
     register_recurrent(made);
     register_quantization(made);
     register_colours(made);
+    register_rearrange(made);
     register_sorting(made);
     register_indexing(made);
     register_regions(made);

@@ -41,6 +41,7 @@ void register_control_flow(LoweringTable& table);
 void register_recurrent(LoweringTable& table);
 void register_quantization(LoweringTable& table);
 void register_colours(LoweringTable& table);
+void register_rearrange(LoweringTable& table);
 void register_sorting(LoweringTable& table);
 void register_indexing(LoweringTable& table);
 void register_regions(LoweringTable& table);

@@ -109,10 +109,10 @@ class GraphBuilder:
             return self.gelu(x)
         return x
 
-    def conv(self, x, channels_in, channels_out, kernel=1, stride=1, groups=1, act=None, norm=False, pad=None):
+    def conv(self, x, channels_in, channels_out, kernel=1, stride=1, groups=1, act=None, norm=False, pad=None, gain=1):
         pad = kernel // 2 if pad is None else pad
         fan_in = channels_in // groups * kernel * kernel
-        weights = self.normal((channels_out, channels_in // groups, kernel, kernel), (1.6 / fan_in) ** 0.5)
+        weights = self.normal((channels_out, channels_in // groups, kernel, kernel), gain * (1.6 / fan_in) ** 0.5)
         operands = [x, self.constant(weights, "weight")]
         if not norm:
             operands.append(self.constant(self.normal(channels_out, 0.05), "bias"))
@@ -149,8 +149,8 @@ class GraphBuilder:
     def slice(self, x, start, end, axis, step=1):
         return self.node("Slice", x, self.ints(start), self.ints(end), self.ints(axis), self.ints(step))
 
-    def linear(self, x, features_in, features_out, bias=True):
-        weights = self.normal((features_in, features_out), features_in**-0.5)
+    def linear(self, x, features_in, features_out, bias=True, gain=1):
+        weights = self.normal((features_in, features_out), gain * features_in**-0.5)
         product = self.few_bits(x, weights) if self.block else self.node("MatMul", x, self.constant(weights, "weight"))
         return self.node("Add", product, self.constant(self.normal(features_out, 0.02), "bias")) if bias else product
 

@@ -41,8 +41,8 @@ def suppressed(g, boxes, scores, most, overlap, threshold):
     return g.node("NonMaxSuppression", boxes, scores, *limits)
 
 
-def ssd_lite(name, width=1.0, size=320, classes=21, most=100):
-    g = GraphBuilder(name)
+def ssd_lite(name, width=1.0, size=320, classes=21, most=100, seed=1234):
+    g = GraphBuilder(name, seed)
     bodies = list(inverted_stages(g, g.input("images", [1, 3, size, size]), width))
     features = [bodies[4], bodies[6]]
     for out in (512, 256, 256, 128):
@@ -83,11 +83,11 @@ def ssd_lite(name, width=1.0, size=320, classes=21, most=100):
     return g
 
 
-def pyramid(g, bodies, out):
-    """The features of each stage, summed with those of the coarser ones, and one level more."""
+def pyramid(g, bodies, out, gain):
+    """The features of each stage times `gain`, summed with those of the coarser ones, and one level more."""
     levels, above = [], None
     for x, channels in reversed(bodies):
-        x = g.conv(x, channels, out)
+        x = g.conv(x, channels, out, gain=gain)
         above = x if above is None else g.node("Add", x, g.upsample(above))
         levels.insert(0, g.conv(above, out, out, 3))
     return levels + [g.node("MaxPool", levels[-1], kernel_shape=[1, 1], strides=[2, 2])]
@@ -144,16 +144,18 @@ def pooled(g, levels, boxes, channels, pixels=7):
     return found
 
 
-def faster_rcnn(name, width=1.0, size=320, classes=21, features=256, hidden=1024, depths=(3, 4, 6, 3), each=1000, most=300, found=100):
-    """ResNet-50 with a feature pyramid, in torchvision's form; two stages, so that the second one's shapes come from the first."""
+def faster_rcnn(name, width=1.0, size=320, classes=21, features=256, hidden=1024, depths=(3, 4, 6, 3), each=1000, most=300, found=100,
+                gain=1 / 55, spread=4):
+    """ResNet-50 with a feature pyramid, in torchvision's form; two stages, so that the second one's shapes come from the first.
+    Random features grow over the layers: `gain` undoes that and `spread` widens the last logits, so that no scores are equal."""
     g = GraphBuilder(name)
     bodies = list(residual_stages(g, g.input("images", [1, 3, size, size]), width, depths))
-    levels = pyramid(g, bodies, features)
+    levels = pyramid(g, bodies, features, gain)
     boxes = proposals(g, levels, features, size, each, most)
     x = g.node("Flatten", pooled(g, levels, boxes, features), axis=1)
     x = g.node("Relu", g.linear(x, features * 49, hidden))
     x = g.node("Relu", g.linear(x, hidden, hidden))
-    scores = g.node("Softmax", g.linear(x, hidden, classes), axis=-1)
+    scores = g.node("Softmax", g.linear(x, hidden, classes, gain=spread), axis=-1)
     deltas = g.node("Mul", g.reshape(g.linear(x, hidden, 4 * classes), -1, classes, 4), g.constant(np.float32([0.1, 0.1, 0.2, 0.2])))
     boxes = decoded(g, g.node("Unsqueeze", boxes, g.ints(1)), deltas, size)
     # The background's column goes; each class's boxes are moved to a place of their own.

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pad in every mode, Roll, Reverse; blocks of channels to space and back, shuffled channels.
+#include <algorithm>
+#include <memory>
+
+#include <tenon/engine/kernels/copy.hpp>
+#include <tenon/engine/kernels/mapped_copy.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using kernels::MappedCopy;
+using Strides = std::vector<std::ptrdiff_t>;
+
+std::size_t axis_at(std::int64_t axis, std::size_t rank) {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+bool is_movable(const Value& value) { return bit_width(value.type) >= 8 && element_count(value.shape) > 0; }
+
+void add_mapped(PlanBuilder& builder, const std::shared_ptr<Node>& node, const char* kernel,
+                const MappedCopy::Maps& maps, std::array<char, 8> fill = {}) {
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const auto copy = std::make_shared<const MappedCopy>(source.shape, maps, size_bytes(made.type), fill);
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, kernel, {from}, {to}, [copy](std::span<void* const> p) { copy->run(p[0], p[1]); });
+}
+
+/// Where the element that a pad repeats lies; -1 for the pad value.
+std::int64_t padded_from(const std::string& mode, std::int64_t at, std::int64_t extent) {
+  if (at >= 0 && at < extent) return at;
+  if (mode == "constant") return -1;
+  if (mode == "edge") return std::clamp<std::int64_t>(at, 0, extent - 1);
+  if (mode == "reflect") return at < 0 ? -at : 2 * (extent - 1) - at;
+  return at < 0 ? -at - 1 : 2 * extent - 1 - at;
+}
+
+bool lower_pad(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  std::vector<std::int64_t> before;
+  if (!is_movable(source) || !is_movable(made) || !builder.constant_ints(node, 1, before)) return false;
+  const std::string& mode = node->get_attributes().get_string("pad_mode");
+  std::array<char, 8> fill{};
+  if (mode == "constant" && node->get_input_size() > 3) {
+    const Tensor value = builder.constant_input(node, 3);
+    if (!value || value.element_type() != made.type || value.element_count() != 1) return false;
+    std::memcpy(fill.data(), value.data(), size_bytes(made.type));
+  }
+  MappedCopy::Maps maps(made.shape.size());
+  for (std::size_t axis = 0; axis < maps.size(); ++axis)
+    for (std::size_t i = 0; i < made.shape[axis]; ++i)
+      maps[axis].push_back(padded_from(mode, static_cast<std::int64_t>(i) - before[axis],
+                                       static_cast<std::int64_t>(source.shape[axis])));
+  add_mapped(builder, node, "pad", maps, fill);
+  return true;
+}
+
+/// Maps that leave every axis as it is.
+MappedCopy::Maps identity_maps(const Shape& shape) {
+  MappedCopy::Maps maps(shape.size());
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    for (std::size_t i = 0; i < shape[axis]; ++i) maps[axis].push_back(static_cast<std::int64_t>(i));
+  return maps;
+}
+
+bool lower_roll(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = builder.input(node, 0);
+  std::vector<std::int64_t> shifts, axes;
+  if (!is_movable(source) || !builder.constant_ints(node, 1, shifts) || !builder.constant_ints(node, 2, axes))
+    return false;
+  if (shifts.size() == 1) shifts.assign(axes.size(), shifts[0]);
+  if (shifts.size() != axes.size()) return false;
+  auto maps = identity_maps(source.shape);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    auto& map = maps[axis_at(axes[i], maps.size())];
+    const auto extent = static_cast<std::int64_t>(map.size());
+    std::rotate(map.rbegin(), map.rbegin() + (shifts[i] % extent + extent) % extent, map.rend());
+  }
+  add_mapped(builder, node, "roll", maps);
+  return true;
+}
+
+bool lower_reverse(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = builder.input(node, 0);
+  std::vector<std::int64_t> axes;
+  if (!is_movable(source) || node->get_attributes().get_string("mode") != "index" ||
+      !builder.constant_ints(node, 1, axes))
+    return false;
+  auto maps = identity_maps(source.shape);
+  std::vector<bool> is_turned(maps.size(), false);
+  for (const std::int64_t axis : axes) is_turned[axis_at(axis, maps.size())] = true;
+  for (std::size_t axis = 0; axis < maps.size(); ++axis)
+    if (is_turned[axis]) std::reverse(maps[axis].begin(), maps[axis].end());
+  add_mapped(builder, node, "reverse", maps);
+  return true;
+}
+
+/// Element strides of a packed tensor, also along extents of 1.
+Strides strides_of_packed(const Shape& shape) {
+  Strides strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * static_cast<std::ptrdiff_t>(shape[i]);
+  return strides;
+}
+
+/// The result is the source seen with these extents and strides, packed.
+void add_permuted(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Shape& extents,
+                  const Strides& strides) {
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const auto walk = kernels::make_walk<2>(extents, {strides_of_packed(extents), strides});
+  const std::size_t size = size_bytes(made.type);
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "strided copy", {from}, {to},
+                     [walk, size](std::span<void* const> p) { kernels::strided_copy(walk, size, p[1], p[0]); });
+}
+
+/// Channels are (blocks..., depth) or (depth, blocks...), space is pairs of extent and block.
+bool lower_depth_to_space(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const Value &deep = builder.input(node, 0), &wide = builder.value(node->output(0));
+  if (!is_movable(deep)) return false;
+  const auto block = static_cast<std::ptrdiff_t>(node->get_attributes().get_int("block_size"));
+  const bool blocks_first = node->get_attributes().get_string("mode") == "blocks_first";
+  const Strides own = strides_of_packed(deep.shape);
+  const std::size_t spatial = deep.shape.size() - 2, depth = wide.shape[1];
+  std::ptrdiff_t volume = 1;
+  for (std::size_t i = 0; i < spatial; ++i) volume *= block;
+  Shape extents{deep.shape[0], depth};
+  Strides strides{own[0], blocks_first ? own[1] : own[1] * volume};
+  for (std::size_t i = 0; i < spatial; ++i) {
+    volume /= block;  // Blocks of later axes are closer together.
+    extents.push_back(deep.shape[2 + i]);
+    strides.push_back(own[2 + i]);
+    extents.push_back(static_cast<std::size_t>(block));
+    strides.push_back(own[1] * volume * (blocks_first ? static_cast<std::ptrdiff_t>(depth) : 1));
+  }
+  add_permuted(builder, node, extents, strides);
+  return true;
+}
+
+bool lower_space_to_depth(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const Value &wide = builder.input(node, 0), &deep = builder.value(node->output(0));
+  if (!is_movable(wide)) return false;
+  const auto block = static_cast<std::size_t>(node->get_attributes().get_int("block_size"));
+  const bool blocks_first = node->get_attributes().get_string("mode") == "blocks_first";
+  const Strides own = strides_of_packed(wide.shape);
+  const std::size_t spatial = wide.shape.size() - 2;
+  Shape extents{wide.shape[0]};
+  Strides strides{own[0]};
+  const auto add = [&](std::size_t extent, std::ptrdiff_t stride) {
+    extents.push_back(extent);
+    strides.push_back(stride);
+  };
+  if (!blocks_first) add(wide.shape[1], own[1]);
+  for (std::size_t i = 0; i < spatial; ++i) add(block, own[2 + i]);
+  if (blocks_first) add(wide.shape[1], own[1]);
+  for (std::size_t i = 0; i < spatial; ++i) add(deep.shape[2 + i], own[2 + i] * static_cast<std::ptrdiff_t>(block));
+  add_permuted(builder, node, extents, strides);
+  return true;
+}
+
+bool lower_shuffle(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const Value& source = builder.input(node, 0);
+  if (!is_movable(source)) return false;
+  const std::size_t axis = axis_at(node->get_attributes().get_int("axis"), source.shape.size());
+  const auto groups = static_cast<std::size_t>(node->get_attributes().get_int("group"));
+  const std::size_t each = source.shape[axis] / groups;
+  const Strides own = strides_of_packed(source.shape);
+  Shape extents;
+  Strides strides;
+  for (std::size_t i = 0; i < source.shape.size(); ++i) {
+    if (i == axis) {
+      extents.push_back(each);
+      strides.push_back(own[i]);
+      extents.push_back(groups);
+      strides.push_back(own[i] * static_cast<std::ptrdiff_t>(each));
+    } else {
+      extents.push_back(source.shape[i]);
+      strides.push_back(own[i]);
+    }
+  }
+  add_permuted(builder, node, extents, strides);
+  return true;
+}
+
+}  // namespace
+
+void register_rearrange(LoweringTable& table) {
+  table["Pad"] = {lower_pad, false};
+  table["Roll"] = {lower_roll, false};
+  table["Reverse"] = {lower_reverse, false};
+  table["DepthToSpace"] = {lower_depth_to_space, false};
+  table["SpaceToDepth"] = {lower_space_to_depth, false};
+  table["ShuffleChannels"] = {lower_shuffle, false};
+}
+
+}  // namespace tenon::inline v1::engine

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/engine/kernels/attention_pairs.hpp>
 #include <tenon/engine/kernels/few_bits_rounded.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/graph/evaluate.hpp>
@@ -304,7 +305,9 @@ void lower_few_bits(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
   if (weights.zero_points) operands.places.push_back(builder.constant_place(weights.zero_points));
   const ElementType type = builder.compute_type();
   const bool has_general = type == ElementType::kF32 || type == ElementType::kBf16;
-  if (problem.rows > most_few_bits_rows(problem) && has_general && lower_expanded(builder, matmul, weights, operands))
+  const bool has_tiles = type == ElementType::kBf16 && kernels::has_tile_products();
+  if (problem.rows > most_few_bits_rows(problem, has_tiles) && has_general &&
+      lower_expanded(builder, matmul, weights, operands))
     return;
   std::vector<Place> from = operands.places;
   from.push_back(builder.plain(left));

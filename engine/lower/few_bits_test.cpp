@@ -85,6 +85,12 @@ std::vector<Form> forms() {
         for (const std::size_t rows : {1, 2, 3, 7})
           for (const Zero zero : {Zero::kNone, Zero::kOne, Zero::kEach})
             all.push_back({type, rows, 23, depth, group, true, zero});
+  // Panels of columns, whole and not, of every type; and blocks of panels.
+  for (const auto type : {ElementType::kU4, ElementType::kI4, ElementType::kU8, ElementType::kI8})
+    for (const std::size_t group : {256, 64, 32})
+      for (const Zero zero : {Zero::kNone, Zero::kOne, Zero::kEach})
+        all.push_back({type, 15, 101, 256, group, true, zero});
+  all.push_back({ElementType::kU4, 6, 4500, 512, 64, true, Zero::kEach});
   for (const std::size_t rows : {1, 20}) all.push_back({ElementType::kNf4, rows, 24, 128, 32, false, Zero::kNone});
   // One to three rows, whole fours of them with a rest, and more than the kernel takes; columns with a rest.
   for (const auto type : {ElementType::kI4, ElementType::kU8})
@@ -98,11 +104,11 @@ std::vector<Form> forms() {
 }
 INSTANTIATE_TEST_SUITE_P(Forms, FewBits, ::testing::ValuesIn(forms()));
 
-/// Runs the model with x rounded by 32 neighbours; `kernel` gets the name of the product's kernel.
-Tensor rounded(const std::shared_ptr<Model>& model, const Tensor& x, std::string& kernel) {
+/// Runs the model with x rounded by so many neighbours; `kernel` gets the name of the product's kernel.
+Tensor rounded(const std::shared_ptr<Model>& model, const Tensor& x, std::string& kernel, std::size_t neighbours = 32) {
   engine::Options options;
   options.threads = 2;
-  options.dynamic_quantization = 32;
+  options.dynamic_quantization = neighbours;
   const auto plan = engine::Plan::compile(model, options);
   for (const auto& info : plan->steps())
     if (info.node_type == "MatMul") kernel = info.kernel;
@@ -120,9 +126,12 @@ TEST_P(FewBits, RowsThatEightBitsHoldAreExactRounded) {
   Tensor x = random_tensor(ElementType::kF32, {GetParam().rows, GetParam().depth}, 3);
   for (std::size_t i = 0; i < x.element_count(); ++i)
     x.data<float>()[i] = i % 32 == 5 ? 127.f : std::clamp(std::nearbyint(x.data<float>()[i] * 50), -127.f, 127.f);
-  std::string kernel;
-  const Tensor got = rounded(model, x, kernel);
-  expect_close(evaluate(*model, {x})[0], got, kernel);
+  const Tensor wanted = evaluate(*model, {x})[0];
+  for (const std::size_t neighbours : {32, 128}) {
+    std::string kernel;
+    const Tensor got = rounded(model, x, kernel, neighbours);
+    expect_close(wanted, got, kernel);
+  }
 }
 
 /// The setting has an effect: another kernel, and results that are near, but others.
@@ -139,16 +148,18 @@ TEST(FewBits, RoundingIsSeen) {
 
 TEST(FewBits, WhatIsNotFiniteStaysSoRounded) {
   const Form form{ElementType::kU4, 1, 24, 128, 32, true, Form::Zero::kEach};
-  for (const float odd : {INFINITY, -INFINITY, NAN}) {
-    Tensor x = random_tensor(ElementType::kF32, {1, form.depth}, 3);
-    x.data<float>()[40] = odd;
-    std::string kernel;
-    const auto y = op1("MatMul", 1, {parameter({1, form.depth}), weights_of(form)},
-                       {{"transpose_a", false}, {"transpose_b", true}});
-    const auto input = as_type_ptr<op::v0::Parameter>(y.get_node()->get_input_node_shared_ptr(0));
-    const Tensor got = rounded(std::make_shared<Model>(OutputVector{y}, ParameterVector{input}, "odd"), x, kernel);
-    for (std::size_t n = 0; n < form.columns; ++n) EXPECT_FALSE(std::isfinite(got.data<float>()[n])) << odd << " " << n;
-  }
+  for (const float odd : {INFINITY, -INFINITY, NAN})
+    for (const std::size_t rows : {1, 5}) {
+      Tensor x = random_tensor(ElementType::kF32, {rows, form.depth}, 3);
+      x.data<float>()[40] = odd;
+      std::string kernel;
+      const auto y = op1("MatMul", 1, {parameter({rows, form.depth}), weights_of(form)},
+                         {{"transpose_a", false}, {"transpose_b", true}});
+      const auto input = as_type_ptr<op::v0::Parameter>(y.get_node()->get_input_node_shared_ptr(0));
+      const Tensor got = rounded(std::make_shared<Model>(OutputVector{y}, ParameterVector{input}, "odd"), x, kernel);
+      for (std::size_t n = 0; n < form.columns; ++n)
+        EXPECT_FALSE(std::isfinite(got.data<float>()[n])) << odd << " " << n;
+    }
 }
 
 /// Groups for which there is no kernel are expanded, as before.

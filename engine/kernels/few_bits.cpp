@@ -148,7 +148,8 @@ HWY_INLINE void Block(D d, const FewBits& problem, const FewBitsMatrix& matrix, 
   }
   for (std::size_t r = 0; r < kRows; ++r)
     for (std::size_t c = 0; c < kColumns; ++c)
-      out[r * problem.columns + column + c] = hn::GetLane(hn::SumOfLanes(d, total[r][c]));
+      out[r * problem.columns + column + c] =
+          hn::GetLane(hn::SumOfLanes(d, total[r][c])) + (matrix.bias ? matrix.bias[column + c] : 0);
 }
 
 /// Columns [begin, end) of kRows rows: four or two columns at a time, so that enough sums are under way at once.
@@ -334,7 +335,7 @@ static void multiply_panels(const FewBits& problem, const FewBitsMatrix& matrix,
     parallel(count, columns * problem.depth * problem.rows, [&](std::size_t begin, std::size_t end) {
       for (std::size_t panel = begin; panel < end; ++panel) {
         panels.expand(matrix, first, panel);
-        panels.multiply(first, panel, out);
+        panels.multiply(matrix, first, panel, out);
       }
     });
   }

@@ -188,6 +188,7 @@ TENON_PANELS void expand_lanes(const std::uint8_t* const (&columns)[kPanelLanes]
 struct Panel {
   const std::uint8_t* numbers;  ///< [depth / 4, 48, 4]
   const float *scales, *zeros;  ///< [groups, 48]
+  const float* bias;            ///< Of its columns, or null.
 };
 struct PanelRows {
   const std::int8_t* numbers;
@@ -235,7 +236,8 @@ TENON_PANELS void multiply_panel(const Panel& panel, const PanelRows& rows, std:
       const std::size_t first = v * kPanelLanes;
       if (first >= columns) break;
       const auto mask = static_cast<__mmask16>(columns - first >= kPanelLanes ? 0xffff : (1u << (columns - first)) - 1);
-      _mm512_mask_storeu_ps(out + (row + r) * out_row + first, mask, total[r][v]);
+      const __m512 added = panel.bias ? _mm512_maskz_loadu_ps(mask, panel.bias + first) : _mm512_setzero_ps();
+      _mm512_mask_storeu_ps(out + (row + r) * out_row + first, mask, _mm512_add_ps(total[r][v], added));
     }
 }
 
@@ -287,11 +289,12 @@ TENON_PANELS void RoundedPanels::expand(const FewBitsMatrix& matrix, std::size_t
   }
 }
 
-void RoundedPanels::multiply(std::size_t begin, std::size_t panel, float* out) const {
+void RoundedPanels::multiply(const FewBitsMatrix& matrix, std::size_t begin, std::size_t panel, float* out) const {
   constexpr std::size_t kRows = 4;
   const std::size_t first = begin + panel * kPanelColumns, columns = std::min(problem_.columns - first, kPanelColumns);
   const std::size_t scales = panel * problem_.groups() * kPanelColumns;
-  const Panel mine{expanded_ + panel * kPanelColumns * problem_.depth, scales_ + scales, zeros_ + scales};
+  const Panel mine{expanded_ + panel * kPanelColumns * problem_.depth, scales_ + scales, zeros_ + scales,
+                   matrix.bias ? matrix.bias + first : nullptr};
   const PanelRows rows{rows_, row_scales_, row_sums_, problem_.depth, units(), unit_, problem_.group / unit_};
   std::size_t row = 0;
   for (; row + kRows <= problem_.rows; row += kRows)
@@ -305,7 +308,7 @@ void RoundedPanels::multiply(std::size_t begin, std::size_t panel, float* out) c
 bool multiplies_panels(const FewBits&) { return false; }
 void RoundedPanels::round(std::size_t, const float*) const {}
 void RoundedPanels::expand(const FewBitsMatrix&, std::size_t, std::size_t) const {}
-void RoundedPanels::multiply(std::size_t, std::size_t, float*) const {}
+void RoundedPanels::multiply(const FewBitsMatrix&, std::size_t, std::size_t, float*) const {}
 
 #endif
 

@@ -28,7 +28,7 @@ class RoundedPanels {
   /// Expands panel `panel` of the block that begins at column `begin`. @thread several panels at once
   void expand(const FewBitsMatrix& matrix, std::size_t begin, std::size_t panel) const;
   /// All rows times that panel. @thread several panels at once, once all rows are rounded
-  void multiply(std::size_t begin, std::size_t panel, float* out) const;
+  void multiply(const FewBitsMatrix& matrix, std::size_t begin, std::size_t panel, float* out) const;
 
  private:
   std::size_t units() const { return problem_.depth / unit_; }

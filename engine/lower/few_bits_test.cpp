@@ -51,24 +51,28 @@ Out weights_of(const Form& form) {
   return op1("Reshape", 1, {value, ints(flat)}, {{"special_zero", false}});
 }
 
-std::shared_ptr<Model> product_of(const Form& form) {
+std::shared_ptr<Model> product_of(const Form& form, bool has_bias = false) {
   const auto x = parameter({form.rows, form.depth});
-  const Out y = op1("MatMul", 1, {x, weights_of(form)}, {{"transpose_a", false}, {"transpose_b", form.by_columns}});
+  Out y = op1("MatMul", 1, {x, weights_of(form)}, {{"transpose_a", false}, {"transpose_b", form.by_columns}});
+  if (has_bias) y = op1("Add", 1, {weights({form.columns}, 14, 0.5f), y});
   return std::make_shared<Model>(OutputVector{op1("Relu", 1, {y})}, ParameterVector{x}, "few bits");
 }
 
 class FewBits : public ::testing::TestWithParam<Form> {};
 
 TEST_P(FewBits, AgreeWithTheReferenceAndStayPacked) {
-  const Judged judged = judge(product_of(GetParam()));
-  EXPECT_EQ(judged.references, 0u);
-  const std::string expected = GetParam().rows > 16              ? "expand"
-                               : bit_width(GetParam().type) == 4 ? "4-bit weights"
-                                                                 : "8-bit weights";
-  bool found = false;
-  for (const auto& info : judged.infos) found |= info.kernel == expected;
-  EXPECT_TRUE(found) << expected;
-  EXPECT_FALSE(judged.ran("Multiply"));
+  for (const bool has_bias : {false, true}) {
+    const Judged judged = judge(product_of(GetParam(), has_bias));
+    EXPECT_EQ(judged.references, 0u);
+    EXPECT_FALSE(judged.ran("Add"));
+    const std::string expected = GetParam().rows > 16              ? "expand"
+                                 : bit_width(GetParam().type) == 4 ? "4-bit weights"
+                                                                   : "8-bit weights";
+    bool found = false;
+    for (const auto& info : judged.infos) found |= info.kernel == expected;
+    EXPECT_TRUE(found) << expected;
+    EXPECT_FALSE(judged.ran("Multiply"));
+  }
 }
 
 std::vector<Form> forms() {
@@ -122,7 +126,7 @@ Tensor rounded(const std::shared_ptr<Model>& model, const Tensor& x, std::string
 }
 
 TEST_P(FewBits, RowsThatEightBitsHoldAreExactRounded) {
-  const auto model = product_of(GetParam());
+  const auto model = product_of(GetParam(), true);
   Tensor x = random_tensor(ElementType::kF32, {GetParam().rows, GetParam().depth}, 3);
   for (std::size_t i = 0; i < x.element_count(); ++i)
     x.data<float>()[i] = i % 32 == 5 ? 127.f : std::clamp(std::nearbyint(x.data<float>()[i] * 50), -127.f, 127.f);
@@ -160,6 +164,18 @@ TEST(FewBits, WhatIsNotFiniteStaysSoRounded) {
       for (std::size_t n = 0; n < form.columns; ++n)
         EXPECT_FALSE(std::isfinite(got.data<float>()[n])) << odd << " " << n;
     }
+}
+
+/// A bias that others add to, or that is none: the product's own value is wanted.
+TEST(FewBits, SumsThatAreNoBias) {
+  const Form form{ElementType::kU4, 3, 24, 128, 64, true, Form::Zero::kEach};
+  const auto x = parameter({form.rows, form.depth});
+  const Out y = op1("MatMul", 1, {x, weights_of(form)}, {{"transpose_a", false}, {"transpose_b", true}});
+  const Out sum = op1("Add", 1, {y, weights({form.columns}, 14, 0.5f)});
+  judge(std::make_shared<Model>(OutputVector{sum, op1("Relu", 1, {y})}, ParameterVector{x}, "both"));
+  judge(op1("Add", 1, {y, weights({form.rows, 1}, 14, 0.5f)}), {x});
+  judge(op1("Add", 1, {y, weights({2, form.rows, form.columns}, 14, 0.5f)}), {x});
+  judge(op1("Subtract", 1, {y, weights({form.columns}, 14, 0.5f)}), {x});
 }
 
 /// Groups for which there is no kernel are expanded, as before.

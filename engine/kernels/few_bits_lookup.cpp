@@ -77,12 +77,15 @@ TENON_LOOKUP inline __m128 sums_of(__m512 a, __m512 b, __m512 c, __m512 d) {
   return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
+/// @param bias  Of these columns, or null.
 template <std::size_t kColumns>
-TENON_LOOKUP inline void store_sums(const __m512 (&totals)[kColumns], float* to) {
-  if constexpr (kColumns == 4)
-    _mm_storeu_ps(to, sums_of(totals[0], totals[1], totals[2], totals[3]));
-  else
-    for (std::size_t c = 0; c < kColumns; ++c) to[c] = _mm512_reduce_add_ps(totals[c]);
+TENON_LOOKUP inline void store_sums(const __m512 (&totals)[kColumns], const float* bias, float* to) {
+  if constexpr (kColumns == 4) {
+    const __m128 sums = sums_of(totals[0], totals[1], totals[2], totals[3]);
+    _mm_storeu_ps(to, bias ? _mm_add_ps(sums, _mm_loadu_ps(bias)) : sums);
+  } else {
+    for (std::size_t c = 0; c < kColumns; ++c) to[c] = _mm512_reduce_add_ps(totals[c]) + (bias ? bias[c] : 0);
+  }
 }
 
 /// Of 128 neighbours in one column, those at one place of each 4 bytes times their factors.
@@ -123,7 +126,8 @@ TENON_LOOKUP void looked_up_run(const LookedUp& shared, std::size_t row, std::si
     }
     totals[c] = total;
   }
-  store_sums(totals, out + row * problem.columns + column);
+  const float* const bias = shared.matrix.bias ? shared.matrix.bias + column : nullptr;
+  store_sums(totals, bias, out + row * problem.columns + column);
 }
 
 /// kRows rows times kColumns columns.
@@ -166,7 +170,8 @@ TENON_LOOKUP void looked_up_block(const LookedUp& shared, std::size_t row, std::
       for (std::size_t r = 0; r < kRows; ++r) total[r][c] = _mm512_fmadd_ps(scale, part[r][c], total[r][c]);
     }
   }
-  for (std::size_t r = 0; r < kRows; ++r) store_sums(total[r], out + (row + r) * problem.columns + column);
+  const float* const bias = shared.matrix.bias ? shared.matrix.bias + column : nullptr;
+  for (std::size_t r = 0; r < kRows; ++r) store_sums(total[r], bias, out + (row + r) * problem.columns + column);
 }
 
 template <std::size_t kRows, bool kZeros>

@@ -50,6 +50,7 @@ struct FewBitsMatrix {
   const float* scales = nullptr;       ///< [columns, groups]
   const float* zero_points = nullptr;  ///< The same, or null: `zero_point` for all.
   float zero_point = 0;
+  const float* bias = nullptr;  ///< [columns], added to the product; or null.
 };
 
 }  // namespace tenon::inline v1::engine::kernels

@@ -146,7 +146,8 @@ TENON_VNNI void block(const Shared& shared, std::size_t row, std::size_t column,
   }
   for (std::size_t r = 0; r < kRows; ++r)
     for (std::size_t c = 0; c < kColumns; ++c)
-      out[(row + r) * problem.columns + column + c] = _mm512_reduce_add_ps(total[r][c]);
+      out[(row + r) * problem.columns + column + c] =
+          _mm512_reduce_add_ps(total[r][c]) + (shared.matrix.bias ? shared.matrix.bias[column + c] : 0);
 }
 
 template <FewBitsType kType, std::size_t kRows>

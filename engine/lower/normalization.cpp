@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and MVN over the last axes on oneDNN.
+// Softmax, LogSoftmax and MVN over the last axes on oneDNN; norms over channels and groups of them by our own kernels.
+#include <tenon/engine/kernels/group_norm.hpp>
 #include <tenon/engine/kernels/softmax.hpp>
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/precision.hpp>
@@ -68,6 +69,67 @@ Tensor parameter(PlanBuilder& builder, const Chain& chain, std::string_view type
   return {};
 }
 
+/// Over the places of each channel, where the channels lie in blocks or innermost: in that layout.
+bool lower_channel_norm(PlanBuilder& builder, const Chain& chain, const std::vector<std::int64_t>& axes) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const Shape& shape = source.shape;
+  if (chain.nodes.size() > 1 || shape.size() < 3 || axes.size() != shape.size() - 2 || !builder.options().fuse)
+    return false;
+  for (auto axis : axes)
+    if (axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) < 2 : axis < 2) return false;
+  const Value::Variant from = builder.real(source);
+  const md blocked = builder.blocked_desc(shape);
+  const bool is_blocked = blocked.get_ndims() && from.desc == blocked;
+  if (from.packed || (!is_blocked && from.desc != channels_last(ElementType::kF32, shape))) return false;
+  const auto& attributes = node->get_attributes();
+  const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
+  kernels::ChannelNorm what;
+  what.pixel = is_blocked ? static_cast<std::size_t>(builder.channel_block()) : shape[1];
+  what.pictures = shape[0] * ((shape[1] + what.pixel - 1) / what.pixel);
+  what.plane = element_count(shape) / shape[0] / shape[1];
+  what.epsilon = static_cast<float>(attributes.get_double("eps"));
+  what.is_outside = mode != "inside_sqrt" && mode != "INSIDE_SQRT";
+  what.divides = attributes.get_bool("normalize_variance", true);
+  const Place to = builder.define_over(made, from.desc, {from.place, from.desc.get_size()});
+  builder.add_kernel(node, "channels", {from.place}, {to}, [what](std::span<void* const> p) {
+    kernels::channel_norm(what, static_cast<const float*>(p[0]), static_cast<float*>(p[1]));
+  });
+  return true;
+}
+
+bool lower_group_norm(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  for (std::size_t i = 0; i < 3; ++i)
+    if (node->get_input_element_type(i) != element::f32) return false;
+  const Shape& shape = source.shape;
+  if (element_count(shape) == 0) return false;
+  kernels::GroupNorm what;
+  what.pictures = shape[0];
+  what.groups = static_cast<std::size_t>(node->get_attributes().get_int("num_groups"));
+  what.channels = shape[1] / what.groups;
+  what.plane = element_count(shape) / shape[0] / shape[1];
+  what.epsilon = static_cast<float>(node->get_attributes().get_double("epsilon"));
+  // A group of whole blocks is as much one piece of memory as one in plain layout.
+  const auto block = static_cast<std::size_t>(std::max(builder.channel_block(), 1));
+  const md blocked = builder.blocked_desc(shape);
+  md desc = plain_desc(ElementType::kF32, shape);
+  if (blocked.get_ndims() && what.channels % block == 0 && !builder.real(source).packed) {
+    what.block = block;
+    desc = blocked;
+  }
+  const Place scale = builder.plain(builder.input(node, 1)), bias = builder.plain(builder.input(node, 2));
+  const Place from = builder.in_layout(source, desc);
+  const Place to = builder.define_over(made, desc, {from, *checked_size_bytes(made.type, shape)},
+                                       {{scale, shape[1] * sizeof(float)}, {bias, shape[1] * sizeof(float)}});
+  builder.add_kernel(node, "groups", {from, scale, bias}, {to}, [what](std::span<void* const> p) {
+    kernels::group_norm(what, static_cast<const float*>(p[0]), static_cast<const float*>(p[1]),
+                        static_cast<const float*>(p[2]), static_cast<float*>(p[3]));
+  });
+  return true;
+}
+
 /// With the Multiply and the Add after it, if the chain has them: a layer normalization.
 bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
@@ -77,6 +139,7 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   if (made.type != ElementType::kF32 || element_count(made.shape) == 0 || node->get_input_size() < 2) return false;
   std::vector<std::int64_t> axes;
   if (!builder.constant_ints(node, 1, axes) || axes.empty()) return false;
+  if (lower_channel_norm(builder, chain, axes)) return true;
   if (!attributes.get_bool("normalize_variance", true)) return false;
   const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
   if (mode != "inside_sqrt" && mode != "INSIDE_SQRT") return false;
@@ -135,6 +198,7 @@ void register_normalization(LoweringTable& table) {
   table["Softmax"] = {lower_softmax, false};
   table["LogSoftmax"] = {lower_softmax, false};
   table["MVN"] = {lower_mvn, true};
+  table["GroupNormalization"] = {lower_group_norm, false};
 }
 
 }  // namespace tenon::inline v1::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and MVN over the last axes on oneDNN; norms over channels and groups of them by our own kernels.
+// Softmax, LogSoftmax, LRN and MVN over the last axes on oneDNN; norms over channels and groups of them by our own kernels.
 #include <tenon/engine/kernels/group_norm.hpp>
 #include <tenon/engine/kernels/softmax.hpp>
 #include <tenon/engine/lower/chain.hpp>
@@ -130,6 +130,42 @@ bool lower_group_norm(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
+/// Local response normalization across channels.
+bool lower_lrn(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const auto& attributes = node->get_attributes();
+  std::vector<std::int64_t> axes;
+  const std::int64_t size = attributes.get_int("size");
+  if (source.type != ElementType::kF32 || source.shape.size() != 4 || element_count(source.shape) == 0 ||
+      size % 2 == 0 || !builder.constant_ints(node, 1, axes) || axes.size() != 1 || (axes[0] != 1 && axes[0] != -3))
+    return false;
+  const auto number = [&](const char* name) { return static_cast<float>(attributes.get_double(name)); };
+  const float alpha = number("alpha"), beta = number("beta"), bias = number("bias");
+  const Value::Variant from = builder.real(source);
+  const md desc =
+      element_type(from.desc) == ElementType::kF32 ? from.desc : plain_desc(ElementType::kF32, source.shape);
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::lrn), static_cast<std::uint64_t>(size)};
+  for (const float value : {alpha, beta, bias}) append(key, value);
+  append(key, desc);
+  const auto kernel = builder.kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::lrn_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
+                                               algorithm::lrn_across_channels, desc, desc, size, alpha, beta, bias,
+                                               attr, true);
+    if (!pd) return {};
+    return {dnnl::lrn_forward(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
+  });
+  if (!*kernel) return false;
+  const Place src = builder.in_layout(source, desc), dst = builder.define(made, desc);
+  auto& step = builder.add_primitive(node, kernel->primitive, kernel->name);
+  builder.add_argument(step, DNNL_ARG_SRC, src, desc);
+  builder.add_argument(step, DNNL_ARG_DST, dst, desc, true);
+  builder.add_scratchpad(step, kernel->descs[0]);
+  return true;
+}
+
 /// With the Multiply and the Add after it, if the chain has them: a layer normalization.
 bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
@@ -198,6 +234,7 @@ void register_normalization(LoweringTable& table) {
   table["Softmax"] = {lower_softmax, false};
   table["LogSoftmax"] = {lower_softmax, false};
   table["MVN"] = {lower_mvn, true};
+  table["LRN"] = {lower_lrn, false};
   table["GroupNormalization"] = {lower_group_norm, false};
 }
 

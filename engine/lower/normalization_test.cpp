@@ -42,6 +42,18 @@ TEST(LowerNormalization, ChannelsInTheLayoutOfConvolutions) {
   });
 }
 
+TEST(LowerNormalization, ResponsesOfNeighbouringChannels) {
+  for (const std::size_t channels : {3, 16, 20}) {
+    for (const std::int64_t size : {1, 3, 5}) {
+      const auto x = parameter({2, channels, 5, 6});
+      const Attributes attributes{{"alpha", 0.9}, {"beta", 0.75}, {"bias", 1.5}, {"size", size}};
+      EXPECT_EQ(judge(op1("LRN", 1, {x, ints({1})}, attributes), {x}).references, 0u);
+      const Out seen = convolution(x, channels, 3, 1, 1);
+      EXPECT_EQ(judge(op1("LRN", 1, {seen, ints({1})}, attributes), {x}).references, 0u);
+    }
+  }
+}
+
 TEST(LowerNormalization, NumbersFarFromZeroKeepTheirVariance) {
   const auto x = parameter({1, 16, 60, 70}), scale = parameter({16}), bias = parameter({16});
   const Out far = op1("Add", 1, {x, scalar(1000)});

@@ -342,4 +342,25 @@ void scatter_elements(const Lines& what, ElementType type, Reduction reduction, 
   });
 }
 
+void one_hot(const OneHot& what, Indices indices, const void* on, const void* off, void* out) {
+  const std::size_t rows = what.outer * what.depth;
+  with_indices(indices, [&](const auto* at) {
+    with_size(what.element_bytes, [&]<typename T>(T) {
+      const T yes = *static_cast<const T*>(on), no = *static_cast<const T*>(off);
+      T* to = static_cast<T*>(out);
+      parallel(rows, rows * what.inner * (sizeof(T) + sizeof *at), [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+          const auto place = static_cast<std::int64_t>(row % what.depth),
+                     before = place - static_cast<std::int64_t>(what.depth);
+          const auto* own = at + row / what.depth * what.inner;
+          for (std::size_t i = 0; i < what.inner; ++i) {
+            const auto index = static_cast<std::int64_t>(own[i]);
+            to[row * what.inner + i] = index == place || (what.wraps && index == before) ? yes : no;
+          }
+        }
+      });
+    });
+  });
+}
+
 }  // namespace tenon::inline v1::engine::kernels

@@ -59,4 +59,12 @@ void gather_elements(const Lines& what, std::size_t element_bytes, const void* d
 void scatter_elements(const Lines& what, ElementType type, Reduction reduction, bool keeps_data, Indices indices,
                       const void* updates, std::uint32_t* hits, void* out);
 
+/// out: [outer, depth, inner] of elements of any size in bytes: `on` where the index is that of the place, else `off`. An
+/// index outside is that of no place; with `wraps` negative ones count from the end.
+struct OneHot {
+  std::size_t outer = 1, depth = 1, inner = 1, element_bytes = 1;
+  bool wraps = false;
+};
+void one_hot(const OneHot& what, Indices indices, const void* on, const void* off, void* out);
+
 }  // namespace tenon::inline v1::engine::kernels

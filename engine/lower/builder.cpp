@@ -256,6 +256,13 @@ void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& 
   plan_.steps.push_back(std::move(step));
 }
 
+Place PlanBuilder::moved(Place from, const md& from_desc, const md& desc) {
+  if (from_desc == desc) return from;
+  const Place to = scratch(desc.get_size());
+  add_move(from, from_desc, to, desc);
+  return to;
+}
+
 void PlanBuilder::add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count) {
   auto step = std::make_unique<KernelStep>();
   step->info.node_type = "Reorder";

@@ -130,6 +130,8 @@ class PlanBuilder {
   Tensor derived(const Tensor& constant, const std::string& how, const std::function<Tensor()>& make);
   /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
   Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
+  /// The same numbers in another layout or type, for the next step: adds a step that moves them, unless both are equal.
+  Place moved(Place from, const md& from_desc, const md& desc);
 
   /// Where the bytes of `value` lie now, in every layout; a step may read any of them.
   std::vector<Read> reads_of(const Value& value) const;

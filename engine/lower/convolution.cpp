@@ -57,22 +57,24 @@ struct Problem {
 
 /// Weights as the operation has them, seen as oneDNN's [(G,) O, I, kernel...].
 struct Filter {
-  Tensor tensor;
+  Tensor tensor;  ///< Empty if they are computed.
   dims shape;
   md view;
   bool grouped, transposed;
+  Place computed = {};  ///< Packed row-major.
 };
 
-Filter filter_of(const Tensor& tensor, bool grouped, bool transposed) {
+/// @param tensor  Empty, or of that type and shape.
+Filter filter_of(const Tensor& tensor, ElementType type, const Shape& shape, bool grouped, bool transposed) {
   const std::size_t output_axis = (grouped ? 1 : 0) + (transposed ? 1 : 0);
   const std::size_t input_axis = (grouped ? 1 : 0) + (transposed ? 0 : 1);
-  dims extents = to_dims(tensor.shape());
-  dims strides = plain_desc(tensor.element_type(), tensor.shape()).get_strides();
+  dims extents = to_dims(shape);
+  dims strides = plain_desc(type, shape).get_strides();
   if (transposed) {
     std::swap(extents[output_axis], extents[input_axis]);
     std::swap(strides[output_axis], strides[input_axis]);
   }
-  return {tensor, extents, md(extents, data_type(tensor.element_type()), strides), grouped, transposed};
+  return {tensor, extents, md(extents, data_type(type), strides), grouped, transposed};
 }
 
 /// The filter with every output channel multiplied by its own factor.
@@ -190,7 +192,8 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
       const md &weights_desc = made->descs[0], &bias_desc = made->descs[1], &scratchpad_desc = made->descs[2];
 
       const Place src = builder.in_layout(source, src_made);
-      const Place filter_place = builder.packed_constant(weights, filter.view, weights_desc);
+      const Place filter_place = weights ? builder.packed_constant(weights, filter.view, weights_desc)
+                                         : builder.moved(filter.computed, filter.view, weights_desc);
       const Place bias_place = bias ? builder.constant_place(bias) : Place{};
       const Place dst = post_ops.define_result(dst_made);
       auto step = std::make_unique<PrimitiveStep>();
@@ -228,7 +231,8 @@ bool lower_8_bit(PlanBuilder& builder, const Chain& chain, Problem<Primitive> pr
   const auto weights = quantized_filter(builder, node, problem.dst[1]);
   if (!weights) return false;
   problem.type = lies_in;
-  const Filter filter = filter_of(weights->values, grouped, false);
+  const Filter filter =
+      filter_of(weights->values, weights->values.element_type(), weights->values.shape(), grouped, false);
   const auto rounded = chain.nodes.size() > 1 ? quantization_of(builder, chain.last()) : std::nullopt;
   std::vector<ElementType> results{result_type(builder, chain, builder.compute_type())};
   if (results[0] != ElementType::kF32) results.push_back(ElementType::kF32);
@@ -258,17 +262,20 @@ bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool tran
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32) return false;
   Tensor weights = builder.constant_input(node, 1);
-  if (!weights || weights.element_type() != ElementType::kF32) return false;
+  Value& weights_value = builder.input(node, 1);
+  if (weights_value.type != ElementType::kF32 || element_count(weights_value.shape) == 0) return false;
+  // What is joined to computed weights is not known when they are packed.
+  if (!weights && chain.nodes.size() > 1) return false;
   const Shape src = node->get_input_shape(0), dst = node->get_output_shape(0);
   if (src.size() < 3 || src.size() > 5 || element_count(src) == 0 || element_count(dst) == 0) return false;
-  if (!weights.is_contiguous()) {
+  if (weights && !weights.is_contiguous()) {
     Tensor packed;
     weights.copy_to(packed);
     weights = packed;
   }
-  const Filter filter = filter_of(weights, grouped, transposed);
-  const std::size_t groups = grouped ? weights.shape()[0] : 1;
-  const dims kernel = spatial(weights.shape(), grouped ? 3 : 2);
+  Filter filter = filter_of(weights, ElementType::kF32, weights_value.shape, grouped, transposed);
+  const std::size_t groups = grouped ? weights_value.shape[0] : 1;
+  const dims kernel = spatial(weights_value.shape, grouped ? 3 : 2);
   if (!transposed) {
     Problem<dnnl::convolution_forward> problem{algorithm::convolution_direct,
                                                src,
@@ -276,8 +283,9 @@ bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool tran
                                                filter.shape,
                                                false,
                                                make_window(*node, spatial(src), spatial(dst), kernel)};
-    if (groups == src[1] && groups == dst[1] && grouped && !builder.value(node->input_value(0)).quantization &&
-        lower_depthwise(builder, chain, problem.window, weights))
+    if (!weights) filter.computed = builder.plain(weights_value);
+    if (weights && groups == src[1] && groups == dst[1] && grouped &&
+        !builder.value(node->input_value(0)).quantization && lower_depthwise(builder, chain, problem.window, weights))
       return true;
     return lower(builder, chain, problem, filter, groups);
   }
@@ -290,7 +298,8 @@ bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool tran
                                                filter.shape,
                                                false,
                                                make_window(*node, spatial(dst), spatial(src), kernel)};
-  if (!grouped && lower_upsampling(builder, chain, problem.window, weights)) return true;
+  if (!weights) filter.computed = builder.plain(weights_value);
+  if (weights && !grouped && lower_upsampling(builder, chain, problem.window, weights)) return true;
   return lower(builder, chain, problem, filter, groups);
 }
 

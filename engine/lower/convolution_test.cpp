@@ -211,6 +211,25 @@ TEST(ConvolutionBackprop, AgreesWithReference) {
         {x});
 }
 
+TEST(Convolution, WithWeightsThatAreComputed) {
+  const Attributes a{{"strides", {2, 1}}, {"pads_begin", {1, 0}}, {"pads_end", {0, 1}}, {"dilations", {1, 1}}};
+  for (const std::size_t channels : {3, 16, 20}) {
+    SCOPED_TRACE(channels);
+    const auto x = parameter({2, channels, 9, 8});
+    const auto judge_with = [&](const char* type, const Shape& shape) {
+      const auto w = parameter(shape);
+      const Out y = op1(type, 1, {x, op1("Tanh", 1, {w})}, a);
+      const Out shifted = op1("Add", 1, {y, weights({1, y.get_shape()[1], 1, 1}, 3)});
+      EXPECT_EQ(judge(op1("Relu", 1, {shifted}), {x, w}).references, 0u) << type;
+    };
+    judge_with("Convolution", {24, channels, 3, 2});
+    judge_with("GroupConvolution", {channels, 1, 1, 3, 3});
+    if (channels % 2 == 0) judge_with("GroupConvolution", {2, 8, channels / 2, 3, 2});
+    judge_with("ConvolutionBackpropData", {channels, 5, 3, 2});
+    if (channels % 2 == 0) judge_with("GroupConvolutionBackpropData", {2, channels / 2, 6, 2, 3});
+  }
+}
+
 TEST(Pooling, AgreesWithReference) {
   for (const std::size_t channels : {3, 16, 24}) {
     for (const char* rounding : {"floor", "ceil"}) {

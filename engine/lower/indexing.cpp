@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GatherND, GatherElements and the scatters.
+// GatherND, GatherElements, the scatters and OneHot.
 #include <algorithm>
 
 #include <tenon/engine/kernels/copy.hpp>
@@ -182,9 +182,32 @@ bool lower_scatter_elements(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
+bool lower_one_hot(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &indices = builder.input(node, 0), &made = builder.value(node->output(0));
+  if (!are_indices(indices.type) || bit_width(made.type) < 8 || element_count(made.shape) == 0) return false;
+  const auto& attributes = node->get_attributes();
+  const std::int64_t given = attributes.get_int("axis");
+  const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(made.shape.size()) : given);
+  kernels::OneHot what;
+  what.outer = extents_product(made.shape, 0, axis);
+  what.depth = made.shape[axis];
+  what.inner = extents_product(made.shape, axis + 1, made.shape.size());
+  what.element_bytes = size_bytes(made.type);
+  what.wraps = attributes.get_string("negative_indices_mode", "ignore_negative") == "normalize";
+  const bool is_wide = indices.type == ElementType::kI64;
+  const Place at = builder.plain(indices), on = builder.plain(builder.input(node, 2)),
+              off = builder.plain(builder.input(node, 3)), to = builder.define_plain(made);
+  builder.add_kernel(node, "one hot", {at, on, off}, {to}, [what, is_wide](std::span<void* const> p) {
+    kernels::one_hot(what, {p[0], is_wide}, p[1], p[2], p[3]);
+  });
+  return true;
+}
+
 }  // namespace
 
 void register_indexing(LoweringTable& table) {
+  table["OneHot"] = {lower_one_hot, false};
   table["GatherND"] = {lower_gather_nd, false};
   table["GatherElements"] = {lower_gather_elements, false};
   table["ScatterNDUpdate"] = {lower_scatter_nd, false};

@@ -149,6 +149,21 @@ TEST(LowerIndexing, ScatterUpdateAlongTheFirstAxis) {
   judge_on(op1("ScatterUpdate", 3, {x, random_indices({2, 3}, {9}), y, scalar_int(1)}), {x, y});
 }
 
+TEST(LowerIndexing, OneHotAlongEveryAxis) {
+  for (const element::Type type : kTypes) {
+    for (const std::int64_t axis : {0, 1, -1}) {
+      const auto x = parameter({3, 5}, element::i64);
+      const Out shifted = op1("Subtract", 1, {x, scalar_int(1)});  // -1 to 1
+      const auto number = [&](int value) { return op::v0::Constant::create(type, Shape{}, std::vector<int>{value}); };
+      for (const char* mode : {"ignore_negative", "normalize"}) {
+        const Out made = op1("OneHot", 16, {shifted, scalar_int(4), number(7), number(2)},
+                             {{"axis", axis}, {"negative_indices_mode", std::string(mode)}});
+        judge_on(made, {x});
+      }
+    }
+  }
+}
+
 TEST(LowerIndexing, AnIndexOutsideIsRefused) {
   const auto x = parameter({4, 3}), y = parameter({1, 3});
   const auto message = [&](const Out& node, const ParameterVector& parameters) {

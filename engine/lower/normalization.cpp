@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and MVN over the last axes on oneDNN, over pixels by a kernel of ours.
-#include <algorithm>
-#include <span>
-
+// Softmax, LogSoftmax, LRN and MVN over the last axes on oneDNN; norms over channels and groups of them by our own kernels.
+#include <tenon/engine/kernels/group_norm.hpp>
 #include <tenon/engine/kernels/instance_norm.hpp>
 #include <tenon/engine/kernels/softmax.hpp>
 #include <tenon/engine/lower/chain.hpp>
@@ -72,24 +70,104 @@ Tensor parameter(PlanBuilder& builder, const Chain& chain, std::string_view type
   return {};
 }
 
-/// Over the pixels of images whose channels lie last: moving each channel together would cost as much as the sums.
-bool lower_instance_norm(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::vector<bool>& reduced) {
-  Value& source = builder.input(node, 0);
-  Value& made = builder.value(node->output(0));
-  if (reduced.size() < 3 || reduced[0] || reduced[1] || std::count(reduced.begin() + 2, reduced.end(), false))
+/// Over the places of each channel, where the channels lie in blocks or innermost: in that layout.
+bool lower_channel_norm(PlanBuilder& builder, const Chain& chain, const std::vector<std::int64_t>& axes) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const Shape& shape = source.shape;
+  if (chain.nodes.size() > 1 || shape.size() < 3 || axes.size() != shape.size() - 2 || !builder.options().fuse)
     return false;
-  const Value::Variant variant = builder.real(source);
-  const ElementType type = element_type(variant.desc);
-  if ((type != ElementType::kF32 && type != ElementType::kBf16) || variant.packed ||
-      variant.desc != channels_last(type, made.shape))
-    return false;
-  kernels::InstanceNorm what{made.shape[0], 1, made.shape[1],
-                             static_cast<float>(node->get_attributes().get_double("eps")), type};
-  for (std::size_t i = 2; i < made.shape.size(); ++i) what.pixels *= made.shape[i];
+  for (auto axis : axes)
+    if (axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) < 2 : axis < 2) return false;
+  const Value::Variant from = builder.real(source);
+  const ElementType type = element_type(from.desc);
+  if (from.packed || (type != ElementType::kF32 && type != ElementType::kBf16)) return false;
+  const md blocked = builder.blocked_desc(shape, type);
+  const bool is_blocked = blocked.get_ndims() && from.desc == blocked;
+  if (!is_blocked && from.desc != channels_last(type, shape)) return false;
+  const auto& attributes = node->get_attributes();
+  const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
+  kernels::InstanceNorm what;
+  what.type = type;
+  // A block of channels is an image with so many of them.
+  what.channels = is_blocked ? static_cast<std::size_t>(builder.channel_block()) : shape[1];
+  what.images = shape[0] * ((shape[1] + what.channels - 1) / what.channels);
+  what.pixels = element_count(shape) / shape[0] / shape[1];
+  what.epsilon = static_cast<float>(attributes.get_double("eps"));
+  what.is_outside = mode != "inside_sqrt" && mode != "INSIDE_SQRT";
+  what.divides = attributes.get_bool("normalize_variance", true);
   const Place scratch = builder.scratch(what.scratch_bytes());
-  const Place to = builder.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
-  builder.add_kernel(node, "instance norm", {variant.place}, {to, scratch},
+  const Place to = builder.define_over(made, from.desc, {from.place, from.desc.get_size()});
+  builder.add_kernel(node, "instance norm", {from.place}, {to, scratch},
                      [what](std::span<void* const> p) { what.run(p[0], p[1], p[2]); });
+  return true;
+}
+
+bool lower_group_norm(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  for (std::size_t i = 0; i < 3; ++i)
+    if (node->get_input_element_type(i) != element::f32) return false;
+  const Shape& shape = source.shape;
+  if (element_count(shape) == 0) return false;
+  kernels::GroupNorm what;
+  what.pictures = shape[0];
+  what.groups = static_cast<std::size_t>(node->get_attributes().get_int("num_groups"));
+  what.channels = shape[1] / what.groups;
+  what.plane = element_count(shape) / shape[0] / shape[1];
+  what.epsilon = static_cast<float>(node->get_attributes().get_double("epsilon"));
+  // A group of whole blocks is as much one piece of memory as one in plain layout.
+  const auto block = static_cast<std::size_t>(std::max(builder.channel_block(), 1));
+  const md blocked = builder.blocked_desc(shape);
+  md desc = plain_desc(ElementType::kF32, shape);
+  if (blocked.get_ndims() && what.channels % block == 0 && !builder.real(source).packed) {
+    what.block = block;
+    desc = blocked;
+  }
+  const Place scale = builder.plain(builder.input(node, 1)), bias = builder.plain(builder.input(node, 2));
+  const Place from = builder.in_layout(source, desc);
+  const Place to = builder.define_over(made, desc, {from, *checked_size_bytes(made.type, shape)},
+                                       {{scale, shape[1] * sizeof(float)}, {bias, shape[1] * sizeof(float)}});
+  builder.add_kernel(node, "groups", {from, scale, bias}, {to}, [what](std::span<void* const> p) {
+    kernels::group_norm(what, static_cast<const float*>(p[0]), static_cast<const float*>(p[1]),
+                        static_cast<const float*>(p[2]), static_cast<float*>(p[3]));
+  });
+  return true;
+}
+
+/// Local response normalization across channels.
+bool lower_lrn(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const auto& attributes = node->get_attributes();
+  std::vector<std::int64_t> axes;
+  const std::int64_t size = attributes.get_int("size");
+  if (source.type != ElementType::kF32 || source.shape.size() != 4 || element_count(source.shape) == 0 ||
+      size % 2 == 0 || !builder.constant_ints(node, 1, axes) || axes.size() != 1 || (axes[0] != 1 && axes[0] != -3))
+    return false;
+  const auto number = [&](const char* name) { return static_cast<float>(attributes.get_double(name)); };
+  const float alpha = number("alpha"), beta = number("beta"), bias = number("bias");
+  const Value::Variant from = builder.real(source);
+  const md desc =
+      element_type(from.desc) == ElementType::kF32 ? from.desc : plain_desc(ElementType::kF32, source.shape);
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::lrn), static_cast<std::uint64_t>(size)};
+  for (const float value : {alpha, beta, bias}) append(key, value);
+  append(key, desc);
+  const auto kernel = builder.kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::lrn_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
+                                               algorithm::lrn_across_channels, desc, desc, size, alpha, beta, bias,
+                                               attr, true);
+    if (!pd) return {};
+    return {dnnl::lrn_forward(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
+  });
+  if (!*kernel) return false;
+  const Place src = builder.in_layout(source, desc), dst = builder.define(made, desc);
+  auto& step = builder.add_primitive(node, kernel->primitive, kernel->name);
+  builder.add_argument(step, DNNL_ARG_SRC, src, desc);
+  builder.add_argument(step, DNNL_ARG_DST, dst, desc, true);
+  builder.add_scratchpad(step, kernel->descs[0]);
   return true;
 }
 
@@ -102,6 +180,7 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   if (made.type != ElementType::kF32 || element_count(made.shape) == 0 || node->get_input_size() < 2) return false;
   std::vector<std::int64_t> axes;
   if (!builder.constant_ints(node, 1, axes) || axes.empty()) return false;
+  if (lower_channel_norm(builder, chain, axes)) return true;
   if (!attributes.get_bool("normalize_variance", true)) return false;
   const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
   if (mode != "inside_sqrt" && mode != "INSIDE_SQRT") return false;
@@ -110,7 +189,6 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   std::vector<bool> reduced(rank, false);
   for (auto axis : axes)
     reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
-  if (chain.nodes.size() == 1 && lower_instance_norm(builder, node, reduced)) return true;
   std::size_t rows = 1, columns = 1;
   for (std::size_t i = 0; i < rank; ++i) {
     if (i > 0 && reduced[i - 1] && !reduced[i]) return false;
@@ -161,6 +239,8 @@ void register_normalization(LoweringTable& table) {
   table["Softmax"] = {lower_softmax, false};
   table["LogSoftmax"] = {lower_softmax, false};
   table["MVN"] = {lower_mvn, true};
+  table["LRN"] = {lower_lrn, false};
+  table["GroupNormalization"] = {lower_group_norm, false};
 }
 
 }  // namespace tenon::inline v1::engine

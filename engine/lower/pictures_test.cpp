@@ -126,6 +126,50 @@ TEST(Images, AreNormalisedOverTheirPixelsWhereTheyLie) {
   }
 }
 
+TEST(LowerPictures, ResizesOfAnyAxes) {
+  struct Case {
+    Shape shape;
+    std::vector<std::int64_t> axes, sizes;
+  };
+  const std::vector<Case> cases{{{2, 3, 9}, {2}, {14}},
+                                {{2, 3, 4, 5, 6}, {2, 3, 4}, {7, 5, 3}},
+                                {{2, 3, 4, 5, 6}, {4, 2}, {11, 8}},
+                                {{3, 4, 5}, {0, 2}, {5, 2}},
+                                {{7}, {0}, {3}}};
+  for (const char* mode : {"nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"}) {
+    for (const Case& given : cases) {
+      if (std::string(mode).find("pillow") != std::string::npos && given.axes.size() != 2) continue;
+      for (const bool by_scales : {false, true}) {
+        SCOPED_TRACE(std::string(mode) + " " + to_string(given.shape) + (by_scales ? " by scales" : ""));
+        const auto x = parameter(given.shape);
+        std::vector<double> scales;
+        for (std::size_t i = 0; i < given.axes.size(); ++i)
+          scales.push_back((static_cast<double>(given.sizes[i]) + 0.3) /
+                           static_cast<double>(given.shape[static_cast<std::size_t>(given.axes[i])]));
+        const Out wanted = by_scales ? op::v0::Constant::create(element::f32, Shape{scales.size()}, scales)->output(0)
+                                     : ints(given.sizes);
+        const Attributes attributes{{"mode", std::string(mode)},
+                                    {"shape_calculation_mode", std::string(by_scales ? "scales" : "sizes")},
+                                    {"coordinate_transformation_mode", std::string("half_pixel")}};
+        EXPECT_EQ(judge(op1("Interpolate", 11, {x, wanted, ints(given.axes)}, attributes), {x}).references, 0u);
+      }
+    }
+  }
+}
+
+TEST(LowerPictures, ResizesWithZerosAroundAndAntialias) {
+  const auto x = parameter({1, 2, 6, 7});
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    const Attributes attributes{{"mode", std::string(mode)},
+                                {"shape_calculation_mode", std::string("sizes")},
+                                {"coordinate_transformation_mode", std::string("half_pixel")},
+                                {"antialias", true},
+                                {"pads_begin", {0, 0, 1, 2}},
+                                {"pads_end", {0, 0, 0, 1}}};
+    EXPECT_EQ(judge(op1("Interpolate", 11, {x, ints({4, 13}), ints({2, 3})}, attributes), {x}).references, 0u) << mode;
+  }
+}
+
 Out averaged(const Out& x, const std::vector<std::int64_t>& window, const std::vector<std::int64_t>& strides) {
   return op1("AvgPool", 1, {x},
              {{"kernel", window},

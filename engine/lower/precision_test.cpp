@@ -86,6 +86,38 @@ TEST(Bf16, ConvolutionsAndWhatLiesBetweenThemStayInIt) {
   }
 }
 
+TEST(Bf16, PlacesThatAConvolutionComputesStayInF32) {
+  NEEDS_BF16();
+  // 1 + 300: a coordinate that bf16 does not have.
+  const Out ones = op::v0::Constant::create(element::f32, Shape{16, 1, 1, 1}, std::vector<float>(16, 1));
+  const Out shift = op::v0::Constant::create(element::f32, Shape{1, 16, 1, 1}, std::vector<float>(16, 300));
+  const auto x = parameter({1, 1, 2, 2}), features = parameter({1, 8, 6, 6});
+  const Attributes plain{{"strides", {1, 1}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}};
+  const Out places = op1("Add", 1, {op1("Convolution", 1, {x, ones}, plain), shift});
+  const Out boxes = op1("Reshape", 1, {places, ints({16, 4})}, {{"special_zero", false}});
+  const Out pictures = op::v0::Constant::create(element::i64, Shape{16}, std::vector<std::int64_t>(16, 0));
+  const Out pooled = op1(
+      "ROIAlign", 9, {features, boxes, pictures},
+      {{"pooled_h", 2}, {"pooled_w", 2}, {"sampling_ratio", 2}, {"spatial_scale", 0.01}, {"mode", std::string("avg")}});
+  const auto model = std::make_shared<Model>(OutputVector{convolution(pooled, 8, 1)}, ParameterVector{x, features});
+  engine::Options options;
+  options.precision = kBf16;
+  const auto plan = engine::Plan::compile(model, options);
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  const auto inputs = random_inputs(*model);
+  std::fill_n(inputs[0].data<float>(), 4, 1.0f);
+  for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, inputs[i]);
+  bool was_seen = false;
+  execution.observe([&](const std::string& node, std::size_t, const Tensor& value) {
+    if (node != places.get_node()->get_friendly_name()) return;
+    was_seen = true;
+    for (std::size_t i = 0; i < value.element_count(); ++i) EXPECT_EQ(value.data<float>()[i], 301.0f);
+  });
+  EXPECT_TRUE(execution.run(workers));
+  EXPECT_TRUE(was_seen);
+}
+
 TEST(Bf16, DepthwiseConvolutionsAgreeForAllWindowsAndWidths) {
   NEEDS_BF16();
   for (const Images images : {Images::kBlocks, Images::kChannelsLast})

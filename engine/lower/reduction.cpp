@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: means over all spatial axes by oneDNN's pooling in any layout, rows by our loops.
+// Reductions: means over all spatial axes by oneDNN's pooling in any layout, all others by our loops; running sums and norms.
+#include <array>
 #include <map>
 #include <optional>
 
 #include <tenon/engine/kernels/fold.hpp>
+#include <tenon/engine/kernels/running_sum.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/table.hpp>
 
@@ -138,12 +140,79 @@ bool lower_reduce(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
+/// Extents before, of and after a run of neighbouring axes; nothing for other axes.
+std::optional<std::array<std::size_t, 3>> run_of(const Shape& shape, const std::vector<bool>& axes) {
+  std::array<std::size_t, 3> run{1, 1, 1};
+  std::size_t part = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (axes[i] != (part == 1)) ++part;
+    if (part > 2) return std::nullopt;
+    run[part] *= shape[i];
+  }
+  return run;
+}
+
+bool lower_cum_sum(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  std::vector<std::int64_t> axes;
+  const bool has_type =
+      source.type == ElementType::kF32 || source.type == ElementType::kI32 || source.type == ElementType::kI64;
+  if (!has_type || source.shape.empty() || element_count(source.shape) == 0 || !builder.constant_ints(node, 1, axes) ||
+      axes.size() != 1)
+    return false;
+  const auto axis =
+      static_cast<std::size_t>(axes[0] < 0 ? axes[0] + static_cast<std::int64_t>(source.shape.size()) : axes[0]);
+  kernels::RunningSum what;
+  what.type = source.type;
+  for (std::size_t i = 0; i < source.shape.size(); ++i)
+    (i < axis ? what.outer : i > axis ? what.inner : what.extent) *= source.shape[i];
+  what.is_exclusive = node->get_attributes().get_bool("exclusive");
+  what.is_reverse = node->get_attributes().get_bool("reverse");
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "running sum", {from}, {to},
+                     [what](std::span<void* const> p) { kernels::running_sum(what, p[0], p[1]); });
+  return true;
+}
+
+/// Sums of squares, and a step that divides by their roots.
+bool lower_normalize_l2(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  Reduction reduction;
+  if (source.type != ElementType::kF32 || element_count(source.shape) == 0 || !reduction_of(builder, node, reduction))
+    return false;
+  const auto run = run_of(source.shape, reduction.axes);
+  if (!run) return false;
+  kernels::Fold squares;
+  squares.kind = kernels::FoldKind::kSquares;
+  squares.outer = (*run)[0];
+  squares.extent = (*run)[1];
+  squares.inner = (*run)[2];
+  const auto& attributes = node->get_attributes();
+  const auto epsilon = static_cast<float>(attributes.get_double("eps"));
+  const bool is_added = attributes.get_string("eps_mode") == "add";
+  const Place from = builder.plain(source), sums = builder.scratch(squares.outer * squares.inner * sizeof(float));
+  builder.add_kernel(node, "fold", {from}, {sums},
+                     [squares](std::span<void* const> p) { kernels::fold(squares, p[0], p[1]); });
+  const Place to = builder.define_plain(made);
+  builder.add_kernel(node, "norm", {from, sums}, {to}, [squares, epsilon, is_added](std::span<void* const> p) {
+    kernels::divide_by_norms(squares.outer, squares.extent, squares.inner, epsilon, is_added,
+                             static_cast<const float*>(p[0]), static_cast<const float*>(p[1]),
+                             static_cast<float*>(p[2]));
+  });
+  return true;
+}
+
 }  // namespace
 
 void register_reduction(LoweringTable& table) {
   for (const char* type : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
                            "ReduceLogicalAnd", "ReduceLogicalOr"})
     table[type] = {lower_reduce, false};
+  table["CumSum"] = {lower_cum_sum, false};
+  table["NormalizeL2"] = {lower_normalize_l2, false};
 }
 
 }  // namespace tenon::inline v1::engine

@@ -62,6 +62,28 @@ TEST(LowerReduction, LongLinesAndColumnsKeepTheirPrecision) {
   }
 }
 
+TEST(LowerReduction, RunningSums) {
+  for (const element::Type element : {element::f32, element::i64, element::i32}) {
+    for (const std::int64_t axis : {0, 1, -1}) {
+      for (const bool exclusive : {false, true}) {
+        const auto x = parameter({3, 50, 70}, element);
+        const Attributes attributes{{"exclusive", exclusive}, {"reverse", axis == 1}};
+        EXPECT_EQ(judge(op1("CumSum", 3, {x, scalar_int(axis)}, attributes), {x}).references, 0u);
+      }
+    }
+  }
+}
+
+TEST(LowerReduction, LengthsOfOne) {
+  for (const auto& axes : {std::vector<std::int64_t>{1}, {2, 3}, {1, 2, 3}, {0}, {-1}}) {
+    for (const char* mode : {"add", "max"}) {
+      const auto x = parameter({2, 20, 5, 7});
+      const Attributes attributes{{"eps", 0.01}, {"eps_mode", std::string(mode)}};
+      EXPECT_EQ(judge(op1("NormalizeL2", 1, {x, ints(axes)}, attributes), {x}).references, 0u);
+    }
+  }
+}
+
 TEST(LowerReduction, NanIsTheGreatestAndTheLeast) {
   const auto x = parameter({3, 40});
   // The root of negative numbers.

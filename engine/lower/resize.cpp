@@ -193,7 +193,8 @@ bool lower_interpolate(PlanBuilder& builder, const Chain& chain) {
 
 void register_resize(LoweringTable& table) {
   table["Interpolate"] = {[](PlanBuilder& builder, const Chain& chain) {
-                            return lower_interpolate(builder, chain) || lower_resize_by_taps(builder, chain);
+                            return lower_interpolate(builder, chain) || lower_resize_by_taps(builder, chain) ||
+                                   lower_resize_by_axes(builder, chain);
                           },
                           false};
 }

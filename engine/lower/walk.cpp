@@ -40,14 +40,23 @@ void check_supported(const NodeVector& order) {
   }
 }
 
-/// Nodes whose values a convolution, matrix product or attention reads, directly or through other operations.
+/// Whether input `index` says where something lies, or in which order: rounding it to bf16 would choose other places.
+bool names_places(std::string_view type, std::size_t index) {
+  if (type == "NonMaxSuppression" || type == "TopK" || type == "NonZero") return true;
+  if (type == "ROIAlign" || type == "GridSample" || type.substr(0, 6) == "Gather") return index > 0;
+  return type.substr(0, 7) == "Scatter" && (index == 1 || index == 3);
+}
+
+/// Nodes whose values a convolution, matrix product or attention reads, directly or through other operations that do
+/// not take them for places.
 std::unordered_set<const Node*> before_products(const NodeVector& order) {
   std::unordered_set<const Node*> found;
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     const std::string_view type = (*node)->get_type_name();
     const bool leads = !is_softmax(**node) && (type.find("Convolution") != type.npos || type == "MatMul" ||
                                                type == "ScaledDotProductAttention" || found.count(node->get()) > 0);
-    for (std::size_t i = 0; leads && i < (*node)->get_input_size(); ++i) found.insert((*node)->get_input_node_ptr(i));
+    for (std::size_t i = 0; leads && i < (*node)->get_input_size(); ++i)
+      if (!names_places(type, i)) found.insert((*node)->get_input_node_ptr(i));
   }
   return found;
 }

@@ -391,6 +391,30 @@ INSTANTIATE_TEST_SUITE_P(
                                      Format{ElementType::kF16, 0, 0.001}),
                      testing::Bool(), testing::Bool(), testing::Bool()));
 
+TEST(StagedCaches, MemoryThatACacheHasLeftIsGivenBack) {
+  const auto model = stateful_attention(true, false);
+  for (const ElementType type : {ElementType::kF32, ElementType::kU8}) {
+    engine::Options options = two_threads();
+    options.key_cache = options.value_cache = type;
+    Staged staged(options);
+    engine::Workers workers(2);
+    VariableMap states;
+    Tensor beams(ElementType::kI32, Shape{2});
+    beams.data<std::int32_t>()[0] = 0;
+    beams.data<std::int32_t>()[1] = 1;
+    std::vector<Tensor> left;
+    for (unsigned step = 0; step < 100; ++step) {
+      const std::size_t rows = step == 0 ? 50 : 1;
+      staged.run(model, {random_tensor(ElementType::kF32, Shape{2, rows, 4, 32}, step), beams}, workers, {}, {},
+                 &states);
+      const Tensor& keys = states.at("keys");
+      if (left.empty() || left.back().memory() != keys.memory()) left.push_back(keys);
+    }
+    ASSERT_GE(left.size(), 4U) << "the prompt, and some rooms";
+    for (std::size_t i = 0; i + 1 < left.size(); ++i) EXPECT_EQ(left[i].memory()->ref_count(), 1U) << name(type) << i;
+  }
+}
+
 TEST(StagedCaches, WhatOthersReadTooStaysAsItIs) {
   // The keys are an output as well.
   const auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, 2, -1, 16});

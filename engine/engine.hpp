@@ -48,7 +48,7 @@ struct Options {
   bool blocked_layouts = true;
   /// How images lie between steps if blocked_layouts is on. Values other than kAuto are for tests and finding faults.
   enum class Images : std::uint8_t {
-    kAuto,          ///< As the fastest convolutions of this CPU read them: bf16 with AMX kChannelsLast, else kBlocks.
+    kAuto,          ///< As the fastest convolutions of this CPU read them: with AVX-512 kChannelsLast, else kBlocks.
     kBlocks,        ///< In blocks of 8 or 16 channels.
     kChannelsLast,  ///< Channels innermost.
   };

@@ -80,8 +80,10 @@ void average_pool(const AveragePool& what, const float* src, float* dst) {
   const std::size_t rows = what.pictures * what.out_height;
   const std::size_t taken = what.out_width * what.window_width + what.out_width;
   parallel(rows, rows * taken * what.window_height * what.pixel * sizeof(float),
-           [&](std::size_t begin, std::size_t end) { HWY_DYNAMIC_DISPATCH(PoolRows)
-                                                     (what, src, dst, begin, end); });
+           [&](std::size_t begin, std::size_t end) {
+             HWY_DYNAMIC_DISPATCH(PoolRows)
+             (what, src, dst, begin, end);
+           });
 }
 
 }  // namespace tenon::inline v1::engine::kernels

@@ -205,6 +205,7 @@ HWY_INLINE V Apply(V x, V y, V z, V alpha, V beta) {
   if constexpr (kWhat == E::kAnd) return OneWhere(hn::And(hn::Ne(x, zero), hn::Ne(y, zero)));
   if constexpr (kWhat == E::kOr) return OneWhere(hn::Or(hn::Ne(x, zero), hn::Ne(y, zero)));
   if constexpr (kWhat == E::kXor) return OneWhere(hn::Xor(hn::Ne(x, zero), hn::Ne(y, zero)));
+  if constexpr (kWhat == E::kMultiplyAdd) return hn::MulAdd(x, y, z);
   if constexpr (kWhat == E::kSelect) return hn::IfThenElse(hn::Ne(x, zero), y, z);
 }
 
@@ -313,6 +314,7 @@ ElementwiseFunction Choose(Elementwise what) {
     TENON_CASE(kOr)
     TENON_CASE(kXor)
     TENON_CASE(kSelect)
+    TENON_CASE(kMultiplyAdd)
 #undef TENON_CASE
   }
   return nullptr;

@@ -79,7 +79,8 @@ enum class Elementwise : std::uint8_t {
   kOr,
   kXor,
   // Of three.
-  kSelect,  ///< y where x is not 0, else z.
+  kSelect,       ///< y where x is not 0, else z.
+  kMultiplyAdd,  ///< x * y + z, rounded once.
 };
 
 /// Over `count` packed f32 elements, in the calling thread. Only functions of two tensors read `y`, of three `z`. `out` may

@@ -14,7 +14,8 @@ bool has_few_bits_kernel(const FewBits& problem);
 
 /// Up to how many rows multiply_few_bits() is better than a general product of the expanded matrix. One row is read at the
 /// speed of memory or of the arithmetic, whichever is slower; four rows at a time share what is read.
-std::size_t most_few_bits_rows(const FewBits& problem);
+/// @param has_tiles  The general product is one of bf16 by AMX.
+std::size_t most_few_bits_rows(const FewBits& problem, bool has_tiles);
 
 /// Memory that multiply_few_bits() works in, in floats.
 std::size_t few_bits_scratch(const FewBits& problem);

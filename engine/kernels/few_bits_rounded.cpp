@@ -20,8 +20,7 @@
 namespace tenon::inline v1::engine::kernels {
 namespace {
 
-bool is_4_bit(const FewBits& problem) { return problem.type == FewBitsType::kU4 || problem.type == FewBitsType::kI4; }
-std::size_t chunk_numbers(const FewBits& problem) { return is_4_bit(problem) ? 128 : 64; }
+std::size_t chunk_numbers(const FewBits& problem) { return problem.is_4_bit() ? 128 : 64; }
 
 /// The CPU's dot products read numbers of the matrix without a sign: those with one have it flipped and are this much
 /// higher.
@@ -47,8 +46,8 @@ bool rounds_rows(const FewBits& problem) {
   static const bool has = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   const std::size_t chunk = chunk_numbers(problem);
-  return has && problem.rounding > 0 && problem.rounding % 32 == 0 && problem.depth % chunk == 0 &&
-         problem.depth % problem.rounding == 0 &&
+  return has && problem.type != FewBitsType::kNf4 && problem.rounding > 0 && problem.rounding % 32 == 0 &&
+         problem.depth % chunk == 0 && problem.depth % problem.rounding == 0 &&
          (problem.group % chunk == 0 || (chunk % problem.group == 0 && problem.group % 32 == 0));
 }
 
@@ -110,12 +109,17 @@ TENON_VNNI void block(const Shared& shared, std::size_t row, std::size_t column,
   const __m512 raised = _mm512_set1_ps(raised_by(kType)),
                zero_of_all = _mm512_set1_ps(shared.matrix.zero_point + raised_by(kType));
   const auto* bytes = static_cast<const std::uint8_t*>(shared.matrix.weights) + column * row_bytes;
+  // The same place of a later block: columns are too short for the CPU to see that it should look ahead.
+  constexpr std::size_t kAheadBytes = 4096;
+  const std::size_t ahead = (kAheadBytes + kColumns * row_bytes - 1) / (kColumns * row_bytes) * kColumns * row_bytes;
   __m512 total[kRows][kColumns];
   for (auto& of_row : total)
     for (__m512& one : of_row) one = _mm512_setzero_ps();
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     for (std::size_t c = 0; c < kColumns; ++c) {
-      __m512i weights = _mm512_loadu_si512(bytes + c * row_bytes + chunk * 64), high = weights;
+      const std::uint8_t* const at = bytes + c * row_bytes + chunk * 64;
+      __m512i weights = _mm512_loadu_si512(at), high = weights;
+      _mm_prefetch(reinterpret_cast<const char*>(at + ahead), _MM_HINT_T0);
       if constexpr (kType == FewBitsType::kI4 || kType == FewBitsType::kI8) weights = _mm512_xor_si512(weights, flip);
       if constexpr (kFour) {
         high = _mm512_and_si512(_mm512_srli_epi16(weights, 4), low_bits);
@@ -142,12 +146,14 @@ TENON_VNNI void block(const Shared& shared, std::size_t row, std::size_t column,
   }
   for (std::size_t r = 0; r < kRows; ++r)
     for (std::size_t c = 0; c < kColumns; ++c)
-      out[(row + r) * problem.columns + column + c] = _mm512_reduce_add_ps(total[r][c]);
+      out[(row + r) * problem.columns + column + c] =
+          _mm512_reduce_add_ps(total[r][c]) + (shared.matrix.bias ? shared.matrix.bias[column + c] : 0);
 }
 
 template <FewBitsType kType, std::size_t kRows>
 void columns(const Shared& shared, std::size_t row, std::size_t begin, std::size_t end, float* out) {
-  constexpr std::size_t kColumns = kRows == 1 ? 4 : 2;
+  // Of one row, one column after the other: memory is read in its order.
+  constexpr std::size_t kColumns = kRows == 1 ? 1 : 2;
   std::size_t n = begin;
   for (; n + kColumns <= end; n += kColumns) block<kType, kRows, kColumns>(shared, row, n, out);
   for (; n < end; ++n) block<kType, kRows, 1>(shared, row, n, out);
@@ -184,7 +190,7 @@ void RoundedRows::round(std::size_t row, const float* x) const {
     for (std::size_t k = 0; k < lane; ++k) sum += numbers[i * lane + k];
     sums[i] = static_cast<float>(sum) * scales[i];
   }
-  if (is_4_bit(problem_))
+  if (problem_.is_4_bit())
     for (std::size_t k = 0; k < problem_.depth; k += chunk) split_places(numbers + k);
 }
 
@@ -195,6 +201,8 @@ void RoundedRows::multiply(const FewBitsMatrix& matrix, std::size_t begin, std::
       return all_rows<FewBitsType::kU4>(shared, begin, end, out);
     case FewBitsType::kI4:
       return all_rows<FewBitsType::kI4>(shared, begin, end, out);
+    case FewBitsType::kNf4:  // No integers.
+      return;
     case FewBitsType::kU8:
       return all_rows<FewBitsType::kU8>(shared, begin, end, out);
     case FewBitsType::kI8:

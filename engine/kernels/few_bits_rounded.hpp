@@ -11,7 +11,7 @@
 namespace tenon::inline v1::engine::kernels {
 
 /// Whether multiply_few_bits() rounds x: it is asked to, this CPU has AVX512_VNNI, and depth and groups are made of whole
-/// vectors (groups of 32, 64 or a multiple of 128 numbers of 4 bits, of 32 or a multiple of 64 of 8 bits).
+/// vectors (groups of 32, 64 or a multiple of 128 integers of 4 bits, of 32 or a multiple of 64 of 8 bits).
 bool rounds_rows(const FewBits& problem);
 
 /// Rows of x as 8-bit numbers in the order in which those of a matrix come out of its bytes. A chunk is what 64 bytes of

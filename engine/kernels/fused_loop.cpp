@@ -12,7 +12,7 @@
 namespace tenon::inline v1::engine::kernels {
 namespace {
 
-constexpr std::size_t kTile = 256;
+constexpr std::size_t kMostTile = 256;
 constexpr std::size_t kMostSlots = FusedLoop::kMostOperands + FusedLoop::kMostOperations;
 constexpr std::uint8_t kNoSlot = 0xff;
 /// Physical axes of a tensor of the highest rank, blocks included.
@@ -142,16 +142,48 @@ void LoopTensor::add_axis(std::size_t extent, std::ptrdiff_t stride) {
   strides.push_back(stride);
 }
 
+std::size_t LoopTensor::period() const {
+  return extents.size() == 2 && strides[0] == 0 && strides[1] == 1 ? extents[1] : 0;
+}
+
 FusedLoop::FusedLoop(std::size_t count, std::vector<LoopTensor> operands, std::vector<LoopOperation> operations,
                      ElementType result)
     : count_(count), operands_(std::move(operands)), operations_(std::move(operations)), result_(result) {
   // A single element has no axes.
   for (auto& operand : operands_)
     if (operand.extents.empty()) operand = {operand.type, {count}, {0}};
+  choose_tile();
+  for (const auto& operand : operands_) ways_.push_back(way_of(operand));
   assign_slots();
   for (const auto& operand : operands_)
     if (operand.is_whole()) bytes_ += count * size_bytes(operand.type);
   bytes_ += count * (size_bytes(result_) + 2 * operations_.size());
+}
+
+void FusedLoop::choose_tile() {
+  tile_ = kMostTile;
+  for (const auto& operand : operands_) {
+    const std::size_t period = operand.period();
+    if (period == 0) continue;
+    // Whole rows, or an equal share of one, so that tiles begin where rows or shares do.
+    if (period <= kMostTile) {
+      tile_ = kMostTile / period * period;
+    } else {
+      std::size_t shares = (period + kMostTile - 1) / kMostTile;
+      while (period % shares) ++shares;
+      // Tiles of a few elements would cost more than reading rows anew.
+      if (period / shares >= kMostTile / 4) tile_ = period / shares;
+    }
+    return;
+  }
+}
+
+FusedLoop::Way FusedLoop::way_of(const LoopTensor& operand) const {
+  const std::size_t period = operand.period();
+  if (operand.is_scalar() || (period > 0 && tile_ % period == 0)) return Way::kOnce;
+  if (operand.type != ElementType::kF32) return Way::kPerTile;
+  if (operand.is_whole()) return Way::kInPlace;
+  return period > 0 && period % tile_ == 0 ? Way::kRow : Way::kPerTile;
 }
 
 void FusedLoop::assign_slots() {
@@ -160,9 +192,8 @@ void FusedLoop::assign_slots() {
   for (std::size_t i = 0; i < operations_.size(); ++i)
     for (const std::uint8_t value : operations_[i].reads) last_read[value] = i;
   std::uint8_t next = 0;
-  // Operands keep theirs for the whole tile: a scalar's is filled once for all tiles.
-  for (const auto& operand : operands_)
-    slots_.push_back(operand.type == ElementType::kF32 && operand.is_whole() ? kNoSlot : next++);
+  // Operands keep theirs for the whole tile, or for all tiles.
+  for (const Way way : ways_) slots_.push_back(way == Way::kInPlace || way == Way::kRow ? kNoSlot : next++);
   std::vector<std::uint8_t> free;
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     // A function may write over what it reads.
@@ -180,28 +211,36 @@ void FusedLoop::assign_slots() {
 }
 
 void FusedLoop::operator()(std::span<void* const> pointers) const {
-  const std::size_t tiles = (count_ + kTile - 1) / kTile;
+  const std::size_t tiles = (count_ + tile_ - 1) / tile_;
   parallel(tiles, bytes_,
-           [&](std::size_t begin, std::size_t end) { run(pointers, begin * kTile, std::min(end * kTile, count_)); });
+           [&](std::size_t begin, std::size_t end) { run(pointers, begin * tile_, std::min(end * tile_, count_)); });
 }
 
 void FusedLoop::run(std::span<void* const> pointers, std::size_t begin, std::size_t end) const {
-  alignas(64) float slots[kMostSlots][kTile];
+  alignas(64) float slots[kMostSlots][kMostTile];
   std::array<const float*, kMostSlots> values;
   const std::size_t inputs = operands_.size();
   for (std::size_t i = 0; i < inputs; ++i) {
-    if (!operands_[i].is_scalar()) continue;
+    if (ways_[i] != Way::kOnce) continue;
     values[i] = slots[slots_[i]];
-    read(pointers[i], operands_[i], 0, std::min(kTile, end - begin), slots[slots_[i]]);
+    read(pointers[i], operands_[i], begin, std::min(tile_, end - begin), slots[slots_[i]]);
   }
-  for (std::size_t at = begin; at < end; at += kTile) {
-    const std::size_t count = std::min(kTile, end - at);
+  for (std::size_t at = begin; at < end; at += tile_) {
+    const std::size_t count = std::min(tile_, end - at);
     for (std::size_t i = 0; i < inputs; ++i) {
-      if (slots_[i] == kNoSlot) {
-        values[i] = static_cast<const float*>(pointers[i]) + at;
-      } else if (!operands_[i].is_scalar()) {
-        values[i] = slots[slots_[i]];
-        read(pointers[i], operands_[i], at, count, slots[slots_[i]]);
+      switch (ways_[i]) {
+        case Way::kInPlace:
+          values[i] = static_cast<const float*>(pointers[i]) + at;
+          break;
+        case Way::kRow:
+          values[i] = static_cast<const float*>(pointers[i]) + at % operands_[i].period();
+          break;
+        case Way::kPerTile:
+          values[i] = slots[slots_[i]];
+          read(pointers[i], operands_[i], at, count, slots[slots_[i]]);
+          break;
+        case Way::kOnce:
+          break;
       }
     }
     float* made = nullptr;

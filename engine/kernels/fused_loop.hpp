@@ -27,6 +27,8 @@ struct LoopTensor {
   /// Element after element, as the result.
   bool is_whole() const { return extents.size() == 1 && strides[0] == 1; }
   bool is_scalar() const { return extents.empty() || (extents.size() == 1 && strides[0] == 0); }
+  /// The length of one row that all others repeat, as of a number for each channel that lies last; 0 for others.
+  std::size_t period() const;
 };
 
 /// One function; what it reads are operands, by number, then results of operations before it.
@@ -49,6 +51,15 @@ class FusedLoop {
   void operator()(std::span<void* const> pointers) const;
 
  private:
+  /// How an operand comes to the functions.
+  enum class Way : std::uint8_t {
+    kInPlace,  ///< Where it lies.
+    kOnce,     ///< Its tile is the same for all.
+    kRow,      ///< Where it lies, and every so many elements again.
+    kPerTile,  ///< Read into a tile each time.
+  };
+  void choose_tile();
+  Way way_of(const LoopTensor& operand) const;
   void assign_slots();
   void run(std::span<void* const> pointers, std::size_t begin, std::size_t end) const;
 
@@ -57,6 +68,8 @@ class FusedLoop {
   std::vector<LoopOperation> operations_;
   ElementType result_;
   std::vector<std::uint8_t> slots_;  ///< Of each operand, then each operation: which tile it fills.
+  std::vector<Way> ways_;            ///< Of each operand.
+  std::size_t tile_ = 0;             ///< Elements.
   std::size_t bytes_ = 0;            ///< What is read and written, with a share for the arithmetic.
 };
 

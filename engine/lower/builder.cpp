@@ -18,7 +18,11 @@ PlanBuilder::PlanBuilder(PlanImpl& plan) : plan_(plan) {
   using dnnl::cpu_isa;
   if (!plan.options.blocked_layouts) return;
   channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
-  if (plan.options.images != Options::Images::kAuto || isa >= cpu_isa::avx512_core_amx) images_ = plan.options.images;
+  images_ = plan.options.images;
+  // Measured with oneDNN 3.2 over the zoo: 1.06 of the speed of blocks in f32 and bf16 with AVX-512, 0.93 to 0.84 for
+  // large convolutions with AVX2.
+  if (images_ == Options::Images::kAuto)
+    images_ = isa >= cpu_isa::avx512_core ? Options::Images::kChannelsLast : Options::Images::kBlocks;
 }
 
 void PlanBuilder::add_values(const NodeVector& order) {

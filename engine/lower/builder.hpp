@@ -174,12 +174,8 @@ class PlanBuilder {
 
   /// Channels per block that this CPU's convolutions prefer: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
-  /// Convolutions of this type read and write images with the channels innermost, not in blocks: oneDNN's kernels for
-  /// AMX take no other layout.
-  bool prefers_channels_last(ElementType type) const {
-    return images_ == Options::Images::kChannelsLast ||
-           (images_ == Options::Images::kAuto && type == ElementType::kBf16);
-  }
+  /// Convolutions read and write images with the channels innermost, not in blocks.
+  bool prefers_channels_last() const { return images_ == Options::Images::kChannelsLast; }
   /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
   md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
   /// Packed [N, C, spatial...] with its channels where `layout` says; undefined where that cannot be said.
@@ -261,7 +257,7 @@ class PlanBuilder {
   bool differs_ = false;
   int channel_block_ = 0;
   bool is_precise_ = false;                            ///< Of the node being lowered: see precise.hpp.
-  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only if the CPU has AMX.
+  Options::Images images_ = Options::Images::kBlocks;  ///< Never kAuto.
 };
 
 }  // namespace tenon::inline v1::engine

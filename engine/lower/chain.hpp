@@ -12,6 +12,7 @@
 
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/engine/lower/activation.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
 #include <tenon/engine/plan/places.hpp>
@@ -20,17 +21,6 @@
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
-
-/// An element-wise function of one tensor in oneDNN's terms.
-struct Activation {
-  dnnl::algorithm algorithm;
-  float alpha = 0, beta = 0;
-};
-
-/// The activation that a node computes on its input 0; nothing if it is none, or its parameters are not constant.
-std::optional<Activation> activation_of(PlanBuilder& builder, const std::shared_ptr<Node>& node);
-/// oneDNN's algorithm of a binary element-wise node.
-std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node);
 
 /// Finds all chains of a model before lowering.
 class ChainFinder {

@@ -142,7 +142,7 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
                             std::all_of(problem.window.kernel.begin(), problem.window.kernel.end(),
                                         [](auto extent) { return extent == 1; }) &&
                             builder.native(source).desc == channels_last(type, problem.src);
-    if (builder.prefers_channels_last(type) || is_product)
+    if (builder.prefers_channels_last() || is_product)
       layouts.emplace_back(channels_last(type, problem.src), channels_last(problem.result, problem.dst));
     if (block && blocks_fit && src_block.get_ndims()) {
       if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);

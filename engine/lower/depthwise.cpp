@@ -45,7 +45,7 @@ bool lower_depthwise(PlanBuilder& builder, const Chain& chain, const Window& win
   Depthwise problem;
   if (!bounds_of(builder, chain, affine.end, problem)) return false;
   const std::size_t channels = problem.channels = dst[1], blocks = problem.blocks();
-  problem.channels_last = builder.prefers_channels_last(ElementType::kBf16);
+  problem.channels_last = builder.prefers_channels_last();
   // Channels that only pad the last block must stay 0.
   if (!problem.channels_last && channels % kBlock != 0 && (problem.low > 0 || problem.high < 0)) return false;
   problem.batch = src[0];

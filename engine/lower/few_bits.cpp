@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/engine/kernels/attention_pairs.hpp>
 #include <tenon/engine/kernels/few_bits_rounded.hpp>
+#include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -21,6 +24,8 @@ std::optional<FewBitsType> few_bits_type(ElementType type) {
       return FewBitsType::kU4;
     case ElementType::kI4:
       return FewBitsType::kI4;
+    case ElementType::kNf4:
+      return FewBitsType::kNf4;
     case ElementType::kU8:
       return FewBitsType::kU8;
     case ElementType::kI8:
@@ -164,6 +169,12 @@ std::optional<FewBitsWeights> few_bits_weights(PlanBuilder& builder, const std::
     else if (found.zero_points = by_group(zeros, stored, axes, columns, groups); !found.zero_points)
       return std::nullopt;
   }
+  const auto reader = pass::only_user(*matmul);
+  const Shape made = matmul->get_output_shape(0);
+  if (reader && reader->get_output_shape(0) == made && !made.empty()) {
+    found.bias = bias_of(builder, reader, matmul, made, made.size() - 1);
+    if (found.bias && found.bias.element_count() == columns) found.bias_node = reader;
+  }
   found.numbers =
       by_columns ? numbers : builder.derived(numbers, "columns first", [&] { return turned(numbers, columns, depth); });
   return found;
@@ -198,8 +209,10 @@ namespace {
 struct Operands {
   std::vector<Place> places;
   float zero_point = 0;
+  bool has_zero_points = false;
+  Place bias;  ///< May be none. A step of the few rows' kernel reads it behind the others.
   kernels::FewBitsMatrix matrix(void* const* p) const {
-    return {p[0], static_cast<const float*>(p[1]), places.size() > 2 ? static_cast<const float*>(p[2]) : nullptr,
+    return {p[0], static_cast<const float*>(p[1]), has_zero_points ? static_cast<const float*>(p[2]) : nullptr,
             zero_point};
   }
 };
@@ -213,13 +226,13 @@ std::size_t rounding_of(std::size_t wanted, std::size_t depth) {
 }
 
 /// Blocks of columns are expanded, in the type of the computation, and multiplied by oneDNN.
-bool lower_expanded(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, const FewBitsWeights& weights,
-                    const Operands& operands) {
+bool lower_expanded(PlanBuilder& builder, const Chain& chain, const FewBitsWeights& weights, const Operands& operands) {
   // A block stays in the caches of a few cores, and is large enough for all of them to share.
   constexpr std::size_t kBlockFloats = std::size_t{1} << 21;
   const kernels::FewBits& problem = weights.problem;
+  const auto& matmul = chain.anchor();
   Value& left = builder.input(matmul, 0);
-  Value& made = builder.value(matmul->output(0));
+  Value& made = builder.value(chain.last()->output(0));
   const ElementType type = builder.compute_type();
   const auto rows = static_cast<std::int64_t>(element_count(left.shape) / problem.depth),
              depth = static_cast<std::int64_t>(problem.depth);
@@ -228,7 +241,7 @@ bool lower_expanded(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   struct Part {
     std::size_t begin, end;
-    md left, right, result;
+    md left, right, bias, result;
     std::shared_ptr<const MadeKernel> kernel;
   };
   std::vector<Part> parts;
@@ -239,12 +252,14 @@ bool lower_expanded(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
               end,
               md({rows, depth}, data_type(type), dnnl::memory::dims{depth, 1}),
               md({depth, count}, data_type(type), dnnl::memory::dims{1, depth}),
+              operands.bias ? md({1, count}, data_type(ElementType::kF32), dnnl::memory::dims{count, 1}) : md(),
               md({rows, count}, data_type(ElementType::kF32), dnnl::memory::dims{count, 1}),
               nullptr};
     KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::matmul)};
-    for (const md* desc : {&part.left, &part.right, &part.result}) append(key, *desc);
+    for (const md* desc : {&part.left, &part.right, &part.bias, &part.result}) append(key, *desc);
     part.kernel = builder.kernel(key, [&]() -> MadeKernel {
-      const dnnl::matmul::primitive_desc pd(builder.engine(), part.left, part.right, part.result, attributes, true);
+      const dnnl::matmul::primitive_desc pd(builder.engine(), part.left, part.right, part.bias, part.result, attributes,
+                                            true);
       if (!pd) return {};
       return {dnnl::matmul(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
     });
@@ -273,6 +288,10 @@ bool lower_expanded(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
     auto& step = builder.add_primitive(matmul, part.kernel->primitive, part.kernel->name);
     builder.add_argument(step, DNNL_ARG_SRC, from, part.left);
     builder.add_argument(step, DNNL_ARG_WEIGHTS, expanded, part.right);
+    if (operands.bias) {
+      const Place bias{operands.bias.buffer, operands.bias.offset + part.begin * sizeof(float)};
+      builder.add_argument(step, DNNL_ARG_BIAS, bias, part.bias);
+    }
     builder.add_argument(step, DNNL_ARG_DST, to, part.result, true);
     builder.add_scratchpad(step, part.kernel->descs.front());
   }
@@ -292,27 +311,36 @@ bool lower_expanded(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
 
 }  // namespace
 
-void lower_few_bits(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, const FewBitsWeights& weights) {
+void lower_few_bits(PlanBuilder& builder, const Chain& chain, const FewBitsWeights& weights) {
+  const auto& matmul = chain.anchor();
   Value& left = builder.input(matmul, 0);
   kernels::FewBits problem = weights.problem;
   problem.rows = element_count(left.shape) / problem.depth;
   problem.rounding = rounding_of(builder.options().dynamic_quantization, problem.depth);
   Operands operands{{builder.constant_place(weights.numbers), builder.constant_place(weights.scales)},
-                    weights.zero_point};
+                    weights.zero_point,
+                    static_cast<bool>(weights.zero_points),
+                    {}};
   if (weights.zero_points) operands.places.push_back(builder.constant_place(weights.zero_points));
+  if (chain.nodes.size() > 1) operands.bias = builder.constant_place(weights.bias);
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) builder.note_optimized_out(chain.nodes[i]);
   const ElementType type = builder.compute_type();
   const bool has_general = type == ElementType::kF32 || type == ElementType::kBf16;
-  if (problem.rows > most_few_bits_rows(problem) && has_general && lower_expanded(builder, matmul, weights, operands))
+  const bool has_tiles = type == ElementType::kBf16 && kernels::has_tile_products();
+  if (problem.rows > most_few_bits_rows(problem, has_tiles) && has_general &&
+      lower_expanded(builder, chain, weights, operands))
     return;
   std::vector<Place> from = operands.places;
+  if (operands.bias) from.push_back(operands.bias);
   from.push_back(builder.plain(left));
   const Place scratch = builder.scratch(few_bits_scratch(problem) * sizeof(float));
-  const Place to = builder.define_plain(builder.value(matmul->output(0)));
-  const bool is_4_bit = problem.row_bytes() != problem.depth;
-  const std::string name = is_4_bit ? "4-bit weights" : "8-bit weights";
+  const Place to = builder.define_plain(builder.value(chain.last()->output(0)));
+  const std::string name = problem.is_4_bit() ? "4-bit weights" : "8-bit weights";
   builder.add_kernel(matmul, rounds_rows(problem) ? name + ", rounded" : name, from, {scratch, to},
                      [problem, operands](std::span<void* const> p) {
-                       multiply_few_bits(problem, operands.matrix(p.data()), static_cast<const float*>(p[p.size() - 3]),
+                       kernels::FewBitsMatrix matrix = operands.matrix(p.data());
+                       if (operands.bias) matrix.bias = static_cast<const float*>(p[operands.places.size()]);
+                       multiply_few_bits(problem, matrix, static_cast<const float*>(p[p.size() - 3]),
                                          static_cast<float*>(p[p.size() - 2]), static_cast<float*>(p.back()));
                      });
 }

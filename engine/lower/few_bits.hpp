@@ -23,6 +23,9 @@ struct FewBitsWeights {
   Tensor zero_points;        ///< The same, or empty: `zero_point`.
   float zero_point = 0;
   NodeVector nodes;  ///< What is read so: all nodes between the stored numbers and the product.
+  /// The product's only reader, if it adds the same numbers to each row, and these [columns].
+  std::shared_ptr<Node> bias_node;
+  Tensor bias;
 };
 
 /// scale * (Convert(constant) - zero point), reshaped or not, in the forms that OpenVINO's and ONNX's quantisers write: one
@@ -44,6 +47,7 @@ class FewBitsProducts {
   std::unordered_set<const Node*> absorbed_;
 };
 
-void lower_few_bits(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, const FewBitsWeights& weights);
+/// @param chain  The product, and its bias_node if that is computed with it.
+void lower_few_bits(PlanBuilder& builder, const Chain& chain, const FewBitsWeights& weights);
 
 }  // namespace tenon::inline v1::engine

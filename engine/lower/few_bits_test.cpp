@@ -51,24 +51,28 @@ Out weights_of(const Form& form) {
   return op1("Reshape", 1, {value, ints(flat)}, {{"special_zero", false}});
 }
 
-std::shared_ptr<Model> product_of(const Form& form) {
+std::shared_ptr<Model> product_of(const Form& form, bool has_bias = false) {
   const auto x = parameter({form.rows, form.depth});
-  const Out y = op1("MatMul", 1, {x, weights_of(form)}, {{"transpose_a", false}, {"transpose_b", form.by_columns}});
+  Out y = op1("MatMul", 1, {x, weights_of(form)}, {{"transpose_a", false}, {"transpose_b", form.by_columns}});
+  if (has_bias) y = op1("Add", 1, {weights({form.columns}, 14, 0.5f), y});
   return std::make_shared<Model>(OutputVector{op1("Relu", 1, {y})}, ParameterVector{x}, "few bits");
 }
 
 class FewBits : public ::testing::TestWithParam<Form> {};
 
 TEST_P(FewBits, AgreeWithTheReferenceAndStayPacked) {
-  const Judged judged = judge(product_of(GetParam()));
-  EXPECT_EQ(judged.references, 0u);
-  const std::string expected = GetParam().rows > 16              ? "expand"
-                               : bit_width(GetParam().type) == 4 ? "4-bit weights"
-                                                                 : "8-bit weights";
-  bool found = false;
-  for (const auto& info : judged.infos) found |= info.kernel == expected;
-  EXPECT_TRUE(found) << expected;
-  EXPECT_FALSE(judged.ran("Multiply"));
+  for (const bool has_bias : {false, true}) {
+    const Judged judged = judge(product_of(GetParam(), has_bias));
+    EXPECT_EQ(judged.references, 0u);
+    EXPECT_FALSE(judged.ran("Add"));
+    const std::string expected = GetParam().rows > 16              ? "expand"
+                                 : bit_width(GetParam().type) == 4 ? "4-bit weights"
+                                                                   : "8-bit weights";
+    bool found = false;
+    for (const auto& info : judged.infos) found |= info.kernel == expected;
+    EXPECT_TRUE(found) << expected;
+    EXPECT_FALSE(judged.ran("Multiply"));
+  }
 }
 
 std::vector<Form> forms() {
@@ -78,6 +82,20 @@ std::vector<Form> forms() {
     for (const bool by_columns : {true, false})
       for (const std::size_t group : {128, 64, 32, 16, 8})
         all.push_back({type, 1, 24, 128, group, by_columns, Zero::kEach});
+  // In whole vectors of 128 and not; one group to a vector, several, and several vectors to a group.
+  for (const auto type : {ElementType::kU4, ElementType::kI4, ElementType::kNf4})
+    for (const std::size_t depth : {512, 192})
+      for (const std::size_t group : {depth, depth / 2, std::size_t{64}, std::size_t{8}})
+        for (const std::size_t rows : {1, 2, 3, 7})
+          for (const Zero zero : {Zero::kNone, Zero::kOne, Zero::kEach})
+            all.push_back({type, rows, 23, depth, group, true, zero});
+  // Panels of columns, whole and not, of every type; and blocks of panels.
+  for (const auto type : {ElementType::kU4, ElementType::kI4, ElementType::kU8, ElementType::kI8})
+    for (const std::size_t group : {256, 64, 32})
+      for (const Zero zero : {Zero::kNone, Zero::kOne, Zero::kEach})
+        all.push_back({type, 15, 101, 256, group, true, zero});
+  all.push_back({ElementType::kU4, 6, 4500, 512, 64, true, Zero::kEach});
+  for (const std::size_t rows : {1, 20}) all.push_back({ElementType::kNf4, rows, 24, 128, 32, false, Zero::kNone});
   // One to three rows, whole fours of them with a rest, and more than the kernel takes; columns with a rest.
   for (const auto type : {ElementType::kI4, ElementType::kU8})
     for (const std::size_t rows : {2, 3, 7, 16, 17, 40})
@@ -90,11 +108,11 @@ std::vector<Form> forms() {
 }
 INSTANTIATE_TEST_SUITE_P(Forms, FewBits, ::testing::ValuesIn(forms()));
 
-/// Runs the model with x rounded by 32 neighbours; `kernel` gets the name of the product's kernel.
-Tensor rounded(const std::shared_ptr<Model>& model, const Tensor& x, std::string& kernel) {
+/// Runs the model with x rounded by so many neighbours; `kernel` gets the name of the product's kernel.
+Tensor rounded(const std::shared_ptr<Model>& model, const Tensor& x, std::string& kernel, std::size_t neighbours = 32) {
   engine::Options options;
   options.threads = 2;
-  options.dynamic_quantization = 32;
+  options.dynamic_quantization = neighbours;
   const auto plan = engine::Plan::compile(model, options);
   for (const auto& info : plan->steps())
     if (info.node_type == "MatMul") kernel = info.kernel;
@@ -108,13 +126,16 @@ Tensor rounded(const std::shared_ptr<Model>& model, const Tensor& x, std::string
 }
 
 TEST_P(FewBits, RowsThatEightBitsHoldAreExactRounded) {
-  const auto model = product_of(GetParam());
+  const auto model = product_of(GetParam(), true);
   Tensor x = random_tensor(ElementType::kF32, {GetParam().rows, GetParam().depth}, 3);
   for (std::size_t i = 0; i < x.element_count(); ++i)
     x.data<float>()[i] = i % 32 == 5 ? 127.f : std::clamp(std::nearbyint(x.data<float>()[i] * 50), -127.f, 127.f);
-  std::string kernel;
-  const Tensor got = rounded(model, x, kernel);
-  expect_close(evaluate(*model, {x})[0], got, kernel);
+  const Tensor wanted = evaluate(*model, {x})[0];
+  for (const std::size_t neighbours : {32, 128}) {
+    std::string kernel;
+    const Tensor got = rounded(model, x, kernel, neighbours);
+    expect_close(wanted, got, kernel);
+  }
 }
 
 /// The setting has an effect: another kernel, and results that are near, but others.
@@ -131,16 +152,30 @@ TEST(FewBits, RoundingIsSeen) {
 
 TEST(FewBits, WhatIsNotFiniteStaysSoRounded) {
   const Form form{ElementType::kU4, 1, 24, 128, 32, true, Form::Zero::kEach};
-  for (const float odd : {INFINITY, -INFINITY, NAN}) {
-    Tensor x = random_tensor(ElementType::kF32, {1, form.depth}, 3);
-    x.data<float>()[40] = odd;
-    std::string kernel;
-    const auto y = op1("MatMul", 1, {parameter({1, form.depth}), weights_of(form)},
-                       {{"transpose_a", false}, {"transpose_b", true}});
-    const auto input = as_type_ptr<op::v0::Parameter>(y.get_node()->get_input_node_shared_ptr(0));
-    const Tensor got = rounded(std::make_shared<Model>(OutputVector{y}, ParameterVector{input}, "odd"), x, kernel);
-    for (std::size_t n = 0; n < form.columns; ++n) EXPECT_FALSE(std::isfinite(got.data<float>()[n])) << odd << " " << n;
-  }
+  for (const float odd : {INFINITY, -INFINITY, NAN})
+    for (const std::size_t rows : {1, 5}) {
+      Tensor x = random_tensor(ElementType::kF32, {rows, form.depth}, 3);
+      x.data<float>()[40] = odd;
+      std::string kernel;
+      const auto y = op1("MatMul", 1, {parameter({rows, form.depth}), weights_of(form)},
+                         {{"transpose_a", false}, {"transpose_b", true}});
+      const auto input = as_type_ptr<op::v0::Parameter>(y.get_node()->get_input_node_shared_ptr(0));
+      const Tensor got = rounded(std::make_shared<Model>(OutputVector{y}, ParameterVector{input}, "odd"), x, kernel);
+      for (std::size_t n = 0; n < form.columns; ++n)
+        EXPECT_FALSE(std::isfinite(got.data<float>()[n])) << odd << " " << n;
+    }
+}
+
+/// A bias that others add to, or that is none: the product's own value is wanted.
+TEST(FewBits, SumsThatAreNoBias) {
+  const Form form{ElementType::kU4, 3, 24, 128, 64, true, Form::Zero::kEach};
+  const auto x = parameter({form.rows, form.depth});
+  const Out y = op1("MatMul", 1, {x, weights_of(form)}, {{"transpose_a", false}, {"transpose_b", true}});
+  const Out sum = op1("Add", 1, {y, weights({form.columns}, 14, 0.5f)});
+  judge(std::make_shared<Model>(OutputVector{sum, op1("Relu", 1, {y})}, ParameterVector{x}, "both"));
+  judge(op1("Add", 1, {y, weights({form.rows, 1}, 14, 0.5f)}), {x});
+  judge(op1("Add", 1, {y, weights({2, form.rows, form.columns}, 14, 0.5f)}), {x});
+  judge(op1("Subtract", 1, {y, weights({form.columns}, 14, 0.5f)}), {x});
 }
 
 /// Groups for which there is no kernel are expanded, as before.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tenon/engine/kernels/fused_loop.hpp>
-#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/activation.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
 
@@ -277,12 +277,38 @@ struct LoopGroup {
   std::vector<kernels::LoopOperation> operations;
 };
 
+/// In numbers of operations, which begin behind those of operands, which are known at the end.
+constexpr std::uint8_t kMade = 0x80;
+
+/// A product that one sum alone reads becomes part of it: a scale and a shift are one pass over the tile.
+void join_products(LoopGroup& group) {
+  const auto product = kernels::elementwise(Elementwise::kMultiply), sum = kernels::elementwise(Elementwise::kAdd);
+  auto& operations = group.operations;
+  for (std::size_t i = 1; i < operations.size(); ++i) {
+    if (operations[i].function != sum) continue;
+    for (const std::size_t side : {0, 1}) {
+      const std::uint8_t read = operations[i].reads[side], other = operations[i].reads[1 - side];
+      // The one right before it, so that no number changes but those behind.
+      if (read != (kMade | (i - 1)) || other == read || operations[i - 1].function != product) continue;
+      const auto reads_it = [&](const auto& each) {
+        return std::find(each.reads.begin(), each.reads.end(), read) != each.reads.end();
+      };
+      if (std::count_if(operations.begin(), operations.end(), reads_it) != 1) continue;
+      const auto factors = operations[i - 1].reads;
+      operations[i] = {kernels::elementwise(Elementwise::kMultiplyAdd), {factors[0], factors[1], other}};
+      operations.erase(operations.begin() + static_cast<std::ptrdiff_t>(--i));
+      for (auto& each : operations)
+        for (auto& number : each.reads)
+          if ((number & kMade) && (number & ~kMade) > static_cast<int>(i)) --number;
+      break;
+    }
+  }
+}
+
 std::optional<LoopGroup> group_of(PlanBuilder& builder, const Chain& chain) {
   LoopGroup group;
   const Shape shape = chain.last()->get_output_shape(0);
   std::unordered_map<const Node*, std::size_t> made;
-  // Numbers of operations begin behind those of operands, which are known at the end.
-  constexpr std::uint8_t kMade = 0x80;
   for (const auto& node : chain.nodes) {
     const auto function = function_of(builder, node);
     if (!function) return std::nullopt;
@@ -306,6 +332,7 @@ std::optional<LoopGroup> group_of(PlanBuilder& builder, const Chain& chain) {
     group.operations.push_back(operation);
   }
   if (group.operands.size() > kernels::FusedLoop::kMostOperands) return std::nullopt;
+  join_products(group);
   for (auto& operation : group.operations)
     for (auto& read : operation.reads)
       if (read & kMade) read = static_cast<std::uint8_t>((read & ~kMade) + group.operands.size());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views and joins: reshape, transpose, concatenation, splits and slices. A view costs nothing, where one is possible.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 #include <tenon/engine/kernels/copy.hpp>
 #include <tenon/engine/lower/8_bit.hpp>
@@ -44,12 +46,22 @@ bool keeps_channels(const Shape& from, const Shape& to) {
   return from.size() >= 3 && to.size() >= 3 && to.size() <= 5 && from[0] == to[0] && from[1] == to[1];
 }
 
+/// Element-wise functions, which leave their result as the operand lies.
+bool reads_elements(const Node& node) {
+  constexpr std::string_view kTypes[] = {"Add",  "Subtract", "Multiply", "Divide", "Relu",  "Sigmoid",
+                                         "Tanh", "Clamp",    "Gelu",     "Swish",  "HSwish"};
+  return std::find(std::begin(kTypes), std::end(kTypes), node.get_type_name()) != std::end(kTypes);
+}
+
 /// Whether all readers, also those behind views, read pictures wherever their channels lie.
 bool only_pictures_readers(const Node& node) {
   const auto readers = node.get_output_target_inputs(0);
   return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const auto& reader) {
     const Node* by = reader.get_node();
-    if (is_op(by, "Transpose") || is_op(by, "Interpolate")) return true;
+    if (is_op(by, "Transpose") || is_op(by, "Interpolate") || is_op(by, "MaxPool") || is_op(by, "AvgPool")) return true;
+    if (by->get_output_size() == 1 && by->get_output_shape(0) == by->get_input_shape(reader.get_index()) &&
+        reads_elements(*by))
+      return true;
     if (is_op(by, "Concat"))
       return normalized(by->get_attributes().get_int("axis"), by->get_output_shape(0).size()) == 1;
     if (is_op(by, "Convolution") || is_op(by, "GroupConvolution")) return reader.get_index() == 0;

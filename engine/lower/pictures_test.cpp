@@ -86,6 +86,46 @@ TEST(LowerPictures, LinearResizeOnEveryInstructionSet) {
   });
 }
 
+TEST(Images, BecomeTokensAndImagesAgainWhereTheyLie) {
+  const auto x = parameter({1, 16, 6, 5});
+  const Out features = convolution(x, 32, 3, 1, 1);
+  const Out row = op1("Reshape", 1, {features, ints({1, 32, -1})}, {{"special_zero", false}});
+  Out tokens = op1("Transpose", 1, {row, ints({0, 2, 1})});
+  tokens =
+      op1("MatMul", 1, {op1("Tanh", 1, {tokens}), weights({32, 32})}, {{"transpose_a", false}, {"transpose_b", false}});
+  const Out back = op1("Transpose", 1, {tokens, ints({0, 2, 1})});
+  const Out image = op1("Reshape", 1, {back, ints({1, 32, 6, 5})}, {{"special_zero", false}});
+  const auto model = std::make_shared<Model>(OutputVector{convolution(image, 16, 3, 1, 1, 9)}, ParameterVector{x});
+  judge(model);
+  engine::Options options;
+  options.images = engine::Options::Images::kChannelsLast;
+  std::size_t moves = 0;
+  for (const auto& info : engine::Plan::compile(model, options)->steps())
+    moves += info.node_type == "Transpose" || info.node_type == "Reorder";
+  EXPECT_LE(moves, 2u) << "of the input and the output";
+}
+
+TEST(Images, AreNormalisedOverTheirPixelsWhereTheyLie) {
+  for (const std::size_t channels : {3, 24, 64}) {
+    for (const double offset : {0.0, 300.0}) {
+      SCOPED_TRACE(std::to_string(channels) + " channels around " + std::to_string(offset));
+      const auto x = parameter({2, 5, 19, 31});
+      const Out features = op1("Add", 1, {convolution(x, channels, 3, 1, 1), scalar(offset)});
+      const Out normal = op1("MVN", 6, {features, ints({2, 3})},
+                             {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "inside_sqrt"}});
+      const Out y =
+          op1("Relu", 1, {op1("Add", 1, {op1("Multiply", 1, {normal, weights({channels, 1, 1})}), scalar(0.1)})});
+      const auto model = std::make_shared<Model>(OutputVector{convolution(y, 8, 1)}, ParameterVector{x});
+      judge(model, 5e-4);
+      engine::Options options;
+      options.images = engine::Options::Images::kChannelsLast;
+      const auto steps = engine::Plan::compile(model, options)->steps();
+      EXPECT_TRUE(
+          std::any_of(steps.begin(), steps.end(), [](const auto& info) { return info.kernel == "instance norm"; }));
+    }
+  }
+}
+
 TEST(LowerPictures, ResizesOfAnyAxes) {
   struct Case {
     Shape shape;

@@ -162,7 +162,7 @@ bool lower_interpolate(PlanBuilder& builder, const Chain& chain) {
   bool last = !variant.packed && variant.desc == channels_last(type, source.shape);
   // A picture that grows is brought into the layout of convolutions before it does.
   const bool grows = element_count(made.shape) >= 2 * element_count(source.shape);
-  if (last && grows && block > 1 && source.shape[1] % block == 0 && !builder.prefers_channels_last(type)) {
+  if (last && grows && block > 1 && source.shape[1] % block == 0 && !builder.prefers_channels_last()) {
     blocked = true;
     last = false;
   }

@@ -141,7 +141,7 @@ bool lower_upsampling(PlanBuilder& builder, const Chain& chain, const Window& wi
     if (dst[2 + i] != src[2 + i] * static_cast<std::size_t>(window.kernel[i])) return false;
   }
   const ElementType type = builder.compute_type();
-  return (builder.prefers_channels_last(type) && lower_in(type, true, builder, chain, window, weights)) ||
+  return (builder.prefers_channels_last() && lower_in(type, true, builder, chain, window, weights)) ||
          lower_in(type, false, builder, chain, window, weights) ||
          (type != ElementType::kF32 && lower_in(ElementType::kF32, false, builder, chain, window, weights));
 }

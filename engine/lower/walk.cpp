@@ -281,12 +281,20 @@ void Walk::lower_grown(const std::shared_ptr<Node>& node) {
     lower_append(builder_, node, growth);
 }
 
-void Walk::lower_product_of_few_bits(const std::shared_ptr<Node>& node) {
-  use_inputs(node, -1);
-  if (const FewBitsWeights* weights = few_bits_->find(node.get()))
-    lower_few_bits(builder_, node, *weights);
+void Walk::lower_product_of_few_bits(const Chain& chain) {
+  for (const auto& node : chain.nodes) use_inputs(node, -1);
+  if (const FewBitsWeights* weights = few_bits_->find(chain.anchor().get()))
+    lower_few_bits(builder_, chain, *weights);
   else
-    builder_.note_optimized_out(node);
+    builder_.note_optimized_out(chain.anchor());
+}
+
+Chain Walk::with_bias(const std::shared_ptr<Node>& node, const ChainFinder& chains) {
+  const FewBitsWeights* const weights = few_bits_->find(node.get());
+  // Not if a pattern has it, attention say.
+  if (!weights || !weights->bias_node || chains.chain_of(weights->bias_node) != chains.chain_of(node)) return {{node}};
+  biases_.insert(weights->bias_node.get());
+  return {{node, weights->bias_node}};
 }
 
 void Walk::lower_folded(const std::shared_ptr<Node>& node) {
@@ -304,14 +312,16 @@ void Walk::lower_node(const std::shared_ptr<Node>& node, const ChainFinder& chai
       lower_chain({{earlier}});
     }
   };
+  if (biases_.count(node.get())) return;
   if (grown_.count(node.get())) {
     begin_unit(Unit::Kind::kGrown, {{node}});
     lower_grown(node);
     return break_chain();
   }
   if (few_bits_->find(node.get()) || few_bits_->absorbs(node.get())) {
-    begin_unit(Unit::Kind::kFewBits, {{node}});
-    lower_product_of_few_bits(node);
+    const Chain product = with_bias(node, chains);
+    begin_unit(Unit::Kind::kFewBits, product);
+    lower_product_of_few_bits(product);
     return break_chain();
   }
   if (is_known(node) || fold(node)) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <tenon/engine/lower/builder.hpp>
@@ -75,7 +76,9 @@ class Walk {
   void lower_folded(const std::shared_ptr<Node>& node);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_grown(const std::shared_ptr<Node>& node);
-  void lower_product_of_few_bits(const std::shared_ptr<Node>& node);
+  void lower_product_of_few_bits(const Chain& chain);
+  /// The product, and the bias that is added in its step.
+  Chain with_bias(const std::shared_ptr<Node>& node, const ChainFinder& chains);
   void lower_chain(const Chain& chain);
   /// Nothing is computed for outputs that have no elements.
   bool lower_empty(const std::shared_ptr<Node>& node);
@@ -96,6 +99,7 @@ class Walk {
   const NodeVector order_;
   PlanBuilder builder_;
   std::optional<FewBitsProducts> few_bits_;
+  std::unordered_set<const Node*> biases_;                ///< Added in the steps of such products.
   std::unordered_map<const Node*, const Growth*> grown_;  ///< The nodes that work on caches in place.
   // While walking for the first time:
   std::set<const Chain*> broken_;                             ///< Only partly known: the rest is lowered node by node.

@@ -205,7 +205,7 @@ class Walk::Repetition {
         walk_.lower_grown(node);
         return true;
       case Unit::Kind::kFewBits:
-        walk_.lower_product_of_few_bits(node);
+        walk_.lower_product_of_few_bits(unit.chain);
         return true;
       case Unit::Kind::kFolded:
         if (!walk_.is_known(node) && !walk_.fold(node)) return false;

@@ -114,7 +114,7 @@ inline Judged judge(const std::shared_ptr<Model>& model, double tolerance = 2e-4
     options.threads = 2;
     options.fuse = variant != 1;
     options.blocked_layouts = variant != 2;
-    if (variant == 3) options.images = engine::Options::Images::kChannelsLast;
+    options.images = variant == 3 ? engine::Options::Images::kChannelsLast : engine::Options::Images::kBlocks;
     const std::string label = kLabels[variant];
     const auto plan = engine::Plan::compile(model, options);
     engine::Workers workers(2);

@@ -26,8 +26,8 @@ bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& 
   const auto from_few_bits = [](const Node& convert) {
     if (!is_op(&convert, "Convert") || !as_type<op::v0::Constant>(convert.get_input_node_ptr(0))) return false;
     const ElementType from = convert.get_input_element_type(0);
-    const bool is_few =
-        from == ElementType::kI8 || from == ElementType::kU8 || from == ElementType::kI4 || from == ElementType::kU4;
+    const bool is_few = from == ElementType::kI8 || from == ElementType::kU8 || from == ElementType::kI4 ||
+                        from == ElementType::kU4 || from == ElementType::kNf4;
     if (convert.get_output_element_type(0) != element::f32 || !is_few) return false;
     // The zero point is converted too, and is not a weight.
     for (const auto& reader : convert.get_output_target_inputs(0))

@@ -105,13 +105,10 @@ HWY_INLINE V Part(V value, const float* weights) {
   return hn::IfThenElseZero(hn::Ne(weight, hn::Zero(D())), hn::Mul(value, weight));
 }
 
-// Loads neighbours: halves as many accesses as loading each.
+// Loads neighbours. As pairs where the instruction set has such loads: that halves their number.
 HWY_INLINE void LoadPairs(const float* plane, const std::int32_t* at, V& first, V& next) {
   const D d;
-#if HWY_TARGET == HWY_SCALAR
-  first = hn::LoadU(d, plane + *at);
-  next = hn::LoadU(d, plane + *at + 1);
-#else
+#if HWY_TARGET <= HWY_AVX2
   const hn::ScalableTag<std::int64_t> d64;
   const hn::Rebind<std::int32_t, decltype(d64)> d32;
   const std::size_t half = hn::Lanes(d64);
@@ -120,6 +117,10 @@ HWY_INLINE void LoadPairs(const float* plane, const std::int32_t* at, V& first, 
              high = hn::GatherOffset(d64, base, hn::ShiftLeft<2>(hn::PromoteTo(d64, hn::LoadU(d32, at + half))));
   first = hn::ConcatEven(d, hn::BitCast(d, high), hn::BitCast(d, low));
   next = hn::ConcatOdd(d, hn::BitCast(d, high), hn::BitCast(d, low));
+#else
+  const VI index = hn::LoadU(DI(), at);
+  first = hn::GatherIndex(d, plane, index);
+  next = hn::GatherIndex(d, plane + 1, index);
 #endif
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax, LRN and MVN over the last axes on oneDNN; norms over channels and groups of them by our own kernels.
+// Softmax, LogSoftmax, LRN and MVN over the last axes on oneDNN; norms over pixels and groups of channels by our own
+// kernels.
 #include <tenon/engine/kernels/group_norm.hpp>
 #include <tenon/engine/kernels/instance_norm.hpp>
 #include <tenon/engine/kernels/softmax.hpp>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, LogSoftmax, LRN and MVN over the last axes on oneDNN; norms over pixels and groups of channels by our own
 // kernels.
+#include <algorithm>
+#include <span>
+
 #include <tenon/engine/kernels/group_norm.hpp>
 #include <tenon/engine/kernels/instance_norm.hpp>
 #include <tenon/engine/kernels/softmax.hpp>

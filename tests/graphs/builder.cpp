@@ -5,6 +5,8 @@
 
 #include <tenon/tests/graphs/builder.hpp>
 
+#include <cmath>
+
 namespace tenon::graphs {
 
 std::shared_ptr<Model> Builder::whole() {
@@ -110,7 +112,7 @@ void Builder::step() {
   if (wishes_.quantized && choices_.once_in(3)) return choices_.once_in(2) ? between_roundings() : rounding();
   if (wishes_.bodies && depth_ < 2 && choices_.once_in(14)) return choices_.once_in(2) ? loop() : branch();
   if (wishes_.states && depth_ == 0 && choices_.once_in(5)) return state();
-  switch (choices_.below(16)) {
+  switch (choices_.below(17)) {
     case 0:
     case 1:
       return unary();
@@ -138,6 +140,8 @@ void Builder::step() {
       return choices_.once_in(3) ? residual() : image();
     case 14:
       return rows();
+    case 15:
+      return tokens();
     default:
       return odds();
   }
@@ -145,7 +149,7 @@ void Builder::step() {
 
 void Builder::unary() {
   const Item x = real();
-  switch (choices_.below(12)) {
+  switch (choices_.below(18)) {
     case 0:
     case 1:
       return add(op1("Relu", 1, {x.out}), x.bound);
@@ -167,13 +171,25 @@ void Builder::unary() {
       return add(op1("Gelu", 7, {x.out}, {{"approximation_mode", "ERF"}}), x.bound);
     case 10:
       return add(op1("Swish", 4, {x.out}), x.bound);
+    case 11:
+      return add(op1("Sin", 1, {x.out}), 1);
+    case 12:
+      return add(op1("Erf", 1, {x.out}), 1);
+    case 13:
+      return add(op1("SoftSign", 9, {x.out}), 1);
+    case 14:
+      return add(op1("HSigmoid", 5, {x.out}), 1);
+    case 15:
+      return add(op1("Log", 1, {op1("Add", 1, {op1("Abs", 1, {x.out}), number(1)})}), std::log(x.bound + 1));
+    case 16:
+      return add(op1("PRelu", 1, {x.out, number(0.25)}), x.bound);
     default:
       return add(op1("SoftPlus", 4, {x.out}), x.bound + 1);
   }
 }
 
 void Builder::combine(const Item& x, const Item& y) {
-  switch (choices_.below(7)) {
+  switch (choices_.below(8)) {
     case 0:
       return add(op1("Subtract", 1, {x.out, y.out}), x.bound + y.bound);
     case 1:
@@ -186,6 +202,10 @@ void Builder::combine(const Item& x, const Item& y) {
       return add(op1("Minimum", 1, {x.out, y.out}), std::max(x.bound, y.bound));
     case 5:
       return add(op1("Divide", 1, {x.out, op1("Add", 1, {op1("Abs", 1, {y.out}), number(1)})}), x.bound);
+    case 6:
+      // The smaller one, so that a comparison of almost equal numbers may go either way.
+      return add(op1("Select", 1, {op1(choices_.once_in(2) ? "Less" : "LessEqual", 1, {x.out, y.out}), x.out, y.out}),
+                 std::max(x.bound, y.bound));
     default:
       return add(op1("Divide", 1, {op1("Add", 1, {x.out, y.out}), number(2)}), std::max(x.bound, y.bound));
   }

@@ -100,6 +100,9 @@ class Builder {
   /// A value of [N, C, H, W]: an existing one, or one reshaped.
   Item picture();
   void image();
+  /// An image as rows of tokens and an image again, as attention between convolutions has it, or normalised over its
+  /// pixels.
+  void tokens();
   /// A kernel's result plus a value that nothing else reads: the engine sums over that value.
   void residual();
   void rows();

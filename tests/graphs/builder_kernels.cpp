@@ -66,6 +66,22 @@ Item Builder::picture() {
   return x;
 }
 
+void Builder::tokens() {
+  const Item x = picture();
+  const Ints shape = signed_of(x.shape());
+  if (choices_.once_in(3)) {
+    const Attributes inside{{"normalize_variance", true}, {"eps", 0.01}, {"eps_mode", "inside_sqrt"}};
+    return add(op1("MVN", 6, {x.out, ints({2, 3})}, inside), 12);
+  }
+  const Attributes plain{{"special_zero", false}};
+  Out row = op1("Reshape", 1, {x.out, ints({shape[0], shape[1], shape[2] * shape[3]})}, plain);
+  row = op1("Transpose", 1, {row, ints({0, 2, 1})});
+  if (choices_.once_in(2)) row = op1("Tanh", 1, {row});
+  if (choices_.once_in(4)) return add(row, x.bound);
+  const Out back = op1("Transpose", 1, {row, ints({0, 2, 1})});
+  add(op1("Reshape", 1, {back, ints(shape)}, plain), x.bound);
+}
+
 void Builder::image() {
   const Item x = picture();
   const Shape shape = x.shape();

@@ -35,7 +35,7 @@ struct Options {
   /// Type in which convolutions, matrix products and the nodes between them compute: kF32, or kBf16, which sums in f32
   /// and rounds results to 8 bits of mantissa; inputs, outputs and nodes without a bf16 kernel stay f32.
   ElementType precision = ElementType::kF32;
-  /// Products of few rows with weights of 4 or 8 bits round their left side to 8 bits, with one scale for so many
+  /// Products with weights of 4 or 8 bits round their left side to 8 bits, with one scale for so many
   /// neighbours, where the CPU multiplies such numbers (AVX512_VNNI). 0: never.
   std::size_t dynamic_quantization = 0;
   /// Types in which caches of f32 lie that attention reads and that grow in place: kF32, kBf16, kF16 or kU8, and of kU8

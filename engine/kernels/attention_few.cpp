@@ -6,6 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tenon/engine/kernels/attention_few.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -17,6 +18,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t kFewKeys = 256;  // Per tile.
 constexpr std::size_t kMixedKeys = 32;
+// How far ahead memory is asked for: a head's rows lie together, and its cache is longer than what the CPU looks ahead.
+constexpr std::size_t kAheadBytes = 2048, kLine = 64;
 // Rows whose sums fit into the registers.
 constexpr std::size_t kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
 
@@ -69,6 +72,8 @@ void Scores(const float* q, std::size_t q_row, const T* k, std::size_t k_row, st
       }
     };
     for (std::size_t at = 0; at < whole; at += lanes) {
+      if (at * sizeof(T) % kLine == 0)
+        for (const T* row : rows) hwy::Prefetch(row + at + kAheadBytes / sizeof(T));
       const V x[4] = {LoadNumbers(rows[0] + at), LoadNumbers(rows[1] + at), LoadNumbers(rows[2] + at),
                       LoadNumbers(rows[3] + at)};
       add(x, at);
@@ -95,6 +100,8 @@ HWY_INLINE void MixColumns(const float* weights, std::size_t weights_row, const 
     for (std::size_t j = 0; j < kColumns; ++j) s[r][j] = hn::Load(d, sums + r * sums_row + j * lanes);
   for (std::size_t key = 0; key < count; ++key, v += v_row) {
     V x[kColumns];
+    for (std::size_t j = 0; j < kColumns * lanes; j += kLine / sizeof(T))
+      hwy::Prefetch(v + j + kAheadBytes / sizeof(T));
     for (std::size_t j = 0; j < kColumns; ++j) x[j] = LoadNumbers(v + j * lanes);
     for (std::size_t r = 0; r < kRows; ++r) {
       const V weight = hn::Set(d, weights[r * weights_row + key]);

@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/cut_kernels.hpp>
+#include <tenon/engine/plan/plan.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -79,6 +80,7 @@ std::vector<Tensor> Staged::run_plan(Ready& ready, const std::vector<Tensor>& in
   Execution& execution = *ready.execution;
   const Plan& plan = *ready.stage->plan;
   std::vector<Tensor> outputs;
+  std::vector<std::size_t> made;  // Those allocated here.
   for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, inputs[i]);
   for (std::size_t i = 0; i < plan.outputs().size(); ++i) {
     const Port& port = plan.outputs()[i];
@@ -87,6 +89,7 @@ std::vector<Tensor> Staged::run_plan(Ready& ready, const std::vector<Tensor>& in
       continue;
     }
     Tensor given = memory ? memory(i, port.type, port.shape) : Tensor();
+    if (!given) made.push_back(i);
     outputs.push_back(given ? std::move(given) : Tensor(port.type, port.shape));
     execution.bind_output(i, outputs.back());
   }
@@ -100,10 +103,8 @@ std::vector<Tensor> Staged::run_plan(Ready& ready, const std::vector<Tensor>& in
       timed_.push_back({steps[i], begin + timings[i].start, timings[i].duration});
   }
   // What was allocated for this run alone is not kept alive for the next one.
-  if (!memory) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, {});
-    for (std::size_t i = 0; i < outputs.size(); ++i) execution.bind_output(i, {});
-  }
+  for (std::size_t i = 0; !memory && i < inputs.size(); ++i) execution.bind_input(i, {});
+  for (const std::size_t i : made) execution.bind_output(i, {});
   if (!is_done) throw Cancelled{};
   return outputs;
 }
@@ -230,6 +231,10 @@ void Staged::make_room(const std::string& id, Tensor& state, const Growth& growt
   packed_bytes_ += state.size_bytes();
   state = room.part(shape);
   rooms_[id] = std::move(room);
+  // Plans that read the state before keep it alive no longer.
+  for (const auto& ready : ready_)
+    for (std::size_t i = 0; ready->execution && i < ready->stage->plan->impl().growths.size(); ++i)
+      ready->execution->bind_input(ready->stage->plan->impl().growths[i].parameter, {});
 }
 
 Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs,
@@ -326,6 +331,9 @@ std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const
       if (!whole_ || !whole_->is_grown(i)) return Tensor();
       return rooms_.at(opened.state_outputs[i - own]).part(shape);
     });
+    // A state that does not grow in place is replaced: the plan's execution shall not keep it.
+    if (whole_ && whole_->impl().growths.empty())
+      for (std::size_t i = inputs.size(); i < all.size(); ++i) ready.execution->bind_input(i, {});
     for (std::size_t i = own; states && i < results.size(); ++i)
       (*states)[opened.state_outputs[i - own]] = std::move(results[i]);
     results.resize(own);

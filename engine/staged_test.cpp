@@ -2,6 +2,9 @@
 // Models whose shapes depend on values, in stages, against the reference.
 #include <tenon/engine/staged.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
@@ -266,6 +269,35 @@ TEST(Staged, CachesOfAModelThatValuesCutGrowToo) {
   }
 }
 
+TEST(Staged, ProductsWithPackedWeightsFollowTheirRows) {
+  // By one kernel or another, with a bias in the same step, and a residual that is lowered again alone.
+  for (const std::size_t rounding : {0, 32}) {
+    const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 128});
+    Tensor numbers(ElementType::kU4, Shape{128, 128}), scales(ElementType::kF32, Shape{128, 1});
+    for (std::size_t i = 0; i < numbers.size_bytes(); ++i)
+      static_cast<std::uint8_t*>(numbers.data())[i] = static_cast<std::uint8_t>(i * 29 + i / 7);
+    for (std::size_t i = 0; i < 128; ++i) scales.data<float>()[i] = 0.01f + 0.0001f * static_cast<float>(i);
+    const Out real = op1("Convert", 1, {std::make_shared<Constant>(numbers)}, {{"destination_type", element::f32}});
+    const Out wide = op1("Multiply", 1, {op1("Subtract", 1, {real, scalar(8)}), std::make_shared<Constant>(scales)});
+    const Out product = op1("MatMul", 1, {x, wide}, {{"transpose_a", false}, {"transpose_b", true}});
+    const Out sum = op1("Add", 1, {product, weights({128})});
+    const auto model =
+        std::make_shared<Model>(OutputVector{op1("Add", 1, {op1("Relu", 1, {sum}), x})}, ParameterVector{x});
+    engine::Options options = two_threads();
+    options.dynamic_quantization = rounding;
+    Staged staged(options);
+    engine::Workers workers(2);
+    for (const std::size_t rows : {3, 1, 2, 1, 20, 5, 1, 100, 1}) {
+      Tensor input = random_tensor(ElementType::kF32, Shape{rows, 128}, static_cast<unsigned>(rows));
+      // What 8 bits hold.
+      for (std::size_t i = 0; i < input.element_count(); ++i)
+        input.data<float>()[i] =
+            i % 32 == 5 ? 127.f : std::clamp(std::nearbyint(input.data<float>()[i] * 50), -127.f, 127.f);
+      expect_close(evaluate(*model, {input})[0], staged.run(model, {input}, workers).at(0), std::to_string(rows));
+    }
+  }
+}
+
 /// Attention over caches as OpenVINO's exporter writes it: rows are chosen by beams, new ones joined, heads shared.
 /// @param tokens_first  The caches are [beams, tokens, heads, numbers].
 std::shared_ptr<Model> stateful_attention(bool by_operation, bool tokens_first) {
@@ -379,6 +411,30 @@ INSTANTIATE_TEST_SUITE_P(
                                      Format{ElementType::kU8, 7, 0.012}, Format{ElementType::kBf16, 0, 0.008},
                                      Format{ElementType::kF16, 0, 0.001}),
                      testing::Bool(), testing::Bool(), testing::Bool()));
+
+TEST(StagedCaches, MemoryThatACacheHasLeftIsGivenBack) {
+  const auto model = stateful_attention(true, false);
+  for (const ElementType type : {ElementType::kF32, ElementType::kU8}) {
+    engine::Options options = two_threads();
+    options.key_cache = options.value_cache = type;
+    Staged staged(options);
+    engine::Workers workers(2);
+    VariableMap states;
+    Tensor beams(ElementType::kI32, Shape{2});
+    beams.data<std::int32_t>()[0] = 0;
+    beams.data<std::int32_t>()[1] = 1;
+    std::vector<Tensor> left;
+    for (unsigned step = 0; step < 100; ++step) {
+      const std::size_t rows = step == 0 ? 50 : 1;
+      staged.run(model, {random_tensor(ElementType::kF32, Shape{2, rows, 4, 32}, step), beams}, workers, {}, {},
+                 &states);
+      const Tensor& keys = states.at("keys");
+      if (left.empty() || left.back().memory() != keys.memory()) left.push_back(keys);
+    }
+    ASSERT_GE(left.size(), 4U) << "the prompt, and some rooms";
+    for (std::size_t i = 0; i + 1 < left.size(); ++i) EXPECT_EQ(left[i].memory()->ref_count(), 1U) << name(type) << i;
+  }
+}
 
 TEST(StagedCaches, WhatOthersReadTooStaysAsItIs) {
   // The keys are an output as well.

@@ -94,54 +94,6 @@ void NormGroups(const GroupNorm& what, const float* x, const float* scale, const
   }
 }
 
-// Channels of one vector, `count` of them; the next place is `pixel` elements further.
-void NormChannels(const ChannelNorm& what, const float* x, std::size_t count, float* y) {
-  constexpr std::size_t kRun = 1024;
-  const D d;
-  const V zero = hn::Zero(d);
-  double sums[HWY_MAX_BYTES / sizeof(float)];
-  float run[HWY_MAX_BYTES / sizeof(float)] = {}, mean[HWY_MAX_BYTES / sizeof(float)] = {},
-                            factor[HWY_MAX_BYTES / sizeof(float)] = {};
-  // In runs that f32 sums well.
-  const auto sum_of = [&](const auto& term) {
-    std::fill(sums, sums + count, 0.0);
-    for (std::size_t at = 0; at < what.plane; at += kRun) {
-      const std::size_t end = std::min(at + kRun, what.plane);
-      V a = zero, b = zero, c = zero, e = zero;
-      std::size_t i = at;
-      for (; i + 4 <= end; i += 4) {
-        a = term(a, LoadSome(d, x + i * what.pixel, count));
-        b = term(b, LoadSome(d, x + (i + 1) * what.pixel, count));
-        c = term(c, LoadSome(d, x + (i + 2) * what.pixel, count));
-        e = term(e, LoadSome(d, x + (i + 3) * what.pixel, count));
-      }
-      for (; i < end; ++i) a = term(a, LoadSome(d, x + i * what.pixel, count));
-      hn::StoreU(hn::Add(hn::Add(a, b), hn::Add(c, e)), d, run);
-      for (std::size_t k = 0; k < count; ++k) sums[k] += static_cast<double>(run[k]);
-    }
-  };
-  const auto places = static_cast<double>(what.plane);
-  sum_of([](V sum, V value) { return hn::Add(sum, value); });
-  for (std::size_t k = 0; k < count; ++k) mean[k] = static_cast<float>(sums[k] / places);
-  const V centre = hn::LoadU(d, mean);
-  std::fill(factor, factor + count, 1.f);
-  if (what.divides) {
-    sum_of([&](V sum, V value) {
-      const V apart = hn::Sub(value, centre);
-      return hn::MulAdd(apart, apart, sum);
-    });
-    for (std::size_t k = 0; k < count; ++k) {
-      const auto variance = static_cast<float>(sums[k] / places);
-      factor[k] = 1 / (what.is_outside ? std::sqrt(variance) + what.epsilon : std::sqrt(variance + what.epsilon));
-    }
-  }
-  const V by = hn::LoadU(d, factor);
-  for (std::size_t i = 0; i < what.plane; ++i)
-    StoreSome(hn::Mul(hn::Sub(LoadSome(d, x + i * what.pixel, count), centre), by), d, y + i * what.pixel, count);
-}
-
-std::size_t NormLanes() { return hn::Lanes(D()); }
-
 }  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -151,25 +103,11 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::inline v1::engine::kernels {
 
 HWY_EXPORT(NormGroups);
-HWY_EXPORT(NormChannels);
-HWY_EXPORT(NormLanes);
 
 void group_norm(const GroupNorm& what, const float* x, const float* scale, const float* bias, float* y) {
   const std::size_t groups = what.pictures * what.groups;
   parallel(groups, groups * what.channels * what.plane * 3 * sizeof(float), [&](std::size_t begin, std::size_t end) {
     HWY_DYNAMIC_DISPATCH(NormGroups)(what, x, scale, bias, y, begin, end);
-  });
-}
-
-void channel_norm(const ChannelNorm& what, const float* x, float* y) {
-  const std::size_t lanes = HWY_DYNAMIC_DISPATCH(NormLanes)(), vectors = (what.pixel + lanes - 1) / lanes;
-  const std::size_t count = what.pictures * vectors;
-  parallel(count, what.pictures * what.pixel * what.plane * 3 * sizeof(float), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t channel = i % vectors * lanes;
-      const std::size_t at = i / vectors * what.plane * what.pixel + channel;
-      HWY_DYNAMIC_DISPATCH(NormChannels)(what, x + at, std::min(lanes, what.pixel - channel), y + at);
-    }
   });
 }
 

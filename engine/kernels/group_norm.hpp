@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean 0 and variance 1 over groups of channels, or over the places of each channel.
+// Mean 0 and variance 1 over groups of channels.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,5 @@ struct GroupNorm {
 /// x, y: f32 [pictures, groups, channels / block, plane, block]; scale, bias: f32 [groups * channels]. x may be y. Split
 /// over the workers of the calling arena.
 void group_norm(const GroupNorm& what, const float* x, const float* scale, const float* bias, float* y);
-
-struct ChannelNorm {
-  std::size_t pictures = 1;  ///< Times blocks of channels.
-  std::size_t plane = 1;
-  std::size_t pixel = 1;  ///< Channels side by side.
-  float epsilon = 0;
-  bool is_outside = false;  ///< Epsilon is added to the deviation, not to the variance.
-  bool divides = true;      ///< By the deviation.
-};
-
-/// x, y: f32 [pictures, plane, pixel]; each channel by itself. x may be y. Split over the workers of the calling arena.
-void channel_norm(const ChannelNorm& what, const float* x, float* y);
 
 }  // namespace tenon::inline v1::engine::kernels

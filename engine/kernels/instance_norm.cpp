@@ -137,7 +137,9 @@ void run_images(const InstanceNorm& what, const T* x, T* out, float* scratch, Ad
       const auto count = static_cast<double>(pixels);
       const double mean = sum / count, variance = std::max(0.0, square / count - mean * mean);
       around[c] += static_cast<float>(mean);
-      inverse[c] = static_cast<float>(1 / std::sqrt(variance + static_cast<double>(what.epsilon)));
+      const auto epsilon = static_cast<double>(what.epsilon);
+      const double root = what.is_outside ? std::sqrt(variance) + epsilon : std::sqrt(variance + epsilon);
+      inverse[c] = what.divides ? static_cast<float>(1 / root) : 1.f;
     }
     parallel(parts, 2 * pixels * channels * sizeof(T), [&](std::size_t begin, std::size_t end) {
       const std::size_t from = begin * kPixelsPerSum, until = std::min(end * kPixelsPerSum, pixels);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of each channel of an image over its pixels, with the channels innermost.
+// Normalisation of each channel of an image over its pixels, with the channels innermost (or blocks of them).
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,8 @@ namespace tenon::inline v1::engine::kernels {
 struct InstanceNorm {
   std::size_t images = 1, pixels = 1, channels = 1;
   float epsilon = 0;
+  bool is_outside = false;               ///< Epsilon is added to the root, not to the variance.
+  bool divides = true;                   ///< False: only the mean is subtracted.
   ElementType type = ElementType::kF32;  ///< Or kBf16, of both tensors; sums are f32 and f64.
 
   /// Bytes that run() needs for itself.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, LogSoftmax, LRN and MVN over the last axes on oneDNN; norms over pixels and groups of channels by our own
 // kernels.
-#include <algorithm>
-#include <span>
-
 #include <tenon/engine/kernels/group_norm.hpp>
 #include <tenon/engine/kernels/instance_norm.hpp>
 #include <tenon/engine/kernels/softmax.hpp>
@@ -74,7 +71,7 @@ Tensor parameter(PlanBuilder& builder, const Chain& chain, std::string_view type
   return {};
 }
 
-/// Over the places of each channel, where the channels lie in blocks: in that layout.
+/// Over the places of each channel, where the channels lie in blocks or innermost: in that layout.
 bool lower_channel_norm(PlanBuilder& builder, const Chain& chain, const std::vector<std::int64_t>& axes) {
   const auto& node = chain.anchor();
   Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
@@ -84,21 +81,26 @@ bool lower_channel_norm(PlanBuilder& builder, const Chain& chain, const std::vec
   for (auto axis : axes)
     if (axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) < 2 : axis < 2) return false;
   const Value::Variant from = builder.real(source);
-  const md blocked = builder.blocked_desc(shape);
-  if (from.packed || blocked.get_ndims() == 0 || from.desc != blocked) return false;
+  const ElementType type = element_type(from.desc);
+  if (from.packed || (type != ElementType::kF32 && type != ElementType::kBf16)) return false;
+  const md blocked = builder.blocked_desc(shape, type);
+  const bool is_blocked = blocked.get_ndims() && from.desc == blocked;
+  if (!is_blocked && from.desc != channels_last(type, shape)) return false;
   const auto& attributes = node->get_attributes();
   const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
-  kernels::ChannelNorm what;
-  what.pixel = static_cast<std::size_t>(builder.channel_block());
-  what.pictures = shape[0] * ((shape[1] + what.pixel - 1) / what.pixel);
-  what.plane = element_count(shape) / shape[0] / shape[1];
+  kernels::InstanceNorm what;
+  what.type = type;
+  // A block of channels is an image with so many of them.
+  what.channels = is_blocked ? static_cast<std::size_t>(builder.channel_block()) : shape[1];
+  what.images = shape[0] * ((shape[1] + what.channels - 1) / what.channels);
+  what.pixels = element_count(shape) / shape[0] / shape[1];
   what.epsilon = static_cast<float>(attributes.get_double("eps"));
   what.is_outside = mode != "inside_sqrt" && mode != "INSIDE_SQRT";
   what.divides = attributes.get_bool("normalize_variance", true);
+  const Place scratch = builder.scratch(what.scratch_bytes());
   const Place to = builder.define_over(made, from.desc, {from.place, from.desc.get_size()});
-  builder.add_kernel(node, "channels", {from.place}, {to}, [what](std::span<void* const> p) {
-    kernels::channel_norm(what, static_cast<const float*>(p[0]), static_cast<float*>(p[1]));
-  });
+  builder.add_kernel(node, "instance norm", {from.place}, {to, scratch},
+                     [what](std::span<void* const> p) { what.run(p[0], p[1], p[2]); });
   return true;
 }
 
@@ -170,27 +172,6 @@ bool lower_lrn(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
-/// Over the pixels of images whose channels lie last: moving each channel together would cost as much as the sums.
-bool lower_instance_norm(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::vector<bool>& reduced) {
-  Value& source = builder.input(node, 0);
-  Value& made = builder.value(node->output(0));
-  if (reduced.size() < 3 || reduced[0] || reduced[1] || std::count(reduced.begin() + 2, reduced.end(), false))
-    return false;
-  const Value::Variant variant = builder.real(source);
-  const ElementType type = element_type(variant.desc);
-  if ((type != ElementType::kF32 && type != ElementType::kBf16) || variant.packed ||
-      variant.desc != channels_last(type, made.shape))
-    return false;
-  kernels::InstanceNorm what{made.shape[0], 1, made.shape[1],
-                             static_cast<float>(node->get_attributes().get_double("eps")), type};
-  for (std::size_t i = 2; i < made.shape.size(); ++i) what.pixels *= made.shape[i];
-  const Place scratch = builder.scratch(what.scratch_bytes());
-  const Place to = builder.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
-  builder.add_kernel(node, "instance norm", {variant.place}, {to, scratch},
-                     [what](std::span<void* const> p) { what.run(p[0], p[1], p[2]); });
-  return true;
-}
-
 /// With the Multiply and the Add after it, if the chain has them: a layer normalization.
 bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
@@ -209,7 +190,6 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   std::vector<bool> reduced(rank, false);
   for (auto axis : axes)
     reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
-  if (chain.nodes.size() == 1 && lower_instance_norm(builder, node, reduced)) return true;
   std::size_t rows = 1, columns = 1;
   for (std::size_t i = 0; i < rank; ++i) {
     if (i > 0 && reduced[i - 1] && !reduced[i]) return false;

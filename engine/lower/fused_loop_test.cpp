@@ -5,6 +5,7 @@
 #include <random>
 
 #include <tenon/engine/kernels/fused_loop.hpp>
+#include <tenon/engine/testing/instruction_sets.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
@@ -100,7 +101,7 @@ TEST(FusedLoop, ChannelsInBlocksStayThere) {
   const auto judged = judge(z, {x});
   std::size_t reorders = 0;
   for (const auto& info : judged.infos) reorders += info.node_type == "Reorder";
-  EXPECT_LE(reorders, 2u) << "of the input and the output";
+  EXPECT_TRUE(reorders <= 2 || !has_channel_blocks()) << reorders << " of the input and the output";
 }
 
 TEST(FusedLoop, BooleansAndIntegersAgree) {

@@ -32,6 +32,8 @@ TEST(LowerNormalization, ChannelsInTheLayoutOfConvolutions) {
           const Out normed = op1("MVN", 6, {convolution(x, channels, 3, 1, 1), ints({2, 3})},
                                  {{"normalize_variance", divides}, {"eps", 1e-3}, {"eps_mode", std::string(mode)}});
           const Judged judged = judge(convolution(op1("Relu", 1, {normed}), channels, 3, 1, 1, 9), {x});
+          // Without blocks of channels oneDNN norms them, in the common form alone.
+          if (!has_channel_blocks()) continue;
           EXPECT_EQ(judged.references, 0u);
           std::size_t reorders = 0;
           for (const auto& info : judged.infos) reorders += info.node_type == "Reorder";

@@ -17,7 +17,7 @@ constexpr std::size_t kSumColumns = 64;
 template <typename T>
 void sum_up(const RunningSum& what, const T* x, T* y) {
   // Integers wrap.
-  using Held = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using Held = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   const std::size_t blocks = (what.inner + kSumColumns - 1) / kSumColumns;
   const std::size_t bytes = 2 * what.outer * what.extent * what.inner * sizeof(T);
   parallel(what.outer * blocks, bytes, [&](std::size_t begin, std::size_t end) {

@@ -86,7 +86,7 @@ std::optional<kernels::Fold> fold_of(std::string_view type, ElementType element)
 /// Runs of neighbouring axes that are folded, the last first; extents of 1 may belong to any.
 std::vector<kernels::Fold> stages_of(const kernels::Fold& what, const Shape& shape, const std::vector<bool>& axes) {
   std::vector<kernels::Fold> stages;
-  std::size_t inner = 1, count = 1, outer = element_count(shape);
+  std::size_t inner = 1, outer = element_count(shape);
   for (std::size_t i = shape.size(); i > 0;) {
     std::size_t kept = 1, extent = 1;
     for (; i > 0 && (!axes[i - 1] || shape[i - 1] == 1); --i) kept *= shape[i - 1];
@@ -95,7 +95,6 @@ std::vector<kernels::Fold> stages_of(const kernels::Fold& what, const Shape& sha
     outer /= kept * extent;
     if (extent == 1 && i > 0) continue;
     if (extent == 1 && !stages.empty()) break;
-    count *= extent;
     stages.push_back(what);
     stages.back().outer = outer;
     stages.back().extent = extent;

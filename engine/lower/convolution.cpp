@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include <tenon/engine/lower/chain.hpp>
-#include <tenon/engine/lower/depthwise.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/engine/lower/table.hpp>
@@ -284,9 +283,6 @@ bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool tran
                                                false,
                                                make_window(*node, spatial(src), spatial(dst), kernel)};
     if (!weights) filter.computed = builder.plain(weights_value);
-    if (weights && groups == src[1] && groups == dst[1] && grouped &&
-        !builder.value(node->input_value(0)).quantization && lower_depthwise(builder, chain, problem.window, weights))
-      return true;
     return lower(builder, chain, problem, filter, groups);
   }
   // An explicit output shape with explicit pads does not say which side is cut: left to the reference kernel.

@@ -71,6 +71,16 @@ TEST(FusedLoop, RandomGroupsAgreeInEveryLayout) {
   }
 }
 
+TEST(FusedLoop, RowsOfEveryLengthRepeat) {
+  // Shorter than a tile, as long, shares of it, and such that no share fits.
+  for (const std::size_t length : {1, 7, 16, 96, 255, 256, 257, 300, 512, 1000, 1024}) {
+    SCOPED_TRACE(length);
+    const auto x = parameter({5, 3, length}), row = parameter({length}), other = parameter({1, 3, 1});
+    const Out y = op1("Add", 1, {op1("Multiply", 1, {x, row}), op1("Sin", 1, {op1("Subtract", 1, {x, other})})});
+    judge(op1("Maximum", 1, {y, row}), {x, row, other});
+  }
+}
+
 TEST(FusedLoop, AGroupIsOneStep) {
   const auto x = parameter({2, 40, 7}), y = parameter({40, 1});
   Out z = op1("Multiply", 1, {op1("Add", 1, {x, y}), scalar(3)});
@@ -117,6 +127,9 @@ TEST(FusedLoop, BooleansAndIntegersAgree) {
     EXPECT_EQ(judge(op1("Select", 1, {both, i, j}), {i, j, b}).references, 0u);
     judge(both, {i, j, b});
   }
+  const auto k = parameter({4, 1}, element::i64);
+  judge(op1("Subtract", 1, {k, i}), {k, i});
+  judge(op1("Subtract", 1, {i, k}), {i, k});
   const Out count = op1("Convert", 1, {i}, {{"destination_type", element::f32}});
   judge(op1("Add", 1,
             {op1("Divide", 1, {count, scalar(7)}), op1("Convert", 1, {b}, {{"destination_type", element::f32}})}),

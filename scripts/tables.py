@@ -20,7 +20,7 @@ CITED = [
      [("peers", "Tenon (tenon.cpp)", "copied per frame"), ("peers", "OpenCV + OpenVINO", "copied per frame")]),
     ("The demo's pipeline: speed against OpenCV + OpenVINO, and against hand-tuned libavcodec + OpenVINO", "{}; {}",
      [("peers", "OpenCV + OpenVINO", "Tenon is faster by"), ("peers", "libavcodec + OpenVINO", "Tenon is faster by")]),
-    ("CPU device against OpenVINO's CPU plugin, latency over seven models and their 8-bit forms", "f32 {}; bf16 {}; 8 bits {}",
+    ("CPU device against OpenVINO's CPU plugin, latency over the zoo (20 models, three of them in 8 bits too)", "f32 {}; bf16 {}; 8 bits {}",
      [("zoo", "geometric mean, f32", "latency, batch 1"), ("zoo", "geometric mean, bf16", "latency, batch 1"),
       ("zoo", "geometric mean, int8", "latency, batch 1")]),
     ("Seeing a buffer from another library again, once it was mapped", "{}", [("figures", "repeated map of a pooled buffer", "ours")]),

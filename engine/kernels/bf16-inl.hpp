@@ -12,6 +12,8 @@
 
 #include <hwy/highway.h>
 
+#include <tenon/engine/kernels/bf16.hpp>
+
 HWY_BEFORE_NAMESPACE();
 namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -38,6 +40,25 @@ void StoreBf16(hn::Vec<D> v, D d, std::uint16_t* to) {
   const hn::Rebind<std::uint16_t, D> dh;
   hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, hn::ShiftRight<16>(RoundedToBf16(d, v)))), dh, to);
 }
+
+// For functions of f32 or bf16 tensors: a vector, or one number.
+
+HWY_INLINE hn::Vec<hn::ScalableTag<float>> LoadAt(const float* x) { return hn::LoadU(hn::ScalableTag<float>(), x); }
+HWY_INLINE hn::Vec<hn::ScalableTag<float>> LoadAt(const std::uint16_t* x) {
+  return LoadBf16(hn::ScalableTag<float>(), x);
+}
+HWY_INLINE void StoreAt(hn::Vec<hn::ScalableTag<float>> v, float* to) { hn::StoreU(v, hn::ScalableTag<float>(), to); }
+HWY_INLINE void StoreAt(hn::Vec<hn::ScalableTag<float>> v, std::uint16_t* to) {
+  StoreBf16(v, hn::ScalableTag<float>(), to);
+}
+HWY_INLINE float NumberAt(const float* x) { return *x; }
+HWY_INLINE float NumberAt(const std::uint16_t* x) {
+  Bf16 number;
+  number.bits = *x;
+  return number.to_float();
+}
+HWY_INLINE void PutAt(float number, float* to) { *to = number; }
+HWY_INLINE void PutAt(float number, std::uint16_t* to) { *to = Bf16(number).bits; }
 
 }  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <tenon/graph/ops/nf4.hpp>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tenon/engine/kernels/few_bits.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)

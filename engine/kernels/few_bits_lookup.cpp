@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <tenon/graph/ops/nf4.hpp>
+
 #if defined(__x86_64__)
 // g++ 12 takes the undefined operands that these functions begin with for mistakes (its bug 105593).
 #if !defined(__clang__)

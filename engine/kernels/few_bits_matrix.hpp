@@ -2,33 +2,14 @@
 // Matrices of 4 or 8 bits as the kernels for their products read them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace tenon::inline v1::engine::kernels {
 
 /// How the numbers of a FewBits matrix are stored; two of 4 bits share a byte, the first in its low half.
-/// Those of kNf4 are places in a table.
+/// Those of kNf4 are places in a table (graph/ops/nf4.hpp).
 enum class FewBitsType : std::uint8_t { kU4, kI4, kNf4, kU8, kI8 };
-
-/// What the 16 numbers of kNf4 mean (QLoRA, Dettmers et al. 2023, appendix E).
-inline constexpr std::array<float, 16> kNf4Numbers = {-1.0f,
-                                                      -0.6961928009986877f,
-                                                      -0.5250730514526367f,
-                                                      -0.39491748809814453f,
-                                                      -0.28444138169288635f,
-                                                      -0.18477343022823334f,
-                                                      -0.09105003625154495f,
-                                                      0.0f,
-                                                      0.07958029955625534f,
-                                                      0.16093020141124725f,
-                                                      0.24611230194568634f,
-                                                      0.33791524171829224f,
-                                                      0.44070982933044434f,
-                                                      0.5626170039176941f,
-                                                      0.7229568362236023f,
-                                                      1.0f};
 
 /// out[r][n] = sum over k of x[r][k] * scale * (w[n][k] - zero point), one scale and one zero point for each group of
 /// neighbours along k.

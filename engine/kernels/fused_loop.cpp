@@ -76,6 +76,14 @@ void read(const void* data, const LoopTensor& tensor, std::size_t begin, std::si
     index[k] = rest % extents[k];
     at += static_cast<std::ptrdiff_t>(index[k]) * strides[k];
   }
+  // From axis k on: an index that has reached its end begins anew, and the one before it advances.
+  const auto carry = [&](std::size_t k) {
+    for (; k > 0 && index[k] == extents[k]; --k) {
+      at += strides[k - 1] - static_cast<std::ptrdiff_t>(extents[k]) * strides[k];
+      index[k] = 0;
+      ++index[k - 1];
+    }
+  };
   while (count) {
     const std::size_t run = std::min(extents[inner] - index[inner], count);
     const std::ptrdiff_t stride = strides[inner];
@@ -90,11 +98,7 @@ void read(const void* data, const LoopTensor& tensor, std::size_t begin, std::si
     count -= run;
     at += static_cast<std::ptrdiff_t>(run) * stride;
     index[inner] += run;
-    for (std::size_t k = inner; k > 0 && index[k] == extents[k]; --k) {
-      at += strides[k - 1] - static_cast<std::ptrdiff_t>(extents[k]) * strides[k];
-      index[k] = 0;
-      ++index[k - 1];
-    }
+    carry(inner);
     // The same once more for each step along an axis that it is broadcast over: channels in blocks, say.
     if (inner == 0 || !is_period || strides[inner - 1] != 0 || index[inner - 1] == 0) continue;
     const std::size_t times = std::min(extents[inner - 1] - index[inner - 1], count / run);
@@ -102,11 +106,7 @@ void read(const void* data, const LoopTensor& tensor, std::size_t begin, std::si
     to += run * times;
     count -= run * times;
     index[inner - 1] += times;
-    for (std::size_t k = inner - 1; k > 0 && index[k] == extents[k]; --k) {
-      at += strides[k - 1] - static_cast<std::ptrdiff_t>(extents[k]) * strides[k];
-      index[k] = 0;
-      ++index[k - 1];
-    }
+    carry(inner - 1);
   }
 }
 

@@ -3,12 +3,11 @@
 #include <tenon/engine/kernels/instance_norm.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 
-#include <tenon/engine/kernels/bf16.hpp>
 #include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/elementwise.hpp>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tenon/engine/kernels/instance_norm.cpp"
@@ -24,15 +23,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using NormTag = hn::ScalableTag<float>;
 using NormVector = hn::Vec<NormTag>;
-
-HWY_INLINE NormVector LoadAt(const float* from) { return hn::LoadU(NormTag(), from); }
-HWY_INLINE NormVector LoadAt(const std::uint16_t* from) { return LoadBf16(NormTag(), from); }
-HWY_INLINE void StoreAt(NormVector values, float* to) { hn::StoreU(values, NormTag(), to); }
-HWY_INLINE void StoreAt(NormVector values, std::uint16_t* to) { StoreBf16(values, NormTag(), to); }
-HWY_INLINE float ValueOf(float value) { return value; }
-HWY_INLINE float ValueOf(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-HWY_INLINE void SetValue(float value, float& to) { to = value; }
-HWY_INLINE void SetValue(float value, std::uint16_t& to) { to = Bf16(value).bits; }
 
 /// For each channel, the sum and the sum of squares of what the pixels differ from `around`.
 template <typename T>
@@ -53,7 +43,7 @@ void AddPixels(const T* x, std::size_t pixels, std::size_t channels, const float
   for (; c < channels; ++c) {
     float s = 0, q = 0;
     for (std::size_t p = 0; p < pixels; ++p) {
-      const float v = ValueOf(x[p * channels + c]) - around[c];
+      const float v = NumberAt(x + p * channels + c) - around[c];
       s += v;
       q += v * v;
     }
@@ -70,7 +60,7 @@ void NormalisePixels(const T* x, T* out, std::size_t pixels, std::size_t channel
     std::size_t c = 0;
     for (; c + lanes <= channels; c += lanes)
       StoreAt(hn::Mul(hn::Sub(LoadAt(x + c), LoadAt(mean + c)), LoadAt(inverse + c)), out + c);
-    for (; c < channels; ++c) SetValue((ValueOf(x[c]) - mean[c]) * inverse[c], out[c]);
+    for (; c < channels; ++c) PutAt((NumberAt(x + c) - mean[c]) * inverse[c], out + c);
   }
 }
 
@@ -109,9 +99,7 @@ constexpr std::size_t kPixelsPerSum = 256;
 std::size_t parts_of(std::size_t pixels) { return (pixels + kPixelsPerSum - 1) / kPixelsPerSum; }
 
 void to_floats(const float* x, float* out, std::size_t count) { std::copy_n(x, count, out); }
-void to_floats(const std::uint16_t* x, float* out, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(x[i]) << 16);
-}
+void to_floats(const std::uint16_t* x, float* out, std::size_t count) { from_bf16(x, out, count); }
 
 template <typename T, typename Add, typename Normalise>
 void run_images(const InstanceNorm& what, const T* x, T* out, float* scratch, Add add, Normalise normalise) {

@@ -31,19 +31,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-HWY_INLINE V LoadAt(const float* x) { return hn::LoadU(D(), x); }
-HWY_INLINE V LoadAt(const std::uint16_t* x) { return LoadBf16(D(), x); }
-HWY_INLINE void StoreAt(V v, float* to) { hn::StoreU(v, D(), to); }
-HWY_INLINE void StoreAt(V v, std::uint16_t* to) { StoreBf16(v, D(), to); }
-HWY_INLINE float NumberAt(const float* x) { return *x; }
-HWY_INLINE float NumberAt(const std::uint16_t* x) {
-  Bf16 number;
-  number.bits = *x;
-  return number.to_float();
-}
-HWY_INLINE void PutAt(float number, float* to) { *to = number; }
-HWY_INLINE void PutAt(float number, std::uint16_t* to) { *to = Bf16(number).bits; }
-
 HWY_INLINE V Between(V a, V b, V weight) { return hn::MulAdd(hn::Sub(b, a), weight, a); }
 
 // out = a + (b - a) * weight

@@ -21,19 +21,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-HWY_INLINE V LoadAt(const float* x) { return hn::LoadU(D(), x); }
-HWY_INLINE V LoadAt(const std::uint16_t* x) { return LoadBf16(D(), x); }
-HWY_INLINE void StoreAt(V v, float* to) { hn::StoreU(v, D(), to); }
-HWY_INLINE void StoreAt(V v, std::uint16_t* to) { StoreBf16(v, D(), to); }
-HWY_INLINE float NumberAt(const float* x) { return *x; }
-HWY_INLINE float NumberAt(const std::uint16_t* x) {
-  Bf16 number;
-  number.bits = *x;
-  return number.to_float();
-}
-HWY_INLINE void PutAt(float number, float* to) { *to = number; }
-HWY_INLINE void PutAt(float number, std::uint16_t* to) { *to = Bf16(number).bits; }
-
 template <class X, class Y>
 void NormRow(const X* x, const float* weights, std::size_t columns, float epsilon, Y* out) {
   const D d;

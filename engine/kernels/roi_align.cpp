@@ -60,15 +60,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-HWY_INLINE V VectorAt(const float* x) { return hn::LoadU(D(), x); }
-HWY_INLINE V VectorAt(const std::uint16_t* x) { return LoadBf16(D(), x); }
-HWY_INLINE float NumberAt(const float* x) { return *x; }
-HWY_INLINE float NumberAt(const std::uint16_t* x) {
-  Bf16 number;
-  number.bits = *x;
-  return number.to_float();
-}
-
 // One cell of kVectors vectors of channels.
 template <std::size_t kVectors, class T>
 void AverageCell(const RoiAlign& what, const T* const* from, std::span<const WeightedPixel> rows,
@@ -79,7 +70,7 @@ void AverageCell(const RoiAlign& what, const T* const* from, std::span<const Wei
     for (const WeightedPixel& column : columns) {
       const V weight = hn::Set(D(), row.weight * column.weight);
       const std::size_t at = (row.at * what.width + column.at) * what.block;
-      for (std::size_t v = 0; v < kVectors; ++v) sums[v] = hn::MulAdd(VectorAt(from[v] + at), weight, sums[v]);
+      for (std::size_t v = 0; v < kVectors; ++v) sums[v] = hn::MulAdd(LoadAt(from[v] + at), weight, sums[v]);
     }
   }
   for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], D(), out + v * hn::Lanes(D()));
@@ -97,7 +88,7 @@ void GreatestCell(const RoiAlign& what, const T* from, std::span<const WeightedP
       V sum = hn::Zero(D());
       for (std::size_t i = 0; i < 4; ++i) {
         const WeightedPixel &row = rows[r + i / 2], &column = columns[c + i % 2];
-        const V part = hn::Mul(VectorAt(from + (row.at * what.width + column.at) * what.block),
+        const V part = hn::Mul(LoadAt(from + (row.at * what.width + column.at) * what.block),
                                hn::Set(D(), row.weight * column.weight));
         if (by_corners)
           best = hn::IfThenElse(hn::Lt(best, part), part, best);

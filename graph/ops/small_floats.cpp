@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/ops/nf4.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -39,24 +40,6 @@ constexpr Format format_of(ElementType type) {
   }
 }
 
-// The quantiles of QLoRA's 4-bit NormalFloat, as published and as OpenVINO has them.
-constexpr std::array<float, 16> kNf4 = {-1.0f,
-                                        -0.6961928009986877f,
-                                        -0.5250730514526367f,
-                                        -0.39491748809814453f,
-                                        -0.28444138169288635f,
-                                        -0.18477343022823334f,
-                                        -0.09105003625154495f,
-                                        0.0f,
-                                        0.07958029955625534f,
-                                        0.16093020141124725f,
-                                        0.24611230194568634f,
-                                        0.33791524171829224f,
-                                        0.44070982933044434f,
-                                        0.5626170039176941f,
-                                        0.7229568362236023f,
-                                        1.0f};
-
 float decode(const Format& format, std::uint8_t code) {
   const int magnitude = code & (format.sign - 1), sign = code & format.sign ? -1 : 1;
   if (!format.has_negative_zero && code == format.nan) return kNaN;
@@ -74,7 +57,7 @@ Table table_of(ElementType type) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     const auto code = static_cast<std::uint8_t>(i);
     if (type == ElementType::kNf4)
-      table[i] = kNf4[i % 16];
+      table[i] = kNf4Numbers[i % 16];
     else if (type == ElementType::kF8E8M0)
       table[i] = i == 255 ? kNaN : std::ldexp(1.0f, static_cast<int>(i) - 127);
     else
@@ -111,10 +94,10 @@ const Table& values_of(ElementType type) {
 }
 
 std::uint8_t encode_nf4(float value) {
-  if (!(value > kNf4[0])) return 0;  // NaN as well, as in OpenVINO.
+  if (!(value > kNf4Numbers[0])) return 0;  // NaN as well, as in OpenVINO.
   std::uint8_t code = 15;
-  for (std::size_t i = 0; i + 1 < kNf4.size(); ++i) {
-    if (value <= (kNf4[i] + kNf4[i + 1]) / 2) {
+  for (std::size_t i = 0; i + 1 < kNf4Numbers.size(); ++i) {
+    if (value <= (kNf4Numbers[i] + kNf4Numbers[i + 1]) / 2) {
       code = static_cast<std::uint8_t>(i);
       break;
     }

@@ -20,6 +20,7 @@ inline namespace v1 {
 class Edge;
 class Memory;
 class Tensor;
+class Timeline;
 
 /// Identifies the hardware behind a context, so that two contexts can be compared. Unknown parts are zero.
 struct DeviceIdentity {
@@ -52,6 +53,9 @@ class TENON_API ContextImpl : public RefCounted {
   virtual DeviceIdentity device() const { return {}; }
   /// What a tensor must look like to be used here in place, before any consumer adds its own requirements.
   virtual Requirements requirements() const { return {}; }
+  /// Whether commands in this context can be made to wait for points of `timeline` (by the framework's wait list), so
+  /// that memory is mapped here while work on it is still running. False: maps wait on the host.
+  virtual bool can_wait_for(const Timeline& /*timeline*/) const { return false; }
   /// Advice for explanations: what a user can do so that memory of this context need not be copied elsewhere. A string
   /// literal; empty when none is known.
   virtual std::string_view remedy() const { return {}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view list and hazards of a memory, and the defaults of a context.
+// The views and the end of a memory, and the defaults of a context.
 #include <tenon/core/memory.hpp>
 #include <tenon/core/tensor.hpp>
 
@@ -37,37 +37,14 @@ TENON_INLINE void ContextImpl::write(const Tensor& tensor, std::span<const std::
   Tensor(tensor.element_type(), tensor.shape(), const_cast<std::byte*>(in.data())).copy_to(target);
 }
 
-TENON_INLINE TimelinePoint Hazards::last_write() const {
-  std::lock_guard lock(mutex_);
-  return write_;
+TENON_INLINE void Memory::dispose() noexcept {
+  Hazards* hazards = hazards_.load(std::memory_order_acquire);
+  if (!hazards || !hazards->busy()) return void(delete this);
+  hazards->ending_ = this;
+  defer(*hazards);
 }
 
-TENON_INLINE void Hazards::wrote(TimelinePoint point) {
-  std::lock_guard lock(mutex_);
-  write_ = std::move(point);
-  reads_.clear();
-}
-
-TENON_INLINE void Hazards::read_until(TimelinePoint point) {
-  std::lock_guard lock(mutex_);
-  // Reads that have finished, and earlier reads on the same timeline, add nothing.
-  std::erase_if(reads_, [&](const TimelinePoint& read) {
-    return (read.timeline() == point.timeline() && read.value() <= point.value()) || !read.needs_wait();
-  });
-  if (point.needs_wait()) reads_.push_back(std::move(point));
-}
-
-TENON_INLINE void Hazards::wait_for(Access access, Deadline deadline, Ledger* ledger) {
-  TimelinePoint write;
-  std::vector<TimelinePoint> reads;
-  {
-    std::lock_guard lock(mutex_);
-    write = write_;
-    if (writes(access)) reads = reads_;
-  }
-  write.wait(deadline, ledger);
-  for (const TimelinePoint& read : reads) read.wait(deadline, ledger);
-}
+TENON_INLINE void Hazards::finish() noexcept { delete ending_; }
 
 TENON_INLINE void Memory::drop_views() noexcept {
   View* view = views_.load(std::memory_order_acquire);  // Called by destructors: no other thread adds views now.

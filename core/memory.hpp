@@ -6,17 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/hazards.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
-#include <tenon/core/timeline.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -73,26 +71,9 @@ class TENON_API View {
   View* next_ = nullptr;
 };
 
-/// Who wrote last and who still reads; shared by all tensors and views over one allocation.
-/// @thread all members from any thread.
-class TENON_API Hazards {
- public:
-  /// The point after which the bytes may be read.
-  TimelinePoint last_write() const;
-  /// Notes a write; earlier reads no longer matter then.
-  void wrote(TimelinePoint point);
-  /// Notes a read that ends at `point`.
-  void read_until(TimelinePoint point);
-  /// Waits until `access` is safe for the host. @errors kDeadlineExceeded, or the failure that a point carries.
-  void wait_for(Access access, Deadline deadline, Ledger* ledger = nullptr);
-
- private:
-  mutable std::mutex mutex_;
-  TimelinePoint write_;
-  std::vector<TimelinePoint> reads_;
-};
-
 /// One allocation. Framework classes derive from it and release what they own in their destructor, once, on every path.
+/// The destructor runs when the last reference has gone and nothing in hazards() is running any more: at once, or later
+/// on a thread of Tenon's own.
 /// @thread const members and view functions from any thread.
 class TENON_API Memory : public RefCounted {
  public:
@@ -120,6 +101,15 @@ class TENON_API Memory : public RefCounted {
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
   Hazards& hazards() const;
+  /// @name As in Hazards. @cost one load where no work was ever noted.
+  Hazards::Points pending(Access access) const { return has_hazards() ? hazards().pending(access) : Hazards::Points(); }
+  void wait_for(Access access, Deadline deadline, Ledger* ledger = nullptr) const {
+    if (has_hazards()) hazards().wait_for(access, deadline, ledger);
+  }
+  template <typename Take>
+  void wait_for(Access access, Deadline deadline, Ledger* ledger, Take take) const {
+    if (has_hazards()) hazards().wait_for(access, deadline, ledger, take);
+  }
   /// False when hazards() was never called: no work is under way, and calling it would create them.
   bool has_hazards() const noexcept { return hazards_.load(std::memory_order_acquire) != nullptr; }
 
@@ -134,6 +124,7 @@ class TENON_API Memory : public RefCounted {
  protected:
   Memory(Context context, MemoryKind kind, const Properties& properties)
       : context_(std::move(context)), kind_(kind), properties_(properties) {}
+  void dispose() noexcept override;
   /// Destroys the views. Derived destructors call it first when their views refer to what the destructor releases.
   void drop_views() noexcept;
 

@@ -377,6 +377,15 @@ TENON_INLINE void book(Ledger& ledger, const Hop& hop, bool view_hit, std::size_
   if (hop.reached.copies) ledger.book_copied(hop.edge->id(), bytes);
 }
 
+/// Once for each memory: planes mostly share one.
+TENON_INLINE void settle_planes(const Frame& source, const Context& target, const MapOptions& options) {
+  const Memory* settled = nullptr;
+  for (const Tensor& plane : source.planes()) {
+    if (plane.memory().get() != settled) settle(plane, target, options);
+    settled = plane.memory().get();
+  }
+}
+
 /// Maps each plane by its own way: one plane may be shareable (alignment, size) when another is not.
 TENON_INLINE Frame map_planes(const Router& router, const Frame& source, const Context& target,
                               const MapOptions& options) {
@@ -402,19 +411,26 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, Acces
 
 TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, const MapOptions& options) const {
   detail::check_access(source, options.access);
-  if (source.context() == target) return source;
   Ledger& ledger = ledger_of(options);
+  if (source.context() == target) {
+    settle(source, target, options);
+    return source;
+  }
   if (const View* view = detail::standing_view(source, target, options.access)) {
+    settle(source, target, options);
     ledger.book_map(static_cast<EdgeId>(view->standing_edge()), true);
     return source.through(view);
   }
   const Ref<const Route> plan =
       detail::require_way(this->plan(describe(source), target, options.access, options.policy));
+  settle(source, target, options);
+  MapOptions settled = options;
+  settled.settled = true;
   Tensor current = source;
   for (const Hop& hop : plan->hops()) {
     const detail::HopSpan span(hop);
     const std::size_t views = hop.reached.copies ? 0 : current.memory()->view_count();
-    Tensor next = hop.edge->map(current, hop.to, options);
+    Tensor next = hop.edge->map(current, hop.to, settled);
     const bool hit = !hop.reached.copies && next.memory() == current.memory() && next.view() &&
                      current.memory()->view_count() == views;
     detail::book(ledger, hop, hit, source.size_bytes());
@@ -426,6 +442,7 @@ TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, con
 TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const MapOptions& options) const {
   if (source.plane_count() == 0) throw Error(Code::kInvalidArgument, "router: an empty frame cannot be mapped");
   for (const Tensor& plane : source.planes()) detail::check_access(plane, options.access);
+  detail::settle_planes(source, target, options);
   if (std::all_of(source.planes().begin(), source.planes().end(),
                   [&](const Tensor& plane) { return plane.context() == target; })) {
     return source;
@@ -452,11 +469,13 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
         detail::require_way(this->plan(describe(source.plane(p)), target, options.access, options.policy));
     if (!detail::same_way(*plan, *own)) return detail::map_planes(*this, source, target, options);
   }
+  MapOptions settled = options;
+  settled.settled = true;
   Frame current = source;
   for (const Hop& hop : plan->hops()) {
     const detail::HopSpan span(hop);
     const std::size_t views = hop.reached.copies ? 0 : current.plane(0).memory()->view_count();
-    Frame next = hop.edge->map_frame(current, hop.to, options);
+    Frame next = hop.edge->map_frame(current, hop.to, settled);
     const bool hit = !hop.reached.copies && next.plane(0).memory() == current.plane(0).memory() &&
                      next.plane(0).view() && current.plane(0).memory()->view_count() == views;
     detail::book(ledger, hop, hit, source.size_bytes());

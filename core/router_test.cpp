@@ -200,7 +200,7 @@ TEST_F(RouterTest, MapsWithoutALedgerBookInTheProcesses) {
       return packed_copy(from, to, kA, 1, 0, 1, true);
     }
     Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-      source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+      source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
       Requirements wanted;
       wanted.size_bytes = source.size_bytes();
       return Tensor(TensorInfo{source.element_type(), source.shape(), {}}, to->allocate(wanted));

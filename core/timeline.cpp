@@ -12,14 +12,12 @@ TENON_INLINE void TimelinePoint::wait(Deadline deadline, Ledger* ledger) const {
   const bool blocks = timeline_->query(value_) == PointState::kPending;
   const auto start = blocks ? Clock::now() : Clock::time_point{};
   timeline_->wait(value_, deadline);
-  if (blocks && ledger) {
-    static const EdgeId wait_edge = register_edge("host-wait");
-    ledger->book_wait(wait_edge, Clock::now() - start);
-  }
+  if (blocks) (ledger ? *ledger : Ledger::process()).book_wait(host_wait(), Clock::now() - start);
 }
 
 TENON_INLINE PointState HostTimeline::query(std::uint64_t value) const {
   if (reached_.load(std::memory_order_acquire) < value) return PointState::kPending;
+  if (!has_failures_.load(std::memory_order_acquire)) return PointState::kReached;
   std::lock_guard lock(mutex_);
   return failures_.count(value) ? PointState::kFailed : PointState::kReached;
 }
@@ -29,7 +27,7 @@ TENON_INLINE void HostTimeline::wait(std::uint64_t value, Deadline deadline) con
   const bool reached =
       changed_.wait_until(lock, deadline, [&] { return reached_.load(std::memory_order_relaxed) >= value; });
   if (!reached) {
-    throw Error(Code::kDeadlineExceeded, "host timeline: point " + std::to_string(value) +
+    throw Error(Code::kDeadlineExceeded, "timeline '" + name_ + "': point " + std::to_string(value) +
                                              " was not reached in time (at " + std::to_string(reached_.load()) +
                                              "); the producer is late or gone");
   }
@@ -49,6 +47,7 @@ TENON_INLINE void HostTimeline::advance(std::uint64_t value) {
 TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   failures_[value] = std::move(error);
+  has_failures_.store(true, std::memory_order_release);
   if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
   changed_.notify_all();
 }

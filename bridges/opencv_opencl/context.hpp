@@ -159,6 +159,8 @@ class UmatContext final : public ContextImpl {
   }
   std::string_view name() const override { return name_; }
   MemoryKind kind() const override { return kUmatMemory; }
+  /// umat() makes OpenCV's queue wait.
+  bool can_wait_for(const Timeline&) const override { return true; }
   DeviceIdentity device() const override { return opencl_->device(); }
   std::span<const Edge* const> edges() const override;
   Requirements requirements() const override { return opencl_->requirements(); }

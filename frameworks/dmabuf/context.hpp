@@ -117,7 +117,7 @@ class CpuAccess {
     detail::require_linear(place_);
     if (writes(access) && !tensor.is_writable())
       throw Error(Code::kPermissionDenied, "dmabuf: " + to_string(tensor) + " is read-only");
-    tensor.memory()->hazards().wait_for(access, deadline, ledger);
+    tensor.memory()->wait_for(access, deadline, ledger);
     const std::size_t size = tensor.memory()->size_bytes();
     mapping_ = static_cast<std::byte*>(detail::map_whole(place_.fd, size, !writes(access)));
     try {
@@ -245,7 +245,7 @@ class CpuToDmabuf final : public Edge {
     return access ? access->inner() : lease;
   }
   static Tensor copy(const Tensor& source, const Context& to, const MapOptions& options) {
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Requirements wanted;
     wanted.size_bytes = std::max<std::size_t>(source.size_bytes(), 1);
     const Tensor made({source.element_type(), source.shape(), {}}, to->allocate(wanted));
@@ -280,7 +280,7 @@ class DmabufToCpu final : public Edge {
     require_linear(place);
     if (place.stand_in) return source.through(view_for(source, place, to, options.access));
     const Deadline deadline = deadline_of(options);
-    source.memory()->hazards().wait_for(options.access, deadline, &ledger_of(options));
+    source.memory()->wait_for(options.access, deadline, &ledger_of(options));
     Lease lease = AccessLease::begin(source, place.fd, options.access, deadline, &ledger_of(options));
     return source.through(view_for(source, place, to, options.access)).with_lease(std::move(lease));
   }
@@ -341,6 +341,10 @@ class DmabufContext final : public ContextImpl {
     Requirements wanted;
     wanted.fd = FdKind::kMemfd;
     return wanted;
+  }
+  /// A fence of the kernel goes along with the descriptor (export_frame, attach_sync_file).
+  bool can_wait_for(const Timeline& timeline) const override {
+    return dynamic_cast<const SyncFileTimeline*>(&timeline) != nullptr;
   }
   /// The allocator of allocate(): the best of allocators() when the context was made.
   const Allocator& allocator() const { return allocator_; }

@@ -377,7 +377,7 @@ TEST_F(DmabufCpuAccess, RepeatsCallsThatASignalInterrupted) {
                                                                                          : 0);
     }
   }
-  EXPECT_FALSE(tensor.memory()->hazards().last_write().needs_wait());
+  EXPECT_TRUE(tensor.memory()->pending(Access::kReadWrite).empty());
 }
 
 TEST_F(DmabufCpuAccess, GivesUpAtTheDeadlineWhenTheKernelNeverStopsAsking) {

@@ -315,7 +315,7 @@ class UsmContext final : public ContextImpl {
   /// Uses the device's own copies, through driver host memory.
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    tensor.memory()->wait_for(Access::kRead, default_deadline());
     const Ref<Memory> staged = read_now(tensor, default_deadline());
     std::memcpy(out.data(), staged->host(), tensor.size_bytes());
   }
@@ -449,7 +449,7 @@ inline void UsmContext::write(const Tensor& tensor, std::span<const std::byte> i
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, "level_zero: writing to " + to_string(tensor) + ": its memory is read-only");
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+  tensor.memory()->wait_for(Access::kWrite, default_deadline());
   const Ref<Memory> staged = stage(tensor.size_bytes());
   std::memcpy(staged->host(), in.data(), tensor.size_bytes());
   write_now(tensor, staged, default_deadline());

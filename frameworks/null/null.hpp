@@ -233,7 +233,7 @@ class BlockToCpu final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy(source.element_type(), source.shape());
     copy_elements(source, static_cast<std::byte*>(copy.data()), native::Direction::kToHost);
     return copy;

@@ -153,7 +153,7 @@ inline void read_into(const Native& native, const Tensor& tensor, const Ref<Memo
 /// update.
 inline void read_buffer(const Native& native, const Tensor& tensor, std::span<std::byte> out) {
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
+  tensor.memory()->wait_for(Access::kRead, default_deadline());
   const Handle<cl_mem> scratch =
       make_buffer(native, CL_MEM_READ_WRITE, tensor.size_bytes(), nullptr, "a scratch buffer");
   const cl_mem from = buffer(tensor);
@@ -169,7 +169,7 @@ inline void write_buffer(const Native& native, const Tensor& tensor, std::span<c
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+  tensor.memory()->wait_for(Access::kWrite, default_deadline());
   const Handle<cl_mem> scratch =
       make_buffer(native, CL_MEM_READ_WRITE, tensor.size_bytes(), nullptr, "a scratch buffer");
   {

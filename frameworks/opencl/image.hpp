@@ -241,7 +241,7 @@ class ImageRows {
 inline void read_image(const Native& native, const Tensor& tensor, std::span<std::byte> out, Deadline deadline,
                        Ledger* ledger = nullptr) {
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kRead, deadline, ledger);
+  tensor.memory()->wait_for(Access::kRead, deadline, ledger);
   const ImageRows rows(native, tensor);
   rows.fetch();
   const MappedBuffer mapped(native, rows.scratch(), CL_MAP_READ, 0, rows.bytes(), deadline);
@@ -255,7 +255,7 @@ inline Handle<cl_event> write_image(const Native& native, const Tensor& tensor, 
                                     Deadline deadline, Ledger* ledger = nullptr) {
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
-  tensor.memory()->hazards().wait_for(Access::kWrite, deadline, ledger);
+  tensor.memory()->wait_for(Access::kWrite, deadline, ledger);
   const ImageRows rows(native, tensor);
   rows.fetch();  // Keeps what lies beside the tensor in its rows.
   MappedBuffer mapped(native, rows.scratch(), CL_MAP_READ | CL_MAP_WRITE, 0, rows.bytes(), deadline);

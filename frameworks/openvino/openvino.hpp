@@ -258,7 +258,7 @@ inline Step OpenVinoToCpu::step(const Description& from, const Context& to, Acce
 inline Tensor OpenVinoToCpu::map(const Tensor& source, const Context& to, const MapOptions& options) const {
   if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
   reach(*this, source, to, options);
-  source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+  source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
   Tensor copy(source.element_type(), source.shape());
   detail::copy_out(source, copy.data());
   return copy;

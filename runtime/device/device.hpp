@@ -100,9 +100,9 @@ class TENON_API InferRequestImpl {
 
   /// True for devices with a queue of their own: the runtime then calls start() instead of using its executor.
   virtual bool is_asynchronous() const noexcept { return false; }
-  /// Whether the device itself orders its work after the points in the bound memory's hazards(), on its own queue.
-  /// If not, the runtime waits for these points on the host before run() or start().
-  virtual bool orders_hazards() const noexcept { return is_asynchronous(); }
+  /// Makes the next run() or start() wait for `point`, in the device's own queue: work on the bound memory that is not
+  /// finished. False if the device cannot: the runtime then waits on the host first. @errors those of native calls.
+  virtual bool wait_for(const TimelinePoint& /*point*/) { return false; }
   /// Enqueues and returns; inference.finish() comes later. When it throws, finish() is not called.
   virtual void start(Inference& inference);
   /// A hint from another thread that the result is no longer wanted, in addition to Inference::cancelled().

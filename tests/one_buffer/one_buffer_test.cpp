@@ -277,7 +277,7 @@ std::optional<Face> OneBuffer::opencl_face() {
               [this, kernels, mapped, other, context](const Bytes& bytes) {
                 context->write(other, std::as_bytes(std::span(bytes)));
                 kernels->move(other, mapped);
-                luma().memory()->hazards().wait_for(Access::kReadWrite, default_deadline());
+                luma().memory()->wait_for(Access::kReadWrite, default_deadline());
               }};
 }
 #endif
@@ -337,7 +337,7 @@ std::optional<Face> OneBuffer::umat_face() {
                       opencv_opencl::wrote(tensor);
                     },
                     mapped);
-                luma().memory()->hazards().wait_for(Access::kReadWrite, default_deadline());
+                luma().memory()->wait_for(Access::kReadWrite, default_deadline());
               }};
 }
 #endif

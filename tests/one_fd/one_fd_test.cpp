@@ -155,7 +155,7 @@ class OneFd : public ::testing::Test {
     ASSERT_NE(event, nullptr);
     opencl::wrote(mapped, event);
     clReleaseEvent(event);
-    mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    mapped.memory()->wait_for(Access::kRead, default_deadline());
   }
   /// The largest difference between what OpenCV sees and the expected values.
   double opencv_differs(const Tensor& mapped, unsigned round) {
@@ -226,7 +226,7 @@ TEST_F(OneFd, AllSeeTheSameMemory) {
     picture.setTo(77);
     cv::ocl::Queue::getDefault().finish();  // Its kernel, too, is compiled first.
     opencv_opencl::wrote(mapped);
-    mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    mapped.memory()->wait_for(Access::kRead, default_deadline());
     EXPECT_EQ(out[11], 77);
     EXPECT_EQ(static_cast<float*>(remote_output.get())[11], 77);
   }

@@ -3,6 +3,7 @@
 #include <tenon/core/deferred.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -38,6 +39,14 @@ class Reaper {
     }
     changed_.notify_all();
   }
+  void look() noexcept {
+    if (count_.load(std::memory_order_relaxed) == 0) return;
+    {
+      std::lock_guard lock(mutex_);
+      look_now_ = true;
+    }
+    changed_.notify_all();
+  }
   bool drain(Deadline deadline) noexcept {
     std::unique_lock lock(mutex_);
     return emptied_.wait_until(lock, deadline, [this] { return count_ == 0; });
@@ -70,6 +79,7 @@ class Reaper {
         changed_.wait(lock);
         continue;
       }
+      look_now_ = false;
       lock.unlock();
       const std::size_t done = finish_ready(waiting);
       lock.lock();
@@ -77,7 +87,7 @@ class Reaper {
       if (count_ == 0) emptied_.notify_all();
       if (done != 0) pause = kShortest;
       if (!waiting || new_) continue;
-      changed_.wait_for(lock, pause, [this] { return stopping_ || new_; });
+      changed_.wait_for(lock, pause, [this] { return stopping_ || look_now_ || new_; });
       pause = std::min(kLongest, pause + pause / 4);
     }
   }
@@ -101,14 +111,15 @@ class Reaper {
   std::mutex mutex_;
   std::condition_variable changed_, emptied_;
   Deferred* new_ = nullptr;
-  std::size_t count_ = 0;  ///< In both lists.
-  bool stopping_ = false;
+  std::atomic<std::size_t> count_{0};  ///< In both lists.
+  bool look_now_ = false, stopping_ = false;
   std::thread thread_;
 };
 
 }  // namespace detail
 
 TENON_INLINE void defer(Deferred& deferred) noexcept { detail::Reaper::process().add(deferred); }
+TENON_INLINE void look_at_deferred() noexcept { detail::Reaper::process().look(); }
 TENON_INLINE bool drain_deferred(Deadline deadline) noexcept { return detail::Reaper::process().drain(deadline); }
 
 }  // namespace v1

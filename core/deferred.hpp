@@ -32,6 +32,9 @@ class TENON_API Deferred {
 /// grow to milliseconds. What is not ready when the process ends is left as it is.
 /// @thread any. @cost a lock; the first call of a process starts a thread.
 TENON_API void defer(Deferred& deferred) noexcept;
+/// Something that work waits for has happened: what is deferred is looked at now, not after the current interval.
+/// @thread any. @cost one load when nothing is deferred.
+TENON_API void look_at_deferred() noexcept;
 /// Waits until nothing is deferred; for tests that count objects. False at the deadline.
 TENON_API bool drain_deferred(Deadline deadline) noexcept;
 

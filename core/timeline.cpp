@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host timelines, and waiting with a deadline and a ledger entry.
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/timeline.hpp>
@@ -39,17 +40,22 @@ TENON_INLINE TimelinePoint HostTimeline::next() {
 }
 
 TENON_INLINE void HostTimeline::advance(std::uint64_t value) {
-  std::lock_guard lock(mutex_);
-  if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
-  changed_.notify_all();
+  settle(value, nullptr);
 }
 
-TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
-  failures_[value] = std::move(error);
-  has_failures_.store(true, std::memory_order_release);
-  if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
-  changed_.notify_all();
+TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr error) { settle(value, std::move(error)); }
+
+TENON_INLINE void HostTimeline::settle(std::uint64_t value, std::exception_ptr error) {
+  {
+    std::lock_guard lock(mutex_);
+    if (error) {
+      failures_[value] = std::move(error);
+      has_failures_.store(true, std::memory_order_release);
+    }
+    if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
+    changed_.notify_all();
+  }
+  look_at_deferred();
 }
 
 }  // namespace v1

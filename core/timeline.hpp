@@ -88,6 +88,8 @@ class TENON_API HostTimeline : public Timeline {
   void fail(std::uint64_t value, std::exception_ptr error);
 
  private:
+  void settle(std::uint64_t value, std::exception_ptr error);
+
   std::atomic<std::uint64_t> reached_{0};
   std::atomic<std::uint64_t> handed_out_{0};
   mutable std::mutex mutex_;

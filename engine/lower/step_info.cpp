@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of nodes in what steps say about themselves.
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/step_info.hpp>
+#include <tenon/graph/passes/original_names.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+void add_originals(StepInfo& info, const Node& node) {
+  for (const pass::OriginalNode& original : pass::original_nodes(node))
+    (original.is_folded ? info.folded : info.originals).push_back(original.name);
+  if (!pass::is_made_by_pass(node)) info.originals.push_back(node.get_friendly_name());
+}
+
+}  // namespace
+
+StepInfo step_info(const Node& node, std::string kernel) {
+  StepInfo info;
+  info.node_name = node.get_friendly_name();
+  info.node_type = node.get_type_name();
+  info.kernel = std::move(kernel);
+  add_originals(info, node);
+  return info;
+}
+
+void add_fused(StepInfo& info, const Node& node) {
+  info.fused.push_back(node.get_friendly_name());
+  add_originals(info, node);
+}
+
+void PlanBuilder::note_fused(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info = step_info(*chain.anchor(), std::move(info.kernel));
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
+    add_fused(info, *chain.nodes[i]);
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void PlanBuilder::note_joined(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info = step_info(*chain.last(), std::move(info.kernel));
+  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) {
+    add_fused(info, *chain.nodes[i]);
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void PlanBuilder::note_optimized_out(const std::shared_ptr<Node>& node) {
+  plan_.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+  // Views take what passes replaced by them along.
+  for (const pass::OriginalNode& original : pass::original_nodes(*node))
+    plan_.optimized_out.emplace_back(original.name, original.type);
+}
+
+}  // namespace tenon::inline v1::engine

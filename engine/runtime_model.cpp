@@ -28,6 +28,12 @@ std::string joined(const std::vector<std::string>& all) {
   return text;
 }
 
+std::vector<std::string> names_of(const std::vector<std::pair<std::string, std::string>>& nodes) {
+  std::vector<std::string> names;
+  for (const auto& [name, type] : nodes) names.push_back(name);
+  return names;
+}
+
 std::string in_microseconds(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
 }
@@ -98,7 +104,7 @@ class Graph {
   std::shared_ptr<Node> add_cut(const Node& node, const char* kernel, const OutputVector& arguments,
                                 std::vector<std::pair<ElementType, PartialShape>> outputs, std::size_t weight_bytes) {
     const StepInfo step = step_info(node, kernel);
-    const auto made = add(arguments, {}, step.node_type, step.node_name, step.kernel, step.originals);
+    const auto made = add(arguments, {}, step.node_type, step.node_name, step.kernel, names_of(step.originals));
     std::size_t read = 0, written = 0;
     for (const auto& argument : arguments) read += bytes_of(argument.get_element_type(), argument.get_partial_shape());
     std::vector<FlowOutput> lying;
@@ -119,7 +125,9 @@ class Graph {
   }
 
   /// @param given  The model whose results these are, in order.
-  std::shared_ptr<Model> finish(const Model& given, const OutputVector& outputs, std::span<const Port> ports) {
+  /// @param prepared  The same after its passes.
+  std::shared_ptr<Model> finish(const Model& given, const Model& prepared, const OutputVector& outputs,
+                                std::span<const Port> ports) {
     ResultVector results;
     for (std::size_t i = 0; i < given.get_results().size(); ++i) {
       const auto& named = given.get_results()[i];
@@ -132,6 +140,7 @@ class Graph {
       if (is_only_copy) {
         notes = copy->get_rt_info();
         notes.erase(info::ORIGINAL_NAMES);
+        notes.erase(info::FOLDED_NAMES);
         source = copy->get_input_size() ? copy->input_value(0)
                                         : add_memory("Const", named->get_input_node_ptr(0)->get_friendly_name(),
                                                      ports[i].type, ports[i].shape);
@@ -140,7 +149,11 @@ class Graph {
       const auto result = std::make_shared<op::v0::Result>(source);
       result->set_friendly_name(named->get_friendly_name());
       source.get_tensor().add_names(named->get_input_tensor(0).get_names());
-      describe(*result, "Result", "none", {named->get_friendly_name()});
+      const StepInfo step = step_info(*prepared.get_results()[i], "none");
+      std::vector<std::string> originals = names_of(step.originals);
+      originals.back() = named->get_friendly_name();
+      describe(*result, step.node_type, step.kernel, originals);
+      note_folded(result->get_rt_info(), step);
       const element::Type type = source.get_element_type();
       describe_outputs(*result, {{type, {}, layout_name({}, ports[i].shape.size())}});
       for (auto& [key, note] : notes) result->get_rt_info()[key] = std::move(note);
@@ -169,7 +182,7 @@ class Graph {
     notes[info::WEIGHT_BYTES] = Any(std::to_string(weights));
   }
   static void note_folded(RTMap& notes, const StepInfo& step) {
-    if (!step.folded.empty()) notes[info::FOLDED_NAMES] = Any(joined(step.folded));
+    if (!step.folded.empty()) notes[info::FOLDED_NAMES] = Any(joined(names_of(step.folded)));
   }
 
   static void describe(Node& node, const std::string& type, const std::string& kernel,
@@ -210,7 +223,7 @@ class Graph {
     // A copy to a part's result: the given model's results are nodes of their own.
     const bool is_copy = step.node_type == "Result";
     const auto made = add(arguments, flow.outputs, step.node_type, step.node_name, step.kernel,
-                          is_copy ? std::vector<std::string>() : step.originals);
+                          is_copy ? std::vector<std::string>() : names_of(step.originals));
     RTMap& notes = made->get_rt_info();
     notes[info::RUNTIME_PRECISION] = Any(element::Type(flow.precision).to_string());
     note_bytes(notes, flow.bytes_read, flow.bytes_written, flow.weight_bytes);
@@ -353,7 +366,7 @@ std::shared_ptr<Model> runtime_model(const Plan& plan, std::span<const Execution
     inputs.push_back(graph.add_parameter(*given.get_parameters()[i], plan.inputs()[i]));
   Times durations;
   for (const Execution::Timing& time : times) durations.push_back(time.duration);
-  return graph.finish(given, graph.add_plan(plan, inputs, durations), plan.outputs());
+  return graph.finish(given, given, graph.add_plan(plan, inputs, durations), plan.outputs());
 }
 
 std::shared_ptr<Model> runtime_model(const Model& model, const LastRun& run) {
@@ -373,7 +386,8 @@ std::shared_ptr<Model> runtime_model(const Model& model, const LastRun& run) {
     const PartialShape& shape = output.get_partial_shape();
     ports.push_back({{}, output.get_element_type(), shape.is_static() ? shape.to_shape() : Shape()});
   }
-  return graph.finish(model, outputs, ports);
+  const Stage& first = *run.parts.front().stage;
+  return graph.finish(model, first.is_cut ? *first.model : *first.plan->impl().model, outputs, ports);
 }
 
 }  // namespace tenon::inline v1::engine

@@ -2,9 +2,7 @@
 // The model of the steps that run: names, order, data flow, layouts and bytes.
 #include <tenon/engine/runtime_model.hpp>
 
-#include <map>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 
@@ -13,6 +11,7 @@
 #include <tenon/engine/plan/flow.hpp>
 #include <tenon/engine/testing/instruction_sets.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
+#include <tenon/engine/testing/sound_steps.hpp>
 #include <tenon/graph/exec_model_info.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -25,19 +24,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 
-std::string note(const Node& node, const char* key) {
-  const auto found = node.get_rt_info().find(key);
-  return found == node.get_rt_info().end() ? "(none)" : found->second.to_text();
-}
-std::uint64_t number(const Node& node, const char* key) { return std::stoull(note(node, key)); }
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> all;
-  std::istringstream lines(text);
-  for (std::string one; std::getline(lines, one, ',');) all.push_back(one);
-  return all;
-}
-
 std::shared_ptr<Node> find(const Model& model, const std::string& name) {
   for (const auto& node : model.get_ordered_ops())
     if (node->get_friendly_name() == name) return node;
@@ -48,49 +34,6 @@ std::vector<std::shared_ptr<Node>> of_type(const Model& model, const std::string
   for (const auto& node : model.get_ordered_ops())
     if (note(*node, info::LAYER_TYPE) == type) all.push_back(node);
   return all;
-}
-
-std::set<std::string> names_in(const Model& model, const char* key) {
-  std::set<std::string> all;
-  for (const auto& node : model.get_ordered_ops())
-    for (const std::string& name : split(note(*node, key))) all.insert(name);
-  return all;
-}
-
-/// What holds for every model: ports, names, order, bytes.
-void expect_sound(const Model& given, const Model& made) {
-  ASSERT_EQ(made.get_parameters().size(), given.get_parameters().size());
-  ASSERT_EQ(made.get_results().size(), given.get_results().size());
-  for (std::size_t i = 0; i < given.get_results().size(); ++i)
-    EXPECT_EQ(made.get_results()[i]->get_friendly_name(), given.get_results()[i]->get_friendly_name());
-  std::set<std::uint64_t> orders;
-  for (const auto& node : made.get_ordered_ops()) {
-    const std::string what = node->get_friendly_name() + " (" + note(*node, info::LAYER_TYPE) + ")";
-    for (const char* key : {info::ORIGINAL_NAMES, info::IMPL_TYPE, info::OUTPUT_PRECISIONS, info::OUTPUT_LAYOUTS,
-                            info::PERF_COUNTER, info::EXECUTION_ORDER, info::LAYER_TYPE, info::RUNTIME_PRECISION,
-                            info::BYTES_READ, info::BYTES_WRITTEN, info::WEIGHT_BYTES})
-      EXPECT_NE(note(*node, key), "(none)") << what << " lacks " << key;
-    EXPECT_FALSE(node->get_friendly_name().empty()) << what;
-    EXPECT_TRUE(orders.insert(number(*node, info::EXECUTION_ORDER)).second) << what << ": taken";
-    for (const auto& source : node->input_values())
-      EXPECT_LT(number(*source.get_node(), info::EXECUTION_ORDER), number(*node, info::EXECUTION_ORDER)) << what;
-    EXPECT_EQ(split(note(*node, info::OUTPUT_LAYOUTS)).size(), node->get_output_size()) << what;
-    const std::string kernel = note(*node, info::IMPL_TYPE);
-    if (kernel != "none" && kernel != "in place") {
-      EXPECT_GT(number(*node, info::BYTES_WRITTEN), 0u) << what;
-      EXPECT_GT(number(*node, info::BYTES_READ) + number(*node, info::WEIGHT_BYTES), 0u) << what;
-    }
-  }
-  EXPECT_EQ(*orders.rbegin() + 1, orders.size()) << "numbers without gaps";
-  // Each node of the given model is somewhere.
-  std::set<std::string> known = names_in(made, info::ORIGINAL_NAMES), folded = names_in(made, info::FOLDED_NAMES);
-  for (const std::string& name : split(made.get_rt_info().at(info::OPTIMIZED_OUT_NAMES).to_text())) folded.insert(name);
-  for (const auto& node : given.get_ordered_ops()) {
-    if (as_type<Constant>(node.get())) continue;
-    EXPECT_TRUE(known.count(node->get_friendly_name()) || folded.count(node->get_friendly_name())) << node->describe();
-    known.erase(node->get_friendly_name());
-  }
-  EXPECT_THAT(known, ElementsAre()) << "names that the given model does not have";
 }
 
 std::shared_ptr<Model> executed(const std::shared_ptr<Model>& model, const engine::Options& options = {}) {
@@ -132,7 +75,7 @@ TEST(RuntimeModel, HasEachStepWithItsNodesBetweenInputsAndOutputs) {
   const auto model = small_net();
   const auto plan = engine::Plan::compile(model);
   const auto made = engine::runtime_model(*plan);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   std::size_t steps = 0;
   for (const auto& node : made->get_ordered_ops()) steps += std::string(node->get_type_name()) == "ExecutionNode";
   EXPECT_EQ(steps, plan->steps().size());
@@ -161,12 +104,12 @@ TEST(RuntimeModel, ShowsEveryNodeWithoutFusionAndByReferenceKernels) {
   engine::Options plain;
   plain.fuse = false;
   auto made = executed(model, plain);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   EXPECT_EQ(note(*find(*made, "relu"), info::LAYER_TYPE), "Relu");
   engine::Options reference;
   reference.reference_only = true;
   made = executed(model, reference);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   EXPECT_EQ(note(*find(*made, "first"), info::IMPL_TYPE), "reference");
   EXPECT_EQ(number(*find(*made, "first"), info::BYTES_WRITTEN), 32u * 14 * 14 * 4);
   EXPECT_TRUE(of_type(*made, "Reorder").empty());
@@ -205,7 +148,7 @@ TEST(RuntimeModel, NamesTypesInWhichValuesLie) {
   options.precision = ElementType::kBf16;
   const auto model = small_net();
   const auto made = executed(model, options);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   const auto second = find(*made, "second");
   EXPECT_EQ(note(*second, info::OUTPUT_PRECISIONS), "bf16");
   EXPECT_EQ(note(*second, info::RUNTIME_PRECISION), "bf16");
@@ -244,7 +187,7 @@ TEST(RuntimeModel, KeepsNamesOfWhatPassesReplace) {
   const Out as_it_was = named(op1("Reshape", 1, {op1("Relu", 1, {same}), shape}, {{"special_zero", false}}), "end");
   const auto model = std::make_shared<Model>(OutputVector{as_it_was}, ParameterVector{x}, "normalised");
   const auto made = executed(model);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   const auto swished = find(*made, "swish"), normalised = find(*made, "normal");
   ASSERT_TRUE(swished && normalised) << to_string(*made);
   EXPECT_THAT(split(note(*swished, info::ORIGINAL_NAMES)), IsSupersetOf({"gate", "swish"}));
@@ -265,7 +208,7 @@ TEST(RuntimeModel, JoinsPartsThatAreWrittenInPlace) {
   const Out joined = named(op1("Concat", 1, {left, right}, {{"axis", 1}}), "joined");
   const auto model = std::make_shared<Model>(OutputVector{joined}, ParameterVector{x, y}, "join");
   const auto made = executed(model);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   const auto node = find(*made, "joined");
   ASSERT_TRUE(node) << to_string(*made);
   EXPECT_EQ(note(*node, info::IMPL_TYPE), "in place");
@@ -291,7 +234,7 @@ TEST(RuntimeModel, SaysWhichPartOfAValueIsRead) {
   const Out whole = named(op1("Softmax", 8, {x}, {{"axis", 1}}), "whole");
   const auto model = std::make_shared<Model>(OutputVector{half, other, whole}, ParameterVector{x}, "halves");
   const auto made = executed(model);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   EXPECT_EQ(number(*find(*made, "half"), info::BYTES_READ), 2u * 10 * 4);
   EXPECT_EQ(number(*find(*made, "other"), info::BYTES_READ), 2u * 10 * 4);
   EXPECT_EQ(number(*find(*made, "whole"), info::BYTES_READ), 4u * 10 * 4);
@@ -325,7 +268,7 @@ TEST(RuntimeModel, StatesComeFromMemoryAndGoThere) {
   const Out out = named(op1("Softmax", 8, {op1("Sqrt", 1, {sum})}, {{"axis", 1}}), "out");
   const auto model = std::make_shared<Model>(OutputVector{out}, SinkVector{assign}, ParameterVector{x}, "state");
   const auto made = executed(model);
-  expect_sound(*model, *made);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
   const auto before = of_type(*made, "ReadValue");
   ASSERT_FALSE(before.empty()) << to_string(*made);
   std::set<std::string> sources;
@@ -359,7 +302,7 @@ TEST(RuntimeModel, ShowsStagesAndTheNodesBetweenThem) {
   for (unsigned seed = 1; seed < 4; ++seed) {
     const auto results = staged.run(model, {random_tensor(ElementType::kF32, Shape{1, 3, 8, 8}, seed)}, workers);
     const auto made = engine::runtime_model(*model, staged.last_run());
-    expect_sound(*model, *made);
+    EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
     const auto where = find(*made, "where"), picked = find(*made, "picked"), first = find(*made, "convolution");
     ASSERT_TRUE(where && picked && first) << to_string(*made);
     EXPECT_EQ(note(*where, info::LAYER_TYPE), "NonZero");

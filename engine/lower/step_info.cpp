@@ -9,8 +9,8 @@ namespace {
 
 void add_originals(StepInfo& info, const Node& node) {
   for (const pass::OriginalNode& original : pass::original_nodes(node))
-    (original.is_folded ? info.folded : info.originals).push_back(original.name);
-  if (!pass::is_made_by_pass(node)) info.originals.push_back(node.get_friendly_name());
+    (original.is_folded ? info.folded : info.originals).emplace_back(original.name, original.type);
+  if (!pass::is_made_by_pass(node)) info.originals.emplace_back(node.get_friendly_name(), node.get_type_name());
 }
 
 }  // namespace

@@ -231,26 +231,48 @@ class Flow {
                        [&](const auto& read) { return read.first > step && read.second.overlaps(extent); });
   }
 
-  StepFlow follow(std::size_t index) {
+  /// Bytes of what the step writes that lie there already: parts of a join that their makers wrote in place.
+  std::vector<Extent> kept_in(std::size_t index, BufferId buffer, const Extent& written) const {
+    std::vector<Extent> kept;
     const Step& step = *plan_.steps[index];
-    StepFlow flow;
-    bool has_precision = false;
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const Operand& operand = step.operands[k];
       if (!operand.place || operand.written) continue;
       const Place root = plan_.root(operand.place);
-      const BufferKind kind = plan_.buffers[root.buffer].kind;
-      if (kind == BufferKind::kConstant) {
+      const Extent read = extent(root, content(index, k).bytes);
+      const bool is_part = root.buffer == buffer && written.begin <= read.begin && read.end <= written.end &&
+                           read.end - read.begin < written.end - written.begin;
+      // Joined with itself, it is copied to the other places.
+      if (is_part && std::none_of(kept.begin(), kept.end(), [&](const Extent& one) { return one.overlaps(read); }))
+        kept.push_back(read);
+    }
+    return kept;
+  }
+
+  void follow_reads(std::size_t index, StepFlow& flow) const {
+    const Step& step = *plan_.steps[index];
+    for (std::size_t k = 0; k < step.operands.size(); ++k) {
+      const Operand& operand = step.operands[k];
+      if (!operand.place || operand.written) continue;
+      const Place root = plan_.root(operand.place);
+      if (plan_.buffers[root.buffer].kind == BufferKind::kConstant) {
         const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
         flow.weight_bytes += primitive ? primitive->arguments[k].second.get_size() : bytes_to_end(operand.place);
         continue;
       }
       const Content read = content(index, k);
+      if (flow.sources.empty() && flow.bytes_read == 0) flow.precision = read.as.type;
       add_sources(flow.sources, root, extent(root, read.bytes));
       flow.bytes_read += read.bytes;
-      if (!has_precision) flow.precision = read.as.type;
-      has_precision = true;
     }
+  }
+
+  StepFlow follow(std::size_t index) {
+    const Step& step = *plan_.steps[index];
+    const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
+    StepFlow flow;
+    follow_reads(index, flow);
+    const bool has_read = flow.bytes_read > 0, adds = primitive && adds_in_place(*primitive);
     std::vector<std::pair<BufferId, Write>> writes;
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const Operand& operand = step.operands[k];
@@ -262,20 +284,24 @@ class Flow {
       const bool is_output = buffer.kind != BufferKind::kArena || written_value(index, operand.place) ||
                              is_read_after(index, root.buffer, where);
       if (!is_output) continue;
-      const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
-      const bool adds = primitive && adds_in_place(*primitive);
       // Behind what lies in a cache already.
       const bool appends = buffer.kind == BufferKind::kInput;
       if (adds || appends) add_sources(flow.sources, root, where);
       if (adds) flow.bytes_read += written.bytes;
       flow.bytes_written += appends ? std::min(written.bytes, flow.bytes_read) : written.bytes;
-      writes.emplace_back(root.buffer, Write{{FlowSource::Kind::kStep, index, flow.outputs.size()}, where});
-      if (!has_precision && flow.outputs.empty()) flow.precision = written.as.type;
+      std::vector<Extent> changed{where};
+      for (const Extent& kept : kept_in(index, root.buffer, where)) {
+        subtract(changed, kept);
+        flow.bytes_read -= kept.end - kept.begin;
+        flow.bytes_written -= kept.end - kept.begin;
+      }
+      for (const Extent& extent : changed)
+        writes.emplace_back(root.buffer, Write{{FlowSource::Kind::kStep, index, flow.outputs.size()}, extent});
+      if (!has_read && flow.outputs.empty()) flow.precision = written.as.type;
       flow.outputs.push_back(written.as);
     }
-    for (auto& [buffer, write] : writes) writes_[buffer].push_back(write);
-    if (const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step))
-      flow.multiply_adds = multiply_adds(*primitive);
+    for (const auto& [buffer, write] : writes) writes_[buffer].push_back(write);
+    if (primitive) flow.multiply_adds = multiply_adds(*primitive);
     return flow;
   }
 

@@ -64,6 +64,10 @@ class Heirs {
         if (found != heirs_.end()) heirs_[node.get()] = found->second;
       }
     }
+    for (auto node = given.rbegin(); node != given.rend(); ++node)
+      for (const auto& reader : (*node)->get_users())
+        if (const auto found = heirs_.find(reader.get()); found != heirs_.end())
+          heirs_.emplace(node->get(), found->second);
   }
   Node* left_in_place(const Node& node) const {
     const auto found = is_constant(node) ? left_.end() : left_.find(node.get_friendly_name());

@@ -25,7 +25,7 @@ TENON_API std::vector<OriginalNode> original_nodes(const Node& node);
 TENON_API bool is_made_by_pass(const Node& node);
 
 /// Notes in the run-time information of `changed`'s nodes what became of those of `given`: a node that is gone belongs to
-/// the nearest one after it that is left, else to the nearest before it. Passes keep the name of the last node that they
+/// the nearest one after it that is left, else to the nearest before it, and to a result at the last. Passes keep the name of the last node that they
 /// replace, so a pattern belongs to what replaces it. IR files keep the notes; those that `given` has are handed on.
 /// @cost linear in the nodes; constants are not noted.
 TENON_API void note_original_nodes(const Model& given, const Model& changed);

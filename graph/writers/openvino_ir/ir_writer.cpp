@@ -167,7 +167,8 @@ void write_data(pugi::xml_node layer, const Node& node, WeightStore& weights) {
     return;
   }
   if (as_type<exec_model_info::ExecutionNode>(&node))
-    for (const auto& [key, value] : node.get_rt_info()) data.append_attribute(key.c_str()) = value.to_text().c_str();
+    for (const auto& [key, value] : node.get_rt_info())
+      if (key != exec_model_info::LAYER_TYPE) data.append_attribute(key.c_str()) = value.to_text().c_str();
   for (const auto& [name, value] : node.get_attributes())
     data.append_attribute(name.c_str()) = attribute_text(value).c_str();
   if (!data.first_attribute()) layer.remove_child(data);

@@ -10,6 +10,7 @@
 #include <tenon/engine/lower/same_value.hpp>
 #include <tenon/engine/lower/step_info.hpp>
 #include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/passes/original_names.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -510,6 +511,31 @@ KernelStep& PlanBuilder::add_kernel(const std::shared_ptr<Node>& node, std::stri
   KernelStep& added = *step;
   plan_.steps.push_back(std::move(step));
   return added;
+}
+
+void PlanBuilder::note_fused(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info = step_info(*chain.anchor(), std::move(info.kernel));
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
+    add_fused(info, *chain.nodes[i]);
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void PlanBuilder::note_joined(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info = step_info(*chain.last(), std::move(info.kernel));
+  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) {
+    add_fused(info, *chain.nodes[i]);
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void PlanBuilder::note_optimized_out(const std::shared_ptr<Node>& node) {
+  plan_.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+  // Views take what passes replaced by them along.
+  for (const pass::OriginalNode& original : pass::original_nodes(*node))
+    plan_.optimized_out.emplace_back(original.name, original.type);
 }
 
 void PlanBuilder::lower_reference(const std::shared_ptr<Node>& node) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of nodes in what steps say about themselves.
-#include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/step_info.hpp>
+
+#include <utility>
+
 #include <tenon/graph/passes/original_names.hpp>
 
 namespace tenon::inline v1::engine {
@@ -27,31 +29,6 @@ StepInfo step_info(const Node& node, std::string kernel) {
 void add_fused(StepInfo& info, const Node& node) {
   info.fused.push_back(node.get_friendly_name());
   add_originals(info, node);
-}
-
-void PlanBuilder::note_fused(const Chain& chain) {
-  StepInfo& info = plan_.steps.back()->info;
-  info = step_info(*chain.anchor(), std::move(info.kernel));
-  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
-    add_fused(info, *chain.nodes[i]);
-    note_optimized_out(chain.nodes[i]);
-  }
-}
-
-void PlanBuilder::note_joined(const Chain& chain) {
-  StepInfo& info = plan_.steps.back()->info;
-  info = step_info(*chain.last(), std::move(info.kernel));
-  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) {
-    add_fused(info, *chain.nodes[i]);
-    note_optimized_out(chain.nodes[i]);
-  }
-}
-
-void PlanBuilder::note_optimized_out(const std::shared_ptr<Node>& node) {
-  plan_.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
-  // Views take what passes replaced by them along.
-  for (const pass::OriginalNode& original : pass::original_nodes(*node))
-    plan_.optimized_out.emplace_back(original.name, original.type);
 }
 
 }  // namespace tenon::inline v1::engine

@@ -152,7 +152,8 @@ class TENON_API CompiledModelImpl {
   /// @errors kNotFound for a name that supported_properties does not list.
   virtual Any get_property(const std::string& name) const = 0;
   virtual void set_property(const AnyMap& properties);
-  /// The model as executed, with node names and kernels for people to read. @errors kUnimplemented
+  /// The model as executed: nodes, or exec_model_info::ExecutionNode with the keys of graph/exec_model_info.hpp as
+  /// run-time information. @errors kUnimplemented; kFailedPrecondition: it is known only once something has run
   virtual std::shared_ptr<const Model> runtime_model() const;
   /// @errors kUnimplemented when the device has no blob format.
   virtual void export_model(std::ostream& stream) const;

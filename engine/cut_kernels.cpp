@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonMaxSuppression and NonZero, and TopK of a number that is computed.
+// NonMaxSuppression, MulticlassNms, MatrixNms and NonZero, and TopK of a number that is computed.
 #include <tenon/engine/cut_kernels.hpp>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/kernels/box_suppression.hpp>
+#include <tenon/engine/kernels/class_suppression.hpp>
 #include <tenon/engine/kernels/non_zero.hpp>
 #include <tenon/engine/kernels/top_k.hpp>
 #include <tenon/graph/operation_table.hpp>
@@ -94,6 +95,12 @@ const char* run_suppression(const Node& node, const std::vector<Tensor>& inputs,
   return "suppression";
 }
 
+const char* run_class_suppression(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+  outputs.resize(node.get_output_size());
+  suppress_classes(node, inputs, outputs, kernels::suppress_within_classes);
+  return "suppression";
+}
+
 const char* run_non_zero(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   const Tensor& data = inputs[0];
   if (!kernels::has_non_zero(data.element_type()) || data.element_count() == 0 || data.shape().empty()) return nullptr;
@@ -142,6 +149,7 @@ const char* run_cut_kernel(const Node& node, const std::vector<Tensor>& inputs, 
     if (!input || !input.is_contiguous()) return nullptr;
   const std::string_view type = node.get_type_name();
   if (type == "NonMaxSuppression") return run_suppression(node, inputs, outputs);
+  if (type == "MulticlassNms" || type == "MatrixNms") return run_class_suppression(node, inputs, outputs);
   if (type == "NonZero") return run_non_zero(node, inputs, outputs);
   if (type == "TopK") return run_top_k(node, inputs, outputs);
   return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonMaxSuppression, NonZero and TopK against the reference kernels: ties, NaN, empty inputs, every form.
+// NonMaxSuppression, MulticlassNms, MatrixNms, NonZero and TopK against the reference kernels: ties, NaN, empty inputs, every form.
 #include <cmath>
 #include <random>
 
@@ -125,6 +125,62 @@ TEST(CutKernels, SuppressionBeforeScoresWerePutOut) {
   const OutputVector inputs{reals(given.boxes, given.box_values), reals(given.scores, given.score_values), ints({7}),
                             scalar(0.4), scalar(0.1)};
   expect_on_constants("NonMaxSuppression", 4, inputs, {{"sort_result_descending", false}});
+}
+
+/// Every other time with the numbers of boxes of each picture, and boxes of their own for each class.
+void suppress_classes_of(std::mt19937& random, const char* type, int round) {
+  const bool is_shared = std::string(type) == "MulticlassNms" && round % 2 == 1;
+  const bool is_small = round % 7 == 6;
+  const std::size_t pictures = is_shared ? 1 + random() % 3 : 1 + random() % 2, classes = 1 + random() % 4,
+                    count = is_small ? random() % 3 : 1 + random() % 200;
+  Boxes given = is_shared ? random_boxes(random, classes, 1, count, round % 4 == 3)
+                          : random_boxes(random, pictures, classes, count, round % 4 == 3);
+  if (is_shared) given.scores = {classes, count};
+  // Often two boxes are the same.
+  for (std::size_t i = 0; count > 0 && i < count / 6; ++i) {
+    const std::size_t from = random() % (given.box_values.size() / 4), to = random() % (given.box_values.size() / 4);
+    std::copy_n(given.box_values.begin() + static_cast<std::ptrdiff_t>(4 * from), 4,
+                given.box_values.begin() + static_cast<std::ptrdiff_t>(4 * to));
+  }
+  OutputVector inputs{reals(given.boxes, given.box_values), reals(given.scores, given.score_values)};
+  if (is_shared) {
+    std::vector<std::int64_t> counts(pictures, static_cast<std::int64_t>(count / pictures));
+    counts.back() += static_cast<std::int64_t>(count % pictures);
+    inputs.push_back(ints(counts));
+  }
+  static const char* kSorts[] = {"none", "classid", "score"};
+  const auto numbers = [&](int below) {
+    return static_cast<std::int64_t>(random() % static_cast<unsigned>(below)) - 1;
+  };
+  Attributes attributes{{"sort_result_type", std::string(kSorts[random() % 3])},
+                        {"sort_result_across_batch", random() % 2 == 0},
+                        {"output_type", round % 2 ? element::i32 : element::i64},
+                        {"score_threshold", static_cast<double>(random() % 10) / 10 - 0.3},
+                        {"nms_top_k", random() % 2 ? -1 : numbers(60)},
+                        {"keep_top_k", random() % 2 ? -1 : numbers(40)},
+                        {"background_class", numbers(4)},
+                        {"normalized", random() % 2 == 0}};
+  if (std::string(type) == "MulticlassNms") {
+    attributes.set("iou_threshold", static_cast<double>(random() % 11) / 10 - 0.1);
+    attributes.set("nms_eta", random() % 2 ? 1.0 : 0.9);
+  } else {
+    attributes.set("decay_function", std::string(random() % 2 ? "gaussian" : "linear"));
+    attributes.set("gaussian_sigma", random() % 5 ? 2.0 : -0.5);
+    attributes.set("post_threshold", static_cast<double>(random() % 4) / 10);
+  }
+  expect_on_constants(type, std::string(type) == "MulticlassNms" ? 9 : 8, inputs, attributes);
+}
+
+TEST(CutKernels, SuppressionOfAllClasses) {
+  std::mt19937 random(8);
+  for_each_instruction_set([&] {
+    for (int round = 0; round < 300; ++round) {
+      for (const char* type : {"MulticlassNms", "MatrixNms"}) {
+        SCOPED_TRACE(std::string(type) + " " + std::to_string(round));
+        suppress_classes_of(random, type, round);
+      }
+    }
+  });
 }
 
 TEST(CutKernels, NonZeroOfEveryTypeAndRank) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROIAlign and GridSample against the reference kernels: every mode, layouts, places outside, odd extents.
+// ROIAlign, GridSample and DeformableConvolution against the reference kernels: every mode, layouts, places outside, odd extents.
 #include <gtest/gtest.h>
 
 #include <tenon/engine/testing/instruction_sets.hpp>
@@ -81,6 +81,62 @@ TEST(LowerRegions, RoiAlignRefusesAnIndexOfNoPicture) {
     EXPECT_EQ(error.code(), Code::kInvalidArgument);
     EXPECT_NE(std::string(error.what()).find("batch index 1 of region 0"), std::string::npos) << error.what();
   }
+}
+
+struct Deformed {
+  std::size_t channels, filters, groups, deformable_groups;
+  std::int64_t kernel, stride, pad, dilation;
+  bool is_masked, pads;
+};
+
+Judged judge_deformable(const Deformed& given, const Shape& spatial, bool computes_filters = false) {
+  const auto x = parameter({2, given.channels, spatial[0], spatial[1]});
+  const auto side = static_cast<std::size_t>(given.kernel);
+  const auto out = [&](std::size_t extent) {
+    return (extent + 2 * static_cast<std::size_t>(given.pad) - (side - 1) * static_cast<std::size_t>(given.dilation) -
+            1) /
+               static_cast<std::size_t>(given.stride) +
+           1;
+  };
+  const std::size_t points = given.deformable_groups * side * side, rows = out(spatial[0]), columns = out(spatial[1]);
+  // Offsets of some pixels: across the border, and some to whole pixels.
+  const auto offsets = parameter({2, 2 * points, rows, columns}), mask = parameter({2, points, rows, columns});
+  const Shape shape{given.filters, given.channels / given.groups, side, side};
+  const auto filters = parameter(shape);
+  const Out moved = op1("Multiply", 1, {offsets, scalar(1.5)});
+  OutputVector inputs{x, moved, computes_filters ? op1("Relu", 1, {filters}) : weights(shape)};
+  if (given.is_masked) inputs.push_back(op1("Sigmoid", 1, {mask}));
+  Attributes attributes{{"strides", {given.stride, given.stride}},
+                        {"pads_begin", {given.pad, given.pad}},
+                        {"pads_end", {given.pad, given.pad}},
+                        {"dilations", {given.dilation, given.dilation}},
+                        {"group", static_cast<std::int64_t>(given.groups)},
+                        {"deformable_group", static_cast<std::int64_t>(given.deformable_groups)}};
+  const unsigned opset = given.is_masked || given.pads ? 8 : 1;
+  if (opset == 8) attributes.set("bilinear_interpolation_pad", given.pads);
+  ParameterVector parameters{x, offsets};
+  if (given.is_masked) parameters.push_back(mask);
+  if (computes_filters) parameters.push_back(filters);
+  return judge(op1("DeformableConvolution", opset, inputs, attributes), parameters);
+}
+
+TEST(LowerRegions, DeformableConvolutionsOfEveryForm) {
+  const std::vector<Deformed> cases{{3, 5, 1, 1, 3, 1, 1, 1, false, false},  {16, 8, 1, 4, 3, 2, 1, 1, true, true},
+                                    {24, 12, 4, 3, 3, 1, 2, 2, true, false}, {6, 6, 3, 2, 2, 1, 0, 1, false, true},
+                                    {70, 33, 1, 1, 1, 1, 0, 1, true, true},  {12, 4, 2, 12, 3, 3, 4, 1, false, false}};
+  for_each_instruction_set([&] {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      SCOPED_TRACE(i);
+      const Judged judged = judge_deformable(cases[i], {9, 11}, i % 2 == 1);
+      EXPECT_EQ(judged.references, 0u);
+      EXPECT_TRUE(judged.ran("DeformableConvolution"));
+    }
+  });
+}
+
+TEST(LowerRegions, DeformableConvolutionsOfManyPixels) {
+  // More than are multiplied at once.
+  EXPECT_EQ(judge_deformable({80, 16, 1, 1, 3, 1, 1, 1, true, true}, {41, 43}).references, 0u);
 }
 
 TEST(LowerRegions, GridSampleInEveryMode) {

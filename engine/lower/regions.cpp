@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that read pictures at computed places: ROIAlign, GridSample, DeformableConvolution.
+// Operations that read pictures at computed places: ROIAlign and pools of regions, GridSample, DeformableConvolution.
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
@@ -31,39 +31,102 @@ Pixels pixels_of(PlanBuilder& builder, Value& source) {
   return {builder.in_layout(source, channels_last(type, source.shape)), source.shape[1], is_bf16};
 }
 
-bool lower_roi_align(PlanBuilder& builder, const Chain& chain) {
-  const auto& node = chain.anchor();
-  Value &source = builder.input(node, 0), &boxes = builder.input(node, 1), &indices = builder.input(node, 2);
-  Value& made = builder.value(node->output(0));
-  const bool has_wide_indices = indices.type == ElementType::kI64;
-  if (source.type != ElementType::kF32 || boxes.type != ElementType::kF32 ||
-      (indices.type != ElementType::kI32 && !has_wide_indices))
-    return false;
-  if (element_count(source.shape) == 0 || element_count(made.shape) == 0) return false;
-  using kernels::RoiAlign;
-  const std::string& mode = node->get_attributes().get_string("mode");
-  RoiAlign what{.rule = RoiAlignRule(node->get_attributes())};
-  what.mode = mode == "max"           ? RoiAlign::Mode::kMax
-              : mode == "max_corners" ? RoiAlign::Mode::kMaxCorners
-                                      : RoiAlign::Mode::kAverage;
+/// The picture's and the result's part, in the layout that the picture has if a kernel reads that.
+struct RegionPlaces {
+  kernels::RoiCells what;
+  Place pictures;
+};
+
+RegionPlaces regions_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, kernels::RoiCells::Mode mode) {
+  Value& source = builder.input(node, 0);
+  const Shape& made = builder.value(node->output(0)).shape;
   const Pixels pixels = pixels_of(builder, source);
+  kernels::RoiCells what;
+  what.mode = mode;
   what.pictures = source.shape[0];
   what.channels = source.shape[1];
   what.height = source.shape[2];
   what.width = source.shape[3];
   what.block = pixels.block;
   what.is_bf16 = pixels.is_bf16;
-  what.regions = made.shape[0];
-  what.rows = made.shape[2];
-  what.columns = made.shape[3];
-  const Place from = builder.plain(boxes), at = builder.plain(indices), to = builder.define_plain(made);
-  builder.add_kernel(node, "roi align", {pixels.place, from, at}, {to}, [=](std::span<void* const> p) {
-    const float* numbers = static_cast<const float*>(p[1]);
-    float* out = static_cast<float*>(p[3]);
-    if (has_wide_indices)
-      kernels::roi_align(what, p[0], numbers, static_cast<const std::int64_t*>(p[2]), out);
-    else
-      kernels::roi_align(what, p[0], numbers, static_cast<const std::int32_t*>(p[2]), out);
+  what.regions = made[0];
+  what.rows = made[2];
+  what.columns = made[3];
+  return {what, pixels.place};
+}
+
+/// Real pictures and boxes, and something to make.
+bool has_regions(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+  const Value &source = builder.input(node, 0), &boxes = builder.input(node, 1);
+  return source.type == ElementType::kF32 && boxes.type == ElementType::kF32 && element_count(source.shape) > 0 &&
+         element_count(builder.value(node->output(0)).shape) > 0;
+}
+
+using kernels::RoiCells;
+
+/// ROIAlign, also of rotated regions.
+bool lower_roi_align(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  if (!has_regions(builder, node)) return false;
+  Value &boxes = builder.input(node, 1), &indices = builder.input(node, 2);
+  const bool has_wide_indices = indices.type == ElementType::kI64;
+  if (indices.type != ElementType::kI32 && !has_wide_indices) return false;
+  const bool is_rotated = is_op(node, "ROIAlignRotated");
+  const std::string mode = is_rotated ? "avg" : node->get_attributes().get_string("mode");
+  const auto [what, pictures] = regions_of(builder, node,
+                                           mode == "max"           ? RoiCells::Mode::kMax
+                                           : mode == "max_corners" ? RoiCells::Mode::kMaxCorners
+                                                                   : RoiCells::Mode::kAverage);
+  const Place from = builder.plain(boxes), at = builder.plain(indices),
+              to = builder.define_plain(builder.value(node->output(0)));
+  const auto add = [&](const char* kernel, const auto& run) {
+    builder.add_kernel(node, kernel, {pictures, from, at}, {to}, [run, has_wide_indices](std::span<void* const> p) {
+      const float* numbers = static_cast<const float*>(p[1]);
+      float* out = static_cast<float*>(p[3]);
+      if (has_wide_indices)
+        run(p[0], numbers, static_cast<const std::int64_t*>(p[2]), out);
+      else
+        run(p[0], numbers, static_cast<const std::int32_t*>(p[2]), out);
+    });
+  };
+  if (is_rotated)
+    add("roi align rotated", [cells = what, rule = RotatedRoiRule(node->get_attributes())](const auto&... rest) {
+      kernels::roi_align_rotated(cells, rule, rest...);
+    });
+  else
+    add("roi align", [cells = what, rule = RoiAlignRule(node->get_attributes())](const auto&... rest) {
+      kernels::roi_align(cells, rule, rest...);
+    });
+  return true;
+}
+
+bool lower_roi_pooling(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  if (!has_regions(builder, node)) return false;
+  const auto& attributes = node->get_attributes();
+  const bool is_max = attributes.get_string("method") == "max";
+  const auto [what, pictures] =
+      regions_of(builder, node, is_max ? RoiCells::Mode::kMaxPixel : RoiCells::Mode::kAverage);
+  const Place from = builder.plain(builder.input(node, 1)), to = builder.define_plain(builder.value(node->output(0)));
+  builder.add_kernel(node, "roi pool", {pictures, from}, {to},
+                     [cells = what, scale = attributes.get_double("spatial_scale")](std::span<void* const> p) {
+                       kernels::roi_pool(cells, scale, p[0], static_cast<const float*>(p[1]),
+                                         static_cast<float*>(p[2]));
+                     });
+  return true;
+}
+
+bool lower_ps_roi_pooling(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  if (!has_regions(builder, node)) return false;
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  const kernels::PsRoiCells what{PsRoiPooling(node->get_attributes(), source.shape, made.shape), made.shape[0],
+                                 source.shape[0], source.shape[1]};
+  const Place pictures = builder.plain(source), from = builder.plain(builder.input(node, 1)),
+              to = builder.define_plain(made);
+  builder.add_kernel(node, "ps roi pool", {pictures, from}, {to}, [what](std::span<void* const> p) {
+    kernels::ps_roi_pool_all(what, static_cast<const float*>(p[0]), static_cast<const float*>(p[1]),
+                             static_cast<float*>(p[2]));
   });
   return true;
 }
@@ -170,6 +233,9 @@ bool lower_deformable(PlanBuilder& builder, const Chain& chain) {
 
 void register_regions(LoweringTable& table) {
   table["ROIAlign"] = {lower_roi_align, false};
+  table["ROIAlignRotated"] = {lower_roi_align, false};
+  table["ROIPooling"] = {lower_roi_pooling, false};
+  table["PSROIPooling"] = {lower_ps_roi_pooling, false};
   table["DeformableConvolution"] = {lower_deformable, false};
   table["GridSample"] = {lower_grid_sample, false};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROIAlign, GridSample and DeformableConvolution against the reference kernels: every mode, layouts, places outside, odd extents.
+// Pools of regions, GridSample and DeformableConvolution against the reference kernels: every mode, layouts, places outside, odd extents.
 #include <gtest/gtest.h>
 
 #include <tenon/engine/testing/instruction_sets.hpp>
@@ -80,6 +80,83 @@ TEST(LowerRegions, RoiAlignRefusesAnIndexOfNoPicture) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kInvalidArgument);
     EXPECT_NE(std::string(error.what()).find("batch index 1 of region 0"), std::string::npos) << error.what();
+  }
+}
+
+TEST(LowerRegions, RotatedRegionsInEveryLayout) {
+  // Turned both ways, across the border, outside, of no extent.
+  const std::vector<float> boxes{5, 4,    6,  3,  0.4f, 9, 2, 14, 5, -1.2f, 0, 0,   7,
+                                 7, 3.1f, 40, 40, 5,    5, 1, 6,  6, 0,     0, 0.2f};
+  for_each_instruction_set([&] {
+    for (const std::size_t channels : {3, 35}) {
+      for (const std::int64_t ratio : {0, 2}) {
+        for (const bool is_clockwise : {false, true}) {
+          const bool after_convolution = channels == 35;
+          const auto x = parameter({2, after_convolution ? 3 : channels, 11, 13});
+          const Out data = after_convolution ? convolution(x, channels, 3, 1, 1) : x->output(0);
+          const auto type = ratio ? element::i32 : element::i64;
+          const Out of = op::v0::Constant::create(type, Shape{5}, std::vector<std::int64_t>{0, 1, 1, 0, 1});
+          const Out made = op1("ROIAlignRotated", 15, {data, reals({5, 5}, boxes), of},
+                               {{"pooled_h", 3},
+                                {"pooled_w", 4},
+                                {"sampling_ratio", ratio},
+                                {"spatial_scale", 0.8},
+                                {"clockwise_mode", is_clockwise}});
+          EXPECT_EQ(judge(made, {x}).references, 0u);
+        }
+      }
+    }
+  });
+}
+
+/// With the picture in front of each; the last ones come after the end of the list if there is one.
+std::vector<float> boxes_with_pictures(float scale, bool ends) {
+  std::vector<float> made;
+  for (std::size_t i = 0; i < kBoxes.size() / 4; ++i) {
+    made.push_back(ends && i == 5 ? -1 : static_cast<float>(i % 2));
+    for (std::size_t k = 0; k < 4; ++k) made.push_back(kBoxes[4 * i + k] * scale);
+  }
+  return made;
+}
+
+TEST(LowerRegions, RoiPoolingInEveryModeAndLayout) {
+  for_each_instruction_set([&] {
+    for (const char* method : {"max", "bilinear"}) {
+      for (const std::size_t channels : {3, 35}) {
+        for (const std::int64_t side : {1, 3}) {
+          SCOPED_TRACE(std::string(method) + " " + std::to_string(channels) + " " + std::to_string(side));
+          const bool after_convolution = channels == 35;
+          const auto x = parameter({2, after_convolution ? 3 : channels, 11, 13});
+          const Out data = after_convolution ? convolution(x, channels, 3, 1, 1) : x->output(0);
+          // Bilinear ones are parts of the picture.
+          const auto boxes = boxes_with_pictures(method[0] == 'b' ? 0.08f : 1, side == 3);
+          const Out made = op1(
+              "ROIPooling", 2, {data, reals({boxes.size() / 5, 5}, boxes)},
+              {{"pooled_h", side}, {"pooled_w", side + 2}, {"spatial_scale", 0.9}, {"method", std::string(method)}});
+          EXPECT_EQ(judge(made, {x}).references, 0u);
+        }
+      }
+    }
+  });
+}
+
+TEST(LowerRegions, PoolingOfEachPlaceFromChannelsOfItsOwn) {
+  for (const char* mode : {"average", "bilinear"}) {
+    for (const std::int64_t group : {1, 3}) {
+      SCOPED_TRACE(std::string(mode) + " " + std::to_string(group));
+      const bool is_average = mode[0] == 'a';
+      const auto channels = static_cast<std::size_t>(is_average ? 5 * group * group : 5 * 2 * 3);
+      const auto x = parameter({2, channels, 11, 13});
+      const auto boxes = boxes_with_pictures(is_average ? 1 : 0.08f, group == 3);
+      const Out made = op1("PSROIPooling", 1, {x, reals({boxes.size() / 5, 5}, boxes)},
+                           {{"output_dim", std::int64_t{5}},
+                            {"group_size", group},
+                            {"spatial_scale", 0.9},
+                            {"mode", std::string(mode)},
+                            {"spatial_bins_x", std::int64_t{3}},
+                            {"spatial_bins_y", std::int64_t{2}}});
+      EXPECT_EQ(judge(made, {x}).references, 0u);
+    }
   }
 }
 

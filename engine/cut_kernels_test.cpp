@@ -183,6 +183,26 @@ TEST(CutKernels, SuppressionOfAllClasses) {
   });
 }
 
+TEST(CutKernels, SuppressionOfRotatedBoxes) {
+  std::mt19937 random(9);
+  const auto below = [&](unsigned limit) { return static_cast<float>(random() % limit); };
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t batch = 1 + random() % 2, classes = 1 + random() % 3,
+                      count = round % 9 == 8 ? 0 : 1 + random() % 60;
+    std::vector<float> boxes, scores;
+    for (std::size_t i = 0; i < batch * count; ++i)
+      boxes.insert(boxes.end(), {below(40), below(40), below(15), below(9), below(64) / 10 - 3.2f});
+    for (std::size_t i = 0; i < batch * classes * count; ++i) scores.push_back(below(32) / 32);
+    expect_on_constants("NMSRotated", 13,
+                        {reals({batch, count, 5}, boxes), reals({batch, classes, count}, scores),
+                         ints({static_cast<std::int64_t>(random() % 30)}),
+                         scalar(static_cast<double>(random() % 8) / 10 - 0.1), scalar(0.1)},
+                        {{"sort_result_descending", round % 2 == 0},
+                         {"clockwise", round % 3 == 0},
+                         {"output_type", round % 2 ? element::i32 : element::i64}});
+  }
+}
+
 TEST(CutKernels, NonZeroOfEveryTypeAndRank) {
   std::mt19937 random(4);
   for (const element::Type type :

@@ -15,6 +15,7 @@
 #ifndef TENON_ROI_ALIGN_ONCE
 #define TENON_ROI_ALIGN_ONCE
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -102,17 +103,23 @@ void GreatestCell(const RoiCells& what, const T* from, std::span<const WeightedP
 }
 
 // The greatest of all pixels: the first of those that do not compare.
-template <class T>
-void GreatestPixel(const RoiCells& what, const T* from, std::span<const WeightedPixel> rows,
+template <std::size_t kVectors, class T>
+void GreatestPixel(const RoiCells& what, const T* const* from, std::span<const WeightedPixel> rows,
                    std::span<const WeightedPixel> columns, float* out) {
-  V best = hn::Zero(D());
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const V pixel = LoadAt(from + (rows[r].at * what.width + columns[c].at) * what.block);
-      best = r + c == 0 ? pixel : hn::IfThenElse(hn::Lt(best, pixel), pixel, best);
+  V best[kVectors];
+  const bool is_empty = rows.empty() || columns.empty();
+  const std::size_t first = is_empty ? 0 : (rows[0].at * what.width + columns[0].at) * what.block;
+  for (std::size_t v = 0; v < kVectors; ++v) best[v] = is_empty ? hn::Zero(D()) : LoadAt(from[v] + first);
+  for (const WeightedPixel& row : rows) {
+    for (const WeightedPixel& column : columns) {
+      const std::size_t at = (row.at * what.width + column.at) * what.block;
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const V pixel = LoadAt(from[v] + at);
+        best[v] = hn::IfThenElse(hn::Lt(best[v], pixel), pixel, best[v]);
+      }
     }
   }
-  hn::StoreU(best, D(), out);
+  for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(best[v], D(), out + v * hn::Lanes(D()));
 }
 
 // Channels that fill no vector.
@@ -173,7 +180,8 @@ void Cells(const RoiCells& what, const RoiTask& task, RoiRoom& room) {
         for (; v + 4 <= vectors; v += 4) AverageCell<4>(what, from + v, rows, columns, out + v * lanes);
         for (; v < vectors; ++v) AverageCell<1>(what, from + v, rows, columns, out + v * lanes);
       } else if (what.mode == RoiCells::Mode::kMaxPixel) {
-        for (; v < vectors; ++v) GreatestPixel(what, from[v], rows, columns, out + v * lanes);
+        for (; v + 4 <= vectors; v += 4) GreatestPixel<4>(what, from + v, rows, columns, out + v * lanes);
+        for (; v < vectors; ++v) GreatestPixel<1>(what, from + v, rows, columns, out + v * lanes);
       } else {
         for (; v < vectors; ++v) GreatestCell(what, from[v], rows, columns, out + v * lanes);
       }
@@ -187,6 +195,25 @@ void ComputeCells(const RoiCells& what, const RoiTask& task, RoiRoom& room) {
   what.is_bf16 ? Cells<std::uint16_t>(what, task, room) : Cells<float>(what, task, room);
 }
 
+// From [cells][kRoiChannels] to [channels][cells]: four cells of a vector of channels at a time.
+void PutCells(const float* from, std::size_t channels, std::size_t cells, float* to) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  HWY_ALIGN float fours[HWY_MAX_BYTES];
+  std::size_t cell = 0;
+  for (; cell + 4 <= cells; cell += 4) {
+    const float* own = from + cell * kRoiChannels;
+    for (std::size_t c = 0; c < channels; c += lanes) {
+      const auto of = [&](std::size_t i) { return hn::LoadU(d, own + i * kRoiChannels + c); };
+      hn::StoreInterleaved4(of(0), of(1), of(2), of(3), d, fours);
+      const std::size_t some = HWY_MIN(lanes, channels - c);
+      for (std::size_t i = 0; i < some; ++i) std::memcpy(to + (c + i) * cells + cell, fours + 4 * i, 4 * sizeof(float));
+    }
+  }
+  for (; cell < cells; ++cell)
+    for (std::size_t c = 0; c < channels; ++c) to[c * cells + cell] = from[cell * kRoiChannels + c];
+}
+
 }  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -194,6 +221,7 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::inline v1::engine::kernels {
 
 HWY_EXPORT(ComputeCells);
+HWY_EXPORT(PutCells);
 
 namespace {
 
@@ -249,9 +277,8 @@ void compute_regions(const RoiCells& what, std::size_t regions, const void* pict
         const std::size_t channel = p * kRoiChannels;
         const RoiTask task{picture, channel, std::min(kRoiChannels, what.channels - channel)};
         HWY_DYNAMIC_DISPATCH(ComputeCells)(what, task, room);
-        float* to = out + (region * what.channels + channel) * cells;
-        for (std::size_t c = 0; c < task.count; ++c)
-          for (std::size_t cell = 0; cell < cells; ++cell) to[c * cells + cell] = room.cells[cell * kRoiChannels + c];
+        HWY_DYNAMIC_DISPATCH(PutCells)
+        (room.cells.data(), task.count, cells, out + (region * what.channels + channel) * cells);
       }
     }
   });
@@ -396,9 +423,11 @@ void ps_roi_pool_all(const PsRoiCells& what, const float* pictures, const float*
                     each = rule.channels * rule.group * rule.group,
                     picture = what.own_channels * rule.height * rule.width;
   parallel(listed, 64 * listed * each, [&](std::size_t begin, std::size_t end) {
+    thread_local std::vector<double> sums;  // Grown once, kept for the thread's life.
+    if (sums.size() < rule.channels) sums.resize(rule.channels);
     for (std::size_t r = begin; r < end; ++r) {
       const float* box = boxes + 5 * r;
-      ps_roi_pool(rule, pictures + static_cast<std::size_t>(box[0]) * picture, box, r, out + r * each);
+      ps_roi_pool(rule, pictures + static_cast<std::size_t>(box[0]) * picture, box, r, sums.data(), out + r * each);
     }
   });
   std::fill(out + listed * each, out + what.regions * each, 0.0f);

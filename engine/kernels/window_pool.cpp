@@ -14,46 +14,39 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of one window: calls row(first element) for each of its rows.
-template <class Row>
-HWY_INLINE void ForEachRow(const WindowPool& what, const PoolWindows::One& z, const PoolWindows::One& y,
-                           const Row& row) {
-  for (std::size_t i = 0; i < z.count; ++i)
-    for (std::size_t k = 0; k < y.count; ++k)
-      row(((z.first + i * what.axes[0].step) * what.axes[1].extent + y.first + k * what.axes[1].step) *
-          what.axes[2].extent);
-}
-
-// Rows of means, of planes one after the other.
-void MeanRows(const WindowPool& what, const float* from, float* to, std::size_t begin, std::size_t end) {
+// Rows of means, of planes one after the other. sums: room for a row of the source.
+void MeanRows(const WindowPool& what, const float* from, float* to, std::size_t begin, std::size_t end, float* sums) {
   const hn::ScalableTag<float> d;
-  const std::size_t lanes = hn::Lanes(d), pixel = what.pixel;
+  const std::size_t lanes = hn::Lanes(d), pixel = what.pixel, row = what.axes[2].extent * pixel;
   const auto &deep = what.axes[0].windows, &down = what.axes[1].windows, &columns = what.axes[2].windows;
   for (std::size_t i = begin; i < end; ++i) {
     const float* plane = from + i / what.out_rows() * what.in_plane() * pixel;
     const auto &z = deep[i / down.size() % deep.size()], &y = down[i % down.size()];
+    // First down whole rows, which are contiguous.
+    for (std::size_t c = 0; c < row; c += lanes) {
+      const std::size_t some = HWY_MIN(lanes, row - c);
+      auto sum = hn::Zero(d);
+      for (std::size_t k = 0; k < z.count; ++k)
+        for (std::size_t l = 0; l < y.count; ++l)
+          sum = hn::Add(sum, LoadSome(d, plane + ((z.first + k) * what.axes[1].extent + y.first + l) * row + c, some));
+      StoreSome(sum, d, sums + c, some);
+    }
     for (std::size_t o = 0; o < columns.size(); ++o) {
       const auto& x = columns[o];
+      const float* own = sums + x.first * pixel;
       float* out = to + (i * columns.size() + o) * pixel;
       const auto count = static_cast<float>(std::size_t{z.count} * y.count * x.count);
       if (pixel == 1) {
-        auto sum = hn::Zero(d);
-        ForEachRow(what, z, y, [&](std::size_t row) {
-          for (std::size_t c = 0; c < x.count; c += lanes)
-            sum = hn::Add(sum, LoadSome(d, plane + row + x.first + c, HWY_MIN(lanes, x.count - c)));
-        });
-        *out = count > 0 ? hn::GetLane(hn::SumOfLanes(d, sum)) / count : 0;
+        float sum = 0;
+        for (std::size_t c = 0; c < x.count; ++c) sum += own[c];
+        *out = sum / count;
         continue;
       }
-      const auto whole = hn::Set(d, count);
       for (std::size_t p = 0; p < pixel; p += lanes) {
         const std::size_t some = HWY_MIN(lanes, pixel - p);
         auto sum = hn::Zero(d);
-        ForEachRow(what, z, y, [&](std::size_t row) {
-          for (std::size_t c = 0; c < x.count; ++c)
-            sum = hn::Add(sum, LoadSome(d, plane + (row + x.first + c) * pixel + p, some));
-        });
-        StoreSome(count > 0 ? hn::Div(sum, whole) : sum, d, out + p, some);
+        for (std::size_t c = 0; c < x.count; ++c) sum = hn::Add(sum, LoadSome(d, own + c * pixel + p, some));
+        StoreSome(hn::Div(sum, hn::Set(d, count)), d, out + p, some);
       }
     }
   }
@@ -119,7 +112,9 @@ GreatestElement greatest_of(const WindowPool& what, const float* plane, const Po
 
 void window_means(const WindowPool& what, const float* from, float* to) {
   parallel(what.planes * what.out_rows(), window_bytes(what), [&](std::size_t begin, std::size_t end) {
-    HWY_DYNAMIC_DISPATCH(MeanRows)(what, from, to, begin, end);
+    thread_local std::vector<float> sums;  // Grown once, kept for the thread's life.
+    if (sums.size() < what.axes[2].extent * what.pixel) sums.resize(what.axes[2].extent * what.pixel);
+    HWY_DYNAMIC_DISPATCH(MeanRows)(what, from, to, begin, end, sums.data());
   });
 }
 

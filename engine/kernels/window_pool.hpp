@@ -30,8 +30,7 @@ struct WindowPool {
 
 // Both are split over the workers of the calling arena.
 
-/// from: f32 [planes, extents..., pixel]; to: f32 [planes, windows..., pixel]. 0 for windows of nothing. The steps of
-/// the last axis are 1.
+/// from: f32 [planes, extents..., pixel]; to: f32 [planes, windows..., pixel]. No window is empty, all steps are 1.
 void window_means(const WindowPool& what, const float* from, float* to);
 
 /// How the greatest element of a window is chosen, and its place told.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MulticlassNms and MatrixNms, but for the suppression within a class: for the reference kernel and for devices with loops
-// of their own.
+// MulticlassNms and MatrixNms, but for the suppression within a class, and NMSRotated, but for the loop over classes: for
+// the reference kernels and for devices with loops of their own.
 #pragma once
 
 #include <cstddef>
@@ -61,6 +61,13 @@ using SuppressClasses = std::function<void(const ClassSuppression& rule, std::sp
 /// Computes the node. @errors kInvalidArgument: more boxes in pictures than there are.
 TENON_API void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                 const SuppressClasses& suppress);
+
+/// Calls body(begin, end) for parts of [0, count), all at once if it likes.
+using LoopOverClasses =
+    std::function<void(std::size_t count, const std::function<void(std::size_t begin, std::size_t end)>& body)>;
+/// Computes a NMSRotated.
+TENON_API void suppress_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                const LoopOverClasses& loop);
 
 }  // namespace v1
 }  // namespace tenon

@@ -243,53 +243,28 @@ void infer_rotated(Node& node) {
   node.set_output_type(2, type, {1});
 }
 
+struct RotatedBox {
+  Polygon corners;
+  double area = 0, radius = 0;  ///< The radius of the circle around it.
+  Point centre;
+
+  RotatedBox(const double* box, bool clockwise)
+      : corners(corners_of(box, clockwise)),
+        area(area_of(corners)),
+        radius(std::hypot(box[2], box[3]) / 2),
+        centre{box[0], box[1]} {}
+};
+
+double overlap(const RotatedBox& a, const RotatedBox& b) {
+  // Most boxes are far from each other; a part of a pixel more, since sums are rounded.
+  const double reach = (a.radius + b.radius) * 1.000001;
+  if (std::hypot(a.centre.x - b.centre.x, a.centre.y - b.centre.y) > reach) return 0;
+  const double both = area_of(intersection(a.corners, b.corners)), either = a.area + b.area - both;
+  return either > 0 ? both / either : 0.0;
+}
+
 void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Attributes& attributes = node.get_attributes();
-  const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
-  const Read<double> boxes(inputs[0]);
-  const Read<float> scores(inputs[1]);
-  const std::int64_t most = std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0);
-  const double limit = to_vector<double>(inputs[3]).at(0), least = to_vector<double>(inputs[4]).at(0);
-  std::vector<Found> all;
-  for (std::size_t n = 0; n < ss[0]; ++n) {
-    std::vector<Polygon> corners;
-    for (std::size_t i = 0; i < bs[1]; ++i)
-      corners.push_back(corners_of(boxes.data() + (n * bs[1] + i) * 5, attributes.get_bool("clockwise")));
-    const auto iou = [&](std::size_t a, std::size_t b) {
-      const double both = area_of(intersection(corners[a], corners[b])),
-                   either = area_of(corners[a]) + area_of(corners[b]) - both;
-      return either > 0 ? both / either : 0.0;
-    };
-    for (std::size_t c = 0; c < ss[1]; ++c) {
-      const float* own = scores.data() + (n * ss[1] + c) * ss[2];
-      std::vector<std::size_t> kept;
-      const auto is_candidate = [&](float score) { return static_cast<double>(score) > least; };
-      for (const std::size_t i : best_of(own, ss[2], is_candidate, -1)) {
-        if (kept.size() >= static_cast<std::size_t>(most)) break;
-        if (std::any_of(kept.begin(), kept.end(), [&](std::size_t other) { return iou(i, other) > limit; })) continue;
-        kept.push_back(i);
-        all.push_back({static_cast<double>(own[i]), static_cast<std::int64_t>(n), static_cast<std::int64_t>(c),
-                       static_cast<std::int64_t>(i), nullptr});
-      }
-    }
-  }
-  if (attributes.get_bool("sort_result_descending"))
-    std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.score > b.score; });
-  std::vector<std::int64_t> places;
-  std::vector<double> rows;
-  for (const Found& found : all) {
-    places.insert(places.end(), {found.batch, found.category, found.place});
-    rows.insert(rows.end(), {static_cast<double>(found.batch), static_cast<double>(found.category), found.score});
-  }
-  const ElementType type = attributes.get_type("output_type");
-  outputs[0] = Tensor(type, Shape{all.size(), 3});
-  outputs[1] = Tensor(inputs[1].element_type(), Shape{all.size(), 3});
-  if (!all.empty()) {
-    store_elements(type, places.data(), places.size(), outputs[0].data());
-    store_elements(outputs[1].element_type(), rows.data(), rows.size(), outputs[1].data());
-  }
-  const auto count = static_cast<std::int64_t>(all.size());
-  store_elements(type, &count, 1, outputs[2].data());
+  suppress_rotated(node, inputs, outputs, [](std::size_t count, const auto& body) { body(0, count); });
 }
 }  // namespace
 
@@ -335,6 +310,55 @@ void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::spa
     store_elements(outputs[1].element_type(), places.data(), places.size(), outputs[1].data());
   }
   if (!counts.empty()) store_elements(outputs[2].element_type(), counts.data(), counts.size(), outputs[2].data());
+}
+
+void suppress_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                      const LoopOverClasses& loop) {
+  const Attributes& attributes = node.get_attributes();
+  const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
+  const Read<double> boxes(inputs[0]);
+  const Read<float> scores(inputs[1]);
+  const std::int64_t most = std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0);
+  const double limit = to_vector<double>(inputs[3]).at(0), least = to_vector<double>(inputs[4]).at(0);
+  std::vector<RotatedBox> rotated;
+  for (std::size_t i = 0; i < bs[0] * bs[1]; ++i)
+    rotated.emplace_back(boxes.data() + i * 5, attributes.get_bool("clockwise"));
+  std::vector<std::vector<Found>> classes(ss[0] * ss[1]);
+  loop(classes.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t of = begin; of < end; ++of) {
+      const RotatedBox* own = rotated.data() + of / ss[1] * bs[1];
+      const float* score = scores.data() + of * ss[2];
+      const auto is_candidate = [&](float value) { return static_cast<double>(value) > least; };
+      std::vector<std::size_t> kept;
+      for (const std::size_t i : best_of(score, ss[2], is_candidate, -1)) {
+        if (kept.size() >= static_cast<std::size_t>(most)) break;
+        const auto hides = [&](std::size_t other) { return overlap(own[i], own[other]) > limit; };
+        if (std::any_of(kept.begin(), kept.end(), hides)) continue;
+        kept.push_back(i);
+        classes[of].push_back({static_cast<double>(score[i]), static_cast<std::int64_t>(of / ss[1]),
+                               static_cast<std::int64_t>(of % ss[1]), static_cast<std::int64_t>(i), nullptr});
+      }
+    }
+  });
+  std::vector<Found> all;
+  for (const auto& each : classes) all.insert(all.end(), each.begin(), each.end());
+  if (attributes.get_bool("sort_result_descending"))
+    std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.score > b.score; });
+  std::vector<std::int64_t> places;
+  std::vector<double> rows;
+  for (const Found& found : all) {
+    places.insert(places.end(), {found.batch, found.category, found.place});
+    rows.insert(rows.end(), {static_cast<double>(found.batch), static_cast<double>(found.category), found.score});
+  }
+  const ElementType type = attributes.get_type("output_type");
+  outputs[0] = Tensor(type, Shape{all.size(), 3});
+  outputs[1] = Tensor(inputs[1].element_type(), Shape{all.size(), 3});
+  if (!all.empty()) {
+    store_elements(type, places.data(), places.size(), outputs[0].data());
+    store_elements(outputs[1].element_type(), rows.data(), rows.size(), outputs[1].data());
+  }
+  const auto count = static_cast<std::int64_t>(all.size());
+  store_elements(type, &count, 1, outputs[2].data());
 }
 
 void add_nms_rows(OperationTable& table) {

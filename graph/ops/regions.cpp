@@ -110,11 +110,12 @@ void evaluate_ps_roi_pooling(const Node& node, std::span<const Tensor> inputs, s
   std::fill_n(y.data(), y.size(), 0.0f);
   if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
   const PsRoiPooling what(node.get_attributes(), in, out);
+  std::vector<double> sums(what.channels);
   for (std::size_t r = 0; r < out[0]; ++r) {
     const float* roi = rois.data() + r * 5;
     const std::int64_t picture = roi_picture(roi[0], r, in[0]);
     if (picture < 0) break;
-    ps_roi_pool(what, x.data() + static_cast<std::size_t>(picture) * in[1] * in[2] * in[3], roi, r,
+    ps_roi_pool(what, x.data() + static_cast<std::size_t>(picture) * in[1] * in[2] * in[3], roi, r, sums.data(),
                 y.data() + r * out[1] * out[2] * out[3]);
   }
   y.commit();
@@ -212,7 +213,8 @@ std::int64_t roi_picture(float number, std::size_t region, std::size_t pictures)
   return static_cast<std::int64_t>(number);
 }
 
-void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* roi, std::size_t region, float* out) {
+void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* roi, std::size_t region, double* sums,
+                 float* out) {
   const auto number = [&](int i) { return static_cast<double>(roi[i]); };
   if (!std::isfinite(number(1) + number(2) + number(3) + number(4)))
     fail("region " + std::to_string(region) + " is not finite");
@@ -222,47 +224,47 @@ void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* ro
                top = what.is_average ? std::round(number(2)) * what.scale : number(2) * what.scale;
   const double right = what.is_average ? (std::round(number(3)) + 1) * what.scale : number(3) * what.scale,
                bottom = what.is_average ? (std::round(number(4)) + 1) * what.scale : number(4) * what.scale;
-  for (std::size_t c = 0; c < what.channels; ++c) {
-    for (std::size_t ph = 0; ph < group; ++ph) {
-      for (std::size_t pw = 0; pw < group; ++pw, ++out) {
-        const auto i = static_cast<double>(ph), j = static_cast<double>(pw);
-        double sum = 0;
-        *out = 0;
-        if (what.is_average) {
-          const double height = std::max(bottom - top, 0.1) / n, width = std::max(right - left, 0.1) / n;
-          const auto bounded = [](double value, std::size_t extent) {
-            return static_cast<std::size_t>(std::clamp(value, 0.0, static_cast<double>(extent)));
-          };
-          const std::size_t y0 = bounded(std::floor(top + i * height), what.height),
-                            y1 = bounded(std::ceil(top + (i + 1) * height), what.height);
-          const std::size_t x0 = bounded(std::floor(left + j * width), what.width),
-                            x1 = bounded(std::ceil(left + (j + 1) * width), what.width);
+  // Places are found once for all channels.
+  for (std::size_t ph = 0; ph < group; ++ph) {
+    for (std::size_t pw = 0; pw < group; ++pw) {
+      const auto i = static_cast<double>(ph), j = static_cast<double>(pw);
+      std::fill_n(sums, what.channels, 0.0);
+      std::size_t count = what.bins_x * what.bins_y;
+      if (what.is_average) {
+        const double height = std::max(bottom - top, 0.1) / n, width = std::max(right - left, 0.1) / n;
+        const auto bounded = [](double value, std::size_t extent) {
+          return static_cast<std::size_t>(std::clamp(value, 0.0, static_cast<double>(extent)));
+        };
+        const std::size_t y0 = bounded(std::floor(top + i * height), what.height),
+                          y1 = bounded(std::ceil(top + (i + 1) * height), what.height);
+        const std::size_t x0 = bounded(std::floor(left + j * width), what.width),
+                          x1 = bounded(std::ceil(left + (j + 1) * width), what.width);
+        count = y1 > y0 && x1 > x0 ? (y1 - y0) * (x1 - x0) : 0;
+        for (std::size_t c = 0; count > 0 && c < what.channels; ++c) {
           const float* from = picture + ((c * group + ph) * group + pw) * plane;
           for (std::size_t row = y0; row < y1; ++row)
             for (std::size_t column = x0; column < x1; ++column)
-              sum += static_cast<double>(from[row * what.width + column]);
-          if (y1 > y0 && x1 > x0) *out = static_cast<float>(sum / static_cast<double>((y1 - y0) * (x1 - x0)));
-          continue;
+              sums[c] += static_cast<double>(from[row * what.width + column]);
         }
+      } else {
         // The region is cut into bins, each sampled once for every place of the output.
         const double height = (bottom - top) / static_cast<double>(what.bins_y),
                      width = (right - left) / static_cast<double>(what.bins_x);
         const auto last_y = static_cast<double>(what.height - 1), last_x = static_cast<double>(what.width - 1);
-        for (std::size_t by = 0; by < what.bins_y; ++by) {
-          for (std::size_t bx = 0; bx < what.bins_x; ++bx) {
-            const double first_y = top + static_cast<double>(by) * height,
-                         first_x = left + static_cast<double>(bx) * width;
-            const double at_y =
-                group > 1 ? i * height * last_y / (n - 1) + first_y * last_y : (first_y + height / 2) * last_y;
-            const double at_x =
-                group > 1 ? j * width * last_x / (n - 1) + first_x * last_x : (first_x + width / 2) * last_x;
-            if (at_y < 0 || at_y > last_y || at_x < 0 || at_x > last_x) continue;
-            sum += bilinear(picture + ((by * what.bins_x + bx) * what.channels + c) * plane, what.height, what.width,
-                            at_y, at_x);
-          }
+        for (std::size_t bin = 0; bin < count; ++bin) {
+          const double first_y = top + static_cast<double>(bin / what.bins_x) * height,
+                       first_x = left + static_cast<double>(bin % what.bins_x) * width;
+          const double at_y =
+              group > 1 ? i * height * last_y / (n - 1) + first_y * last_y : (first_y + height / 2) * last_y;
+          const double at_x =
+              group > 1 ? j * width * last_x / (n - 1) + first_x * last_x : (first_x + width / 2) * last_x;
+          if (at_y < 0 || at_y > last_y || at_x < 0 || at_x > last_x) continue;
+          for (std::size_t c = 0; c < what.channels; ++c)
+            sums[c] += bilinear(picture + (bin * what.channels + c) * plane, what.height, what.width, at_y, at_x);
         }
-        *out = static_cast<float>(sum / static_cast<double>(what.bins_x * what.bins_y));
       }
+      for (std::size_t c = 0; c < what.channels; ++c)
+        out[(c * group + ph) * group + pw] = count > 0 ? static_cast<float>(sums[c] / static_cast<double>(count)) : 0;
     }
   }
 }

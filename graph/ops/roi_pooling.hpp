@@ -70,10 +70,10 @@ struct PsRoiPooling {
         height(in[2]),
         width(in[3]) {}
 };
-/// One region. picture: [its channels, height, width]; roi: [5]; out: [channels, group, group].
+/// One region. picture: [its channels, height, width]; roi: [5]; sums: [channels], room; out: [channels, group, group].
 /// @errors kInvalidArgument: it is not finite.
 TENON_API void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* roi, std::size_t region,
-                           float* out);
+                           double* sums, float* out);
 
 }  // namespace v1
 }  // namespace tenon

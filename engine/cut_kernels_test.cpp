@@ -251,12 +251,15 @@ TEST(CutKernels, TopKWithTiesAndNan) {
     const ElementType type = round % 5 == 4   ? ElementType::kI64
                              : round % 5 == 3 ? ElementType::kI32
                              : round % 5 == 2 ? ElementType::kU8
+                             : round % 5 == 1 ? ElementType::kF64
                                               : ElementType::kF32;
     Tensor data(type, shape);
     for (std::size_t i = 0; i < data.element_count(); ++i) {
       const auto value = static_cast<int>(random() % 300) - (type == ElementType::kU8 ? 0 : 150);
       if (type == ElementType::kF32)
         data.data<float>()[i] = random() % 50 == 0 ? NAN : random() % 50 == 1 ? -0.0f : static_cast<float>(value) / 8;
+      else if (type == ElementType::kF64)
+        data.data<double>()[i] = random() % 50 == 0 ? NAN : 1 + static_cast<double>(value) * 0x1p-40;
       else if (type == ElementType::kI64)
         data.data<std::int64_t>()[i] = std::int64_t{value} << 33;
       else if (type == ElementType::kI32)

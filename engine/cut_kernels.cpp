@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonMaxSuppression and NonZero, and TopK of a number that is computed.
+// The suppressions of boxes and NonZero, and TopK of a number that is computed.
 #include <tenon/engine/cut_kernels.hpp>
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/kernels/box_suppression.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/class_suppression.hpp>
 #include <tenon/engine/kernels/non_zero.hpp>
 #include <tenon/engine/kernels/top_k.hpp>
 #include <tenon/graph/operation_table.hpp>
@@ -94,6 +96,22 @@ const char* run_suppression(const Node& node, const std::vector<Tensor>& inputs,
   return "suppression";
 }
 
+const char* run_rotated_suppression(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+  const std::size_t classes = inputs[1].shape()[0] * inputs[1].shape()[1];
+  outputs.resize(2);
+  outputs.emplace_back(node.get_output_element_type(2), Shape{1});
+  suppress_rotated(node, inputs, outputs, [&](std::size_t count, const auto& body) {
+    kernels::parallel(count, classes * inputs[1].shape()[2] * 256, body);
+  });
+  return "suppression";
+}
+
+const char* run_class_suppression(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+  outputs.resize(node.get_output_size());
+  suppress_classes(node, inputs, outputs, kernels::suppress_within_classes);
+  return "suppression";
+}
+
 const char* run_non_zero(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   const Tensor& data = inputs[0];
   if (!kernels::has_non_zero(data.element_type()) || data.element_count() == 0 || data.shape().empty()) return nullptr;
@@ -142,6 +160,8 @@ const char* run_cut_kernel(const Node& node, const std::vector<Tensor>& inputs, 
     if (!input || !input.is_contiguous()) return nullptr;
   const std::string_view type = node.get_type_name();
   if (type == "NonMaxSuppression") return run_suppression(node, inputs, outputs);
+  if (type == "MulticlassNms" || type == "MatrixNms") return run_class_suppression(node, inputs, outputs);
+  if (type == "NMSRotated") return run_rotated_suppression(node, inputs, outputs);
   if (type == "NonZero") return run_non_zero(node, inputs, outputs);
   if (type == "TopK") return run_top_k(node, inputs, outputs);
   return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonMaxSuppression, NonZero and TopK against the reference kernels: ties, NaN, empty inputs, every form.
+// NonMaxSuppression, MulticlassNms, MatrixNms, NonZero and TopK against the reference kernels: ties, NaN, empty inputs, every form.
 #include <cmath>
 #include <random>
 
@@ -127,6 +127,82 @@ TEST(CutKernels, SuppressionBeforeScoresWerePutOut) {
   expect_on_constants("NonMaxSuppression", 4, inputs, {{"sort_result_descending", false}});
 }
 
+/// Every other time with the numbers of boxes of each picture, and boxes of their own for each class.
+void suppress_classes_of(std::mt19937& random, const char* type, int round) {
+  const bool is_shared = std::string(type) == "MulticlassNms" && round % 2 == 1;
+  const bool is_small = round % 7 == 6;
+  const std::size_t pictures = is_shared ? 1 + random() % 3 : 1 + random() % 2, classes = 1 + random() % 4,
+                    count = is_small ? random() % 3 : 1 + random() % 200;
+  Boxes given = is_shared ? random_boxes(random, classes, 1, count, round % 4 == 3)
+                          : random_boxes(random, pictures, classes, count, round % 4 == 3);
+  if (is_shared) given.scores = {classes, count};
+  // Often two boxes are the same.
+  for (std::size_t i = 0; count > 0 && i < count / 6; ++i) {
+    const std::size_t from = random() % (given.box_values.size() / 4), to = random() % (given.box_values.size() / 4);
+    std::copy_n(given.box_values.begin() + static_cast<std::ptrdiff_t>(4 * from), 4,
+                given.box_values.begin() + static_cast<std::ptrdiff_t>(4 * to));
+  }
+  OutputVector inputs{reals(given.boxes, given.box_values), reals(given.scores, given.score_values)};
+  if (is_shared) {
+    std::vector<std::int64_t> counts(pictures, static_cast<std::int64_t>(count / pictures));
+    counts.back() += static_cast<std::int64_t>(count % pictures);
+    inputs.push_back(ints(counts));
+  }
+  static const char* kSorts[] = {"none", "classid", "score"};
+  const auto numbers = [&](int below) {
+    return static_cast<std::int64_t>(random() % static_cast<unsigned>(below)) - 1;
+  };
+  Attributes attributes{{"sort_result_type", std::string(kSorts[random() % 3])},
+                        {"sort_result_across_batch", random() % 2 == 0},
+                        {"output_type", round % 2 ? element::i32 : element::i64},
+                        {"score_threshold", static_cast<double>(random() % 10) / 10 - 0.3},
+                        {"nms_top_k", random() % 2 ? -1 : numbers(60)},
+                        {"keep_top_k", random() % 2 ? -1 : numbers(40)},
+                        {"background_class", numbers(4)},
+                        {"normalized", random() % 2 == 0}};
+  if (std::string(type) == "MulticlassNms") {
+    attributes.set("iou_threshold", static_cast<double>(random() % 11) / 10 - 0.1);
+    attributes.set("nms_eta", random() % 2 ? 1.0 : 0.9);
+  } else {
+    attributes.set("decay_function", std::string(random() % 2 ? "gaussian" : "linear"));
+    attributes.set("gaussian_sigma", random() % 5 ? 2.0 : -0.5);
+    attributes.set("post_threshold", static_cast<double>(random() % 4) / 10);
+  }
+  expect_on_constants(type, std::string(type) == "MulticlassNms" ? 9 : 8, inputs, attributes);
+}
+
+TEST(CutKernels, SuppressionOfAllClasses) {
+  std::mt19937 random(8);
+  for_each_instruction_set([&] {
+    for (int round = 0; round < 300; ++round) {
+      for (const char* type : {"MulticlassNms", "MatrixNms"}) {
+        SCOPED_TRACE(std::string(type) + " " + std::to_string(round));
+        suppress_classes_of(random, type, round);
+      }
+    }
+  });
+}
+
+TEST(CutKernels, SuppressionOfRotatedBoxes) {
+  std::mt19937 random(9);
+  const auto below = [&](unsigned limit) { return static_cast<float>(random() % limit); };
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t batch = 1 + random() % 2, classes = 1 + random() % 3,
+                      count = round % 9 == 8 ? 0 : 1 + random() % 60;
+    std::vector<float> boxes, scores;
+    for (std::size_t i = 0; i < batch * count; ++i)
+      boxes.insert(boxes.end(), {below(40), below(40), below(15), below(9), below(64) / 10 - 3.2f});
+    for (std::size_t i = 0; i < batch * classes * count; ++i) scores.push_back(below(32) / 32);
+    expect_on_constants("NMSRotated", 13,
+                        {reals({batch, count, 5}, boxes), reals({batch, classes, count}, scores),
+                         ints({static_cast<std::int64_t>(random() % 30)}),
+                         scalar(static_cast<double>(random() % 8) / 10 - 0.1), scalar(0.1)},
+                        {{"sort_result_descending", round % 2 == 0},
+                         {"clockwise", round % 3 == 0},
+                         {"output_type", round % 2 ? element::i32 : element::i64}});
+  }
+}
+
 TEST(CutKernels, NonZeroOfEveryTypeAndRank) {
   std::mt19937 random(4);
   for (const element::Type type :
@@ -175,12 +251,15 @@ TEST(CutKernels, TopKWithTiesAndNan) {
     const ElementType type = round % 5 == 4   ? ElementType::kI64
                              : round % 5 == 3 ? ElementType::kI32
                              : round % 5 == 2 ? ElementType::kU8
+                             : round % 5 == 1 ? ElementType::kF64
                                               : ElementType::kF32;
     Tensor data(type, shape);
     for (std::size_t i = 0; i < data.element_count(); ++i) {
       const auto value = static_cast<int>(random() % 300) - (type == ElementType::kU8 ? 0 : 150);
       if (type == ElementType::kF32)
         data.data<float>()[i] = random() % 50 == 0 ? NAN : random() % 50 == 1 ? -0.0f : static_cast<float>(value) / 8;
+      else if (type == ElementType::kF64)
+        data.data<double>()[i] = random() % 50 == 0 ? NAN : 1 + static_cast<double>(value) * 0x1p-40;
       else if (type == ElementType::kI64)
         data.data<std::int64_t>()[i] = std::int64_t{value} << 33;
       else if (type == ElementType::kI32)

@@ -39,6 +39,9 @@ void find_places(const TopK& what, const T* line, TopKRoom& room) {
     std::iota(room.places.begin(), room.places.end(), 0u);
     const auto before = [&](std::uint32_t a, std::uint32_t b) {
       const T p = line[a * what.inner], q = line[b * what.inner];
+      if constexpr (std::is_floating_point_v<T>)
+        if (const bool p_nan = p != p, q_nan = q != q; p_nan || q_nan)
+          return p_nan && q_nan ? a < b : p_nan == what.greatest;
       if (p != q) return what.greatest ? p > q : p < q;
       return a < b;
     };
@@ -72,6 +75,7 @@ void find(const TopK& what, const T* data, T* values, Index* indices) {
 bool has_top_k(ElementType type) {
   switch (type) {
     case ElementType::kF32:
+    case ElementType::kF64:
     case ElementType::kI64:
     case ElementType::kI32:
     case ElementType::kI8:
@@ -93,6 +97,8 @@ void top_k(const TopK& what, const void* data, void* values, void* indices) {
   switch (what.type) {
     case ElementType::kF32:
       return run(float{});
+    case ElementType::kF64:
+      return run(double{});
     case ElementType::kI64:
       return run(std::int64_t{});
     case ElementType::kI32:

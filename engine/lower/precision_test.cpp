@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 and 8 bits: the reference's numbers within the precision's tolerance, by the kernels that make it worthwhile.
+#include <functional>
+
 #include <tenon/engine/kernels/bf16.hpp>
 #include <tenon/engine/kernels/quantize.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
@@ -85,19 +87,15 @@ TEST(Bf16, ConvolutionsAndWhatLiesBetweenThemStayInIt) {
   }
 }
 
-TEST(Bf16, PlacesThatAConvolutionComputesStayInF32) {
-  NEEDS_BF16();
+/// @param read  Makes what is read at 16 x 4 computed numbers from the features.
+void expect_exact_places(const std::function<Out(const Out& features, const Out& numbers)>& read) {
   // 1 + 300: a coordinate that bf16 does not have.
   const Out ones = op::v0::Constant::create(element::f32, Shape{16, 1, 1, 1}, std::vector<float>(16, 1));
   const Out shift = op::v0::Constant::create(element::f32, Shape{1, 16, 1, 1}, std::vector<float>(16, 300));
   const auto x = parameter({1, 1, 2, 2}), features = parameter({1, 8, 6, 6});
   const Attributes plain{{"strides", {1, 1}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}};
   const Out places = op1("Add", 1, {op1("Convolution", 1, {x, ones}, plain), shift});
-  const Out boxes = op1("Reshape", 1, {places, ints({16, 4})}, {{"special_zero", false}});
-  const Out pictures = op::v0::Constant::create(element::i64, Shape{16}, std::vector<std::int64_t>(16, 0));
-  const Out pooled = op1(
-      "ROIAlign", 9, {features, boxes, pictures},
-      {{"pooled_h", 2}, {"pooled_w", 2}, {"sampling_ratio", 2}, {"spatial_scale", 0.01}, {"mode", std::string("avg")}});
+  const Out pooled = read(features, op1("Reshape", 1, {places, ints({16, 4})}, {{"special_zero", false}}));
   const auto model = std::make_shared<Model>(OutputVector{convolution(pooled, 8, 1)}, ParameterVector{x, features});
   engine::Options options;
   options.precision = kBf16;
@@ -115,6 +113,52 @@ TEST(Bf16, PlacesThatAConvolutionComputesStayInF32) {
   });
   EXPECT_TRUE(execution.run(workers));
   EXPECT_TRUE(was_seen);
+}
+
+TEST(Bf16, PlacesThatAConvolutionComputesStayInF32) {
+  NEEDS_BF16();
+  const Attributes size{{"pooled_h", 2}, {"pooled_w", 2}, {"spatial_scale", 0.01}};
+  const auto with = [&](Attributes attributes, const char* name, const char* value) {
+    attributes.set(name, std::string(value));
+    return attributes;
+  };
+  const Out pictures = op::v0::Constant::create(element::i64, Shape{16}, std::vector<std::int64_t>(16, 0));
+  expect_exact_places([&](const Out& features, const Out& numbers) {
+    Attributes attributes = with(size, "mode", "avg");
+    attributes.set("sampling_ratio", std::int64_t{2});
+    return op1("ROIAlign", 9, {features, numbers, pictures}, attributes);
+  });
+  expect_exact_places([&](const Out& features, const Out& numbers) {
+    const Out first = op::v0::Constant::create(element::f32, Shape{16, 1}, std::vector<float>(16, 0));
+    const Out boxes = op1("Concat", 1, {first, numbers}, {{"axis", std::int64_t{1}}});
+    return op1("ROIPooling", 2, {features, boxes}, with(size, "method", "max"));
+  });
+  expect_exact_places([&](const Out& features, const Out& numbers) {
+    // Offsets of one tap at 4 x 6 places.
+    const Out offsets = op1("Reshape", 1, {numbers, ints({1, 2, 4, 8})}, {{"special_zero", false}});
+    const Out part = op1("Slice", 8, {offsets, ints({0}), ints({6}), ints({1}), ints({3})});
+    const Out data = op1("Slice", 8, {features, ints({0}), ints({4}), ints({1}), ints({2})});
+    return op1("DeformableConvolution", 8, {data, part, weights({8, 8, 1, 1})},
+               {{"strides", {1, 1}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}});
+  });
+}
+
+TEST(Bf16, WhatIsReadAtComputedPlacesAgrees) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 3, 16, 16}), offsets = parameter({1, 18, 16, 16});
+  const Out features = relu(convolution(x, 32, 3, 1, 1));
+  const Attributes window{{"strides", {1, 1}}, {"pads_begin", {1, 1}}, {"pads_end", {1, 1}}, {"dilations", {1, 1}}};
+  const Out moved = op1("DeformableConvolution", 8, {features, offsets, weights({32, 32, 3, 3})}, window);
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast})
+    near_reference(convolution(moved, 16, 1), {x, offsets}, kBf16, 0.9995, 0.03, images);
+  const std::vector<float> places{0, 1, 2, 9, 11, 0, 0, 0, 15, 15, 0, -3, 4, 6, 20, 0, 5, 5, 5, 5};
+  const Out boxes = op::v0::Constant::create(element::f32, Shape{4, 5}, places);
+  for (const char* method : {"max", "bilinear"}) {
+    const Out pooled = op1("ROIPooling", 2, {features, boxes},
+                           {{"pooled_h", 3}, {"pooled_w", 3}, {"spatial_scale", 1.0}, {"method", std::string(method)}});
+    near_reference(convolution(pooled, 16, 1), {x}, kBf16, 0.9995, 0.03);
+  }
+  near_reference(convolution(op1("AdaptiveAvgPool", 8, {features, ints({3, 5})}), 16, 1), {x}, kBf16, 0.9995, 0.03);
 }
 
 TEST(Bf16, DepthwiseConvolutionsAgreeForAllWindowsAndWidths) {

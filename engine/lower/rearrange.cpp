@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad in every mode, Roll, Reverse; blocks of channels to space and back, shuffled channels.
+// Pad in every mode, Roll, Reverse, ReverseSequence; blocks of channels or of the batch to space and back, shuffled
+// channels.
 #include <algorithm>
 #include <memory>
+#include <string>
 
+#include <tenon/core/error.hpp>
 #include <tenon/engine/kernels/copy.hpp>
 #include <tenon/engine/kernels/mapped_copy.hpp>
 #include <tenon/engine/lower/builder.hpp>
@@ -189,6 +192,118 @@ bool lower_shuffle(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
+/// A part of the blocks' places: one place within them, in the batch of each.
+struct BlockPlace {
+  kernels::Walk<2> walk;
+  std::size_t to = 0, from = 0;  ///< Of its first element, in bytes.
+};
+
+/// SpaceToBatch and BatchToSpace: data, blocks, begins, ends. Each place within the blocks has its own part of the batch,
+/// and takes every so many places of the wide side.
+bool lower_blocks(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &made = builder.value(node->output(0));
+  std::vector<std::int64_t> block, before;
+  if (!is_movable(source) || !is_movable(made) || !builder.constant_ints(node, 1, block) ||
+      !builder.constant_ints(node, 2, before))
+    return false;
+  const bool to_batch = is_op(node, "SpaceToBatch");
+  const Shape &wide = to_batch ? source.shape : made.shape, &narrow = to_batch ? made.shape : source.shape;
+  const Strides wide_strides = strides_of_packed(wide), narrow_strides = strides_of_packed(narrow);
+  const std::size_t rank = wide.size(), size = size_bytes(made.type), places = narrow[0] / wide[0];
+  constexpr std::size_t kMostPlaces = 4096;  // Each is a part of the plan.
+  if (places > kMostPlaces) return false;
+  std::vector<BlockPlace> parts;
+  std::size_t covered = 0;
+  for (std::size_t place = 0; place < places; ++place) {
+    Shape extents = wide;
+    Strides steps = wide_strides;
+    std::ptrdiff_t in_wide = 0, in_narrow = static_cast<std::ptrdiff_t>(place * wide[0]) * narrow_strides[0];
+    std::size_t rest = place;
+    for (std::size_t axis = rank; axis-- > 1;) {
+      const std::int64_t step = block[axis], extent = static_cast<std::int64_t>(wide[axis]);
+      const std::int64_t shift = static_cast<std::int64_t>(rest) % step - before[axis];
+      rest /= static_cast<std::size_t>(step);
+      // Places shift + k * step that are there.
+      const std::int64_t first = shift < 0 ? (-shift + step - 1) / step : 0;
+      const std::int64_t end = std::min<std::int64_t>(static_cast<std::int64_t>(narrow[axis]),
+                                                      shift < extent ? (extent - 1 - shift) / step + 1 : 0);
+      extents[axis] = static_cast<std::size_t>(std::max<std::int64_t>(end - first, 0));
+      steps[axis] *= step;
+      in_wide += (shift + first * step) * wide_strides[axis];
+      in_narrow += first * narrow_strides[axis];
+    }
+    if (element_count(extents) == 0) continue;
+    covered += element_count(extents);
+    const auto bytes = [&](std::ptrdiff_t offset) { return static_cast<std::size_t>(offset) * size; };
+    if (to_batch)
+      parts.push_back({kernels::make_walk<2>(extents, {narrow_strides, steps}), bytes(in_narrow), bytes(in_wide)});
+    else
+      parts.push_back({kernels::make_walk<2>(extents, {steps, narrow_strides}), bytes(in_wide), bytes(in_narrow)});
+  }
+  const std::size_t zeros = covered < element_count(made.shape) ? element_count(made.shape) * size : 0;
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "strided copy", {from}, {to}, [parts, size, zeros](std::span<void* const> p) {
+    std::memset(p[1], 0, zeros);
+    for (const BlockPlace& part : parts)
+      kernels::strided_copy(part.walk, size, static_cast<char*>(p[1]) + part.to,
+                            static_cast<const char*>(p[0]) + part.from);
+  });
+  return true;
+}
+
+/// Rows of a tensor of sequences, each of which lies together: what stands behind the axes of batch and sequence.
+struct SequenceRows {
+  std::size_t count = 1, bytes = 1;
+  std::size_t batch = 1, batch_step = 1, length = 1, step = 1;  ///< Extents, and rows from one index to the next.
+};
+
+template <typename Index>
+void reverse_sequences(const SequenceRows& what, const char* from, const Index* lengths, char* to) {
+  for (std::size_t i = 0; i < what.batch; ++i)
+    if (lengths[i] < 0 || static_cast<std::size_t>(lengths[i]) > what.length)
+      throw Error(Code::kInvalidArgument, "ReverseSequence: the length of sequence " + std::to_string(i) + " is " +
+                                              std::to_string(lengths[i]) + ", expected 0 to " +
+                                              std::to_string(what.length));
+  kernels::parallel(what.count, 2 * what.count * what.bytes, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      const auto length = static_cast<std::size_t>(lengths[row / what.batch_step % what.batch]);
+      const std::size_t at = row / what.step % what.length;
+      const std::size_t source = at < length ? row - at * what.step + (length - 1 - at) * what.step : row;
+      std::memcpy(to + row * what.bytes, from + source * what.bytes, what.bytes);
+    }
+  });
+}
+
+bool lower_reverse_sequence(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &source = builder.input(node, 0), &lengths = builder.input(node, 1), &made = builder.value(node->output(0));
+  const bool is_wide = lengths.type == ElementType::kI64;
+  if (!is_movable(source) || (!is_wide && lengths.type != ElementType::kI32)) return false;
+  const std::size_t rank = source.shape.size(), batch = axis_at(node->get_attributes().get_int("batch_axis"), rank),
+                    sequence = axis_at(node->get_attributes().get_int("seq_axis"), rank);
+  SequenceRows what;
+  what.bytes = size_bytes(source.type);
+  what.batch = source.shape[batch];
+  what.length = source.shape[sequence];
+  if (element_count(lengths.shape) != what.batch) return false;  // The reference kernel says so.
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const bool is_within = axis > batch && axis > sequence;
+    (is_within ? what.bytes : what.count) *= source.shape[axis];
+    if (!is_within && axis > batch) what.batch_step *= source.shape[axis];
+    if (!is_within && axis > sequence) what.step *= source.shape[axis];
+  }
+  const Place from = builder.plain(source), at = builder.plain(lengths), to = builder.define_plain(made);
+  builder.add_kernel(node, "reverse", {from, at}, {to}, [what, is_wide](std::span<void* const> p) {
+    const auto* data = static_cast<const char*>(p[0]);
+    if (is_wide)
+      reverse_sequences(what, data, static_cast<const std::int64_t*>(p[1]), static_cast<char*>(p[2]));
+    else
+      reverse_sequences(what, data, static_cast<const std::int32_t*>(p[1]), static_cast<char*>(p[2]));
+  });
+  return true;
+}
+
 }  // namespace
 
 void register_rearrange(LoweringTable& table) {
@@ -197,6 +312,9 @@ void register_rearrange(LoweringTable& table) {
   table["Reverse"] = {lower_reverse, false};
   table["DepthToSpace"] = {lower_depth_to_space, false};
   table["SpaceToDepth"] = {lower_space_to_depth, false};
+  table["SpaceToBatch"] = {lower_blocks, false};
+  table["BatchToSpace"] = {lower_blocks, false};
+  table["ReverseSequence"] = {lower_reverse_sequence, false};
   table["ShuffleChannels"] = {lower_shuffle, false};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pads, rotations, reversals and blocks against the reference kernels.
+// Pads, rotations, reversals, sequences and blocks against the reference kernels.
 #include <gtest/gtest.h>
 
 #include <tenon/engine/testing/judged_models.hpp>
@@ -61,6 +61,72 @@ TEST(LowerRearrange, BlocksAndShuffledChannels) {
     const auto x = parameter({2, 12, 3, 5}, type);
     const Attributes attributes{{"axis", std::int64_t{1}}, {"group", std::int64_t{3}}};
     EXPECT_EQ(judge(op1("ShuffleChannels", 1, {x}, attributes), {x}).references, 0u);
+  }
+}
+
+TEST(LowerRearrange, BlocksOfTheBatch) {
+  struct Case {
+    Shape wide;
+    std::vector<std::int64_t> block, begin, end;
+  };
+  const std::vector<Case> cases{{{2, 3, 4, 6}, {1, 1, 2, 3}, {0, 0, 0, 0}, {0, 0, 0, 0}},
+                                {{1, 4, 5, 7}, {1, 1, 2, 2}, {0, 0, 2, 1}, {0, 0, 1, 0}},
+                                {{2, 3, 5}, {1, 3, 2}, {0, 4, 0}, {0, 2, 1}},
+                                {{1, 2, 1, 1}, {1, 1, 5, 2}, {0, 0, 6, 0}, {0, 0, 3, 1}},
+                                {{3, 32, 33, 40}, {1, 1, 4, 4}, {0, 0, 4, 4}, {0, 0, 3, 4}}};
+  for (const Case& given : cases) {
+    for (const element::Type type : kTypes) {
+      SCOPED_TRACE(to_string(given.wide));
+      const auto x = parameter(given.wide, type);
+      const Out narrow = op1("SpaceToBatch", 2, {x, ints(given.block), ints(given.begin), ints(given.end)});
+      EXPECT_EQ(judge(narrow, {x}).references, 0u);
+      const auto y = parameter(narrow.get_shape(), type);
+      const Out wide = op1("BatchToSpace", 2, {y, ints(given.block), ints(given.begin), ints(given.end)});
+      EXPECT_EQ(judge(wide, {y}).references, 0u);
+    }
+  }
+}
+
+TEST(LowerRearrange, SequencesOfTheirOwnLengths) {
+  const std::vector<std::vector<std::int64_t>> axes{{0, 1}, {1, 0}, {2, 1}, {0, -1}, {-1, 0}, {1, 1}};
+  for (const element::Type type : kTypes) {
+    for (const auto& each : axes) {
+      for (const Shape& shape : {Shape{5, 5, 5}, Shape{5, 5, 5, 60}}) {
+        SCOPED_TRACE(to_string(shape) + " " + std::to_string(each[0]) + " " + std::to_string(each[1]));
+        const auto x = parameter(shape, type);
+        const std::size_t count = shape[each[0] < 0 ? shape.size() - 1 : static_cast<std::size_t>(each[0])];
+        const auto longest = static_cast<std::int64_t>(shape[each[1] < 0 ? shape.size() - 1 : 0]);
+        std::vector<std::int64_t> lengths;
+        for (std::size_t i = 0; i < count; ++i) lengths.push_back(static_cast<std::int64_t>(i * 3) % (longest + 1));
+        const Out given =
+            op::v0::Constant::create(type == element::u8 ? element::i32 : element::i64, Shape{count}, lengths);
+        const Out made = op1("ReverseSequence", 1, {x, given}, {{"batch_axis", each[0]}, {"seq_axis", each[1]}});
+        EXPECT_EQ(judge(made, {x}).references, 0u);
+      }
+    }
+  }
+}
+
+TEST(LowerRearrange, ASequenceIsNoLongerThanItsAxis) {
+  const auto x = parameter({2, 4, 3}), lengths = parameter({2}, element::i64);
+  const Out made =
+      op1("ReverseSequence", 1, {x, lengths}, {{"batch_axis", std::int64_t{0}}, {"seq_axis", std::int64_t{1}}});
+  const auto plan = engine::Plan::compile(std::make_shared<Model>(OutputVector{made}, ParameterVector{x, lengths}), {});
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  Tensor data = random_tensor(ElementType::kF32, {2, 4, 3}, 1), given(ElementType::kI64, Shape{2}),
+         out(ElementType::kF32, Shape{2, 4, 3});
+  given.data<std::int64_t>()[0] = 4;
+  given.data<std::int64_t>()[1] = 5;
+  execution.bind_input(0, data);
+  execution.bind_input(1, given);
+  execution.bind_output(0, out);
+  try {
+    execution.run(workers);
+    FAIL() << "the length was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("the length of sequence 1 is 5"), std::string::npos) << error.what();
   }
 }
 

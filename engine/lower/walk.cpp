@@ -43,7 +43,8 @@ void check_supported(const NodeVector& order) {
 /// Whether input `index` says where something lies, or in which order: rounding it to bf16 would choose other places.
 bool names_places(std::string_view type, std::size_t index) {
   if (type == "NonMaxSuppression" || type == "TopK" || type == "NonZero") return true;
-  if (type == "ROIAlign" || type == "GridSample" || type.substr(0, 6) == "Gather") return index > 0;
+  if (type.find("ROI") != type.npos || type == "GridSample" || type.substr(0, 6) == "Gather") return index > 0;
+  if (type == "DeformableConvolution") return index == 1;
   return type.substr(0, 7) == "Scatter" && (index == 1 || index == 3);
 }
 
@@ -66,6 +67,7 @@ bool is_weight(const Node& node) {
   const auto readers = node.get_output_target_inputs(0);
   return std::all_of(readers.begin(), readers.end(), [](const auto& reader) {
     const std::string_view type = reader.get_node()->get_type_name();
+    if (type == "DeformableConvolution") return reader.get_index() == 2;
     return reader.get_index() == 1 && (type == "MatMul" || type.find("Convolution") != type.npos);
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include <tenon/graph/ops/class_suppression.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
 
@@ -18,14 +19,12 @@ ElementType index_type(const Node& node) {
   return type;
 }
 
-/// Indices of scores above a threshold, or equal to it with `or_equal`, the best first, at most `limit` (negative: all).
-std::vector<std::size_t> best_of(const float* scores, std::size_t count, double threshold, bool or_equal,
-                                 std::int64_t limit) {
+/// Indices of scores that are candidates, the best first, at most `limit` (negative: all).
+template <typename Rule>
+std::vector<std::size_t> best_of(const float* scores, std::size_t count, const Rule& is_candidate, std::int64_t limit) {
   std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto score = static_cast<double>(scores[i]);
-    if (score > threshold || (or_equal && score == threshold)) order.push_back(i);
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_candidate(scores[i])) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   if (limit >= 0 && order.size() > static_cast<std::size_t>(limit)) order.resize(static_cast<std::size_t>(limit));
   return order;
@@ -52,66 +51,37 @@ double overlap(const float* a, const float* b, bool normalized, bool apart_is_no
   return width * height / (area(a) + area(b) - width * height);
 }
 
-struct Found {
-  double score;
-  std::int64_t batch, category, place;  ///< `place` among all boxes of the input.
-  const float* box;
-};
+using Found = SuppressedBox;
 
-/// Boxes and scores of one picture: `box(category, i)`, and a row of scores for each class.
-struct Picture {
-  const float *boxes, *scores;
-  std::size_t count, box_step, score_step;  ///< Steps from one class to the next; 0: boxes are shared.
-  std::int64_t first;                       ///< The number of the first box among those of all pictures.
-  std::int64_t classes;                     ///< How many numbers a box has: one, or one for each class.
-};
-
-bool is_matrix(const Node& node) { return is_op(&node, "MatrixNms"); }
-
-std::vector<Found> suppress(const Node& node, const Picture& picture, std::int64_t batch, std::int64_t category) {
-  const Attributes& attributes = node.get_attributes();
-  const bool normalized = attributes.get_bool("normalized");
-  const auto own = static_cast<std::size_t>(category);
-  const float* scores = picture.scores + own * picture.score_step;
-  const auto box = [&](std::size_t i) { return picture.boxes + own * picture.box_step + i * 4; };
-  const auto order = best_of(scores, picture.count, attributes.get_double("score_threshold"), !is_matrix(node),
-                             attributes.get_int("nms_top_k"));
-  std::vector<Found> kept;
-  const auto keep = [&](std::size_t i, double score) {
-    const std::int64_t number = picture.first + static_cast<std::int64_t>(i);
-    kept.push_back(
-        {score, batch, category, picture.classes > 1 ? number * picture.classes + category : number, box(i)});
-  };
-  if (is_matrix(node)) {
-    const bool gaussian = attributes.get_string("decay_function") == "gaussian";
-    const double sigma = attributes.get_double("gaussian_sigma"), post = attributes.get_double("post_threshold");
-    std::vector<double> most(order.size(), 0), row;
+void suppress_class(const ClassSuppression& rule, PictureClass& of) {
+  const auto order = best_of(
+      of.scores, of.count, [&](float score) { return rule.is_candidate(score); }, rule.most);
+  const auto box = [&](std::size_t i) { return of.box(order[i]); };
+  if (rule.is_matrix) {
+    std::vector<double> most(order.size(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) {
       double decay = 1;
-      row.assign(i, 0);
       for (std::size_t j = 0; j < i; ++j) {
-        row[j] = overlap(box(order[i]), box(order[j]), normalized, true);
-        most[i] = std::max(most[i], row[j]);
+        const double own = overlap(box(i), box(j), rule.is_normalized, true);
+        most[i] = std::max(most[i], own);
         const double by =
-            gaussian ? std::exp((most[j] * most[j] - row[j] * row[j]) * sigma) : (1 - row[j]) / (1 - most[j]);
+            rule.is_gaussian ? std::exp((most[j] * most[j] - own * own) * rule.sigma) : (1 - own) / (1 - most[j]);
         decay = std::min(decay, by);
       }
-      const double score = static_cast<double>(scores[order[i]]) * decay;
-      if (score > post) keep(order[i], score);
+      const double score = static_cast<double>(of.scores[order[i]]) * decay;
+      if (score > rule.post) of.keep(order[i], score);
     }
-    return kept;
+    return;
   }
-  double threshold = attributes.get_double("iou_threshold");
-  const double eta = attributes.get_double("nms_eta");
+  double threshold = rule.overlap;
   for (const std::size_t i : order) {
-    const bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Found& other) {
-      return overlap(box(i), other.box, normalized, false) > threshold;
+    const bool hidden = std::any_of(of.kept.begin(), of.kept.end(), [&](const Found& other) {
+      return overlap(of.box(i), other.box, rule.is_normalized, false) > threshold;
     });
     if (hidden) continue;
-    keep(i, static_cast<double>(scores[i]));
-    if (eta < 1 && threshold > 0.5) threshold *= eta;
+    of.keep(i, static_cast<double>(of.scores[i]));
+    threshold = rule.next_overlap(threshold);
   }
-  return kept;
 }
 
 bool by_score(const Found& a, const Found& b) {
@@ -152,66 +122,65 @@ void infer_multiclass(Node& node) {
   node.set_output_type(2, type, {pictures});
 }
 
-std::vector<Picture> pictures_of(std::span<const Tensor> inputs, const Read<float>& boxes, const Read<float>& scores) {
+ClassSuppression rule_of(const Node& node) {
+  const Attributes& attributes = node.get_attributes();
+  ClassSuppression rule;
+  rule.is_matrix = is_op(&node, "MatrixNms");
+  rule.is_normalized = attributes.get_bool("normalized");
+  rule.score = attributes.get_double("score_threshold");
+  rule.most = attributes.get_int("nms_top_k");
+  if (rule.is_matrix) {
+    rule.is_gaussian = attributes.get_string("decay_function") == "gaussian";
+    rule.sigma = attributes.get_double("gaussian_sigma");
+    rule.post = attributes.get_double("post_threshold");
+  } else {
+    rule.overlap = attributes.get_double("iou_threshold");
+    rule.eta = attributes.get_double("nms_eta");
+  }
+  return rule;
+}
+
+/// All classes but the background, of each picture one after the other. @return how many pictures there are.
+std::size_t classes_of(std::span<const Tensor> inputs, const float* boxes, const float* scores, std::int64_t background,
+                       std::vector<PictureClass>& made) {
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
-  std::vector<Picture> pictures;
+  const auto add = [&](std::size_t picture, std::size_t category, const float* own_boxes, const float* own_scores,
+                       std::size_t count, std::size_t first, std::size_t step) {
+    if (static_cast<std::int64_t>(category) == background) return;
+    made.push_back({own_boxes,
+                    own_scores,
+                    count,
+                    static_cast<std::int64_t>(picture),
+                    static_cast<std::int64_t>(category),
+                    static_cast<std::int64_t>(first),
+                    static_cast<std::int64_t>(step),
+                    {}});
+  };
   if (inputs.size() <= 2) {
     for (std::size_t n = 0; n < bs[0]; ++n)
-      pictures.push_back({boxes.data() + n * bs[1] * 4, scores.data() + n * ss[1] * ss[2], bs[1], 0, ss[2],
-                          static_cast<std::int64_t>(n * bs[1]), 1});
-    return pictures;
+      for (std::size_t c = 0; c < ss[1]; ++c)
+        add(n, c, boxes + n * bs[1] * 4, scores + (n * ss[1] + c) * ss[2], bs[1], n * bs[1], 1);
+    return bs[0];
   }
+  const auto counts = to_vector<std::int64_t>(inputs[2]);
   std::size_t first = 0;
-  for (const std::int64_t count : to_vector<std::int64_t>(inputs[2])) {
-    if (count < 0 || first + static_cast<std::size_t>(count) > bs[1])
-      fail("roisnum holds " + std::to_string(count) + ", more than the " + std::to_string(bs[1] - first) +
+  for (std::size_t n = 0; n < counts.size(); ++n) {
+    if (counts[n] < 0 || first + static_cast<std::size_t>(counts[n]) > bs[1])
+      fail("roisnum holds " + std::to_string(counts[n]) + ", more than the " + std::to_string(bs[1] - first) +
            " boxes left");
-    pictures.push_back({boxes.data() + first * 4, scores.data() + first, static_cast<std::size_t>(count), bs[1] * 4,
-                        bs[1], static_cast<std::int64_t>(first), static_cast<std::int64_t>(bs[0])});
-    first += static_cast<std::size_t>(count);
+    const auto count = static_cast<std::size_t>(counts[n]);
+    // A box has a number of its own for each class.
+    for (std::size_t c = 0; c < bs[0]; ++c)
+      add(n, c, boxes + (c * bs[1] + first) * 4, scores + c * bs[1] + first, count, first * bs[0] + c, bs[0]);
+    first += count;
   }
-  return pictures;
+  return counts.size();
 }
 
 void evaluate_multiclass(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Attributes& attributes = node.get_attributes();
-  const Read<float> boxes(inputs[0]), scores(inputs[1]);
-  const auto classes = static_cast<std::int64_t>(inputs[1].shape()[inputs.size() > 2 ? 0 : 1]);
-  const std::int64_t background = attributes.get_int("background_class"), most = attributes.get_int("keep_top_k");
-  const std::string& sort = attributes.get_string("sort_result_type");
-  std::vector<Found> all;
-  std::vector<std::int64_t> counts;
-  for (const Picture& picture : pictures_of(inputs, boxes, scores)) {
-    std::vector<Found> own;
-    for (std::int64_t category = 0; category < classes; ++category) {
-      if (category == background) continue;
-      const auto kept = suppress(node, picture, static_cast<std::int64_t>(counts.size()), category);
-      own.insert(own.end(), kept.begin(), kept.end());
-    }
-    std::stable_sort(own.begin(), own.end(), by_score);
-    if (most >= 0 && own.size() > static_cast<std::size_t>(most)) own.resize(static_cast<std::size_t>(most));
-    if (sort == "classid" && !is_matrix(node)) std::stable_sort(own.begin(), own.end(), by_class);
-    counts.push_back(static_cast<std::int64_t>(own.size()));
-    all.insert(all.end(), own.begin(), own.end());
-  }
-  if (attributes.get_bool("sort_result_across_batch") && sort != "none")
-    std::stable_sort(all.begin(), all.end(), sort == "score" ? by_score : by_class);
-  std::vector<float> rows;
-  std::vector<std::int64_t> places;
-  for (const Found& found : all) {
-    rows.insert(rows.end(), {static_cast<float>(found.category), static_cast<float>(found.score), found.box[0],
-                             found.box[1], found.box[2], found.box[3]});
-    places.push_back(found.place);
-  }
-  outputs[0] = Tensor(inputs[0].element_type(), Shape{all.size(), 6});
-  outputs[1] = Tensor(attributes.get_type("output_type"), Shape{all.size(), 1});
-  if (!outputs[2] || outputs[2].element_count() != counts.size())
-    outputs[2] = Tensor(attributes.get_type("output_type"), Shape{counts.size()});
-  if (!all.empty()) {
-    store_elements(outputs[0].element_type(), rows.data(), rows.size(), outputs[0].data());
-    store_elements(outputs[1].element_type(), places.data(), places.size(), outputs[1].data());
-  }
-  if (!counts.empty()) store_elements(outputs[2].element_type(), counts.data(), counts.size(), outputs[2].data());
+  suppress_classes(node, inputs, outputs, [](const ClassSuppression& rule, std::span<PictureClass> classes) {
+    for (PictureClass& each : classes) suppress_class(rule, each);
+  });
 }
 
 // --- NMSRotated: boxes [N, B, 5] of centre, width, height, angle; scores [N, C, B]; most, overlap, score ---------------
@@ -274,35 +243,105 @@ void infer_rotated(Node& node) {
   node.set_output_type(2, type, {1});
 }
 
+struct RotatedBox {
+  Polygon corners;
+  double area = 0, radius = 0;  ///< The radius of the circle around it.
+  Point centre;
+
+  RotatedBox(const double* box, bool clockwise)
+      : corners(corners_of(box, clockwise)),
+        area(area_of(corners)),
+        radius(std::hypot(box[2], box[3]) / 2),
+        centre{box[0], box[1]} {}
+};
+
+double overlap(const RotatedBox& a, const RotatedBox& b) {
+  // Most boxes are far from each other; a part of a pixel more, since sums are rounded.
+  const double reach = (a.radius + b.radius) * 1.000001;
+  if (std::hypot(a.centre.x - b.centre.x, a.centre.y - b.centre.y) > reach) return 0;
+  const double both = area_of(intersection(a.corners, b.corners)), either = a.area + b.area - both;
+  return either > 0 ? both / either : 0.0;
+}
+
 void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  suppress_rotated(node, inputs, outputs, [](std::size_t count, const auto& body) { body(0, count); });
+}
+}  // namespace
+
+void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                      const SuppressClasses& suppress) {
+  const Attributes& attributes = node.get_attributes();
+  const ClassSuppression rule = rule_of(node);
+  const Read<float> boxes(inputs[0]), scores(inputs[1]);
+  std::vector<PictureClass> classes;
+  const std::size_t pictures =
+      classes_of(inputs, boxes.data(), scores.data(), attributes.get_int("background_class"), classes);
+  suppress(rule, classes);
+  const std::int64_t most = attributes.get_int("keep_top_k");
+  const std::string& sort = attributes.get_string("sort_result_type");
+  std::vector<Found> all;
+  std::vector<std::int64_t> counts;
+  auto next = classes.begin();
+  for (std::size_t n = 0; n < pictures; ++n) {
+    std::vector<Found> own;
+    for (; next != classes.end() && next->batch == static_cast<std::int64_t>(n); ++next)
+      own.insert(own.end(), next->kept.begin(), next->kept.end());
+    std::stable_sort(own.begin(), own.end(), by_score);
+    if (most >= 0 && own.size() > static_cast<std::size_t>(most)) own.resize(static_cast<std::size_t>(most));
+    if (sort == "classid" && !rule.is_matrix) std::stable_sort(own.begin(), own.end(), by_class);
+    counts.push_back(static_cast<std::int64_t>(own.size()));
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  if (attributes.get_bool("sort_result_across_batch") && sort != "none")
+    std::stable_sort(all.begin(), all.end(), sort == "score" ? by_score : by_class);
+  std::vector<float> rows;
+  std::vector<std::int64_t> places;
+  for (const Found& found : all) {
+    rows.insert(rows.end(), {static_cast<float>(found.category), static_cast<float>(found.score), found.box[0],
+                             found.box[1], found.box[2], found.box[3]});
+    places.push_back(found.place);
+  }
+  outputs[0] = Tensor(inputs[0].element_type(), Shape{all.size(), 6});
+  outputs[1] = Tensor(attributes.get_type("output_type"), Shape{all.size(), 1});
+  if (!outputs[2] || outputs[2].element_count() != counts.size())
+    outputs[2] = Tensor(attributes.get_type("output_type"), Shape{counts.size()});
+  if (!all.empty()) {
+    store_elements(outputs[0].element_type(), rows.data(), rows.size(), outputs[0].data());
+    store_elements(outputs[1].element_type(), places.data(), places.size(), outputs[1].data());
+  }
+  if (!counts.empty()) store_elements(outputs[2].element_type(), counts.data(), counts.size(), outputs[2].data());
+}
+
+void suppress_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                      const LoopOverClasses& loop) {
   const Attributes& attributes = node.get_attributes();
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
   const Read<double> boxes(inputs[0]);
   const Read<float> scores(inputs[1]);
   const std::int64_t most = std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0);
   const double limit = to_vector<double>(inputs[3]).at(0), least = to_vector<double>(inputs[4]).at(0);
-  std::vector<Found> all;
-  for (std::size_t n = 0; n < ss[0]; ++n) {
-    std::vector<Polygon> corners;
-    for (std::size_t i = 0; i < bs[1]; ++i)
-      corners.push_back(corners_of(boxes.data() + (n * bs[1] + i) * 5, attributes.get_bool("clockwise")));
-    const auto iou = [&](std::size_t a, std::size_t b) {
-      const double both = area_of(intersection(corners[a], corners[b])),
-                   either = area_of(corners[a]) + area_of(corners[b]) - both;
-      return either > 0 ? both / either : 0.0;
-    };
-    for (std::size_t c = 0; c < ss[1]; ++c) {
-      const float* own = scores.data() + (n * ss[1] + c) * ss[2];
+  std::vector<RotatedBox> rotated;
+  for (std::size_t i = 0; i < bs[0] * bs[1]; ++i)
+    rotated.emplace_back(boxes.data() + i * 5, attributes.get_bool("clockwise"));
+  std::vector<std::vector<Found>> classes(ss[0] * ss[1]);
+  loop(classes.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t of = begin; of < end; ++of) {
+      const RotatedBox* own = rotated.data() + of / ss[1] * bs[1];
+      const float* score = scores.data() + of * ss[2];
+      const auto is_candidate = [&](float value) { return static_cast<double>(value) > least; };
       std::vector<std::size_t> kept;
-      for (const std::size_t i : best_of(own, ss[2], least, false, -1)) {
+      for (const std::size_t i : best_of(score, ss[2], is_candidate, -1)) {
         if (kept.size() >= static_cast<std::size_t>(most)) break;
-        if (std::any_of(kept.begin(), kept.end(), [&](std::size_t other) { return iou(i, other) > limit; })) continue;
+        const auto hides = [&](std::size_t other) { return overlap(own[i], own[other]) > limit; };
+        if (std::any_of(kept.begin(), kept.end(), hides)) continue;
         kept.push_back(i);
-        all.push_back({static_cast<double>(own[i]), static_cast<std::int64_t>(n), static_cast<std::int64_t>(c),
-                       static_cast<std::int64_t>(i), nullptr});
+        classes[of].push_back({static_cast<double>(score[i]), static_cast<std::int64_t>(of / ss[1]),
+                               static_cast<std::int64_t>(of % ss[1]), static_cast<std::int64_t>(i), nullptr});
       }
     }
-  }
+  });
+  std::vector<Found> all;
+  for (const auto& each : classes) all.insert(all.end(), each.begin(), each.end());
   if (attributes.get_bool("sort_result_descending"))
     std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.score > b.score; });
   std::vector<std::int64_t> places;
@@ -321,7 +360,6 @@ void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
   const auto count = static_cast<std::int64_t>(all.size());
   store_elements(type, &count, 1, outputs[2].data());
 }
-}  // namespace
 
 void add_nms_rows(OperationTable& table) {
   const auto shared = [](OperationTable::Row row) {

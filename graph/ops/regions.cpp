@@ -5,25 +5,18 @@
 
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/ops/roi_pooling.hpp>
 
 namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// A region's picture; -1 if there is none, which ends the list in some models.
-std::int64_t picture_of(float value, std::size_t region, std::size_t batch) {
-  if (value == -1) return -1;
-  if (!(value >= 0 && value < static_cast<float>(batch)))
-    fail("region " + std::to_string(region) + " is of picture " + std::to_string(value) + ", outside of a batch of " +
-         std::to_string(batch));
-  return static_cast<std::int64_t>(value);
-}
-
-double bilinear(const float* plane, const Shape& in, double y, double x) {
+/// A plane of height and width.
+double bilinear(const float* plane, std::size_t height, std::size_t width, double y, double x) {
   const double top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
   const auto row = static_cast<std::size_t>(top), column = static_cast<std::size_t>(left);
-  const std::size_t below = std::min(row + 1, in[2] - 1), right = std::min(column + 1, in[3] - 1);
-  const auto at = [&](std::size_t r, std::size_t c) { return static_cast<double>(plane[r * in[3] + c]); };
+  const std::size_t below = std::min(row + 1, height - 1), right = std::min(column + 1, width - 1);
+  const auto at = [&](std::size_t r, std::size_t c) { return static_cast<double>(plane[r * width + c]); };
   return (at(row, column) * (1 - dx) + at(row, right) * dx) * (1 - dy) +
          (at(below, column) * (1 - dx) + at(below, right) * dx) * dy;
 }
@@ -65,46 +58,29 @@ void evaluate_roi_pooling(const Node& node, std::span<const Tensor> inputs, std:
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
   if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
-  const auto rows = static_cast<double>(out[2]), columns = static_cast<double>(out[3]);
   for (std::size_t r = 0; r < out[0]; ++r) {
     const float* roi = rois.data() + r * 5;
-    const std::int64_t picture = picture_of(roi[0], r, in[0]);
+    const std::int64_t picture = roi_picture(roi[0], r, in[0]);
     if (picture < 0) break;
-    const auto number = [&](int i, double factor) { return static_cast<double>(roi[i]) * factor; };
-    // In whole pixels, both ends included; or, for bilinear ones, as parts of the picture.
-    const double left = std::round(number(1, scale)), top = std::round(number(2, scale));
-    const double width = std::max(std::round(number(3, scale)) - left + 1, 1.0),
-                 height = std::max(std::round(number(4, scale)) - top + 1, 1.0);
-    if (!std::isfinite(left + top + width + height)) fail("region " + std::to_string(r) + " is not finite");
-    const auto bounded = [](double value, std::size_t extent) {
-      return static_cast<std::size_t>(std::clamp(value, 0.0, static_cast<double>(extent)));
-    };
-    const auto place = [](double first, double last, double index, double count, std::size_t extent) {
-      const auto end = static_cast<double>(extent - 1);
-      return count > 1 ? first * end + index * (last - first) * end / (count - 1) : (first + last) / 2 * end;
-    };
+    const RoiPoolAxis across(roi[1], roi[3], scale, out[3], in[3]), down(roi[2], roi[4], scale, out[2], in[2]);
+    if (!across.is_finite() || !down.is_finite()) fail("region " + std::to_string(r) + " is not finite");
     for (std::size_t c = 0; c < in[1]; ++c) {
       const float* plane = x.data() + (static_cast<std::size_t>(picture) * in[1] + c) * in[2] * in[3];
       float* to = y.data() + (r * out[1] + c) * out[2] * out[3];
       for (std::size_t ph = 0; ph < out[2]; ++ph) {
         for (std::size_t pw = 0; pw < out[3]; ++pw, ++to) {
-          const auto i = static_cast<double>(ph), j = static_cast<double>(pw);
           if (is_max) {
-            const std::size_t y0 = bounded(top + std::floor(i * height / rows), in[2]),
-                              y1 = bounded(top + std::ceil((i + 1) * height / rows), in[2]);
-            const std::size_t x0 = bounded(left + std::floor(j * width / columns), in[3]),
-                              x1 = bounded(left + std::ceil((j + 1) * width / columns), in[3]);
+            const auto [y0, y1] = down.pixels(ph);
+            const auto [x0, x1] = across.pixels(pw);
             if (y0 >= y1 || x0 >= x1) continue;
             *to = plane[y0 * in[3] + x0];
             for (std::size_t row = y0; row < y1; ++row)
               for (std::size_t column = x0; column < x1; ++column) *to = std::max(*to, plane[row * in[3] + column]);
             continue;
           }
-          const double at_y = place(number(2, 1), number(4, 1), i, rows, in[2]),
-                       at_x = place(number(1, 1), number(3, 1), j, columns, in[3]);
-          if (at_y >= 0 && at_y <= static_cast<double>(in[2] - 1) && at_x >= 0 &&
-              at_x <= static_cast<double>(in[3] - 1))
-            *to = static_cast<float>(bilinear(plane, in, at_y, at_x));
+          double at_y = 0, at_x = 0;
+          if (down.point(ph, at_y) && across.point(pw, at_x))
+            *to = static_cast<float>(bilinear(plane, in[2], in[3], at_y, at_x));
         }
       }
     }
@@ -128,72 +104,19 @@ void infer_ps_roi_pooling(Node& node) {
 }
 
 void evaluate_ps_roi_pooling(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Attributes& attributes = node.get_attributes();
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
-  const double scale = attributes.get_double("spatial_scale");
-  const bool is_average = attributes.get_string("mode") == "average";
-  const auto bins_x = static_cast<std::size_t>(attributes.get_int("spatial_bins_x")),
-             bins_y = static_cast<std::size_t>(attributes.get_int("spatial_bins_y"));
-  const std::size_t group = out[2], plane = in[2] * in[3];
   const Read<float> x(inputs[0]), rois(inputs[1]);
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
   if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
-  const auto n = static_cast<double>(group);
+  const PsRoiPooling what(node.get_attributes(), in, out);
+  std::vector<double> sums(what.channels);
   for (std::size_t r = 0; r < out[0]; ++r) {
     const float* roi = rois.data() + r * 5;
-    const std::int64_t picture = picture_of(roi[0], r, in[0]);
+    const std::int64_t picture = roi_picture(roi[0], r, in[0]);
     if (picture < 0) break;
-    const float* own = x.data() + static_cast<std::size_t>(picture) * in[1] * plane;
-    const auto number = [&](int i) { return static_cast<double>(roi[i]); };
-    if (!std::isfinite(number(1) + number(2) + number(3) + number(4)))
-      fail("region " + std::to_string(r) + " is not finite");
-    const double left = is_average ? std::round(number(1)) * scale : number(1) * scale,
-                 top = is_average ? std::round(number(2)) * scale : number(2) * scale;
-    const double right = is_average ? (std::round(number(3)) + 1) * scale : number(3) * scale,
-                 bottom = is_average ? (std::round(number(4)) + 1) * scale : number(4) * scale;
-    for (std::size_t c = 0; c < out[1]; ++c) {
-      for (std::size_t ph = 0; ph < group; ++ph) {
-        for (std::size_t pw = 0; pw < group; ++pw) {
-          float& to = y[((r * out[1] + c) * group + ph) * group + pw];
-          const auto i = static_cast<double>(ph), j = static_cast<double>(pw);
-          double sum = 0;
-          if (is_average) {
-            const double height = std::max(bottom - top, 0.1) / n, width = std::max(right - left, 0.1) / n;
-            const auto bounded = [](double value, std::size_t extent) {
-              return static_cast<std::size_t>(std::clamp(value, 0.0, static_cast<double>(extent)));
-            };
-            const std::size_t y0 = bounded(std::floor(top + i * height), in[2]),
-                              y1 = bounded(std::ceil(top + (i + 1) * height), in[2]);
-            const std::size_t x0 = bounded(std::floor(left + j * width), in[3]),
-                              x1 = bounded(std::ceil(left + (j + 1) * width), in[3]);
-            const float* from = own + ((c * group + ph) * group + pw) * plane;
-            for (std::size_t row = y0; row < y1; ++row)
-              for (std::size_t column = x0; column < x1; ++column)
-                sum += static_cast<double>(from[row * in[3] + column]);
-            if (y1 > y0 && x1 > x0) to = static_cast<float>(sum / static_cast<double>((y1 - y0) * (x1 - x0)));
-            continue;
-          }
-          // The region is cut into bins, each sampled once for every place of the output.
-          const double height = (bottom - top) / static_cast<double>(bins_y),
-                       width = (right - left) / static_cast<double>(bins_x);
-          const auto last_y = static_cast<double>(in[2] - 1), last_x = static_cast<double>(in[3] - 1);
-          for (std::size_t by = 0; by < bins_y; ++by) {
-            for (std::size_t bx = 0; bx < bins_x; ++bx) {
-              const double first_y = top + static_cast<double>(by) * height,
-                           first_x = left + static_cast<double>(bx) * width;
-              const double at_y =
-                  group > 1 ? i * height * last_y / (n - 1) + first_y * last_y : (first_y + height / 2) * last_y;
-              const double at_x =
-                  group > 1 ? j * width * last_x / (n - 1) + first_x * last_x : (first_x + width / 2) * last_x;
-              if (at_y < 0 || at_y > last_y || at_x < 0 || at_x > last_x) continue;
-              sum += bilinear(own + ((by * bins_x + bx) * out[1] + c) * plane, in, at_y, at_x);
-            }
-          }
-          to = static_cast<float>(sum / static_cast<double>(bins_x * bins_y));
-        }
-      }
-    }
+    ps_roi_pool(what, x.data() + static_cast<std::size_t>(picture) * in[1] * in[2] * in[3], roi, r, sums.data(),
+                y.data() + r * out[1] * out[2] * out[3]);
   }
   y.commit();
 }
@@ -231,7 +154,7 @@ void evaluate_deformable_psroi(const Node& node, std::span<const Tensor> inputs,
   const std::size_t each = std::max<std::size_t>(out[1] / classes, 1);
   for (std::size_t r = 0; r < out[0]; ++r) {
     const float* roi = rois.data() + r * 5;
-    const std::int64_t picture = picture_of(roi[0], r, in[0]);
+    const std::int64_t picture = roi_picture(roi[0], r, in[0]);
     if (picture < 0) break;
     const auto edge = [&](int i, double more) {
       return (std::round(static_cast<double>(roi[i])) + more) * scale - 0.5;
@@ -268,7 +191,7 @@ void evaluate_deformable_psroi(const Node& node, std::span<const Tensor> inputs,
                 continue;
               at_x = std::clamp(at_x, 0.0, static_cast<double>(in[3] - 1)),
               at_y = std::clamp(at_y, 0.0, static_cast<double>(in[2] - 1));
-              sum += bilinear(from, in, at_y, at_x);
+              sum += bilinear(from, in[2], in[3], at_y, at_x);
               ++count;
             }
           }
@@ -281,6 +204,70 @@ void evaluate_deformable_psroi(const Node& node, std::span<const Tensor> inputs,
   y.commit();
 }
 }  // namespace
+
+std::int64_t roi_picture(float number, std::size_t region, std::size_t pictures) {
+  if (number == -1) return -1;
+  if (!(number >= 0 && number < static_cast<float>(pictures)))
+    fail("region " + std::to_string(region) + " is of picture " + std::to_string(number) + ", outside of a batch of " +
+         std::to_string(pictures));
+  return static_cast<std::int64_t>(number);
+}
+
+void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* roi, std::size_t region, double* sums,
+                 float* out) {
+  const auto number = [&](int i) { return static_cast<double>(roi[i]); };
+  if (!std::isfinite(number(1) + number(2) + number(3) + number(4)))
+    fail("region " + std::to_string(region) + " is not finite");
+  const std::size_t group = what.group, plane = what.height * what.width;
+  const auto n = static_cast<double>(group);
+  const double left = what.is_average ? std::round(number(1)) * what.scale : number(1) * what.scale,
+               top = what.is_average ? std::round(number(2)) * what.scale : number(2) * what.scale;
+  const double right = what.is_average ? (std::round(number(3)) + 1) * what.scale : number(3) * what.scale,
+               bottom = what.is_average ? (std::round(number(4)) + 1) * what.scale : number(4) * what.scale;
+  // Places are found once for all channels.
+  for (std::size_t ph = 0; ph < group; ++ph) {
+    for (std::size_t pw = 0; pw < group; ++pw) {
+      const auto i = static_cast<double>(ph), j = static_cast<double>(pw);
+      std::fill_n(sums, what.channels, 0.0);
+      std::size_t count = what.bins_x * what.bins_y;
+      if (what.is_average) {
+        const double height = std::max(bottom - top, 0.1) / n, width = std::max(right - left, 0.1) / n;
+        const auto bounded = [](double value, std::size_t extent) {
+          return static_cast<std::size_t>(std::clamp(value, 0.0, static_cast<double>(extent)));
+        };
+        const std::size_t y0 = bounded(std::floor(top + i * height), what.height),
+                          y1 = bounded(std::ceil(top + (i + 1) * height), what.height);
+        const std::size_t x0 = bounded(std::floor(left + j * width), what.width),
+                          x1 = bounded(std::ceil(left + (j + 1) * width), what.width);
+        count = y1 > y0 && x1 > x0 ? (y1 - y0) * (x1 - x0) : 0;
+        for (std::size_t c = 0; count > 0 && c < what.channels; ++c) {
+          const float* from = picture + ((c * group + ph) * group + pw) * plane;
+          for (std::size_t row = y0; row < y1; ++row)
+            for (std::size_t column = x0; column < x1; ++column)
+              sums[c] += static_cast<double>(from[row * what.width + column]);
+        }
+      } else {
+        // The region is cut into bins, each sampled once for every place of the output.
+        const double height = (bottom - top) / static_cast<double>(what.bins_y),
+                     width = (right - left) / static_cast<double>(what.bins_x);
+        const auto last_y = static_cast<double>(what.height - 1), last_x = static_cast<double>(what.width - 1);
+        for (std::size_t bin = 0; bin < count; ++bin) {
+          const double first_y = top + static_cast<double>(bin / what.bins_x) * height,
+                       first_x = left + static_cast<double>(bin % what.bins_x) * width;
+          const double at_y =
+              group > 1 ? i * height * last_y / (n - 1) + first_y * last_y : (first_y + height / 2) * last_y;
+          const double at_x =
+              group > 1 ? j * width * last_x / (n - 1) + first_x * last_x : (first_x + width / 2) * last_x;
+          if (at_y < 0 || at_y > last_y || at_x < 0 || at_x > last_x) continue;
+          for (std::size_t c = 0; c < what.channels; ++c)
+            sums[c] += bilinear(picture + (bin * what.channels + c) * plane, what.height, what.width, at_y, at_x);
+        }
+      }
+      for (std::size_t c = 0; c < what.channels; ++c)
+        out[(c * group + ph) * group + pw] = count > 0 ? static_cast<float>(sums[c] / static_cast<double>(count)) : 0;
+    }
+  }
+}
 
 void add_regions_rows(OperationTable& table) {
   const std::vector<std::int64_t> none;

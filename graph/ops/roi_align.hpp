@@ -73,5 +73,56 @@ struct RoiAlignRule {
   }
 };
 
+/// Where ROIAlignRotated reads a region: in each of its cells `rows` times `columns` samples.
+struct RotatedRoi {
+  double x = 0, y = 0, width = 0, height = 0, cosine = 1, sine = 0;  ///< In pixels.
+  std::size_t cells_down = 1, cells_across = 1;
+  std::int64_t rows = 1, columns = 1;
+
+  bool is_finite() const {
+    return std::isfinite(height / static_cast<double>(cells_down) + width / static_cast<double>(cells_across) + cosine +
+                         sine);
+  }
+  std::int64_t samples() const { return rows * columns; }
+  struct Point {
+    double y, x;
+  };
+  Point at(std::size_t cell, std::int64_t sample) const {
+    const auto part = [](std::size_t index, std::int64_t of, std::int64_t count) {
+      return static_cast<double>(index) + (static_cast<double>(of) + 0.5) / static_cast<double>(count);
+    };
+    const double v =
+        part(cell / cells_across, sample / columns, rows) * (height / static_cast<double>(cells_down)) - height / 2;
+    const double u =
+        part(cell % cells_across, sample % columns, columns) * (width / static_cast<double>(cells_across)) - width / 2;
+    return {y + v * cosine + u * sine, x + u * cosine - v * sine};
+  }
+};
+
+/// What a ROIAlignRotated's attributes say about places.
+struct RotatedRoiRule {
+  double scale = 1, turn = -1;
+  std::int64_t ratio = 0;  ///< Samples per cell and axis; 0: as many as a cell has pixels.
+
+  explicit RotatedRoiRule(const Attributes& attributes)
+      : scale(attributes.get_double("spatial_scale")),
+        turn(attributes.get_bool("clockwise_mode") ? 1 : -1),
+        ratio(attributes.get_int("sampling_ratio")) {}
+  /// @param box  Centre, width, height and angle.
+  template <typename T>
+  RotatedRoi region(const T* box, std::size_t cells_down, std::size_t cells_across) const {
+    const auto number = [&](std::size_t i) { return static_cast<double>(box[i]); };
+    RotatedRoi made{number(0) * scale - 0.5,    number(1) * scale - 0.5,    number(2) * scale, number(3) * scale,
+                    std::cos(turn * number(4)), std::sin(turn * number(4)), cells_down,        cells_across};
+    const auto grid = [&](double cell) {
+      return ratio > 0 ? ratio : static_cast<std::int64_t>(std::clamp(std::ceil(cell), 1.0, kMaxRoiSamples));
+    };
+    if (!made.is_finite()) return made;
+    made.rows = grid(made.height / static_cast<double>(cells_down));
+    made.columns = grid(made.width / static_cast<double>(cells_across));
+    return made;
+  }
+};
+
 }  // namespace v1
 }  // namespace tenon

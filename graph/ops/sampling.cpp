@@ -342,31 +342,18 @@ void evaluate_col2im(const Node& node, std::span<const Tensor> inputs, std::span
 void infer_rotated(Node& node) { infer_regions(node, 5, "centre, width, height and angle"); }
 
 void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Attributes& attributes = node.get_attributes();
-  const double scale = attributes.get_double("spatial_scale"), turn = attributes.get_bool("clockwise_mode") ? 1 : -1;
-  const std::int64_t ratio = attributes.get_int("sampling_ratio");
+  const RotatedRoiRule rule(node.get_attributes());
   Regions regions(inputs, outputs);
   if (regions.are_of_nothing()) return regions.commit_zeros();
   const Shape& out = regions.out;
   for (std::size_t roi = 0; roi < out[0]; ++roi) {
-    const double* box = regions.box(roi);
-    const double x0 = box[0] * scale - 0.5, y0 = box[1] * scale - 0.5, w = box[2] * scale, h = box[3] * scale;
-    const double c = std::cos(turn * box[4]), s = std::sin(turn * box[4]);
-    const double bin_w = w / static_cast<double>(out[3]), bin_h = h / static_cast<double>(out[2]);
-    if (!std::isfinite(bin_h + bin_w + c + s)) fail("region " + std::to_string(roi) + " is not finite");
-    const auto grid = [&](double bin) {
-      return ratio > 0 ? ratio : static_cast<std::int64_t>(std::clamp(std::ceil(bin), 1.0, kMaxRoiSamples));
-    };
-    const std::int64_t rows = grid(bin_h), columns = grid(bin_w);
+    const RotatedRoi region = rule.region(regions.box(roi), out[2], out[3]);
+    if (!region.is_finite()) fail("region " + std::to_string(roi) + " is not finite");
     for (std::size_t p = 0; p < out[2] * out[3]; ++p) {
       std::vector<Corners> samples;
-      for (std::int64_t i = 0; i < rows * columns; ++i) {
-        const auto place = [](std::size_t cell, std::int64_t sample, std::int64_t count) {
-          return static_cast<double>(cell) + (static_cast<double>(sample) + 0.5) / static_cast<double>(count);
-        };
-        const double v = place(p / out[3], i / columns, rows) * bin_h - h / 2;
-        const double u = place(p % out[3], i % columns, columns) * bin_w - w / 2;
-        samples.push_back(roi_corners(y0 + v * c + u * s, x0 + u * c - v * s, regions.height, regions.width));
+      for (std::int64_t i = 0; i < region.samples(); ++i) {
+        const auto [y, x] = region.at(p, i);
+        samples.push_back(roi_corners(y, x, regions.height, regions.width));
       }
       for (std::size_t channel = 0; channel < out[1]; ++channel) {
         const float* plane = regions.plane(roi, channel);

@@ -100,6 +100,8 @@ class Builder {
   /// A value of [N, C, H, W]: an existing one, or one reshaped.
   Item picture();
   void image();
+  /// Pools of windows of their own, blocks between batch and space, sequences turned round.
+  void pools_and_blocks(const Item& x);
   /// An image as rows of tokens and an image again, as attention between convolutions has it, or normalised over its
   /// pixels.
   void tokens();

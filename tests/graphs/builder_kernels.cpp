@@ -91,7 +91,8 @@ void Builder::image() {
     return Attributes{
         {"strides", {stride, stride}}, {"pads_begin", {pad, pad}}, {"pads_end", {pad, pad}}, {"dilations", {1, 1}}};
   };
-  const std::size_t kind = choices_.below(7);
+  const std::size_t kind = choices_.below(8);
+  if (kind == 7) return pools_and_blocks(x);
   const std::int64_t stride = choices_.once_in(4) ? 2 : 1;
   const bool wide = choices_.once_in(2);
   const std::size_t side = wide ? 3 : 1;
@@ -134,6 +135,31 @@ void Builder::image() {
     return combine(read(items_.back()), x);
   }
   add(made, bound);
+}
+
+void Builder::pools_and_blocks(const Item& x) {
+  const Shape shape = x.shape();
+  switch (choices_.below(5)) {
+    case 0:
+      return add(op1("AdaptiveAvgPool", 8, {x.out, ints({3, 2})}), x.bound);
+    case 1:
+      return add(op1("AdaptiveMaxPool", 8, {x.out, ints({2, 3})}), x.bound);
+    case 2: {
+      // Padded to whole blocks.
+      const Ints after{0, 0, signed_of(shape[2] % 2), signed_of(2 - shape[3] % 2)};
+      return add(op1("SpaceToBatch", 2, {x.out, ints({1, 1, 2, 2}), ints({0, 0, 2, 0}), ints(after)}), x.bound);
+    }
+    case 3: {
+      const Out doubled = op1("Concat", 1, {x.out, op1("Relu", 1, {x.out})}, {{"axis", std::int64_t{0}}});
+      return add(op1("BatchToSpace", 2, {doubled, ints({1, 1, 1, 2}), ints({0, 0, 0, 1}), ints({0, 0, 0, 0})}),
+                 x.bound);
+    }
+    default: {
+      Ints lengths;
+      for (std::size_t i = 0; i < shape[0]; ++i) lengths.push_back(signed_of(choices_.below(shape[2] + 1)));
+      return add_moved(op1("ReverseSequence", 1, {x.out, ints(lengths)}, {{"batch_axis", 0}, {"seq_axis", 2}}), x);
+    }
+  }
 }
 
 void Builder::residual() {

@@ -22,8 +22,8 @@ namespace {
 namespace info = exec_model_info;
 using op::v0::Constant;
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
+using ::testing::UnorderedElementsAre;
 
 std::shared_ptr<Node> find(const Model& model, const std::string& name) {
   for (const auto& node : model.get_ordered_ops())
@@ -194,6 +194,19 @@ TEST(RuntimeModel, KeepsNamesOfWhatPassesReplace) {
   EXPECT_THAT(split(note(*swished, info::ORIGINAL_NAMES)), IsSupersetOf({"gate", "swish"}));
   EXPECT_THAT(split(note(*normalised, info::ORIGINAL_NAMES)),
               IsSupersetOf({"mean", "centred", "square", "variance", "safe", "deviation", "normal"}));
+}
+
+TEST(RuntimeModel, NamesEveryNodeOfALoop) {
+  const auto x = parameter({2, 40, 7}), y = parameter({40, 1});
+  const Out sum = named(op1("Add", 1, {x, y}), "sum"), whole = named(op1("Floor", 1, {sum}), "whole");
+  const Out rest = named(op1("Subtract", 1, {sum, whole}), "rest"), end = named(op1("Maximum", 1, {rest, y}), "end");
+  const auto model = std::make_shared<Model>(OutputVector{end}, ParameterVector{x, y}, "loop");
+  const auto made = executed(model);
+  const auto step = find(*made, "end");
+  ASSERT_TRUE(step) << to_string(*made);
+  EXPECT_EQ(note(*step, info::IMPL_TYPE), "fused loop");
+  EXPECT_THAT(split(note(*step, info::ORIGINAL_NAMES)), UnorderedElementsAre("sum", "whole", "rest", "end"));
+  EXPECT_EQ(made->get_rt_info().at(info::OPTIMIZED_OUT_NAMES).to_text(), "");
 }
 
 TEST(RuntimeModel, SurvivesPacking) {

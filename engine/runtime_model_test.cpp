@@ -2,6 +2,7 @@
 // The model of the steps that run: names, order, data flow, layouts and bytes.
 #include <tenon/engine/runtime_model.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -21,8 +22,8 @@ namespace {
 namespace info = exec_model_info;
 using op::v0::Constant;
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
+using ::testing::UnorderedElementsAre;
 
 std::shared_ptr<Node> find(const Model& model, const std::string& name) {
   for (const auto& node : model.get_ordered_ops())
@@ -195,6 +196,19 @@ TEST(RuntimeModel, KeepsNamesOfWhatPassesReplace) {
               IsSupersetOf({"mean", "centred", "square", "variance", "safe", "deviation", "normal"}));
 }
 
+TEST(RuntimeModel, NamesEveryNodeOfALoop) {
+  const auto x = parameter({2, 40, 7}), y = parameter({40, 1});
+  const Out sum = named(op1("Add", 1, {x, y}), "sum"), whole = named(op1("Floor", 1, {sum}), "whole");
+  const Out rest = named(op1("Subtract", 1, {sum, whole}), "rest"), end = named(op1("Maximum", 1, {rest, y}), "end");
+  const auto model = std::make_shared<Model>(OutputVector{end}, ParameterVector{x, y}, "loop");
+  const auto made = executed(model);
+  const auto step = find(*made, "end");
+  ASSERT_TRUE(step) << to_string(*made);
+  EXPECT_EQ(note(*step, info::IMPL_TYPE), "fused loop");
+  EXPECT_THAT(split(note(*step, info::ORIGINAL_NAMES)), UnorderedElementsAre("sum", "whole", "rest", "end"));
+  EXPECT_EQ(made->get_rt_info().at(info::OPTIMIZED_OUT_NAMES).to_text(), "");
+}
+
 TEST(RuntimeModel, SurvivesPacking) {
   const auto model = small_net();
   const auto plan = engine::Plan::compile(model);
@@ -223,6 +237,42 @@ TEST(RuntimeModel, JoinsPartsThatAreWrittenInPlace) {
   const auto soft = find(*executed(read), "soft");
   ASSERT_TRUE(soft);
   EXPECT_EQ(soft->get_input_size(), 2u);
+}
+
+TEST(RuntimeModel, CountsOnlyTheCopiedPartsOfAJoin) {
+  auto x = parameter(Shape{4, 6}), y = parameter(Shape{2, 6});
+  const Out left = named(op1("Tanh", 1, {x}), "left");
+  const Out joined = named(op1("Concat", 1, {left, y}, {{"axis", 0}}), "joined");
+  const Out soft = named(op1("Softmax", 8, {left}, {{"axis", 1}}), "soft");
+  const auto model = std::make_shared<Model>(OutputVector{joined, soft}, ParameterVector{x, y}, "join");
+  const auto made = executed(model);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
+  const auto join = find(*made, "joined");
+  ASSERT_TRUE(join) << to_string(*made);
+  EXPECT_EQ(number(*join, info::BYTES_READ), 2u * 6 * 4) << "the other part lies there";
+  EXPECT_EQ(number(*join, info::BYTES_WRITTEN), 2u * 6 * 4);
+  EXPECT_EQ(join->get_input_size(), 2u);
+  ASSERT_EQ(find(*made, "soft")->get_input_size(), 1u);
+  EXPECT_EQ(find(*made, "soft")->get_input_node_ptr(0), find(*made, "left").get());
+}
+
+TEST(RuntimeModel, SumsReadWhatTheyAddTo) {
+  auto x = parameter(Shape{1, 16, 8, 8});
+  const Out left = named(convolution(x, 32, 3, 1, 1), "left"), right = named(convolution(x, 32, 1, 1, 0), "right");
+  const Out sum = named(op1("Add", 1, {right, left}), "sum");
+  const auto model = std::make_shared<Model>(OutputVector{sum}, ParameterVector{x}, "sum");
+  const auto made = executed(model);
+  EXPECT_EQ(fault_of(*model, *made), "") << to_string(*made);
+  std::size_t sums = 0;
+  for (const auto& node : made->get_ordered_ops()) {
+    const auto names = split(note(*node, info::ORIGINAL_NAMES));
+    if (std::find(names.begin(), names.end(), "sum") == names.end()) continue;
+    ++sums;
+    // Beside a picture, the whole of the other product, which it writes over or not.
+    EXPECT_EQ(node->get_input_size(), 2u) << to_string(*made);
+    EXPECT_GE(number(*node, info::BYTES_READ), (16u + 32) * 8 * 8 * 4);
+  }
+  EXPECT_EQ(sums, 1u);
 }
 
 TEST(RuntimeModel, SaysWhichPartOfAValueIsRead) {

@@ -203,20 +203,34 @@ std::vector<Tensor> Staged::run_ready(Ready& ready, const std::vector<Tensor>& i
   return results;
 }
 
+const Staged::Ready* Staged::last_after(const Stage& stage) const {
+  if (!stage.after) return nullptr;
+  // Those used last come first.
+  const auto found = std::find_if(ready_.begin(), ready_.end(),
+                                  [&](const auto& ready) { return ready->stage->model_id == stage.after->id(); });
+  return found == ready_.end() ? nullptr : found->get();
+}
+
 LastRun Staged::last_run() const {
   LastRun run;
   run.times = timed_;
   if (last_opened_) run.states = last_opened_->state_inputs;
-  for (std::shared_ptr<const Stage> stage = last_stage_; stage;) {
-    const auto ready = std::find_if(ready_.begin(), ready_.end(), [&](const auto& one) { return one->stage == stage; });
-    run.parts.push_back({stage, ready == ready_.end() ? decltype(Ready::kernels)() : (*ready)->kernels});
-    // Those used last come first.
-    const auto after = std::find_if(ready_.begin(), ready_.end(), [&](const auto& one) {
-      return stage->after && one->stage->model_id == stage->after->id();
-    });
-    stage = after == ready_.end() ? nullptr : (*after)->stage;
-  }
+  const auto first =
+      std::find_if(ready_.begin(), ready_.end(), [&](const auto& ready) { return ready->stage == last_stage_; });
+  const Ready* ready = first == ready_.end() ? nullptr : first->get();
+  for (; ready; ready = last_after(*ready->stage)) run.parts.push_back({ready->stage, ready->kernels});
   return run;
+}
+
+std::uint64_t Staged::last_run_number() const {
+  std::uint64_t number = 0;
+  const Stage* stage = last_stage_.get();
+  while (stage) {
+    number = number * 0x100000001b3u + reinterpret_cast<std::uintptr_t>(stage);
+    const Ready* const after = last_after(*stage);
+    stage = after ? after->stage.get() : nullptr;
+  }
+  return number;
 }
 
 const CacheRoom* Staged::room_of(const std::string& id, const Tensor& state) const {

@@ -74,10 +74,10 @@ class Staged {
   Tensor packed_state(const std::string& id, const Tensor& state) const;
   /// The steps of the last run, in order; bodies of loops once per iteration. Empty unless Options::profile.
   const std::vector<TimedStep>& timed_steps() const { return timed_; }
-  /// The stage of the whole model in the last run that succeeded; null before one did.
-  std::shared_ptr<const Stage> last_stage() const { return last_stage_; }
-  /// Of the last run, which must have succeeded.
+  /// What the last run that succeeded consisted of; no parts before one did.
   LastRun last_run() const;
+  /// The same number for runs of the same stages, as long as those are kept; allocates nothing.
+  std::uint64_t last_run_number() const;
   /// The last run's plan, if it ran one plan alone; else null.
   std::shared_ptr<const Plan> whole_plan() const { return whole_; }
   /// Bytes that the last run moved because inputs or outputs could not be used in place.
@@ -100,6 +100,8 @@ class Staged {
   void make_room(const std::string& id, Tensor& state, const Growth& growth);
   const PlanStore::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
   void throw_if_cancelled() const;
+  /// What ran after a stage that is cut; null at the end.
+  const Ready* last_after(const Stage& stage) const;
   std::vector<Tensor> run_node(Ready& ready, const Node& node, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_kernel(Ready& ready, const Node& node, const std::vector<Tensor>& inputs);
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - begun_; }

@@ -190,14 +190,12 @@ void CompiledModel::note_times(const std::vector<engine::Execution::Timing>& tim
 }
 
 void CompiledModel::note_run(const engine::Staged& staged) {
-  const auto stage = staged.last_stage();
-  if (!stage) return;
-  // Of a model that is cut, the stages that follow may be others.
-  if (!stage->is_cut && !config_.profiling && last_stage_.load() == stage.get()) return;
+  const std::uint64_t number = staged.last_run_number();
+  if (!config_.profiling && last_number_.load() == number) return;
   engine::LastRun run = staged.last_run();
   const std::lock_guard lock(last_mutex_);
-  std::swap(last_run_, run);
-  last_stage_ = stage.get();
+  std::swap(last_run_, run);  // What ran before is released after the lock.
+  last_number_ = number;
 }
 
 std::string requirements() {

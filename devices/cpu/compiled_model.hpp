@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -61,8 +62,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   /// those of the inference that ended last, whatever request ran it.
   /// @errors kFailedPrecondition: the shapes move, and nothing has run yet.
   std::shared_ptr<const Model> runtime_model() const override;
-  /// Called by requests after an inference, for runtime_model(). @thread any. @cost a comparison if the same plan ran as
-  /// before and nothing is measured.
+  /// Called by requests after an inference, for runtime_model(). @thread any. @cost a comparison if the same stages
+  /// ran as before and nothing is measured.
   void note_times(const std::vector<engine::Execution::Timing>& times);
   void note_run(const engine::Staged& staged);
 
@@ -81,9 +82,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const engine::Plan> static_plan_;
   std::shared_ptr<engine::PlanStore> store_;
   mutable std::mutex last_mutex_;
-  std::vector<engine::Execution::Timing> last_times_;      ///< Of the static plan; empty if nothing was measured.
-  engine::LastRun last_run_;                               ///< Of a model whose shapes move.
-  std::atomic<const engine::Stage*> last_stage_{nullptr};  ///< Of `last_run_`, if it is one plan.
+  std::vector<engine::Execution::Timing> last_times_;  ///< Of the static plan; empty if nothing was measured.
+  engine::LastRun last_run_;                           ///< Of a model whose shapes move.
+  std::atomic<std::uint64_t> last_number_{0};          ///< Of `last_run_`.
   PropertyTable table_{"compiled model of CPU"};
 };
 

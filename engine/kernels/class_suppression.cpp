@@ -184,15 +184,14 @@ void rank_candidates(const ClassSuppression& rule, const PictureClass& of, std::
 }
 
 void decay_class(const ClassSuppression& rule, PictureClass& of, ClassRoom& room) {
-  // While no overlap is above 1 (boxes turned inside out have such), 0 divided by what others leave is 1 or more.
-  bool is_plain = !rule.is_gaussian || rule.sigma >= 0;
+  // Overlaps are at most 1, since boxes that are inside out overlap nothing: without one the decay is 1 or more.
+  const bool is_plain = !rule.is_gaussian || rule.sigma >= 0;
   for (const std::uint64_t key : room.keys) {
     const std::size_t index = index_of(key);
     const ClassBox box = class_box(of.box(index), rule.is_normalized);
     ClassDecay decay;
     HWY_DYNAMIC_DISPATCH(DecayClassBox)(rule, room.before, box, is_plain, decay);
     room.before.add(box, decay.overlap);
-    if (!(decay.overlap <= 1)) is_plain = false;
     // Of exponents the least gives the least decay.
     const double by = std::min(1.0, rule.is_gaussian ? std::exp(decay.least) : decay.least);
     const double score = static_cast<double>(of.scores[index]) * by;

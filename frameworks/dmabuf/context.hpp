@@ -2,6 +2,8 @@
 // The context of dma-bufs, its edges to and from host memory, and scoped CPU access.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <fcntl.h>
 #include <algorithm>
 #include <array>

@@ -8,7 +8,9 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/ref_counted.hpp>
@@ -59,12 +61,18 @@ class TENON_API ContextImpl : public RefCounted {
   /// Advice for explanations: what a user can do so that memory of this context need not be copied elsewhere. A string
   /// literal; empty when none is known.
   virtual std::string_view remedy() const { return {}; }
-  /// Allocates memory that meets `wanted`. @errors kUnimplemented when this context only wraps; kResourceExhausted.
+  /// What allocate() would make for `wanted`, or why it makes nothing: planning asks before anything is allocated.
+  virtual std::variant<Offer, Refusal> offer(const Requirements& wanted) const;
+  /// Allocates memory that meets `wanted`, as offer() says. @errors kUnimplemented where offer() refuses;
+  /// kResourceExhausted.
   virtual Ref<Memory> allocate(const Requirements& wanted);
   /// Copies bytes out of / into a tensor of this context through the framework's own calls. For alias tests, not for
   /// steady-state use. Both cover tensor.size_bytes() packed bytes and wait for completion.
   virtual void read(const Tensor& tensor, std::span<std::byte> out) const;
   virtual void write(const Tensor& tensor, std::span<const std::byte> in) const;
+
+  /// Throws what offer() refuses; for allocate().
+  void check_offer(const Requirements& wanted, Code code = Code::kUnimplemented) const;
 
   /// Unique in the process, never reused.
   std::uint64_t id() const noexcept { return id_; }

@@ -82,8 +82,9 @@ TENON_INLINE void Hazards::Points::wait(std::size_t i, Access access, Deadline d
   try {
     point.wait(deadline, ledger);
   } catch (...) {
+    // Only the failure of the work itself is passed over, not one of the wait.
     const bool concerns = i < writers_ && covers(access, Access::kRead);
-    if (concerns || !detail::is_settled(point)) throw;
+    if (concerns || point.state() != PointState::kFailed) throw;
   }
 }
 

@@ -20,6 +20,7 @@
 #include <tenon/core/proof.cpp>
 #include <tenon/core/requirements.cpp>
 #include <tenon/core/router.cpp>
+#include <tenon/core/shared_memory.cpp>
 #include <tenon/core/tensor.cpp>
 #include <tenon/core/timeline.cpp>
 #include <tenon/core/trace.cpp>

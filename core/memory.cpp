@@ -23,8 +23,19 @@ TENON_INLINE std::mutex& view_mutex() {
 
 TENON_INLINE ContextImpl::ContextImpl() : id_(detail::next_context_id()) {}
 
-TENON_INLINE Ref<Memory> ContextImpl::allocate(const Requirements&) {
-  throw Error(Code::kUnimplemented, std::string(name()) + ": this context wraps memory, it does not allocate any");
+TENON_INLINE std::variant<Offer, Refusal> ContextImpl::offer(const Requirements&) const {
+  return Refusal{"this context wraps memory, it does not allocate any"};
+}
+
+TENON_INLINE void ContextImpl::check_offer(const Requirements& wanted, Code code) const {
+  const auto offered = offer(wanted);
+  if (const auto* refusal = std::get_if<Refusal>(&offered))
+    throw Error(code, std::string(name()) + ": " + refusal->reason);
+}
+
+TENON_INLINE Ref<Memory> ContextImpl::allocate(const Requirements& wanted) {
+  check_offer(wanted);
+  throw Error(Code::kUnimplemented, std::string(name()) + ": it offers memory and allocates none");
 }
 
 TENON_INLINE void ContextImpl::read(const Tensor& tensor, std::span<std::byte> out) const {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dma-bufs and stand-ins: allocation, import and its refusals, bracketed CPU access, sharing a memfd.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <atomic>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of dma-bufs: planes in and out, and every descriptor, pitch, offset and modifier that must be refused.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>

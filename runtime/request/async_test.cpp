@@ -89,9 +89,13 @@ TEST_P(Async, InferencesOverSharedTensorsNeedNoWait) {
       router.map(in, host_context(), Access::kWrite).data<float>()[3] = static_cast<float>(i);
       first.start_async();  // Must not overwrite what `second` still reads.
       second.wait();
-      if (i > 1) ASSERT_EQ(out.data<float>()[3], static_cast<float>(i - 1));
+      if (i > 1) {
+        ASSERT_EQ(out.data<float>()[3], static_cast<float>(i - 1));
+      }
       second.start_async();
-      if (i % 7 == 0) ASSERT_EQ(router.map(out, host_context()).data<float>()[3], static_cast<float>(i));
+      if (i % 7 == 0) {
+        ASSERT_EQ(router.map(out, host_context()).data<float>()[3], static_cast<float>(i));
+      }
     }
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One buffer, many APIs. A decoder writes a picture into memory with a descriptor; then each API in turn writes every
 // byte of it, and all of them must read exactly that, including the kernel through its own mapping of the descriptor.
+#include <fcntl.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -2,6 +2,8 @@
 // One descriptor, three APIs: an OpenCL kernel writes the memory behind it, the NPU infers on it, and an OpenCV UMat
 // reads the result behind another. The ledgers, and witnesses independent of them, show that every byte is used in
 // place. On a dma-buf if the kernel has them (./dev test-vm), else on a memfd.
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <utility>
 
-#include <tenon/core/deferred.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/timeline.hpp>
@@ -19,6 +18,9 @@ inline namespace v1 {
 
 class Ledger;
 class Memory;
+namespace detail {
+class IdentityTable;
+}
 
 /// The bytes of an allocation that a write replaces; the default is all of them.
 struct WrittenBytes {
@@ -36,10 +38,8 @@ struct WrittenBytes {
 /// cause. Bounded: when a list is full, its points are joined into one.
 /// @thread all members from any thread. @cost has_points(): one load. The others take a lock, and allocate nothing
 /// until a list is full.
-class TENON_API Hazards final : private Deferred {
+class TENON_API Hazards final {
  public:
-  Hazards() = default;
-  ~Hazards() override = default;
   static constexpr std::size_t kMaxPoints = 8;
   /// Points in a list of fixed size, writers first; a value.
   class TENON_API Points {
@@ -98,6 +98,7 @@ class TENON_API Hazards final : private Deferred {
 
  private:
   friend class Memory;
+  friend class detail::IdentityTable;
   struct Work {
     TimelinePoint point;
     WrittenBytes bytes;  ///< Of writers.
@@ -116,14 +117,10 @@ class TENON_API Hazards final : private Deferred {
   void take_settled(Points& settled, const TimelinePoint& point, const WrittenBytes& bytes, bool writes);
   void counted() const noexcept { count_.store(writers_.size + readers_.size, std::memory_order_release); }
 
-  /// @name Deferred: the memory's end, once nothing runs on it.
-  bool is_ready() noexcept override { return !busy(); }
-  void finish() noexcept override;
-
   mutable std::mutex mutex_;
   mutable List writers_, readers_;
   mutable std::atomic<std::size_t> count_{0};
-  Memory* ending_ = nullptr;  ///< Set when the last reference to the memory has gone.
+  std::atomic<std::uint32_t> users_{1};  ///< Memories over one allocation share it.
 };
 
 /// While it exists, this thread does work whose order was settled when it was noted. Hazards then leave out all points

@@ -158,6 +158,56 @@ TEST_F(HazardsTest, AListThatIsFullForgetsNothing) {
   EXPECT_FALSE(must_wait(memory, Access::kWrite));
 }
 
+/// Host memory under a handle that somebody else can wrap, too.
+class WrappedMemory final : public Memory {
+ public:
+  WrappedMemory(MemoryKind kind, MemoryIdentity::Kind identity, std::uint64_t handle)
+      : Memory(host_context(), kind, properties(identity, handle)) {}
+
+ private:
+  static Properties properties(MemoryIdentity::Kind identity, std::uint64_t handle) {
+    Properties made;
+    made.size_bytes = 64;
+    made.identity = {identity, 0, handle};
+    return made;
+  }
+};
+
+TEST(SharedHazards, OneAllocationThatIsWrappedTwiceHasOneState) {
+  constexpr MemoryKind kOne{"test.one"}, kOther{"test.other"};
+  using Kind = MemoryIdentity::Kind;
+  const auto first = make_ref<WrappedMemory>(kOne, Kind::kHandle, 77),
+             again = make_ref<WrappedMemory>(kOne, Kind::kHandle, 77),
+             next = make_ref<WrappedMemory>(kOne, Kind::kHandle, 78),
+             foreign = make_ref<WrappedMemory>(kOther, Kind::kHandle, 77);
+  const Work write;
+  first->hazards().wrote(write.point);
+  EXPECT_TRUE(must_wait(*again, Access::kRead)) << "the same handle";
+  EXPECT_FALSE(must_wait(*next, Access::kRead));
+  EXPECT_FALSE(must_wait(*foreign, Access::kRead)) << "a handle of another API";
+  const auto later = make_ref<WrappedMemory>(kOne, Kind::kHandle, 77);
+  EXPECT_TRUE(must_wait(*later, Access::kRead)) << "wrapped while it is written";
+  write.finish();
+  EXPECT_FALSE(must_wait(*again, Access::kRead));
+  const auto by_fd = make_ref<WrappedMemory>(kOne, Kind::kInode, 5),
+             by_other = make_ref<WrappedMemory>(kOther, Kind::kInode, 5);
+  EXPECT_EQ(&by_fd->hazards(), &by_other->hazards()) << "one descriptor, whoever imported it";
+}
+
+TEST(SharedHazards, WhatRunsOnMemoryThatIsGoneIsKnownToWhoeverWrapsItAgain) {
+  constexpr MemoryKind kOne{"test.one"};
+  const Work write;
+  make_ref<WrappedMemory>(kOne, MemoryIdentity::Kind::kHandle, 79)->hazards().wrote(write.point);
+  {
+    const auto again = make_ref<WrappedMemory>(kOne, MemoryIdentity::Kind::kHandle, 79);
+    EXPECT_TRUE(must_wait(*again, Access::kRead));
+  }
+  write.finish();
+  EXPECT_TRUE(drain_deferred(default_deadline()));
+  const auto after = make_ref<WrappedMemory>(kOne, MemoryIdentity::Kind::kHandle, 79);
+  EXPECT_FALSE(after->has_hazards()) << "nothing of the earlier one is left";
+}
+
 TEST_F(HazardsTest, CopiesWaitForBothSides) {
   Tensor target(element::u8, {64});
   const Work write, read;

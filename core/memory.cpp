@@ -3,7 +3,9 @@
 #include <tenon/core/memory.hpp>
 #include <tenon/core/tensor.hpp>
 
-#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
 
 namespace tenon {
 inline namespace v1 {
@@ -51,11 +53,60 @@ TENON_INLINE void ContextImpl::write(const Tensor& tensor, std::span<const std::
 TENON_INLINE void Memory::dispose() noexcept {
   Hazards* hazards = hazards_.load(std::memory_order_acquire);
   if (!hazards || !hazards->busy()) return void(delete this);
-  hazards->ending_ = this;
-  defer(*hazards);
+  defer(*this);
 }
 
-TENON_INLINE void Hazards::finish() noexcept { delete ending_; }
+TENON_INLINE void Memory::drop_hazards() noexcept {
+  Hazards* hazards = hazards_.load(std::memory_order_acquire);
+  if (hazards && hazards->users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete hazards;
+}
+
+namespace detail {
+
+/// Live memories by identity. Intrusive, so that wrapping a handle costs a lock and no allocation.
+class IdentityTable {
+ public:
+  static IdentityTable& process() {
+    static IdentityTable* const table = new IdentityTable;
+    return *table;
+  }
+  /// Adds `memory`, with the hazards of another one over the same allocation if there is one.
+  void add(Memory& memory) {
+    std::lock_guard lock(mutex_);
+    Memory*& bucket = bucket_of(memory.identity());
+    for (const Memory* other = bucket; other; other = other->next_alike_) {
+      if (!are_alike(*other, memory)) continue;
+      Hazards& shared = other->hazards();
+      shared.users_.fetch_add(1, std::memory_order_relaxed);
+      memory.hazards_.store(&shared, std::memory_order_release);
+      break;
+    }
+    memory.next_alike_ = std::exchange(bucket, &memory);
+  }
+  void remove(Memory& memory) noexcept {
+    std::lock_guard lock(mutex_);
+    Memory** at = &bucket_of(memory.identity());
+    while (*at != &memory) at = &(*at)->next_alike_;
+    *at = memory.next_alike_;
+  }
+
+ private:
+  /// Handles and ids are unique among memories of one kind; a descriptor's inode is unique among all.
+  static bool are_alike(const Memory& a, const Memory& b) {
+    return a.identity() == b.identity() && (a.kind() == b.kind() || a.identity().kind == MemoryIdentity::Kind::kInode);
+  }
+  Memory*& bucket_of(const MemoryIdentity& identity) {
+    const std::uint64_t hash = (identity.low + identity.high * 0xbf58476d1ce4e5b9ull) * 0x9e3779b97f4a7c15ull;
+    return buckets_[hash >> 56];
+  }
+  std::mutex mutex_;
+  std::array<Memory*, 256> buckets_{};
+};
+
+}  // namespace detail
+
+TENON_INLINE void Memory::join_alike() { detail::IdentityTable::process().add(*this); }
+TENON_INLINE void Memory::leave_alike() noexcept { detail::IdentityTable::process().remove(*this); }
 
 TENON_INLINE void Memory::drop_views() noexcept {
   View* view = views_.load(std::memory_order_acquire);  // Called by destructors: no other thread adds views now.

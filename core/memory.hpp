@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/hazards.hpp>
 #include <tenon/core/memory_kind.hpp>
@@ -21,6 +22,9 @@ inline namespace v1 {
 
 class Shape;
 class Tensor;
+namespace detail {
+class IdentityTable;
+}
 
 /// Tells one allocation from another. kNone for foreign host pointers and recycled ids, whose memory is wrapped again
 /// each time.
@@ -75,7 +79,7 @@ class TENON_API View {
 /// The destructor runs when the last reference has gone and nothing in hazards() is running any more: at once, or later
 /// on a thread of Tenon's own.
 /// @thread const members and view functions from any thread.
-class TENON_API Memory : public RefCounted {
+class TENON_API Memory : public RefCounted, private Deferred {
  public:
   struct Properties {
     std::size_t size_bytes = 0;
@@ -87,8 +91,9 @@ class TENON_API Memory : public RefCounted {
   };
 
   ~Memory() override {
+    if (is_known_by_identity()) leave_alike();
     if (views_.load(std::memory_order_acquire)) drop_views();
-    if (Hazards* hazards = hazards_.load(std::memory_order_acquire)) delete hazards;
+    drop_hazards();
   }
   const Context& context() const { return context_; }
   MemoryKind kind() const { return kind_; }
@@ -100,6 +105,8 @@ class TENON_API Memory : public RefCounted {
   const MemoryIdentity& identity() const { return properties_.identity; }
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
+  /// Shared by all memories over one allocation, as far as their identities tell: a cl_mem, a USM pointer or a
+  /// descriptor that was wrapped twice.
   Hazards& hazards() const;
   /// @name As in Hazards. @cost one load where no work was ever noted.
   Hazards::Points pending(Access access) const { return has_hazards() ? hazards().pending(access) : Hazards::Points(); }
@@ -123,15 +130,28 @@ class TENON_API Memory : public RefCounted {
 
  protected:
   Memory(Context context, MemoryKind kind, const Properties& properties)
-      : context_(std::move(context)), kind_(kind), properties_(properties) {}
+      : context_(std::move(context)), kind_(kind), properties_(properties) {
+    if (is_known_by_identity()) join_alike();
+  }
   void dispose() noexcept override;
   /// Destroys the views. Derived destructors call it first when their views refer to what the destructor releases.
   void drop_views() noexcept;
 
  private:
+  friend class detail::IdentityTable;
+  /// Whether others can make a memory over the same allocation, and its identity tells.
+  bool is_known_by_identity() const { return properties_.identity.kind > MemoryIdentity::Kind::kSerial; }
+  void join_alike();
+  void leave_alike() noexcept;
+  void drop_hazards() noexcept;
+  /// @name Deferred: the end, once nothing runs on the bytes.
+  bool is_ready() noexcept override { return !hazards().busy(); }
+  void finish() noexcept override { delete this; }
+
   Context context_;
   MemoryKind kind_;
   Properties properties_;
+  Memory* next_alike_ = nullptr;  ///< In its bucket of the identity table.
   mutable std::atomic<View*> views_{nullptr};
   mutable std::atomic<Hazards*> hazards_{nullptr};
 };

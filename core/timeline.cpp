@@ -39,9 +39,7 @@ TENON_INLINE TimelinePoint HostTimeline::next() {
   return TimelinePoint(Ref<Timeline>(this), handed_out_.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
-TENON_INLINE void HostTimeline::advance(std::uint64_t value) {
-  settle(value, nullptr);
-}
+TENON_INLINE void HostTimeline::advance(std::uint64_t value) { settle(value, nullptr); }
 
 TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr error) { settle(value, std::move(error)); }
 

@@ -89,6 +89,19 @@ TEST_F(PendingTest, TwoQueuesThatWriteHalvesAreBothWaitedFor) {
   opener.join();
 }
 
+TEST_F(PendingTest, ABufferThatIsWrappedTwiceIsWaitedForThroughBoth) {
+  const auto mine = user_buffer(4096);
+  const TensorInfo info{element::u8, {4096}, {}};
+  const Tensor first = wrap(context, mine, info), second = wrap(context, mine, info);
+  context->write(first, std::vector<std::byte>(4096, std::byte{1}));
+  const auto gate = user_event();
+  wrote(first, add_one(mine, 0, 4096, {gate}));
+  clFlush(queue(context));
+  std::thread opener = opening(gate);
+  EXPECT_THAT(bytes_of(second), Each(2));
+  opener.join();
+}
+
 TEST_F(PendingTest, AnotherQueueWaitsInsteadOfTheHost) {
   const Tensor memory = allocated(4096, 1);
   const auto second_queue = another_queue();

@@ -92,7 +92,9 @@ TENON_INLINE Hazards::Points Hazards::pending(Access access) const {
   Points pending, settled;  // What is settled is destroyed after the lock is gone: the last reference calls a driver.
   if (!has_points()) return pending;
   std::lock_guard lock(mutex_);
-  writers_.take_out(settled, [](const Work& writer) { return writer.point.state() == PointState::kReached; });
+  writers_.take_out(settled, [](const Work& writer) {
+    return writer.replaced ? detail::is_settled(writer.point) : writer.point.state() == PointState::kReached;
+  });
   readers_.take_out(settled, [](const Work& reader) { return detail::is_settled(reader.point); });
   counted();
   list(access, pending);
@@ -100,26 +102,34 @@ TENON_INLINE Hazards::Points Hazards::pending(Access access) const {
 }
 
 TENON_INLINE void Hazards::list(Access access, Points& pending) const {
+  const auto add = [&](const List& list, bool replaced, auto wanted) {
+    for (std::size_t i = 0; i < list.size; ++i) {
+      const Work& work = list.work[i];
+      if (work.replaced == replaced && !detail::is_ordered(work.point) && wanted(work.point)) pending.add(work.point);
+    }
+  };
+  const auto running = [](const TimelinePoint& point) { return !detail::is_settled(point); };
   const bool reads = covers(access, Access::kRead);
-  for (std::size_t i = 0; i < writers_.size; ++i) {
-    const TimelinePoint& writer = writers_.work[i].point;
-    if ((reads || !detail::is_settled(writer)) && !detail::is_ordered(writer)) pending.add(writer);
-  }
+  add(writers_, false, [&](const TimelinePoint& writer) { return reads || running(writer); });
   pending.writers_ = pending.size_;
-  for (std::size_t i = 0; writes(access) && i < readers_.size; ++i) {
-    if (!detail::is_ordered(readers_.work[i].point)) pending.add(readers_.work[i].point);
-  }
+  add(writers_, true, running);
+  if (writes(access)) add(readers_, false, [](const TimelinePoint&) { return true; });
 }
 
 TENON_INLINE Hazards::Points Hazards::begin(Access access, const TimelinePoint& point, const WrittenBytes& bytes) {
   Points pending, settled;
   std::lock_guard lock(mutex_);
-  take_settled(settled, point, bytes, writes(access));
+  take_settled(settled, point, bytes, access == Access::kWrite);
   list(access, pending);
-  if (writes(access))
+  if (writes(access)) {
+    for (std::size_t i = 0; access == Access::kWrite && i < writers_.size; ++i) {
+      Work& earlier = writers_.work[i];
+      earlier.replaced = earlier.replaced || bytes.replaces(earlier.bytes);
+    }
     writers_.add({point, bytes});
-  else
+  } else {
     readers_.add({point, {}});
+  }
   counted();
   return pending;
 }
@@ -129,7 +139,7 @@ TENON_INLINE void Hazards::take_settled(Points& settled, const TimelinePoint& po
   if (writers_.size != 0) {
     writers_.take_out(settled, [&](const Work& writer) {
       const PointState state = writer.point.state();
-      if (state == PointState::kReached) return true;
+      if (state == PointState::kReached || (writer.replaced && state == PointState::kFailed)) return true;
       return writes && bytes.replaces(writer.bytes) &&
              (state == PointState::kFailed || detail::is_before(writer.point, point));
     });

@@ -102,6 +102,9 @@ class TENON_API Hazards final {
   struct Work {
     TimelinePoint point;
     WrittenBytes bytes;  ///< Of writers.
+    /// A later writer waits for it and replaces its bytes: it must be over before others write, but whether it failed
+    /// does not matter any more.
+    bool replaced = false;
   };
   /// One of the two lists. Guarded by mutex_.
   struct List {
@@ -113,7 +116,7 @@ class TENON_API Hazards final {
     void add(Work added);
   };
   void list(Access access, Points& pending) const;
-  /// Takes out what `point` makes superfluous. @param writes  Whether it ends a write, of `bytes`.
+  /// Takes out what `point` makes superfluous. @param writes  Whether it ends a write of `bytes` that reads none of them.
   void take_settled(Points& settled, const TimelinePoint& point, const WrittenBytes& bytes, bool writes);
   void counted() const noexcept { count_.store(writers_.size + readers_.size, std::memory_order_release); }
 

@@ -8,7 +8,9 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/ref_counted.hpp>
@@ -20,6 +22,7 @@ inline namespace v1 {
 class Edge;
 class Memory;
 class Tensor;
+class Timeline;
 
 /// Identifies the hardware behind a context, so that two contexts can be compared. Unknown parts are zero.
 struct DeviceIdentity {
@@ -52,15 +55,24 @@ class TENON_API ContextImpl : public RefCounted {
   virtual DeviceIdentity device() const { return {}; }
   /// What a tensor must look like to be used here in place, before any consumer adds its own requirements.
   virtual Requirements requirements() const { return {}; }
+  /// Whether commands in this context can be made to wait for points of `timeline` (by the framework's wait list), so
+  /// that memory is mapped here while work on it is still running. False: maps wait on the host.
+  virtual bool can_wait_for(const Timeline& /*timeline*/) const { return false; }
   /// Advice for explanations: what a user can do so that memory of this context need not be copied elsewhere. A string
   /// literal; empty when none is known.
   virtual std::string_view remedy() const { return {}; }
-  /// Allocates memory that meets `wanted`. @errors kUnimplemented when this context only wraps; kResourceExhausted.
+  /// What allocate() would make for `wanted`, or why it makes nothing: planning asks before anything is allocated.
+  virtual std::variant<Offer, Refusal> offer(const Requirements& wanted) const;
+  /// Allocates memory that meets `wanted`, as offer() says. @errors kUnimplemented where offer() refuses;
+  /// kResourceExhausted.
   virtual Ref<Memory> allocate(const Requirements& wanted);
   /// Copies bytes out of / into a tensor of this context through the framework's own calls. For alias tests, not for
   /// steady-state use. Both cover tensor.size_bytes() packed bytes and wait for completion.
   virtual void read(const Tensor& tensor, std::span<std::byte> out) const;
   virtual void write(const Tensor& tensor, std::span<const std::byte> in) const;
+
+  /// Throws what offer() refuses; for allocate().
+  void check_offer(const Requirements& wanted, Code code = Code::kUnimplemented) const;
 
   /// Unique in the process, never reused.
   std::uint64_t id() const noexcept { return id_; }

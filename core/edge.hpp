@@ -58,12 +58,39 @@ struct MapOptions {
   ZeroCopy policy = ZeroCopy::kPrefer;
   Ledger* ledger = nullptr;             ///< Null: the process ledger.
   Deadline deadline = Deadline::max();  ///< Max: default_deadline() from the start of each wait.
+  /// Waits until the host may use the bytes, even where commands of the target could wait by themselves.
+  bool host_ready = false;
+  /// The queue that will use the memory: it is made to wait, and the host waits only for points that it cannot take.
+  Stream* stream = nullptr;
+  /// The use is ordered already, settle() has nothing to do. The router sets it for the edges that it calls.
+  bool settled = false;
 };
 /// The ledger that a map books in, its waits included.
 inline Ledger& ledger_of(const MapOptions& options) { return options.ledger ? *options.ledger : Ledger::process(); }
 
+/// When the waits of a map end: the caller's deadline, else default_deadline() from now.
+inline Deadline deadline_of(const MapOptions& options) {
+  return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
+}
+
+/// Orders a use of `source` in `to` after the work on its memory: by options.stream, by commands of `to` that wait, or
+/// else by a wait of the host. The router calls it for every map, and edges that share for those who call them by hand.
+/// A map for writing only promises to replace all bytes of `source`: failures to write them are forgotten.
+/// @errors as Hazards::wait_for. @cost two loads where no work is known.
+inline void settle(const Tensor& source, const Context& to, const MapOptions& options) {
+  const Memory& memory = *source.memory();
+  if (options.settled || !memory.has_hazards() || !memory.hazards().has_points()) return;
+  memory.wait_for(options.access, deadline_of(options), options.ledger, [&](const TimelinePoint& point) {
+    if (options.host_ready) return false;
+    return options.stream ? options.stream->wait_for(point) : to->can_wait_for(*point.timeline());
+  });
+  if (options.access == Access::kWrite) memory.hazards().wrote(TimelinePoint::ready(), written_bytes(source));
+}
+
 /// One way between two kinds of memory. Edges are static, stateless objects of their framework. `step` and `map` agree:
 /// map yields what step describes, and throws kFailedPrecondition where step refuses.
+/// The router has ordered the use in the last context after the work on the memory (settle()); an edge that touches
+/// bytes on the way waits itself.
 /// @thread any.
 class TENON_API Edge {
  public:

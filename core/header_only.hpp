@@ -6,10 +6,12 @@
 #error "define TENON_HEADER_ONLY on the whole program before including this header, or link tenon::core instead"
 #endif
 
+#include <tenon/core/deferred.cpp>
 #include <tenon/core/error.cpp>
 #include <tenon/core/file.cpp>
 #include <tenon/core/frame.cpp>
 #include <tenon/core/frame_layout.cpp>
+#include <tenon/core/hazards.cpp>
 #include <tenon/core/host.cpp>
 #include <tenon/core/ledger.cpp>
 #include <tenon/core/mapped_file.cpp>
@@ -18,6 +20,7 @@
 #include <tenon/core/proof.cpp>
 #include <tenon/core/requirements.cpp>
 #include <tenon/core/router.cpp>
+#include <tenon/core/shared_memory.cpp>
 #include <tenon/core/tensor.cpp>
 #include <tenon/core/timeline.cpp>
 #include <tenon/core/trace.cpp>

@@ -2,6 +2,7 @@
 // The host context, and allocation of host memory.
 #include <tenon/core/host.hpp>
 
+#include <unistd.h>
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -23,12 +24,29 @@ class HostContext final : public ContextImpl {
     wanted.host_access = true;
     return wanted;
   }
-  Ref<Memory> allocate(const Requirements& wanted) override {
-    if (wanted.fd != FdKind::kNone) {
-      throw Error(Code::kUnimplemented, "host memory with a descriptor was asked for; cpu::allocate_memory() makes it");
-    }
-    return HostMemory::allocate(wanted.size_bytes + wanted.tail_padding, wanted.alignment);
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    Offer offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, true};
+    if (wanted.fd == FdKind::kNone) return offer;
+    if (!FdKind::kMemfd.serves(wanted.fd))
+      return Refusal{"a descriptor of kind " + std::string(wanted.fd.name()) +
+                     " was asked for; allocate it with the framework that makes them (frameworks/dmabuf for dma-bufs), "
+                     "or accept a memfd"};
+    if (wanted.alignment > page())
+      return Refusal{"a memfd aligned to " + std::to_string(wanted.alignment) +
+                     " bytes was asked for; mappings are aligned to pages"};
+    offer.alignment = page();
+    offer.fd = FdKind::kMemfd;
+    return offer;
   }
+  Ref<Memory> allocate(const Requirements& wanted) override {
+    check_offer(wanted);
+    const std::size_t size = wanted.size_bytes + wanted.tail_padding;
+    if (wanted.fd == FdKind::kNone) return HostMemory::allocate(size, wanted.alignment);
+    return SharedMemory::allocate(std::max<std::size_t>(size, 1));
+  }
+
+ private:
+  static std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 };
 
 TENON_INLINE std::uint64_t next_memory_serial() {

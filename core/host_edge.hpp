@@ -54,11 +54,6 @@ inline Reached packed_copy(const Description& from, const Context& to, MemoryKin
   return reached;
 }
 
-/// When the waits of a map end: the caller's deadline, else default_deadline() from now.
-inline Deadline deadline_of(const MapOptions& options) {
-  return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
-}
-
 /// The widest access that the memory allows, so that one view serves all. Leases are checked at each map.
 inline Access widest_access(const Tensor& source) {
   if (source.view()) return source.view()->access();
@@ -91,6 +86,7 @@ class HostEdge : public Edge {
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const final {
     reach(*this, source, to, options);
+    settle(source, to, options);
     return host_view(source, to, this->to(), options.access, this);
   }
 

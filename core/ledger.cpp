@@ -37,6 +37,11 @@ TENON_INLINE EdgeId register_edge(std::string_view name) {
   return static_cast<EdgeId>(registry.names.size() - 1);
 }
 
+TENON_INLINE EdgeId host_wait() {
+  static const EdgeId id = register_edge("host-wait");
+  return id;
+}
+
 TENON_INLINE std::string edge_name(EdgeId edge) {
   auto& registry = detail::edge_names();
   std::lock_guard lock(registry.mutex);

@@ -24,6 +24,8 @@ inline constexpr std::size_t kMaxEdges = 256;
 /// The id of `name`, registered on first use. @errors kResourceExhausted past kMaxEdges names. @thread any.
 TENON_API EdgeId register_edge(std::string_view name);
 TENON_API std::string edge_name(EdgeId edge);
+/// The entry that waits of the host are booked under: "host-wait".
+TENON_API EdgeId host_wait();
 
 /// Counts of one edge: bytes, except for maps, view_hits and waits.
 struct LedgerEntry {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view list and hazards of a memory, and the defaults of a context.
+// The views and the end of a memory, and the defaults of a context.
 #include <tenon/core/memory.hpp>
 #include <tenon/core/tensor.hpp>
 
-#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
 
 namespace tenon {
 inline namespace v1 {
@@ -23,8 +25,19 @@ TENON_INLINE std::mutex& view_mutex() {
 
 TENON_INLINE ContextImpl::ContextImpl() : id_(detail::next_context_id()) {}
 
-TENON_INLINE Ref<Memory> ContextImpl::allocate(const Requirements&) {
-  throw Error(Code::kUnimplemented, std::string(name()) + ": this context wraps memory, it does not allocate any");
+TENON_INLINE std::variant<Offer, Refusal> ContextImpl::offer(const Requirements&) const {
+  return Refusal{"this context wraps memory, it does not allocate any"};
+}
+
+TENON_INLINE void ContextImpl::check_offer(const Requirements& wanted, Code code) const {
+  const auto offered = offer(wanted);
+  if (const auto* refusal = std::get_if<Refusal>(&offered))
+    throw Error(code, std::string(name()) + ": " + refusal->reason);
+}
+
+TENON_INLINE Ref<Memory> ContextImpl::allocate(const Requirements& wanted) {
+  check_offer(wanted);
+  throw Error(Code::kUnimplemented, std::string(name()) + ": it offers memory and allocates none");
 }
 
 TENON_INLINE void ContextImpl::read(const Tensor& tensor, std::span<std::byte> out) const {
@@ -37,37 +50,63 @@ TENON_INLINE void ContextImpl::write(const Tensor& tensor, std::span<const std::
   Tensor(tensor.element_type(), tensor.shape(), const_cast<std::byte*>(in.data())).copy_to(target);
 }
 
-TENON_INLINE TimelinePoint Hazards::last_write() const {
-  std::lock_guard lock(mutex_);
-  return write_;
+TENON_INLINE void Memory::dispose() noexcept {
+  Hazards* hazards = hazards_.load(std::memory_order_acquire);
+  if (!hazards || !hazards->busy()) return void(delete this);
+  defer(*this);
 }
 
-TENON_INLINE void Hazards::wrote(TimelinePoint point) {
-  std::lock_guard lock(mutex_);
-  write_ = std::move(point);
-  reads_.clear();
+TENON_INLINE void Memory::drop_hazards() noexcept {
+  Hazards* hazards = hazards_.load(std::memory_order_acquire);
+  if (hazards && hazards->users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete hazards;
 }
 
-TENON_INLINE void Hazards::read_until(TimelinePoint point) {
-  std::lock_guard lock(mutex_);
-  // Reads that have finished, and earlier reads on the same timeline, add nothing.
-  std::erase_if(reads_, [&](const TimelinePoint& read) {
-    return (read.timeline() == point.timeline() && read.value() <= point.value()) || !read.needs_wait();
-  });
-  if (point.needs_wait()) reads_.push_back(std::move(point));
-}
+namespace detail {
 
-TENON_INLINE void Hazards::wait_for(Access access, Deadline deadline, Ledger* ledger) {
-  TimelinePoint write;
-  std::vector<TimelinePoint> reads;
-  {
-    std::lock_guard lock(mutex_);
-    write = write_;
-    if (writes(access)) reads = reads_;
+/// Live memories by identity. Intrusive, so that wrapping a handle costs a lock and no allocation.
+class IdentityTable {
+ public:
+  static IdentityTable& process() {
+    static IdentityTable* const table = new IdentityTable;
+    return *table;
   }
-  write.wait(deadline, ledger);
-  for (const TimelinePoint& read : reads) read.wait(deadline, ledger);
-}
+  /// Adds `memory`, with the hazards of another one over the same allocation if there is one.
+  void add(Memory& memory) {
+    std::lock_guard lock(mutex_);
+    Memory*& bucket = bucket_of(memory.identity());
+    for (const Memory* other = bucket; other; other = other->next_alike_) {
+      if (!are_alike(*other, memory)) continue;
+      Hazards& shared = other->hazards();
+      shared.users_.fetch_add(1, std::memory_order_relaxed);
+      memory.hazards_.store(&shared, std::memory_order_release);
+      break;
+    }
+    memory.next_alike_ = std::exchange(bucket, &memory);
+  }
+  void remove(Memory& memory) noexcept {
+    std::lock_guard lock(mutex_);
+    Memory** at = &bucket_of(memory.identity());
+    while (*at != &memory) at = &(*at)->next_alike_;
+    *at = memory.next_alike_;
+  }
+
+ private:
+  /// Handles and ids are unique among memories of one kind; a descriptor's inode is unique among all.
+  static bool are_alike(const Memory& a, const Memory& b) {
+    return a.identity() == b.identity() && (a.kind() == b.kind() || a.identity().kind == MemoryIdentity::Kind::kInode);
+  }
+  Memory*& bucket_of(const MemoryIdentity& identity) {
+    const std::uint64_t hash = (identity.low + identity.high * 0xbf58476d1ce4e5b9ull) * 0x9e3779b97f4a7c15ull;
+    return buckets_[hash >> 56];
+  }
+  std::mutex mutex_;
+  std::array<Memory*, 256> buckets_{};
+};
+
+}  // namespace detail
+
+TENON_INLINE void Memory::join_alike() { detail::IdentityTable::process().add(*this); }
+TENON_INLINE void Memory::leave_alike() noexcept { detail::IdentityTable::process().remove(*this); }
 
 TENON_INLINE void Memory::drop_views() noexcept {
   View* view = views_.load(std::memory_order_acquire);  // Called by destructors: no other thread adds views now.

@@ -6,23 +6,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/hazards.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
-#include <tenon/core/timeline.hpp>
 
 namespace tenon {
 inline namespace v1 {
 
 class Shape;
 class Tensor;
+namespace detail {
+class IdentityTable;
+}
 
 /// Tells one allocation from another. kNone for foreign host pointers and recycled ids, whose memory is wrapped again
 /// each time.
@@ -73,28 +75,11 @@ class TENON_API View {
   View* next_ = nullptr;
 };
 
-/// Who wrote last and who still reads; shared by all tensors and views over one allocation.
-/// @thread all members from any thread.
-class TENON_API Hazards {
- public:
-  /// The point after which the bytes may be read.
-  TimelinePoint last_write() const;
-  /// Notes a write; earlier reads no longer matter then.
-  void wrote(TimelinePoint point);
-  /// Notes a read that ends at `point`.
-  void read_until(TimelinePoint point);
-  /// Waits until `access` is safe for the host. @errors kDeadlineExceeded, or the failure that a point carries.
-  void wait_for(Access access, Deadline deadline, Ledger* ledger = nullptr);
-
- private:
-  mutable std::mutex mutex_;
-  TimelinePoint write_;
-  std::vector<TimelinePoint> reads_;
-};
-
 /// One allocation. Framework classes derive from it and release what they own in their destructor, once, on every path.
+/// The destructor runs when the last reference has gone and nothing in hazards() is running any more: at once, or later
+/// on a thread of Tenon's own.
 /// @thread const members and view functions from any thread.
-class TENON_API Memory : public RefCounted {
+class TENON_API Memory : public RefCounted, private Deferred {
  public:
   struct Properties {
     std::size_t size_bytes = 0;
@@ -106,8 +91,9 @@ class TENON_API Memory : public RefCounted {
   };
 
   ~Memory() override {
+    if (is_known_by_identity()) leave_alike();
     if (views_.load(std::memory_order_acquire)) drop_views();
-    if (Hazards* hazards = hazards_.load(std::memory_order_acquire)) delete hazards;
+    drop_hazards();
   }
   const Context& context() const { return context_; }
   MemoryKind kind() const { return kind_; }
@@ -119,7 +105,18 @@ class TENON_API Memory : public RefCounted {
   const MemoryIdentity& identity() const { return properties_.identity; }
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
+  /// Shared by all memories over one allocation, as far as their identities tell: a cl_mem, a USM pointer or a
+  /// descriptor that was wrapped twice.
   Hazards& hazards() const;
+  /// @name As in Hazards. @cost one load where no work was ever noted.
+  Hazards::Points pending(Access access) const { return has_hazards() ? hazards().pending(access) : Hazards::Points(); }
+  void wait_for(Access access, Deadline deadline, Ledger* ledger = nullptr) const {
+    if (has_hazards()) hazards().wait_for(access, deadline, ledger);
+  }
+  template <typename Take>
+  void wait_for(Access access, Deadline deadline, Ledger* ledger, Take take) const {
+    if (has_hazards()) hazards().wait_for(access, deadline, ledger, take);
+  }
   /// False when hazards() was never called: no work is under way, and calling it would create them.
   bool has_hazards() const noexcept { return hazards_.load(std::memory_order_acquire) != nullptr; }
 
@@ -133,14 +130,28 @@ class TENON_API Memory : public RefCounted {
 
  protected:
   Memory(Context context, MemoryKind kind, const Properties& properties)
-      : context_(std::move(context)), kind_(kind), properties_(properties) {}
+      : context_(std::move(context)), kind_(kind), properties_(properties) {
+    if (is_known_by_identity()) join_alike();
+  }
+  void dispose() noexcept override;
   /// Destroys the views. Derived destructors call it first when their views refer to what the destructor releases.
   void drop_views() noexcept;
 
  private:
+  friend class detail::IdentityTable;
+  /// Whether others can make a memory over the same allocation, and its identity tells.
+  bool is_known_by_identity() const { return properties_.identity.kind > MemoryIdentity::Kind::kSerial; }
+  void join_alike();
+  void leave_alike() noexcept;
+  void drop_hazards() noexcept;
+  /// @name Deferred: the end, once nothing runs on the bytes.
+  bool is_ready() noexcept override { return !hazards().busy(); }
+  void finish() noexcept override { delete this; }
+
   Context context_;
   MemoryKind kind_;
   Properties properties_;
+  Memory* next_alike_ = nullptr;  ///< In its bucket of the identity table.
   mutable std::atomic<View*> views_{nullptr};
   mutable std::atomic<Hazards*> hazards_{nullptr};
 };

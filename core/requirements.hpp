@@ -64,5 +64,13 @@ struct TENON_API Requirements {
   std::variant<Requirements, Refusal> join(const Requirements& other) const;
 };
 
+/// What an allocation would be, as far as its users can tell before it is made.
+struct Offer {
+  std::size_t alignment = 64;  ///< Of the first byte.
+  FdKind fd;                   ///< With which it can be handed on.
+  std::uint64_t modifier = 0;  ///< A DRM modifier; 0: linear.
+  bool host_addressable = false;
+};
+
 }  // namespace v1
 }  // namespace tenon

@@ -44,14 +44,24 @@ TENON_INLINE bool same(const Description& a, const Description& b) {
          a.host_addressable == b.host_addressable && a.read_only == b.read_only;
 }
 
-/// A place that the search has reached.
-struct Node {
+/// One way to reach a place. A place can have several that are worth following: a cheap one whose memory has no
+/// descriptor must not hide a dearer one whose memory has.
+struct Label {
   Description at;
   double cost = 0;
   int parent = -1;
   Hop hop;
   bool settled = false;
 };
+/// More of them than any real setup has; the search stays bounded if descriptions never repeat.
+inline constexpr std::size_t kMaxLabels = 4096;
+
+/// Whether whatever can be done with `b` can be done with `a`.
+TENON_INLINE bool serves_as(const Description& a, const Description& b) {
+  return a.context == b.context && a.kind == b.kind && a.info == b.info && a.offset == b.offset &&
+         a.memory_bytes == b.memory_bytes && a.modifier == b.modifier && a.alignment >= b.alignment &&
+         a.fd.serves(b.fd) && (a.host_addressable || !b.host_addressable) && (!a.read_only || b.read_only);
+}
 
 /// Alignment up to a page; more makes no difference to any edge.
 TENON_INLINE std::size_t alignment_of(const void* address) {
@@ -206,36 +216,46 @@ TENON_INLINE Ref<const Route> Router::search(const Description& source, const Co
     }
   }
 
-  std::vector<detail::Node> nodes;
-  nodes.reserve(places.size() + 1);
-  nodes.push_back({source, 0, -1, {}, false});
-  const auto find_node = [&](const Context& context, MemoryKind kind) -> detail::Node* {
-    for (detail::Node& node : nodes) {
-      if (node.at.context == context && node.at.kind == kind) return &node;
+  std::vector<detail::Label> labels;
+  labels.reserve(places.size() + 1);
+  labels.push_back({source, 0, -1, {}, false});
+  /// Adds a label, unless one that is as good costs no more; drops those that are no better and cost more.
+  const auto reach = [&](detail::Label&& made) {
+    for (detail::Label& known : labels) {
+      if (known.cost <= made.cost && detail::serves_as(known.at, made.at)) return;
     }
-    return nullptr;
+    for (detail::Label& known : labels) {
+      if (known.settled || made.cost > known.cost || !detail::serves_as(made.at, known.at)) continue;
+      known = std::move(made);
+      return;
+    }
+    if (labels.size() < detail::kMaxLabels) labels.push_back(std::move(made));
+  };
+  const auto passed = [&](int at, const Context& place) {
+    for (; at >= 0; at = labels[static_cast<std::size_t>(at)].parent) {
+      if (labels[static_cast<std::size_t>(at)].at.context == place) return true;
+    }
+    return false;
   };
   while (true) {
     int best = -1;
-    for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-      if (!nodes[i].settled && (best < 0 || nodes[i].cost < nodes[best].cost)) best = i;
+    for (int i = 0; i < static_cast<int>(labels.size()); ++i) {
+      if (!labels[i].settled && (best < 0 || labels[i].cost < labels[best].cost)) best = i;
     }
     if (best < 0) break;
-    nodes[best].settled = true;
-    if (nodes[best].at.context == target) {
-      for (int i = best; nodes[i].parent >= 0; i = nodes[i].parent) plan->hops_.push_back(nodes[i].hop);
+    labels[best].settled = true;
+    if (labels[best].at.context == target) {
+      for (int i = best; labels[i].parent >= 0; i = labels[i].parent) plan->hops_.push_back(labels[i].hop);
       std::reverse(plan->hops_.begin(), plan->hops_.end());
       plan->possible_ = true;
       break;
     }
     for (const Edge* edge : edges) {
-      if (!(edge->from() == nodes[best].at.kind)) continue;
+      if (!(edge->from() == labels[best].at.kind)) continue;
       for (const Context& place : places) {
-        // An edge ends in contexts of its kind; returning to the same context would be a cycle.
-        if (!(place->kind() == edge->to()) || place == nodes[best].at.context) continue;
-        detail::Node* known = find_node(place, edge->to());
-        if (known && known->settled) continue;
-        Step step = edge->step(nodes[best].at, place, access);
+        // An edge ends in contexts of its kind; returning to a context would be a cycle.
+        if (!(place->kind() == edge->to()) || passed(best, place)) continue;
+        Step step = edge->step(labels[best].at, place, access);
         std::string refusal;
         if (auto* refused = std::get_if<Refusal>(&step)) {
           refusal = refused->reason;
@@ -249,17 +269,14 @@ TENON_INLINE Ref<const Route> Router::search(const Description& source, const Co
             refusal = "it yields read-only memory, and write access was asked for";
           } else {
             const double penalty = reached.copies && policy == ZeroCopy::kPrefer ? detail::kCopyPenaltyNs : 0;
-            const double cost = nodes[best].cost + reached.total_ns() + penalty;
-            if (!known) {
-              nodes.push_back({reached.result, cost, best, {edge, place, reached}, false});
-            } else if (cost < known->cost) {
-              *known = {reached.result, cost, best, {edge, place, reached}, false};
-            }
+            const double cost = labels[best].cost + reached.total_ns() + penalty;
+            reach({reached.result, cost, best, {edge, place, reached}, false});
           }
         }
-        if (!refusal.empty()) {
-          plan->refusals_.push_back(std::string(edge->name()) + " into " + std::string(place->name()) + ": " + refusal);
-        }
+        if (refusal.empty()) continue;
+        std::string line = std::string(edge->name()) + " into " + std::string(place->name()) + ": " + refusal;
+        if (std::find(plan->refusals_.begin(), plan->refusals_.end(), line) == plan->refusals_.end())
+          plan->refusals_.push_back(std::move(line));
       }
     }
   }
@@ -286,6 +303,36 @@ TENON_INLINE Ref<const Route> Router::plan(const Description& source, const Cont
   return found;
 }
 
+namespace detail {
+
+/// What `candidate` would allocate for `wanted`, as a tensor.
+TENON_INLINE std::variant<Description, Refusal> offered_by(const Context& candidate, const Requirements& wanted,
+                                                           const TensorInfo& tensor) {
+  if (!wanted.kinds.empty() &&
+      std::find(wanted.kinds.begin(), wanted.kinds.end(), candidate->kind()) == wanted.kinds.end())
+    return Refusal{"its memory is of kind " + std::string(candidate->kind().name()) + ", which not all accept"};
+  const auto offered = candidate->offer(wanted);
+  if (const auto* refusal = std::get_if<Refusal>(&offered)) return *refusal;
+  const Offer& offer = std::get<Offer>(offered);
+  const bool accepted = wanted.modifiers.empty() ? offer.modifier == kModifierLinear
+                                                 : std::find(wanted.modifiers.begin(), wanted.modifiers.end(),
+                                                             offer.modifier) != wanted.modifiers.end();
+  if (!accepted) return Refusal{"its memory is laid out by another DRM modifier than all accept"};
+  Description made;
+  made.context = candidate;
+  made.kind = candidate->kind();
+  made.info = tensor;
+  if (made.info.strides.empty()) made.info.strides = packed_strides(tensor.type, tensor.shape);
+  made.memory_bytes = wanted.size_bytes + wanted.tail_padding;
+  made.alignment = offer.host_addressable ? std::min<std::size_t>(offer.alignment, 4096) : 1;
+  made.fd = offer.fd;
+  made.modifier = offer.modifier;
+  made.host_addressable = offer.host_addressable;
+  return made;
+}
+
+}  // namespace detail
+
 TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Party> consumers,
                                          const TensorInfo& tensor, ZeroCopy policy) const {
   AllocationPlan best;
@@ -308,14 +355,12 @@ TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Pa
     }
     Requirements& wanted = std::get<Requirements>(joined);
     wanted.size_bytes = std::max(wanted.size_bytes, bytes);
-    Description made;
-    made.context = candidate;
-    made.kind = candidate->kind();
-    made.info = tensor;
-    made.memory_bytes = wanted.size_bytes;
-    made.alignment = std::max<std::size_t>(wanted.alignment, 64);
-    made.fd = wanted.fd;
-    made.host_addressable = wanted.host_access;
+    const std::variant<Description, Refusal> offered = detail::offered_by(candidate, wanted, tensor);
+    if (const auto* refusal = std::get_if<Refusal>(&offered)) {
+      explanation += label + refusal->reason;
+      continue;
+    }
+    const Description& made = std::get<Description>(offered);
     AllocationPlan plan{true, candidate, wanted, {}, 0, {}};
     std::vector<Party> parties(consumers.begin(), consumers.end());
     if (source.context) parties.insert(parties.begin(), {source.context, source.requirements, Access::kWrite});
@@ -377,6 +422,15 @@ TENON_INLINE void book(Ledger& ledger, const Hop& hop, bool view_hit, std::size_
   if (hop.reached.copies) ledger.book_copied(hop.edge->id(), bytes);
 }
 
+/// Once for each memory: planes mostly share one.
+TENON_INLINE void settle_planes(const Frame& source, const Context& target, const MapOptions& options) {
+  const Memory* settled = nullptr;
+  for (const Tensor& plane : source.planes()) {
+    if (plane.memory().get() != settled) settle(plane, target, options);
+    settled = plane.memory().get();
+  }
+}
+
 /// Maps each plane by its own way: one plane may be shareable (alignment, size) when another is not.
 TENON_INLINE Frame map_planes(const Router& router, const Frame& source, const Context& target,
                               const MapOptions& options) {
@@ -402,19 +456,26 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, Acces
 
 TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, const MapOptions& options) const {
   detail::check_access(source, options.access);
-  if (source.context() == target) return source;
   Ledger& ledger = ledger_of(options);
+  if (source.context() == target) {
+    settle(source, target, options);
+    return source;
+  }
   if (const View* view = detail::standing_view(source, target, options.access)) {
+    settle(source, target, options);
     ledger.book_map(static_cast<EdgeId>(view->standing_edge()), true);
     return source.through(view);
   }
   const Ref<const Route> plan =
       detail::require_way(this->plan(describe(source), target, options.access, options.policy));
+  settle(source, target, options);
+  MapOptions settled = options;
+  settled.settled = true;
   Tensor current = source;
   for (const Hop& hop : plan->hops()) {
     const detail::HopSpan span(hop);
     const std::size_t views = hop.reached.copies ? 0 : current.memory()->view_count();
-    Tensor next = hop.edge->map(current, hop.to, options);
+    Tensor next = hop.edge->map(current, hop.to, settled);
     const bool hit = !hop.reached.copies && next.memory() == current.memory() && next.view() &&
                      current.memory()->view_count() == views;
     detail::book(ledger, hop, hit, source.size_bytes());
@@ -426,6 +487,7 @@ TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, con
 TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const MapOptions& options) const {
   if (source.plane_count() == 0) throw Error(Code::kInvalidArgument, "router: an empty frame cannot be mapped");
   for (const Tensor& plane : source.planes()) detail::check_access(plane, options.access);
+  detail::settle_planes(source, target, options);
   if (std::all_of(source.planes().begin(), source.planes().end(),
                   [&](const Tensor& plane) { return plane.context() == target; })) {
     return source;
@@ -452,11 +514,13 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
         detail::require_way(this->plan(describe(source.plane(p)), target, options.access, options.policy));
     if (!detail::same_way(*plan, *own)) return detail::map_planes(*this, source, target, options);
   }
+  MapOptions settled = options;
+  settled.settled = true;
   Frame current = source;
   for (const Hop& hop : plan->hops()) {
     const detail::HopSpan span(hop);
     const std::size_t views = hop.reached.copies ? 0 : current.plane(0).memory()->view_count();
-    Frame next = hop.edge->map_frame(current, hop.to, options);
+    Frame next = hop.edge->map_frame(current, hop.to, settled);
     const bool hit = !hop.reached.copies && next.plane(0).memory() == current.plane(0).memory() &&
                      next.plane(0).view() && current.plane(0).memory()->view_count() == views;
     detail::book(ledger, hop, hit, source.size_bytes());

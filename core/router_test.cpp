@@ -27,6 +27,10 @@ class FakeContext final : public ContextImpl {
   std::string_view name() const override { return kind_.name(); }
   MemoryKind kind() const override { return kind_; }
   Requirements requirements() const override { return wanted_; }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone) return Refusal{"it has no descriptors"};
+    return Offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, true};
+  }
   Ref<Memory> allocate(const Requirements& wanted) override;
 
  private:
@@ -200,7 +204,7 @@ TEST_F(RouterTest, MapsWithoutALedgerBookInTheProcesses) {
       return packed_copy(from, to, kA, 1, 0, 1, true);
     }
     Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-      source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+      source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
       Requirements wanted;
       wanted.size_bytes = source.size_bytes();
       return Tensor(TensorInfo{source.element_type(), source.shape(), {}}, to->allocate(wanted));
@@ -388,6 +392,62 @@ TEST_F(RouterTest, ChoosesOneAllocationForAllParties) {
   EXPECT_EQ(plan.requirements.alignment, 4096u);
   ASSERT_EQ(plan.routes.size(), 1u);
   EXPECT_FALSE(plan.routes[0]->copies());
+}
+
+TEST_F(RouterTest, AnAllocationThatIsPlannedCanBeMade) {
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  edge(kA, kCpuMemory, Behaviour::kShares);
+  Party consumer{a, {}, Access::kRead};
+  const TensorInfo tensor{ElementType::kU8, {1000}, {}};
+  consumer.requirements.fd = FdKind::kMemfd;
+  const AllocationPlan shared = router.plan({}, std::span(&consumer, 1), tensor);
+  ASSERT_TRUE(shared.possible) << shared.explanation;
+  EXPECT_EQ(shared.allocator, cpu) << "the only one with descriptors";
+  EXPECT_THAT(shared.explanation, HasSubstr("it has no descriptors"));
+  EXPECT_EQ(shared.allocator->allocate(shared.requirements)->fd_kind(), FdKind::kMemfd);
+  consumer.requirements.fd = FdKind::kDmabuf;
+  const AllocationPlan none = router.plan({}, std::span(&consumer, 1), tensor);
+  EXPECT_FALSE(none.possible);
+  EXPECT_THAT(none.explanation, HasSubstr("dma-buf"));
+  consumer.requirements.fd = FdKind::kNone;
+  consumer.requirements.kinds = {kB};
+  EXPECT_FALSE(router.plan({}, std::span(&consumer, 1), tensor).possible) << "memory of kind b leads nowhere";
+}
+
+TEST_F(RouterTest, ACheapWayDoesNotHideOneThatCanGoOn) {
+  /// Leads on only with a descriptor, which a cheap way to it loses.
+  class ByDescriptor final : public Edge {
+   public:
+    ByDescriptor(MemoryKind from, MemoryKind to, double cost, bool needs, bool keeps)
+        : from_(from), to_(to), cost_(cost), needs_(needs), keeps_(keeps) {}
+    std::string_view name() const override { return keeps_ ? "keeps" : "loses"; }
+    MemoryKind from() const override { return from_; }
+    MemoryKind to() const override { return to_; }
+    Step step(const Description& from, const Context& to, Access) const override {
+      if (needs_ && from.fd == FdKind::kNone) return Refusal{"it takes memory by its descriptor"};
+      Reached reached = shared_in_place(from, to, to_, cost_);
+      if (!keeps_) reached.result.fd = FdKind::kNone;
+      return reached;
+    }
+    Tensor map(const Tensor& source, const Context& to, const MapOptions&) const override {
+      return source.through(&source.memory()->add_view(
+          std::make_unique<View>(to, to_, Access::kReadWrite, source.memory()->host(), keeps_ ? 1 : 0)));
+    }
+
+   private:
+    MemoryKind from_, to_;
+    double cost_;
+    bool needs_, keeps_;
+  };
+  const ByDescriptor cheap(kCpuMemory, kB, 1, false, false), dear(kCpuMemory, kA, 100, false, true),
+      on(kA, kB, 100, false, true), last(kB, kC, 1, true, true);
+  const std::array<const Edge*, 4> known{&cheap, &dear, &on, &last};
+  router.add(known);
+  const Tensor shared({element::u8, {1000}, {}}, SharedMemory::allocate(1000));
+  const Ref<const Route> way = router.plan(describe(shared), c);
+  ASSERT_TRUE(way->possible()) << way->explain();
+  EXPECT_EQ(way->hops().size(), 3u) << way->explain();
+  EXPECT_EQ(router.plan(describe(shared), b)->hops().size(), 1u) << "where it ends, the cheap way is best";
 }
 
 TEST_F(RouterTest, ProofTellsSharingFromLying) {

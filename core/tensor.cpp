@@ -203,6 +203,8 @@ TENON_INLINE void Tensor::copy_to(Tensor& destination) const {
   }
   if (!(destination.shape() == info_.shape)) destination.set_shape(info_.shape);
   if (size_bytes() == 0) return;
+  memory_->wait_for(Access::kRead, default_deadline());
+  destination.memory_->wait_for(Access::kWrite, default_deadline());
   if (is_contiguous() && destination.is_contiguous()) {
     std::memmove(destination.data(), data(), size_bytes());
     return;
@@ -225,6 +227,12 @@ TENON_INLINE void Tensor::set_shape(const Shape& shape) {
   }
   info_.shape = shape;
   info_.strides = packed_strides(info_.type, shape);
+}
+
+TENON_INLINE WrittenBytes written_bytes(const Tensor& tensor) {
+  const std::size_t begin = tensor.offset();
+  const std::size_t end = begin + checked_extent_bytes(tensor.info()).value_or(0);
+  return {begin, end == tensor.memory()->size_bytes() ? SIZE_MAX : end, tensor.is_contiguous()};
 }
 
 TENON_INLINE std::string to_string(const Tensor& tensor) {

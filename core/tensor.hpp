@@ -93,9 +93,9 @@ class TENON_API Tensor {
   Tensor through(const View* view) const;
   /// The same tensor under another lease.
   Tensor with_lease(Lease lease) const;
-  /// Copies host elements. An empty destination is allocated; one of another shape gets this tensor's shape (OpenVINO's
+  /// Copies host elements, after waiting for the work on both memories. An empty destination is allocated; one of another shape gets this tensor's shape (OpenVINO's
   /// rule).
-  /// @errors kInvalidArgument: element types differ, or a borrowed destination is too small.
+  /// @errors kInvalidArgument: element types differ, or a borrowed destination is too small; as Hazards::wait_for.
   void copy_to(Tensor& destination) const;
 
   /// @name OpenVINO's spelling
@@ -142,6 +142,9 @@ class TENON_API Tensor {
   const View* view_ = nullptr;
   std::size_t offset_ = 0;
 };
+
+/// The bytes of its memory that a write of `tensor` replaces.
+TENON_API WrittenBytes written_bytes(const Tensor& tensor);
 
 /// "f32 [1,3,224,224] in cpu", for messages.
 TENON_API std::string to_string(const Tensor& tensor);

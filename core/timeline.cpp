@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host timelines, and waiting with a deadline and a ledger entry.
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/timeline.hpp>
@@ -12,14 +13,12 @@ TENON_INLINE void TimelinePoint::wait(Deadline deadline, Ledger* ledger) const {
   const bool blocks = timeline_->query(value_) == PointState::kPending;
   const auto start = blocks ? Clock::now() : Clock::time_point{};
   timeline_->wait(value_, deadline);
-  if (blocks && ledger) {
-    static const EdgeId wait_edge = register_edge("host-wait");
-    ledger->book_wait(wait_edge, Clock::now() - start);
-  }
+  if (blocks) (ledger ? *ledger : Ledger::process()).book_wait(host_wait(), Clock::now() - start);
 }
 
 TENON_INLINE PointState HostTimeline::query(std::uint64_t value) const {
   if (reached_.load(std::memory_order_acquire) < value) return PointState::kPending;
+  if (!has_failures_.load(std::memory_order_acquire)) return PointState::kReached;
   std::lock_guard lock(mutex_);
   return failures_.count(value) ? PointState::kFailed : PointState::kReached;
 }
@@ -29,7 +28,7 @@ TENON_INLINE void HostTimeline::wait(std::uint64_t value, Deadline deadline) con
   const bool reached =
       changed_.wait_until(lock, deadline, [&] { return reached_.load(std::memory_order_relaxed) >= value; });
   if (!reached) {
-    throw Error(Code::kDeadlineExceeded, "host timeline: point " + std::to_string(value) +
+    throw Error(Code::kDeadlineExceeded, "timeline '" + name_ + "': point " + std::to_string(value) +
                                              " was not reached in time (at " + std::to_string(reached_.load()) +
                                              "); the producer is late or gone");
   }
@@ -40,17 +39,21 @@ TENON_INLINE TimelinePoint HostTimeline::next() {
   return TimelinePoint(Ref<Timeline>(this), handed_out_.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
-TENON_INLINE void HostTimeline::advance(std::uint64_t value) {
-  std::lock_guard lock(mutex_);
-  if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
-  changed_.notify_all();
-}
+TENON_INLINE void HostTimeline::advance(std::uint64_t value) { settle(value, nullptr); }
 
-TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
-  failures_[value] = std::move(error);
-  if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
-  changed_.notify_all();
+TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr error) { settle(value, std::move(error)); }
+
+TENON_INLINE void HostTimeline::settle(std::uint64_t value, std::exception_ptr error) {
+  {
+    std::lock_guard lock(mutex_);
+    if (error) {
+      failures_[value] = std::move(error);
+      has_failures_.store(true, std::memory_order_release);
+    }
+    if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
+    changed_.notify_all();
+  }
+  look_at_deferred();
 }
 
 }  // namespace v1

@@ -8,6 +8,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -27,6 +28,9 @@ enum class PointState : std::uint8_t { kPending, kReached, kFailed };
 class TENON_API Timeline : public RefCounted {
  public:
   virtual std::string_view name() const = 0;
+  /// Whether the work on it was ordered when it was noted (Hazards::begin): it waits for what was noted before, and what
+  /// was noted later waits for it. See OrderedWork.
+  virtual bool is_ordered_at_start() const { return false; }
   virtual PointState query(std::uint64_t value) const = 0;
   /// Blocks until `value` is reached. @errors kDeadlineExceeded, or the error that the work left in the timeline.
   virtual void wait(std::uint64_t value, Deadline deadline) const = 0;
@@ -42,7 +46,8 @@ class TimelinePoint {
 
   bool needs_wait() const { return timeline_ && timeline_->query(value_) != PointState::kReached; }
   PointState state() const { return timeline_ ? timeline_->query(value_) : PointState::kReached; }
-  /// Waits on the host and books the wait, if one was needed, in `ledger` (may be null). @errors as Timeline::wait.
+  /// Waits on the host and books the wait, if one was needed, in `ledger`; null: the process ledger.
+  /// @errors as Timeline::wait.
   TENON_API void wait(Deadline deadline = default_deadline(), Ledger* ledger = nullptr) const;
   const Ref<Timeline>& timeline() const { return timeline_; }
   std::uint64_t value() const { return value_; }
@@ -53,10 +58,25 @@ class TimelinePoint {
   std::uint64_t value_ = 0;
 };
 
-/// A timeline advanced by host code.
-class TENON_API HostTimeline final : public Timeline {
+/// A queue of a device or a library, in which work can be ordered by points without the host waiting
+/// (`opencl::stream(queue)`).
+/// @thread as the queue behind it.
+class TENON_API Stream : public RefCounted {
  public:
-  std::string_view name() const override { return "host"; }
+  virtual std::string_view name() const = 0;
+  /// Makes later work in the queue wait for `point`. False if it cannot wait for such a timeline: the host must.
+  /// @errors those of native calls.
+  virtual bool wait_for(const TimelinePoint& point) = 0;
+  /// The point when all work now in the queue is finished. @errors those of native calls.
+  virtual TimelinePoint signal() = 0;
+};
+
+/// A timeline advanced by host code.
+class TENON_API HostTimeline : public Timeline {
+ public:
+  /// @param name  Whose it is ("CPU, model resnet"): messages about points that never come say it.
+  explicit HostTimeline(std::string name = "host") : name_(std::move(name)) {}
+  std::string_view name() const override { return name_; }
   PointState query(std::uint64_t value) const override;
   void wait(std::uint64_t value, Deadline deadline) const override;
 
@@ -68,11 +88,15 @@ class TENON_API HostTimeline final : public Timeline {
   void fail(std::uint64_t value, std::exception_ptr error);
 
  private:
+  void settle(std::uint64_t value, std::exception_ptr error);
+
   std::atomic<std::uint64_t> reached_{0};
   std::atomic<std::uint64_t> handed_out_{0};
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::map<std::uint64_t, std::exception_ptr> failures_;
+  std::atomic<bool> has_failures_{false};
+  const std::string name_;
 };
 
 }  // namespace v1

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines, hazards, ledger and trace.
+// Timelines, ledger and trace.
 #include <tenon/core/error.hpp>
-#include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/core/trace_name.hpp>
 
@@ -61,22 +59,6 @@ TEST(HostTimeline, FailureTravelsInThePoint) {
   EXPECT_NO_THROW(good.wait());
   EXPECT_EQ(bad.state(), PointState::kFailed);
   EXPECT_THROW(bad.wait(), Error);
-}
-
-TEST(Hazards, BelongToTheMemoryNotToTheView) {
-  Tensor whole(element::u8, {64});
-  Tensor part = whole.slice({32}, {64});
-  auto timeline = make_ref<HostTimeline>();
-  const TimelinePoint write = timeline->next();
-  whole.memory()->hazards().wrote(write);
-  EXPECT_EQ(part.memory()->hazards().last_write(), write);
-  EXPECT_THROW(part.memory()->hazards().wait_for(Access::kRead, Clock::now() + 1ms), Error);
-  timeline->advance(write.value());
-  part.memory()->hazards().wait_for(Access::kRead, default_deadline());
-  const TimelinePoint read = timeline->next();
-  part.memory()->hazards().read_until(read);
-  whole.memory()->hazards().wait_for(Access::kRead, default_deadline());
-  EXPECT_THROW(whole.memory()->hazards().wait_for(Access::kWrite, Clock::now() + 1ms), Error);
 }
 
 TEST(Ledger, SumsOverThreadsAndIntoParents) {

@@ -107,6 +107,9 @@ struct StepInfo {
   std::string kernel;              ///< "jit:avx512_core+relu", "reference"
   std::vector<std::string> fused;  ///< Friendly names of the nodes that it also computes.
   bool is_reference = false;       ///< Runs by the slow kernel of the operation table.
+  /// Friendly name and type of the nodes of the model that was given, before any pass, which it computes; none for a step
+  /// that only moves values to another layout or type. And of nodes whose values were known when it was compiled.
+  std::vector<std::pair<std::string, std::string>> originals, folded;
 };
 
 struct PlanImpl;

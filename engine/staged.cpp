@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/cut_kernels.hpp>
+#include <tenon/engine/lower/step_info.hpp>
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
@@ -38,7 +39,8 @@ struct Staged::Ready {
   std::shared_ptr<const Stage> stage;
   std::unique_ptr<Execution> execution;
   std::size_t bytes = kLeastBytes;
-  int running = 0;  ///< Stages within a stage: these must not be dropped meanwhile.
+  int running = 0;                             ///< Stages within a stage: these must not be dropped meanwhile.
+  std::map<const Node*, const char*> kernels;  ///< That cut nodes ran by, for reports.
 };
 
 Staged::Staged(std::shared_ptr<PlanStore> store)
@@ -113,26 +115,30 @@ void Staged::throw_if_cancelled() const {
   if (cancellation_.asked && cancellation_.asked(cancellation_.context)) throw Cancelled{};
 }
 
-std::vector<Tensor> Staged::run_node(const Stage& stage, const Node& node, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Staged::run_node(Ready& ready, const Node& node, const std::vector<Tensor>& inputs) {
   throw_if_cancelled();
   const auto* op = as_type<op::util::MultiSubGraphOp>(&node);
-  if (!op) return run_kernel(node, inputs);
+  if (!op) return run_kernel(ready, node, inputs);
   return run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
     throw_if_cancelled();
-    return run_all(*stage.bodies.at(op->get_function(body).get()), values, {});
+    return run_all(*ready.stage->bodies.at(op->get_function(body).get()), values, {});
   });
 }
 
-std::vector<Tensor> Staged::run_kernel(const Node& node, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Staged::run_kernel(Ready& ready, const Node& node, const std::vector<Tensor>& inputs) {
   const auto begin = elapsed();
   std::vector<Tensor> made;
   const char* kernel = nullptr;
   if (!store_->options().reference_only) workers_->run([&] { kernel = run_cut_kernel(node, inputs, made); });
-  if (!kernel) made = evaluate_node(node, inputs);
-  if (store_->options().profile)
-    timed_.push_back({{node.get_friendly_name(), node.get_type_name(), kernel ? kernel : "reference", {}, !kernel},
-                      begin,
-                      elapsed() - begin});
+  if (kernel)
+    ready.kernels[&node] = kernel;
+  else
+    made = evaluate_node(node, inputs);
+  if (store_->options().profile) {
+    StepInfo info = step_info(node, kernel ? kernel : "reference");
+    info.is_reference = !kernel;
+    timed_.push_back({std::move(info), begin, elapsed() - begin});
+  }
   return made;
 }
 
@@ -154,7 +160,7 @@ std::vector<Tensor> Staged::run_parts(const Stage& stage, Ready& ready, const st
     for (const auto& source : node->input_values()) arguments.push_back(value_of(key_of(source)));
     // A Result of dynamic shape needs no work.
     if (is_op(node, "Result")) continue;
-    const auto made = run_node(stage, *node, arguments);
+    const auto made = run_node(ready, *node, arguments);
     for (std::size_t i = 0; i < made.size(); ++i) values[{node.get(), i}] = made[i];
   }
   if (stage.after) {
@@ -191,10 +197,40 @@ std::vector<Tensor> Staged::run_ready(Ready& ready, const std::vector<Tensor>& i
     Ready& ready;
   } running(ready);
   whole_ = ready.stage->is_cut ? nullptr : ready.stage->plan;
-  if (!ready.stage->is_cut) return run_plan(ready, inputs, memory);
-  auto results = run_parts(*ready.stage, ready, inputs, memory);
-  whole_ = nullptr;
+  auto results = ready.stage->is_cut ? run_parts(*ready.stage, ready, inputs, memory) : run_plan(ready, inputs, memory);
+  if (ready.stage->is_cut) whole_ = nullptr;
+  last_stage_ = ready.stage;  // The outermost is the last to end.
   return results;
+}
+
+const Staged::Ready* Staged::last_after(const Stage& stage) const {
+  if (!stage.after) return nullptr;
+  // Those used last come first.
+  const auto found = std::find_if(ready_.begin(), ready_.end(),
+                                  [&](const auto& ready) { return ready->stage->model_id == stage.after->id(); });
+  return found == ready_.end() ? nullptr : found->get();
+}
+
+LastRun Staged::last_run() const {
+  LastRun run;
+  run.times = timed_;
+  if (last_opened_) run.states = last_opened_->state_inputs;
+  const auto first =
+      std::find_if(ready_.begin(), ready_.end(), [&](const auto& ready) { return ready->stage == last_stage_; });
+  const Ready* ready = first == ready_.end() ? nullptr : first->get();
+  for (; ready; ready = last_after(*ready->stage)) run.parts.push_back({ready->stage, ready->kernels});
+  return run;
+}
+
+std::uint64_t Staged::last_run_number() const {
+  std::uint64_t number = 0;
+  const Stage* stage = last_stage_.get();
+  while (stage) {
+    number = number * 0x100000001b3u + reinterpret_cast<std::uintptr_t>(stage);
+    const Ready* const after = last_after(*stage);
+    stage = after ? after->stage.get() : nullptr;
+  }
+  return number;
 }
 
 const CacheRoom* Staged::room_of(const std::string& id, const Tensor& state) const {

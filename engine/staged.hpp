@@ -32,6 +32,17 @@ struct TimedStep {
   std::chrono::nanoseconds start{0}, duration{0};  ///< Since the begin of the run.
 };
 
+/// What a run consisted of, for reports.
+struct LastRun {
+  struct Part {
+    std::shared_ptr<const Stage> stage;
+    std::map<const Node*, const char*> kernels;  ///< Of the stage's cut nodes; missing ones ran by reference kernels.
+  };
+  std::vector<Part> parts;          ///< The first is of the whole model; others of what comes after a cut, in order.
+  std::vector<std::string> states;  ///< Ids of the inputs after the model's own.
+  std::vector<TimedStep> times;     ///< Empty unless Options::profile.
+};
+
 /// Given the inputs' shapes, a model is cut at the nodes whose output shapes depend on values: the part before is a
 /// plan, those nodes run by their kernels, and the part after is again a model, whose shapes are known by then. Plans
 /// come from the store; what they need per request (bindings, memory) is kept here for those used last.
@@ -63,6 +74,10 @@ class Staged {
   Tensor packed_state(const std::string& id, const Tensor& state) const;
   /// The steps of the last run, in order; bodies of loops once per iteration. Empty unless Options::profile.
   const std::vector<TimedStep>& timed_steps() const { return timed_; }
+  /// What the last run that succeeded consisted of; no parts before one did.
+  LastRun last_run() const;
+  /// The same number for runs of the same stages, as long as those are kept; allocates nothing.
+  std::uint64_t last_run_number() const;
   /// The last run's plan, if it ran one plan alone; else null.
   std::shared_ptr<const Plan> whole_plan() const { return whole_; }
   /// Bytes that the last run moved because inputs or outputs could not be used in place.
@@ -85,8 +100,10 @@ class Staged {
   void make_room(const std::string& id, Tensor& state, const Growth& growth);
   const PlanStore::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
   void throw_if_cancelled() const;
-  std::vector<Tensor> run_node(const Stage& stage, const Node& node, const std::vector<Tensor>& inputs);
-  std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inputs);
+  /// What ran after a stage that is cut; null at the end.
+  const Ready* last_after(const Stage& stage) const;
+  std::vector<Tensor> run_node(Ready& ready, const Node& node, const std::vector<Tensor>& inputs);
+  std::vector<Tensor> run_kernel(Ready& ready, const Node& node, const std::vector<Tensor>& inputs);
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - begun_; }
 
   const std::shared_ptr<PlanStore> store_;
@@ -104,6 +121,7 @@ class Staged {
   std::chrono::steady_clock::time_point begun_;
   std::vector<TimedStep> timed_;
   std::shared_ptr<const Plan> whole_;
+  std::shared_ptr<const Stage> last_stage_;
   std::uint64_t packed_bytes_ = 0;
 };
 

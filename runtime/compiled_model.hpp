@@ -32,7 +32,11 @@ class TENON_API CompiledModel {
  public:
   CompiledModel() = default;
 
-  /// The model as the device executes it. @errors kUnimplemented
+  /// The model as the device executes it. The CPU's nodes are exec_model_info::ExecutionNode: the steps that run, after
+  /// fusion, with the layouts, kernels and bytes that graph/exec_model_info.hpp names; of a model whose shapes move,
+  /// those of the inference that ended last.
+  /// @cost builds a new model at every call. @errors kUnimplemented: the device cannot tell (NPU);
+  ///       kFailedPrecondition: the shapes move, and nothing has run yet
   std::shared_ptr<const Model> get_runtime_model() const;
   /// Ports carry names, types and shapes, no weights. The forms without argument require exactly one. @errors kNotFound
   const std::vector<Output<const Node>>& inputs() const;

@@ -445,7 +445,8 @@ TEST_F(CApiObjects, QueryVersionsAndRuntimeModelAnswer) {
   tenon_compiled_model_t* same = nullptr;
   ASSERT_EQ(tenon_infer_request_get_compiled_model(infer_request, &same), TENON_OK);
   tenon_model_t* runtime_model = nullptr;
-  EXPECT_EQ(tenon_compiled_model_get_runtime_model(same, &runtime_model), TENON_UNIMPLEMENTED);
+  EXPECT_EQ(tenon_compiled_model_get_runtime_model(same, &runtime_model), TENON_UNIMPLEMENTED)
+      << "a device that does not tell";
   tenon_compiled_model_free(same);
 }
 

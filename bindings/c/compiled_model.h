@@ -130,8 +130,9 @@ TENON_C_API tenon_status_t tenon_compiled_model_create_infer_request(tenon_compi
     tenon_infer_request_t** out);
 
 /*
- * The model that the device runs, after its optimisations.
- * Statuses: UNIMPLEMENTED.
+ * The model that the device runs, after its optimisations. The CPU's has a layer for each step; tenon_model_save
+ * writes their kernels, layouts, types and bytes. Where shapes move, those of the inference that ended last.
+ * Statuses: UNIMPLEMENTED, FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_get_runtime_model(const tenon_compiled_model_t* model,
     tenon_model_t** out);

@@ -159,9 +159,15 @@ class UmatContext final : public ContextImpl {
   }
   std::string_view name() const override { return name_; }
   MemoryKind kind() const override { return kUmatMemory; }
+  /// umat() makes OpenCV's queue wait.
+  bool can_wait_for(const Timeline&) const override { return true; }
   DeviceIdentity device() const override { return opencl_->device(); }
   std::span<const Edge* const> edges() const override;
   Requirements requirements() const override { return opencl_->requirements(); }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (needs_opencl(wanted)) return opencl_->offer(wanted);
+    return Offer{1, FdKind::kNone, 0, false};
+  }
   /// A buffer made by OpenCV; if host access or an alignment beyond the device's is wanted, one over a buffer of the
   /// OpenCL context. @errors kResourceExhausted; errors of cv::UMat::create or the OpenCL context.
   Ref<Memory> allocate(const Requirements& wanted) override {
@@ -172,8 +178,7 @@ class UmatContext final : public ContextImpl {
                                                 " bytes were asked for; OpenCV's kernels count bytes in ints, and the "
                                                 "device allows " +
                                                 std::to_string(device.max_allocation));
-    if (wanted.fd != FdKind::kNone || wanted.host_access || wanted.alignment > device.base_alignment)
-      return allocate_in_opencl(wanted);
+    if (needs_opencl(wanted)) return allocate_in_opencl(wanted);
     cv::UMat umat;
     const cv::ocl::OpenCLExecutionContextScope scope(execution_->context);
     detail::checked(
@@ -193,6 +198,10 @@ class UmatContext final : public ContextImpl {
   const Context& opencl() const { return opencl_; }
 
  private:
+  bool needs_opencl(const Requirements& wanted) const {
+    return wanted.fd != FdKind::kNone || wanted.host_access ||
+           wanted.alignment > execution_->native->device.base_alignment;
+  }
   Ref<Memory> allocate_in_opencl(const Requirements& wanted);
 
   Ref<detail::Execution> execution_;

@@ -109,43 +109,27 @@ inline cv::UMat keeping_umat(const Tensor& tensor, cl_mem buffer, const UmatCont
   return umat;
 }
 
-/// Makes OpenCV's queue wait for the last write if that is an event of the same cl_context; otherwise the host waits.
+/// Makes OpenCV's queue wait for the work on `memory`. @errors the failure of a write that `access` would read.
 inline void hand_over(const Memory& memory, const Execution& execution, Access access, Deadline deadline,
                       Ledger* ledger) {
-  if (!memory.has_hazards()) return;
-  using opencl::client::info;
-  const TimelinePoint last = memory.hazards().last_write();
-  const auto* event = dynamic_cast<const opencl::EventTimeline*>(last.timeline().get());
-  if (writes(access) || !event ||
-      info<cl_context>(clGetEventInfo, "clGetEventInfo", event->event(), CL_EVENT_CONTEXT) !=
-          execution.native->context.get()) {
-    memory.hazards().wait_for(access, deadline == Deadline::max() ? default_deadline() : deadline,
-                              ledger ? ledger : &Ledger::process());
-    return;
-  }
-  if (!last.needs_wait()) return;
-  const cl_event waited = event->event();
-  // A queue waiting for an event of an unflushed queue would wait for ever.
-  if (const auto queue = info<cl_command_queue>(clGetEventInfo, "clGetEventInfo", waited, CL_EVENT_COMMAND_QUEUE))
-    opencl::client::check(opencl::client::call(clFlush, queue), "clFlush", "before OpenCV's queue waits for an event");
-  opencl::client::check(opencl::client::call(clEnqueueBarrierWithWaitList, execution.queue(), cl_uint{1}, &waited,
+  opencl::WaitList list;
+  memory.wait_for(access, deadline == Deadline::max() ? default_deadline() : deadline, ledger,
+                  [&](const TimelinePoint& point) {
+                    list.add(*execution.native, point);
+                    return true;
+                  });
+  if (list.size() == 0) return;
+  opencl::client::check(opencl::client::call(clEnqueueBarrierWithWaitList, execution.queue(), list.size(), list.data(),
                                              static_cast<cl_event*>(nullptr)),
                         "clEnqueueBarrierWithWaitList", "making OpenCV's queue wait for a buffer");
 }
 
 /// An event that completes with all work now in OpenCV's queue.
 inline opencl::client::Handle<cl_event> marker_of(const Execution& execution) {
-  cl_event event = nullptr;
-  opencl::client::check(opencl::client::call(clEnqueueMarkerWithWaitList, execution.queue(), cl_uint{0},
-                                             static_cast<const cl_event*>(nullptr), &event),
-                        "clEnqueueMarkerWithWaitList", "marking what OpenCV has enqueued");
-  opencl::client::Handle<cl_event> marker(event);
-  opencl::client::check(opencl::client::call(clFlush, execution.queue()), "clFlush",
-                        "marking what OpenCV has enqueued");
-  return marker;
+  return opencl::client::marker(execution.queue());
 }
 
-/// Makes the work now in OpenCV's queue the last write of `memory`.
+/// Notes the work now in OpenCV's queue as a write of `memory`.
 inline void note_work(const Memory& memory, const Execution& execution) {
   memory.hazards().wrote(TimelinePoint(opencl::EventTimeline::over(marker_of(execution)), 1));
 }
@@ -260,7 +244,7 @@ inline void UmatContext::read(const Tensor& tensor, std::span<std::byte> out) co
 inline void UmatContext::write(const Tensor& tensor, std::span<const std::byte> in) const {
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, name_ + ": writing to " + to_string(tensor) + ": its memory is read-only");
-  if (tensor.size_bytes() != 0) tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+  if (tensor.size_bytes() != 0) tensor.memory()->wait_for(Access::kWrite, default_deadline());
   detail::copy_runs(*this, tensor, "cv::Mat::copyTo", [&](cv::UMat& device, std::size_t at, int size) {
     cv::Mat(size, 1, CV_8U, const_cast<std::byte*>(in.data()) + at).copyTo(device);
   });

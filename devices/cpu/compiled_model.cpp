@@ -8,6 +8,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/version.hpp>
 #include <tenon/devices/cpu/compiled_model.hpp>
+#include <tenon/engine/runtime_model.hpp>
+#include <tenon/graph/passes/original_names.hpp>
 #include <tenon/graph/passes/pass.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -59,7 +61,7 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
     check_supported(*model);
     // Before cutting into stages, so that values passed between them are not rounded either.
     const auto mine = model->clone();
-    pass::Manager().add(pass::widen_reals()).run(mine);
+    if (pass::Manager().add(pass::widen_reals()).run(mine)) pass::note_original_nodes(*model, *mine);
     keep_open(mine);
   }
   declare_properties();
@@ -168,6 +170,32 @@ std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Ten
 
 std::shared_ptr<RemoteContextImpl> CompiledModel::context() const {
   throw NotImplemented("get_context is not supported by CPU plugin!");
+}
+
+std::shared_ptr<const Model> CompiledModel::runtime_model() const {
+  const std::lock_guard lock(last_mutex_);
+  if (static_plan_) return engine::runtime_model(*static_plan_, last_times_);
+  if (last_run_.parts.empty())
+    throw Error(Code::kFailedPrecondition,
+                "CPU: '" + name_ +
+                    "' has shapes that are known only when it runs, and it has not run yet, so "
+                    "there are no steps to show (get_runtime_model): infer once, or reshape "
+                    "the model to static shapes before compiling it");
+  return engine::runtime_model(*model_, last_run_);
+}
+
+void CompiledModel::note_times(const std::vector<engine::Execution::Timing>& times) {
+  const std::lock_guard lock(last_mutex_);
+  last_times_ = times;
+}
+
+void CompiledModel::note_run(const engine::Staged& staged) {
+  const std::uint64_t number = staged.last_run_number();
+  if (!config_.profiling && last_number_.load() == number) return;
+  engine::LastRun run = staged.last_run();
+  const std::lock_guard lock(last_mutex_);
+  std::swap(last_run_, run);  // What ran before is released after the lock.
+  last_number_ = number;
 }
 
 std::string requirements() {

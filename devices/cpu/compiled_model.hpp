@@ -2,8 +2,11 @@
 // A model compiled for the CPU: its plan, or the store of plans if its shapes move, and the workers of its streams.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -18,6 +21,7 @@
 #include <tenon/engine/blob.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan_store.hpp>
+#include <tenon/engine/staged.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 
@@ -54,6 +58,14 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<const Model>& open_model() const { return model_; }
   const std::vector<VariableInfo>& variables() const { return variables_; }
   std::shared_ptr<RemoteContextImpl> context() const override;
+  /// The steps that run, with what was measured in the last inference if PERF_COUNT is set. Of a model whose shapes move:
+  /// those of the inference that ended last, whatever request ran it.
+  /// @errors kFailedPrecondition: the shapes move, and nothing has run yet.
+  std::shared_ptr<const Model> runtime_model() const override;
+  /// Called by requests after an inference, for runtime_model(). @thread any. @cost a comparison if the same stages
+  /// ran as before and nothing is measured.
+  void note_times(const std::vector<engine::Execution::Timing>& times);
+  void note_run(const engine::Staged& staged);
 
  private:
   void keep_open(std::shared_ptr<const Model> model);
@@ -69,6 +81,10 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream; the last for callers of infer().
   std::shared_ptr<const engine::Plan> static_plan_;
   std::shared_ptr<engine::PlanStore> store_;
+  mutable std::mutex last_mutex_;
+  std::vector<engine::Execution::Timing> last_times_;  ///< Of the static plan; empty if nothing was measured.
+  engine::LastRun last_run_;                           ///< Of a model whose shapes move.
+  std::atomic<std::uint64_t> last_number_{0};          ///< Of `last_run_`.
   PropertyTable table_{"compiled model of CPU"};
 };
 

@@ -96,7 +96,8 @@ class Request final : public InferRequestImpl {
     Ending ending{inference, *time_};
     const bool finished = execution_->run(owner_->workers(inference.stream()), ending.asked(), &ending);
     if (const auto bytes = execution_->packed_bytes()) inference.ledger().book_copied(pack_edge(), bytes);
-    if (!finished) throw_if_ended(inference);
+    if (!finished) return throw_if_ended(inference);
+    if (owner_->config().profiling) owner_->note_times(execution_->timings());
   }
 
   /// By plans for the shapes of now, which all requests share.
@@ -115,7 +116,8 @@ class Request final : public InferRequestImpl {
     const auto results = staged_->run(owner_->open_model(), inputs_, owner_->workers(inference.stream()),
                                       {ending.asked(), &ending}, memory, &states_.loose());
     if (const auto moved = staged_->packed_bytes()) inference.ledger().book_copied(pack_edge(), moved);
-    if (results.size() != outputs_.size()) throw_if_ended(inference);
+    if (results.size() != outputs_.size()) return throw_if_ended(inference);
+    owner_->note_run(*staged_);
   }
 
   /// Ends an inference early: cancelled or out of time.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote contexts and tensors: sharing, refusals and their messages, and closing early.
+#include <sys/mman.h>
+
 #include <fcntl.h>
 #include <unistd.h>
 

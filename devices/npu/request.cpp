@@ -60,8 +60,6 @@ class Request final : public InferRequestImpl, public Pending {
   }
   bool runs_in_caller() const noexcept override { return true; }
   bool is_asynchronous() const noexcept override { return true; }
-  /// Level Zero's queue cannot wait for other fence types; the runtime does.
-  bool orders_hazards() const noexcept override { return false; }
 
   void start(Inference& inference) override {
     if (owner_->settings().streams == 0) {

@@ -132,8 +132,6 @@ class Request final : public InferRequestImpl {
   bool is_asynchronous() const noexcept override { return stages_.empty(); }
   /// ov::InferRequest::infer() runs in the caller's thread, without the cost of start_async() and wait().
   bool runs_in_caller() const noexcept override { return true; }
-  /// OpenVINO does not know our timelines.
-  bool orders_hazards() const noexcept override { return false; }
 
   void start(Inference& inference) override {
     has_run_ = false;

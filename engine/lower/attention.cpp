@@ -158,7 +158,7 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
                        const float scale = has_scale ? *static_cast<const float*>(p[made_at - 1]) : 1;
                        tasks->run(p[0], p[1], p[2], is_masked ? p[3] : nullptr, p[made_at], p[made_at + 1], scale);
                      });
-  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) builder.note_optimized_out(chain.nodes[i]);
+  builder.note_joined(chain);
   return true;
 }
 

@@ -8,7 +8,9 @@
 #include <tenon/engine/lower/affine.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/same_value.hpp>
+#include <tenon/engine/lower/step_info.hpp>
 #include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/passes/original_names.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -182,7 +184,9 @@ void PlanBuilder::expand(Value& value) {
   const Place to{add_buffer(BufferKind::kArena, *checked_size_bytes(value.type, value.shape)), 0};
   const kernels::CachedRows rows{narrow.format.type, value.shape.back(), narrow.format.group};
   auto step = std::make_unique<KernelStep>();
-  step->info = {outputs_[id_of(value)].first->get_friendly_name() + "/expand", "Reorder", "expand cache", {}, false};
+  step->info.node_name = outputs_[id_of(value)].first->get_friendly_name() + "/expand";
+  step->info.node_type = "Reorder";
+  step->info.kernel = "expand cache";
   step->operands = {{narrow.place, false}, {to, true}};
   step->kernel = [rows, shape = value.shape, strides = narrow.strides,
                   offset = narrow.scales_offset](std::span<void* const> p) {
@@ -200,6 +204,7 @@ void PlanBuilder::expand(Value& value) {
   };
   plan_.steps.push_back(std::move(step));
   add_variant(value, {to, plain_desc(value.type, value.shape), true, true});
+  note_moved(value);
 }
 
 Place PlanBuilder::plain(Value& value) {
@@ -229,13 +234,20 @@ Place PlanBuilder::in_layout(Value& value, const md& desc) {
     return place;
   }
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
-  add_reorder(value, from, place, desc, value.quantization);
-  plan_.steps.back()->info.node_name = outputs_[id_of(value)].first->get_friendly_name() + "/reorder";
+  add_reorder(*outputs_[id_of(value)].first, value, from, place, desc, value.quantization);
   add_variant(value, {place, desc, wants_plain, is_packed(desc, value.shape)});
+  note_moved(value);
   return place;
 }
 
-void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& to_desc) {
+void PlanBuilder::note_moved(const Value& value) {
+  const auto id = id_of(value);
+  const Value::Variant& variant = value.variants.back();
+  plan_.made.push_back({outputs_[id].first, outputs_[id].second, value.type, value.shape, variant.place, variant.desc,
+                        static_cast<std::ptrdiff_t>(plan_.steps.size()) - 1, value.quantization, true});
+}
+
+void PlanBuilder::add_move(const Node& node, Place from, const md& from_desc, Place to, const md& to_desc) {
   KernelKey key{key_of(dnnl::primitive::kind::reorder)};
   append(key, from_desc);
   append(key, to_desc);
@@ -248,6 +260,7 @@ void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& 
   auto step = std::make_unique<PrimitiveStep>();
   step->engine = engine();
   step->primitive = made->primitive;
+  step->info.node_name = node.get_friendly_name() + "/reorder";
   step->info.node_type = "Reorder";
   step->info.kernel = made->name;
   add_argument(*step, DNNL_ARG_FROM, from, from_desc);
@@ -256,15 +269,16 @@ void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& 
   plan_.steps.push_back(std::move(step));
 }
 
-Place PlanBuilder::moved(Place from, const md& from_desc, const md& desc) {
+Place PlanBuilder::moved(const Node& node, Place from, const md& from_desc, const md& desc) {
   if (from_desc == desc) return from;
   const Place to = scratch(desc.get_size());
-  add_move(from, from_desc, to, desc);
+  add_move(node, from, from_desc, to, desc);
   return to;
 }
 
-void PlanBuilder::add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count) {
+void PlanBuilder::add_affine(const Node& node, const kernels::Affine& what, Place from, Place to, std::size_t count) {
   auto step = std::make_unique<KernelStep>();
+  step->info.node_name = node.get_friendly_name() + "/reorder";
   step->info.node_type = "Reorder";
   step->info.kernel = "affine:" + std::string(name(what.from)) + "-" + std::string(name(what.to));
   step->operands = {{from, false}, {to, true}};
@@ -272,12 +286,12 @@ void PlanBuilder::add_affine(const kernels::Affine& what, Place from, Place to, 
   plan_.steps.push_back(std::move(step));
 }
 
-void PlanBuilder::add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
-                              const std::optional<Quantization>& quantization) {
+void PlanBuilder::add_reorder(const Node& node, const Value& source, const Value::Variant& from, Place to,
+                              const md& desc, const std::optional<Quantization>& quantization) {
   const bool reads_8_bit = source.quantization && is_8_bit(element_type(from.desc)),
              writes_8_bit = quantization && is_8_bit(element_type(desc));
   if ((!reads_8_bit && !writes_8_bit) || (reads_8_bit && writes_8_bit && *source.quantization == *quantization))
-    return add_move(from.place, from.desc, to, desc);
+    return add_move(node, from.place, from.desc, to, desc);
   // oneDNN 3.2's reorders with zero points give wrong numbers for some extents: a kernel of ours converts the numbers
   // before or after they move, on the side where they lie without gaps.
   const kernels::Affine what = affine_of(reads_8_bit ? source.quantization : std::nullopt, element_type(from.desc),
@@ -286,32 +300,31 @@ void PlanBuilder::add_reorder(const Value& source, const Value::Variant& from, P
   const md changed = retyped(from.desc, what.to), moved = retyped(desc, what.from);
   const bool change_first = is_dense(from.desc) && changed.get_ndims(),
              move_first = is_dense(desc) && moved.get_ndims();
-  if (change_first && changed == desc) return add_affine(what, from.place, to, count);
+  if (change_first && changed == desc) return add_affine(node, what, from.place, to, count);
   if (move_first && (reads_8_bit || !change_first)) {
     const Place middle = scratch(moved.get_size());
-    add_move(from.place, from.desc, middle, moved);
-    return add_affine(what, middle, to, count);
+    add_move(node, from.place, from.desc, middle, moved);
+    return add_affine(node, what, middle, to, count);
   }
   if (change_first) {
     const Place middle = scratch(changed.get_size());
-    add_affine(what, from.place, middle, count);
-    return add_move(middle, changed, to, desc);
+    add_affine(node, what, from.place, middle, count);
+    return add_move(node, middle, changed, to, desc);
   }
   const md plain_from = plain_desc(what.from, source.shape), plain_to = plain_desc(what.to, source.shape);
   const Place packed = scratch(plain_from.get_size()), middle = scratch(plain_to.get_size());
-  add_move(from.place, from.desc, packed, plain_from);
-  add_affine(what, packed, middle, count);
-  add_move(middle, plain_to, to, desc);
+  add_move(node, from.place, from.desc, packed, plain_from);
+  add_affine(node, what, packed, middle, count);
+  add_move(node, middle, plain_to, to, desc);
 }
 
 bool PlanBuilder::lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc) {
   const Value::Variant from = native(source);
   if (from.desc.get_ndims() == 0) return false;
   const Place to{add_buffer(BufferKind::kArena, desc.get_size()), 0};
-  add_reorder(source, from, to, desc, made.quantization);
+  add_reorder(*node, source, from, to, desc, made.quantization);
   StepInfo& info = plan_.steps.back()->info;
-  info.node_name = node->get_friendly_name();
-  info.node_type = node->get_type_name();
+  info = step_info(*node, std::move(info.kernel));
   define_view(made, desc, to);
   return true;
 }
@@ -476,14 +489,14 @@ PrimitiveStep& PlanBuilder::add_primitive(const std::shared_ptr<Node>& node, con
   auto step = std::make_unique<PrimitiveStep>();
   step->engine = engine();
   step->primitive = primitive;
-  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  step->info = step_info(*node, std::move(kernel));
   PrimitiveStep& added = *step;
   plan_.steps.push_back(std::move(step));
   return added;
 }
 
 void PlanBuilder::add_step(const std::shared_ptr<Node>& node, std::unique_ptr<Step> step, std::string kernel) {
-  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  step->info = step_info(*node, std::move(kernel));
   plan_.steps.push_back(std::move(step));
 }
 
@@ -491,7 +504,7 @@ KernelStep& PlanBuilder::add_kernel(const std::shared_ptr<Node>& node, std::stri
                                     const std::vector<Place>& read, const std::vector<Place>& written,
                                     KernelStep::Kernel function) {
   auto step = std::make_unique<KernelStep>();
-  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  step->info = step_info(*node, std::move(kernel));
   for (Place place : read) step->operands.push_back({place, false});
   for (Place place : written) step->operands.push_back({place, true});
   step->kernel = std::move(function);
@@ -502,15 +515,27 @@ KernelStep& PlanBuilder::add_kernel(const std::shared_ptr<Node>& node, std::stri
 
 void PlanBuilder::note_fused(const Chain& chain) {
   StepInfo& info = plan_.steps.back()->info;
-  info.node_name = chain.anchor()->get_friendly_name();
+  info = step_info(*chain.anchor(), std::move(info.kernel));
   for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
-    info.fused.push_back(chain.nodes[i]->get_friendly_name());
+    add_fused(info, *chain.nodes[i]);
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void PlanBuilder::note_joined(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info = step_info(*chain.last(), std::move(info.kernel));
+  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) {
+    add_fused(info, *chain.nodes[i]);
     note_optimized_out(chain.nodes[i]);
   }
 }
 
 void PlanBuilder::note_optimized_out(const std::shared_ptr<Node>& node) {
   plan_.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+  // Views take what passes replaced by them along.
+  for (const pass::OriginalNode& original : pass::original_nodes(*node))
+    plan_.optimized_out.emplace_back(original.name, original.type);
 }
 
 void PlanBuilder::lower_reference(const std::shared_ptr<Node>& node) {
@@ -518,7 +543,8 @@ void PlanBuilder::lower_reference(const std::shared_ptr<Node>& node) {
     throw Error(Code::kUnimplemented, "CPU: " + node->describe() + " has no kernel for these types and shapes");
   }
   auto step = std::make_unique<ReferenceStep>();
-  step->info = {node->get_friendly_name(), node->get_type_name(), "reference", {}, true};
+  step->info = step_info(*node, "reference");
+  step->info.is_reference = true;
   step->node = node;
   step->input_count = node->get_input_size();
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {

@@ -130,8 +130,9 @@ class PlanBuilder {
   Tensor derived(const Tensor& constant, const std::string& how, const std::function<Tensor()>& make);
   /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
   Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
-  /// The same numbers in another layout or type, for the next step: adds a step that moves them, unless both are equal.
-  Place moved(Place from, const md& from_desc, const md& desc);
+  /// The same numbers in another layout or type, for the next step, which computes `node`: adds a step that moves them,
+  /// unless both are equal.
+  Place moved(const Node& node, Place from, const md& from_desc, const md& desc);
 
   /// Where the bytes of `value` lie now, in every layout; a step may read any of them.
   std::vector<Read> reads_of(const Value& value) const;
@@ -165,8 +166,10 @@ class PlanBuilder {
   KernelStep& add_kernel(const std::shared_ptr<Node>& node, std::string kernel, const std::vector<Place>& read,
                          const std::vector<Place>& written, KernelStep::Kernel function);
   std::size_t step_count() const { return plan_.steps.size(); }
-  /// Names the nodes that the last step also computes.
+  /// Names the chain's nodes as those that the last step computes, after its anchor...
   void note_fused(const Chain& chain);
+  /// ...or after its last node, for a pattern.
+  void note_joined(const Chain& chain);
   void note_optimized_out(const std::shared_ptr<Node>& node);
 
   /// A step by the reference kernel on packed tensors.
@@ -233,11 +236,14 @@ class PlanBuilder {
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
   /// Adds a layout of the value, and updates who may still read the memory.
   void add_variant(Value& value, Value::Variant variant);
+  /// Notes the layout that the last step gave the value.
+  void note_moved(const Value& value);
   /// From a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
-  void add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
+  /// The node says where the steps come from.
+  void add_reorder(const Node& node, const Value& source, const Value::Variant& from, Place to, const md& desc,
                    const std::optional<Quantization>& quantization);
-  void add_move(Place from, const md& from_desc, Place to, const md& to_desc);
-  void add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count);
+  void add_move(const Node& node, Place from, const md& from_desc, Place to, const md& to_desc);
+  void add_affine(const Node& node, const kernels::Affine& what, Place from, Place to, std::size_t count);
 
   PlanImpl& plan_;
   std::unordered_map<const Node*, ValueId> ids_;  ///< The node's first output; the others follow.

@@ -5,6 +5,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/passes.hpp>
+#include <tenon/engine/lower/step_info.hpp>
 #include <tenon/engine/lower/table.hpp>
 #include <tenon/engine/plan/control_flow.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -77,7 +78,7 @@ void add_operands(PlanBuilder& builder, const std::shared_ptr<Node>& node, Step&
     step.operands.push_back({builder.plain(builder.input(node, i)), false});
   for (std::size_t i = 0; i < node->get_output_size(); ++i)
     step.operands.push_back({builder.define_plain(builder.value(node->output(i))), true});
-  step.info = {node->get_friendly_name(), node->get_type_name(), "compiled body", {}, false};
+  step.info = step_info(*node, "compiled body");
 }
 
 /// Sub-byte elements have no address of their own.

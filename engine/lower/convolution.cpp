@@ -5,6 +5,7 @@
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/lower/quantization.hpp>
+#include <tenon/engine/lower/step_info.hpp>
 #include <tenon/engine/lower/table.hpp>
 #include <tenon/engine/lower/upsampling.hpp>
 #include <tenon/engine/lower/window.hpp>
@@ -192,13 +193,13 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
 
       const Place src = builder.in_layout(source, src_made);
       const Place filter_place = weights ? builder.packed_constant(weights, filter.view, weights_desc)
-                                         : builder.moved(filter.computed, filter.view, weights_desc);
+                                         : builder.moved(*node, filter.computed, filter.view, weights_desc);
       const Place bias_place = bias ? builder.constant_place(bias) : Place{};
       const Place dst = post_ops.define_result(dst_made);
       auto step = std::make_unique<PrimitiveStep>();
       step->engine = builder.engine();
       step->primitive = made->primitive;
-      step->info = {node->get_friendly_name(), node->get_type_name(), made->name + post_ops.name(), {}, false};
+      step->info = step_info(*node, made->name + post_ops.name());
       builder.add_argument(*step, DNNL_ARG_SRC, src, src_made);
       builder.add_argument(*step, DNNL_ARG_WEIGHTS, filter_place, weights_desc);
       if (bias) builder.add_argument(*step, DNNL_ARG_BIAS, bias_place, bias_desc);

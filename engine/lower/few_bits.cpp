@@ -323,13 +323,12 @@ void lower_few_bits(PlanBuilder& builder, const Chain& chain, const FewBitsWeigh
                     {}};
   if (weights.zero_points) operands.places.push_back(builder.constant_place(weights.zero_points));
   if (chain.nodes.size() > 1) operands.bias = builder.constant_place(weights.bias);
-  for (std::size_t i = 1; i < chain.nodes.size(); ++i) builder.note_optimized_out(chain.nodes[i]);
   const ElementType type = builder.compute_type();
   const bool has_general = type == ElementType::kF32 || type == ElementType::kBf16;
   const bool has_tiles = type == ElementType::kBf16 && kernels::has_tile_products();
   if (problem.rows > most_few_bits_rows(problem, has_tiles) && has_general &&
       lower_expanded(builder, chain, weights, operands))
-    return;
+    return builder.note_fused(chain);
   std::vector<Place> from = operands.places;
   if (operands.bias) from.push_back(operands.bias);
   from.push_back(builder.plain(left));
@@ -343,6 +342,7 @@ void lower_few_bits(PlanBuilder& builder, const Chain& chain, const FewBitsWeigh
                        multiply_few_bits(problem, matrix, static_cast<const float*>(p[p.size() - 3]),
                                          static_cast<float*>(p[p.size() - 2]), static_cast<float*>(p.back()));
                      });
+  builder.note_fused(chain);
 }
 
 }  // namespace tenon::inline v1::engine

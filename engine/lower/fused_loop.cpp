@@ -474,7 +474,7 @@ bool lower_fused_loop(PlanBuilder& builder, const Chain& chain) {
   kernels::FusedLoop loop(element_count(shape), std::move(tensors), std::move(group->operations), result);
   auto& step = builder.add_kernel(last, chain.nodes.size() > 1 ? "fused loop" : "loop", from, {to}, std::move(loop));
   for (std::size_t i = 0; i < reads.size(); ++i) step.operands[i].in_step = reads[i].in_step;
-  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) builder.note_optimized_out(chain.nodes[i]);
+  builder.note_joined(chain);
   return true;
 }
 

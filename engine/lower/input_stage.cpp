@@ -2,6 +2,7 @@
 // InputStage: reads the decoder's planes in place and makes the model's input in one pass.
 #include <tenon/engine/kernels/input_stage.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/step_info.hpp>
 #include <tenon/engine/lower/table.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 
@@ -12,7 +13,7 @@ bool lower_stage(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   const InputStageSpec spec = spec_of(*node);
   auto step = std::make_unique<TensorStep>();
-  step->info = {node->get_friendly_name(), node->get_type_name(), "input stage", {}, false};
+  step->info = step_info(*node, "input stage");
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
     Value& plane = builder.input(node, i);
     step->operands.push_back({builder.plain(plane), false});

@@ -57,10 +57,15 @@ void grant_parts(PlanImpl& plan, const std::vector<PartRequest>& requests) {
   std::vector<std::ptrdiff_t> new_index;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     new_index.push_back(static_cast<std::ptrdiff_t>(kept.size()) - (dropped[i] ? 1 : 0));
-    if (dropped[i])
-      plan.optimized_out.emplace_back(plan.steps[i]->info.node_name, plan.steps[i]->info.node_type);
-    else
+    if (!dropped[i]) {
       kept.push_back(std::move(plan.steps[i]));
+      continue;
+    }
+    const StepInfo& info = plan.steps[i]->info;
+    plan.optimized_out.emplace_back(info.node_name, info.node_type);
+    for (const auto& all : {info.originals, info.folded})
+      for (const auto& original : all)
+        if (original.first != info.node_name) plan.optimized_out.push_back(original);
   }
   plan.steps = std::move(kept);
   for (const PartRequest& request : requests)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes that a model goes through before lowering.
 #include <tenon/engine/lower/passes.hpp>
+#include <tenon/graph/passes/original_names.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::engine {
@@ -19,6 +20,7 @@ std::shared_ptr<const Model> run_passes(const Model& model, const Options& optio
   common.add(pass::fold_input_stage());
   common.set_hook(check);
   common.run(mine);
+  pass::note_original_nodes(model, *mine);
   return mine;
 }
 

@@ -132,7 +132,7 @@ bool lower_rms_norm(PlanBuilder& builder, const Chain& chain) {
   builder.add_kernel(chain.last(), "rms norm", from, {to}, [what, has_weights](std::span<void* const> p) {
     kernels::rms_norm(what, p[0], has_weights ? static_cast<const float*>(p[1]) : nullptr, p.back());
   });
-  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) builder.note_optimized_out(chain.nodes[i]);
+  builder.note_joined(chain);
   return true;
 }
 

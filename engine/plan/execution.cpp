@@ -195,7 +195,7 @@ struct ExecutionImpl {
 
   void report_made(std::ptrdiff_t step) {
     for (const Made& made : plan->made) {
-      if (made.step != step || element_count(made.shape) == 0) continue;
+      if (made.is_copy || made.step != step || element_count(made.shape) == 0) continue;
       Tensor value(made.type, made.shape);
       void* from = address(made.place);
       const md packed =

@@ -116,7 +116,7 @@ struct Variable {
   bool is_assigned = false;  ///< Some node assigns it in each run.
 };
 
-/// Where a node's output lies after a step has run; for observers.
+/// Where a node's output lies after a step has run; for observers and reports.
 struct Made {
   std::shared_ptr<const Node> node;
   std::size_t output = 0;
@@ -126,6 +126,7 @@ struct Made {
   md desc;
   std::ptrdiff_t step = -1;                  ///< -1: before the first.
   std::optional<Quantization> quantization;  ///< Set if `desc` has 8 bits and the value is real.
+  bool is_copy = false;                      ///< In another layout; observers see the first one only.
 };
 
 /// What the plans of one model have in common.

@@ -80,7 +80,7 @@ void opencl_kernel(Router& router, Buffer& buffer, const Context& context) {
   clReleaseEvent(event);
   clReleaseKernel(kernel);
   clReleaseProgram(program);
-  buffer.luma.memory()->hazards().wait_for(Access::kRead, default_deadline());
+  buffer.luma.memory()->wait_for(Access::kRead, default_deadline());
   buffer.expected += 10;
   void* host = nullptr;
   clGetMemObjectInfo(memory, CL_MEM_HOST_PTR, sizeof host, &host, nullptr);

@@ -68,7 +68,7 @@ void draw_with_opencl(Router& router, const Tensor& target, const Context& conte
   clReleaseKernel(kernel);
   clReleaseProgram(program);
   // The NPU does not know OpenCL's events: the kernel must be done before it starts.
-  mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
+  mapped.memory()->wait_for(Access::kRead, default_deadline());
   std::printf("OpenCL   drew the picture\n");
 }
 

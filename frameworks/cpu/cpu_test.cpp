@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrapping and adopting host memory; descriptors.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/cpu/fd.hpp>
 

@@ -64,12 +64,16 @@ class Pool {
     if (state_) state_->close();
   }
 
-  /// Returns a free buffer, or a new one below the limit, or else waits for the first to come back before `deadline`.
-  /// Bytes and hazards are those of the last use: wait for hazards() before writing if a device may still read it.
-  /// @errors kDeadlineExceeded, naming size and limit; errors of the allocation.
-  PooledBuffer acquire(Deadline deadline = default_deadline()) { return state_->acquire(deadline); }
+  /// Returns a free buffer that nothing runs on, or a new one below the limit, or else waits for the first to come back
+  /// or to be finished with before `deadline`. It may be written at once; its bytes are those of the last use, and
+  /// failures of that use are forgotten.
+  /// @param ledger  Where a wait for a device is booked; null: the process ledger.
+  /// @errors kDeadlineExceeded, naming size and limit, or the device; errors of the allocation.
+  PooledBuffer acquire(Deadline deadline = default_deadline(), Ledger* ledger = nullptr) {
+    return state_->acquire(deadline, ledger);
+  }
   /// As acquire(), but returns an empty buffer instead of waiting.
-  PooledBuffer try_acquire() { return state_->acquire(std::nullopt); }
+  PooledBuffer try_acquire() { return state_->acquire(std::nullopt, nullptr); }
   /// A tensor over a buffer. @errors as acquire(); kOutOfRange when `info` needs more than a buffer has.
   Tensor acquire_tensor(const TensorInfo& info, Deadline deadline = default_deadline()) {
     PooledBuffer buffer = acquire(deadline);
@@ -115,23 +119,20 @@ class Pool {
       while (free) delete std::exchange(free, free->next);
     }
 
-    PooledBuffer acquire(std::optional<Deadline> deadline) {
+    PooledBuffer acquire(std::optional<Deadline> deadline, Ledger* ledger) {
       std::unique_lock lock(mutex);
-      const auto ready = [this] { return free || made < limit; };
-      if (!ready()) {
+      Slot* slot = take_idle();
+      if (!slot && made == limit) {
         if (!deadline) return {};
-        if (!returned.wait_until(lock, *deadline, ready)) {
+        if (!returned.wait_until(lock, *deadline, [this] { return free || made < limit; })) {
           throw Error(Code::kDeadlineExceeded,
                       "pool of " + std::to_string(limit) + " buffers of " + std::to_string(wanted.size_bytes) +
                           " bytes: all are in use and none came back in time; raise the limit or drop "
                           "tensors and frames earlier");
         }
+        if (free) slot = take_oldest();
       }
-      Slot* slot = free;
-      if (slot) {
-        free = slot->next;
-        --free_count;
-      } else {
+      if (!slot) {
         ++made;  // Reserved before unlocking, so that other threads stay within the limit.
         lock.unlock();
         try {
@@ -144,9 +145,37 @@ class Pool {
           returned.notify_one();
           throw;
         }
+      } else {
+        lock.unlock();
       }
       slot->owner = Ref<State>(this);
-      return {slot->memory, Lease(slot)};
+      PooledBuffer buffer{slot->memory, Lease(slot)};
+      if (slot->memory->has_hazards()) {
+        buffer.memory->wait_for(Access::kWrite, deadline.value_or(Deadline::min()), ledger);
+        buffer.memory->hazards().forget_failures();
+      }
+      return buffer;
+    }
+
+    Slot* take_out(Slot** at) {
+      Slot* slot = *at;
+      *at = slot->next;
+      --free_count;
+      return slot;
+    }
+    /// The free buffer that came back first, whose work ends soonest. Precondition: there is one.
+    Slot* take_oldest() {
+      Slot** at = &free;
+      while ((*at)->next) at = &(*at)->next;
+      return take_out(at);
+    }
+    /// A free buffer that nothing runs on, the one used last if possible; null if there is none.
+    Slot* take_idle() {
+      for (Slot** at = &free; *at; at = &(*at)->next) {
+        const Memory& memory = *(*at)->memory;
+        if (!memory.has_hazards() || !memory.hazards().busy()) return take_out(at);
+      }
+      return nullptr;
     }
 
     void give_back(Slot* slot) noexcept {

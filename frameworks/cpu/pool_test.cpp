@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include <tenon/core/ledger.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace {
@@ -45,6 +46,42 @@ TEST(Pool, GivesTheBufferBackWhenTheLastTensorGoes) {
   EXPECT_EQ(pool.idle(), 1u);
   EXPECT_EQ(pool.acquire().memory.get(), memory) << "the memory object must persist: it carries the views";
   EXPECT_EQ(pool.size(), 1u);
+}
+
+TEST(Pool, PrefersBuffersThatNothingRunsOn) {
+  cpu::Pool pool(1024, 2);
+  const auto device = make_ref<HostTimeline>("a device");
+  const Memory* read = nullptr;
+  {
+    const cpu::PooledBuffer buffer = pool.acquire();
+    read = buffer.memory.get();
+    buffer.memory->hazards().read_until(device->next());
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_NE(pool.acquire(Clock::now()).memory.get(), read) << "a device still reads it";
+  const cpu::PooledBuffer other = pool.acquire(Clock::now());
+  EXPECT_FALSE(pool.try_acquire());
+  EXPECT_THROW(pool.acquire(Clock::now() + 2ms), Error);
+  EXPECT_EQ(pool.idle(), 1u) << "a buffer whose wait ended at its deadline is lost";
+  std::thread finishing([&] {
+    std::this_thread::sleep_for(5ms);
+    device->advance(1);
+  });
+  Ledger ledger;
+  EXPECT_EQ(pool.acquire(default_deadline(), &ledger).memory.get(), read);
+  EXPECT_EQ(ledger.total().waits, 1u);
+  finishing.join();
+}
+
+TEST(Pool, AFailureOfOneUseDoesNotReachTheNext) {
+  cpu::Pool pool(1024, 1);
+  const auto device = make_ref<HostTimeline>("a device");
+  {
+    const cpu::PooledBuffer buffer = pool.acquire();
+    buffer.memory->hazards().wrote(device->next(), {0, 100, true});
+    device->fail(1, std::make_exception_ptr(Error(Code::kDataLoss, "the kernel failed")));
+    EXPECT_THROW(buffer.memory->wait_for(Access::kRead, default_deadline()), Error);
+  }
+  for (int i = 0; i < 200; ++i) EXPECT_NO_THROW(pool.acquire().memory->wait_for(Access::kRead, default_deadline()));
 }
 
 TEST(Pool, KeepsViewsFromUseToUse) {

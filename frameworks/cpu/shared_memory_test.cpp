@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shareable memory: seals, descriptors, imports that must be refused, a second process.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
 #include <gmock/gmock.h>

@@ -309,8 +309,7 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
   Ledger& booked = options.ledger ? *options.ledger : Ledger::process();
   // The consumer does not know our timelines: all work must be finished before it gets the pointer.
   const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
-  tensor.memory()->hazards().wait_for(!copied && tensor.is_writable() ? Access::kReadWrite : Access::kRead, deadline,
-                                      &booked);
+  tensor.memory()->wait_for(!copied && tensor.is_writable() ? Access::kReadWrite : Access::kRead, deadline, &booked);
   if (copied) {
     Tensor copy(tensor.element_type(), tensor.shape());
     tensor.copy_to(copy);

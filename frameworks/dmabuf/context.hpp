@@ -2,6 +2,8 @@
 // The context of dma-bufs, its edges to and from host memory, and scoped CPU access.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <fcntl.h>
 #include <algorithm>
 #include <array>
@@ -117,7 +119,7 @@ class CpuAccess {
     detail::require_linear(place_);
     if (writes(access) && !tensor.is_writable())
       throw Error(Code::kPermissionDenied, "dmabuf: " + to_string(tensor) + " is read-only");
-    tensor.memory()->hazards().wait_for(access, deadline, ledger);
+    tensor.memory()->wait_for(access, deadline, ledger);
     const std::size_t size = tensor.memory()->size_bytes();
     mapping_ = static_cast<std::byte*>(detail::map_whole(place_.fd, size, !writes(access)));
     try {
@@ -245,7 +247,7 @@ class CpuToDmabuf final : public Edge {
     return access ? access->inner() : lease;
   }
   static Tensor copy(const Tensor& source, const Context& to, const MapOptions& options) {
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Requirements wanted;
     wanted.size_bytes = std::max<std::size_t>(source.size_bytes(), 1);
     const Tensor made({source.element_type(), source.shape(), {}}, to->allocate(wanted));
@@ -280,7 +282,7 @@ class DmabufToCpu final : public Edge {
     require_linear(place);
     if (place.stand_in) return source.through(view_for(source, place, to, options.access));
     const Deadline deadline = deadline_of(options);
-    source.memory()->hazards().wait_for(options.access, deadline, &ledger_of(options));
+    source.memory()->wait_for(options.access, deadline, &ledger_of(options));
     Lease lease = AccessLease::begin(source, place.fd, options.access, deadline, &ledger_of(options));
     return source.through(view_for(source, place, to, options.access)).with_lease(std::move(lease));
   }
@@ -342,26 +344,32 @@ class DmabufContext final : public ContextImpl {
     wanted.fd = FdKind::kMemfd;
     return wanted;
   }
+  /// A fence of the kernel goes along with the descriptor (export_frame, attach_sync_file).
+  bool can_wait_for(const Timeline& timeline) const override {
+    return dynamic_cast<const SyncFileTimeline*>(&timeline) != nullptr;
+  }
   /// The allocator of allocate(): the best of allocators() when the context was made.
   const Allocator& allocator() const { return allocator_; }
 
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    const bool stand_in = allocator_.kind == Allocator::Kind::kStandIn;
+    if (!FdKind::kDmabuf.serves(wanted.fd))
+      return Refusal{"a descriptor of kind " + std::string(wanted.fd.name()) + " was asked for; this makes dma-bufs"};
+    if (wanted.fd == FdKind::kDmabuf && stand_in)
+      return Refusal{
+          "this process can open neither a heap below /dev/dma_heap nor /dev/udmabuf (the kernel lacks them, or their "
+          "permissions do); accept a memfd as stand-in"};
+    if (wanted.alignment > detail::page_bytes())
+      return Refusal{"memory aligned to " + std::to_string(wanted.alignment) +
+                     " bytes was asked for; dma-bufs are aligned to pages"};
+    return Offer{detail::page_bytes(), stand_in ? FdKind::kMemfd : FdKind::kDmabuf, 0, wanted.host_access};
+  }
   /// Zeroed memory in whole pages. Mapped at once when `wanted.host_access`: bracket accesses through host() with a
   /// CpuAccess. @errors kUnavailable: a dma-buf is asked for and this kernel makes none; kUnimplemented: aligned to
   /// more than a page; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
-    if (!FdKind::kDmabuf.serves(wanted.fd)) {
-      throw Error(Code::kUnimplemented, "dmabuf: a descriptor of kind " + std::string(wanted.fd.name()) +
-                                            " was asked for; this makes dma-bufs");
-    }
-    if (wanted.fd == FdKind::kDmabuf && allocator_.kind == Allocator::Kind::kStandIn) {
-      throw Error(Code::kUnavailable,
-                  "dmabuf: this process can open neither a heap below /dev/dma_heap nor /dev/udmabuf (the kernel lacks "
-                  "them, or their permissions do); accept a memfd as stand-in");
-    }
-    if (wanted.alignment > detail::page_bytes()) {
-      throw Error(Code::kUnimplemented, "dmabuf: memory aligned to " + std::to_string(wanted.alignment) +
-                                            " bytes was asked for; dma-bufs are aligned to pages");
-    }
+    const bool lacks_kernel = wanted.fd == FdKind::kDmabuf && allocator_.kind == Allocator::Kind::kStandIn;
+    check_offer(wanted, lacks_kernel ? Code::kUnavailable : Code::kUnimplemented);
     return allocate(allocator_, std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1), wanted.host_access);
   }
   /// The same with a given allocator. @errors as above; kPermissionDenied.

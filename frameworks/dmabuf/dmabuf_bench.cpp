@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs of importing and mapping dma-bufs, each beside the bare system calls it needs. Run it on a kernel with
 // dma-bufs: ./dev test-vm build/release/bench/dmabuf_bench
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

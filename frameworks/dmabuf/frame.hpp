@@ -233,11 +233,10 @@ inline FrameDescriptor export_frame(const Frame& frame) {
     if (known == memories.end()) {
       memories.push_back(memory);
       out.objects.push_back({UniqueFd::duplicate(place.fd), memory->size_bytes(), place.stand_in});
-      const TimelinePoint written = memory->hazards().last_write();
-      if (written.needs_wait()) {
+      for (const TimelinePoint& written : memory->pending(Access::kRead)) {
         if (out.acquire.timeline() && !(out.acquire == written))
           detail::refuse_frame(out.info, Code::kFailedPrecondition,
-                               "its objects are written at different points, and one can be handed out; wait for one");
+                               "it is written until several points, and one can be handed out; wait for the others");
         out.acquire = written;
       }
     }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of dma-bufs: planes in and out, and every descriptor, pitch, offset and modifier that must be refused.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>
@@ -160,7 +163,8 @@ TEST_F(DmabufFrame, CarriesTheProducersPoint) {
   const std::vector<FrameObject> objects{object()};
   const std::vector<FramePlane> planes{{0, 0, 128}, {0, 128 * 48, 128}};
   const Frame frame = import_frame(nv12, objects, planes, written);
-  EXPECT_EQ(frame.plane(1).memory()->hazards().last_write(), written);
+  ASSERT_EQ(frame.plane(1).memory()->pending(Access::kRead).size(), 1u);
+  EXPECT_EQ(frame.plane(1).memory()->pending(Access::kRead)[0], written);
   EXPECT_EQ(export_frame(frame).acquire, written);
   const Error late =
       error_of([&] { dmabuf::CpuAccess(frame.plane(0), Access::kRead, Clock::now() + std::chrono::milliseconds(5)); });

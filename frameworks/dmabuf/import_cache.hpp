@@ -2,6 +2,8 @@
 // Imports recurring dma-bufs only once.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <fcntl.h>
 #include <algorithm>
 #include <cstddef>

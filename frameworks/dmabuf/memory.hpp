@@ -2,6 +2,9 @@
 // A dma-buf as memory: imported, or allocated from a heap, by udmabuf, or as a stand-in marked as such.
 #pragma once
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>

@@ -143,8 +143,7 @@ inline void begin_access(int fd, Access access, Deadline deadline, Ledger* ledge
       throw Error(Code::kDeadlineExceeded, "dmabuf: descriptor " + std::to_string(fd) +
                                                ": a device had not finished with it in time; it is late or gone");
     }
-    static const EdgeId wait_edge = register_edge("host-wait");
-    if (ledger) ledger->book_wait(wait_edge, Clock::now() - start);
+    (ledger ? *ledger : Ledger::process()).book_wait(host_wait(), Clock::now() - start);
   }
   native::Sync request{native::kSyncStart | sync_flags(access)};
   if (native::ioctl_until(deadline, fd, native::kIoctlSync, &request, kSyncStartCall) != 0)

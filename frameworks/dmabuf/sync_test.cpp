@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fences: sync files imported and exported, waits with deadlines, and work that failed.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>

@@ -181,13 +181,15 @@ class ContextImpl final : public tenon::ContextImpl {
     return "let the decoder write where the consumer reads: Video::use_pool() with what it requires "
            "(CompiledModel::requirements())";
   }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone)
+      return Refusal{"AVBuffers have no descriptor; allocate in cpu or dmabuf and map that here"};
+    return Offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, true};
+  }
   /// An AVBuffer aligned to max(64, wanted.alignment). @errors kResourceExhausted; kUnimplemented for memory with a
   /// descriptor.
   Ref<Memory> allocate(const Requirements& wanted) override {
-    if (wanted.fd != FdKind::kNone) {
-      throw Error(Code::kUnimplemented,
-                  "ffmpeg: AVBuffers have no descriptor; allocate in cpu or dmabuf and map that here");
-    }
+    check_offer(wanted);
     const std::size_t bytes = wanted.size_bytes + wanted.tail_padding;
     const std::size_t alignment = std::max<std::size_t>(wanted.alignment, 64);
     auto* data = static_cast<std::uint8_t*>(

@@ -280,7 +280,7 @@ inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadlin
     throw Error(Code::kUnimplemented, "ffmpeg::av_frame: FFmpeg has no format like " + to_string(frame.info().format));
   }
   FramePtr out = detail::new_frame();
-  for (const Tensor& plane : frame.planes()) plane.memory()->hazards().wait_for(Access::kRead, deadline, ledger);
+  for (const Tensor& plane : frame.planes()) plane.memory()->wait_for(Access::kRead, deadline, ledger);
   if (const FrameLease* lease = detail::common_lease(frame)) {
     // The frame came from an AVFrame: keeps its references, side data and time.
     if (const int error = av_frame_ref(out.get(), lease->frame()); error < 0) {

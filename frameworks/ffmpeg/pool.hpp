@@ -163,8 +163,7 @@ class DecodePool final : public RefCounted {
   /// Gives `frame` a buffer that is no longer read; waits for a device that still reads it, and books that in `ledger`.
   /// On failure `frame` has none. @errors those of the allocator; kDeadlineExceeded: at the limit, or a device is late.
   void fill(AVFrame& frame, Deadline deadline, Ledger* ledger = nullptr) {
-    cpu::PooledBuffer pooled = pool_.acquire(deadline);
-    pooled.memory->hazards().wait_for(Access::kWrite, deadline, ledger);
+    cpu::PooledBuffer pooled = pool_.acquire(deadline, ledger);
     auto* base = static_cast<std::uint8_t*>(pooled.memory->host());
     AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, pooled.lease.get(), 0);
     if (!buffer) throw make_error(AVERROR(ENOMEM), "decoder pool: no AVBuffer", "av_buffer_create");

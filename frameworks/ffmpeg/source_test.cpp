@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources that are missing, broken, slow or lost.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
 #include <fstream>

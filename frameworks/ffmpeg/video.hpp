@@ -175,8 +175,8 @@ class Video {
   /// Applies from the next buffer; may be called again. For a decoder without direct rendering, each frame is copied
   /// into the pool; the ledger books that as "ffmpeg.decoder-copy" and path() names it.
   /// @param allocator  Makes the memory; null: the host, as a memfd if wanted.fd asks for it. Must be host-addressable.
-  /// @param limit      Most buffers; at the limit, read() waits up to options.read_timeout for frames to be dropped. It
-  ///                   waits as long for a buffer that a device still reads. After that the picture is lost.
+  /// @param limit      Most buffers; at the limit, read() waits up to options.read_timeout for frames to be dropped, or
+  ///                   for devices that still read them. After that the picture is lost.
   /// @errors kFailedPrecondition: requirements that no decoder meets, or a copy under ZeroCopy::kRequire;
   /// kInvalidArgument: a limit of 0.
   void use_pool(const Requirements& wanted = {}, const Context& allocator = {}, std::size_t limit = 1024) {

@@ -294,7 +294,7 @@ TEST(FfmpegVideo, WritesNoBufferThatADeviceStillReads) {
   options.threads = 1;
   options.read_timeout = std::chrono::milliseconds(200);
   ff::Video video = ff::open(clip, options);
-  video.use_pool();
+  video.use_pool({}, {}, 12);
   const auto device = tenon::make_ref<tenon::HostTimeline>();
   try {
     for (int i = 0; i < 40; ++i) {

@@ -284,6 +284,16 @@ class UsmContext final : public ContextImpl {
   const detail::Native& native() const { return *native_; }
   const Ref<detail::Native>& native_ref() const { return native_; }
 
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    const bool host = wanted.host_access || native_->device.integrated;
+    if (!has(host ? UsmType::kHost : UsmType::kDevice)) return Refusal{lacks(host ? UsmType::kHost : UsmType::kDevice)};
+    Offer offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, host};
+    if (wanted.fd == FdKind::kNone) return offer;
+    const std::uint32_t how = export_type(wanted.fd);
+    if (how == 0) return Refusal{exports_none(wanted.fd)};
+    offer.fd = fd_kind_of(how);
+    return offer;
+  }
   /// Driver host memory where the device uses the host's memory or `wanted.host_access` is set; else device memory.
   /// If `wanted.fd` asks for a descriptor, with that: a dma-buf, or another kind that the driver exports.
   /// @errors kUnavailable: the driver has no such descriptor; kUnimplemented: a type that the device lacks;
@@ -299,12 +309,12 @@ class UsmContext final : public ContextImpl {
       return over(detail::allocate_usm(native_, type, size, alignment, hints, nullptr, "allocating"), type, size, {},
                   FdKind::kNone);
     const std::uint32_t how = export_type(wanted.fd);
+    if (how == 0) throw Error(Code::kUnavailable, "level_zero: " + exports_none(wanted.fd));
     auto exported = detail::typed<ze_external_memory_export_desc_t>(ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC);
     exported.flags = how;
     detail::UsmBlock block = detail::allocate_usm(native_, type, size, alignment, hints, &exported, "allocating");
     cpu::UniqueFd fd = detail::export_usm(*native_, block.data(), how);
-    const FdKind kind = how & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF ? FdKind::kDmabuf : FdKind::kMemfd;
-    return over(std::move(block), type, size, std::move(fd), kind);
+    return over(std::move(block), type, size, std::move(fd), fd_kind_of(how));
   }
   /// A user's whole allocation. `owned` may be empty: the user then keeps it.
   Ref<Memory> over(const detail::UsmFacts& facts, detail::UsmBlock owned) {
@@ -315,7 +325,7 @@ class UsmContext final : public ContextImpl {
   /// Uses the device's own copies, through driver host memory.
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    tensor.memory()->wait_for(Access::kRead, default_deadline());
     const Ref<Memory> staged = read_now(tensor, default_deadline());
     std::memcpy(out.data(), staged->host(), tensor.size_bytes());
   }
@@ -337,21 +347,32 @@ class UsmContext final : public ContextImpl {
  private:
   Context self() const { return Context(Ref<ContextImpl>(const_cast<UsmContext*>(this))); }
   void require(UsmType type) const {
-    const Device& device = native_->device;
-    if (!(type == UsmType::kHost     ? device.takes_host()
-          : type == UsmType::kDevice ? device.takes_device()
-                                     : device.takes_shared()))
-      throw Error(Code::kUnimplemented, "level_zero: " + device.name + " has no " + level_zero::name(type) + " memory");
+    if (!has(type)) throw Error(Code::kUnimplemented, "level_zero: " + lacks(type));
   }
+  bool has(UsmType type) const {
+    const Device& device = native_->device;
+    return type == UsmType::kHost     ? device.takes_host()
+           : type == UsmType::kDevice ? device.takes_device()
+                                      : device.takes_shared();
+  }
+  std::string lacks(UsmType type) const {
+    return native_->device.name + " has no " + level_zero::name(type) + " memory";
+  }
+  static FdKind fd_kind_of(std::uint32_t export_type) {
+    return export_type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF ? FdKind::kDmabuf : FdKind::kMemfd;
+  }
+  /// The kind of export that serves as `wanted`; 0 if there is none.
   std::uint32_t export_type(FdKind wanted) const {
     const Device& device = native_->device;
     if (FdKind::kDmabuf.serves(wanted) && device.exports_dmabuf()) return ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
     if (wanted == FdKind::kMemfd && device.exports_opaque() && native_->imports_memfd)
       return ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
-    throw Error(Code::kUnavailable,
-                "level_zero: " + device.name + " exports no " +
-                    (wanted == FdKind::kMemfd ? "descriptors that others can map" : std::string(wanted.name()) + "s") +
-                    " (its external memory properties); allocate with frameworks/dmabuf");
+    return 0;
+  }
+  std::string exports_none(FdKind wanted) const {
+    return native_->device.name + " exports no " +
+           (wanted == FdKind::kMemfd ? "descriptors that others can map" : std::string(wanted.name()) + "s") +
+           " (its external memory properties); allocate with frameworks/dmabuf";
   }
   Memory::Properties properties(UsmType type, void* data, std::size_t size, std::uint64_t id, FdKind fd) const {
     Memory::Properties properties;
@@ -449,7 +470,7 @@ inline void UsmContext::write(const Tensor& tensor, std::span<const std::byte> i
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, "level_zero: writing to " + to_string(tensor) + ": its memory is read-only");
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+  tensor.memory()->wait_for(Access::kWrite, default_deadline());
   const Ref<Memory> staged = stage(tensor.size_bytes());
   std::memcpy(staged->host(), in.data(), tensor.size_bytes());
   write_now(tensor, staged, default_deadline());

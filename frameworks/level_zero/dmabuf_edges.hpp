@@ -122,7 +122,7 @@ class UsmToDmabuf final : public Edge {
     reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
-    source.memory()->hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(options.access, deadline_of(options), &ledger_of(options));
     const View* view = memory.find_view(*to, dmabuf::kDmabufMemory, options.access);
     if (!view)
       view = &memory.add_view(std::make_unique<dmabuf::DmabufView>(

@@ -74,11 +74,11 @@ class UsmToCpu final : public Edge {
     reach(*this, source, to, options);
     const Deadline deadline = deadline_of(options);
     if (source.is_host_addressable()) {
-      source.memory()->hazards().wait_for(options.access, deadline, &ledger_of(options));
+      source.memory()->wait_for(options.access, deadline, &ledger_of(options));
       return host_view(source, to, kCpuMemory, options.access,
                        nullptr);  // Not standing: each map waits for the device.
     }
-    source.memory()->hazards().wait_for(Access::kRead, deadline, &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline, &ledger_of(options));
     const TensorInfo packed{source.element_type(), source.shape(), {}};
     if (source.size_bytes() == 0) return Tensor(source.element_type(), source.shape());
     const auto& context = *source.context().as<UsmContext>();
@@ -167,7 +167,7 @@ class CpuToUsmCopy final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Requirements wanted;
     wanted.size_bytes = source.size_bytes();
     Tensor copy({source.element_type(), source.shape(), {}}, to.as<UsmContext>()->allocate(wanted, UsmType::kHost));

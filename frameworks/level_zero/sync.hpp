@@ -2,15 +2,18 @@
 // How users' commands and Tenon's tensors wait for each other; external semaphores.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/hazards.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
@@ -28,7 +31,7 @@ namespace level_zero {
 template <typename T>
 void wrote(const Tensor& tensor, T signal, Ref<RefCounted> owner = {}) {
   usm_pointer(tensor);
-  tensor.memory()->hazards().wrote(point(signal, std::move(owner)));
+  tensor.memory()->hazards().wrote(point(signal, std::move(owner)), written_bytes(tensor));
 }
 /// Declares that a command reads the tensor's memory until `signal`: writers wait for it. @errors as wrote().
 template <typename T>
@@ -37,36 +40,35 @@ void reads(const Tensor& tensor, T signal, Ref<RefCounted> owner = {}) {
   tensor.memory()->hazards().read_until(point(signal, std::move(owner)));
 }
 
-/// What a command must wait for before it accesses a tensor, as its phWaitEvents.
+/// What a command must wait for before it accesses a tensor, as its phWaitEvents. Allocates nothing.
 class WaitList {
  public:
-  std::uint32_t size() const { return static_cast<std::uint32_t>(events_.size()); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(size_); }
   /// Null when empty, as Level Zero requires.
-  ze_event_handle_t* data() { return events_.empty() ? nullptr : events_.data(); }
+  ze_event_handle_t* data() { return size_ == 0 ? nullptr : events_.data(); }
+  /// Adds `point` if it is a ze_event; false if it is not.
+  bool add(const TimelinePoint& point) {
+    const auto* event = dynamic_cast<const EventTimeline*>(point.timeline().get());
+    if (!event) return false;
+    points_[size_] = point;
+    events_[size_++] = event->handle();
+    return true;
+  }
 
  private:
-  friend WaitList wait_list(const Tensor&, Access, Deadline, Ledger*);
-  std::vector<TimelinePoint> points_;  // Keep the events' owners alive.
-  std::vector<ze_event_handle_t> events_;
+  static constexpr std::size_t kMost = 2 * Hazards::kMaxPoints;
+  std::array<TimelinePoint, kMost> points_;  // Keep the events' owners alive.
+  std::array<ze_event_handle_t, kMost> events_{};
+  std::size_t size_ = 0;
 };
 
-/// The wait list for a command. A last write to the tensor's memory that is a ze_event is passed on without waiting.
-/// Other writes, and for write access also reads in progress, are waited for on the host. @errors kDeadlineExceeded;
-/// the failure that a point carries.
+/// The wait list for a command that accesses `tensor`: all work on its memory that `access` must wait for. ze_events
+/// are passed on; the host waits for other points. @errors kDeadlineExceeded; the failure that a point carries.
 inline WaitList wait_list(const Tensor& tensor, Access access, Deadline deadline = default_deadline(),
                           Ledger* ledger = nullptr) {
   usm_pointer(tensor);
   WaitList list;
-  Hazards& hazards = tensor.memory()->hazards();
-  TimelinePoint last = hazards.last_write();
-  const auto* event = dynamic_cast<const EventTimeline*>(last.timeline().get());
-  if (writes(access) || !event) {
-    hazards.wait_for(access, deadline, ledger);
-    return list;
-  }
-  if (last.state() == PointState::kReached) return list;
-  list.events_.push_back(event->handle());
-  list.points_.push_back(std::move(last));
+  tensor.memory()->wait_for(access, deadline, ledger, [&](const TimelinePoint& point) { return list.add(point); });
   return list;
 }
 

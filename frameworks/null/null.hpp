@@ -233,7 +233,7 @@ class BlockToCpu final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy(source.element_type(), source.shape());
     copy_elements(source, static_cast<std::byte*>(copy.data()), native::Direction::kToHost);
     return copy;
@@ -272,15 +272,18 @@ class BlockContext final : public ContextImpl {
     wanted.alignment = native::kWrapAlignment;
     return wanted;
   }
+  /// What planning may expect of allocate(): it must refuse here what it would refuse there.
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone)
+      return Refusal{"blocks have no descriptor; allocate with frameworks/cpu or frameworks/dmabuf"};
+    if (wanted.alignment > 4096)
+      return Refusal{"blocks are aligned to 4096 bytes, " + std::to_string(wanted.alignment) + " were asked for"};
+    return Offer{4096, FdKind::kNone, 0, wanted.host_access};
+  }
   /// A private block, or a host-visible one if `wanted.host_access`. @errors kUnimplemented: descriptors; those of
   /// null_create.
   Ref<Memory> allocate(const Requirements& wanted) override {
-    if (wanted.fd != FdKind::kNone)
-      throw Error(Code::kUnimplemented,
-                  "null: blocks have no descriptor; allocate with frameworks/cpu or frameworks/dmabuf");
-    if (wanted.alignment > 4096)
-      throw Error(Code::kUnimplemented,
-                  "null: blocks are aligned to 4096 bytes, " + std::to_string(wanted.alignment) + " were asked for");
+    check_offer(wanted);
     const std::size_t size = wanted.size_bytes + wanted.tail_padding;
     return BlockMemory::over(Context(Ref<ContextImpl>(this)),
                              detail::create(size, nullptr, wanted.host_access ? native::kHostVisible : native::kPrivate,

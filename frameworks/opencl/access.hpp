@@ -21,6 +21,7 @@
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
+#include <tenon/frameworks/opencl/sync.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -151,16 +152,14 @@ class BorrowedByDevice final : public BufferView, public Turns {
   }
   TimelinePoint close(const Memory& memory) override {
     // After the commands that users reported; unreported ones are for the user to wait for.
-    const TimelinePoint last = memory.hazards().last_write();
-    const auto* write = dynamic_cast<const EventTimeline*>(last.timeline().get());
-    const cl_event after = write ? write->event() : nullptr;
-    cl_context its = nullptr;
-    const bool here = after && clGetEventInfo(after, CL_EVENT_CONTEXT, sizeof its, &its, nullptr) == CL_SUCCESS &&
-                      its == native_->context.get();
+    WaitList after;
+    for (const TimelinePoint& point : memory.pending(Access::kReadWrite)) {
+      if (point.state() == PointState::kPending) after.add(*native_, point);
+    }
     cl_event event = nullptr;
     cl_int status = CL_SUCCESS;
     mapped_ = clEnqueueMapBuffer(native_->transfers.get(), buffer(), CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, size_,
-                                 here ? 1 : 0, here ? &after : nullptr, &event, &status);
+                                 after.size(), after.data(), &event, &status);
     check(status, "clEnqueueMapBuffer", "giving host memory back to the host");
     clFlush(native_->transfers.get());
     return point_of(Handle<cl_event>(event));

@@ -153,7 +153,7 @@ inline void read_into(const Native& native, const Tensor& tensor, const Ref<Memo
 /// update.
 inline void read_buffer(const Native& native, const Tensor& tensor, std::span<std::byte> out) {
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
+  tensor.memory()->wait_for(Access::kRead, default_deadline());
   const Handle<cl_mem> scratch =
       make_buffer(native, CL_MEM_READ_WRITE, tensor.size_bytes(), nullptr, "a scratch buffer");
   const cl_mem from = buffer(tensor);
@@ -169,7 +169,7 @@ inline void write_buffer(const Native& native, const Tensor& tensor, std::span<c
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+  tensor.memory()->wait_for(Access::kWrite, default_deadline());
   const Handle<cl_mem> scratch =
       make_buffer(native, CL_MEM_READ_WRITE, tensor.size_bytes(), nullptr, "a scratch buffer");
   {
@@ -199,25 +199,31 @@ class BufferContext final : public FacetContext {
     wanted.alignment = std::max<std::size_t>(native().device.base_alignment, native().share_alignment);
     return wanted;
   }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone)
+      return Refusal{
+          "buffers have no descriptor; allocate with frameworks/cpu or frameworks/dmabuf and map the memory here"};
+    if (native().coherency == Coherency::kStanding) {
+      return Offer{std::max({wanted.alignment, native().share_alignment, native().device.base_alignment}),
+                   FdKind::kNone, 0, true};
+    }
+    // Without host access only the device address must be aligned, and there buffers begin at pages.
+    if (wanted.host_access || wanted.alignment > 4096)
+      return Refusal{"host access or an alignment of " + std::to_string(wanted.alignment) +
+                     " bytes was asked for, and the host reaches this device's buffers only by mapping them; allocate "
+                     "with frameworks/cpu and map the memory here, or map the buffer to the host"};
+    return Offer{1, FdKind::kNone, 0, false};
+  }
   /// On devices that share memory with the host, a buffer over new host memory; elsewhere one in device memory.
   /// @errors kUnimplemented: descriptors, or host access where it needs a map; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
-    if (wanted.fd != FdKind::kNone)
-      throw Error(Code::kUnimplemented, std::string(name()) +
-                                            ": buffers have no descriptor; allocate with frameworks/cpu "
-                                            "or frameworks/dmabuf and map the memory here");
+    check_offer(wanted);
     const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
     if (size > native().device.max_allocation)
       throw Error(Code::kResourceExhausted, std::string(name()) + ": a buffer of " + std::to_string(size) +
                                                 " bytes was asked for; the device allows " +
                                                 std::to_string(native().device.max_allocation));
     if (native().coherency == Coherency::kStanding) return allocate_on_host(size, wanted);
-    // Without host access only the device address must be aligned, and there buffers begin at pages.
-    if (wanted.host_access || wanted.alignment > 4096)
-      throw Error(Code::kUnimplemented,
-                  std::string(name()) + ": host access or an alignment of " + std::to_string(wanted.alignment) +
-                      " bytes was asked for, and the host reaches this device's buffers only by mapping them; allocate "
-                      "with frameworks/cpu and map the memory here, or map the buffer to the host");
     // On devices that share memory with the host, this flag makes the driver use pages that the host can access.
     const cl_mem_flags flags =
         CL_MEM_READ_WRITE | (native().coherency == Coherency::kMapped ? CL_MEM_ALLOC_HOST_PTR : 0);

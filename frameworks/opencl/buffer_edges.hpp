@@ -127,7 +127,7 @@ class CpuToBuffer final : public Edge {
   static Tensor lend(const Tensor& source, void* host, const Context& to, const MapOptions& options) {
     const Memory& memory = *source.memory();
     const Deadline deadline = deadline_of(options);
-    memory.hazards().wait_for(options.access, deadline, &ledger_of(options));
+    memory.wait_for(options.access, deadline, &ledger_of(options));
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
       view = &memory.add_view(
@@ -165,7 +165,7 @@ class CpuToBufferCopy final : public Edge {
     reach(*this, source, to, options);
     auto& target = *to.as<BufferContext>();
     const Native& native = target.native();
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Requirements wanted;
     wanted.size_bytes = source.size_bytes();
     Tensor copy(TensorInfo{source.element_type(), source.shape(), {}}, target.allocate(wanted));
@@ -239,7 +239,7 @@ class BufferToCpu final : public Edge {
     reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     check_host_limits(source, options.access);
-    memory.hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
+    memory.wait_for(options.access, deadline_of(options), &ledger_of(options));
     const Native& native = *native_of(source.context());
     if (native.coherency == Coherency::kMapped) return borrow(source, to, options);
     // Back to where it came from: host memory needs no view of itself.
@@ -324,7 +324,7 @@ class BufferToCpuCopy final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     check_host_limits(source, Access::kRead);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy(source.element_type(), source.shape());
     if (source.size_bytes() == 0) return copy;
     const Native& native = source.context().as<FacetContext>()->native();

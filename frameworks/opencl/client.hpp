@@ -5,6 +5,7 @@
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/fence.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -28,6 +29,7 @@ using detail::finish;
 using detail::Handle;
 using detail::info;
 using detail::info_text;
+using detail::marker;
 
 // The queues behind a context, and the packed runs of a strided buffer.
 using detail::for_each_run;

@@ -213,6 +213,8 @@ class FacetContext : public ContextImpl {
   std::string_view name() const override { return name_; }
   MemoryKind kind() const override { return kind_; }
   DeviceIdentity device() const override { return native_->device.identity; }
+  /// wait_list() and stream() make events of all points.
+  bool can_wait_for(const Timeline&) const override { return true; }
   const detail::Native& native() const { return *native_; }
   const Ref<detail::Native>& native_ref() const { return native_; }
 

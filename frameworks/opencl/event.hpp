@@ -70,6 +70,13 @@ class EventTimeline final : public Timeline {
     }
   }
 
+  /// A command in an unflushed queue would never start. User events have no queue.
+  void flush() const {
+    const auto queue =
+        detail::info<cl_command_queue>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_QUEUE);
+    if (queue) detail::check(detail::call(clFlush, queue), "clFlush", "before waiting for an event");
+  }
+
  protected:
   void dispose() noexcept override {
     event_.reset();
@@ -83,12 +90,6 @@ class EventTimeline final : public Timeline {
   }
   static std::string_view status_text(cl_int status) {
     return status == CL_QUEUED ? "queued" : status == CL_SUBMITTED ? "submitted" : "running";
-  }
-  /// A command in an unflushed queue would never start. User events have no queue.
-  void flush() const {
-    const auto queue =
-        detail::info<cl_command_queue>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_QUEUE);
-    if (queue) detail::check(detail::call(clFlush, queue), "clFlush", "before waiting for an event");
   }
   /// Short waits spin; longer ones overshoot by at most an eighth, and by at most a quarter of a millisecond.
   static void pause(Clock::duration waited, Clock::duration left) {

@@ -241,7 +241,7 @@ class ImageRows {
 inline void read_image(const Native& native, const Tensor& tensor, std::span<std::byte> out, Deadline deadline,
                        Ledger* ledger = nullptr) {
   if (tensor.size_bytes() == 0) return;
-  tensor.memory()->hazards().wait_for(Access::kRead, deadline, ledger);
+  tensor.memory()->wait_for(Access::kRead, deadline, ledger);
   const ImageRows rows(native, tensor);
   rows.fetch();
   const MappedBuffer mapped(native, rows.scratch(), CL_MAP_READ, 0, rows.bytes(), deadline);
@@ -255,7 +255,7 @@ inline Handle<cl_event> write_image(const Native& native, const Tensor& tensor, 
                                     Deadline deadline, Ledger* ledger = nullptr) {
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
-  tensor.memory()->hazards().wait_for(Access::kWrite, deadline, ledger);
+  tensor.memory()->wait_for(Access::kWrite, deadline, ledger);
   const ImageRows rows(native, tensor);
   rows.fetch();  // Keeps what lies beside the tensor in its rows.
   MappedBuffer mapped(native, rows.scratch(), CL_MAP_READ | CL_MAP_WRITE, 0, rows.bytes(), deadline);
@@ -290,13 +290,17 @@ class ImageContext final : public FacetContext {
   }
 
   std::span<const Edge* const> edges() const override;
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone || wanted.host_access || wanted.alignment > 4096)
+      return Refusal{
+          "images have no descriptor, no address for the host and no alignment; allocate a buffer and map it here, or "
+          "ask for less"};
+    return Offer{1, FdKind::kNone, 0, false};
+  }
   /// Images of bytes, in rows of at most 4096 px, for tensors of any shape. See allocate_image() for pictures.
   /// @errors kUnimplemented: descriptors, host access; kResourceExhausted: more than the largest image holds.
   Ref<Memory> allocate(const Requirements& wanted) override {
-    if (wanted.fd != FdKind::kNone || wanted.host_access || wanted.alignment > 4096)
-      throw Error(Code::kUnimplemented, std::string(name()) +
-                                            ": images have no descriptor, no address for the host and no alignment; "
-                                            "allocate a buffer and map it here, or ask for less");
+    check_offer(wanted);
     const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
     const std::size_t width = std::min({size, native().device.max_width, std::size_t{4096}});
     return make(width, (size + width - 1) / width, bytes_format(), 1);

@@ -171,7 +171,7 @@ class CpuToImage final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     const Native& native = to.as<FacetContext>()->native();
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy = allocate_image(to, source.element_type(), source.shape());
     Tensor packed = source;
     if (!source.is_contiguous()) {

@@ -274,8 +274,8 @@ TEST_F(TurnsTest, TheDeviceBorrowsHostMemoryAndGivesItBack) {
       bytes.assign(4096, static_cast<std::byte>(round + 2));
       gpu->write(lent, bytes);
     }
-    EXPECT_TRUE(source.memory()->hazards().last_write().timeline()) << "giving back is a write to wait for";
-    source.memory()->hazards().wait_for(Access::kReadWrite, default_deadline());
+    EXPECT_TRUE(source.memory()->has_hazards()) << "giving back is a write to wait for";
+    source.memory()->wait_for(Access::kReadWrite, default_deadline());
     EXPECT_EQ(source.data<std::uint8_t>()[4095], round + 2);
   }
 }
@@ -297,7 +297,7 @@ TEST_F(TurnsTest, LeasesKeepThePoolsBufferWhileTheDeviceHasIt) {
   EXPECT_EQ(host.data<std::uint8_t>()[0], 3);
   std::memset(host.data(), 4, 4096);
   host = {};  // Unmaps: the device's turn.
-  EXPECT_TRUE(memory->hazards().last_write().timeline());
+  EXPECT_TRUE(memory->has_hazards());
   EXPECT_THAT(bytes_of(Tensor({element::u8, {4096}, {}}, memory)), Each(4));
 }
 
@@ -309,8 +309,7 @@ TEST_F(TurnsTest, WhatFailsAtTheEndOfATurnTravelsInTheHazards) {
   } turns;
   const Tensor tensor(element::u8, {64});
   { const Lease lease = detail::TurnLease::enter(tensor.memory(), turns, {}, Access::kRead, default_deadline()); }
-  EXPECT_EQ(error_of([&] { tensor.memory()->hazards().wait_for(Access::kRead, default_deadline()); }).native_code(),
-            -12);
+  EXPECT_EQ(error_of([&] { tensor.memory()->wait_for(Access::kRead, default_deadline()); }).native_code(), -12);
 }
 
 }  // namespace

@@ -360,9 +360,7 @@ TEST_F(EventTest, CommandsOfTheSameContextAreHandedOn) {
   ASSERT_EQ(list.size(), 1u) << "it was waited for on the host";
   EXPECT_EQ(list.data()[0], gate.object);
   reads(tensor, gate);
-  EXPECT_EQ(error_of([&] { wait_list(tensor, Access::kWrite, Clock::now() + milliseconds(10)); }).code(),
-            Code::kDeadlineExceeded)
-      << "writers wait for readers";
+  EXPECT_EQ(wait_list(tensor, Access::kWrite).size(), 2u) << "writers wait for readers, in the queue";
   clSetUserEventStatus(gate, CL_COMPLETE);
   EXPECT_EQ(wait_list(tensor, Access::kRead).size(), 0u);
 }

@@ -26,7 +26,7 @@ class PointerContext : public FacetContext {
 
   void read(const Tensor& tensor, std::span<std::byte> out) const final {
     if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    tensor.memory()->wait_for(Access::kRead, default_deadline());
     const Ref<Memory> packed = HostMemory::allocate(tensor.size_bytes());
     read_now(tensor, packed, default_deadline());
     std::memcpy(out.data(), packed->host(), tensor.size_bytes());
@@ -35,7 +35,7 @@ class PointerContext : public FacetContext {
     if (!tensor.is_writable())
       throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
     if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+    tensor.memory()->wait_for(Access::kWrite, default_deadline());
     const Ref<Memory> staged = HostMemory::allocate(tensor.size_bytes());
     std::memcpy(staged->host(), in.data(), tensor.size_bytes());
     write_now(tensor, staged, default_deadline());

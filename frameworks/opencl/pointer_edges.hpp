@@ -39,7 +39,7 @@ inline Reached host_copy(const Description& from, const Context& to, const Nativ
 
 /// The host's view of memory that already has a host address. Not standing: each map waits for the device.
 inline Tensor through_host_view(const Tensor& source, const Context& to, const MapOptions& options) {
-  source.memory()->hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
+  source.memory()->wait_for(options.access, deadline_of(options), &ledger_of(options));
   return host_view(source, to, kCpuMemory, options.access, nullptr);
 }
 
@@ -59,7 +59,7 @@ class UsmToCpu final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     if (source.is_host_addressable()) return through_host_view(source, to, options);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+    source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     const auto& context = *source.context().as<UsmContext>();
     Tensor copy(source.element_type(), source.shape());
     if (copy.size_bytes() == 0) return copy;
@@ -94,7 +94,7 @@ class CpuToUsm final : public Edge {
     auto& context = *to.as<UsmContext>();
     const Memory& memory = *source.memory();
     if (reached.copies) {
-      memory.hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+      memory.wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
       Tensor copy = opencl::allocate_usm(to, UsmType::kHost, {source.element_type(), source.shape(), {}});
       source.copy_to(copy);
       return copy;
@@ -164,7 +164,7 @@ class SvmToCpu final : public Edge {
     if (source.is_host_addressable()) return through_host_view(source, to, options);
     const Memory& memory = *source.memory();
     const auto& context = *source.context().as<SvmContext>();
-    memory.hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
+    memory.wait_for(options.access, deadline_of(options), &ledger_of(options));
     if (reached.copies) {
       Tensor copy(source.element_type(), source.shape());
       if (copy.size_bytes() == 0) return copy;
@@ -210,7 +210,7 @@ class CpuToSvm final : public Edge {
     auto& context = *to.as<SvmContext>();
     const Memory& memory = *source.memory();
     if (reached.copies) {
-      memory.hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+      memory.wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
       const bool fine = context.has_fine_grained();
       Tensor copy = opencl::allocate_svm(to, fine ? SvmGrain::kFine : SvmGrain::kCoarse,
                                          {source.element_type(), source.shape(), {}});

@@ -154,24 +154,29 @@ class SvmContext final : public PointerContext {
   }
 
   std::span<const Edge* const> edges() const override;
+  static constexpr std::size_t kMostAligned = 1 << 16;
   bool has_fine_grained() const { return (native().device.svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0; }
   /// Any host pointer is valid SVM.
   bool has_system() const { return (native().device.svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0; }
   /// Fine-grained when `wanted.host_access`, else coarse-grained.
   /// @errors kUnimplemented: descriptors, fine-grained memory on devices without it; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override { return allocate(wanted, wanted.host_access); }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone) return Refusal{"SVM has no descriptor; allocate with frameworks/cpu"};
+    if (wanted.host_access && !has_fine_grained())
+      return Refusal{
+          "host access without mapping was asked for, and the device has only coarse-grained SVM; map it to the host"};
+    if (wanted.alignment > kMostAligned)
+      return Refusal{"an alignment of " + std::to_string(wanted.alignment) + " bytes was asked for, at most " +
+                     std::to_string(kMostAligned) + " can be had"};
+    return Offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, wanted.host_access};
+  }
   Ref<Memory> allocate(const Requirements& wanted, bool fine) {
-    if (wanted.fd != FdKind::kNone)
-      throw Error(Code::kUnimplemented, std::string(name()) + ": SVM has no descriptor; allocate with frameworks/cpu");
-    if (fine && !has_fine_grained())
-      throw Error(Code::kUnimplemented, std::string(name()) +
-                                            ": host access without mapping was asked for, and the device has only "
-                                            "coarse-grained SVM; map it to the host");
+    Requirements with_access = wanted;
+    with_access.host_access = fine;
+    check_offer(with_access);
     // SVM has at most the alignment of the largest type, 128 bytes; larger ones are made by allocating extra room.
-    constexpr std::size_t kNatural = 128, kMost = 1 << 16;
-    if (wanted.alignment > kMost)
-      throw Error(Code::kUnimplemented, std::string(name()) + ": an alignment of " + std::to_string(wanted.alignment) +
-                                            " bytes was asked for, at most " + std::to_string(kMost) + " can be had");
+    constexpr std::size_t kNatural = 128;
     const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
     const std::size_t room = wanted.alignment > kNatural ? wanted.alignment : 0;
     detail::SvmBlock block = detail::allocate_svm(native_ref(), fine, size + room, 0);

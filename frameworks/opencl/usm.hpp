@@ -195,14 +195,17 @@ class UsmContext final : public PointerContext {
 
   std::span<const Edge* const> edges() const override;
   const Ref<detail::UsmNative>& usm() const { return usm_; }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone) return Refusal{"USM has no descriptor; allocate with frameworks/cpu"};
+    return Offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, wanted.host_access};
+  }
   /// Device memory; driver host memory if `wanted.host_access`. @errors kUnimplemented: descriptors, types that the
   /// device lacks; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
     return allocate(wanted, wanted.host_access ? UsmType::kHost : UsmType::kDevice);
   }
   Ref<Memory> allocate(const Requirements& wanted, UsmType type) {
-    if (wanted.fd != FdKind::kNone)
-      throw Error(Code::kUnimplemented, std::string(name()) + ": USM has no descriptor; allocate with frameworks/cpu");
+    check_offer(wanted);
     const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
     auto [block, data] = detail::allocate_aligned_usm(usm_, type, size, std::max<std::size_t>(wanted.alignment, 64));
     return over(data, size, type, std::move(block));

@@ -149,7 +149,7 @@ inline void bgr(const Frame& frame, cv::Mat& out, const MatOptions& options = {}
   const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
   Ledger& ledger = options.ledger ? *options.ledger : Ledger::process();
   for (const Tensor& plane : frame.planes()) {
-    if (plane.memory()->has_hazards()) plane.memory()->hazards().wait_for(Access::kRead, deadline, &ledger);
+    if (plane.memory()->has_hazards()) plane.memory()->wait_for(Access::kRead, deadline, &ledger);
   }
   static const EdgeId edge = register_edge("opencv.bgr");
   detail::checked(

@@ -135,13 +135,15 @@ class MatContext final : public ContextImpl {
     wanted.host_access = true;
     return wanted;
   }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone)
+      return Refusal{"a cv::Mat has no descriptor; allocate in cpu or dmabuf and map that here"};
+    return Offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, true};
+  }
   /// A buffer of cv::Mat's default allocator. @errors kUnimplemented: descriptors; kResourceExhausted, kInternal: those
   /// of cv::Mat::create.
   Ref<Memory> allocate(const Requirements& wanted) override {
-    if (wanted.fd != FdKind::kNone) {
-      throw Error(Code::kUnimplemented,
-                  "opencv: a cv::Mat has no descriptor; allocate in cpu or dmabuf and map that here");
-    }
+    check_offer(wanted);
     constexpr std::size_t kOpenCvAlignment = 64, kRow = 1 << 20;
     const std::size_t slack = wanted.alignment > kOpenCvAlignment ? wanted.alignment : 0;
     std::size_t bytes = 0;

@@ -54,7 +54,7 @@ inline MatLayout prepare(const Tensor& tensor, const MatOptions& options) {
   }
   if (tensor.memory()->has_hazards()) {
     const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
-    tensor.memory()->hazards().wait_for(options.access, deadline, options.ledger ? options.ledger : &Ledger::process());
+    tensor.memory()->wait_for(options.access, deadline, options.ledger ? options.ledger : &Ledger::process());
   }
   return layout;
 }

@@ -148,6 +148,11 @@ class HostTensors : public ContextImpl {
     return "OpenVINO's own allocator promises 16 bytes of alignment, more is chance: make the ov::Tensor with "
            "openvino::allocator() or, for a context that asks for more, openvino::allocator(context)";
   }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone)
+      return Refusal{"OpenVINO's memory has no descriptor; allocate with frameworks/cpu or frameworks/dmabuf"};
+    return Offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, true};
+  }
   /// An ov::Tensor of bytes, aligned to at least 64. @errors kUnimplemented: descriptors; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override;
   /// Uses ov::Tensor::copy_to.
@@ -213,9 +218,7 @@ inline bool is_host(const Context& context) {
 inline Tensor wrap(const ov::Tensor& native) { return detail::wrap_in<TensorMemory>(context(), native, false); }
 
 inline Ref<Memory> HostTensors::allocate(const Requirements& wanted) {
-  if (wanted.fd != FdKind::kNone)
-    throw Error(Code::kUnimplemented,
-                "openvino: OpenVINO's memory has no descriptor; allocate with frameworks/cpu or frameworks/dmabuf");
+  check_offer(wanted);
   const std::size_t size = wanted.size_bytes + wanted.tail_padding;
   try {
     const detail::AlignedAllocator allocator{std::max<std::size_t>(wanted.alignment, 64)};
@@ -258,7 +261,7 @@ inline Step OpenVinoToCpu::step(const Description& from, const Context& to, Acce
 inline Tensor OpenVinoToCpu::map(const Tensor& source, const Context& to, const MapOptions& options) const {
   if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
   reach(*this, source, to, options);
-  source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+  source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
   Tensor copy(source.element_type(), source.shape());
   detail::copy_out(source, copy.data());
   return copy;

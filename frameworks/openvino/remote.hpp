@@ -29,6 +29,11 @@ class RemoteTensors final : public HostTensors {
   std::string_view name() const override { return name_; }
   bool is_host() const override { return false; }
   const ov::RemoteContext& native() const { return native_; }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    if (wanted.fd != FdKind::kNone || wanted.host_access)
+      return Refusal{"remote tensors have no descriptor and no host address; allocate with frameworks/cpu"};
+    return Offer{1, FdKind::kNone, 0, false};
+  }
   /// A remote tensor of bytes. @errors kUnimplemented: descriptors, host access; errors of create_tensor.
   Ref<Memory> allocate(const Requirements& wanted) override;
 
@@ -57,9 +62,7 @@ inline Tensor wrap(const Context& context, const ov::Tensor& native) {
 }
 
 inline Ref<Memory> RemoteTensors::allocate(const Requirements& wanted) {
-  if (wanted.fd != FdKind::kNone || wanted.host_access)
-    throw Error(Code::kUnimplemented,
-                name_ + ": remote tensors have no descriptor and no host address; allocate with frameworks/cpu");
+  check_offer(wanted);
   const std::size_t size = wanted.size_bytes + wanted.tail_padding;
   try {
     const ov::Tensor made = native_.create_tensor(ov::element::u8, ov::Shape{size});

@@ -100,9 +100,9 @@ class TENON_API InferRequestImpl {
 
   /// True for devices with a queue of their own: the runtime then calls start() instead of using its executor.
   virtual bool is_asynchronous() const noexcept { return false; }
-  /// Whether the device itself orders its work after the points in the bound memory's hazards(), on its own queue.
-  /// If not, the runtime waits for these points on the host before run() or start().
-  virtual bool orders_hazards() const noexcept { return is_asynchronous(); }
+  /// Makes the next run() or start() wait for `point`, in the device's own queue: work on the bound memory that is not
+  /// finished. False if the device cannot: the runtime then waits on the host first. @errors those of native calls.
+  virtual bool wait_for(const TimelinePoint& /*point*/) { return false; }
   /// Enqueues and returns; inference.finish() comes later. When it throws, finish() is not called.
   virtual void start(Inference& inference);
   /// A hint from another thread that the result is no longer wanted, in addition to Inference::cancelled().
@@ -152,7 +152,8 @@ class TENON_API CompiledModelImpl {
   /// @errors kNotFound for a name that supported_properties does not list.
   virtual Any get_property(const std::string& name) const = 0;
   virtual void set_property(const AnyMap& properties);
-  /// The model as executed, with node names and kernels for people to read. @errors kUnimplemented
+  /// The model as executed: nodes, or exec_model_info::ExecutionNode with the keys of graph/exec_model_info.hpp as
+  /// run-time information. @errors kUnimplemented; kFailedPrecondition: it is known only once something has run
   virtual std::shared_ptr<const Model> runtime_model() const;
   /// @errors kUnimplemented when the device has no blob format.
   virtual void export_model(std::ostream& stream) const;

@@ -7,6 +7,8 @@
 #include <future>
 #include <thread>
 
+#include <tenon/core/host.hpp>
+#include <tenon/core/router.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
 
@@ -23,6 +25,12 @@ class Async : public ::testing::TestWithParam<bool> {
   CompiledModel compile(Properties&&... properties) {
     return core.compile_model(relu_model(), "REFERENCE", own_queue(GetParam()),
                               std::forward<Properties>(properties)...);
+  }
+  static MapOptions at_once(Access access) {
+    MapOptions options;
+    options.access = access;
+    options.deadline = Clock::now();
+    return options;
   }
   Core core;
 };
@@ -44,6 +52,90 @@ TEST_P(Async, StartThenWaitGivesTheResult) {
     request.wait();
     ASSERT_EQ(request.get_output_tensor().data<float>()[0], static_cast<float>(i));
   }
+}
+
+TEST_P(Async, AMapOfTheOutputWaitsForTheInference) {
+  auto request = compile(delay_us(20000)).create_infer_request();
+  const Tensor input = request.get_input_tensor(), output = request.get_output_tensor();
+  Router router;
+  for (int i = 1; i < 4; ++i) {
+    input.data<float>()[0] = static_cast<float>(i);
+    request.start_async();
+    EXPECT_THROW(router.map(input, host_context(), at_once(Access::kWrite)), Error) << "it is still read";
+    EXPECT_NO_THROW(router.map(input, host_context(), at_once(Access::kRead)));
+    EXPECT_EQ(router.map(output, host_context()).data<float>()[0], static_cast<float>(i));
+    Tensor copy;
+    output.copy_to(copy);
+    EXPECT_EQ(copy.data<float>()[0], static_cast<float>(i));
+    request.wait();
+  }
+}
+
+TEST_P(Async, InferencesOverSharedTensorsNeedNoWait) {
+  // In place, and over strided tensors that the runtime packs: these copies must not wait for later inferences.
+  for (const std::size_t row : {16, 32}) {
+    auto first = compile(delay_us(200)).create_infer_request(), second = compile(delay_us(300)).create_infer_request();
+    const ByteStrides strides{static_cast<std::ptrdiff_t>(row), 4};
+    std::vector<float> bytes(3 * 8);
+    const Tensor in(element::f32, {1, 4}, &bytes[0], strides), between(element::f32, {1, 4}, &bytes[8], strides),
+        out(element::f32, {1, 4}, &bytes[16], strides);
+    first.set_input_tensor(in);
+    first.set_output_tensor(between);
+    second.set_input_tensor(between);
+    second.set_output_tensor(out);
+    Router router;
+    for (int i = 1; i < 50; ++i) {
+      first.wait();
+      router.map(in, host_context(), Access::kWrite).data<float>()[3] = static_cast<float>(i);
+      first.start_async();  // Must not overwrite what `second` still reads.
+      second.wait();
+      if (i > 1) {
+        ASSERT_EQ(out.data<float>()[3], static_cast<float>(i - 1));
+      }
+      second.start_async();
+      if (i % 7 == 0) {
+        ASSERT_EQ(router.map(out, host_context()).data<float>()[3], static_cast<float>(i));
+      }
+    }
+  }
+}
+
+TEST_P(Async, AnInferenceMayReadAndWriteOneTensor) {
+  auto request = compile(delay_us(1000)).create_infer_request();
+  const Tensor both(element::f32, {1, 4});
+  std::fill_n(both.data<float>(), 4, -1.0f);
+  request.set_input_tensor(both);
+  request.set_output_tensor(both);
+  for (int i = 0; i < 5; ++i) {
+    request.start_async();
+    request.wait();
+    EXPECT_EQ(both.data<float>()[2], 0.0f);
+  }
+}
+
+TEST_P(Async, WhoeverMapsTheOutputOfAFailedInferenceHearsWhy) {
+  auto failing = compile(fail_with("the device is on fire")).create_infer_request();
+  auto healthy = compile().create_infer_request();
+  const Tensor output = failing.get_output_tensor();
+  Router router;
+  for (int i = 0; i < 3; ++i) {
+    failing.start_async();
+    EXPECT_THROW(failing.wait(), std::exception);
+    try {
+      router.map(output, host_context());
+      ADD_FAILURE() << "it maps what was never computed";
+    } catch (const std::exception& error) {
+      EXPECT_THAT(error.what(), HasSubstr("the device is on fire"));
+    }
+  }
+  healthy.set_output_tensor(output);
+  healthy.infer();
+  EXPECT_NO_THROW(router.map(output, host_context())) << "written again";
+  failing.start_async();
+  EXPECT_THROW(failing.wait(), std::exception);
+  healthy.start_async();
+  EXPECT_NO_THROW(router.map(output, host_context())) << "will be written again";
+  healthy.wait();
 }
 
 TEST_P(Async, EverythingIsBusyWhileRunning) {

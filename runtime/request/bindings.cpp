@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -235,17 +236,70 @@ void Bindings::follow_shapes() {
   }
 }
 
-void Bindings::wait_for_producers(const Slot& slot) {
-  if (slot.way != Way::kFrame) {
-    slot.tensor.memory()->hazards().wait_for(Access::kRead, default_deadline(), &ledger_);
-    return;
-  }
-  for (const Tensor& plane : slot.planes) {
-    if (plane) plane.memory()->hazards().wait_for(Access::kRead, default_deadline(), &ledger_);
+template <typename Use>
+void Bindings::for_each_memory(const Slot& slot, Use use) {
+  const auto of = [&](const Tensor& tensor) {
+    if (tensor) use(*tensor.memory(), written_bytes(tensor));
+  };
+  if (slot.way == Way::kFrame) {
+    for (const Tensor& plane : slot.planes) of(plane);
+  } else if (!slot.batch.empty() && !slot.batch_in_place) {
+    for (const Tensor& item : slot.batch) of(item);
+  } else {
+    of(slot.tensor);
   }
 }
 
-void Bindings::prepare_input(std::size_t index, bool host_waits) {
+void Bindings::note(const TimelinePoint& end) {
+  follow_shapes();
+  earlier_.clear();
+  // One at a time: of two inferences that use each other's memory, one comes first everywhere.
+  static std::mutex* const order = new std::mutex;
+  const std::lock_guard lock(*order);
+  for (const Slot& slot : inputs_) {
+    for_each_memory(slot, [&](const Memory& memory, const WrittenBytes&) {
+      Hazards::Points points = memory.hazards().begin(Access::kRead, end);
+      if (!points.empty()) earlier_.push_back({std::move(points), Access::kRead});
+    });
+  }
+  for (const Slot& slot : outputs_) {
+    for_each_memory(slot, [&](const Memory& memory, const WrittenBytes& bytes) {
+      Hazards::Points points = memory.hazards().begin(Access::kWrite, end, bytes);
+      if (!points.empty()) earlier_.push_back({std::move(points), Access::kWrite});
+    });
+  }
+  noted_ = true;
+}
+
+void Bindings::wrote_outputs() const {
+  for (const Slot& slot : outputs_) {
+    for_each_memory(slot, [](const Memory& memory, const WrittenBytes& bytes) {
+      if (memory.has_hazards() && memory.hazards().has_points()) memory.hazards().wrote(TimelinePoint::ready(), bytes);
+    });
+  }
+}
+
+void Bindings::wait_for_others() {
+  InferRequestImpl& device = *devices_.active().impl;
+  const auto device_waits = [&](const TimelinePoint& point) { return device.wait_for(point); };
+  if (std::exchange(noted_, false)) {
+    for (const Earlier& work : earlier_) work.points.wait_for(work.access, default_deadline(), &ledger_, device_waits);
+    earlier_.clear();
+    return;
+  }
+  const auto wait = [&](const std::vector<Slot>& slots, Access access) {
+    for (const Slot& slot : slots) {
+      if (!slot.from_user && slot.batch.empty()) continue;
+      for_each_memory(slot, [&](const Memory& memory, const WrittenBytes&) {
+        memory.wait_for(access, default_deadline(), &ledger_, device_waits);
+      });
+    }
+  };
+  wait(inputs_, Access::kRead);
+  wait(outputs_, Access::kWrite);
+}
+
+void Bindings::prepare_input(std::size_t index) {
   Slot& slot = inputs_[index];
   const PortInfo& info = model_->inputs()[index];
   if (slot.way == Way::kNone) {
@@ -260,7 +314,6 @@ void Bindings::prepare_input(std::size_t index, bool host_waits) {
     }
     allocate({true, index});
   }
-  if (host_waits && slot.from_user && slot.way != Way::kRouted) wait_for_producers(slot);
   // The items come first: if the device only takes packed copies, the joined batch is packed.
   if (!slot.batch.empty() && !slot.batch_in_place) copy_items(slot.batch, slot.tensor, ledger_);
   if (slot.way == Way::kFrame) {
@@ -278,20 +331,18 @@ void Bindings::prepare_input(std::size_t index, bool host_waits) {
 
 void Bindings::prepare() {
   follow_shapes();
-  if (!needs_prepare_) return;
-  const bool host_waits = !devices_.active().impl->orders_hazards();
+  if (!needs_prepare_ && !noted_) return;
+  wait_for_others();
+  const OrderedWork ordered;
   bool again = false;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    prepare_input(i, host_waits);
+    prepare_input(i);
     again |= inputs_[i].way != Way::kInPlace || inputs_[i].from_user || !inputs_[i].batch.empty();
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     Slot& slot = outputs_[i];
     if (slot.way == Way::kNone && model_->outputs()[i].is_static) allocate({false, i});
-    if (slot.from_user && host_waits && slot.tensor) {
-      again = true;
-      slot.tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline(), &ledger_);
-    }
+    again |= slot.from_user;
   }
   needs_prepare_ = again;
 }
@@ -331,6 +382,7 @@ Tensor Bindings::output(std::size_t index, const Shape& shape) {
 
 void Bindings::complete() {
   if (!needs_complete_) return;
+  const OrderedWork ordered;
   bool again = false;
   for (const Slot& slot : outputs_) {
     if (slot.way != Way::kPacked) continue;

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include <tenon/core/frame.hpp>
+#include <tenon/core/hazards.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/runtime/request/device_requests.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 #include <tenon/runtime/request/slot_lease.hpp>
@@ -36,6 +39,12 @@ class Bindings {
   /// The port's tensor, made if there is none. set_shape() on it changes the request.
   Tensor get(PortRef port);
 
+  /// Notes an inference that ends at `end` as a reader of the inputs' memories and a writer of the outputs', so that
+  /// others may use them at once. prepare() then waits for what was noted before, and for nothing else: two inferences
+  /// that use each other's memory cannot wait for each other. @cost a lock per memory.
+  void note(const TimelinePoint& end);
+  /// After an inference that was not noted: what failed to write the outputs before does not matter any more.
+  void wrote_outputs() const;
   /// Before each inference: adopts new shapes, makes missing tensors, waits for producers on other devices unless the
   /// device does, copies and maps what needs it at every inference.
   void prepare();
@@ -81,9 +90,12 @@ class Bindings {
   Tensor lend(PortRef port, Slot& slot);
   /// Adopts the shapes that set_shape() gave to lent tensors.
   void follow_shapes();
-  void prepare_input(std::size_t index, bool host_waits);
-  /// Producers on other devices leave with the memory the point after which its bytes may be read.
-  void wait_for_producers(const Slot& slot);
+  void prepare_input(std::size_t index);
+  /// Calls use(memory, bytes) for each memory that the user gave for this slot, or got from it.
+  template <typename Use>
+  static void for_each_memory(const Slot& slot, Use use);
+  /// Waits for what was noted before this inference: by note(), or else until now.
+  void wait_for_others();
 
   std::shared_ptr<ModelState> model_;
   DeviceRequests& devices_;
@@ -93,6 +105,13 @@ class Bindings {
   /// Some slot needs work at every inference, or at the next one.
   bool needs_prepare_ = true;
   bool needs_complete_ = false;
+  /// What note() found, until it has been waited for.
+  struct Earlier {
+    Hazards::Points points;
+    Access access;
+  };
+  std::vector<Earlier> earlier_;
+  bool noted_ = false;
   /// Some lease has a tensor of a new shape.
   std::shared_ptr<std::atomic<bool>> reshaped_ = std::make_shared<std::atomic<bool>>(false);
 };

@@ -2,6 +2,10 @@
 // One request's life: start, run, wait, cancel, end.
 #include <tenon/runtime/request/request.hpp>
 
+#include <optional>
+
+#include <tenon/core/hazards.hpp>
+
 #include <tenon/runtime/internal/shortage.hpp>
 #include <tenon/runtime/request/inference_trace.hpp>
 
@@ -18,6 +22,7 @@ RequestState::RequestState(std::shared_ptr<ModelState> model)
 void RequestState::begin(bool calls_back, const Inference* within) {
   phases_.begin(calls_back);
   cancelled_.store(false, std::memory_order_relaxed);
+  is_part_ = within != nullptr;
   if (within) {
     // Either the thread that cancels the whole sees this part run, or this part sees the cancellation: the phase and
     // cancelled_ are accessed in a total order that all threads see.
@@ -25,17 +30,40 @@ void RequestState::begin(bool calls_back, const Inference* within) {
   }
 }
 
+void RequestState::note_start() {
+  if (!end_) end_ = make_ref<End>(subject());
+  const TimelinePoint end = end_->next();
+  running_ = end;
+  bindings_.note(end);
+}
+
+void RequestState::note_end(const std::exception_ptr& error) noexcept {
+  const TimelinePoint end = std::exchange(running_, {});
+  if (!end.timeline()) return;
+  if (!error) return end_->advance(end.value());
+  const Ref<End> failed = std::exchange(end_, nullptr);
+  failed->fail(end.value(), error);
+}
+
+void RequestState::prepare() {
+  std::optional<OrderedWork> part;  // The whole has waited already, and is itself noted in the memories.
+  if (is_part_) part.emplace();
+  bindings_.prepare();
+}
+
 void RequestState::run_now(int stream) {
   stream_ = stream;
   throw_if_cancelled();
   telling_shortage([this] { return subject(); },
                    [this] {
-                     bindings_.prepare();
+                     prepare();
+                     const OrderedWork ordered;
                      const InferenceTrace trace;
                      InferRequestImpl& device = *devices_.active().impl;
                      device.run(*this);
                      trace.finish(device);
                      bindings_.complete();
+                     if (!running_.timeline()) bindings_.wrote_outputs();
                    });
 }
 
@@ -43,7 +71,8 @@ void RequestState::start_on_device() {
   telling_shortage([this] { return subject(); },
                    [this] {
                      stream_ = kCallerThread;
-                     bindings_.prepare();
+                     prepare();
+                     const OrderedWork ordered;
                      devices_.active().impl->start(*this);
                    });
 }
@@ -76,6 +105,7 @@ void RequestState::start_async(const Inference* within) {
   try {
     self_ = keep;
     DeviceRequest& device = devices_.active();
+    if (!within) note_start();
     if (device.impl->is_asynchronous()) {
       // Everything is enqueued when this returns: users put their own work on the same queue after it.
       start_on_device();
@@ -88,6 +118,7 @@ void RequestState::start_async(const Inference* within) {
   } catch (...) {
     posted_.store(false, std::memory_order_relaxed);
     self_.reset();
+    note_end(std::current_exception());
     phases_.withdraw();
     throw;
   }
@@ -102,6 +133,7 @@ void RequestState::execute(int stream) noexcept {
   } catch (...) {
     error = std::current_exception();
   }
+  note_end(error);
   phases_.end(std::move(error));
 }
 
@@ -110,10 +142,12 @@ void RequestState::finish(std::exception_ptr error) noexcept {
   if (!error) {
     try {
       bindings_.complete();
+      if (!running_.timeline()) bindings_.wrote_outputs();
     } catch (...) {
       error = std::current_exception();
     }
   }
+  note_end(error);
   phases_.end(std::move(error));
 }
 

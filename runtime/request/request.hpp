@@ -13,8 +13,10 @@
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/profiling_info.hpp>
 #include <tenon/runtime/request/bindings.hpp>
@@ -72,7 +74,18 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     check_not_busy();
     return bindings_;
   }
+  /// The end of an inference that was started asynchronously, for whoever uses its tensors' memory before wait().
+  class End final : public HostTimeline {
+   public:
+    explicit End(std::string name) : HostTimeline(std::move(name)) {}
+    bool is_ordered_at_start() const override { return true; }
+  };
   void begin(bool calls_back, const Inference* within);
+  /// Notes the inference in the memories of its tensors. A part of a composite device's inference is not: the whole is.
+  void note_start();
+  /// Settles the point that note_start() noted, if it did.
+  void note_end(const std::exception_ptr& error) noexcept;
+  void prepare();
   void run_now(int stream);
   void start_on_device();
   /// Runs the inference in this thread if it still waits in the executor's queue and no worker will or should take it.
@@ -85,6 +98,9 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   DeviceRequests devices_;
   Bindings bindings_;
   RequestPhases phases_;
+  bool is_part_ = false;                ///< Of a composite device's inference.
+  Ref<End> end_;                        ///< Replaced after a failure, so that it holds one at most.
+  TimelinePoint running_;               ///< Of end_; ready() if none was noted.
   std::atomic<bool> posted_{false};     ///< Believed to be in the executor's queue.
   std::shared_ptr<RequestState> self_;  ///< Keeps the state while a worker or device has it.
 };

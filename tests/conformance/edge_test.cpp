@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <thread>
 
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/router.hpp>
 
 #include <tenon/tests/conformance/suite.hpp>
@@ -257,6 +259,92 @@ TEST_P(EdgeTest, ResultOutlivesSourceAndContexts) {
     EXPECT_EQ(content(mapped), pattern(mapped.size_bytes(), 5));
   }
   source_context = from.make_context();
+  EXPECT_EQ(take_census(), before);
+}
+
+TEST_P(EdgeTest, SeesWhatIsWrittenUntilAPoint) {
+  if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
+  const auto known = router();
+  const Tensor source = make();
+  for (unsigned round = 0; round < 3; ++round) {  // From the second round on the memory may have a standing view.
+    const auto producer = make_ref<HostTimeline>("a producer");
+    const TimelinePoint written = producer->next();
+    fill(source, 2 * round);
+    source.memory()->hazards().wrote(written, written_bytes(source));
+    const bool waits = ordinary()->copies || !target->can_wait_for(*producer);
+    options.deadline = Clock::now();
+    if (waits) {
+      try {
+        known->map(source, target, options);
+        ADD_FAILURE() << "mapped while it was written, round " << round;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
+        EXPECT_NE(std::string(error.what()).find("a producer"), std::string::npos)
+            << "it must name who is late: " << error.what();
+      }
+    }
+    options.deadline = Deadline::max();
+    std::thread writing([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (source.is_host_addressable()) {
+        const std::vector<std::byte> bytes = pattern(source.size_bytes(), 2 * round + 1);
+        std::memcpy(source.data(), bytes.data(), bytes.size());
+      }
+      producer->advance(written.value());
+    });
+    const Tensor mapped = known->map(source, target, options);
+    EXPECT_TRUE(!waits || written.state() == PointState::kReached) << "round " << round;
+    const std::vector<std::byte> seen = content(mapped);
+    writing.join();
+    EXPECT_EQ(seen, pattern(source.size_bytes(), source.is_host_addressable() ? 2 * round + 1 : 2 * round))
+        << "stale bytes, round " << round;
+  }
+}
+
+TEST_P(EdgeTest, AFailedWriterIsHeardByWhoeverMaps) {
+  if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
+  const auto known = router();
+  const Tensor source = make();
+  fill(source, 1);
+  for (int round = 0; round < 2; ++round) {
+    const auto producer = make_ref<HostTimeline>("a producer");
+    const TimelinePoint written = producer->next();
+    source.memory()->hazards().wrote(written, written_bytes(source));
+    producer->fail(written.value(), std::make_exception_ptr(Error(Code::kDataLoss, "the producer failed")));
+    for (int reader = 0; reader < 2; ++reader) {
+      try {
+        known->map(source, target, options);
+        ADD_FAILURE() << "it maps what was never written";
+      } catch (const Error& error) {
+        EXPECT_STREQ(error.what(), "the producer failed");
+      }
+    }
+    source.memory()->hazards().wrote(TimelinePoint::ready(), written_bytes(source));
+    EXPECT_EQ(content(known->map(source, target, options)), pattern(source.size_bytes(), 1)) << "written again";
+  }
+}
+
+TEST_P(EdgeTest, WhatIsStillReadIsKept) {
+  if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
+  const auto consumer = make_ref<HostTimeline>("a consumer");
+  const auto known = router();
+  bool pooled = false;
+  for (int i = 0; i < 3; ++i) {
+    Tensor source = make();
+    pooled = pooled || source.memory()->ref_count() > 1;
+    Tensor mapped = known->map(source, target, options);
+    mapped.memory()->hazards().read_until(consumer->next());
+    options.access = Access::kReadWrite;
+    options.deadline = Clock::now();
+    if (mapped.memory() == source.memory() && mapped.is_writable() && !target->can_wait_for(*consumer)) {
+      EXPECT_THROW(known->map(source, target, options), Error) << "mapped for writing while it is read";
+    }
+    options.access = Access::kRead;
+    options.deadline = Deadline::max();
+    EXPECT_NO_THROW(known->map(source, target, options)) << "readers do not wait for readers";
+  }
+  EXPECT_TRUE(pooled || !drain_deferred(Clock::now() + std::chrono::milliseconds(2))) << "freed while it is read";
+  consumer->advance(3);
   EXPECT_EQ(take_census(), before);
 }
 

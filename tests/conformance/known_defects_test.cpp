@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defects of an older memory interop library, each shown to be absent here. Every test would fail on that library.
+#include <fcntl.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

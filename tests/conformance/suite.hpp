@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/deferred.hpp>
+
 #include <tenon/tests/conformance/framework.hpp>
 
 namespace tenon::conformance {
@@ -30,6 +32,7 @@ struct Census {
 inline Census take_census() {
   Census census;
   for (const auto& framework : all()) framework->drop_idle();
+  drain_deferred(default_deadline());
   for (const auto& framework : all()) census.counts.push_back(framework->live_objects());
   census.counts.push_back(open_descriptors());
   return census;

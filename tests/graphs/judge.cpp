@@ -9,7 +9,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/plan/plan.hpp>
+#include <tenon/engine/runtime_model.hpp>
 #include <tenon/engine/staged.hpp>
+#include <tenon/engine/testing/sound_steps.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -285,6 +287,13 @@ class Runner {
     return counts;
   }
 
+  /// What is wrong with the steps that it shows of `model`, which has run.
+  std::string fault_of_steps(const Model& model) const {
+    const auto steps = staged_ ? engine::runtime_model(*open_, staged_->last_run()) : engine::runtime_model(*plan_);
+    const std::string fault = engine_test::fault_of(model, *steps);
+    return fault.empty() ? fault : "steps: " + fault;
+  }
+
   void run(Bound& bound) {
     if (staged_) {
       const auto made = staged_->run(open_, bound.inputs, workers_);
@@ -356,6 +365,8 @@ Verdict judge(const Case& what, std::size_t noisy_runs) {
       }
       Bound bound = bind(what, inputs, wanted);
       runner.run(bound);
+      verdict.failure = runner.fault_of_steps(*model);
+      if (!verdict.failure.empty()) return verdict;
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const double largest = largest_of(wanted[i]);
         const bool is_real = wanted[i].element_type() == ElementType::kF32;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One buffer, many APIs. A decoder writes a picture into memory with a descriptor; then each API in turn writes every
 // byte of it, and all of them must read exactly that, including the kernel through its own mapping of the descriptor.
+#include <fcntl.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -277,7 +279,7 @@ std::optional<Face> OneBuffer::opencl_face() {
               [this, kernels, mapped, other, context](const Bytes& bytes) {
                 context->write(other, std::as_bytes(std::span(bytes)));
                 kernels->move(other, mapped);
-                luma().memory()->hazards().wait_for(Access::kReadWrite, default_deadline());
+                luma().memory()->wait_for(Access::kReadWrite, default_deadline());
               }};
 }
 #endif
@@ -337,7 +339,7 @@ std::optional<Face> OneBuffer::umat_face() {
                       opencv_opencl::wrote(tensor);
                     },
                     mapped);
-                luma().memory()->hazards().wait_for(Access::kReadWrite, default_deadline());
+                luma().memory()->wait_for(Access::kReadWrite, default_deadline());
               }};
 }
 #endif

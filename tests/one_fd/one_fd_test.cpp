@@ -2,6 +2,8 @@
 // One descriptor, three APIs: an OpenCL kernel writes the memory behind it, the NPU infers on it, and an OpenCV UMat
 // reads the result behind another. The ledgers, and witnesses independent of them, show that every byte is used in
 // place. On a dma-buf if the kernel has them (./dev test-vm), else on a memfd.
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,7 +157,7 @@ class OneFd : public ::testing::Test {
     ASSERT_NE(event, nullptr);
     opencl::wrote(mapped, event);
     clReleaseEvent(event);
-    mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    mapped.memory()->wait_for(Access::kRead, default_deadline());
   }
   /// The largest difference between what OpenCV sees and the expected values.
   double opencv_differs(const Tensor& mapped, unsigned round) {
@@ -226,7 +228,7 @@ TEST_F(OneFd, AllSeeTheSameMemory) {
     picture.setTo(77);
     cv::ocl::Queue::getDefault().finish();  // Its kernel, too, is compiled first.
     opencv_opencl::wrote(mapped);
-    mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    mapped.memory()->wait_for(Access::kRead, default_deadline());
     EXPECT_EQ(out[11], 77);
     EXPECT_EQ(static_cast<float*>(remote_output.get())[11], 77);
   }

@@ -15,6 +15,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
 
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
@@ -43,6 +44,7 @@ class OpenclFixture : public ::testing::Test {
     program_ = Released<cl_program>{};
     context = {};
     own_router_.reset();
+    EXPECT_TRUE(drain_deferred(default_deadline()));
     EXPECT_EQ(detail::Probe::handles.load(), handles_before_) << "handles were left behind, or given back twice";
   }
 

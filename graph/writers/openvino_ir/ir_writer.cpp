@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
+#include <tenon/graph/exec_model_info.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -165,6 +166,9 @@ void write_data(pugi::xml_node layer, const Node& node, WeightStore& weights) {
     data.append_attribute("element_type") = node.get_output_element_type(0).get_type_name().c_str();
     return;
   }
+  if (as_type<exec_model_info::ExecutionNode>(&node))
+    for (const auto& [key, value] : node.get_rt_info())
+      if (key != exec_model_info::LAYER_TYPE) data.append_attribute(key.c_str()) = value.to_text().c_str();
   for (const auto& [name, value] : node.get_attributes())
     data.append_attribute(name.c_str()) = attribute_text(value).c_str();
   if (!data.first_attribute()) layer.remove_child(data);
@@ -270,11 +274,19 @@ void write_number(pugi::xml_node layer, const Tensor& tensor, const WeightStore&
   attribute.append_attribute("ms") = static_cast<unsigned long long>(tensor.size_bytes());
 }
 
+/// Of an executed model, the type of the step, as OpenVINO writes it.
+std::string layer_type(const Node& node) {
+  const auto found = node.get_rt_info().find(exec_model_info::LAYER_TYPE);
+  if (as_type<exec_model_info::ExecutionNode>(&node) && found != node.get_rt_info().end())
+    return found->second.to_text();
+  return ir::layer_from_operation(node.get_type_info().name);
+}
+
 void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, WeightStore& weights) {
   pugi::xml_node layer = layers.append_child("layer");
   layer.append_attribute("id") = static_cast<unsigned long long>(id);
   layer.append_attribute("name") = node.get_friendly_name().c_str();
-  layer.append_attribute("type") = ir::layer_from_operation(node.get_type_info().name).c_str();
+  layer.append_attribute("type") = layer_type(node).c_str();
   layer.append_attribute("version") = std::string(node.get_type_info().version_id).c_str();
   const bool is_result = is_op(&node, "Result");
   if (is_result && !node.get_input_tensor(0).get_names().empty()) {

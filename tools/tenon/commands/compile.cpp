@@ -15,6 +15,7 @@
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/show/executed_steps.hpp>
 #include <tenon/tools/tenon/show/pass_dump.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 #include <tenon/tools/tenon/show/stage.hpp>
@@ -41,7 +42,8 @@ struct Compiled {
   bool dynamic = false;
 };
 
-nlohmann::json json_of(const Compiled& done, const CompileOptions& options, const PassDump& passes) {
+nlohmann::json json_of(const Compiled& done, const CompileOptions& options, const PassDump& passes,
+                       const ExecutedSteps& steps) {
   nlohmann::json list = nlohmann::json::array();
   for (const PassChange& change : passes.changes()) {
     list.push_back({{"pass", change.pass},
@@ -55,12 +57,16 @@ nlohmann::json json_of(const Compiled& done, const CompileOptions& options, cons
   nlohmann::json all{{"model", options.model},        {"device", done.device},    {"inputs", done.inputs},
                      {"outputs", done.outputs},       {"dynamic", done.dynamic},  {"read_ms", done.read_ms},
                      {"compile_ms", done.compile_ms}, {"passes", std::move(list)}};
+  all["runtime"] = steps.to_json();
+  all["runtime"]["dot"] = passes.runtime_dot();
+  all["runtime"]["svg"] = passes.runtime_svg();
   if (!options.output.empty())
     all["blob"] = {{"path", options.output}, {"bytes", done.blob_bytes}, {"export_ms", done.export_ms}};
   return all;
 }
 
-void print_text(const Compiled& done, const CompileOptions& options, const PassDump& passes) {
+void print_text(const Compiled& done, const CompileOptions& options, const PassDump& passes,
+                const ExecutedSteps& steps) {
   fmt::print("{} on {}: read {:.1f} ms, compile {:.1f} ms\n", options.model, done.device, done.read_ms,
              done.compile_ms);
   fmt::print("  inputs   {}\n  outputs  {}\n", done.inputs, done.outputs);
@@ -78,7 +84,9 @@ void print_text(const Compiled& done, const CompileOptions& options, const PassD
     fmt::print("\n{} ran no passes of Tenon's{}\n", done.device,
                options.dump.empty() ? "" : ": there are no graphs to write");
   }
-  if (!options.dump.empty() && !passes.changes().empty()) fmt::print("graphs in {}\n", options.dump);
+  if (const std::string table = steps.to_text(done.device); !table.empty()) fmt::print("\n{}", table);
+  if (!passes.runtime_dot().empty() || (!options.dump.empty() && !passes.changes().empty()))
+    fmt::print("graphs in {}\n", options.dump);
   if (!done.not_drawn.empty()) fmt::print("{}\n", done.not_drawn);
   if (!options.output.empty())
     fmt::print("{}: {}, written in {:.1f} ms\n", options.output, in_bytes(done.blob_bytes), done.export_ms);
@@ -108,6 +116,9 @@ void compile(const CompileOptions& options) {
   done.device = chosen_device(compiled, options.device);
   done.inputs = ports_text(compiled.inputs());
   done.outputs = ports_text(compiled.outputs());
+  const ExecutedSteps steps(compiled);
+  if (steps.model())
+    passes.add_runtime(*steps.model(), fmt::format("what {} executes of {}", done.device, model->get_friendly_name()));
   done.not_drawn = passes.draw_all();
   if (file) {
     begin = Clock::now();
@@ -118,9 +129,9 @@ void compile(const CompileOptions& options) {
     done.export_ms = ms_since(begin);
   }
   if (options.json)
-    fmt::print("{}\n", json_of(done, options, passes).dump(2));
+    fmt::print("{}\n", json_of(done, options, passes, steps).dump(2));
   else
-    print_text(done, options, passes);
+    print_text(done, options, passes, steps);
 }
 
 }  // namespace
@@ -132,8 +143,10 @@ void add_compile(CLI::App& app) {
   command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("-o,--output", options->output, "Write the compiled model, for import_model");
-  command->add_option("--dump-graph", options->dump,
-                      "Folder for the graph after each pass, as DOT and, where Graphviz is installed, SVG");
+  command->add_option(
+      "--dump-graph", options->dump,
+      "Folder for the graph after each pass, and for what the device executes in the end, as DOT and, where "
+      "Graphviz is installed, SVG");
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
   command->add_flag("--json", options->json, "Print JSON");
@@ -141,6 +154,9 @@ void add_compile(CLI::App& app) {
       "\nEach pass is listed with the nodes that it removed and made, constants not counted; in the graphs, what a "
       "pass\n"
       "made is green. Compile time with --dump-graph includes writing the graphs.\n"
+      "The last graph, NN_runtime, has the steps that run: their kernels, the layouts and types in which values lie, "
+      "and\n"
+      "the bytes that each reads and writes, weights apart. Steps that only change a layout or a type are gold.\n"
       "\nExamples:\n"
       "  tenon compile model.onnx                              what the passes do to it\n"
       "  tenon compile model.onnx --dump-graph graphs          and pictures of it: graphs/00_input.svg, ...\n"

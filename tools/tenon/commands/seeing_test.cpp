@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // query, compile, convert, the profile and the trace: what they show of a model and of a run.
+#include <algorithm>
 #include <set>
 
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
@@ -100,10 +101,44 @@ TEST_F(Seeing, CompileListsPassesAndDrawsGraphs) {
     }
   }
   EXPECT_GT(changed, 1u) << "the demo's model has something to fold";
-  EXPECT_EQ(written.size(), can_draw() ? 2 * changed : changed);
+  // And what is executed.
+  EXPECT_EQ(written.size(), can_draw() ? 2 * changed + 2 : changed + 1);
+  const json& runtime = all.at("runtime");
+  const std::string dot = runtime.at("dot");
+  EXPECT_EQ(dot.substr(dot.size() - 12), "_runtime.dot");
+  const std::string drawn = text_of(folder / dot);
+  std::size_t convolutions = 0;
+  for (const json& step : runtime.at("steps")) {
+    const std::string name = step.at("name"), type = step.at("type"), kernel = step.at("kernel");
+    EXPECT_NE(drawn.find("\\n" + name + "\\n"), std::string::npos) << step.dump();
+    if (type != "Convolution") continue;
+    ++convolutions;
+    EXPECT_NE(drawn.find("Convolution\\n" + name + "\\n" + kernel + "\\n"), std::string::npos) << step.dump();
+    EXPECT_GT(step.at("bytes_written"), 0);
+    EXPECT_GT(step.at("weight_bytes"), 0);
+    EXPECT_GT(step.at("multiply_adds"), 1000);
+    EXPECT_FALSE(step.at("inputs").empty());
+  }
+  EXPECT_GT(convolutions, 30u);
+  EXPECT_EQ(drawn.find("gold") != std::string::npos,
+            std::any_of(runtime.at("steps").begin(), runtime.at("steps").end(),
+                        [](const json& step) { return step.at("type") == "Reorder"; }));
   const Outcome text = tool("compile '" + model("demo.onnx") + "'");
   EXPECT_NE(text.out.find("fold_constants"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("CPU executes"), std::string::npos) << text.out;
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"graphs"})) << "nothing is written unasked";
+}
+
+TEST_F(Seeing, CompileSaysWhyItDoesNotKnowWhatIsExecuted) {
+  ASSERT_EQ(tool("convert '" + model("demo.onnx") + "' demo.xml").status, 0);
+  const Outcome done = tool("compile demo.xml --shape '[?,3,288,512]' --dump-graph graphs");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("what CPU executes is not known"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("infer once"), std::string::npos) << done.out;
+  for (const auto& entry : fs::directory_iterator(folder / "graphs"))
+    EXPECT_EQ(entry.path().string().find("runtime"), std::string::npos) << entry;
+  const json all = json::parse(tool("compile demo.xml --shape '[?,3,288,512]' --json").out);
+  EXPECT_NE(all.at("runtime").at("unknown").get<std::string>().find("infer once"), std::string::npos);
 }
 
 /// A dot that lacks its plugins, say, counts as absent.

@@ -13,10 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
+
+#include <tenon/graph/exec_model_info.hpp>
+
+#include <tenon/tools/tenon/show/executed_steps.hpp>
+#include <tenon/tools/tenon/show/progress.hpp>
+
 extern char** environ;
 
 namespace tenon::tool {
 namespace {
+
+namespace info = exec_model_info;
 
 /// Text within a DOT string.
 std::string escaped(const std::string& text) {
@@ -39,10 +48,33 @@ const char* colour_of(const Node& node, bool highlighted) {
   if (highlighted) return "palegreen";
   if (is_op(&node, "Parameter")) return "lightskyblue";
   if (is_op(&node, "Result")) return "lightsalmon";
+  if (step_note(node, info::LAYER_TYPE) == "Reorder") return "gold";
+  if (step_note(node, info::IMPL_TYPE) == "reference") return "lightpink";
   return "white";
 }
 
+/// Kernel, layouts, and the bytes that move.
+std::string label_of_step(const Node& node) {
+  std::string label = escaped(step_note(node, info::LAYER_TYPE)) + "\\n" + escaped(node.get_friendly_name());
+  if (const std::string kernel = step_note(node, info::IMPL_TYPE); kernel != "none") label += "\\n" + escaped(kernel);
+  for (std::size_t i = 0; i < node.get_output_size(); ++i) label += "\\n-> " + escaped(port_text(node, i));
+  label += "\\n" + escaped(step_note(node, info::OUTPUT_LAYOUTS));
+  const auto bytes = [&](const char* what, const char* key) {
+    const double count = std::stod(step_note(node, key));
+    if (count > 0) label += std::string("\\n") + what + " " + in_bytes(count);
+  };
+  bytes("reads", info::BYTES_READ);
+  bytes("writes", info::BYTES_WRITTEN);
+  bytes("weights", info::WEIGHT_BYTES);
+  if (const std::string count = step_note(node, info::MULTIPLY_ADDS); !count.empty())
+    label += "\\n" + fmt::format("{:.1f} M mul-adds", std::stod(count) / 1e6);
+  if (const std::string time = step_note(node, info::PERF_COUNTER); time != info::kNotExecuted)
+    label += "\\n" + time + " us";
+  return label;
+}
+
 std::string label_of(const Node& node) {
+  if (!step_note(node, info::LAYER_TYPE).empty()) return label_of_step(node);
   std::string label = escaped(node.get_type_name()) + "\\n" + escaped(node.get_friendly_name());
   for (std::size_t i = 0; i < node.get_output_size(); ++i) label += "\\n-> " + escaped(port_text(node, i));
   for (std::size_t i = 0; i < node.get_input_size(); ++i) {

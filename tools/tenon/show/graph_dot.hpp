@@ -11,7 +11,8 @@
 
 namespace tenon::tool {
 
-/// Nodes with type, name and output shapes, joined along the data flow; constants are lines in their reader.
+/// Nodes with type, name and output shapes, joined along the data flow; constants are lines in their reader. Steps of an
+/// executed model also have their kernels, layouts and bytes; reorders are gold, reference kernels pink.
 /// @param highlighted  Friendly names of nodes to draw in colour: what a pass made.
 std::string dot_of(const Model& model, const std::string& title, const std::set<std::string>& highlighted = {});
 

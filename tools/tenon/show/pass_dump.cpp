@@ -52,21 +52,33 @@ void PassDump::see(const Model& model, const std::string& pass, bool changed) {
     }
   }
   if (!folder_.empty() && (pass.empty() || changed)) {
-    const fs::path file = folder_ / fmt::format("{:02}_{}.dot", changes_.size(), change.pass);
-    OutputFile out(file.string(), "--dump-graph", files_);
-    files_.add_output(fs::path(file).replace_extension(".svg"), "--dump-graph");
-    out.commit(dot_of(model, fmt::format("{} after {}", model.get_friendly_name(), change.pass), made));
-    change.dot = file.string();
+    change.dot =
+        write(change.pass, dot_of(model, fmt::format("{} after {}", model.get_friendly_name(), change.pass), made));
   }
   before_ = std::move(now);
   changes_.push_back(std::move(change));
+}
+
+std::string PassDump::write(const std::string& name, const std::string& dot) {
+  const fs::path file = folder_ / fmt::format("{:02}_{}.dot", changes_.size(), name);
+  OutputFile out(file.string(), "--dump-graph", files_);
+  files_.add_output(fs::path(file).replace_extension(".svg"), "--dump-graph");
+  out.commit(dot);
+  return file.string();
+}
+
+void PassDump::add_runtime(const Model& model, const std::string& title) {
+  if (!folder_.empty()) runtime_.dot = write("runtime", dot_of(model, title));
 }
 
 std::string PassDump::draw_all() {
   if (folder_.empty()) return "";
   if (!can_draw()) return "the .dot files were not drawn: graphviz's dot is not here, or cannot write SVG";
   constexpr std::chrono::seconds kPerGraph{30};
-  for (PassChange& change : changes_) {
+  std::vector<PassChange*> written{&runtime_};
+  for (PassChange& change : changes_) written.push_back(&change);
+  for (PassChange* const one : written) {
+    PassChange& change = *one;
     if (change.dot.empty()) continue;
     const fs::path svg = fs::path(change.dot).replace_extension(".svg");
     const Stage stage("drawing " + svg.string());

@@ -34,6 +34,11 @@ class PassDump {
   /// @errors kPermissionDenied, kNotFound: the folder cannot be made
   PassDump(const std::filesystem::path& folder, CommandFiles& files);
   ~PassDump();
+  /// Writes one more graph after those of the passes, "NN_runtime.dot": what the device executes.
+  void add_runtime(const Model& model, const std::string& title);
+  /// Files of that graph; empty if there are none.
+  const std::string& runtime_dot() const { return runtime_.dot; }
+  const std::string& runtime_svg() const { return runtime_.svg; }
   /// Draws the files with Graphviz, if installed. @return why some were not drawn; empty otherwise
   std::string draw_all();
   const std::vector<PassChange>& changes() const { return changes_; }
@@ -42,10 +47,12 @@ class PassDump {
   /// Nodes of a graph by friendly name, which identifies them across passes.
   using Names = std::map<std::string, std::string>;
   void see(const Model& model, const std::string& pass, bool changed);
+  std::string write(const std::string& name, const std::string& dot);
 
   std::filesystem::path folder_;
   CommandFiles& files_;
   std::vector<PassChange> changes_;
+  PassChange runtime_;
   Names before_;
   std::unique_ptr<pass::Observer> observer_;
 };

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two lists of a memory, and points that are joined when a list is full.
+#include <tenon/core/hazards.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+/// "After all of these." Its point is 1; it fails with the first of them that failed.
+class JoinedTimeline final : public Timeline {
+ public:
+  explicit JoinedTimeline(std::vector<TimelinePoint> points) : points_(std::move(points)) {}
+  std::string_view name() const override { return "joined"; }
+  PointState query(std::uint64_t) const override {
+    PointState worst = PointState::kReached;
+    for (const TimelinePoint& point : points_) {
+      const PointState state = point.state();
+      if (state == PointState::kPending) return state;
+      if (state == PointState::kFailed) worst = state;
+    }
+    return worst;
+  }
+  void wait(std::uint64_t, Deadline deadline) const override {
+    for (const TimelinePoint& point : points_) {
+      if (point.timeline()) point.timeline()->wait(point.value(), deadline);
+    }
+  }
+
+ private:
+  const std::vector<TimelinePoint> points_;
+};
+
+inline int& ordered_work() {
+  static thread_local int depth = 0;
+  return depth;
+}
+/// Whether the work of this thread has nothing to do with `point`: see OrderedWork.
+inline bool is_ordered(const TimelinePoint& point) {
+  return ordered_work() != 0 && point.timeline()->is_ordered_at_start();
+}
+inline bool is_settled(const TimelinePoint& point) { return point.state() != PointState::kPending; }
+/// Whether `earlier` is on the timeline of `later`, not after it.
+inline bool is_before(const TimelinePoint& earlier, const TimelinePoint& later) {
+  return later.timeline() && earlier.timeline() == later.timeline() && earlier.value() <= later.value();
+}
+
+}  // namespace detail
+
+template <typename Gone>
+void Hazards::List::take_out(Points& out, Gone gone) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (gone(work[i]))
+      out.add(std::move(work[i].point));
+    else if (kept++ != i)
+      work[kept - 1] = std::move(work[i]);
+  }
+  size = kept;
+}
+
+TENON_INLINE void Hazards::List::add(Work added) {
+  if (size == work.size()) {
+    std::vector<TimelinePoint> points;
+    WrittenBytes bytes{SIZE_MAX, 0, false};
+    for (Work& joined : work) {
+      points.push_back(std::move(joined.point));
+      bytes.begin = std::min(bytes.begin, joined.bytes.begin);
+      bytes.end = std::max(bytes.end, joined.bytes.end);
+    }
+    work[0] = {TimelinePoint(make_ref<detail::JoinedTimeline>(std::move(points)), 1), bytes};
+    size = 1;
+  }
+  work[size++] = std::move(added);
+}
+
+TENON_INLINE void Hazards::Points::wait(std::size_t i, Access access, Deadline deadline, Ledger* ledger) const {
+  const TimelinePoint& point = points_[i];
+  try {
+    point.wait(deadline, ledger);
+  } catch (...) {
+    // Only the failure of the work itself is passed over, not one of the wait.
+    const bool concerns = i < writers_ && covers(access, Access::kRead);
+    if (concerns || point.state() != PointState::kFailed) throw;
+  }
+}
+
+TENON_INLINE Hazards::Points Hazards::pending(Access access) const {
+  Points pending, settled;  // What is settled is destroyed after the lock is gone: the last reference calls a driver.
+  if (!has_points()) return pending;
+  std::lock_guard lock(mutex_);
+  writers_.take_out(settled, [](const Work& writer) { return writer.point.state() == PointState::kReached; });
+  readers_.take_out(settled, [](const Work& reader) { return detail::is_settled(reader.point); });
+  counted();
+  list(access, pending);
+  return pending;
+}
+
+TENON_INLINE void Hazards::list(Access access, Points& pending) const {
+  const bool reads = covers(access, Access::kRead);
+  for (std::size_t i = 0; i < writers_.size; ++i) {
+    const TimelinePoint& writer = writers_.work[i].point;
+    if ((reads || !detail::is_settled(writer)) && !detail::is_ordered(writer)) pending.add(writer);
+  }
+  pending.writers_ = pending.size_;
+  for (std::size_t i = 0; writes(access) && i < readers_.size; ++i) {
+    if (!detail::is_ordered(readers_.work[i].point)) pending.add(readers_.work[i].point);
+  }
+}
+
+TENON_INLINE Hazards::Points Hazards::begin(Access access, const TimelinePoint& point, const WrittenBytes& bytes) {
+  Points pending, settled;
+  std::lock_guard lock(mutex_);
+  take_settled(settled, point, bytes, writes(access));
+  list(access, pending);
+  if (writes(access))
+    writers_.add({point, bytes});
+  else
+    readers_.add({point, {}});
+  counted();
+  return pending;
+}
+
+TENON_INLINE void Hazards::take_settled(Points& settled, const TimelinePoint& point, const WrittenBytes& bytes,
+                                        bool writes) {
+  if (writers_.size != 0) {
+    writers_.take_out(settled, [&](const Work& writer) {
+      const PointState state = writer.point.state();
+      if (state == PointState::kReached) return true;
+      return writes && bytes.replaces(writer.bytes) &&
+             (state == PointState::kFailed || detail::is_before(writer.point, point));
+    });
+  }
+  if (readers_.size != 0) {
+    readers_.take_out(settled, [&](const Work& reader) {
+      return detail::is_before(reader.point, point) || detail::is_settled(reader.point);
+    });
+  }
+}
+
+TENON_INLINE void Hazards::wrote(TimelinePoint point, const WrittenBytes& bytes) {
+  Points settled;
+  std::lock_guard lock(mutex_);
+  take_settled(settled, point, bytes, true);
+  if (point.needs_wait()) writers_.add({std::move(point), bytes});
+  counted();
+}
+
+TENON_INLINE void Hazards::read_until(TimelinePoint point) {
+  Points settled;
+  std::lock_guard lock(mutex_);
+  take_settled(settled, point, {}, false);
+  if (!detail::is_settled(point)) readers_.add({std::move(point), {}});
+  counted();
+}
+
+TENON_INLINE void Hazards::forget_failures() {
+  if (!has_points()) return;
+  Points settled;
+  std::lock_guard lock(mutex_);
+  writers_.take_out(settled, [](const Work& writer) { return detail::is_settled(writer.point); });
+  counted();
+}
+
+TENON_INLINE bool Hazards::busy() const noexcept {
+  if (!has_points()) return false;
+  return !pending(Access::kWrite).empty();
+}
+
+TENON_INLINE OrderedWork::OrderedWork() { ++detail::ordered_work(); }
+TENON_INLINE OrderedWork::~OrderedWork() { --detail::ordered_work(); }
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows values through a plan's memory.
+#include <tenon/engine/plan/flow.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include <tenon/graph/model.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+std::string letters(std::size_t rank) {
+  std::string text;
+  for (std::size_t i = 0; i < std::max<std::size_t>(rank, 1); ++i) text += static_cast<char>('a' + i);
+  return rank > 26 ? "undef" : text;
+}
+
+/// Bytes [begin, end) of a root buffer.
+struct Extent {
+  std::size_t begin = 0, end = 0;
+  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+/// Parts of `all` outside of `taken`.
+void subtract(std::vector<Extent>& all, const Extent& taken) {
+  std::vector<Extent> left;
+  for (const Extent& extent : all) {
+    if (!extent.overlaps(taken)) {
+      left.push_back(extent);
+      continue;
+    }
+    if (extent.begin < taken.begin) left.push_back({extent.begin, taken.begin});
+    if (taken.end < extent.end) left.push_back({taken.end, extent.end});
+  }
+  all = std::move(left);
+}
+
+/// How an operand lies.
+struct Content {
+  FlowOutput as;
+  std::size_t bytes = 0;
+};
+
+Content content_of(const md& desc) {
+  const auto dims = desc.get_dims();
+  return {{element_type(desc), Shape(dims.begin(), dims.end()), layout_name(desc, dims.size())}, desc.get_size()};
+}
+Content content_of(ElementType type, const Shape& shape) {
+  return {{type, shape, letters(shape.size())}, checked_size_bytes(type, shape).value_or(0)};
+}
+Content content_of(const Made& made) {
+  if (made.desc.get_ndims() == 0) return content_of(made.type, made.shape);
+  return {{element_type(made.desc), made.shape, layout_name(made.desc, made.shape.size())}, made.desc.get_size()};
+}
+
+/// Whether the primitive adds its result to what lies there.
+bool adds_in_place(const PrimitiveStep& step) {
+  const const_dnnl_primitive_desc_t description = step.primitive.get_primitive_desc();
+  const_dnnl_primitive_attr_t attributes = nullptr;
+  const_dnnl_post_ops_t post_ops = nullptr;
+  if (dnnl_primitive_desc_get_attr(description, &attributes) != dnnl_success ||
+      dnnl_primitive_attr_get_post_ops(attributes, &post_ops) != dnnl_success)
+    return false;
+  for (int i = 0; i < dnnl_post_ops_len(post_ops); ++i)
+    if (dnnl_post_ops_get_kind(post_ops, i) == dnnl_sum) return true;
+  return false;
+}
+
+std::optional<std::uint64_t> multiply_adds(const PrimitiveStep& step) {
+  const auto argument = [&](int which) -> const md* {
+    for (const auto& [found, desc] : step.arguments)
+      if (found == which) return &desc;
+    return nullptr;
+  };
+  const auto count = [](const md& desc) {
+    std::uint64_t elements = 1;
+    for (const auto extent : desc.get_dims()) elements *= static_cast<std::uint64_t>(extent);
+    return elements;
+  };
+  const md *from = argument(DNNL_ARG_SRC), *weights = argument(DNNL_ARG_WEIGHTS), *to = argument(DNNL_ARG_DST);
+  if (!from || !weights || !to || count(*from) == 0 || count(*to) == 0) return std::nullopt;
+  // Of a convolution each weight meets each position of its output, of a transposed one of its input.
+  switch (step.primitive.get_kind()) {
+    case dnnl::primitive::kind::convolution:
+      return count(*to) / static_cast<std::uint64_t>(to->get_dims()[1]) * count(*weights);
+    case dnnl::primitive::kind::deconvolution:
+      return count(*from) / static_cast<std::uint64_t>(from->get_dims()[1]) * count(*weights);
+    case dnnl::primitive::kind::matmul:
+    case dnnl::primitive::kind::inner_product:
+      return count(*to) * static_cast<std::uint64_t>(from->get_dims().back());
+    default:
+      return std::nullopt;
+  }
+}
+
+class Flow {
+ public:
+  explicit Flow(const PlanImpl& plan)
+      : plan_(plan),
+        reads_(plan.buffers.size()),
+        writes_(plan.buffers.size()),
+        names_(plan.steps.size()),
+        inputs_(plan.steps.size()) {
+    std::unordered_map<std::string, const Node*> nodes;
+    for (const auto& node : plan.model->get_ordered_ops()) nodes[node->get_friendly_name()] = node.get();
+    for (const Made& made : plan.made) made_[{made.place.buffer, made.place.offset}].push_back(&made);
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const Step& step = *plan.steps[i];
+      names_[i] = {step.info.fused.begin(), step.info.fused.end()};
+      names_[i].insert(step.info.node_name);
+      for (const std::string& name : names_[i])
+        if (const auto node = nodes.find(name); node != nodes.end())
+          for (const auto& source : node->second->input_values())
+            inputs_[i].emplace(source.get_node(), source.get_index());
+      if (const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step))
+        for (std::size_t k = 0; k < step.operands.size(); ++k)
+          described_.emplace(key(step.operands[k].place), &primitive->arguments[k].second);
+    }
+    for (std::size_t i = 0; i < plan.steps.size(); ++i)
+      for (std::size_t k = 0; k < plan.steps[i]->operands.size(); ++k) {
+        const Operand& operand = plan.steps[i]->operands[k];
+        if (!operand.place || operand.written) continue;
+        const Place root = plan.root(operand.place);
+        reads_[root.buffer].emplace_back(i, extent(root, content(i, k).bytes));
+      }
+  }
+
+  PlanFlow run() {
+    PlanFlow flow;
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) flow.steps.push_back(follow(i));
+    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) flow.results.push_back(follow_result(i));
+    return flow;
+  }
+
+ private:
+  using Key = std::pair<BufferId, std::size_t>;
+  static Key key(Place place) { return {place.buffer, place.offset}; }
+  static Extent extent(Place root, std::size_t bytes) { return {root.offset, root.offset + bytes}; }
+
+  /// Whether a node that the step computes reads the value.
+  bool is_read_by(const Made& made, std::size_t step) const {
+    return inputs_[step].count({made.node.get(), made.output}) > 0;
+  }
+  /// The value at that place which the step reads: views of a value share its place.
+  const Made* read_value(std::size_t step, Place place) const {
+    const auto found = made_.find(key(place));
+    if (found == made_.end()) return nullptr;
+    const Made *latest = nullptr, *meant = nullptr;
+    for (const Made* made : found->second) {
+      if (made->step >= static_cast<std::ptrdiff_t>(step)) continue;
+      latest = made;
+      if (is_read_by(*made, step)) meant = made;
+    }
+    return meant ? meant : latest;
+  }
+  const Made* written_value(std::size_t step, Place place) const {
+    const auto found = made_.find(key(place));
+    if (found == made_.end()) return nullptr;
+    const Made* first = nullptr;
+    for (const Made* made : found->second) {
+      if (made->step != static_cast<std::ptrdiff_t>(step)) continue;
+      if (names_[step].count(made->node->get_friendly_name())) return made;
+      if (!first) first = made;
+    }
+    return first;
+  }
+
+  std::size_t bytes_to_end(Place place) const {
+    const std::size_t bytes = plan_.buffers[place.buffer].size_bytes;
+    return bytes - std::min(bytes, place.offset);
+  }
+
+  Content content(std::size_t index, std::size_t k) const {
+    const Step& step = *plan_.steps[index];
+    const Operand& operand = step.operands[k];
+    const Made* const made = operand.written ? written_value(index, operand.place) : read_value(index, operand.place);
+    if (const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step)) {
+      Content own = content_of(primitive->arguments[k].second);
+      // A product of many axes is folded to one of two, say; the node's own shape is what people know.
+      if (made && element_count(made->shape) == element_count(own.as.shape)) own.as = content_of(*made).as;
+      own.as.type = element_type(primitive->arguments[k].second);
+      return own;
+    }
+    if (const auto* reference = dynamic_cast<const ReferenceStep*>(&step))
+      return content_of(reference->tensors[k].first, reference->tensors[k].second);
+    if (const auto* tensors = dynamic_cast<const TensorStep*>(&step))
+      return content_of(tensors->tensors[k].first, tensors->tensors[k].second);
+    if (made) return content_of(*made);
+    const Place root = plan_.root(operand.place);
+    const Buffer& buffer = plan_.buffers[root.buffer];
+    if (buffer.kind == BufferKind::kOutput && root.offset == 0) {
+      const Port& port = plan_.outputs[buffer.index];
+      return content_of(port.type, port.shape);
+    }
+    if (const auto found = described_.find(key(operand.place)); found != described_.end())
+      return content_of(*found->second);
+    return content_of(ElementType::kU8, Shape{bytes_to_end(operand.place)});
+  }
+
+  /// Who wrote the bytes last, before the steps that are followed later.
+  void add_sources(std::vector<FlowSource>& sources, Place root, const Extent& wanted) const {
+    const auto add = [&](const FlowSource& source) {
+      if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
+    };
+    std::vector<Extent> open{wanted};
+    std::vector<FlowSource> found;
+    const auto& writes = writes_[root.buffer];
+    for (auto write = writes.rbegin(); write != writes.rend() && !open.empty(); ++write) {
+      if (std::none_of(open.begin(), open.end(), [&](const Extent& one) { return one.overlaps(write->extent); }))
+        continue;
+      found.push_back(write->source);
+      subtract(open, write->extent);
+    }
+    std::for_each(found.rbegin(), found.rend(), add);
+    const Buffer& buffer = plan_.buffers[root.buffer];
+    if (open.empty() && wanted.begin < wanted.end) return;
+    if (buffer.kind == BufferKind::kInput) add({FlowSource::Kind::kInput, buffer.index, 0});
+    // A byte says whether a variable has a value; the third of its buffers is written first.
+    if (buffer.kind == BufferKind::kState && buffer.index < plan_.variables.size())
+      add({FlowSource::Kind::kState, buffer.index, 0});
+  }
+
+  bool is_read_after(std::size_t step, BufferId buffer, const Extent& extent) const {
+    return std::any_of(reads_[buffer].begin(), reads_[buffer].end(),
+                       [&](const auto& read) { return read.first > step && read.second.overlaps(extent); });
+  }
+
+  /// Bytes of what the step writes that lie there already: parts of a join that their makers wrote in place.
+  std::vector<Extent> kept_in(std::size_t index, BufferId buffer, const Extent& written) const {
+    std::vector<Extent> kept;
+    const Step& step = *plan_.steps[index];
+    for (std::size_t k = 0; k < step.operands.size(); ++k) {
+      const Operand& operand = step.operands[k];
+      if (!operand.place || operand.written) continue;
+      const Place root = plan_.root(operand.place);
+      const Extent read = extent(root, content(index, k).bytes);
+      const bool is_part = root.buffer == buffer && written.begin <= read.begin && read.end <= written.end &&
+                           read.end - read.begin < written.end - written.begin;
+      // Joined with itself, it is copied to the other places.
+      if (is_part && std::none_of(kept.begin(), kept.end(), [&](const Extent& one) { return one.overlaps(read); }))
+        kept.push_back(read);
+    }
+    return kept;
+  }
+
+  void follow_reads(std::size_t index, StepFlow& flow) const {
+    const Step& step = *plan_.steps[index];
+    for (std::size_t k = 0; k < step.operands.size(); ++k) {
+      const Operand& operand = step.operands[k];
+      if (!operand.place || operand.written) continue;
+      const Place root = plan_.root(operand.place);
+      if (plan_.buffers[root.buffer].kind == BufferKind::kConstant) {
+        const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
+        flow.weight_bytes += primitive ? primitive->arguments[k].second.get_size() : bytes_to_end(operand.place);
+        continue;
+      }
+      const Content read = content(index, k);
+      if (flow.sources.empty() && flow.bytes_read == 0) flow.precision = read.as.type;
+      add_sources(flow.sources, root, extent(root, read.bytes));
+      flow.bytes_read += read.bytes;
+    }
+  }
+
+  StepFlow follow(std::size_t index) {
+    const Step& step = *plan_.steps[index];
+    const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
+    StepFlow flow;
+    follow_reads(index, flow);
+    const bool has_read = flow.bytes_read > 0, adds = primitive && adds_in_place(*primitive);
+    std::vector<std::pair<BufferId, Write>> writes;
+    for (std::size_t k = 0; k < step.operands.size(); ++k) {
+      const Operand& operand = step.operands[k];
+      if (!operand.place || !operand.written) continue;
+      const Content written = content(index, k);
+      const Place root = plan_.root(operand.place);
+      const Extent where = extent(root, written.bytes);
+      const Buffer& buffer = plan_.buffers[root.buffer];
+      const bool is_output = buffer.kind != BufferKind::kArena || written_value(index, operand.place) ||
+                             is_read_after(index, root.buffer, where);
+      if (!is_output) continue;
+      // Behind what lies in a cache already.
+      const bool appends = buffer.kind == BufferKind::kInput;
+      if (adds || appends) add_sources(flow.sources, root, where);
+      if (adds) flow.bytes_read += written.bytes;
+      flow.bytes_written += appends ? std::min(written.bytes, flow.bytes_read) : written.bytes;
+      std::vector<Extent> changed{where};
+      for (const Extent& kept : kept_in(index, root.buffer, where)) {
+        subtract(changed, kept);
+        flow.bytes_read -= kept.end - kept.begin;
+        flow.bytes_written -= kept.end - kept.begin;
+      }
+      for (const Extent& extent : changed)
+        writes.emplace_back(root.buffer, Write{{FlowSource::Kind::kStep, index, flow.outputs.size()}, extent});
+      if (!has_read && flow.outputs.empty()) flow.precision = written.as.type;
+      flow.outputs.push_back(written.as);
+    }
+    for (const auto& [buffer, write] : writes) writes_[buffer].push_back(write);
+    if (primitive) flow.multiply_adds = multiply_adds(*primitive);
+    return flow;
+  }
+
+  ResultFlow follow_result(std::size_t index) const {
+    ResultFlow flow;
+    const auto growth = std::find_if(plan_.growths.begin(), plan_.growths.end(),
+                                     [&](const Growth& one) { return one.result == index; });
+    const bool grows = growth != plan_.growths.end();
+    const BufferKind kind = grows ? BufferKind::kInput : BufferKind::kOutput;
+    const std::size_t port = grows ? growth->parameter : index;
+    for (BufferId id = 0; id < plan_.buffers.size(); ++id) {
+      const Buffer& buffer = plan_.buffers[id];
+      if (buffer.kind != kind || buffer.index != port || buffer.parent != kNoBuffer) continue;
+      add_sources(flow.sources, {id, 0}, {0, buffer.size_bytes});
+      for (const Made& made : plan_.made) {
+        if (plan_.root(made.place) != Place{id, 0} || content_of(made).bytes != buffer.size_bytes) continue;
+        flow.joined_name = made.node->get_friendly_name();
+        flow.joined_type = made.node->get_type_name();
+        break;
+      }
+    }
+    return flow;
+  }
+
+  struct Write {
+    FlowSource source;
+    Extent extent;
+  };
+
+  const PlanImpl& plan_;
+  std::map<Key, std::vector<const Made*>> made_;
+  std::map<Key, const md*> described_;
+  std::vector<std::vector<std::pair<std::size_t, Extent>>> reads_;     ///< Of each root buffer: step and bytes.
+  std::vector<std::vector<Write>> writes_;                             ///< Of the steps followed so far.
+  std::vector<std::set<std::string>> names_;                           ///< Of the nodes that each step computes.
+  std::vector<std::set<std::pair<const Node*, std::size_t>>> inputs_;  ///< Outputs that these nodes read.
+};
+
+}  // namespace
+
+std::string layout_name(const md& desc, std::size_t rank) {
+  if (desc.get_ndims() == 0 || desc.get_format_kind() != dnnl::memory::format_kind::blocked)
+    return desc.get_ndims() == 0 ? letters(rank) : "undef";
+  const auto dims = desc.get_dims(), strides = desc.get_strides(), blocks = desc.get_inner_blks(),
+             axes = desc.get_inner_idxs();
+  // Extents of one make many names true for one order of elements.
+  if (blocks.empty() && is_packed(desc, Shape(dims.begin(), dims.end()))) return letters(rank);
+  std::vector<std::size_t> order(dims.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });
+  std::string text;
+  for (const std::size_t axis : order) {
+    const bool is_split = std::find(axes.begin(), axes.end(), static_cast<dnnl_dim_t>(axis)) != axes.end();
+    text += static_cast<char>((is_split ? 'A' : 'a') + axis);
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) text += std::to_string(blocks[i]) + static_cast<char>('a' + axes[i]);
+  return text;
+}
+
+PlanFlow flow_of(const PlanImpl& plan) { return Flow(plan).run(); }
+
+}  // namespace tenon::inline v1::engine

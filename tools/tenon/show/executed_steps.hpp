@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps that a device executes, with kernels, layouts and bytes, as tables and JSON.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+
+namespace tenon::tool {
+
+/// What a step says under a key of exec_model_info; empty if nothing, and for nodes of other models.
+std::string step_note(const Node& node, const char* key);
+
+/// What get_runtime_model() says.
+class ExecutedSteps {
+ public:
+  /// Of a device that cannot tell, or cannot tell yet, the reason is kept.
+  explicit ExecutedSteps(const CompiledModel& compiled);
+
+  /// Null if the device does not tell.
+  const std::shared_ptr<const Model>& model() const { return model_; }
+  /// Why it does not; empty if it does.
+  const std::string& reason() const { return reason_; }
+
+  /// Steps by type with the bytes that they read and write, most bytes first. Empty for a device that tells nodes but no
+  /// steps.
+  std::string to_text(const std::string& device) const;
+  /// Every step in the order of execution.
+  nlohmann::json to_json() const;
+
+ private:
+  std::shared_ptr<const Model> model_;
+  std::string reason_;
+};
+
+}  // namespace tenon::tool

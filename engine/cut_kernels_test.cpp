@@ -288,7 +288,16 @@ TEST(CutKernels, ACutModelUsesThem) {
   const auto kept = make_node("NonMaxSuppression", 9, {boxes, scores, ints({20}), scalar(0.5), scalar(0.1)}, {});
   const auto best = make_node("TopK", 11, {op1("NonZero", 3, {scores}), kept->output(2)},
                               {{"axis", std::int64_t{1}}, {"mode", std::string("max")}});
-  const auto model = std::make_shared<Model>(OutputVector{kept->output(0), best->output(0), best->output(1)},
+  const auto matrix = make_node("MatrixNms", 8, {boxes, scores}, {}),
+             classes = make_node("MulticlassNms", 9, {boxes, scores}, {{"iou_threshold", 0.5}}),
+             rotated = make_node(
+                 "NMSRotated", 13,
+                 {op1("Concat", 1, {boxes, op1("Split", 1, {boxes, scalar_int(2)}, {{"num_splits", std::int64_t{4}}})},
+                      {{"axis", std::int64_t{2}}}),
+                  scores, ints({20}), scalar(0.5), scalar(0.1)},
+                 {});
+  const auto model = std::make_shared<Model>(OutputVector{kept->output(0), best->output(0), best->output(1),
+                                                          matrix->output(0), classes->output(1), rotated->output(0)},
                                              ParameterVector{boxes, scores});
   engine::Workers workers(2);
   engine::Staged staged(options);

@@ -33,7 +33,8 @@ struct ProofResult {
 };
 
 /// Allocates `size_bytes` in `from`, maps them to `to`, writes a pattern through one side and reads it through the
-/// other: in both directions where access allows, over the whole buffer, and again after unmapping and reuse. Sharing
+/// other: in both directions where access allows, over the whole buffer, for regions at odd offsets, when mapped again, and for memory
+/// allocated after the first was freed. Sharing
 /// that passes is proved. Sharing that an API claims but that cannot be tested (no allocation, no host access) is
 /// claimed. Sharing that fails the test counts as a copy, whatever its API says. Never throws for a refusal; a native
 /// failure becomes kRefused with its text.

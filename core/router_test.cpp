@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <deque>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -56,7 +57,7 @@ Ref<Memory> FakeContext::allocate(const Requirements& wanted) {
 /// An edge that shares, copies, lies (claims to share but copies) or refuses.
 class FakeEdge final : public Edge {
  public:
-  enum class Behaviour { kShares, kCopies, kLies, kRefuses, kSharesLarge };
+  enum class Behaviour { kShares, kCopies, kLies, kLiesAtOffsets, kLiesLater, kRefuses, kSharesLarge };
   FakeEdge(MemoryKind from, MemoryKind to, Behaviour behaviour, double cost_ns = 10)
       : from_(from),
         to_(to),
@@ -76,7 +77,11 @@ class FakeEdge final : public Edge {
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     ++maps;
-    if (behaviour_ == Behaviour::kCopies || behaviour_ == Behaviour::kLies) {
+    const bool lies = behaviour_ == Behaviour::kLies ||
+                      (behaviour_ == Behaviour::kLiesAtOffsets && source.offset() != 0) ||
+                      (behaviour_ == Behaviour::kLiesLater &&
+                       memories_.insert(source.memory()->identity().low).second && memories_.size() > 1);
+    if (behaviour_ == Behaviour::kCopies || lies) {
       Requirements wanted;
       wanted.size_bytes = source.size_bytes();
       Tensor copy(TensorInfo{source.element_type(), source.shape(), {}}, to->allocate(wanted));
@@ -86,7 +91,7 @@ class FakeEdge final : public Edge {
     const View* view = source.memory()->find_view(*to, to_, options.access);
     if (!view) {
       auto made = std::make_unique<View>(to, to_, Access::kReadWrite, source.memory()->host());
-      made->set_standing(id());
+      if (behaviour_ != Behaviour::kLiesAtOffsets) made->set_standing(id());  // Else it is asked for each region.
       view = &source.memory()->add_view(std::move(made));
     }
     return source.through(view);
@@ -94,6 +99,7 @@ class FakeEdge final : public Edge {
   mutable std::atomic<int> maps{0};
 
  private:
+  mutable std::set<std::uint64_t> memories_;
   MemoryKind from_, to_;
   Behaviour behaviour_;
   double cost_ns_;
@@ -460,6 +466,16 @@ TEST_F(RouterTest, ProofTellsSharingFromLying) {
   EXPECT_THAT(lie.reason, HasSubstr("did not reach"));
   EXPECT_EQ(prove(router, cpu, c).proof, Proof::kCopies);
   EXPECT_EQ(prove(router, a, c).proof, Proof::kRefused);
+}
+
+TEST_F(RouterTest, ProofTriesOddPlacesAndMemoryThatComesAfter) {
+  edge(kCpuMemory, kA, Behaviour::kLiesAtOffsets);
+  edge(kCpuMemory, kB, Behaviour::kLiesLater);
+  for (const Context& target : {a, b}) {
+    const ProofResult lie = prove(router, cpu, target);
+    EXPECT_EQ(lie.proof, Proof::kCopies) << target->name();
+    EXPECT_THAT(lie.reason, HasSubstr("did not reach"));
+  }
 }
 
 TEST(Requirements, JoinTakesTheStricterSide) {

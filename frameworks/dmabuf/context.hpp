@@ -98,11 +98,23 @@ inline void require_linear(const Place& place) {
 
 }  // namespace detail
 
-/// The descriptor of a dmabuf tensor, owned by its memory; the tensor begins at tensor.offset() in it.
-/// @errors kInvalidArgument: a tensor of another framework.
+/// The descriptor of a dmabuf tensor, owned by its memory; the tensor begins at tensor.offset() in it. After a map to
+/// this context it may be used at once, since the map has waited; without one, export_fd() and export_frame() hand
+/// unfinished work on. @errors kInvalidArgument: a tensor of another framework.
 inline int fd(const Tensor& tensor) { return detail::place_of(tensor).fd; }
-/// A new descriptor, owned by the caller. @errors as fd(); as UniqueFd::duplicate.
-inline UniqueFd export_fd(const Tensor& tensor) { return UniqueFd::duplicate(fd(tensor)); }
+/// A new descriptor, owned by the caller. Sync files among the unfinished work on the memory are attached to the
+/// dma-buf, so that drivers wait for them; where that cannot be done (a stand-in, a kernel before 6.0) the host waits.
+/// @errors as fd(); as UniqueFd::duplicate; as TimelinePoint::wait.
+inline UniqueFd export_fd(const Tensor& tensor) {
+  const detail::Place place = detail::place_of(tensor);
+  const Memory& memory = *tensor.memory();
+  if (memory.has_hazards() && (place.stand_in || !detail::attach_fences(memory, place.fd))) {
+    for (const TimelinePoint& point : memory.pending(Access::kReadWrite)) {
+      if (detail::is_sync_file(point)) point.wait();
+    }
+  }
+  return UniqueFd::duplicate(place.fd);
+}
 /// True when a memfd stands in for the dma-buf. @errors as fd().
 inline bool is_stand_in(const Tensor& tensor) { return detail::place_of(tensor).stand_in; }
 
@@ -343,10 +355,6 @@ class DmabufContext final : public ContextImpl {
     Requirements wanted;
     wanted.fd = FdKind::kMemfd;
     return wanted;
-  }
-  /// A fence of the kernel goes along with the descriptor (export_frame, attach_sync_file).
-  bool can_wait_for(const Timeline& timeline) const override {
-    return dynamic_cast<const SyncFileTimeline*>(&timeline) != nullptr;
   }
   /// The allocator of allocate(): the best of allocators() when the context was made.
   const Allocator& allocator() const { return allocator_; }

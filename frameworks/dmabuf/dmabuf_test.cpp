@@ -60,6 +60,7 @@ TEST(DmabufAbi, IsTheKernelHeaders) {
 #endif
 #ifdef SYNC_IOC_FILE_INFO
   EXPECT_EQ(dmabuf::native::kIoctlSyncFileInfo, static_cast<unsigned long>(SYNC_IOC_FILE_INFO));
+  EXPECT_EQ(dmabuf::native::kIoctlSyncMerge, static_cast<unsigned long>(SYNC_IOC_MERGE));
 #endif
 }
 

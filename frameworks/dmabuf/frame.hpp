@@ -162,7 +162,10 @@ inline constexpr std::uint64_t kLinearOnly[] = {kModifierLinear};
 ///
 /// @param objects   The dma-bufs. Descriptors are duplicated and stay the caller's, on failure too.
 /// @param planes    One per plane of `info.format`: which object, offset, pitch.
-/// @param acquire   The point after which the producer has finished writing; noted in hazards().
+/// @param acquire   The point after which the producer has finished writing; noted in hazards(), and attached to the
+/// dma-bufs as a fence if it is a sync file, so that drivers wait for it. Fences that drivers attach, before
+/// or after the import, are not noted: they wait for each other's, and each access of the CPU polls for
+/// them when it begins.
 /// @param accepted  Modifiers that the consumer understands. Only linear memory can be mapped for the CPU.
 /// For other modifiers the driver defines what pitches and offsets mean, so bounds are checked as if
 /// linear.
@@ -196,7 +199,10 @@ inline Frame import_frame(const FrameInfo& info, std::span<const FrameObject> ob
   std::vector<Tensor> tensors;
   for (std::size_t p = 0; p < planes.size(); ++p) {
     const Ref<Memory>& memory = memories[planes[p].object];
-    if (acquire.timeline()) memory->hazards().wrote(acquire);
+    if (acquire.timeline() && (p == 0 || memory != tensors.back().memory())) {
+      memory->hazards().wrote(acquire);
+      if (memory->fd_kind() == FdKind::kDmabuf) detail::attach_fences(*memory, memory->borrow_fd());
+    }
     tensors.emplace_back(detail::plane_info(info, p, planes[p].pitch_bytes), memory, planes[p].offset_bytes);
   }
   return Frame(info, std::move(tensors));
@@ -216,15 +222,38 @@ struct FrameDescriptor {
   TimelinePoint acquire;
 };
 
+namespace detail {
+
+/// One point for all of `points`: the one that is unfinished, or all sync files merged, after waiting for the others.
+/// @errors as Hazards::wait_for
+inline TimelinePoint one_point(const std::vector<TimelinePoint>& points, Deadline deadline, Ledger* ledger) {
+  if (points.size() == 1) return points.front();
+  TimelinePoint merged;
+  for (const TimelinePoint& point : points) {
+    if (is_sync_file(point))
+      merged = merge_sync_files(merged, point);
+    else
+      point.wait(deadline, ledger);
+  }
+  return merged;
+}
+
+}  // namespace detail
+
 /// Exports a frame of dmabuf tensors: one descriptor per allocation, and each plane's object, offset and pitch. The
 /// frame must outlive the use only when its memory is pooled: descriptors keep pages alive, but not leases.
-/// @errors kInvalidArgument: no dmabuf tensors (map the frame to dmabuf::context() first); kFailedPrecondition: planes
-/// were last written at different points; kResourceExhausted: no descriptors left.
-inline FrameDescriptor export_frame(const Frame& frame) {
+/// Sync files among the unfinished work are attached to the dma-bufs, so that drivers wait for them, and merged into
+/// `acquire`. A single point of another kind is handed out as it is; for several the host waits.
+/// @param ledger  Where waits are booked; null: the process ledger.
+/// @errors kInvalidArgument: no dmabuf tensors (map the frame to dmabuf::context() first); kDeadlineExceeded: a writer
+/// is late; the failure of a writer that failed; kResourceExhausted: no descriptors left.
+inline FrameDescriptor export_frame(const Frame& frame, Deadline deadline = default_deadline(),
+                                    Ledger* ledger = nullptr) {
   if (frame.plane_count() == 0) throw Error(Code::kInvalidArgument, "dmabuf: an empty frame cannot be exported");
   FrameDescriptor out;
   out.info = frame.info();
   std::vector<const Memory*> memories;
+  std::vector<TimelinePoint> writers;
   for (const Tensor& plane : frame.planes()) {
     const detail::Place place = detail::place_of(plane);
     const Memory* memory = plane.memory().get();
@@ -234,14 +263,14 @@ inline FrameDescriptor export_frame(const Frame& frame) {
       memories.push_back(memory);
       out.objects.push_back({UniqueFd::duplicate(place.fd), memory->size_bytes(), place.stand_in});
       for (const TimelinePoint& written : memory->pending(Access::kRead)) {
-        if (out.acquire.timeline() && !(out.acquire == written))
-          detail::refuse_frame(out.info, Code::kFailedPrecondition,
-                               "it is written until several points, and one can be handed out; wait for the others");
-        out.acquire = written;
+        if (written.state() == PointState::kFailed) written.wait(deadline, ledger);  // Throws its failure.
+        if (std::find(writers.begin(), writers.end(), written) == writers.end()) writers.push_back(written);
       }
+      if (!place.stand_in) detail::attach_fences(*memory, place.fd);  // Else `acquire` has them.
     }
     out.planes.push_back({object, plane.offset(), static_cast<std::size_t>(plane.byte_strides()[0])});
   }
+  out.acquire = detail::one_point(writers, deadline, ledger);
   return out;
 }
 

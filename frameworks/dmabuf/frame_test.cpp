@@ -6,6 +6,7 @@
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>
+#include <thread>
 
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
@@ -174,7 +175,7 @@ TEST_F(DmabufFrame, CarriesTheProducersPoint) {
   EXPECT_FALSE(export_frame(frame).acquire.needs_wait());
 }
 
-TEST_F(DmabufFrame, OfTwoObjectsWrittenAtDifferentPointsIsNotExported) {
+TEST_F(DmabufFrame, OfTwoObjectsWrittenAtDifferentPointsIsExportedWhenBothAreReached) {
   const Ref<Memory> chroma = dmabuf::allocate(128 * 24);
   const std::vector<FrameObject> objects{object(), {chroma->borrow_fd(), 0}};
   const std::vector<FramePlane> planes{{0, 0, 128}, {1, 0, 128}};
@@ -184,9 +185,28 @@ TEST_F(DmabufFrame, OfTwoObjectsWrittenAtDifferentPointsIsNotExported) {
   frame.plane(0).memory()->hazards().wrote(first);
   EXPECT_EQ(export_frame(frame).acquire, first);
   frame.plane(1).memory()->hazards().wrote(second);
-  EXPECT_EQ(error_of([&] { export_frame(frame); }).code(), Code::kFailedPrecondition);
-  timeline->advance(2);
-  EXPECT_NO_THROW(export_frame(frame));
+  const auto late = Clock::now() + std::chrono::milliseconds(5);
+  EXPECT_EQ(error_of([&] { export_frame(frame, late); }).code(), Code::kDeadlineExceeded);
+  Ledger ledger;
+  std::thread producer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    timeline->advance(2);
+  });
+  EXPECT_FALSE(export_frame(frame, default_deadline(), &ledger).acquire.needs_wait());
+  producer.join();
+  EXPECT_EQ(second.state(), PointState::kReached) << "exported while it was written";
+  EXPECT_GE(ledger.total().waits, 1u);
+}
+
+TEST_F(DmabufFrame, WhoseWriterFailedIsNotExported) {
+  const std::vector<FrameObject> objects{object()};
+  const std::vector<FramePlane> planes{{0, 0, 128}, {0, 128 * 48, 128}};
+  const Frame frame = import_frame(nv12, objects, planes);
+  auto timeline = make_ref<HostTimeline>();
+  const TimelinePoint written = timeline->next();
+  frame.plane(0).memory()->hazards().wrote(written);
+  timeline->fail(written.value(), std::make_exception_ptr(Error(Code::kDataLoss, "the camera is gone")));
+  EXPECT_THAT(error_of([&] { export_frame(frame); }).what(), HasSubstr("the camera is gone"));
 }
 
 TEST_F(DmabufFrame, RefusesModifiersThatNobodyAccepted) {

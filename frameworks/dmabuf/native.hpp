@@ -70,7 +70,14 @@ struct SyncFileInfo {
 };
 static_assert(sizeof(Sync) == 8 && sizeof(ExportSyncFile) == 8 && sizeof(ImportSyncFile) == 8);
 static_assert(sizeof(HeapAllocation) == 24 && sizeof(UdmabufCreate) == 24);
-static_assert(sizeof(FenceInfo) == 80 && sizeof(SyncFileInfo) == 56);
+struct SyncMerge {
+  char name[32];
+  std::int32_t fd2;    ///< The other one.
+  std::int32_t fence;  ///< Returned: a new descriptor.
+  std::uint32_t flags;
+  std::uint32_t pad;
+};
+static_assert(sizeof(SyncMerge) == 48 && sizeof(FenceInfo) == 80 && sizeof(SyncFileInfo) == 56);
 
 inline constexpr std::uint64_t kSyncRead = 1, kSyncWrite = 2, kSyncStart = 0, kSyncEnd = 4;
 inline constexpr std::uint32_t kUdmabufCloexec = 1;
@@ -79,10 +86,11 @@ inline constexpr unsigned long kIoctlExportSyncFile = _IOWR('b', 2, ExportSyncFi
 inline constexpr unsigned long kIoctlImportSyncFile = _IOW('b', 3, ImportSyncFile);
 inline constexpr unsigned long kIoctlHeapAllocate = _IOWR('H', 0, HeapAllocation);
 inline constexpr unsigned long kIoctlUdmabufCreate = _IOW('u', 0x42, UdmabufCreate);
+inline constexpr unsigned long kIoctlSyncMerge = _IOWR('>', 3, SyncMerge);
 inline constexpr unsigned long kIoctlSyncFileInfo = _IOWR('>', 4, SyncFileInfo);
 static_assert(kIoctlSync == 0x40086200 && kIoctlExportSyncFile == 0xc0086202 && kIoctlImportSyncFile == 0x40086203);
 static_assert(kIoctlHeapAllocate == 0xc0184800 && kIoctlUdmabufCreate == 0x40187542);
-static_assert(kIoctlSyncFileInfo == 0xc0383e04);
+static_assert(kIoctlSyncFileInfo == 0xc0383e04 && kIoctlSyncMerge == 0xc0303e03);
 
 /// @name Calls
 /// The system calls, under their names. For tests: `fault`, when set, is called before each with the name that errors

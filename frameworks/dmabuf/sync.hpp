@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string.h>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/hazards.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
@@ -125,7 +127,48 @@ inline void attach_sync_file(int fd, const TimelinePoint& point, Access access) 
                kCall, error);
 }
 
+/// One sync file for two: its point is reached when both are. @errors kInvalidArgument: a point that is no sync file.
+inline TimelinePoint merge_sync_files(const TimelinePoint& a, const TimelinePoint& b) {
+  if (!a.timeline()) return b;
+  if (!b.timeline() || a == b) return a;
+  const auto* one = dynamic_cast<const SyncFileTimeline*>(a.timeline().get());
+  const auto* other = dynamic_cast<const SyncFileTimeline*>(b.timeline().get());
+  if (!one || !other) {
+    throw Error(Code::kInvalidArgument, "dmabuf: points of the timelines '" + std::string(a.timeline()->name()) +
+                                            "' and '" + std::string(b.timeline()->name()) +
+                                            "' cannot be merged: both must be sync files; wait for one on the host");
+  }
+  native::SyncMerge request{"tenon", other->borrow_fd(), -1, 0, 0};
+  constexpr const char* kCall = "ioctl(SYNC_IOC_MERGE)";
+  if (native::ioctl_until(default_deadline(), one->borrow_fd(), native::kIoctlSyncMerge, &request, kCall) != 0)
+    native::fail(Code::kInternal, "merging two sync files", kCall, errno);
+  return import_sync_file(UniqueFd(request.fence));
+}
+
 namespace detail {
+
+inline bool is_sync_file(const TimelinePoint& point) {
+  return dynamic_cast<const SyncFileTimeline*>(point.timeline().get()) != nullptr;
+}
+
+/// Attaches the sync files among the unfinished work on `memory` to its dma-buf, so that whoever gets the descriptor
+/// waits for them: the drivers by themselves, the CPU by the bracket.
+/// @return false if this kernel cannot (before 6.0): they must be handed out beside the descriptor, or waited for.
+inline bool attach_fences(const Memory& memory, int fd) {
+  if (!memory.has_hazards() || !memory.hazards().has_points()) return true;
+  const Hazards::Points writers = memory.pending(Access::kRead);
+  for (const TimelinePoint& point : memory.pending(Access::kReadWrite)) {
+    if (!is_sync_file(point) || point.state() != PointState::kPending) continue;
+    const bool writes = std::find(writers.begin(), writers.end(), point) != writers.end();
+    try {
+      attach_sync_file(fd, point, writes ? Access::kWrite : Access::kRead);
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnimplemented) throw;
+      return false;
+    }
+  }
+  return true;
+}
 
 inline std::uint64_t sync_flags(Access access) {
   return (covers(access, Access::kRead) ? native::kSyncRead : 0) | (writes(access) ? native::kSyncWrite : 0);

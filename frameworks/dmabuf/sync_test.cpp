@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <tenon/core/router.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
 
 #include <tenon/frameworks/dmabuf/testing/vgem.hpp>
 
@@ -56,6 +57,15 @@ TEST_F(SyncFile, AttachTakesOnlyFencesOfTheKernel) {
       error_of([&] { dmabuf::attach_sync_file(memory->borrow_fd(), timeline->next(), Access::kWrite); });
   EXPECT_EQ(error.code(), Code::kUnimplemented);
   EXPECT_THAT(error.what(), HasSubstr("'host'"));
+}
+
+TEST_F(SyncFile, MergeTakesOnlySyncFiles) {
+  auto timeline = make_ref<HostTimeline>("a camera");
+  const TimelinePoint first = timeline->next(), second = timeline->next();
+  const Error error = error_of([&] { dmabuf::merge_sync_files(first, second); });
+  EXPECT_EQ(error.code(), Code::kInvalidArgument);
+  EXPECT_THAT(error.what(), HasSubstr("a camera"));
+  EXPECT_EQ(dmabuf::merge_sync_files({}, first), first);
 }
 
 TEST_F(SyncFile, OfAnIdleDmabufIsReached) {
@@ -156,6 +166,98 @@ TEST_F(BusyDmabuf, MapWaitsForTheDeviceAndBooksIt) {
   device.join();
   EXPECT_EQ(ledger.total().waits, 1u);
   EXPECT_EQ(ledger.total().copied, 0u);
+}
+
+TEST_F(BusyDmabuf, FencesThatAreNotedReachTheDmabufsThatAreHandedOut) {
+  const TimelinePoint fence_of_a_device = dmabuf::export_sync_file(memory->borrow_fd(), Access::kRead);
+  const auto pending = [](int fd, Access access) {
+    return dmabuf::export_sync_file(fd, access).state() == PointState::kPending;
+  };
+  const auto bytes = [](const Ref<Memory>& of) { return Tensor({element::u8, {4096}, {}}, of); };
+  const FrameInfo grey{kGray8, 64, 64};
+  const std::vector<dmabuf::FramePlane> planes{{0, 0, 64}};
+  const auto other = [] { return dmabuf::allocate(real_allocators().front(), 4096); };
+
+  const Ref<Memory> imported = other();
+  const std::vector<dmabuf::FrameObject> objects{{imported->borrow_fd(), 0}};
+  const Frame frame = dmabuf::import_frame(grey, objects, planes, fence_of_a_device);
+  EXPECT_TRUE(pending(imported->borrow_fd(), Access::kRead)) << "import_frame";
+
+  const Ref<Memory> exported = other();
+  exported->hazards().wrote(fence_of_a_device);
+  EXPECT_FALSE(pending(exported->borrow_fd(), Access::kRead));
+  const auto descriptor = dmabuf::export_frame(Frame(grey, {Tensor({element::u8, {64, 64}, {}}, exported)}));
+  EXPECT_TRUE(pending(exported->borrow_fd(), Access::kRead)) << "export_frame";
+  EXPECT_EQ(descriptor.acquire, fence_of_a_device);
+
+  const Ref<Memory> read = other();
+  read->hazards().read_until(fence_of_a_device);
+  const UniqueFd fd = dmabuf::export_fd(bytes(read));
+  EXPECT_FALSE(pending(fd.get(), Access::kRead)) << "a reader keeps no reader waiting";
+  EXPECT_TRUE(pending(fd.get(), Access::kWrite)) << "export_fd";
+
+  Requirements wanted;
+  wanted.size_bytes = 4096;
+  wanted.fd = FdKind::kMemfd;
+  const Ref<Memory> host = cpu::allocate_memory(wanted);
+  MapOptions options;
+  for (const Ref<Memory>& of : {host, other()}) {  // A standing view is mapped without a call: the map itself waits.
+    router.map(bytes(of), dmabuf::context(), Access::kRead);
+    of->hazards().wrote(fence_of_a_device);
+    options.deadline = Clock::now() + milliseconds(5);
+    EXPECT_EQ(error_of([&] { router.map(bytes(of), dmabuf::context(), options); }).code(), Code::kDeadlineExceeded);
+  }
+  ASSERT_TRUE(dmabuf::vgem::end_write(buffer, std::exchange(fence, 0)));
+}
+
+TEST_F(BusyDmabuf, FencesOfSeveralObjectsAreMergedIntoOne) {
+  const dmabuf::vgem::Buffer second = dmabuf::vgem::allocate(4096);
+  std::uint32_t second_fence = dmabuf::vgem::begin_write(second);
+  const TimelinePoint a = dmabuf::export_sync_file(memory->borrow_fd(), Access::kRead);
+  const TimelinePoint b = dmabuf::export_sync_file(second.fd.get(), Access::kRead);
+  const TimelinePoint both = dmabuf::merge_sync_files(a, b);
+  EXPECT_EQ(dmabuf::merge_sync_files(a, a), a);
+  EXPECT_EQ(dmabuf::merge_sync_files(TimelinePoint::ready(), a), a);
+
+  const Ref<Memory> luma = dmabuf::allocate(real_allocators().front(), 4096);
+  const Ref<Memory> chroma = dmabuf::allocate(real_allocators().front(), 4096);
+  const std::vector<dmabuf::FrameObject> objects{{luma->borrow_fd(), 0}, {chroma->borrow_fd(), 0}};
+  const std::vector<dmabuf::FramePlane> planes{{0, 0, 64}, {1, 0, 64}};
+  const Frame frame = dmabuf::import_frame({kNv12, 64, 64}, objects, planes);
+  frame.plane(0).memory()->hazards().wrote(a);
+  frame.plane(1).memory()->hazards().wrote(b);
+  const TimelinePoint acquire = dmabuf::export_frame(frame).acquire;
+  EXPECT_EQ(acquire.state(), PointState::kPending);
+  ASSERT_TRUE(dmabuf::vgem::end_write(buffer, std::exchange(fence, 0)));
+  EXPECT_EQ(acquire.state(), PointState::kPending) << "one of two is not all";
+  EXPECT_EQ(both.state(), PointState::kPending);
+  ASSERT_TRUE(dmabuf::vgem::end_write(second, std::exchange(second_fence, 0)));
+  EXPECT_NO_THROW(acquire.wait(Clock::now() + milliseconds(5000)));
+  EXPECT_NO_THROW(both.wait(Clock::now() + milliseconds(5000)));
+}
+
+/// Hazards with points of the kernel instead of a HostTimeline's.
+TEST_F(BusyDmabuf, HazardsTakeSyncFilesAsWritersAndReaders) {
+  const TimelinePoint point = dmabuf::export_sync_file(memory->borrow_fd(), Access::kRead);
+  const Ref<Memory> host = HostMemory::allocate(4096, 64);
+  host->hazards().read_until(point);
+  EXPECT_NO_THROW(host->wait_for(Access::kRead, Clock::now()));
+  EXPECT_EQ(error_of([&] { host->wait_for(Access::kWrite, Clock::now() + milliseconds(5)); }).code(),
+            Code::kDeadlineExceeded);
+  host->hazards().wrote(point);
+  EXPECT_EQ(error_of([&] { host->wait_for(Access::kRead, Clock::now() + milliseconds(5)); }).code(),
+            Code::kDeadlineExceeded);
+  EXPECT_TRUE(host->hazards().busy());
+  std::thread device([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    dmabuf::vgem::end_write(buffer, std::exchange(fence, 0));
+  });
+  Ledger ledger;
+  host->wait_for(Access::kReadWrite, Clock::now() + milliseconds(5000), &ledger);
+  device.join();
+  EXPECT_EQ(point.state(), PointState::kReached);
+  EXPECT_EQ(ledger.total().waits, 1u);
+  EXPECT_FALSE(host->hazards().busy());
 }
 
 TEST_F(BusyDmabuf, FenceHandedOnHoldsAnotherBufferBack) {

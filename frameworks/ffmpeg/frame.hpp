@@ -173,7 +173,10 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
     for (std::size_t earlier = 0; earlier < p && !memory; ++earlier) {
       if (buffers[earlier] == buffers[p]) memory = planes[earlier].memory;
     }
-    if (!memory) memory = PoolRegistry::process().find(buffer->data);
+    if (PoolView* const pooled = memory ? nullptr : PoolRegistry::process().find(buffer->data)) {
+      pooled->end_write();
+      memory = Ref<Memory>(&pooled->memory());
+    }
     if (!memory) memory = BufferMemory::over(buffer, lease);
     planes[p] = {std::move(memory), static_cast<std::size_t>(data - buffer->data), static_cast<std::size_t>(linesize)};
   }

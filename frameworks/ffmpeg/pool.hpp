@@ -13,8 +13,11 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <variant>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
@@ -23,6 +26,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
@@ -102,6 +106,8 @@ struct PoolLayout {
 
 namespace detail {
 
+class PoolView;
+
 /// Buffers of live pools, by address. An entry is removed before its memory is freed, so an address found here is ours
 /// and not recycled.
 class PoolRegistry {
@@ -110,43 +116,87 @@ class PoolRegistry {
     static PoolRegistry* registry = new PoolRegistry;
     return *registry;
   }
-  void add(Memory& memory) {
+  void add(const void* base, PoolView& view) {
     std::unique_lock lock(mutex_);
-    memories_[memory.host()] = &memory;
-    count_.store(memories_.size(), std::memory_order_release);
+    views_[base] = &view;
+    count_.store(views_.size(), std::memory_order_release);
   }
   void remove(const void* base) {
     std::unique_lock lock(mutex_);
-    memories_.erase(base);
-    count_.store(memories_.size(), std::memory_order_release);
+    views_.erase(base);
+    count_.store(views_.size(), std::memory_order_release);
   }
-  /// The memory at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that it cannot
+  /// The buffer at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that it cannot
   /// be freed now.
-  Ref<Memory> find(const void* base) const {
+  PoolView* find(const void* base) const {
     if (count_.load(std::memory_order_acquire) == 0) return nullptr;
     std::shared_lock lock(mutex_);
-    const auto found = memories_.find(base);
-    return found == memories_.end() ? nullptr : Ref<Memory>(found->second);
+    const auto found = views_.find(base);
+    return found == views_.end() ? nullptr : found->second;
   }
 
  private:
   mutable std::shared_mutex mutex_;
-  std::unordered_map<const void*, Memory*> memories_;
+  std::unordered_map<const void*, PoolView*> views_;
   std::atomic<std::size_t> count_{0};
 };
 
-/// The memory's view in FFmpeg's context; removes the registry's entry when the memory dies.
+/// The memory's view in FFmpeg's context, and the state of its use by a decoder; removes the registry's entry when the
+/// memory dies.
 class PoolView final : public View {
  public:
   PoolView(const Context& context, MemoryKind kind, Memory& memory)
-      : View(context, kind, Access::kReadWrite, memory.host()), base_(memory.host()) {
-    PoolRegistry::process().add(memory);
+      : View(context, kind, Access::kReadWrite, memory.host()), memory_(memory), base_(memory.host()) {
+    PoolRegistry::process().add(base_, *this);
   }
   ~PoolView() override { PoolRegistry::process().remove(base_); }
 
+  Memory& memory() const { return memory_; }
+  /// A decoder gets the buffer: `use` lasts until its AVBuffer is freed, `write` until end_write().
+  void begin(const Lease& use, const Lease& write) {
+    use->add_ref();
+    use_ = use.get();
+    if (!write) return;
+    write->add_ref();
+    write_.store(write.get(), std::memory_order_release);
+  }
+  /// The picture is finished and given out: other devices may read it. @thread any, repeatedly.
+  void end_write() noexcept {
+    if (!write_.load(std::memory_order_relaxed)) return;
+    if (LeaseState* write = write_.exchange(nullptr, std::memory_order_acq_rel)) write->release();
+  }
+  /// The AVBuffer is freed. The memory may be gone when this returns.
+  void end() noexcept {
+    LeaseState* use = use_;
+    end_write();
+    use->release();
+  }
+
  private:
+  Memory& memory_;
   const void* base_;
+  LeaseState* use_ = nullptr;
+  std::atomic<LeaseState*> write_{nullptr};
 };
+
+/// Begins the decoder's access to memory that the CPU may use only within one: a dma-buf. Its context's edge to the CPU
+/// knows how, and the lease of what it maps ends the access. Empty where nothing is to be ended.
+/// @errors those of the edge
+inline Lease begin_write(const Ref<Memory>& memory, Deadline deadline, Ledger* ledger) {
+  if (memory->fd_kind() != FdKind::kDmabuf || memory->kind() == kCpuMemory) return {};
+  const Tensor bytes({ElementType::kU8, {memory->size_bytes()}, {}}, memory);
+  MapOptions options;
+  options.access = Access::kReadWrite;  // Later pictures are predicted from this one.
+  options.deadline = deadline;
+  options.ledger = ledger;
+  for (const Edge* edge : memory->context()->edges()) {
+    if (!(edge->from() == memory->kind()) || !(edge->to() == kCpuMemory)) continue;
+    const Step step = edge->step(describe(bytes), host_context(), options.access);
+    const auto* reached = std::get_if<Reached>(&step);
+    if (reached && !reached->copies) return edge->map(bytes, host_context(), options).lease();
+  }
+  return {};
+}
 
 /// Pool buffers of one layout. @thread any: a decoder's frame threads take and return buffers.
 class DecodePool final : public RefCounted {
@@ -161,13 +211,16 @@ class DecodePool final : public RefCounted {
   std::size_t size() const { return pool_.size(); }
 
   /// Gives `frame` a buffer that is no longer read; waits for a device that still reads it, and books that in `ledger`.
+  /// The CPU's access to a dma-buf lasts from here until the frame is wrapped (frame.hpp), or freed before that.
   /// On failure `frame` has none. @errors those of the allocator; kDeadlineExceeded: at the limit, or a device is late.
   void fill(AVFrame& frame, Deadline deadline, Ledger* ledger = nullptr) {
     cpu::PooledBuffer pooled = pool_.acquire(deadline, ledger);
     auto* base = static_cast<std::uint8_t*>(pooled.memory->host());
-    AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, pooled.lease.get(), 0);
+    const Lease write = begin_write(pooled.memory, deadline, ledger);
+    PoolView* const view = PoolRegistry::process().find(base);
+    AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, view, 0);
     if (!buffer) throw make_error(AVERROR(ENOMEM), "decoder pool: no AVBuffer", "av_buffer_create");
-    pooled.lease->add_ref();  // Held by the AVBuffer; give_back() drops it.
+    view->begin(pooled.lease, write);  // Held by the AVBuffer; give_back() ends it.
     frame.buf[0] = buffer;
     for (std::size_t p = 0; p < layout_.planes; ++p) {
       frame.data[p] = base + layout_.offset[p];
@@ -177,7 +230,7 @@ class DecodePool final : public RefCounted {
   }
 
  private:
-  static void give_back(void* lease, std::uint8_t*) { static_cast<LeaseState*>(lease)->release(); }
+  static void give_back(void* view, std::uint8_t*) { static_cast<PoolView*>(view)->end(); }
 
   static Requirements complete(const PoolLayout& layout, Requirements wanted) {
     wanted.size_bytes = layout.size_bytes;

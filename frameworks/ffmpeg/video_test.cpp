@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/core/edge.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
@@ -206,6 +207,109 @@ TEST(FfmpegVideo, PoolOfMemfdsGivesEachFrameItsDescriptor) {
     EXPECT_EQ(bytes_of(kept), expected.back());
   }
   EXPECT_EQ(tenon_test::open_descriptors(), before);
+}
+
+/// Memory that the CPU may write only within an access, as a dma-buf. It is mapped when it is made.
+struct BracketedMemory final : tenon::Memory {
+  BracketedMemory(const tenon::Context& context, tenon::Ref<tenon::Memory> pixels)
+      : Memory(context, context->kind(), {pixels->size_bytes(), pixels->host(), false, tenon::FdKind::kDmabuf, 0, {}}),
+        pixels(std::move(pixels)) {}
+  ~BracketedMemory() override { drop_views(); }
+  tenon::Ref<tenon::Memory> pixels;
+  std::atomic<int> open{0}, ended{0};
+};
+
+class BracketedContext final : public tenon::ContextImpl {
+ public:
+  struct CpuAccess final : tenon::LeaseState {
+    explicit CpuAccess(tenon::Ref<tenon::Memory> of) : memory(std::move(of)) { ++bracketed().open; }
+    BracketedMemory& bracketed() const { return static_cast<BracketedMemory&>(*memory); }
+    void dispose() noexcept override {
+      --bracketed().open, ++bracketed().ended;
+      delete this;
+    }
+    tenon::Ref<tenon::Memory> memory;
+  };
+  class ToCpu final : public tenon::Edge {
+   public:
+    std::string_view name() const override { return "bracketed->cpu"; }
+    tenon::MemoryKind from() const override { return tenon::MemoryKind("bracketed"); }
+    tenon::MemoryKind to() const override { return tenon::kCpuMemory; }
+    tenon::Step step(const tenon::Description& from, const tenon::Context& to, tenon::Access) const override {
+      tenon::Reached reached{from, false, 1, 0};
+      reached.result.context = to;
+      return reached;
+    }
+    Tensor map(const Tensor& source, const tenon::Context&, const tenon::MapOptions& options) const override {
+      EXPECT_TRUE(writes(options.access));
+      return source.with_lease(tenon::Lease(new CpuAccess(source.memory())));
+    }
+  };
+  std::string_view name() const override { return "bracketed"; }
+  tenon::MemoryKind kind() const override { return tenon::MemoryKind("bracketed"); }
+  std::span<const tenon::Edge* const> edges() const override {
+    static const ToCpu edge;
+    static constexpr const tenon::Edge* kEdges[] = {&edge};
+    return kEdges;
+  }
+  tenon::Ref<tenon::Memory> allocate(const tenon::Requirements& wanted) override {
+    auto made = tenon::make_ref<BracketedMemory>(
+        tenon::Context(tenon::Ref<tenon::ContextImpl>(this)),
+        tenon::HostMemory::allocate(wanted.size_bytes + wanted.tail_padding, wanted.alignment));
+    memories.push_back(made);
+    return made;
+  }
+  std::vector<tenon::Ref<BracketedMemory>> memories;
+};
+
+TEST(FfmpegVideo, WritesToDmabufsWithinAnAccessThatEndsWhenThePictureIsGivenOut) {
+  Folder folder;
+  const std::string clip = folder.file("clip.mp4");
+  tenon_test::make_clip(clip);
+  const auto expected = tenon_test::decode_by_ffmpeg(clip);
+  auto bracketed = tenon::make_ref<BracketedContext>();
+  {
+    ff::Options options;
+    options.threads = 1;
+    ff::Video video = ff::open(clip, options);
+    video.use_pool({}, tenon::Context(bracketed));
+    std::size_t given = 0;
+    for (const Frame& frame : video) {
+      const auto& memory = static_cast<const BracketedMemory&>(*frame.plane(0).memory());
+      EXPECT_EQ(memory.open, 0) << "others may read picture " << given << " now";
+      EXPECT_GE(memory.ended, 1) << "picture " << given << " was written without an access";
+      EXPECT_EQ(bytes_of(frame), expected[given++]);
+    }
+    EXPECT_EQ(given, expected.size());
+    int ended = 0;
+    for (const auto& memory : bracketed->memories) ended += memory->ended;
+    EXPECT_GE(ended, static_cast<int>(expected.size())) << "each use is an access of its own";
+    video = ff::open(clip);
+  }
+  for (const auto& memory : bracketed->memories) EXPECT_EQ(memory->open, 0);
+  bracketed->memories.clear();
+}
+
+TEST(FfmpegVideo, EndsItsAccessToPicturesThatNobodyGot) {
+  auto bracketed = tenon::make_ref<BracketedContext>();
+  ff::PoolLayout layout;
+  layout.format = AV_PIX_FMT_GRAY8;
+  layout.width_px = layout.height_px = 64;
+  layout.size_bytes = 64 * 64;
+  layout.planes = 1;
+  layout.pitch[0] = 64;
+  const auto pool =
+      tenon::make_ref<ff::detail::DecodePool>(layout, tenon::Requirements{}, tenon::Context(bracketed), 1);
+  for (int use = 1; use < 3; ++use) {
+    auto frame = ff::detail::new_frame();
+    pool->fill(*frame, tenon::default_deadline());
+    ASSERT_EQ(bracketed->memories.size(), 1u);
+    EXPECT_EQ(bracketed->memories[0]->open, 1);
+    frame.reset();
+    EXPECT_EQ(bracketed->memories[0]->open, 0);
+    EXPECT_EQ(bracketed->memories[0]->ended, use);
+  }
+  bracketed->memories.clear();
 }
 
 TEST(FfmpegVideo, FramesOutliveTheVideo) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -76,7 +77,7 @@ void Bindings::bind_all() {
       if (slots[i].way == Way::kFrame) {
         const DeviceRequest& device = devices_.active();
         for (std::size_t plane = 0; plane < device.variant->input_count[i]; ++plane) {
-          device.impl->bind_input(device.variant->first_input[i] + plane, slots[i].planes[plane]);
+          device.impl->bind_input(device.variant->first_input[i] + plane, slots[i].planes[plane].bound());
         }
         continue;
       }
@@ -95,13 +96,15 @@ void Bindings::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_
       slot.staging = port.is_input ? device.compiled().allocate_input(device.first_port(port), tensor.shape())
                                    : device.compiled().allocate_output(port.index, tensor.shape());
     }
-    slot.tensor = chosen.tensor;  // What the copy reads or writes: the routed view, if there is one.
+    // What the copy reads or writes: the routed view, if there is one.
+    slot.tensor = chosen.bracketed ? tensor : chosen.tensor;
     device.bind(port, slot.staging);
   } else {
     if (chosen.way == Way::kInPlace) device.bind(port, chosen.tensor);
     slot.staging = Tensor();
     slot.tensor = tensor;
   }
+  slot.mapped = chosen.bracketed ? chosen.tensor : Tensor();
   slot.way = chosen.way;
   slot.from_user = from_user;
   if (slot.way != Way::kInPlace || from_user) needs_prepare_ = true;
@@ -163,13 +166,14 @@ void Bindings::set_frame(std::size_t input, const Frame& frame) {
   }
   const DeviceRequest& device = devices_.active();
   // Anything that can be refused comes before the first plane is bound.
-  std::array<Tensor, 4> planes = planes_for(*model_, device, input, frame, ledger_);
+  std::array<BoundPlane, 4> planes = planes_for(*model_, device, input, frame, ledger_);
   for (std::size_t i = 0; i < frame.plane_count(); ++i)
-    device.impl->bind_input(device.variant->first_input[input] + i, planes[i]);
+    device.impl->bind_input(device.variant->first_input[input] + i, planes[i].bound());
   slot.planes = std::move(planes);
   slot.plane_bytes = frame.size_bytes();
   slot.tensor = Tensor();
   slot.staging = Tensor();
+  slot.mapped = Tensor();
   slot.batch.clear();
   slot.detach();
   slot.way = Way::kFrame;
@@ -242,7 +246,7 @@ void Bindings::for_each_memory(const Slot& slot, Use use) {
     if (tensor) use(*tensor.memory(), written_bytes(tensor));
   };
   if (slot.way == Way::kFrame) {
-    for (const Tensor& plane : slot.planes) of(plane);
+    for (const BoundPlane& plane : slot.planes) of(plane.source);
   } else if (!slot.batch.empty() && !slot.batch_in_place) {
     for (const Tensor& item : slot.batch) of(item);
   } else {
@@ -314,18 +318,69 @@ void Bindings::prepare_input(std::size_t index) {
     }
     allocate({true, index});
   }
+  begin_access({true, index}, slot);
   // The items come first: if the device only takes packed copies, the joined batch is packed.
-  if (!slot.batch.empty() && !slot.batch_in_place) copy_items(slot.batch, slot.tensor, ledger_);
+  if (!slot.batch.empty() && !slot.batch_in_place) copy_batch(slot);
   if (slot.way == Way::kFrame) {
+    prepare_planes(index, slot);
     ledger_.book_map(frame_edge(), true);
     ledger_.book_converted(frame_edge(), slot.plane_bytes);
   } else if (slot.way == Way::kPacked) {
-    copy_and_book(slot.tensor, slot.staging, copy_in_edge(), ledger_);
+    copy_and_book(slot.reached(), slot.staging, copy_in_edge(), ledger_);
   } else if (slot.way == Way::kRouted) {
     const DeviceRequest& device = devices_.active();
     const Tensor mapped = model_->shared().router.map(slot.tensor, device.compiled().memory_context(),
                                                       MapOptions{Access::kRead, model_->policy(), &ledger_});
     device.bind({true, index}, as_type(mapped, info.type));
+  }
+}
+
+void Bindings::copy_batch(const Slot& slot) {
+  const DeviceRequest& device = devices_.active();
+  const auto bracketed = [&](const Tensor& item) { return needs_bracket(*model_, device, item); };
+  if (std::none_of(slot.batch.begin(), slot.batch.end(), bracketed))
+    return copy_items(slot.batch, slot.tensor, ledger_);
+  std::vector<MappedTensor> mapped;
+  std::vector<Tensor> items;
+  for (const Tensor& item : slot.batch) {
+    mapped.push_back(bracketed(item) ? map_for_device(*model_, device, item, Access::kRead, ledger_)
+                                     : MappedTensor{item, {}});
+    items.push_back(mapped.back().tensor);
+  }
+  copy_items(items, slot.tensor, ledger_);
+}
+
+void Bindings::prepare_planes(std::size_t input, Slot& slot) {
+  const DeviceRequest& device = devices_.active();
+  const std::span<BoundPlane> planes(slot.planes.data(), device.variant->input_count[input]);
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    accesses_ |= planes[i].each_inference;
+    if (reach_plane(*model_, device, planes, i, ledger_) && !planes[i].packed)
+      device.impl->bind_input(device.variant->first_input[input] + i, planes[i].reached);
+    if (planes[i].packed) copy_and_book(planes[i].reached, planes[i].packed, copy_in_edge(), ledger_);
+  }
+}
+
+void Bindings::begin_access(PortRef port, Slot& slot) {
+  if (!slot.mapped) return;
+  accesses_ = true;
+  const DeviceRequest& device = devices_.active();
+  MappedTensor mapped =
+      map_for_device(*model_, device, slot.tensor, port.is_input ? Access::kRead : Access::kWrite, ledger_);
+  slot.access = std::move(mapped.access);
+  Tensor reached = as_type(mapped.tensor, model_->info(port).type);
+  if (is_same(reached, slot.mapped)) return;
+  slot.mapped = std::move(reached);
+  if (slot.way == Way::kInPlace) device.bind(port, slot.mapped);
+}
+
+void Bindings::end_access() noexcept {
+  if (!std::exchange(accesses_, false)) return;
+  for (std::vector<Slot>* slots : {&inputs_, &outputs_}) {
+    for (Slot& slot : *slots) {
+      slot.access = {};
+      for (BoundPlane& plane : slot.planes) plane.access = {};
+    }
   }
 }
 
@@ -342,6 +397,7 @@ void Bindings::prepare() {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     Slot& slot = outputs_[i];
     if (slot.way == Way::kNone && model_->outputs()[i].is_static) allocate({false, i});
+    begin_access({false, i}, slot);
     again |= slot.from_user;
   }
   needs_prepare_ = again;
@@ -357,6 +413,7 @@ Tensor Bindings::output(std::size_t index, const Shape& shape) {
   if (slot.from_user) {
     try {
       if (slot.tensor.shape() != shape) slot.tensor.set_shape(shape);
+      if (slot.mapped && slot.mapped.shape() != shape) slot.mapped.set_shape(shape);
     } catch (const Error&) {
       throw AssertFailure("output '" + info.label + "' has the shape " + to_string(shape) +
                           " now, for which the tensor set by the user, " + to_string(slot.tensor) + ", is too small");
@@ -365,7 +422,7 @@ Tensor Bindings::output(std::size_t index, const Shape& shape) {
       if (slot.staging.shape() != shape) slot.staging = Tensor(info.type, shape);
       return slot.staging;
     }
-    return as_type(slot.tensor, info.type);
+    return as_type(slot.reached(), info.type);
   }
   if (slot.tensor && slot.tensor.shape() == shape) return slot.tensor;
   slot.detach();
@@ -387,7 +444,7 @@ void Bindings::complete() {
   for (const Slot& slot : outputs_) {
     if (slot.way != Way::kPacked) continue;
     again = true;
-    copy_and_book(slot.staging, slot.tensor, copy_out_edge(), ledger_);
+    copy_and_book(slot.staging, slot.reached(), copy_out_edge(), ledger_);
   }
   needs_complete_ = again;
 }

@@ -17,6 +17,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/runtime/request/device_requests.hpp>
+#include <tenon/runtime/request/frames.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 #include <tenon/runtime/request/slot_lease.hpp>
 #include <tenon/runtime/request/tensor_way.hpp>
@@ -50,6 +51,8 @@ class Bindings {
   void prepare();
   /// After each inference: copies outputs that the device could not write in place.
   void complete();
+  /// When an inference is over, or was not started: ends the accesses that prepare() began.
+  void end_access() noexcept;
   /// As Inference::output.
   Tensor output(std::size_t index, const Shape& shape);
   /// Lets go of all tensors.
@@ -59,7 +62,10 @@ class Bindings {
   struct Slot {
     Tensor tensor;
     Tensor staging;
-    std::array<Tensor, 4> planes;
+    /// Not empty if each inference must map `tensor` for itself (ChosenWay::bracketed): as it was mapped last.
+    Tensor mapped;
+    Lease access;  ///< Of that map, while an inference runs.
+    std::array<BoundPlane, 4> planes;
     std::size_t plane_bytes = 0;
     std::vector<Tensor> batch;    ///< One tensor per item, or none.
     bool batch_in_place = false;  ///< The items are adjacent in one memory: nothing to copy.
@@ -67,6 +73,8 @@ class Bindings {
     Way way = Way::kNone;
     bool from_user = false;
 
+    /// What is copied to or from `staging`, and used in place.
+    const Tensor& reached() const { return mapped ? mapped : tensor; }
     /// The port has a tensor of the user's, or none whose shape may change: those lent before have no effect.
     void detach() const {
       if (lease) lease->detach();
@@ -91,6 +99,10 @@ class Bindings {
   /// Adopts the shapes that set_shape() gave to lent tensors.
   void follow_shapes();
   void prepare_input(std::size_t index);
+  void copy_batch(const Slot& slot);
+  void prepare_planes(std::size_t input, Slot& slot);
+  /// Maps what the device may use only while an inference runs.
+  void begin_access(PortRef port, Slot& slot);
   /// Calls use(memory, bytes) for each memory that the user gave for this slot, or got from it.
   template <typename Use>
   static void for_each_memory(const Slot& slot, Use use);
@@ -105,6 +117,8 @@ class Bindings {
   /// Some slot needs work at every inference, or at the next one.
   bool needs_prepare_ = true;
   bool needs_complete_ = false;
+  /// prepare() may have begun accesses.
+  bool accesses_ = false;
   /// What note() found, until it has been waited for.
   struct Earlier {
     Hazards::Points points;

@@ -3,6 +3,7 @@
 #include <tenon/runtime/request/frames.hpp>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,8 +37,30 @@ void check_frame(const PortInfo& info, const Frame& frame) {
   }
 }
 
-std::array<Tensor, 4> planes_for(const ModelState& model, const DeviceRequest& device, std::size_t input,
-                                 const Frame& frame, Ledger& ledger) {
+bool reach_plane(const ModelState& model, const DeviceRequest& device, std::span<BoundPlane> planes, std::size_t index,
+                 Ledger& ledger) {
+  BoundPlane& plane = planes[index];
+  if (!plane.each_inference) return false;
+  Tensor reached;
+  for (const BoundPlane& other : planes.first(index)) {  // Planes mostly share a memory: one access serves them.
+    if (!other.access || other.source.memory() != plane.source.memory() || other.source.view() != plane.source.view())
+      continue;
+    reached = plane.source.through(other.reached.view());
+    plane.access = other.access;
+    break;
+  }
+  if (!reached) {
+    MappedTensor mapped = map_for_device(model, device, plane.source, Access::kRead, ledger);
+    plane.access = std::move(mapped.access);
+    reached = std::move(mapped.tensor);
+  }
+  const bool changed = reached.memory() != plane.reached.memory() || reached.view() != plane.reached.view();
+  if (changed) plane.reached = as_picture(reached);
+  return changed;
+}
+
+std::array<BoundPlane, 4> planes_for(const ModelState& model, const DeviceRequest& device, std::size_t input,
+                                     const Frame& frame, Ledger& ledger) {
   const CompiledModelImpl& compiled = device.compiled();
   const std::size_t first = device.variant->first_input[input];
   const std::size_t count = device.variant->input_count[input];
@@ -45,15 +68,18 @@ std::array<Tensor, 4> planes_for(const ModelState& model, const DeviceRequest& d
     throw Error(Code::kInternal, "a frame of " + std::to_string(frame.plane_count()) +
                                      " planes meets an input stage of " + std::to_string(count));
   }
-  std::array<Tensor, 4> planes;
+  std::array<BoundPlane, 4> planes;
   for (std::size_t i = 0; i < count; ++i) {
-    Tensor plane = frame.plane(i);
-    if (!plane.is_host_addressable()) {
-      plane = model.shared().router.map(plane, compiled.memory_context(),
-                                        MapOptions{Access::kRead, model.policy(), &ledger});
+    BoundPlane& plane = planes[i];
+    plane.source = frame.plane(i);
+    plane.each_inference = !plane.source.is_host_addressable() || needs_bracket(model, device, plane.source);
+    if (plane.each_inference) {
+      reach_plane(model, device, std::span(planes).first(count), i, ledger);
+      plane.each_inference = plane.access || plane.reached.memory() != plane.source.memory();
+    } else {
+      plane.reached = as_picture(plane.source);
     }
-    planes[i] = as_picture(plane);
-    if (const auto refused = compiled.refuses_input(first + i, planes[i])) {
+    if (const auto refused = compiled.refuses_input(first + i, plane.reached)) {
       if (model.policy() == ZeroCopy::kRequire) {
         const std::string_view remedy = frame.plane(i).memory()->context()->remedy();
         throw Error(Code::kFailedPrecondition,
@@ -61,11 +87,10 @@ std::array<Tensor, 4> planes_for(const ModelState& model, const DeviceRequest& d
                         "' can't be read where it lies, which the zero-copy policy 'require' asks for: " +
                         refused->reason + (remedy.empty() ? "" : "; " + std::string(remedy)));
       }
-      Tensor packed = compiled.allocate_input(first + i, planes[i].shape());
-      copy_and_book(planes[i], packed, copy_in_edge(), ledger);
-      planes[i] = std::move(packed);
+      plane.packed = compiled.allocate_input(first + i, plane.reached.shape());
     }
   }
+  for (BoundPlane& plane : planes) plane.access = {};  // Each inference begins an access of its own.
   return planes;
 }
 

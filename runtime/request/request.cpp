@@ -12,6 +12,22 @@
 namespace tenon {
 inline namespace v1 {
 
+namespace {
+
+/// Ends what Bindings::prepare() began, however the inference ends.
+class AccessEnd {
+ public:
+  explicit AccessEnd(Bindings& bindings) : bindings_(bindings) {}
+  AccessEnd(const AccessEnd&) = delete;
+  AccessEnd& operator=(const AccessEnd&) = delete;
+  ~AccessEnd() { bindings_.end_access(); }
+
+ private:
+  Bindings& bindings_;
+};
+
+}  // namespace
+
 RequestState::RequestState(std::shared_ptr<ModelState> model)
     : Inference(ledger_),
       model_(std::move(model)),
@@ -56,6 +72,7 @@ void RequestState::run_now(int stream) {
   throw_if_cancelled();
   telling_shortage([this] { return subject(); },
                    [this] {
+                     const AccessEnd end(bindings_);
                      prepare();
                      const OrderedWork ordered;
                      const InferenceTrace trace;
@@ -71,9 +88,14 @@ void RequestState::start_on_device() {
   telling_shortage([this] { return subject(); },
                    [this] {
                      stream_ = kCallerThread;
-                     prepare();
-                     const OrderedWork ordered;
-                     devices_.active().impl->start(*this);
+                     try {
+                       prepare();
+                       const OrderedWork ordered;
+                       devices_.active().impl->start(*this);
+                     } catch (...) {
+                       bindings_.end_access();  // Else finish() does that.
+                       throw;
+                     }
                    });
 }
 
@@ -147,6 +169,7 @@ void RequestState::finish(std::exception_ptr error) noexcept {
       error = std::current_exception();
     }
   }
+  bindings_.end_access();
   note_end(error);
   phases_.end(std::move(error));
 }

@@ -52,6 +52,22 @@ void check_tensor(const PortInfo& port, const Tensor& tensor, const Shape& shape
   }
 }
 
+MappedTensor map_for_device(const ModelState& model, const DeviceRequest& device, const Tensor& source, Access access,
+                            Ledger& ledger) {
+  Tensor mapped = model.shared().router.map(source, device.compiled().memory_context(),
+                                            MapOptions{access, model.policy(), &ledger});
+  if (mapped.memory() != source.memory() || mapped.lease() == source.lease()) return {std::move(mapped), {}};
+  Lease ends = mapped.lease();
+  return {mapped.with_lease(source.lease()), std::move(ends)};
+}
+
+bool needs_bracket(const ModelState& model, const DeviceRequest& device, const Tensor& tensor) {
+  if (tensor.memory()->fd_kind() != FdKind::kDmabuf || !tensor.is_host_addressable()) return false;
+  const Context target = device.compiled().memory_context();
+  if (target->kind() != kCpuMemory || tensor.kind() == kCpuMemory) return false;
+  return model.shared().router.plan(describe(tensor), target, Access::kRead, ZeroCopy::kRequire)->possible();
+}
+
 ChosenWay choose_way(const ModelState& model, const DeviceRequest& device, PortRef port, const Tensor& tensor,
                      Ledger& ledger) {
   const CompiledModelImpl& compiled = device.compiled();
@@ -62,21 +78,27 @@ ChosenWay choose_way(const ModelState& model, const DeviceRequest& device, PortR
   };
   ChosenWay chosen{Way::kInPlace, as_type(tensor, info.type)};
   auto refused = refuse(chosen.tensor);
-  if (refused && !chosen.tensor.is_host_addressable()) {
+  const bool reachable = chosen.tensor.is_host_addressable();
+  if ((refused && !reachable) || needs_bracket(model, device, chosen.tensor)) {
     const Context target = compiled.memory_context();
     const Access access = port.is_input ? Access::kRead : Access::kWrite;
     Router& router = model.shared().router;
     const auto route = router.plan(describe(chosen.tensor), target, access, model.policy());
-    if (!route->possible() || (route->copies() && !port.is_input)) {
+    const bool shares = route->possible() && !route->copies();
+    if (!shares && !reachable && (!route->possible() || !port.is_input)) {
       throw Error(Code::kFailedPrecondition,
                   cannot_use(port.is_input, info, tensor) + ": " + refused->reason + "\n" + route->explain());
     }
-    if (route->copies()) {
+    if (!shares && !reachable) {
       chosen.way = Way::kRouted;
       return chosen;
     }
-    chosen.tensor = router.map(chosen.tensor, target, MapOptions{access, model.policy(), &ledger});
-    refused = refuse(chosen.tensor);
+    if (shares) {
+      MappedTensor mapped = map_for_device(model, device, chosen.tensor, access, ledger);
+      chosen.bracketed = static_cast<bool>(mapped.access);
+      chosen.tensor = std::move(mapped.tensor);
+      refused = refuse(chosen.tensor);
+    }
   }
   if (!refused) return chosen;
   if (!chosen.tensor.is_host_addressable() || size_bytes(info.type) == 0) {

@@ -25,7 +25,23 @@ struct ChosenWay {
   Way way = Way::kInPlace;
   /// Of the port's type, mapped to the device's context if that is possible without a copy.
   Tensor tensor;
+  /// The map brackets the access of those who use it, as the CPU's to a dma-buf: `tensor` is valid for use only while
+  /// the lease of such a map is held, so it is mapped again for each inference.
+  bool bracketed = false;
 };
+
+/// A tensor mapped to the device's context, and the lease of the map if that ends an access (see ChosenWay).
+struct MappedTensor {
+  Tensor tensor;  ///< Under the lease of its source.
+  Lease access;
+};
+/// @errors as Router::map. @cost those of the edges; allocates nothing when repeated.
+MappedTensor map_for_device(const ModelState& model, const DeviceRequest& device, const Tensor& source, Access access,
+                            Ledger& ledger);
+
+/// Whether the device must reach `tensor` by a map, though it has a host address: a dma-buf that was mapped when it was
+/// made, whose accesses nobody brackets.
+bool needs_bracket(const ModelState& model, const DeviceRequest& device, const Tensor& tensor);
 
 /// "input" or "output", for messages.
 const char* side(bool is_input);

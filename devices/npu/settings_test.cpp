@@ -169,13 +169,17 @@ TEST_F(NpuSettings, RefusesBlobsWhosePartsDoNotBelongTogether) {
   EXPECT_THAT(error_of([&] { core.import_model(stream, "NPU"); }, Code::kDataLoss), HasSubstr("the model says [1,1]"));
 }
 
-TEST_F(NpuSettings, SequentialModelsAskTheirQueueForIt) {
+TEST_F(NpuSettings, SequentialAndExclusiveModelsAskTheirQueueForIt) {
   TENON_NEEDS("command_queue");
   constexpr std::uint32_t kSequential = level_zero::abi::kCommandQueueDeviceSync;
   core.compile_model(relu(), "NPU").create_infer_request();
   EXPECT_EQ(queue_options & kSequential, 0u);
   core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true)).create_infer_request();
   EXPECT_EQ(queue_options & kSequential, kSequential);
+  core.compile_model(relu(), "NPU").create_infer_request();
+  EXPECT_EQ(queue_options & kSequential, 0u);
+  core.compile_model(relu(), "NPU", AnyMap{{"EXCLUSIVE_ASYNC_REQUESTS", true}}).create_infer_request();
+  EXPECT_EQ(queue_options & kSequential, kSequential) << "they run one after the other";
 }
 
 TEST_F(NpuSettings, WhatTheDriverLacksIsNoProperty) {

@@ -221,6 +221,14 @@ ze_result_t append_copy(ze_command_list_handle_t handle, void* destination, cons
   });
 }
 
+ze_result_t append_nothing(const char* name, ze_command_list_handle_t handle, ze_event_handle_t signal,
+                           std::uint32_t wait_count, const ze_event_handle_t* waits) {
+  return append(handle, signal, wait_count, waits, [name](CommandList&, std::unique_ptr<Command>* command) {
+    *command = std::make_unique<Nothing>(name);
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
 ze_result_t check_same(const CommandList& list, const GraphObject& graph) {
   if (&list.context() != &graph.context())
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the graph is of another context than the command list");
@@ -309,7 +317,7 @@ ze_result_t append_memory_copy_region(ze_command_list_handle_t handle, void* des
     if (!read) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     if (overlap(to, to_box, from, from_box)) return ZE_RESULT_ERROR_OVERLAPPING_REGIONS;
     if (to_box.is_empty())
-      *command = std::make_unique<Barrier>();
+      *command = std::make_unique<Nothing>("empty copy");
     else
       *command = std::make_unique<CopyRegion>(std::move(written), to, to_box, std::move(read), from, from_box);
     return ZE_RESULT_SUCCESS;
@@ -336,7 +344,7 @@ ze_result_t append_memory_prefetch(ze_command_list_handle_t handle, const void* 
   return append(handle, nullptr, 0, nullptr, [&](CommandList& list, std::unique_ptr<Command>* command) {
     if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     if (!memory_of(list, data, size, false)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-    *command = std::make_unique<Barrier>();  // The memory is already where computing uses it.
+    *command = std::make_unique<Nothing>("prefetch");  // The memory is already where computing uses it.
     return ZE_RESULT_SUCCESS;
   });
 }
@@ -353,13 +361,13 @@ ze_result_t append_mem_advise(ze_command_list_handle_t handle, ze_device_handle_
 
 ze_result_t append_signal_event(ze_command_list_handle_t handle, ze_event_handle_t event) {
   if (!event) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
-  return append_barrier(handle, event, 0, nullptr);
+  return append_nothing("event signal", handle, event, 0, nullptr);
 }
 
 ze_result_t append_wait_on_events(ze_command_list_handle_t handle, std::uint32_t count, ze_event_handle_t* events) {
   if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   if (!events) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  return append_barrier(handle, nullptr, count, events);
+  return append_nothing("event wait", handle, nullptr, count, events);
 }
 
 ze_result_t append_event_reset(ze_command_list_handle_t handle, ze_event_handle_t event_handle) {

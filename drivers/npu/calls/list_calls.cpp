@@ -41,7 +41,7 @@ ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, z
   if (!immediate->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is not an immediate one");
   if (!handles) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (count == 0) return ZE_RESULT_ERROR_INVALID_SIZE;
-  auto before = std::make_unique<Barrier>(), after = std::make_unique<Barrier>();
+  auto before = std::make_unique<Nothing>("event wait"), after = std::make_unique<Nothing>("event signal");
   if (const ze_result_t result = acquire_events(nullptr, wait_count, waits, before.get())) return result;
   if (const ze_result_t result = acquire_events(signal, 0, nullptr, after.get())) return result;
   const Ref<Event> signalled = after->signal;
@@ -93,10 +93,11 @@ ze_result_t list_create_immediate(ze_context_handle_t context_handle, ze_device_
   if (const ze_result_t result = acquire(context_handle, &context)) return result;
   if (const ze_result_t result = acquire(device_handle, &device)) return result;
   if (!descriptor || !list) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  Priority priority{};
-  std::uint64_t spin_ns = 0;
-  if (const ze_result_t result = read_queue_descriptor(*descriptor, &priority, &spin_ns)) return result;
-  auto executor = make_executor(*context, device, priority, spin_ns);
+  Executor::Settings settings;
+  if (const ze_result_t result = read_queue_descriptor(*descriptor, &settings)) return result;
+  settings.in_order =
+      true;  // Clients of a list without the flag cannot tell, and most append one short copy at a time.
+  auto executor = make_executor(*context, device, settings);
   const CommandList* made =
       make_object<CommandList>(std::move(context), std::move(device), *descriptor, std::move(executor));
   if (!made) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;

@@ -4,8 +4,7 @@
 
 namespace tenon::npu {
 
-ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Priority* priority,
-                                  std::uint64_t* spin_ns) {
+ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Executor::Settings* settings) {
   if (descriptor.ordinal != 0 || descriptor.index >= kMaxQueues)
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "there is one group of queues, ordinal 0, with 64 indices");
   constexpr ze_command_queue_flags_t kKnown =
@@ -15,17 +14,18 @@ ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Pri
     return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   switch (static_cast<std::uint32_t>(descriptor.priority)) {
     case ZE_COMMAND_QUEUE_PRIORITY_NORMAL:
-      *priority = Priority::kNormal;
+      settings->priority = Priority::kNormal;
       break;
     case ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW:
-      *priority = Priority::kLow;
+      settings->priority = Priority::kLow;
       break;
     case ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH:
-      *priority = Priority::kHigh;
+      settings->priority = Priority::kHigh;
       break;
     default:
       return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   }
+  settings->in_order = (descriptor.flags & abi::kQueueInOrder) != 0;
   bool turbo = false;
   const ze_result_t result = visit_chain(descriptor.pNext, [&](std::uint32_t stype, const abi::ChainLink* link) {
     if (stype == static_cast<std::uint32_t>(abi::CommandQueueNpuStructure::kDescriptor)) {
@@ -35,12 +35,17 @@ ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Pri
       constexpr std::uint32_t kOptions = abi::kCommandQueueTurbo | abi::kCommandQueueDeviceSync;
       if (options & ~kOptions)
         return fail(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, "unknown option of a command queue");
-      turbo = turbo || (options & abi::kCommandQueueTurbo) != 0;  // Submissions of a queue are always in order here.
+      const bool in_order = (options & abi::kCommandQueueDeviceSync) != 0;
+      if (in_order && descriptor.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS)
+        return fail(ZE_RESULT_ERROR_INVALID_ENUMERATION,
+                    "a synchronous queue cannot be synchronised by the device too");
+      settings->in_order = settings->in_order || in_order;
+      turbo = turbo || (options & abi::kCommandQueueTurbo) != 0;
     }
     return ZE_RESULT_SUCCESS;
   });
   // With turbo, the queue's thread stays awake longer for the next submission.
-  *spin_ns = turbo ? 50 * default_spin_ns() : 2 * default_spin_ns();
+  settings->spin_ns = turbo ? 50 * default_spin_ns() : 2 * default_spin_ns();
   return result;
 }
 
@@ -53,10 +58,9 @@ ze_result_t queue_create(ze_context_handle_t context_handle, ze_device_handle_t 
   if (const ze_result_t result = acquire(context_handle, &context)) return result;
   if (const ze_result_t result = acquire(device_handle, &device)) return result;
   if (!descriptor || !queue) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  Priority priority{};
-  std::uint64_t spin_ns = 0;
-  if (const ze_result_t result = read_queue_descriptor(*descriptor, &priority, &spin_ns)) return result;
-  CommandQueue* made = make_object<CommandQueue>(std::move(context), device, *descriptor, priority, spin_ns);
+  Executor::Settings settings;
+  if (const ze_result_t result = read_queue_descriptor(*descriptor, &settings)) return result;
+  CommandQueue* made = make_object<CommandQueue>(std::move(context), device, *descriptor, settings);
   if (!made) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   made->executor().set_owner(made->handle());
   *queue = made->handle();

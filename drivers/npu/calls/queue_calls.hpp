@@ -17,9 +17,8 @@ inline constexpr std::uint32_t kMutableChanges =     ///< What may change in a m
     abi::kMutableSignalEvent | abi::kMutableWaitEvents | abi::kMutableGraphArguments |
     abi::kMutableGraphArgumentDeprecated;
 
-/// Reads the descriptor of a queue or an immediate list. @param spin_ns  how long its thread spins for more work.
-ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Priority* priority,
-                                  std::uint64_t* spin_ns);
+/// Reads the descriptor of a queue or an immediate list.
+ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Executor::Settings* settings);
 
 namespace calls {
 

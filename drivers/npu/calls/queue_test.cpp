@@ -121,15 +121,21 @@ TEST_F(NpuQueue, WhatNobodyWaitsForRunsToo) {
   EXPECT_EQ(zeMemFree(context, counted), ZE_RESULT_SUCCESS);
 }
 
-TEST_F(NpuQueue, ThreadsThatWaitOnOneQueueKeepItsOrder) {
+TEST_F(NpuQueue, ThreadsThatWaitOnOneInOrderQueueKeepItsOrder) {
   // Each submission overwrites the previous number; the last one must stay, whichever thread runs it.
   constexpr int kThreads = 4, kRounds = 500;
+  ze_command_queue_desc_t descriptor = {};
+  descriptor.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
+  descriptor.flags = abi::kQueueInOrder;
+  descriptor.mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS;
+  ze_command_queue_handle_t in_order = nullptr;
+  ASSERT_EQ(zeCommandQueueCreate(context, device, &descriptor, &in_order), ZE_RESULT_SUCCESS);
   auto* last = static_cast<std::uint32_t*>(allocate_host(64));
   std::atomic<int> failures{0};
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
-      const auto own_fence = make_fence(queue);
+      const auto own_fence = make_fence(in_order);
       ze_command_list_handle_t lists[2] = {make_list(), make_list()};
       for (std::uint32_t i = 0; i < 2; ++i) {
         const std::uint32_t value = 2 * t + i;
@@ -137,8 +143,8 @@ TEST_F(NpuQueue, ThreadsThatWaitOnOneQueueKeepItsOrder) {
         failures += zeCommandListClose(lists[i]) != 0;
       }
       for (int round = 0; round < kRounds; ++round) {
-        failures += submit(lists[0]) != ZE_RESULT_SUCCESS;
-        failures += submit(lists[1], own_fence) != ZE_RESULT_SUCCESS;
+        failures += zeCommandQueueExecuteCommandLists(in_order, 1, lists, nullptr) != ZE_RESULT_SUCCESS;
+        failures += zeCommandQueueExecuteCommandLists(in_order, 1, lists + 1, own_fence) != ZE_RESULT_SUCCESS;
         failures += zeFenceHostSynchronize(own_fence, 10 * kSecond) != ZE_RESULT_SUCCESS;
         failures += last[1 + t] != 2 * t + 1;
         failures += zeFenceReset(own_fence) != ZE_RESULT_SUCCESS;
@@ -148,7 +154,8 @@ TEST_F(NpuQueue, ThreadsThatWaitOnOneQueueKeepItsOrder) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(failures.load(), 0);
-  EXPECT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandQueueSynchronize(in_order, 10 * kSecond), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandQueueDestroy(in_order), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeMemFree(context, last), ZE_RESULT_SUCCESS);
 }
 

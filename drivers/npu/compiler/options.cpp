@@ -149,7 +149,9 @@ const Row* find_row(std::string_view key) {
 }  // namespace
 
 int Target::workers() const {
-  return std::clamp(turbo ? max_tiles : tiles, 1, std::max(engine::Workers::available_cpus(), 1));
+  const int all = std::max(std::min(platform.max_tiles, engine::Workers::available_cpus()), 1);
+  const int used = turbo ? max_tiles : tiles;
+  return std::clamp((used * all + platform.max_tiles - 1) / std::max(platform.max_tiles, 1), 1, all);
 }
 
 Target resolve(const Options& options, const Platform& device) {

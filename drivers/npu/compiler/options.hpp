@@ -48,7 +48,8 @@ struct Target {
   int tiles = 1;
   int dma_engines = 1;  ///< Threads that copy arguments which cannot be used in place.
   bool turbo = false;
-  /// Compute threads: one per tile, with turbo for all tiles; at most the CPUs of this process.
+  /// Compute threads: one per tile, with turbo for all tiles; their share if this process has fewer CPUs than the
+  /// platform has tiles.
   int workers() const;
 };
 

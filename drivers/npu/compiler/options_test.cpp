@@ -64,7 +64,8 @@ TEST(Tiles, AreBoundedByMaxTilesAndOffDeviceByWhatIsSaid) {
 TEST(Tiles, BoundWorkersAndTurboLendsTheRest) {
   EXPECT_EQ(target_of("NPU_TILES=\"1\"").workers(), 1);
   const int cpus = engine::Workers::available_cpus();
-  EXPECT_EQ(target_of("NPU_TILES=\"2\"").workers(), std::min(2, cpus));
+  // A third of the device's tiles, so a third of its threads, which are fewer on few CPUs.
+  EXPECT_EQ(target_of("NPU_TILES=\"2\"").workers(), cpus <= 3 ? 1 : 2);
   EXPECT_EQ(target_of("NPU_TILES=\"1\" NPU_TURBO=\"YES\"").workers(), std::min(6, cpus));
   const auto program = program_of(*small_model(), "--config NPU_TILES=\"1\"");
   EXPECT_EQ(program->settings().engine_options().threads, 1);

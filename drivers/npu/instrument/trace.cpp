@@ -115,11 +115,12 @@ void Trace::call(const Event& event) noexcept {
     add_line(event, "thread " + std::to_string(thread_id()));
 }
 
-void Trace::execution(const void* queue, int depth, const Event& event) noexcept {
+void Trace::execution(const void* queue, std::uint32_t lane, int depth, const Event& event) noexcept {
   const std::string number = std::to_string(handle_number(queue));
   if (is_json_)
     add_json(event, depth == 0 ? "execution" : "command",
-             kDeviceLanes + static_cast<std::uint64_t>(handle_number(queue) + 1), "NPU, queue#" + number);
+             (lane + 1) * kDeviceLanes + static_cast<std::uint64_t>(handle_number(queue) + 1),
+             "NPU, queue#" + number + (lane > 0 ? ", beside it " + std::to_string(lane) : ""));
   else
     add_line(event, std::string(depth == 0 ? "" : "  ") + "NPU, queue#" + number);
 }

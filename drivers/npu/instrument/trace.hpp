@@ -37,8 +37,8 @@ class Trace {
   /// Records a call of the calling thread.
   void call(const Event& event) noexcept;
   /// Records what the queue or immediate list with this handle ran on the device. @param depth  0: a
-  /// list; 1: one of its commands.
-  void execution(const void* queue, int depth, const Event& event) noexcept;
+  /// list; 1: one of its commands. @param lane  What the queue runs side by side has different ones, from 0.
+  void execution(const void* queue, std::uint32_t lane, int depth, const Event& event) noexcept;
 
  private:
   Trace(int fd, bool is_json) noexcept;

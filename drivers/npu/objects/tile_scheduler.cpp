@@ -20,7 +20,8 @@ struct TileScheduler::Waiting {
 };
 
 TileScheduler::TileScheduler(std::uint32_t tiles)
-    : threads_(std::max(1, std::min(static_cast<int>(std::min(tiles, 1024u)), engine::Workers::available_cpus()))),
+    : tiles_(std::max(tiles, 1u)),
+      threads_(std::max(1, std::min(static_cast<int>(std::min(tiles, 1024u)), engine::Workers::available_cpus()))),
       free_(threads_),
       arenas_(static_cast<std::size_t>(threads_) + 1) {}
 
@@ -29,7 +30,8 @@ TileScheduler::~TileScheduler() = default;
 void TileScheduler::set_thread_priority(Priority priority) noexcept { thread_priority = priority; }
 
 int TileScheduler::threads_for(std::uint32_t tiles) const noexcept {
-  return tiles == 0 ? threads_ : static_cast<int>(std::min(tiles, static_cast<std::uint32_t>(threads_)));
+  if (tiles == 0 || tiles >= tiles_) return threads_;
+  return static_cast<int>((std::uint64_t{tiles} * static_cast<std::uint32_t>(threads_) + tiles_ - 1) / tiles_);
 }
 
 bool TileScheduler::reserve() noexcept {
@@ -81,11 +83,24 @@ void TileScheduler::admit() noexcept {
   }
 }
 
-engine::Workers& TileScheduler::arena(int threads) {
+std::unique_ptr<engine::Workers> TileScheduler::take_arena(int threads) {
+  {
+    std::lock_guard lock(mutex_);
+    Arenas& arenas = arenas_[static_cast<std::size_t>(threads)];
+    if (!arenas.idle.empty()) {
+      std::unique_ptr<engine::Workers> arena = std::move(arenas.idle.back());
+      arenas.idle.pop_back();
+      return arena;
+    }
+    arenas.idle.reserve(arenas.count + 1);
+    ++arenas.count;
+  }
+  return std::make_unique<engine::Workers>(threads);
+}
+
+void TileScheduler::give_back(std::unique_ptr<engine::Workers> arena) noexcept {
   std::lock_guard lock(mutex_);
-  auto& arena = arenas_[static_cast<std::size_t>(threads)];
-  if (!arena) arena = std::make_unique<engine::Workers>(threads);
-  return *arena;
+  arenas_[static_cast<std::size_t>(arena->threads())].idle.push_back(std::move(arena));
 }
 
 }  // namespace tenon::npu

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <tenon/drivers/npu/objects/wait.hpp>  // IWYU pragma: export
@@ -26,17 +27,18 @@ class TileScheduler {
   TileScheduler& operator=(const TileScheduler&) = delete;
 
   int threads() const noexcept { return threads_; }
-  /// Number of threads for a run on this many tiles (0: all).
+  /// Number of threads for a run on this many tiles (0: all): their share if there are fewer threads than tiles.
   int threads_for(std::uint32_t tiles) const noexcept;
 
   /// Waits for its turn, then calls `body` with workers limited to `tiles` (0: all). GraphRun::execute
   /// calls it in the thread of the queue, at the queue's priority. Allocates nothing after the first
-  /// run with that many tiles.
+  /// run with that many tiles beside as many others.
   template <class Body>
   void run(std::uint32_t tiles, Body&& body) {
     const int threads = threads_for(tiles);
     const Turn turn(*this, threads);
-    body(arena(threads));
+    const Arena arena(*this, threads);
+    body(*arena.workers);
   }
 
   /// Takes all workers if none is in use or waited for; the thread's runs then start at once while this lives.
@@ -69,20 +71,36 @@ class TileScheduler {
     TileScheduler& workers_;
     int threads_;
   };
+  /// Workers of one run's own: runs would take turns in an arena that they share.
+  struct Arena {
+    Arena(TileScheduler& given, int threads) : scheduler(given), workers(scheduler.take_arena(threads)) {}
+    ~Arena() { scheduler.give_back(std::move(workers)); }
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+    TileScheduler& scheduler;
+    std::unique_ptr<engine::Workers> workers;
+  };
+  /// Of one number of threads.
+  struct Arenas {
+    std::vector<std::unique_ptr<engine::Workers>> idle;  ///< With room for all.
+    std::size_t count = 0;                               ///< Idle ones and those in use.
+  };
   struct Waiting;
 
   bool reserve() noexcept;
   void release() noexcept;
   void begin(int threads);
   void end(int threads) noexcept;
-  engine::Workers& arena(int threads);
+  std::unique_ptr<engine::Workers> take_arena(int threads);
+  void give_back(std::unique_ptr<engine::Workers> arena) noexcept;
   void admit() noexcept;  ///< Requires mutex_.
 
+  const std::uint32_t tiles_;
   const int threads_;
   std::mutex mutex_;
   int free_;
-  Waiting* first_ = nullptr;                              ///< In admission order; each entry is on its thread's stack.
-  std::vector<std::unique_ptr<engine::Workers>> arenas_;  ///< By number of threads; created on first use.
+  Waiting* first_ = nullptr;    ///< In admission order; each entry is on its thread's stack.
+  std::vector<Arenas> arenas_;  ///< By number of threads; created when needed.
 };
 
 }  // namespace tenon::npu

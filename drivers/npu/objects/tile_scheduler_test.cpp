@@ -49,6 +49,35 @@ TEST(NpuTileScheduler, RunsNeverTakeMoreThanThereAre) {
   EXPECT_LE(most.load(), workers.threads());
 }
 
+TEST(NpuTileScheduler, RunsThatFitComputeAtTheSameTime) {
+  TileScheduler workers(2);
+  if (workers.threads() < 2) GTEST_SKIP() << "there is one CPU, and every run takes it";
+  std::atomic<int> inside{0}, met{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      workers.run(1, [&](engine::Workers& bounded) {
+        bounded.run([&] {
+          ++inside;
+          const auto end = std::chrono::steady_clock::now() + 10s;
+          while (inside < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+          met += inside == 2;
+        });
+      });
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(met.load(), 2) << "each run has workers of its own";
+}
+
+TEST(NpuTileScheduler, FewThreadsAreSharedByTheTilesThatRunsTake) {
+  const int cpus = engine::Workers::available_cpus();
+  TileScheduler workers(4 * static_cast<std::uint32_t>(cpus));
+  EXPECT_EQ(workers.threads_for(1), 1);
+  EXPECT_EQ(workers.threads_for(4), 1);
+  EXPECT_EQ(workers.threads_for(5), std::min(2, cpus));
+  EXPECT_EQ(workers.threads_for(4 * static_cast<std::uint32_t>(cpus) - 1), cpus);
+}
+
 TEST(NpuTileScheduler, TheMoreUrgentGoesFirstThenTheEarlier) {
   static constexpr Priority priorities[] = {Priority::kBackground, Priority::kLow,  Priority::kNormal,
                                             Priority::kHigh,       Priority::kHigh, Priority::kNormal};

@@ -65,9 +65,10 @@ ze_result_t CommandList::append(std::unique_ptr<Command> command) {
       is_announced_ = false;
     }
     try {
-      const bool depends = command->rounds_depend_on_data();
+      const bool depends = command->rounds_depend_on_data(), is_barrier = command->is_barrier();
       commands_.push_back(std::move(command));
       rounds_depend_on_data_ |= depends;
+      has_barrier_ |= is_barrier;
     } catch (...) {
       result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     }
@@ -104,6 +105,7 @@ ze_result_t CommandList::reset() noexcept {
   is_announced_ = false;
   last_run_ns_ = UINT64_MAX;
   rounds_depend_on_data_ = false;
+  has_barrier_ = false;
   before_change_ = State::kRecording;
   end_change();
   return ZE_RESULT_SUCCESS;

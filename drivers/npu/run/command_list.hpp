@@ -28,6 +28,8 @@ class Command {
   virtual bool uses(const Allocation&) const noexcept { return false; }
   /// Values decide how long it takes, without a bound: what a run took says nothing about the next.
   virtual bool rounds_depend_on_data() const noexcept { return false; }
+  /// Whether it orders what the queue runs before and after it.
+  virtual bool is_barrier() const noexcept { return false; }
   /// For the trace.
   virtual const char* name() const noexcept = 0;
   /// The graph execution behind it; null for other commands.
@@ -38,10 +40,23 @@ class Command {
   std::uint32_t mutable_flags = 0;  ///< abi::MutableCommandFlag bits: what may be changed.
 };
 
-/// Only waits and signals: commands run in sequence, and submitting and signalling order memory.
+/// Only waits and signals: a list's commands run in sequence, and submitting and signalling order memory.
+class Nothing final : public Command {
+ public:
+  /// @param name  Never freed.
+  explicit Nothing(const char* name) : name_(name) {}
+  ze_result_t run(Device&, StopCheck) noexcept override { return ZE_RESULT_SUCCESS; }
+  const char* name() const noexcept override { return name_; }
+
+ private:
+  const char* const name_;
+};
+
+/// What the queue was given before runs before it, and what it is given later runs after it.
 class Barrier final : public Command {
  public:
   ze_result_t run(Device&, StopCheck) noexcept override { return ZE_RESULT_SUCCESS; }
+  bool is_barrier() const noexcept override { return true; }
   const char* name() const noexcept override { return "barrier"; }
 };
 
@@ -86,6 +101,8 @@ class CommandList final : public Object {
   /// A command of it says so: how long the list took the last time does not say how long it will take. @thread of a
   /// taken list.
   bool rounds_depend_on_data() const noexcept { return rounds_depend_on_data_; }
+  /// A command of it is a barrier. @thread of a taken list.
+  bool has_barrier() const noexcept { return has_barrier_; }
   ze_result_t next_command_id(std::uint32_t flags, std::uint64_t* id);
   /// Calls `change(command)` on the command with this id, which must be announced with one of `flags`.
   template <class Change>
@@ -128,6 +145,7 @@ class CommandList final : public Object {
   std::uint32_t announced_flags_ = 0;
   std::uint64_t last_run_ns_ = UINT64_MAX;
   bool rounds_depend_on_data_ = false;
+  bool has_barrier_ = false;
   std::shared_ptr<Executor> executor_;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue's thread: sleeps on a word that counts submissions, runs lists, signals fences.
+// A queue's threads: the main one sleeps on a word that counts submissions; all run lists and signal fences.
 #include <pthread.h>
 #include <algorithm>
+#include <bit>
+#include <functional>
 
 #include <tenon/drivers/npu/instrument/instrument.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
@@ -31,30 +33,53 @@ constexpr std::size_t kKeptFailures = 64;
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
-bool is_short(const CommandList& list) noexcept {
-  return list.last_run_ns() < kShortNs && !list.rounds_depend_on_data() &&
+/// Threads beside the main one, so that a list that waits for an event does not keep others waiting.
+constexpr int kLeastWidth = 2;
+constexpr std::size_t kMostLanes = 64;
+
+bool waits_for_nothing(const CommandList& list) noexcept {
+  return !list.rounds_depend_on_data() &&
          std::ranges::all_of(list.commands(), [](const auto& command) { return command->waits.empty(); });
+}
+
+/// Whether the lists, all taken, took so little the last time that one thread may run them all.
+bool are_short(std::span<const Ref<CommandList>> lists) noexcept {
+  std::uint64_t sum_ns = 0;
+  for (const Ref<CommandList>& list : lists) {
+    if (list->last_run_ns() >= kShortNs || !waits_for_nothing(*list)) return false;
+    sum_ns += list->last_run_ns();
+  }
+  return !lists.empty() && sum_ns < kShortNs;
+}
+
+std::size_t count_beside(Device& device, bool in_order) {
+  if (in_order) return 0;
+  return std::min(kMostLanes, static_cast<std::size_t>(std::max(kLeastWidth, device.workers().threads()))) - 1;
 }
 
 }  // namespace
 
-Executor::Executor(Ref<Device> device, Priority priority, std::uint64_t spin_ns)
-    : device_(std::move(device)), priority_(priority), spin_ns_(spin_ns), is_instrumented_(is_instrumented()) {
+Executor::Executor(Ref<Device> device, const Settings& settings)
+    : device_(std::move(device)),
+      priority_(settings.priority),
+      spin_ns_(settings.spin_ns),
+      in_order_(settings.in_order),
+      is_instrumented_(is_instrumented()),
+      beside_(count_beside(*device_, in_order_)) {
   failures_.reserve(kKeptFailures);
 }
 
 Executor::~Executor() {
   stop_waiting();
-  if (!thread_.joinable()) return;
-  bool has_thread = false;
   {
     std::lock_guard lock(mutex_);
-    has_thread = has_thread_;
+    ending_ = true;
   }
-  Item end;
-  end.is_end = true;
-  while (has_thread && !push({&end, 1})) std::this_thread::yield();  // Fails without memory; room appears as items run.
-  thread_.join();
+  pushed_.add(1);  // No submission: it wakes the thread.
+  more_.add(1);
+  if (thread_.joinable()) thread_.join();  // After everything was started.
+  for (Helper& helper : beside_)
+    if (helper.thread.joinable()) helper.thread.join();
 }
 
 void Executor::stop_waiting() noexcept {
@@ -68,86 +93,81 @@ bool Executor::must_stop(const CommandList* list) const noexcept {
   return stopped != 0 && now_ns() - stopped > kStopGraceNs;
 }
 
-bool Executor::Item::uses(const Allocation& memory) const {
+bool Executor::Work::uses(const Allocation& memory) const {
   const auto uses_it = [&](const std::unique_ptr<Command>& each) { return each && each->uses(memory); };
-  return uses_it(command) || (list && std::ranges::any_of(list->commands(), uses_it));
+  const auto list_uses_it = [&](const Ref<CommandList>& each) {
+    return each && std::ranges::any_of(each->commands(), uses_it);
+  };
+  return uses_it(before) || uses_it(after) || list_uses_it(list) || std::ranges::any_of(lists, list_uses_it);
 }
 
-bool Executor::make_room(std::size_t count) {
-  if (count_ + count <= ring_.size()) return true;
-  std::vector<Item> larger(std::max(kFirstRoom, 2 * (count_ + count)));
-  for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move(ring_[(first_ + i) % ring_.size()]);
+void Executor::make_room() {
+  if (count_ < ring_.size()) return;
+  std::vector<Slot> larger(std::max(kFirstRoom, 2 * (count_ + 1)));
+  for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move(slot(i));
   ring_ = std::move(larger);
   first_ = 0;
-  return true;
 }
 
-bool Executor::push(std::span<Item> items) try {
-  bool all_short = true;
+bool Executor::push(Work&& work) try {
+  const bool is_short = work.is_short;
   {
     std::lock_guard lock(mutex_);
-    make_room(items.size());
-    for (const Item& item : items) all_short = all_short && item.list && is_short(*item.list);
+    make_room();
     if (!has_thread_) {
       if (thread_.joinable()) thread_.join();  // It ended after a time without work.
       thread_ = std::thread(&Executor::work, this);
       has_thread_ = true;
     }
-    for (Item& item : items) {
-      item.sequence = sequence_.load(std::memory_order_relaxed) + 1;
-      sequence_.store(item.sequence, std::memory_order_relaxed);
-      if (item.outcome) item.outcome->sequence = item.sequence;
-      ring_[(first_ + count_++) % ring_.size()] = std::move(item);
-    }
+    work.sequence = sequence_.load(std::memory_order_relaxed) + 1;
+    sequence_.store(work.sequence, std::memory_order_relaxed);
+    Slot& last = slot(count_++);
+    last.work = std::move(work);
+    last.is_done = false;
+    if (main_is_long_ && may_start()) summon_beside();
   }
-  pushed_.add(static_cast<std::uint32_t>(items.size()));
-  if (!all_short) not_short_.add(1);
+  pushed_.add(1);
+  if (!is_short) not_short_.add(1);
   return true;
 } catch (...) {
   return false;
 }
 
 bool Executor::submit(Submission&& submission) try {
-  const std::size_t count = submission.lists.size() + (submission.before ? 1 : 0) + (submission.after ? 1 : 0);
-  const auto finish = [&](Item& item) {
-    item.fence = std::move(submission.fence);
-    item.token = submission.token;
-    item.outcome = submission.outcome;
-  };
-  if (count == 1) {
-    Item item;
-    if (!submission.lists.empty()) item.list = Ref<CommandList>::share(submission.lists[0]);
-    item.command = std::move(submission.before ? submission.before : submission.after);
-    finish(item);
-    return push({&item, 1});
+  Work work;
+  work.before = std::move(submission.before);
+  work.after = std::move(submission.after);
+  if (submission.lists.size() == 1) {
+    work.list = Ref<CommandList>::share(submission.lists[0]);
+  } else {
+    work.lists.reserve(submission.lists.size());
+    for (CommandList* list : submission.lists) work.lists.push_back(Ref<CommandList>::share(list));
   }
-  std::vector<Item> items(count);
-  auto item = items.begin();
-  if (submission.before) (item++)->command = std::move(submission.before);
-  for (CommandList* list : submission.lists) (item++)->list = Ref<CommandList>::share(list);
-  if (submission.after) item->command = std::move(submission.after);
-  for (Item& each : items) each.is_first = each.is_last = false;
-  items.front().is_first = items.back().is_last = true;
-  finish(items.back());
-  return push(items);
+  work.runs_alone = std::ranges::any_of(submission.lists, [](const CommandList* list) { return list->has_barrier(); });
+  work.is_short = !work.before && !work.after && are_short(work.all_lists());
+  work.fence = std::move(submission.fence);
+  work.token = submission.token;
+  work.outcome = submission.outcome;
+  return push(std::move(work));
 } catch (const std::bad_alloc&) {
   return false;
 }
 
-ze_result_t Executor::wait(const Outcome& outcome) noexcept {
-  while (!reached(done_.load(), outcome.sequence) && help()) {
+ze_result_t Executor::wait(Outcome& outcome) noexcept {
+  while (outcome.is_done.load() == 0 && help()) {
   }
-  done_.wait([&](std::uint32_t done) { return reached(done, outcome.sequence); }, Deadline(), default_spin_ns());
+  outcome.is_done.wait([](std::uint32_t is_done) { return is_done != 0; }, Deadline(), default_spin_ns());
+  const std::lock_guard lock(mutex_);  // Until the thread that ran it is done with `outcome`.
   return outcome.result;
 }
 
 ze_result_t Executor::wait(Deadline deadline) noexcept {
   waiters_.fetch_add(1);  // Before told_ is read: a caller that erases failures must see this wait.
   const std::uint32_t from = told_.load(), target = sequence_.load();
-  while (!reached(done_.load(), target) && !deadline.passed() && help()) {
+  const auto are_done = [this, target](std::uint32_t) { return reached(all_done_.load(), target); };
+  while (!are_done(0) && !deadline.passed() && help()) {
   }
-  const bool in_time =
-      done_.wait([target](std::uint32_t done) { return reached(done, target); }, deadline, default_spin_ns());
+  const bool in_time = done_.wait(are_done, deadline, default_spin_ns());
   ze_result_t result = in_time ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
   if (in_time && failure_count_.load() != 0) {
     std::lock_guard lock(mutex_);
@@ -170,50 +190,73 @@ ze_result_t Executor::first_untold(std::uint32_t from, std::uint32_t target) con
   return ZE_RESULT_SUCCESS;
 }
 
-void Executor::wait_for_users_of(const Allocation& memory) noexcept {
-  std::uint32_t last = 0;
-  bool is_used = false;
-  {
-    std::lock_guard lock(mutex_);
-    const auto look = [&](const Item& item) {
-      if (!item.uses(memory)) return;
-      last = item.sequence;
-      is_used = true;
-    };
-    lookers_.fetch_add(1);
-    if (const Item* item = running_.load()) look(*item);
-    lookers_.fetch_sub(1);
-    for (std::size_t i = 0; i < count_; ++i) look(ring_[(first_ + i) % ring_.size()]);
+bool Executor::is_used(const Allocation& memory, std::uint32_t target) noexcept {
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < count_ && reached(target, all_done_.load() + 1 + static_cast<std::uint32_t>(i)); ++i) {
+    const Slot& each = slot(i);
+    const Work* work = i < started_ ? each.running : &each.work;
+    if (work && work->uses(memory)) return true;
   }
-  if (is_used) done_.wait([last](std::uint32_t done) { return reached(done, last); }, Deadline(), default_spin_ns());
+  return false;
 }
 
-bool Executor::is_short_next() noexcept { return count_ > 0 && ring_[first_].list && is_short(*ring_[first_].list); }
+void Executor::wait_for_users_of(const Allocation& memory) noexcept {
+  const std::uint32_t target = sequence_.load();
+  for (;;) {
+    const std::uint32_t seen = done_.load();
+    if (!is_used(memory, target)) return;
+    done_.wait([seen](std::uint32_t done) { return done != seen; }, Deadline(), default_spin_ns());
+  }
+}
 
-bool Executor::pop(Item* item) noexcept {
+bool Executor::is_short_next() noexcept { return started_ < count_ && slot(started_).work.is_short; }
+
+bool Executor::may_start() noexcept {
+  if (started_ == count_) return false;
+  if (started_ == 0) return true;
+  return !in_order_ && !alone_ && !slot(started_).work.runs_alone;
+}
+
+bool Executor::start(Work* work, Runner runner) noexcept {
   std::lock_guard lock(mutex_);
-  if (count_ == 0) return false;
-  *item = std::move(ring_[first_]);
-  first_ = (first_ + 1) % ring_.size();
-  --count_;
-  running_.store(item, std::memory_order_relaxed);
+  if (!may_start()) return false;
+  if (runner == Runner::kCaller && (started_ != 0 || !is_short_next())) return false;
+  Slot& next = slot(started_++);
+  *work = std::move(next.work);
+  next.running = work;
+  alone_ = work->runs_alone;
+  work->lane = static_cast<std::uint32_t>(std::countr_one(lanes_));
+  lanes_ |= std::uint64_t{1} << work->lane;
+  work->by_main = runner == Runner::kMain;
+  if (work->by_main) main_is_long_ = !work->is_short;
   popped_.fetch_add(1, std::memory_order_relaxed);
+  if (main_is_long_ && may_start()) summon_beside();
   return true;
 }
 
+void Executor::summon_beside() noexcept {
+  more_.add(1);
+  if (resting_ > 0 || ending_) return;
+  const auto unused = std::ranges::find_if(beside_, [](const Helper& each) { return !each.is_live; });
+  if (unused == beside_.end()) return;
+  Helper& helper = *unused;
+  if (helper.thread.joinable()) helper.thread.join();  // It ended after a time without work.
+  try {
+    helper.thread = std::thread(&Executor::work_beside, this, std::ref(helper));
+    helper.is_live = true;
+  } catch (...) {  // Then those that there are take it, one after the other.
+  }
+}
+
 bool Executor::help() noexcept {
-  const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn) return false;
   {
     std::lock_guard lock(mutex_);
-    if (!is_short_next()) return false;
+    if (started_ != 0 || !is_short_next()) return false;
   }
   const TileScheduler::Reservation reservation(device_->workers());
-  Item item;
-  if (!reservation || !pop(&item)) return false;
-  run(item);
-  item = Item();
-  done_.add(1);
+  Work work;
+  if (!reservation || !start(&work, Runner::kCaller)) return false;
+  run(work);
   helps_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -249,6 +292,11 @@ bool Executor::end_when_idle() noexcept {
   return true;
 }
 
+bool Executor::is_over() noexcept {
+  std::lock_guard lock(mutex_);
+  return ending_ && started_ == count_;
+}
+
 void Executor::work() {
   ::pthread_setname_np(::pthread_self(), "npu-queue");
   for (std::uint32_t helps = 0;;) {
@@ -260,89 +308,149 @@ void Executor::work() {
       continue;
     }
     leave_to_waiter();
-    const std::lock_guard turn(turn_);
-    Item item;
-    if (!pop(&item)) continue;
-    if (item.is_end) return;
-    run(item);
-    item = Item();  // Before callers that wait for the item return, it must hold no references.
-    done_.add(1);
+    const std::uint32_t seen = done_.load();
+    Work work;
+    if (start(&work, Runner::kMain)) {
+      run(work);
+      continue;
+    }
+    if (is_over()) return;
+    // Others have taken it, or it waits for what they run.
+    const auto is_news = [&](std::uint32_t done) { return done != seen || !is_there(pushed_.load()); };
+    done_.wait(is_news, Deadline::in(kIdleNs), 0);
   }
 }
 
-void Executor::run(Item& item) noexcept {
+void Executor::work_beside(Helper& self) {
+  ::pthread_setname_np(::pthread_self(), "npu-beside");
+  for (;;) {
+    const std::uint32_t seen = more_.load();
+    Work work;
+    if (start(&work, Runner::kBeside))
+      run(work);
+    else if (!rest_beside(self, seen))
+      return;
+  }
+}
+
+bool Executor::rest_beside(Helper& self, std::uint32_t seen) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    if (ending_) return false;
+    ++resting_;
+  }
+  const bool called =
+      more_.wait([seen](std::uint32_t more) { return more != seen; }, Deadline::in(kIdleNs), default_spin_ns());
+  std::lock_guard lock(mutex_);
+  --resting_;
+  if (called || may_start()) return true;
+  self.is_live = false;
+  return false;
+}
+
+void Executor::run(Work& work) noexcept {
   TileScheduler::set_thread_priority(priority_.load(std::memory_order_relaxed));
-  if (item.is_first) submission_ = ZE_RESULT_SUCCESS;
-  if (is_instrumented_)
-    run_instrumented(item);
-  else
-    run_commands(item);
-  if (item.is_last && submission_ != ZE_RESULT_SUCCESS) note_failure(item);
-  let_go();
-  if (item.list) item.list->give_back();  // Before the fence: a caller woken by it may submit the list again.
-  if (item.outcome) item.outcome->result = submission_;
-  if (item.fence) item.fence->complete(item.token, submission_);
+  const Place outside{nullptr, work.lane};
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  if (work.before) result = run(*work.before, outside, result);
+  const std::span<Ref<CommandList>> lists = work.all_lists();
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    result = run(*lists[i], work.lane, result);
+    if (i + 1 < lists.size()) give_back(lists[i]);
+  }
+  if (work.after) result = run(*work.after, outside, result);
+  finish(work, result);
 }
 
-void Executor::run_commands(Item& item) noexcept {
-  if (item.list) {
-    CommandList& list = *item.list;
-    // Reading the clock costs as much as the shortest lists, so they are timed only now and then.
-    const bool timed = list.last_run_ns() >= kShortNs || ++runs_ % kTimedRuns == 0;
-    const std::uint64_t begin_ns = timed ? now_ns() : 0;
-    submission_ = run(&list, list.commands());
-    if (timed) list.note_run_ns(now_ns() - begin_ns);
-  } else if (item.command) {
-    submission_ = run(nullptr, *item.command, submission_);
+void Executor::give_back(Ref<CommandList>& list) noexcept {
+  Ref<CommandList> given;
+  {
+    std::lock_guard lock(mutex_);  // Nobody looks at its commands any more: the client may reset them.
+    given = std::move(list);
   }
+  given->give_back();
 }
 
-void Executor::run_instrumented(Item& item) noexcept {
-  if (item.list) {
-    const ze_result_t planned = execution_site().planned_failure();
-    if (submission_ == ZE_RESULT_SUCCESS) submission_ = planned;
+void Executor::finish(Work& work, ze_result_t result) noexcept {
+  const std::uint32_t sequence = work.sequence, lane = work.lane;
+  const bool by_main = work.by_main;
+  Outcome* const outcome = work.outcome;
+  {
+    std::lock_guard lock(mutex_);
+    if (result != ZE_RESULT_SUCCESS) note_failure(work, result);
+    slot(sequence - all_done_.load() - 1).running = nullptr;
   }
-  Trace* const trace = Trace::get();
-  if (!trace) return run_commands(item);
+  // Before the fence: a caller woken by it may submit the list again.
+  for (const Ref<CommandList>& list : work.all_lists())
+    if (list) list->give_back();
+  if (work.fence) work.fence->complete(work.token, result);
+  work = Work();  // Before callers that wait for it return, it must hold no references.
+  {
+    std::lock_guard lock(mutex_);
+    slot(sequence - all_done_.load() - 1).is_done = true;
+    for (; started_ > 0 && slot(0).is_done; --started_, --count_) {
+      first_ = (first_ + 1) % ring_.size();
+      all_done_.store(all_done_.load() + 1);
+    }
+    if (started_ == 0) alone_ = false;
+    lanes_ &= ~(std::uint64_t{1} << lane);
+    if (by_main) main_is_long_ = false;
+    if (outcome) {
+      outcome->result = result;
+      outcome->is_done.store(1);
+    }
+  }
+  done_.add(1);
+}
+
+ze_result_t Executor::run(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept {
+  if (!is_instrumented_) return run_timed(list, lane, before);
+  const ze_result_t planned = execution_site().planned_failure();
+  if (before == ZE_RESULT_SUCCESS) before = planned;
+  const std::uint64_t begin_ns = now_ns();
+  const ze_result_t result = run_timed(list, lane, before);
   ShortText what;
-  if (item.list)
-    what.add_handle("list", item.list->handle());
-  else
-    what.add(item.command ? item.command->name() : "nothing");
-  const std::uint64_t begin_ns = now_ns();
-  run_commands(item);
-  trace->execution(owner_.load(std::memory_order_relaxed), 0, {what.text(), {}, begin_ns, now_ns(), submission_});
-}
-
-ze_result_t Executor::run_traced(Trace& trace, const CommandList* list, Command& command, ze_result_t before) noexcept {
-  const std::uint64_t begin_ns = now_ns();
-  const ze_result_t result = run(list, command, before);
-  trace.execution(owner_.load(std::memory_order_relaxed), 1, {command.name(), {}, begin_ns, now_ns(), result});
+  what.add_handle("list", list.handle());
+  trace(lane, 0, what.text(), begin_ns, result);
   return result;
 }
 
-void Executor::note_failure(const Item& item) noexcept {
-  if (item.outcome) return;
-  std::lock_guard lock(mutex_);
+ze_result_t Executor::run_timed(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept {
+  // Reading the clock costs as much as the shortest lists, so they are timed only now and then.
+  const bool timed =
+      list.last_run_ns() >= kShortNs || runs_.fetch_add(1, std::memory_order_relaxed) % kTimedRuns == kTimedRuns - 1;
+  const std::uint64_t begin_ns = timed ? now_ns() : 0;
+  ze_result_t result = before;
+  for (const auto& command : list.commands()) result = run(*command, {&list, lane}, result);
+  if (timed) list.note_run_ns(now_ns() - begin_ns);
+  return result;
+}
+
+ze_result_t Executor::run(Command& command, Place place, ze_result_t before) noexcept {
+  if (!is_instrumented_) return run_checked(command, place.list, before);
+  const std::uint64_t begin_ns = now_ns();
+  const ze_result_t result = run_checked(command, place.list, before);
+  trace(place.lane, place.list ? 1 : 0, command.name(), begin_ns, result);
+  return result;
+}
+
+void Executor::trace(std::uint32_t lane, int depth, std::string_view what, std::uint64_t begin_ns,
+                     ze_result_t result) noexcept {
+  if (Trace* const trace = Trace::get())
+    trace->execution(owner_.load(std::memory_order_relaxed), lane, depth, {what, {}, begin_ns, now_ns(), result});
+}
+
+void Executor::note_failure(const Work& work, ze_result_t result) noexcept {
+  if (work.outcome) return;
   if (failures_.size() == kKeptFailures) failures_.pop_back();
-  failures_.push_back({item.sequence, submission_, item.fence, item.token});  // Never exceeds the reserved capacity.
+  // Of several, wait() tells the one that was submitted first. Never exceeds the reserved capacity.
+  const auto later =
+      std::ranges::find_if(failures_, [&](const Failure& each) { return reached(each.sequence, work.sequence); });
+  failures_.insert(later, {work.sequence, result, work.fence, work.token});
   failure_count_.store(failures_.size());
 }
 
-void Executor::let_go() noexcept {
-  running_.store(nullptr);
-  if (lookers_.load() != 0) std::lock_guard lock(mutex_);  // Lookers hold the mutex while they look.
-}
-
-ze_result_t Executor::run(const CommandList* list, std::span<const std::unique_ptr<Command>> commands) noexcept {
-  ze_result_t result = submission_;
-  Trace* const trace = is_instrumented_ ? Trace::get() : nullptr;
-  for (const auto& command : commands)
-    result = trace ? run_traced(*trace, list, *command, result) : run(list, *command, result);
-  return result;
-}
-
-ze_result_t Executor::run(const CommandList* list, Command& command, ze_result_t before) noexcept {
+ze_result_t Executor::run_checked(Command& command, const CommandList* list, ze_result_t before) noexcept {
   // After a failure nothing runs, but everything that would be signalled is, with the failure, so no one waits in vain.
   ze_result_t result = before;
   if (list && list->is_cancelled() && result == ZE_RESULT_SUCCESS) result = stop_result(list);

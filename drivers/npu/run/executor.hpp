@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes submissions. Every queue and every immediate list has one thread that takes them in order. A caller that
-// waits for a list known to be short runs it itself if the thread has not begun. An idle thread ends after a while and
-// the next submission starts another, so forgotten queues leave no threads.
+// Executes submissions. Every queue and every immediate list has a thread that starts them in order; while that is busy,
+// others start the next ones beside it, where the order is not promised. A caller that waits for a list known to be
+// short runs it itself if no thread has begun. An idle thread ends after a while and the next submission starts another,
+// so forgotten queues leave no threads.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -30,12 +32,17 @@ class Executor {
   /// How long computing may go on after its queue is destroyed.
   static constexpr std::uint64_t kStopGraceNs = 2'000'000'000;
 
+  struct Settings {
+    Priority priority = Priority::kNormal;
+    std::uint64_t spin_ns = 0;  ///< How long the thread spins for more work.
+    bool in_order = false;      ///< A submission starts when all earlier ones have ended.
+  };
   /// The result of one submission whose caller waits for it.
   struct Outcome {
-    std::uint32_t sequence = 0;
     ze_result_t result = ZE_RESULT_SUCCESS;
+    WaitWord is_done;  ///< 1: done.
   };
-  /// Submitted as a unit: `before`, the lists (taken with CommandList::take), then `after`.
+  /// Submitted as a unit: `before`, the lists (taken with CommandList::take) one after the other, then `after`.
   /// A failure skips the rest.
   struct Submission {
     std::unique_ptr<Command> before, after;  ///< May be null.
@@ -45,7 +52,7 @@ class Executor {
     Outcome* outcome = nullptr;  ///< If set, the caller must call wait(outcome): a failure is reported only there.
   };
 
-  Executor(Ref<Device> device, Priority priority, std::uint64_t spin_ns);
+  Executor(Ref<Device> device, const Settings& settings);
   /// Runs what was submitted, except that waits for events end with ZE_RESULT_ERROR_DEVICE_LOST, and so does computing
   /// that lasts longer than kStopGraceNs.
   ~Executor();
@@ -55,16 +62,16 @@ class Executor {
   /// Submits everything or nothing. Allocates only for a record number of pending submissions, or for several items.
   /// @return false without memory or threads: nothing was submitted, and the caller keeps the lists.
   bool submit(Submission&& submission);
-  /// Runs the next item in the caller's thread if it is a list that is known to be short and waits for nothing, and
-  /// nothing else computes on the device; two thread wake-ups cost tens of times the shortest graphs. For threads that
-  /// would wait anyway. @return false if nothing was run.
+  /// Runs the next submission in the caller's thread if its lists are known to be short and wait for nothing, and
+  /// nothing else runs here or computes on the device; two thread wake-ups cost tens of times the shortest graphs. For
+  /// threads that would wait anyway. @return false if nothing was run.
   bool help() noexcept;
   /// Waits for all earlier submissions. @return ZE_RESULT_NOT_READY if the deadline passed; otherwise the
   ///         first failure that no wait() which ended before this one began has covered and that was not reported
   ///         through its submission's fence.
   ze_result_t wait(Deadline deadline) noexcept;
   /// Waits for that submission. @return its result.
-  ze_result_t wait(const Outcome& outcome) noexcept;
+  ze_result_t wait(Outcome& outcome) noexcept;
   /// Waits until no earlier submission uses the memory.
   void wait_for_users_of(const Allocation& memory) noexcept;
   void set_priority(Priority priority) noexcept { priority_.store(priority, std::memory_order_relaxed); }
@@ -76,17 +83,27 @@ class Executor {
   bool must_stop(const CommandList* list) const noexcept;
 
  private:
-  struct Item {
-    Ref<CommandList> list;  ///< Null: run `command`, if any.
-    std::unique_ptr<Command> command;
-    Ref<Fence> fence;  ///< Only with the last item of a submission.
+  /// A submission that waits here or runs.
+  struct Work {
+    std::unique_ptr<Command> before, after;
+    Ref<CommandList> list;  ///< The only list. Several are in `lists`: one list needs no allocation.
+    std::vector<Ref<CommandList>> lists;
+    Ref<Fence> fence;
     std::uint32_t token = 0;
     Outcome* outcome = nullptr;
-    bool is_first = true;  ///< First of its submission: resets the result.
-    bool is_last = true;   ///< Last of its submission.
-    bool is_end = false;   ///< Tells the thread to end.
     std::uint32_t sequence = 0;
+    std::uint32_t lane = 0;   ///< For the trace: those that run side by side have different ones.
+    bool runs_alone = false;  ///< It has a barrier, which orders what the queue runs before and after it.
+    bool is_short = false;    ///< It has taken little time before.
+    bool by_main = false;     ///< The thread that never sleeps while there is work runs it.
+    std::span<Ref<CommandList>> all_lists() noexcept { return list ? std::span(&list, 1) : std::span(lists); }
     bool uses(const Allocation& memory) const;
+  };
+  /// The place of a submission, from its arrival until it and all earlier ones are done.
+  struct Slot {
+    Work work;                      ///< Until it is started.
+    const Work* running = nullptr;  ///< While it runs. It lies in the thread that runs it.
+    bool is_done = false;
   };
   /// A failed submission that was not reported yet.
   struct Failure {
@@ -95,56 +112,80 @@ class Executor {
     Ref<Fence> fence;
     std::uint32_t token;
   };
+  /// Of what runs: the list, if it is one's command, and where the trace shows it.
+  struct Place {
+    const CommandList* list;
+    std::uint32_t lane;
+  };
+  enum class Runner : std::uint8_t { kMain, kBeside, kCaller };
+  struct Helper {
+    std::thread thread;
+    bool is_live = false;
+  };
 
-  bool push(std::span<Item> items);
-  bool make_room(std::size_t count);
+  bool push(Work&& work);
+  void make_room();
+  Slot& slot(std::size_t number) noexcept { return ring_[(first_ + number) % ring_.size()]; }
   bool is_short_next() noexcept;  ///< Requires mutex_.
-  bool pop(Item* item) noexcept;
+  bool may_start() noexcept;      ///< Requires mutex_.
+  void summon_beside() noexcept;  ///< Requires mutex_.
+  bool start(Work* work, Runner runner) noexcept;
   void leave_to_waiter() noexcept;
   void look_now_and_then() noexcept;
   void work();
+  void work_beside(Helper& self);
+  bool rest_beside(Helper& self, std::uint32_t seen) noexcept;
   bool end_when_idle() noexcept;
-  void run(Item& item) noexcept;
-  ze_result_t run(const CommandList* list, std::span<const std::unique_ptr<Command>> commands) noexcept;
-  ze_result_t run(const CommandList* list, Command& command, ze_result_t before) noexcept;
-  ze_result_t run_traced(Trace& trace, const CommandList* list, Command& command, ze_result_t before) noexcept;
-  void run_instrumented(Item& item) noexcept;
-  void run_commands(Item& item) noexcept;
+  bool is_over() noexcept;
+  void run(Work& work) noexcept;
+  void give_back(Ref<CommandList>& list) noexcept;
+  void finish(Work& work, ze_result_t result) noexcept;
+  ze_result_t run(Command& command, Place place, ze_result_t before) noexcept;
+  ze_result_t run(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept;
+  ze_result_t run_timed(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept;
+  ze_result_t run_checked(Command& command, const CommandList* list, ze_result_t before) noexcept;
+  void trace(std::uint32_t lane, int depth, std::string_view what, std::uint64_t begin_ns, ze_result_t result) noexcept;
   ze_result_t wait_for(const CommandList* list, Event& event) noexcept;
   ze_result_t stop_result(const CommandList* list) const noexcept;
   ze_result_t first_untold(std::uint32_t from, std::uint32_t target) const noexcept;  ///< Requires mutex_.
-  void note_failure(const Item& item) noexcept;  ///< Records submission_ as the result.
-  void let_go() noexcept;                        ///< Clears running_, before the list is given back.
+  void note_failure(const Work& work, ze_result_t result) noexcept;                   ///< Requires mutex_.
+  bool is_used(const Allocation& memory, std::uint32_t target) noexcept;
 
   const Ref<Device> device_;
   std::atomic<Priority> priority_;
   const std::uint64_t spin_ns_;
+  const bool in_order_;
   const bool is_instrumented_;
   std::atomic<const void*> owner_{nullptr};
   std::atomic<std::uint64_t> stop_ns_{0};  ///< When stop_waiting() was called; 0: not yet.
-  std::mutex turn_;  ///< Held while running items. Locked before mutex_: an item stays in the ring until its turn.
   std::mutex mutex_;
-  std::vector<Item> ring_;
-  std::size_t first_ = 0, count_ = 0;
-  /// Number of the last item pushed, modulo 2^32; it is done when done_ reaches that. Written with mutex_.
+  std::vector<Slot> ring_;
+  std::size_t first_ = 0, count_ = 0;  ///< The first slot is that of the oldest submission that is not done.
+  std::size_t started_ = 0;            ///< That many slots, from the first, are of submissions that run or are done.
+  bool alone_ = false;                 ///< What runs has a barrier: nothing starts beside it.
+  std::uint64_t lanes_ = 0;            ///< Bits of the lanes in use.
+  /// Number of the last submission, modulo 2^32. Written with mutex_.
   std::atomic<std::uint32_t> sequence_{0};
+  /// All submissions up to this number are done. Written with mutex_.
+  std::atomic<std::uint32_t> all_done_{0};
   bool has_thread_ = false;
+  bool main_is_long_ = false;  ///< The main thread runs what is not short.
+  bool ending_ = false;
+  std::size_t resting_ = 0;  ///< Threads beside the main one that sleep.
   std::vector<Failure> failures_;
   // Read without the mutex, so that waits cost little without failures; written with it.
   std::atomic<std::size_t> failure_count_{0};
   std::atomic<std::uint32_t> told_{0};     ///< The last sequence covered by a finished wait().
   std::atomic<std::uint32_t> waiters_{0};  ///< Number of threads in wait().
-  // Observers that look at the running item without owning it; the runner releases it only when there is none.
-  std::atomic<const Item*> running_{nullptr};
-  std::atomic<std::uint32_t> lookers_{0};
-  alignas(64) WaitWord pushed_;  ///< Number of items, modulo 2^32; the thread waits on it.
+  alignas(64) WaitWord pushed_;            ///< Number of submissions, modulo 2^32; the main thread waits on it.
   alignas(64) std::atomic<std::uint32_t> popped_{0};
   std::atomic<std::uint32_t> helps_{0};
-  WaitWord not_short_;  ///< Number of submissions not left to waiting callers.
-  WaitWord done_;
-  ze_result_t submission_ = ZE_RESULT_SUCCESS;  ///< Result so far of the running submission.
-  std::uint32_t runs_ = 0;                      ///< Counts list runs; guarded by turn_.
+  WaitWord not_short_;                  ///< Number of submissions not left to waiting callers.
+  WaitWord more_;                       ///< Counts calls for the threads beside the main one.
+  WaitWord done_;                       ///< Number of submissions that are done, in whatever order, modulo 2^32.
+  std::atomic<std::uint32_t> runs_{0};  ///< Counts list runs, roughly.
   std::thread thread_;
+  std::vector<Helper> beside_;
 };
 
 }  // namespace tenon::npu

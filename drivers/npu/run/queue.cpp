@@ -4,9 +4,9 @@
 
 namespace tenon::npu {
 
-std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device, Priority priority,
-                                        std::uint64_t spin_ns) {
-  auto executor = std::make_shared<Executor>(device, priority, spin_ns);
+std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device,
+                                        const Executor::Settings& settings) {
+  auto executor = std::make_shared<Executor>(device, settings);
   context.driver().add_executor(executor);
   return executor;
 }

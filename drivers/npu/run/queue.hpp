@@ -20,8 +20,8 @@
 namespace tenon::npu {
 
 /// Creates an executor registered with the driver, for searches of memory users. @errors std::bad_alloc
-std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device, Priority priority,
-                                        std::uint64_t spin_ns);
+std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device,
+                                        const Executor::Settings& settings);
 
 class CommandQueue final : public Object {
  public:
@@ -29,13 +29,13 @@ class CommandQueue final : public Object {
   static constexpr Kind kKind = Kind::kQueue;
 
   CommandQueue(Ref<Context> context, const Ref<Device>& device, const ze_command_queue_desc_t& descriptor,
-               Priority priority, std::uint64_t spin_ns)
+               const Executor::Settings& settings)
       : context_(std::move(context)),
         device_(device),
         index_(descriptor.index),
         is_synchronous_(descriptor.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS),
-        priority_(priority),
-        executor_(make_executor(*context_, device, priority, spin_ns)) {}
+        priority_(settings.priority),
+        executor_(make_executor(*context_, device, settings)) {}
   ze_command_queue_handle_t handle() const noexcept { return static_cast<ze_command_queue_handle_t>(Object::handle()); }
   const Context& context() const noexcept { return *context_; }
   const Device& device() const noexcept { return *device_; }

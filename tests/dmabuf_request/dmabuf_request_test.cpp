@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include <tenon/runtime/device/device_registry.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
+#include <tenon/tests/device_conformance/allocation_count.hpp>
 
 namespace tenon::testing {
 namespace {
@@ -69,6 +71,21 @@ TEST_F(DmabufRequest, BracketsEachInferenceAndNothingForAStandIn) {
       EXPECT_EQ(first_of(out), value);
     }
     EXPECT_EQ(request.ledger().total().copied, 0u);
+  }
+}
+
+TEST_F(DmabufRequest, AllocatesNothingInTheSteadyState) {
+  for (const dmabuf::Allocator& allocator : dmabuf::allocators()) {
+    SCOPED_TRACE(allocator.name());
+    const Ref<Memory> in = dmabuf::allocate(allocator, 4096), out = dmabuf::allocate(allocator, 4096);
+    auto request = core.compile_model(relu_model(), "REFERENCE", tiny_relu(true)).create_infer_request();
+    request.set_input_tensor(row_over(in));
+    request.set_output_tensor(row_over(out));
+    for (int i = 0; i < 3; ++i) request.infer();
+    const std::int64_t before = own_allocations();
+    EXPECT_GT(before, 0) << "it does not count";
+    for (int i = 0; i < 10; ++i) request.infer();
+    EXPECT_EQ(own_allocations() - before, 0);
   }
 }
 

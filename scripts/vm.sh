@@ -172,6 +172,8 @@ vm_suite() {
     $tests/dmabuf_test || status=1
     $tests/conformance_test --gtest_filter='$filter' || status=1"
   for binary in "$@"; do script+="; $binary || status=1"; done
+  # Requests that are given dma-bufs; missing if runtime or dmabuf is off.
+  if [ -x "$tests/dmabuf_request_test" ]; then binaries+=("$tests/dmabuf_request_test"); script+="; $tests/dmabuf_request_test || status=1"; fi
   local driver="$PWD/build/release/lib/libze_tenon_npu.so"  # A Level Zero driver imports and exports real dma-bufs.
   if [ -e "$driver" ] && [ -x "$tests/level_zero_test" ]; then
     binaries+=("$driver" "$tests/level_zero_test")
@@ -221,6 +223,7 @@ test_vm() {
   setup test
   configure release || return 1
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
+  grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)
   build release "${targets[@]}" || return 1
   vm_suite "${TENON_VM_SECONDS:-900}" "${TENON_VM_FILTER:-*}" || return
   [[ " ${targets[*]} " != *" one_fd_test "* ]] || vm_one_fd "${TENON_VM_SECONDS:-900}"

@@ -199,9 +199,10 @@ TEST_F(BusyDmabuf, FencesThatAreNotedReachTheDmabufsThatAreHandedOut) {
   Requirements wanted;
   wanted.size_bytes = 4096;
   wanted.fd = FdKind::kMemfd;
-  const Ref<Memory> host = cpu::allocate_memory(wanted);
+  const std::vector<Ref<Memory>> unfinished{cpu::allocate_memory(wanted),
+                                            other()};  // Freed once the fence is signalled.
   MapOptions options;
-  for (const Ref<Memory>& of : {host, other()}) {  // A standing view is mapped without a call: the map itself waits.
+  for (const Ref<Memory>& of : unfinished) {  // A standing view is mapped without a call: the map itself waits.
     router.map(bytes(of), dmabuf::context(), Access::kRead);
     of->hazards().wrote(fence_of_a_device);
     options.deadline = Clock::now() + milliseconds(5);

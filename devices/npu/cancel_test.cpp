@@ -89,6 +89,19 @@ TEST_F(NpuCancel, InferIsCancelledByAnotherThread) {
   canceller.join();
 }
 
+TEST_F(NpuCancel, WaitsForTheDeviceAreInTheRequestsLedger) {
+  TENON_NEEDS("cancel");
+  InferRequest request = request_of(kForEver);
+  request.start_async();
+  std::this_thread::sleep_for(milliseconds(30));
+  request.cancel();
+  expect_cancelled_soon([&] { request.wait(); });
+  const auto total = request.ledger().total();
+  EXPECT_EQ(total.waits, 1u);
+  EXPECT_GE(total.wait_ns, 20'000'000u);
+  EXPECT_LT(total.wait_ns, 20'000'000'000u);
+}
+
 // Destroying a request waits for its inference, since others may keep its outputs; cancelling avoids the wait.
 TEST_F(NpuCancel, ACancelledRequestMayBeDroppedAtOnce) {
   const auto begin = steady_clock::now();

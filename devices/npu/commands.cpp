@@ -2,7 +2,9 @@
 // Records, changes and submits a request's command lists.
 #include <algorithm>
 #include <cstring>
+#include <new>
 
+#include <tenon/core/ledger.hpp>
 #include <tenon/devices/npu/request.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -11,6 +13,28 @@ namespace {
 
 /// How long to wait for a driver to end a cancelled inference, or for a running one when its request is destroyed.
 constexpr std::chrono::seconds kFarewell{1};
+
+/// Books a wait that blocks, however it ends. One that does not block reads no clock.
+class BookedWait {
+ public:
+  BookedWait(Ledger& ledger, bool blocks) : ledger_(ledger), blocks_(blocks) {
+    if (blocks) begin_ = Clock::now();
+  }
+  ~BookedWait() {
+    if (!blocks_) return;
+    try {
+      ledger_.book_wait(host_wait(), Clock::now() - begin_);
+    } catch (const std::bad_alloc&) {  // The first booking takes memory. Without it, the inference still counts.
+    }
+  }
+  BookedWait(const BookedWait&) = delete;
+  BookedWait& operator=(const BookedWait&) = delete;
+
+ private:
+  Ledger& ledger_;
+  const bool blocks_;
+  Clock::time_point begin_;
+};
 
 }  // namespace
 
@@ -233,7 +257,8 @@ bool Commands::may_run() const noexcept {
   return zeCommandQueueSynchronize(queue_->get(), limit_ns) == ZE_RESULT_NOT_READY;
 }
 
-void Commands::wait(const Inference& inference) {
+void Commands::wait(Inference& inference) {
+  const BookedWait booked(inference.ledger(), zeFenceQueryStatus(fence_.get()) == ZE_RESULT_NOT_READY);
   try {
     if (!wait_and_reset(fence_.get(), [this, &inference] { return give_up(inference); })) {
       stale_ = true;  // Still running.

@@ -50,7 +50,7 @@ class Commands {
   void submit(std::size_t items);
   /// Waits for the submission to end. @errors kCancelled, kDeadlineExceeded: it may still be running, and its memory is
   /// kept where we own it; those of the driver.
-  void wait(const Inference& inference);
+  void wait(Inference& inference);
   /// Asks the driver to end the submission, if it can; wait() reports the outcome. @thread any
   void cancel() noexcept;
   /// Layer times of the last submission. @errors those of the driver.

@@ -42,10 +42,11 @@ class NpuSubmission : public NpuTest {
     EXPECT_EQ(zeEventPoolDestroy(pool), ZE_RESULT_SUCCESS);
     NpuTest::TearDown();
   }
-  /// A closed list that waits for `gate`, if given, then fills the first byte of `data`, or fails.
-  ze_command_list_handle_t make_closed(bool fails, ze_event_handle_t gate = nullptr, unsigned char value = 1) {
+  /// A closed list that waits for `gate`, if given, then fills the byte of `data` at `place`, or fails.
+  ze_command_list_handle_t make_closed(bool fails, ze_event_handle_t gate = nullptr, unsigned char value = 1,
+                                       std::size_t place = 0) {
     const auto list = make_list();
-    EXPECT_EQ(zeCommandListAppendMemoryFill(list, fails ? shrunk : data, &value, 1, 1, nullptr, gate ? 1 : 0,
+    EXPECT_EQ(zeCommandListAppendMemoryFill(list, fails ? shrunk : data + place, &value, 1, 1, nullptr, gate ? 1 : 0,
                                             gate ? &gate : nullptr),
               ZE_RESULT_SUCCESS);
     EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
@@ -74,7 +75,7 @@ class NpuSubmission : public NpuTest {
 
 TEST_F(NpuSubmission, AFailureIsTheFencesOwnAndIsToldOnce) {
   const auto queue = make_queue();
-  const ze_command_list_handle_t lists[] = {make_closed(false), make_closed(true), make_closed(false)};
+  const ze_command_list_handle_t lists[] = {make_closed(false), make_closed(true), make_closed(false, nullptr, 1, 1)};
   ze_fence_handle_t fences[3];
   for (int i = 0; i < 3; ++i) {
     fences[i] = make_fence(queue);
@@ -118,9 +119,10 @@ TEST_F(NpuSubmission, ASynchronousQueueTellsEachCallerItsOwn) {
   const auto queue = make_synchronous_queue();
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
-  for (const bool fails : {false, true, false})
-    threads.emplace_back([&, fails] {
-      const auto list = make_closed(fails);
+  for (std::size_t t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      const bool fails = t == 1;
+      const auto list = make_closed(fails, nullptr, 1, t);
       for (int i = 0; i < kRounds; ++i) wrong += submit(queue, list) != (fails ? kFailure : ZE_RESULT_SUCCESS);
       zeCommandListDestroy(list);
     });

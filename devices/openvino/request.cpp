@@ -72,7 +72,7 @@ class Request final : public InferRequestImpl {
     bound_inputs_.resize(split.inputs.size());
     for (std::size_t i = 0; i < split.stages.size(); ++i) {
       stages_.push_back(split.stages[i]->make_run());
-      native_.set_input_tensor(split.stage_targets[i], openvino::tensor(stages_.back()->output()));
+      native_.set_input_tensor(split.stage_targets[i], openvino::pending_tensor(stages_.back()->output()));
     }
     for (const auto& port : owner_->ports().outputs) has_dynamic_output_ |= port.get_partial_shape().is_dynamic();
     for (const ov::VariableState& state : native_.query_state()) states_.push_back(std::make_shared<State>(state));
@@ -94,8 +94,9 @@ class Request final : public InferRequestImpl {
     if (route.stage >= 0) return stages_[static_cast<std::size_t>(route.stage)]->bind_plane(route.index, tensor);
     if (is_same(bound_inputs_[index], tensor)) return;
     try {
+      // The runtime orders inferences: they are started when the work on their tensors is done.
       native_.set_input_tensor(route.index,
-                               tensor ? openvino::tensor(tensor) : placeholder(owner_->ports().inputs[index]));
+                               tensor ? openvino::pending_tensor(tensor) : placeholder(owner_->ports().inputs[index]));
     } catch (...) {
       rethrow("ov::InferRequest::set_input_tensor", "binding input " + std::to_string(index));
     }
@@ -106,7 +107,8 @@ class Request final : public InferRequestImpl {
     if (owner_->ports().outputs.at(index).get_partial_shape().is_dynamic()) return;
     if (is_same(bound_outputs_[index], tensor)) return;
     try {
-      native_.set_output_tensor(index, tensor ? openvino::tensor(tensor) : placeholder(owner_->ports().outputs[index]));
+      native_.set_output_tensor(
+          index, tensor ? openvino::pending_tensor(tensor) : placeholder(owner_->ports().outputs[index]));
     } catch (...) {
       rethrow("ov::InferRequest::set_output_tensor", "binding output " + std::to_string(index));
     }

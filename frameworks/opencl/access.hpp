@@ -15,6 +15,7 @@
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
@@ -111,6 +112,8 @@ class TurnLease final : public LeaseState {
 
  public:
   bool writable() const override { return !inner_ || inner_->writable(); }
+  const Lease& inner() const { return inner_; }
+  const Turns& turns() const { return *turns_; }
 
  protected:
   void dispose() noexcept override {
@@ -132,16 +135,24 @@ inline TimelinePoint point_of(Handle<cl_event> event) {
   return TimelinePoint(EventTimeline::over(std::move(event)), 1);
 }
 
+/// A buffer over host memory that its users borrow by turns.
+class LentView : public BufferView {
+ public:
+  using BufferView::BufferView;
+  virtual Turns& turns() const = 0;
+};
+
 /// Host memory as a buffer: the device borrows it. While it is not borrowed the buffer is mapped, so that the host may
 /// touch its own bytes.
-class BorrowedByDevice final : public BufferView, public Turns {
+class BorrowedByDevice final : public LentView, public Turns {
  public:
   BorrowedByDevice(Context context, Access access, std::size_t size, Ref<Native> native, Handle<cl_mem> buffer)
-      : BufferView(std::move(context), access, nullptr, native, std::move(buffer)),
+      : LentView(std::move(context), access, nullptr, native, std::move(buffer)),
         Turns(0),
         native_(std::move(native)),
         size_(size) {}
   ~BorrowedByDevice() override { unmap(nullptr); }
+  Turns& turns() const override { return const_cast<BorrowedByDevice&>(*this); }
 
  private:
   void open(Deadline deadline) override {
@@ -176,6 +187,26 @@ class BorrowedByDevice final : public BufferView, public Turns {
   std::size_t size_;
   void* mapped_ = nullptr;
 };
+
+/// The same loan as seen from another context over the cl_context: the same buffer, the same turns.
+class SharedLoan final : public LentView {
+ public:
+  SharedLoan(Context context, Access access, Ref<Native> native, Handle<cl_mem> buffer, Turns& turns)
+      : LentView(std::move(context), access, nullptr, std::move(native), std::move(buffer)), turns_(turns) {}
+  Turns& turns() const override { return turns_; }
+
+ private:
+  Turns& turns_;  // Part of another view of the same memory.
+};
+
+/// `source` as the buffer `view`, with a turn where the host lends the bytes. Views of a buffer's other makers need
+/// none. @errors as Turns::enter.
+inline Tensor through_buffer(const Tensor& source, const View& view, Access access, Deadline deadline) {
+  const auto* lent = dynamic_cast<const LentView*>(&view);
+  if (!lent) return source.through(&view);
+  Lease lease = TurnLease::enter(source.memory(), lent->turns(), source.lease(), access, deadline);
+  return source.through(&view).with_lease(std::move(lease));
+}
 
 /// A buffer's host side: the host borrows it by mapping. Created with the first map, which gives the address.
 class BorrowedByHost final : public View, public Turns {
@@ -212,6 +243,21 @@ class BorrowedByHost final : public View, public Turns {
   std::size_t size_;
   std::unique_ptr<MappedBuffer> mapped_;
 };
+
+/// `source` as the host's view `view`, with a turn where there are turns. @errors as Turns::enter.
+inline Tensor through_host(const Tensor& source, const View& view, Access access, Deadline deadline) {
+  const auto* borrowed = dynamic_cast<const BorrowedByHost*>(&view);
+  if (!borrowed) return source.through(&view);
+  auto& turns = const_cast<BorrowedByHost&>(*borrowed);
+  Lease lease = TurnLease::enter(source.memory(), turns, source.lease(), access, deadline);
+  return source.through(&view).with_lease(std::move(lease));
+}
+
+/// The lease of the tensor that a tensor of the host was mapped from: back in a buffer, the host's turn can end.
+inline Lease without_host_turn(const Lease& lease) {
+  const auto* turn = dynamic_cast<const TurnLease*>(lease.get());
+  return turn && dynamic_cast<const BorrowedByHost*>(&turn->turns()) ? turn->inner() : lease;
+}
 
 }  // namespace detail
 }  // namespace opencl

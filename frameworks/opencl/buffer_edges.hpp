@@ -55,6 +55,28 @@ inline constexpr const char* kEmpty = "there are no bytes, and OpenCL has no emp
 
 inline std::string bytes_text(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
 
+/// The buffer of `source` as seen from another context over its cl_context.
+inline Tensor in_other_queue(const Tensor& source, cl_mem buffer, void* host, const Context& to, const Edge& edge,
+                             const MapOptions& options) {
+  const Memory& memory = *source.memory();
+  const View* view = memory.find_view(*to, kBufferMemory, options.access);
+  if (!view) {
+    const FacetContext& target = *facet_of(to);
+    const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+    Handle<cl_mem> shared = Handle<cl_mem>::retain(buffer, "sharing a buffer between queues");
+    const auto* lent = dynamic_cast<const LentView*>(source.view());
+    std::unique_ptr<View> made;
+    if (lent)
+      made = std::make_unique<SharedLoan>(to, access, target.native_ref(), std::move(shared), lent->turns());
+    else
+      made = std::make_unique<BufferView>(to, access, host, target.native_ref(), std::move(shared));
+    // Where sides take turns, each map has to begin or end one.
+    if (target.native().coherency != Coherency::kMapped && !lent) made->set_standing(edge.id());
+    view = &memory.add_view(std::move(made));
+  }
+  return through_buffer(source, *view, options.access, deadline_of(options));
+}
+
 /// Host memory as a buffer, in place.
 class CpuToBuffer final : public Edge {
  public:
@@ -84,6 +106,9 @@ class CpuToBuffer final : public Edge {
     // The conditions of step() without a description, so that a first map costs little more than clCreateBuffer.
     if (std::string reason = obstacle(*native, memory.size_bytes(), alignment_of(host)); !reason.empty())
       throw Error(Code::kFailedPrecondition, "opencl: " + reason);
+    if (const auto* home = dynamic_cast<const BufferMemory*>(&memory);
+        home && home->native().context.get() == native->context.get())
+      return bring_home(source, *home, host, to, options);
     if (native->coherency == Coherency::kMapped) return lend(source, host, to, options);
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
@@ -92,10 +117,19 @@ class CpuToBuffer final : public Edge {
       made->set_standing(id());  // Host and device see each other's writes directly.
       view = &memory.add_view(std::move(made));
     }
-    return source.through(view);
+    return through_buffer(source, *view, options.access, deadline_of(options));
   }
 
  private:
+  /// Back to the buffer that owns the bytes: what commands do to two buffers over the same bytes is undefined.
+  Tensor bring_home(const Tensor& source, const BufferMemory& home, void* host, const Context& to,
+                    const MapOptions& options) const {
+    const Tensor returned = source.with_lease(without_host_turn(source.lease()));
+    if (home.context() == to) return returned.through(nullptr);
+    const bool stands = native_of(to)->coherency == Coherency::kStanding;
+    return in_other_queue(returned.through(nullptr), home.buffer(), stands ? host : nullptr, to, *this, options);
+  }
+
   /// Why memory of this size and alignment cannot be shared; empty when it can.
   static std::string obstacle(const Native& native, std::size_t bytes, std::size_t alignment) {
     if (native.coherency == Coherency::kCopied)
@@ -134,9 +168,7 @@ class CpuToBuffer final : public Edge {
           std::make_unique<BorrowedByDevice>(to, widest(memory), memory.size_bytes(), facet_of(to)->native_ref(),
                                              buffer_over(*native_of(to), host, memory.size_bytes())));
     }
-    auto& turns = const_cast<BorrowedByDevice&>(static_cast<const BorrowedByDevice&>(*view));
-    Lease lease = TurnLease::enter(source.memory(), turns, source.lease(), options.access, deadline);
-    return source.through(view).with_lease(std::move(lease));
+    return through_buffer(source, *view, options.access, deadline);
   }
 };
 
@@ -250,7 +282,7 @@ class BufferToCpu final : public Edge {
       view = memory.find_view(*to, kCpuMemory, options.access);
       if (!view) view = &memory.add_view(make_view(source, to, options));
     }
-    return source.through(view);
+    return through_host(source, *view, options.access, deadline_of(options));
   }
 
  private:
@@ -284,21 +316,18 @@ class BufferToCpu final : public Edge {
     const Deadline deadline = deadline_of(options);
     const HostSide side = host_side(*memory);
     std::unique_lock lock(native_of(source.context())->map_mutex);
-    Lease lease;
-    const View* view = memory->find_view(*to, kCpuMemory, options.access);
-    if (view) {
+    if (const View* view = memory->find_view(*to, kCpuMemory, options.access)) {
       lock.unlock();
-      auto& turns = const_cast<BorrowedByHost&>(static_cast<const BorrowedByHost&>(*view));
-      lease = TurnLease::enter(memory, turns, source.lease(), options.access, deadline);
-    } else {
-      auto made = std::make_unique<BorrowedByHost>(to, side.access, source.context().as<FacetContext>()->native_ref(),
-                                                   opencl::buffer(source), side.flags, memory->size_bytes(),
-                                                   map_whole(source, side, deadline));
-      BorrowedByHost& turns = *made;
-      view = &memory->add_view(std::move(made));
-      lease = TurnLease::entered(memory, turns, source.lease(), options.access);
+      return through_host(source, *view, options.access, deadline);
     }
-    return source.through(view).with_lease(std::move(lease));
+    auto made = std::make_unique<BorrowedByHost>(to, side.access, source.context().as<FacetContext>()->native_ref(),
+                                                 opencl::buffer(source), side.flags, memory->size_bytes(),
+                                                 map_whole(source, side, deadline));
+    BorrowedByHost* const turns = made.get();
+    const View& view = memory->add_view(std::move(made));
+    // A map from another context, under its own mutex, may have been faster.
+    if (&view != turns) return through_host(source, view, options.access, deadline);
+    return source.through(&view).with_lease(TurnLease::entered(memory, *turns, source.lease(), options.access));
   }
 };
 
@@ -355,17 +384,8 @@ class BufferToBuffer final : public Edge {
     reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, kBufferMemory, options.access);
-    if (!view) {
-      const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
-      void* const host = source.view() ? source.view()->host() : memory.host();
-      auto made = std::make_unique<BufferView>(
-          to, access, host, to.as<FacetContext>()->native_ref(),
-          Handle<cl_mem>::retain(opencl::buffer(source), "sharing a buffer between queues"));
-      made->set_standing(id());
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+    void* const host = source.view() ? source.view()->host() : memory.host();
+    return in_other_queue(source, opencl::buffer(source), host, to, *this, options);
   }
 };
 

@@ -152,22 +152,25 @@ class ImageMemory final : public Memory {
   detail::ImageLayout layout_;
 };
 
-/// An image over a region of a buffer.
-class ImageView final : public View {
+/// An image over a region of a buffer. Held by the leases of the tensors that use it, see detail::ImageLease.
+class ImageView final : public View, public RefCounted {
  public:
-  ImageView(Context context, Access access, std::uint64_t key, Ref<detail::Native> native, detail::Handle<cl_mem> image,
-            const detail::ImageLayout& layout)
-      : View(std::move(context), kImageMemory, access, nullptr, key),
+  ImageView(Context context, Access access, Ref<detail::Native> native, detail::Handle<cl_mem> image,
+            const detail::ImageLayout& layout, const cl_image_format& format)
+      : View(std::move(context), kImageMemory, access, nullptr),
         native_(std::move(native)),
         image_(std::move(image)),
-        layout_(layout) {}
+        layout_(layout),
+        format_(format) {}
   cl_mem image() const { return image_.get(); }
   const detail::ImageLayout& layout() const { return layout_; }
+  const cl_image_format& format() const { return format_; }
 
  private:
   Ref<detail::Native> native_;
   detail::Handle<cl_mem> image_;
   detail::ImageLayout layout_;
+  cl_image_format format_;
 };
 
 namespace detail {

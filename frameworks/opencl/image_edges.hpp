@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +16,7 @@
 #include <tenon/core/memory.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
@@ -26,6 +25,7 @@
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
+#include <tenon/frameworks/opencl/image_shelf.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -80,30 +80,19 @@ class BufferToImage final : public Edge {
     const std::size_t pixel = size_bytes(source.element_type()) * picture.channels;
     const ImageLayout layout{picture.width_px, picture.height_px, pixel, source.offset(),
                              static_cast<std::size_t>(source.byte_strides()[0])};
-    // One view per geometry. If two get the same key, the next free key is used.
-    std::uint64_t key = key_of(layout, format);
-    for (const View* view; (view = memory.find_view(*to, kImageMemory, options.access, key)); ++key) {
-      const auto* image = static_cast<const ImageView*>(view);
-      if (image->layout() == layout) return source.through(view);
+    ImageShelf& shelf = ImageShelf::of(memory, to);
+    Ref<const ImageView> image = shelf.find(layout, format);
+    if (!image) {
+      const auto& target = *to.as<ImageContext>();
+      const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+      image = shelf.keep(make_ref<ImageView>(to, access, target.native_ref(),
+                                             make_image(source, target.native(), layout, format), layout, format));
     }
-    const auto& target = *to.as<ImageContext>();
-    const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
-    auto made = std::make_unique<ImageView>(to, access, key, target.native_ref(),
-                                            make_image(source, target.native(), layout, format), layout);
-    return source.through(&memory.add_view(std::move(made)));
+    const ImageView* const view = image.get();
+    return source.through(view).with_lease(ImageLease::over(source, std::move(image)));
   }
 
  private:
-  static std::uint64_t key_of(const ImageLayout& layout, const cl_image_format& format) {
-    std::uint64_t key = 0xcbf29ce484222325ull;
-    for (std::uint64_t part :
-         {std::uint64_t{layout.width_px}, std::uint64_t{layout.height_px}, std::uint64_t{layout.base},
-          std::uint64_t{layout.pitch}, std::uint64_t{format.image_channel_order},
-          std::uint64_t{format.image_channel_data_type}})
-      key = (key ^ part) * 0x100000001b3ull;
-    return key | 1;  // 0 means "one view serves all".
-  }
-
   static Handle<cl_mem> make_image(const Tensor& source, const Native& native, const ImageLayout& layout,
                                    const cl_image_format& format) {
     // The image keeps a reference to the sub-buffer, which keeps the buffer.

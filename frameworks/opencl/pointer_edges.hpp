@@ -19,6 +19,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/buffer_edges.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
@@ -269,7 +270,7 @@ class SvmToBuffer final : public Edge {
       made->set_standing(id());
       view = &memory.add_view(std::move(made));
     }
-    return source.through(view);
+    return through_buffer(source, *view, options.access, deadline_of(options));
   }
 };
 

@@ -19,8 +19,10 @@
 #include <tenon/core/context.hpp>
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
@@ -303,13 +305,8 @@ inline ov::Tensor header_over(const Tensor& tensor) {
 
 }  // namespace detail
 
-/// The tensor as an ov::Tensor over the same bytes. It keeps memory and lease alive, and so do its copies and regions,
-/// also inside OpenVINO's requests. A tensor that came from an ov::Tensor and was not cut gives that same ov::Tensor.
-/// Read-only memory gives a read-only ov::Tensor.
-/// @param tensor  Of kind `openvino` or `cpu`; map others with a Router first.
-/// @errors kInvalidArgument: an empty tensor, another kind; kUnimplemented: type or strides that OpenVINO lacks.
-/// @thread any. @cost a bare ov::Tensor constructor plus two references.
-inline ov::Tensor tensor(const Tensor& tensor) {
+/// As tensor(), but does not wait for the work on the memory: for those who order their uses of it themselves.
+inline ov::Tensor pending_tensor(const Tensor& tensor) {
   if (!tensor) throw Error(Code::kInvalidArgument, "openvino::tensor of an empty tensor");
   try {
     if (!tensor.view() && tensor.memory()->kind() == kOpenVinoMemory) {
@@ -322,6 +319,30 @@ inline ov::Tensor tensor(const Tensor& tensor) {
   } catch (...) {
     detail::raise("ov::Tensor", "making a tensor over " + tenon::v1::to_string(tensor));
   }
+}
+
+/// How tensor() waits before it gives the bytes out.
+struct TensorOptions {
+  Access access = Access::kReadWrite;   ///< kRead: readers under way are not waited for. Read-only memory: always.
+  Ledger* ledger = nullptr;             ///< Where a wait is booked; null: the process ledger.
+  Deadline deadline = Deadline::max();  ///< Deadline of that wait; max: default_deadline().
+};
+
+/// The tensor as an ov::Tensor over the same bytes. It keeps memory and lease alive, and so do its copies and regions,
+/// also inside OpenVINO's requests. A tensor that came from an ov::Tensor and was not cut gives that same ov::Tensor.
+/// Read-only memory gives a read-only ov::Tensor. Waits for work in progress on the memory.
+/// @param tensor  Of kind `openvino` or `cpu`; map others with a Router first.
+/// @errors kInvalidArgument: an empty tensor, another kind; kUnimplemented: type or strides that OpenVINO lacks;
+///         kDeadlineExceeded, and the failure of a write that `access` would read.
+/// @thread any. @cost a bare ov::Tensor constructor plus two references.
+inline ov::Tensor tensor(const Tensor& tensor, const TensorOptions& options = {}) {
+  ov::Tensor native = pending_tensor(tensor);
+  if (tensor.memory()->has_hazards()) {
+    const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
+    tensor.memory()->wait_for(tensor.is_writable() ? options.access : Access::kRead, deadline,
+                              options.ledger ? options.ledger : &Ledger::process());
+  }
+  return native;
 }
 
 }  // namespace openvino

@@ -43,7 +43,7 @@ inline ov::Tensor as_bytes(const Tensor& tensor) {
 inline ov::Tensor for_copies(const Tensor& tensor) {
   const bool as_it_is =
       !tensor.is_host_addressable() || (size_bytes(tensor.element_type()) != 0 && !why_not_strides(tensor.info()));
-  if (as_it_is) return openvino::tensor(tensor);
+  if (as_it_is) return pending_tensor(tensor);
   if (!tensor.is_contiguous()) {
     throw Error(Code::kUnimplemented,
                 "openvino: copying " + tenon::v1::to_string(tensor) + ": " + *why_not_strides(tensor.info()));
@@ -69,6 +69,7 @@ inline ov::Tensor packed_like(const ov::Tensor& like, void* bytes) {
 }
 inline void copy_out(const Tensor& tensor, void* bytes) {
   if (tensor.size_bytes() == 0) return;
+  tensor.memory()->wait_for(Access::kRead, default_deadline());
   const ov::Tensor native = for_copies(tensor);
   try {
     ov::Tensor packed = packed_like(native, bytes);
@@ -82,6 +83,7 @@ inline void copy_out(const Tensor& tensor, void* bytes) {
 }
 inline void copy_in(const Tensor& tensor, const void* bytes) {
   if (tensor.size_bytes() == 0) return;
+  tensor.memory()->wait_for(Access::kWrite, default_deadline());
   const ov::Tensor native = for_copies(tensor);
   try {
     const ov::Tensor packed = packed_like(native, const_cast<void*>(bytes));
@@ -264,6 +266,7 @@ inline Tensor OpenVinoToCpu::map(const Tensor& source, const Context& to, const 
   source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
   Tensor copy(source.element_type(), source.shape());
   detail::copy_out(source, copy.data());
+  ledger_of(options).book_transferred(id(), source.size_bytes());  // It came out of the device's own memory.
   return copy;
 }
 

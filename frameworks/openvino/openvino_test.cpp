@@ -264,6 +264,37 @@ TEST(OpenVinoTensor, RefusesStridesThatOpenVinoLacks) {
   }
 }
 
+TEST(OpenVinoTensor, WaitsForWhoStillWritesTheBytes) {
+  const Tensor source(element::u8, {64});
+  const auto producer = make_ref<HostTimeline>("a producer");
+  const TimelinePoint written = producer->next();
+  source.memory()->hazards().wrote(written);
+  openvino::TensorOptions now;
+  now.deadline = Clock::now();
+  EXPECT_EQ(error_of([&] { openvino::tensor(source, now); }).code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(openvino::pending_tensor(source).get_byte_size(), 64u);
+  Ledger ledger;
+  openvino::TensorOptions booked;
+  booked.ledger = &ledger;
+  std::thread late([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::memset(source.data(), 5, 64);
+    producer->advance(written.value());
+  });
+  const ov::Tensor native = openvino::tensor(source, booked);
+  EXPECT_EQ(native.data<std::uint8_t>()[63], 5);
+  EXPECT_EQ(ledger.total().waits, 1u);
+  late.join();
+
+  source.memory()->hazards().read_until(producer->next());
+  now.access = Access::kRead;
+  now.deadline = Clock::now();
+  EXPECT_EQ(openvino::tensor(source, now).get_byte_size(), 64u) << "readers do not keep each other waiting";
+  now.access = Access::kReadWrite;
+  EXPECT_EQ(error_of([&] { openvino::tensor(source, now); }).code(), Code::kDeadlineExceeded);
+  producer->advance(written.value() + 1);
+}
+
 TEST(OpenVinoTensor, RefusesWhatLiesElsewhere) {
   EXPECT_EQ(error_of([] { openvino::tensor(Tensor()); }).code(), Code::kInvalidArgument);
 }

@@ -70,6 +70,7 @@ TEST_F(OpenVinoRemoteTensor, GoesToTheCpuAsACopyThatIsBookedOrRefused) {
   const Tensor copy = router.map(tensor, host_context(), options);
   for (int i = 0; i < 64; ++i) ASSERT_EQ(copy.data<int>()[i], i);
   EXPECT_EQ(ledger.total().copied, 256u);
+  EXPECT_EQ(ledger.total().transferred, 256u);
   options.policy = ZeroCopy::kRequire;
   EXPECT_THROW(router.map(tensor, host_context(), options), Error);
 }

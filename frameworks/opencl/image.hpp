@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -241,9 +242,65 @@ class ImageRows {
   Handle<cl_mem> scratch_;
 };
 
-inline void read_image(const Native& native, const Tensor& tensor, std::span<std::byte> out, Deadline deadline,
-                       Ledger* ledger = nullptr) {
-  if (tensor.size_bytes() == 0) return;
+/// A rectangle of an image, as its calls take it.
+struct ImageRegion {
+  std::array<std::size_t, 3> origin{}, size{};
+};
+
+/// The pixels that are exactly `tensor`; nothing if it begins or ends within a pixel, or does not run along the rows.
+inline std::optional<ImageRegion> region_of(const Tensor& tensor, const ImageLayout& layout) {
+  const auto picture = picture_of(tensor.shape());
+  const std::size_t element = size_bytes(tensor.element_type());
+  if (!picture || element == 0 || tensor.size_bytes() == 0) return std::nullopt;
+  const std::size_t pixel = element * picture->channels, row = pixel * picture->width_px;
+  const ByteStrides& strides = tensor.byte_strides();
+  if (static_cast<std::size_t>(strides[1]) != pixel ||
+      (strides.size() == 3 && static_cast<std::size_t>(strides[2]) != element) ||
+      (picture->height_px > 1 && static_cast<std::size_t>(strides[0]) != layout.pitch))
+    return std::nullopt;
+  const std::size_t begin = tensor.offset() - layout.base, left = begin % layout.pitch;
+  if (left % layout.pixel_bytes != 0 || row % layout.pixel_bytes != 0 || left + row > layout.row_bytes())
+    return std::nullopt;
+  return ImageRegion{{left / layout.pixel_bytes, begin / layout.pitch, 0},
+                     {row / layout.pixel_bytes, picture->height_px, 1}};
+}
+
+/// Waits for a command on `host`, which is kept until the command finishes, even if the wait times out.
+inline void finish_over(cl_event event, const Ref<Memory>& host, Deadline deadline) {
+  const Ref<EventTimeline> done = EventTimeline::over(Handle<cl_event>(event));
+  try {
+    done->wait(1, deadline);
+  } catch (...) {
+    keep_until(done->event(), host);
+    throw;
+  }
+}
+
+/// Reads pixels into packed host memory, without a detour.
+inline void read_pixels(const Native& native, const Tensor& tensor, const ImageRegion& region, const Ref<Memory>& into,
+                        Deadline deadline) {
+  cl_event event = nullptr;
+  check(call(clEnqueueReadImage, native.transfers.get(), image_and_layout(tensor).image, cl_bool{CL_FALSE},
+             region.origin.data(), region.size.data(), std::size_t{0}, std::size_t{0}, into->host(), cl_uint{0},
+             static_cast<const cl_event*>(nullptr), &event),
+        "clEnqueueReadImage", [&] { return "reading " + to_string(tensor); });
+  finish_over(event, into, deadline);
+}
+/// Writes pixels from the host's `rows`, which are `pitch` bytes apart.
+inline void write_pixels(const Native& native, const Tensor& tensor, const ImageRegion& region, const Tensor& rows,
+                         std::size_t pitch, Deadline deadline) {
+  cl_event event = nullptr;
+  check(call(clEnqueueWriteImage, native.transfers.get(), image_and_layout(tensor).image, cl_bool{CL_FALSE},
+             region.origin.data(), region.size.data(), pitch, std::size_t{0}, static_cast<const void*>(rows.data()),
+             cl_uint{0}, static_cast<const cl_event*>(nullptr), &event),
+        "clEnqueueWriteImage", [&] { return "writing " + to_string(tensor); });
+  finish_over(event, rows.memory(), deadline);
+}
+
+/// @return the bytes that went through a buffer between.
+inline std::size_t read_image(const Native& native, const Tensor& tensor, std::span<std::byte> out, Deadline deadline,
+                              Ledger* ledger = nullptr) {
+  if (tensor.size_bytes() == 0) return 0;
   tensor.memory()->wait_for(Access::kRead, deadline, ledger);
   const ImageRows rows(native, tensor);
   rows.fetch();
@@ -251,6 +308,7 @@ inline void read_image(const Native& native, const Tensor& tensor, std::span<std
   rows.for_each([&](std::size_t at, std::size_t packed, std::size_t size) {
     std::memcpy(out.data() + packed, mapped.data() + at, size);
   });
+  return rows.bytes();
 }
 
 /// @return the command after which the image holds the bytes.

@@ -13,6 +13,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/host_edge.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
@@ -115,6 +116,12 @@ class BufferToImage final : public Edge {
   }
 };
 
+/// The entry that detours are booked under: pixels that had to be laid out anew before an image, or after it.
+inline EdgeId image_rows() {
+  static const EdgeId entry = register_edge("opencl.image rows");
+  return entry;
+}
+
 /// Copies an image's pixels into new host memory: only the driver knows their layout in the image.
 class ImageToCpu final : public Edge {
  public:
@@ -136,8 +143,14 @@ class ImageToCpu final : public Edge {
     const Native& native = source.context().as<FacetContext>()->native();
     Tensor copy(source.element_type(), source.shape());
     if (copy.size_bytes() == 0) return copy;
-    read_image(native, source, {static_cast<std::byte*>(copy.data()), copy.size_bytes()}, deadline_of(options),
-               &ledger_of(options));
+    if (const auto region = region_of(source, *image_and_layout(source).layout)) {
+      source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+      read_pixels(native, source, *region, copy.memory(), deadline_of(options));
+    } else {
+      const std::span<std::byte> out{static_cast<std::byte*>(copy.data()), copy.size_bytes()};
+      ledger_of(options).book_copied(image_rows(),
+                                     read_image(native, source, out, deadline_of(options), &ledger_of(options)));
+    }
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
   }
@@ -162,17 +175,27 @@ class CpuToImage final : public Edge {
     const Native& native = to.as<FacetContext>()->native();
     source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy = allocate_image(to, source.element_type(), source.shape());
-    Tensor packed = source;
-    if (!source.is_contiguous()) {
-      packed = Tensor(source.element_type(), source.shape());
-      source.copy_to(packed);
+    const ImageRegion whole = region_of(copy, *image_and_layout(copy).layout).value();
+    Tensor rows = source;
+    if (!has_packed_rows(source)) {
+      rows = Tensor(source.element_type(), source.shape());
+      source.copy_to(rows);
+      ledger_of(options).book_copied(image_rows(), source.size_bytes());
     }
-    Handle<cl_event> written =
-        write_image(native, copy, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()},
-                    deadline_of(options), &ledger_of(options));
-    copy.memory()->hazards().wrote(TimelinePoint(EventTimeline::over(std::move(written)), 1));
+    write_pixels(native, copy, whole, rows, static_cast<std::size_t>(rows.byte_strides()[0]), deadline_of(options));
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
+  }
+
+ private:
+  /// Whether OpenCL can take the rows of this picture as they lie: pixels side by side, rows at whole pixels.
+  static bool has_packed_rows(const Tensor& source) {
+    const Picture picture = picture_of(source.shape()).value();
+    const auto element = static_cast<std::ptrdiff_t>(size_bytes(source.element_type()));
+    const auto pixel = element * static_cast<std::ptrdiff_t>(picture.channels);
+    const ByteStrides& strides = source.byte_strides();
+    return strides[1] == pixel && (strides.size() == 2 || strides[2] == element) && strides[0] % pixel == 0 &&
+           strides[0] >= pixel * static_cast<std::ptrdiff_t>(picture.width_px);
   }
 };
 

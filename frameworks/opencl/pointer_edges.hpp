@@ -218,9 +218,11 @@ class CpuToSvm final : public Edge {
       if (fine) {
         source.copy_to(copy);
       } else if (copy.size_bytes() != 0) {
-        Tensor packed(source.element_type(), source.shape());
+        MappedSvm mapped(context.native(), CL_MAP_WRITE_INVALIDATE_REGION, svm_pointer(copy), copy.size_bytes(),
+                         deadline_of(options));
+        Tensor packed(source.element_type(), source.shape(), mapped.data());
         source.copy_to(packed);
-        context.write_now(copy, packed.memory(), deadline_of(options));
+        copy.memory()->hazards().wrote(TimelinePoint(EventTimeline::over(mapped.end()), 1));
       }
       if (!context.native().device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
       return copy;

@@ -89,19 +89,27 @@ class MappedSvm {
     try {
       finish(std::move(mapped), deadline);
     } catch (...) {
-      unmap();
+      unmap(nullptr);
       throw;
     }
   }
   MappedSvm(const MappedSvm&) = delete;
   MappedSvm& operator=(const MappedSvm&) = delete;
-  ~MappedSvm() { unmap(); }
+  ~MappedSvm() { unmap(nullptr); }
   void* data() const { return data_; }
+  /// Ends the access; writes are in place when the returned event is complete. @errors those of the call.
+  Handle<cl_event> end() {
+    cl_event event = nullptr;
+    check(injected() ? kInjected : unmap(&event), "clEnqueueSVMUnmap", "ending a host access to SVM");
+    return Handle<cl_event>(event);
+  }
 
  private:
-  void unmap() noexcept {
-    clEnqueueSVMUnmap(native_->transfers.get(), data_, 0, nullptr, nullptr);
+  cl_int unmap(cl_event* event) noexcept {
+    if (!data_) return CL_SUCCESS;
+    const cl_int status = clEnqueueSVMUnmap(native_->transfers.get(), std::exchange(data_, nullptr), 0, nullptr, event);
     clFlush(native_->transfers.get());
+    return status;
   }
   const Native* native_;
   void* data_;

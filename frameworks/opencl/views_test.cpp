@@ -169,5 +169,64 @@ TEST_F(RoundTrips, ViewsOfOtherClassesAreNotTakenForLoans) {
   EXPECT_EQ(detail::buffer_to_cpu.map(home, host_context(), options).data(), elsewhere.data());
 }
 
+class Booking : public OpenclFixture {
+ protected:
+  /// Bytes 0, 1, 2...
+  static Tensor counting(const Shape& shape) {
+    Tensor made(element::u8, shape);
+    for (std::size_t i = 0; i < made.size_bytes(); ++i) made.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(i);
+    return made;
+  }
+  Tensor mapped(const Tensor& source, const Context& to) {
+    Router way;
+    way.add(context);
+    way.add(to);
+    ledger.reset();
+    MapOptions options;
+    options.ledger = &ledger;
+    return way.map(source, to, options);
+  }
+  static void expect_same(const Tensor& got, const Tensor& wanted) {
+    Tensor packed;
+    wanted.copy_to(packed);
+    ASSERT_EQ(got.size_bytes(), packed.size_bytes());
+    EXPECT_EQ(std::memcmp(got.data(), packed.data(), packed.size_bytes()), 0);
+  }
+  Ledger ledger;
+};
+
+TEST_F(Booking, OfImagesCountsEachMove) {
+  if (device(context).max_width == 0) GTEST_SKIP() << device(context).name << " has no images";
+  const Context pictures = images(context);
+  const Tensor host = counting({12, 40, 4});
+  const Tensor cut = host.slice({2, 8, 0}, {10, 24, 4});
+  const Tensor image = mapped(cut, pictures);
+  EXPECT_EQ(ledger.total().copied, 512u) << "the rows lie apart, and go to the image as they lie";
+  expect_same(mapped(image, host_context()), cut);
+  EXPECT_EQ(ledger.total().copied, 512u);
+  const Tensor corner = image.slice({1, 3, 0}, {5, 9, 4});
+  expect_same(mapped(corner, host_context()), cut.slice({1, 3, 0}, {5, 9, 4}));
+  EXPECT_EQ(ledger.total().copied, 96u);
+  const Tensor two = image.slice({1, 3, 1}, {5, 9, 3});
+  expect_same(mapped(two, host_context()), cut.slice({1, 3, 1}, {5, 9, 3}));
+  EXPECT_EQ(ledger.total().copied, 48u + 4 * 64) << "parts of pixels: whole rows are fetched first";
+  const Tensor channels = host.slice({0, 0, 1}, {12, 40, 2});
+  expect_same(mapped(mapped(channels, pictures), host_context()), channels);
+  mapped(channels, pictures);
+  EXPECT_EQ(ledger.total().copied, 2u * 480) << "they are packed first";
+}
+
+TEST_F(Booking, OfCoarseSvmCountsOneMove) {
+  if (!(device(context).svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER)) GTEST_SKIP() << "no SVM";
+  const Context shared = svm(context);
+  const Tensor cut = counting({12, 40}).slice({1, 3}, {11, 35});
+  const Tensor there = mapped(cut, shared);
+  EXPECT_EQ(ledger.total().copied, there.memory() == cut.memory() ? 0u : 320u) << "shared where any pointer is SVM";
+  Tensor packed;
+  cut.copy_to(packed);
+  const std::vector<std::uint8_t> got = bytes_of(there);
+  EXPECT_TRUE(std::equal(got.begin(), got.end(), packed.data<std::uint8_t>()));
+}
+
 }  // namespace
 }  // namespace tenon::opencl

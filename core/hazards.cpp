@@ -13,8 +13,10 @@ namespace detail {
 /// "After all of these." Its point is 1; it fails with the first of them that failed.
 class JoinedTimeline final : public Timeline {
  public:
-  explicit JoinedTimeline(std::vector<TimelinePoint> points) : points_(std::move(points)) {}
+  /// @param ordered  is_ordered_at_start() of all of them.
+  JoinedTimeline(std::vector<TimelinePoint> points, bool ordered) : points_(std::move(points)), ordered_(ordered) {}
   std::string_view name() const override { return "joined"; }
+  bool is_ordered_at_start() const override { return ordered_; }
   PointState query(std::uint64_t) const override {
     PointState worst = PointState::kReached;
     for (const TimelinePoint& point : points_) {
@@ -32,6 +34,7 @@ class JoinedTimeline final : public Timeline {
 
  private:
   const std::vector<TimelinePoint> points_;
+  const bool ordered_;
 };
 
 inline int& ordered_work() {
@@ -64,15 +67,24 @@ void Hazards::List::take_out(Points& out, Gone gone) {
 
 TENON_INLINE void Hazards::List::add(Work added) {
   if (size == work.size()) {
-    std::vector<TimelinePoint> points;
-    WrittenBytes bytes{SIZE_MAX, 0, false};
-    for (Work& joined : work) {
-      points.push_back(std::move(joined.point));
-      bytes.begin = std::min(bytes.begin, joined.bytes.begin);
-      bytes.end = std::max(bytes.end, joined.bytes.end);
+    const auto full = std::exchange(work, {});
+    size = 0;
+    // Points that are treated alike are joined: an inference must not come to wait for others through a joined point.
+    for (const bool ordered : {false, true}) {
+      for (const bool replaced : {false, true}) {
+        std::vector<TimelinePoint> points;
+        WrittenBytes bytes{SIZE_MAX, 0, false};
+        for (const Work& each : full) {
+          if (each.point.timeline()->is_ordered_at_start() != ordered || each.replaced != replaced) continue;
+          points.push_back(each.point);
+          bytes.begin = std::min(bytes.begin, each.bytes.begin);
+          bytes.end = std::max(bytes.end, each.bytes.end);
+        }
+        if (points.empty()) continue;
+        const auto joined = make_ref<detail::JoinedTimeline>(std::move(points), ordered);
+        work[size++] = {TimelinePoint(joined, 1), bytes, replaced};
+      }
     }
-    work[0] = {TimelinePoint(make_ref<detail::JoinedTimeline>(std::move(points)), 1), bytes};
-    size = 1;
   }
   work[size++] = std::move(added);
 }

@@ -47,6 +47,10 @@ std::string failure_of(const Memory& memory, Access access) {
 struct Work {
   Ref<HostTimeline> timeline = make_ref<HostTimeline>("a device");
   TimelinePoint point = timeline->next();
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  ~Work() { finish(); }  // Else the memory would be kept for ever.
   void finish() const { timeline->advance(1); }
   void fail(const char* what) const { timeline->fail(1, failure(what)); }
 };
@@ -206,6 +210,30 @@ TEST(SharedHazards, WhatRunsOnMemoryThatIsGoneIsKnownToWhoeverWrapsItAgain) {
   EXPECT_TRUE(drain_deferred(default_deadline()));
   const auto after = make_ref<WrappedMemory>(kOne, MemoryIdentity::Kind::kHandle, 79);
   EXPECT_FALSE(after->has_hazards()) << "nothing of the earlier one is left";
+}
+
+TEST_F(HazardsTest, WorkThatWasOrderedAtItsStartWaitsForNoOtherSuchWork) {
+  class Inferences final : public HostTimeline {
+   public:
+    bool is_ordered_at_start() const override { return true; }
+  };
+  std::vector<Ref<Inferences>> requests;
+  for (int i = 0; i < 20; ++i) {  // More than a list holds.
+    requests.push_back(make_ref<Inferences>());
+    hazards.begin(Access::kRead, requests.back()->next());
+  }
+  const Work kernel;
+  hazards.read_until(kernel.point);
+  EXPECT_TRUE(must_wait(memory, Access::kWrite));
+  {
+    const OrderedWork ordered;
+    EXPECT_TRUE(must_wait(memory, Access::kWrite)) << "the kernel is no such work";
+    kernel.finish();
+    EXPECT_FALSE(must_wait(memory, Access::kWrite)) << "it would wait for those that wait for it";
+  }
+  EXPECT_TRUE(must_wait(memory, Access::kWrite));
+  for (const auto& request : requests) request->advance(1);
+  EXPECT_FALSE(must_wait(memory, Access::kWrite));
 }
 
 TEST_F(HazardsTest, CopiesWaitForBothSides) {

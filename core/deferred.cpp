@@ -20,10 +20,7 @@ class Reaper {
  public:
   /// Never destroyed: static objects may defer something after main(). Its thread ends with the process or the library.
   static Reaper& process() {
-    static Reaper* const reaper = [] {
-      std::atexit([] { process().stop(); });
-      return new Reaper;
-    }();
+    static Reaper* const reaper = new Reaper;
     return *reaper;
   }
 
@@ -34,6 +31,8 @@ class Reaper {
     if (!thread_.joinable() && !stopping_) {
       try {
         thread_ = std::thread([this] { run(); });
+        // Now, not earlier: the driver whose work is waited for is loaded, and so ends after this thread does.
+        std::atexit([] { process().stop(); });
       } catch (...) {  // No thread now: the next call tries again.
       }
     }

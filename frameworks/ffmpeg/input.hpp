@@ -168,6 +168,9 @@ class Input {
     stream_ = format_->streams[index];
     if (stream_->codecpar->width <= 0 || stream_->codecpar->height <= 0) {
       if (Clock::now() >= deadline_) throw late("did not start");
+      // A few start codes make a raw MPEG-4 stream of any program to FFmpeg; it calls such a score a reason to look on.
+      if (options.format.empty() && format_->probe_score <= AVPROBE_SCORE_RETRY)
+        throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
       throw Error(Code::kDataLoss, "video \"" + name_ + "\": no picture was found in it; it is truncated or damaged");
     }
     live_ = device || fifo_ || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);

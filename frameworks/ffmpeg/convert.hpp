@@ -35,6 +35,20 @@ inline AVPixelFormat nearest_mapped(AVPixelFormat from) {
   return best;
 }
 
+/// Whether pictures of the two formats hold the same samples in another order (NV12 and I420, RGB and BGR), so that only
+/// bytes are moved from one to the other. The ranges must be equal, too.
+inline bool is_other_layout(AVPixelFormat from, AVPixelFormat to) {
+  const AVPixFmtDescriptor *a = av_pix_fmt_desc_get(from), *b = av_pix_fmt_desc_get(to);
+  constexpr std::uint64_t kNoSamples = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BITSTREAM;
+  if (!a || !b || ((a->flags | b->flags) & kNoSamples) != 0 || a->nb_components != b->nb_components) return false;
+  if (((a->flags ^ b->flags) & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_BE | AV_PIX_FMT_FLAG_FLOAT)) != 0) return false;
+  if (a->log2_chroma_w != b->log2_chroma_w || a->log2_chroma_h != b->log2_chroma_h) return false;
+  for (int c = 0; c < a->nb_components; ++c) {
+    if (a->comp[c].depth != b->comp[c].depth || a->comp[c].shift != b->comp[c].shift) return false;
+  }
+  return true;
+}
+
 /// Converts pictures to another format of the same size. @thread one at a time.
 class Converter {
  public:
@@ -44,7 +58,7 @@ class Converter {
   ~Converter() { sws_freeContext(context_); }
 
   /// Converts `source` into `out`, whose format and buffers must be set; copies its properties; books the bytes read as
-  /// converted.
+  /// converted, or as copied where is_other_layout() says that no value changes.
   /// @errors kUnimplemented: swscale cannot; kResourceExhausted.
   void convert(const AVFrame& source, AVFrame& out, Ledger& ledger) {
     const auto from = static_cast<AVPixelFormat>(source.format), to = static_cast<AVPixelFormat>(out.format);
@@ -60,7 +74,8 @@ class Converter {
     static const EdgeId edge = register_edge("ffmpeg.swscale");
     ledger.book_map(edge, false);
     const int bytes = av_image_get_buffer_size(from, source.width, source.height, 1);
-    ledger.book_converted(edge, bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0);
+    const auto read = bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+    is_other_layout(from, to) ? ledger.book_copied(edge, read) : ledger.book_converted(edge, read);
   }
 
  private:

@@ -47,7 +47,8 @@ class Writer {
  public:
   /// Creates the temporary file at once, so that a path that cannot be written fails before the work.
   /// @param info  Size, colour and usual format of the frames. I420, NV12 (libx264 only) and I422, I444 (libx264) go to
-  ///              the encoder unchanged; other formats are converted to I420 and booked as "ffmpeg.swscale".
+  ///              the encoder unchanged; other formats become I420, booked as "ffmpeg.swscale": NV12 and NV21
+  ///              as copied, since no value changes, the rest as converted.
   /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension without an FFmpeg
   ///         container, odd extents; kUnimplemented: no such encoder, or a container that cannot store info.rotation.
   Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {})

@@ -48,6 +48,62 @@ std::size_t files_in(const Folder& folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
 }
 
+/// Samples of component `c`, row by row.
+std::vector<std::uint16_t> samples(const AVFrame& picture, int c) {
+  const auto* d = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(picture.format));
+  const bool chroma = (d->flags & AV_PIX_FMT_FLAG_RGB) == 0 && (c == 1 || c == 2);
+  const int width = chroma ? -((-picture.width) >> d->log2_chroma_w) : picture.width;
+  const int height = chroma ? -((-picture.height) >> d->log2_chroma_h) : picture.height;
+  std::vector<std::uint16_t> values(static_cast<std::size_t>(width * height));
+  for (int y = 0; y < height; ++y)
+    av_read_image_line(&values[static_cast<std::size_t>(y * width)], const_cast<const std::uint8_t**>(picture.data),
+                       picture.linesize, d, 0, y, c, width, 0);
+  return values;
+}
+
+TEST(FfmpegConverter, BooksAsCopiedWhatChangesNoValue) {
+  int pairs = 0;
+  for (const ff::FormatMapping& a : ff::detail::kMappings) {
+    for (const ff::FormatMapping& b : ff::detail::kMappings) {
+      if (a.av == b.av || a.full_range || b.full_range || !ff::detail::is_other_layout(a.av, b.av)) continue;
+      if (!sws_isSupportedInput(a.av) || !sws_isSupportedOutput(b.av)) continue;
+      SCOPED_TRACE(ff::to_string(a.av) + " to " + ff::to_string(b.av));
+      ff::FramePtr in = ff::detail::new_frame(), out = ff::detail::new_frame();
+      in->format = a.av, out->format = b.av;
+      for (AVFrame* frame : {in.get(), out.get()}) {
+        frame->width = 64, frame->height = 48;
+        ASSERT_EQ(av_frame_get_buffer(frame, 0), 0);
+      }
+      std::uint32_t state = 1;
+      for (int p = 0; p < 4 && in->buf[p]; ++p)
+        for (std::size_t i = 0; i < in->buf[p]->size; ++i)
+          in->buf[p]->data[i] = static_cast<std::uint8_t>((state = state * 1664525u + 1013904223u) >> 24);
+      tenon::Ledger ledger;
+      ff::detail::Converter().convert(*in, *out, ledger);
+      EXPECT_EQ(ledger.total().converted, 0u);
+      EXPECT_EQ(ledger.total().copied,
+                static_cast<std::uint64_t>(av_image_get_buffer_size(a.av, in->width, in->height, 1)));
+      for (int c = 0; c < av_pix_fmt_desc_get(a.av)->nb_components; ++c) EXPECT_EQ(samples(*out, c), samples(*in, c));
+      ++pairs;
+    }
+  }
+  EXPECT_GE(pairs, 4);
+}
+
+TEST(FfmpegWriter, BooksAnotherLayoutAsCopied) {
+  Folder folder;
+  tenon::Ledger ledger;
+  ff::WriterOptions options;
+  options.codec = "mpeg4";
+  options.ledger = &ledger;
+  const Frame frame = gradient(tenon::kNv12, 64, 48, 1);
+  ff::Writer writer(folder.file("layout.mp4"), frame.info(), options);
+  writer.write(frame);
+  writer.finish();
+  EXPECT_EQ(ledger.total().copied, 64u * 48 * 3 / 2);
+  EXPECT_EQ(ledger.total().converted, 0u);
+}
+
 TEST(FfmpegWriter, SaysThatItsPicturesAreToBeTurned) {
   Folder folder;
   for (const tenon::Rotation rotation :

@@ -2,6 +2,7 @@
 // Edges: each leads from one kind of memory to another, and says what it yields or why it is refused.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,28 @@ struct Reached {
   }
 };
 using Step = std::variant<Reached, Refusal>;
+
+/// What is known about a frame without touching it: format, modifier, colour and size, and where each plane lies. Some
+/// edges can only take all planes of one memory, and judge by this.
+struct FrameDescription {
+  FrameInfo info;
+  std::size_t plane_count = 0;
+  std::array<Description, 4> planes;
+  /// For each plane the first one that lies in the same allocation.
+  std::array<std::uint8_t, 4> first_in_memory{};
+  /// Whether all planes lie in one allocation.
+  bool in_one_memory() const { return first_in_memory == std::array<std::uint8_t, 4>{}; }
+};
+/// @errors kInvalidArgument: a frame without planes.
+TENON_API FrameDescription describe(const Frame& frame);
+
+/// What an edge yields for a frame.
+struct ReachedFrame {
+  FrameDescription result;
+  bool copies = false;  ///< All planes are copied, or none.
+  double cost_ns = 0;   ///< Of all planes.
+};
+using FrameStep = std::variant<ReachedFrame, Refusal>;
 
 /// Options that travel along a route.
 struct MapOptions {
@@ -104,6 +127,15 @@ class TENON_API Edge {
   /// Performs the hop. A sharing edge returns a view of the same memory; a copying edge returns new memory, after
   /// waiting for the source's last write. @errors those of the native call (*failed*).
   virtual Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const = 0;
+  /// Judges a whole frame, as map_frame takes it. The default asks step() for each plane and refuses what is not true of
+  /// all: a plane that is refused, or planes of which some are copied. An edge whose API takes frames, or whose planes
+  /// belong together, overrides it.
+  virtual FrameStep step_frame(const FrameDescription& from, const Context& to, Access access) const;
+  /// Whether a plane of a frame may also go its own way. False: planes belong together, only step_frame() judges them.
+  virtual bool takes_single_planes() const { return true; }
+  /// Why a map of `from` waits on the host for unfinished work although commands of the target could wait; for
+  /// explanations. Empty: a map that shares does not wait by itself. Maps that copy always do.
+  virtual std::string_view host_wait(const Description& /*from*/) const { return {}; }
   /// Maps all planes. The default maps them one by one; an edge whose API exports whole frames overrides it.
   virtual Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const;
 

@@ -19,6 +19,7 @@
 #include <tenon/core/pixel_format.cpp>
 #include <tenon/core/proof.cpp>
 #include <tenon/core/requirements.cpp>
+#include <tenon/core/route.cpp>
 #include <tenon/core/router.cpp>
 #include <tenon/core/shared_memory.cpp>
 #include <tenon/core/tensor.cpp>

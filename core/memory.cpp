@@ -2,6 +2,7 @@
 // The views and the end of a memory, and the defaults of a context.
 #include <tenon/core/memory.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/view_count.hpp>
 
 #include <array>
 #include <mutex>
@@ -144,10 +145,23 @@ TENON_INLINE const View& Memory::add_view(std::unique_ptr<View> view) const {
   if (properties_.fd == FdKind::kDmabuf && view->host()) view->standing_edge_ = -1;
   std::lock_guard lock(detail::view_mutex());
   if (const View* first = find_view(*view->context(), view->kind(), view->access(), view->key())) return *first;
+  note_view_made();
   view->next_ = views_.load(std::memory_order_relaxed);
   views_.store(view.get(), std::memory_order_release);
   return *view.release();
 }
+
+namespace detail {
+
+TENON_INLINE std::uint64_t& view_counter() noexcept {
+  static thread_local std::uint64_t made = 0;
+  return made;
+}
+
+}  // namespace detail
+
+TENON_INLINE std::uint64_t views_made() noexcept { return detail::view_counter(); }
+TENON_INLINE void note_view_made() noexcept { ++detail::view_counter(); }
 
 TENON_INLINE std::size_t Memory::view_count() const {
   std::size_t count = 0;

@@ -2,7 +2,9 @@
 // Router: finds the cheapest way from where memory is to where it is needed, and performs it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -25,8 +27,20 @@ inline namespace v1 {
 struct Hop {
   const Edge* edge = nullptr;
   Context to;
-  Reached reached;
+  Reached reached;  ///< Of a frame: its first plane, with the cost of all of them.
 };
+
+/// Where on a way the host waits for unfinished work, because no queue can do it. Later hops find the work finished.
+struct HostWait {
+  std::size_t hop = 0;  ///< Index into Route::hops().
+  std::string reason;
+};
+
+namespace detail {
+struct RouteSearch;
+/// Under ZeroCopy::kPrefer, ranks every sharing way before any copying one.
+inline constexpr double kCopyPenaltyNs = 1e15;
+}  // namespace detail
 
 /// A way that was found, or why there is none. Immutable; shared by all that cache it.
 class TENON_API Route : public RefCounted {
@@ -36,17 +50,29 @@ class TENON_API Route : public RefCounted {
   const std::vector<Hop>& hops() const { return hops_; }
   bool copies() const;
   double cost_ns() const;
+  /// Of a frame whose planes go each their own way: these, one for each plane; hops() is empty. Else empty.
+  const std::vector<Ref<const Route>>& planes() const { return planes_; }
+  /// Where a map without a stream of the caller waits on the host, if work on the memory is unfinished; nothing if
+  /// nobody waits or only queues do, and where there are no hops. Of planes() each has its own.
+  const std::optional<HostWait>& host_wait() const { return host_wait_; }
   /// Every refusal met in the search, one per line; when no way was found, also what is missing.
   std::string explain() const;
 
  private:
   friend class Router;
-  Description source_;
+  friend struct detail::RouteSearch;
+  std::string title() const;
+  void find_host_wait();
+
+  Description source_;  ///< Of a frame: its first plane.
+  std::optional<FrameDescription> frame_;
   Context target_;
   Access access_ = Access::kRead;
   ZeroCopy policy_ = ZeroCopy::kPrefer;
   bool possible_ = false;
   std::vector<Hop> hops_;
+  std::vector<Ref<const Route>> planes_;
+  std::optional<HostWait> host_wait_;
   std::vector<std::string> refusals_;
   std::vector<std::string> missing_;
 };
@@ -87,6 +113,10 @@ class TENON_API Router {
   /// @cost a look-up when planned before, else a search over descriptions.
   Ref<const Route> plan(const Description& source, const Context& target, Access access = Access::kRead,
                         ZeroCopy policy = ZeroCopy::kPrefer) const;
+  /// The cheapest way for frames like `source`: all planes over the same edges, which judge the frame as a whole
+  /// (Edge::step_frame), or each plane by its own way where that copies less. Else as above.
+  Ref<const Route> plan(const FrameDescription& source, const Context& target, Access access = Access::kRead,
+                        ZeroCopy policy = ZeroCopy::kPrefer) const;
   /// Plans one allocation for all: `source` writes it (or it may come from any known context), `consumers` read it.
   AllocationPlan plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
@@ -96,26 +126,31 @@ class TENON_API Router {
   /// read-only memory or to a buffer that a decoder still reads; the errors of native calls.
   Tensor map(const Tensor& source, const Context& target, const MapOptions& options = {}) const;
   Tensor map(const Tensor& source, const Context& target, Access access) const;
-  /// Maps all planes, in one export where the edge can. Where the planes' cheapest ways differ (one is aligned, another
-  /// is not), each takes its own. All are judged before any is mapped.
+  /// Maps all planes, in one export where the edge can. Where no way serves them all (one is aligned, another is not),
+  /// each takes its own. All are judged before any is mapped. Of a batch all frames are mapped, each by its own way.
+  /// @cost a batch allocates the list of its frames.
   Frame map(const Frame& source, const Context& target, const MapOptions& options = {}) const;
   Frame map(const Frame& source, const Context& target, Access access) const;
 
   /// plan() as text for people: the way chosen, its hops and costs, and every refused alternative.
   std::string explain(const Description& source, const Context& target, Access access = Access::kRead,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
+  std::string explain(const FrameDescription& source, const Context& target, Access access = Access::kRead,
+                      ZeroCopy policy = ZeroCopy::kPrefer) const;
 
  private:
-  struct CachedPlan {
-    Description source;
-    Ref<const Route> plan;
-  };
-  Ref<const Route> search(const Description& source, const Context& target, Access access, ZeroCopy policy) const;
+  friend struct detail::RouteSearch;
+  /// By hash_of() what is planned; a collision is planned anew.
+  using Plans = std::unordered_map<std::uint64_t, Ref<const Route>>;
+  template <typename Described>
+  Ref<const Route> plan_cached(const Described& source, const Context& target, Access access, ZeroCopy policy) const;
+  Frame map_batch(const Frame& source, const Context& target, const MapOptions& options) const;
+  void check_frame(const Frame& source, const Context& target, const MapOptions& options) const;
 
   std::vector<Context> contexts_;
   std::vector<const Edge*> edges_;
   mutable std::shared_mutex mutex_;
-  mutable std::unordered_map<std::uint64_t, CachedPlan> cache_;
+  mutable Plans cache_;
 };
 
 }  // namespace v1

@@ -299,6 +299,10 @@ class DmabufToCpu final : public Edge {
     return source.through(view_for(source, place, to, options.access)).with_lease(std::move(lease));
   }
 
+  std::string_view host_wait(const Description& from) const override {
+    return from.fd == FdKind::kDmabuf ? "the CPU may use a dma-buf when no device uses it any more" : "";
+  }
+
   /// One bracket per memory, not one per plane.
   Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const override {
     std::array<Tensor, 4> planes;

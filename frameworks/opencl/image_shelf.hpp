@@ -15,6 +15,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/view_count.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
@@ -85,6 +86,7 @@ class ImageShelf final : public View {
                                       [](const Place& a, const Place& b) { return a.used < b.used; });
     dropped = std::exchange(oldest.image, made);
     oldest.used = ++clock_;
+    note_view_made();
     return made;
   }
 

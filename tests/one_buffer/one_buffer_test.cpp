@@ -81,10 +81,16 @@ class OneBuffer : public ::testing::Test {
     ffmpeg::Options options;
     options.ledger = &ledger;
     ffmpeg::Video video = ffmpeg::open(folder.file("clip.mp4"), options);
-    Requirements wanted;
-    wanted.fd = FdKind::kMemfd;
-    wanted.alignment = 4096;
-    video.use_pool(wanted);
+    // Of all who take part: the decoder writes, the kernel's mapping needs a descriptor, devices take whole pages.
+    router.add(ffmpeg::context());
+    std::vector<Party> parties(2, Party{host_context(), {}, Access::kReadWrite});
+    parties[0].requirements.fd = FdKind::kMemfd;
+    parties[1].requirements.alignment = 4096;
+    const AllocationPlan plan = router.plan({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kWrite},
+                                            parties, {element::u8, {kWidth * kHeight * 3 / 2}, {}}, ZeroCopy::kRequire);
+    ASSERT_TRUE(plan.possible) << plan.explanation;
+    EXPECT_EQ(plan.allocator, host_context()) << plan.explanation;
+    video.use_pool(plan.requirements, plan.allocator);
     frame = *video.read();
     EXPECT_THAT(video.path(), ::testing::HasSubstr("memfd")) << "the decoder did not write into our memory";
     // From here on the decoder is gone, and only we refer to the picture.

@@ -151,7 +151,12 @@ TEST_F(Commands, RouteExplains) {
   const json route = json::parse(done.out);
   EXPECT_EQ(route.at("possible"), true);
   EXPECT_EQ(route.at("copies"), false);
-  EXPECT_EQ(tool("route cpu ffmpeg --explain").status, 0);
+  EXPECT_NE(route.at("explanation").get<std::string>().find("nv12 640x480 from cpu"), std::string::npos) << done.out;
+  ASSERT_EQ(route.at("hops").size(), 1u);
+  EXPECT_EQ(route.at("hops")[0].at("host_wait"), "ffmpeg cannot wait for points of cpu");
+  const Outcome text = tool("route cpu ffmpeg --explain");
+  EXPECT_EQ(text.status, 0);
+  EXPECT_NE(text.out.find("waits   on the host at cpu->ffmpeg"), std::string::npos) << text.out;
   expect_one_message(tool("route cpu mars"), "cpu");
   expect_one_message(tool("route cpu ffmpeg --format nv99"), "nv99");
 }

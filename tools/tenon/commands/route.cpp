@@ -18,45 +18,67 @@ struct RouteOptions {
   bool write = false, explain = false, json = false;
 };
 
-Description describe_source(const RouteOptions& options, const Context& from) {
-  TensorInfo info{ElementType::kU8, {1 << 20}, {}};
-  if (!options.format.empty()) {
-    const auto format = format_from_name(options.format);
-    if (!format)
-      throw Error(Code::kInvalidArgument,
-                  "--format '" + options.format + "' is not a pixel format; try nv12, i420, p010, rgb, bgr, gray8");
-    FrameInfo frame{*format, 0, 0};
-    if (std::sscanf(options.size.c_str(), "%ux%u", &frame.width_px, &frame.height_px) != 2) {
-      throw Error(Code::kInvalidArgument, "--size '" + options.size + "' is not WIDTHxHEIGHT");
-    }
-    info = Frame::allocate(frame).plane(0).info();
-  }
+Ref<Memory> memory_in(const Context& context, std::size_t size_bytes) {
   Requirements wanted;
-  wanted.size_bytes = checked_extent_bytes(info).value_or(0);
+  wanted.size_bytes = size_bytes;
   wanted.alignment = 4096;
-  return describe(Tensor(info, from->allocate(wanted)));
+  return context->allocate(wanted);
+}
+
+/// @errors kInvalidArgument: no such format, or no size.
+FrameInfo frame_of(const RouteOptions& options) {
+  const auto format = format_from_name(options.format);
+  if (!format)
+    throw Error(Code::kInvalidArgument,
+                "--format '" + options.format + "' is not a pixel format; try nv12, i420, p010, rgb, bgr, gray8");
+  FrameInfo frame{*format, 0, 0};
+  if (std::sscanf(options.size.c_str(), "%ux%u", &frame.width_px, &frame.height_px) != 2)
+    throw Error(Code::kInvalidArgument, "--size '" + options.size + "' is not WIDTHxHEIGHT");
+  return frame;
+}
+
+Ref<const Route> plan_route(const RouteOptions& options, const Router& router) {
+  const Context from = find_context(router, options.from), to = find_context(router, options.to);
+  const ZeroCopy policy = options.policy == "require" ? ZeroCopy::kRequire
+                          : options.policy == "allow" ? ZeroCopy::kAllow
+                                                      : ZeroCopy::kPrefer;
+  const Access access = options.write ? Access::kReadWrite : Access::kRead;
+  if (options.format.empty()) {
+    const std::size_t bytes = 1 << 20;
+    return router.plan(describe(Tensor({ElementType::kU8, {bytes}, {}}, memory_in(from, bytes))), to, access, policy);
+  }
+  const FrameInfo info = frame_of(options);
+  Requirements layout;
+  layout.pitch_alignment = 64;
+  const Frame frame = Frame::over(info, memory_in(from, Frame::size_bytes_for(info, layout)), layout);
+  return router.plan(describe(frame), to, access, policy);
+}
+
+nlohmann::json hops_json(const Route& route) {
+  nlohmann::json hops = nlohmann::json::array();
+  for (std::size_t i = 0; i < route.hops().size(); ++i) {
+    const Hop& hop = route.hops()[i];
+    const auto& wait = route.host_wait();
+    hops.push_back({{"edge", hop.edge->name()},
+                    {"to", hop.to->name()},
+                    {"copies", hop.reached.copies},
+                    {"estimated_ns", hop.reached.total_ns()},
+                    {"host_wait", wait && wait->hop == i ? nlohmann::json(wait->reason) : nlohmann::json()}});
+  }
+  return hops;
 }
 
 void show_route(const RouteOptions& options) {
   Router router;
   add_known_contexts(router);
-  const Context from = find_context(router, options.from), to = find_context(router, options.to);
-  const ZeroCopy policy = options.policy == "require" ? ZeroCopy::kRequire
-                          : options.policy == "allow" ? ZeroCopy::kAllow
-                                                      : ZeroCopy::kPrefer;
-  const auto plan =
-      router.plan(describe_source(options, from), to, options.write ? Access::kReadWrite : Access::kRead, policy);
+  const auto plan = plan_route(options, router);
   if (options.json) {
-    nlohmann::json hops = nlohmann::json::array();
-    for (const Hop& hop : plan->hops()) {
-      hops.push_back({{"edge", hop.edge->name()},
-                      {"to", hop.to->name()},
-                      {"copies", hop.reached.copies},
-                      {"estimated_ns", hop.reached.total_ns()}});
-    }
+    nlohmann::json planes = nlohmann::json::array();
+    for (const auto& plane : plan->planes()) planes.push_back(hops_json(*plane));
     fmt::print("{}\n", nlohmann::json{{"possible", plan->possible()},
                                       {"copies", plan->copies()},
-                                      {"hops", hops},
+                                      {"hops", hops_json(*plan)},
+                                      {"planes", planes},
                                       {"explanation", plan->explain()}}
                            .dump(2));
   } else {
@@ -76,7 +98,7 @@ void add_route(CLI::App& app) {
   auto options = std::make_shared<RouteOptions>();
   command->add_option("from", options->from, "Context that has the memory (see tenon matrix)")->required();
   command->add_option("to", options->to, "Context that needs it")->required();
-  command->add_option("--format", options->format, "Route the first plane of such a frame: nv12, i420, rgb, ...");
+  command->add_option("--format", options->format, "Route such a frame: nv12, i420, rgb, ...");
   command->add_option("--size", options->size, "Size of the frame, px")->capture_default_str();
   command->add_option("--policy", options->policy, "Whether copies are allowed")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))

@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include <tenon/core/host.hpp>
+#include <tenon/core/router.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
@@ -133,11 +135,23 @@ class Results {
   std::uint64_t total_ = 0;
 };
 
-/// What decoder and device agree on, always with a descriptor, so that any other device could import it.
-Requirements pool_requirements(const CompiledModel& compiled) {
-  Requirements wanted = compiled.requirements();
-  if (wanted.fd == FdKind::kNone) wanted.fd = FdKind::kMemfd;
-  return wanted;
+/// One allocation for the decoder, which writes it, the device, and the pictures that are drawn and encoded, which read
+/// it. Always with a descriptor, so that any other device could import it.
+/// @errors kFailedPrecondition: no memory serves all; says for each context why
+AllocationPlan plan_pool(const FrameInfo& info, const RunOptions& options, const CompiledModel& compiled) {
+  Router router;
+  router.add(host_context());
+  router.add(ffmpeg::context());
+  const Party decoder{ffmpeg::context(), ffmpeg::context()->requirements(), Access::kWrite};
+  std::vector<Party> readers{{host_context(), compiled.requirements(), Access::kRead}};
+  if (readers.front().requirements.fd == FdKind::kNone) readers.front().requirements.fd = FdKind::kMemfd;
+  if (!options.save.empty() || !options.snapshot.empty())
+    readers.push_back({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kRead});
+  const TensorInfo bytes{ElementType::kU8, {Frame::size_bytes_for(info, readers.front().requirements)}, {}};
+  AllocationPlan plan = router.plan(decoder, readers, bytes, policy_of(options.policy));
+  if (!plan.possible)
+    throw Error(Code::kFailedPrecondition, "decoder, device and pictures cannot share memory: " + plan.explanation);
+  return plan;
 }
 
 ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
@@ -149,7 +163,8 @@ ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
 
 void use_pool(ffmpeg::Video& video, const RunOptions& options, const CompiledModel& compiled) {
   try {
-    video.use_pool(pool_requirements(compiled));
+    const AllocationPlan plan = plan_pool(video.info(), options, compiled);
+    video.use_pool(plan.requirements, plan.allocator);
   } catch (const Error& error) {
     // A decoder that only uses memory of its own, under require: its pictures are read where it puts them.
     if (policy_of(options.policy) != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;

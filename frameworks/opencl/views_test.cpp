@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/core/frame.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/ledger.hpp>
 
 #include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
@@ -87,6 +89,17 @@ TEST_F(ImageViews, UsedLatelyAreFoundAgain) {
   }
 }
 
+TEST_F(ImageViews, AreBookedAsFoundWhenTheyWereThere) {
+  Ledger ledger;
+  MapOptions options;
+  options.ledger = &ledger;
+  for (std::size_t begin = 0; begin < 4; ++begin) router.map(rows(begin, kRows), pictures, options);
+  EXPECT_EQ(ledger.total().maps, 4u);
+  EXPECT_EQ(ledger.total().view_hits, 0u) << "each is an image of its own";
+  router.map(rows(2, kRows), pictures, options);
+  EXPECT_EQ(ledger.total().view_hits, 1u);
+}
+
 TEST_F(ImageViews, KeepTheLeaseOfWhatTheyShow) {
   struct Counting final : LeaseState {
     explicit Counting(int& gone) : gone_(&gone) {}
@@ -100,6 +113,36 @@ TEST_F(ImageViews, KeepTheLeaseOfWhatTheyShow) {
   EXPECT_EQ(gone, 0);
   seen = {};
   EXPECT_EQ(gone, 1);
+}
+
+class Batches : public OpenclFixture {};
+
+TEST_F(Batches, AreMappedFrameByFrame) {
+  const FrameInfo info{kNv12, 64, 48};
+  Requirements layout;
+  layout.pitch_alignment = 64;
+  // Two frames, one after the other in one memory, as cameras and decoders of batches lay them out.
+  const std::size_t size = Frame::size_bytes_for(info, layout);
+  const auto memory = HostMemory::allocate(2 * size, 4096);
+  std::vector<Frame> frames;
+  for (std::size_t i = 0; i < 2; ++i) {
+    PlanePlace places[] = {{memory, i * size, 64}, {memory, i * size + 64 * 48, 64}};
+    frames.emplace_back(info, places);
+    for (const Tensor& plane : frames.back().planes())
+      std::memset(plane.data(), static_cast<int>(i + 1), plane.size_bytes());
+  }
+  router.add(host_context());
+  const Frame mapped = router.map(Frame(frames), context);
+  ASSERT_EQ(mapped.batch().size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const Tensor& plane : mapped.batch()[i].planes()) {
+      EXPECT_EQ(plane.context(), context);
+      EXPECT_THAT(bytes_of(plane), Each(i + 1));
+    }
+  }
+  const Frame back = router.map(mapped, host_context());
+  ASSERT_EQ(back.batch().size(), 2u);
+  EXPECT_THAT(bytes_of(back.batch()[1].plane(1)), Each(2));
 }
 
 class RoundTrips : public OpenclFixture {

@@ -38,10 +38,14 @@ TENON_INLINE std::uint64_t hash_of(const Description& d, const Context& target, 
   return hash ^ hash >> 32;
 }
 
+TENON_INLINE bool same_exporter(const Description& a, const Description& b) {
+  return a.exporter == b.exporter || (a.exporter && b.exporter && *a.exporter == *b.exporter);
+}
+
 TENON_INLINE bool same(const Description& a, const Description& b) {
   return a.context == b.context && a.kind == b.kind && a.info == b.info && a.offset == b.offset &&
          a.memory_bytes == b.memory_bytes && a.alignment == b.alignment && a.modifier == b.modifier && a.fd == b.fd &&
-         a.host_addressable == b.host_addressable && a.read_only == b.read_only;
+         a.host_addressable == b.host_addressable && a.read_only == b.read_only && same_exporter(a, b);
 }
 
 /// One way to reach a place. A place can have several that are worth following: a cheap one whose memory has no
@@ -60,7 +64,8 @@ inline constexpr std::size_t kMaxLabels = 4096;
 TENON_INLINE bool serves_as(const Description& a, const Description& b) {
   return a.context == b.context && a.kind == b.kind && a.info == b.info && a.offset == b.offset &&
          a.memory_bytes == b.memory_bytes && a.modifier == b.modifier && a.alignment >= b.alignment &&
-         a.fd.serves(b.fd) && (a.host_addressable || !b.host_addressable) && (!a.read_only || b.read_only);
+         a.fd.serves(b.fd) && (a.host_addressable || !b.host_addressable) && (!a.read_only || b.read_only) &&
+         (!a.exporter || same_exporter(a, b));
 }
 
 /// Alignment up to a page; more makes no difference to any edge.
@@ -86,7 +91,17 @@ TENON_INLINE Description describe(const Tensor& tensor) {
   d.modifier = memory.modifier();
   d.host_addressable = host != nullptr;
   d.read_only = !tensor.is_writable();
+  d.exporter = memory.exporter();
   return d;
+}
+
+TENON_INLINE void detail::settle_work(const Tensor& source, const Context& to, const MapOptions& options) {
+  const Memory& memory = *source.memory();
+  memory.wait_for(options.access, deadline_of(options), options.ledger, [&](const TimelinePoint& point) {
+    if (options.host_ready) return false;
+    return options.stream ? options.stream->wait_for(point) : to->can_wait_for(*point.timeline());
+  });
+  if (options.access == Access::kWrite) memory.hazards().wrote(TimelinePoint::ready(), written_bytes(source));
 }
 
 TENON_INLINE EdgeId Edge::id() const {
@@ -383,19 +398,23 @@ TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Pa
 
 namespace detail {
 
-TENON_INLINE void check_access(const Tensor& source, Access access) {
+[[noreturn, gnu::cold]] TENON_INLINE void refuse_access(const Tensor& source) {
   if (!source) throw Error(Code::kInvalidArgument, "router: an empty tensor cannot be mapped");
-  if (writes(access) && !source.is_writable()) {
-    throw Error(Code::kPermissionDenied,
-                "cannot map " + to_string(source) + " for writing: " +
-                    (source.lease() && !source.lease()->writable()
-                         ? "a decoder still refers to this buffer; map it for reading, or copy it"
-                         : "its memory is read-only"));
-  }
+  throw Error(Code::kPermissionDenied,
+              "cannot map " + to_string(source) + " for writing: " +
+                  (source.lease() && !source.lease()->writable()
+                       ? "a decoder still refers to this buffer; map it for reading, or copy it"
+                       : "its memory is read-only"));
+}
+
+/// Inlined, like standing_view(): each call between functions of a shared library goes through its table, and a
+/// repeated map has little else to do.
+[[gnu::always_inline]] inline void check_access(const Tensor& source, Access access) {
+  if (!source || (writes(access) && !source.is_writable())) refuse_access(source);
 }
 
 /// A repeated map of a standing view needs neither plan nor edge: the steady state.
-TENON_INLINE const View* standing_view(const Tensor& source, const Context& target, Access access) {
+[[gnu::always_inline]] inline const View* standing_view(const Tensor& source, const Context& target, Access access) {
   const View* view = source.memory()->find_view(*target, target->kind(), access);
   return view && view->standing_edge() >= 0 ? view : nullptr;
 }

@@ -2,7 +2,6 @@
 // Contexts: where memory lives, and the edges that lead to and from it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include <tenon/core/device_identity.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/memory_kind.hpp>
@@ -24,23 +24,6 @@ class Memory;
 class Tensor;
 class Timeline;
 
-/// Identifies the hardware behind a context, so that two contexts can be compared. Unknown parts are zero.
-struct DeviceIdentity {
-  std::array<std::uint8_t, 16> uuid{};
-  std::uint32_t pci_domain = 0, pci_bus = 0, pci_device = 0, pci_function = 0;
-  bool has_uuid = false, has_pci = false;
-
-  /// True only when both identities hold enough to decide.
-  bool same_device(const DeviceIdentity& other) const {
-    if (has_uuid && other.has_uuid) return uuid == other.uuid;
-    if (has_pci && other.has_pci) {
-      return pci_domain == other.pci_domain && pci_bus == other.pci_bus && pci_device == other.pci_device &&
-             pci_function == other.pci_function;
-    }
-    return false;
-  }
-};
-
 /// What a framework implements: a device or library context whose memory Tenon can name.
 /// @thread const members from any thread.
 class TENON_API ContextImpl : public RefCounted {
@@ -52,6 +35,7 @@ class TENON_API ContextImpl : public RefCounted {
   virtual MemoryKind kind() const = 0;
   /// Edges that this context's framework provides, from and to any kind. Static objects that outlive every router.
   virtual std::span<const Edge* const> edges() const { return {}; }
+  /// The hardware that works on this memory, however it is named: see same_device().
   virtual DeviceIdentity device() const { return {}; }
   /// What a tensor must look like to be used here in place, before any consumer adds its own requirements.
   virtual Requirements requirements() const { return {}; }
@@ -100,6 +84,11 @@ class Context {
  private:
   Ref<ContextImpl> impl_;
 };
+
+/// Whether two contexts work on one piece of hardware. False where they don't know.
+inline bool same_device(const Context& a, const Context& b) {
+  return a && b && (a == b || a->device().same_device(b->device()));
+}
 
 }  // namespace v1
 }  // namespace tenon

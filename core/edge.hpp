@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <variant>
 
@@ -37,6 +38,7 @@ struct Description {
   FdKind fd = FdKind::kNone;
   bool host_addressable = false;
   bool read_only = false;
+  std::shared_ptr<const DeviceIdentity> exporter{};  ///< As Memory::exporter().
 };
 TENON_API Description describe(const Tensor& tensor);
 
@@ -96,6 +98,11 @@ inline Deadline deadline_of(const MapOptions& options) {
   return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
 }
 
+namespace detail {
+/// The slow part of settle(), out of line: maps of memory without work are the steady state.
+TENON_API void settle_work(const Tensor& source, const Context& to, const MapOptions& options);
+}  // namespace detail
+
 /// Orders a use of `source` in `to` after the work on its memory: by options.stream, by commands of `to` that wait, or
 /// else by a wait of the host. The router calls it for every map, and edges that share for those who call them by hand.
 /// A map for writing only promises to replace all bytes of `source`: failures to write them are forgotten.
@@ -103,11 +110,7 @@ inline Deadline deadline_of(const MapOptions& options) {
 inline void settle(const Tensor& source, const Context& to, const MapOptions& options) {
   const Memory& memory = *source.memory();
   if (options.settled || !memory.has_hazards() || !memory.hazards().has_points()) return;
-  memory.wait_for(options.access, deadline_of(options), options.ledger, [&](const TimelinePoint& point) {
-    if (options.host_ready) return false;
-    return options.stream ? options.stream->wait_for(point) : to->can_wait_for(*point.timeline());
-  });
-  if (options.access == Access::kWrite) memory.hazards().wrote(TimelinePoint::ready(), written_bytes(source));
+  detail::settle_work(source, to, options);
 }
 
 /// One way between two kinds of memory. Edges are static, stateless objects of their framework. `step` and `map` agree:

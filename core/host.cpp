@@ -19,6 +19,7 @@ class HostContext final : public ContextImpl {
   HostContext() { make_immortal(); }
   std::string_view name() const override { return "cpu"; }
   MemoryKind kind() const override { return kCpuMemory; }
+  DeviceIdentity device() const override { return DeviceIdentity().set(kHostCpu, std::uint8_t{1}); }
   Requirements requirements() const override {
     Requirements wanted;
     wanted.host_access = true;

@@ -49,9 +49,26 @@ inline Reached packed_copy(const Description& from, const Context& to, MemoryKin
   reached.result.memory_bytes = checked_size_bytes(from.info.type, from.info.shape).value_or(0);
   reached.result.alignment = alignment;
   reached.result.fd = FdKind::kNone;
+  reached.result.exporter = nullptr;
   reached.result.host_addressable = host_addressable;
   reached.result.read_only = false;
   return reached;
+}
+
+/// Why a device cannot import the descriptor of `from`, as far as the device that made it decides that; nothing when it
+/// may. A dma-buf of another device is its exporter's to grant, but only the maker's kind understands its tiles.
+inline std::optional<Refusal> refuses_import(const Description& from, const Context& to) {
+  const DeviceMatch match = from.exporter ? to->device().compare(*from.exporter) : DeviceMatch::kUnknown;
+  const std::string descriptor(from.fd.name());
+  if (from.fd.is_bound_to_device() && match != DeviceMatch::kSame)
+    return Refusal{"only the device that made a descriptor of kind " + descriptor + " imports it, and " +
+                   std::string(to->name()) +
+                   (match == DeviceMatch::kDifferent ? " is another device" : " is not known to be that device") +
+                   "; allocate with a dma-buf, or pass it over the host"};
+  if (from.modifier != kModifierLinear && match == DeviceMatch::kDifferent)
+    return Refusal{"its pixels are tiled for the device that made it (a DRM modifier), and " + std::string(to->name()) +
+                   " is another device"};
+  return std::nullopt;
 }
 
 /// The widest access that the memory allows, so that one view serves all. Leases are checked at each map.

@@ -61,7 +61,8 @@ TENON_INLINE Ledger& Ledger::process() {
 
 TENON_INLINE std::size_t Ledger::thread_shard() {
   static std::atomic<std::size_t> next{0};
-  thread_local const std::size_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
+  constinit thread_local std::size_t shard = kShards;  // Constant, so that reading it runs no initialiser.
+  if (shard == kShards) shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
   return shard;
 }
 
@@ -84,8 +85,9 @@ TENON_INLINE std::vector<LedgerEntry> Ledger::snapshot() const {
     bool any = false;
     for (std::uint64_t sum : sums) any |= sum != 0;
     if (!any) continue;
-    entries.push_back({static_cast<EdgeId>(edge), edge_name(static_cast<EdgeId>(edge)), sums[kMaps], sums[kViewHits],
-                       sums[kCopied], sums[kConverted], sums[kTransferred], sums[kWaits], sums[kWaitNs]});
+    entries.push_back({static_cast<EdgeId>(edge), edge_name(static_cast<EdgeId>(edge)),
+                       sums[kFirstMaps] + sums[kViewHits], sums[kViewHits], sums[kCopied], sums[kConverted],
+                       sums[kTransferred], sums[kWaits], sums[kWaitNs]});
   }
   return entries;
 }

@@ -88,6 +88,8 @@ class TENON_API Memory : public RefCounted, private Deferred {
     FdKind fd = FdKind::kNone;
     std::uint64_t modifier = 0;  ///< Pixel layout as a DRM modifier; 0: linear.
     MemoryIdentity identity;
+    /// The device that made the descriptor. Null: the host did, or nobody knows.
+    std::shared_ptr<const DeviceIdentity> exporter{};
   };
 
   ~Memory() override {
@@ -103,6 +105,8 @@ class TENON_API Memory : public RefCounted, private Deferred {
   FdKind fd_kind() const { return properties_.fd; }
   std::uint64_t modifier() const { return properties_.modifier; }
   const MemoryIdentity& identity() const { return properties_.identity; }
+  /// The device that made the descriptor behind this memory. Null where the host did, or where nobody knows.
+  const std::shared_ptr<const DeviceIdentity>& exporter() const { return properties_.exporter; }
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
   /// Shared by all memories over one allocation, as far as their identities tell: a cl_mem, a USM pointer or a
@@ -123,6 +127,13 @@ class TENON_API Memory : public RefCounted, private Deferred {
   /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a walk of a list, no
   /// lock.
   const View* find_view(const ContextImpl& context, MemoryKind kind, Access access, std::uint64_t key = 0) const;
+  /// The first view for which `matches` holds; null when there is none. For what contexts can share with each other.
+  template <typename Matches>
+  const View* find_view_if(Matches matches) const {
+    for (const View* view = views_.load(std::memory_order_acquire); view; view = view->next_)
+      if (matches(*view)) return view;
+    return nullptr;
+  }
   /// Adds `view` unless an equal one is there already; returns the one that stays.
   const View& add_view(std::unique_ptr<View> view) const;
   /// How many views there are; for tests.

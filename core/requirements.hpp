@@ -16,7 +16,7 @@ namespace tenon {
 inline namespace v1 {
 
 /// How an allocation can be handed to another API or process. An open set, like MemoryKind: a framework defines its own
-/// descriptors (`inline constexpr FdKind kOpaqueFd{"opaque"};`) and says which known kind they can serve as. Names must
+/// descriptors (`inline constexpr FdKind kMyFd{"mylib fd"};`) and says which known kind they can serve as. Names must
 /// be literals, because they are not copied.
 class FdKind {
  public:
@@ -29,13 +29,15 @@ class FdKind {
   /// "memfd"; empty for none.
   constexpr std::string_view name() const { return kind_.name(); }
   constexpr std::uint64_t hash() const { return kind_.hash(); }
+  /// Whether only the device that made it can import it. Any device can try a dma-buf, whose exporter decides.
+  constexpr bool is_bound_to_device() const;
   /// Whether memory with this descriptor satisfies a request for `wanted`. Every memory satisfies a request for kNone.
   constexpr bool serves(FdKind wanted) const {
     return wanted == FdKind() || wanted == *this || wanted.hash() == serves_as_;
   }
   friend constexpr bool operator==(const FdKind& a, const FdKind& b) { return a.hash() == b.hash(); }
 
-  static const FdKind kNone, kMemfd, kDmabuf;
+  static const FdKind kNone, kMemfd, kDmabuf, kOpaqueFd, kVulkanFd, kCudaFd, kNtHandle;
 
  private:
   MemoryKind kind_;
@@ -44,6 +46,16 @@ class FdKind {
 inline constexpr FdKind FdKind::kNone{};
 inline constexpr FdKind FdKind::kMemfd{"memfd"};
 inline constexpr FdKind FdKind::kDmabuf{"dma-buf", FdKind::kMemfd};
+/// What only the driver that made it understands, on the device that made it.
+inline constexpr FdKind FdKind::kOpaqueFd{"opaque fd"};
+/// VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT: what others call opaque is Vulkan's.
+inline constexpr FdKind FdKind::kVulkanFd{"Vulkan opaque fd", FdKind::kOpaqueFd};
+/// CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
+inline constexpr FdKind FdKind::kCudaFd{"CUDA fd"};
+inline constexpr FdKind FdKind::kNtHandle{"NT handle"};
+constexpr bool FdKind::is_bound_to_device() const {
+  return serves(kOpaqueFd) || *this == kCudaFd || *this == kNtHandle;
+}
 
 /// Constraints on one allocation. The default accepts everything. Sizes and alignments in bytes; alignments are powers
 /// of two.

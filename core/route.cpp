@@ -37,10 +37,14 @@ TENON_INLINE std::uint64_t hash_of(const Description& d, const Context& target, 
   return hash ^ hash >> 32;
 }
 
+TENON_INLINE bool same_exporter(const Description& a, const Description& b) {
+  return a.exporter == b.exporter || (a.exporter && b.exporter && *a.exporter == *b.exporter);
+}
+
 TENON_INLINE bool same(const Description& a, const Description& b) {
   return a.context == b.context && a.kind == b.kind && a.info == b.info && a.offset == b.offset &&
          a.memory_bytes == b.memory_bytes && a.alignment == b.alignment && a.modifier == b.modifier && a.fd == b.fd &&
-         a.host_addressable == b.host_addressable && a.read_only == b.read_only;
+         a.host_addressable == b.host_addressable && a.read_only == b.read_only && same_exporter(a, b);
 }
 
 TENON_INLINE std::uint64_t hash_of(const FrameDescription& d, const Context& target, Access access, ZeroCopy policy) {
@@ -61,7 +65,8 @@ TENON_INLINE bool same(const FrameDescription& a, const FrameDescription& b) {
 TENON_INLINE bool serves_as(const Description& a, const Description& b) {
   return a.context == b.context && a.kind == b.kind && a.info == b.info && a.offset == b.offset &&
          a.memory_bytes == b.memory_bytes && a.modifier == b.modifier && a.alignment >= b.alignment &&
-         a.fd.serves(b.fd) && (a.host_addressable || !b.host_addressable) && (!a.read_only || b.read_only);
+         a.fd.serves(b.fd) && (a.host_addressable || !b.host_addressable) && (!a.read_only || b.read_only) &&
+         (!a.exporter || same_exporter(a, b));
 }
 TENON_INLINE bool serves_as(const FrameDescription& a, const FrameDescription& b) {
   bool serves = a.first_in_memory == b.first_in_memory;

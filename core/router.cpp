@@ -40,6 +40,7 @@ TENON_INLINE Description describe(const Tensor& tensor) {
   d.modifier = memory.modifier();
   d.host_addressable = host != nullptr;
   d.read_only = !tensor.is_writable();
+  d.exporter = memory.exporter();
   return d;
 }
 
@@ -55,6 +56,15 @@ TENON_INLINE FrameDescription describe(const Frame& frame) {
     d.first_in_memory[p] = static_cast<std::uint8_t>(first);
   }
   return d;
+}
+
+TENON_INLINE void detail::settle_work(const Tensor& source, const Context& to, const MapOptions& options) {
+  const Memory& memory = *source.memory();
+  memory.wait_for(options.access, deadline_of(options), options.ledger, [&](const TimelinePoint& point) {
+    if (options.host_ready) return false;
+    return options.stream ? options.stream->wait_for(point) : to->can_wait_for(*point.timeline());
+  });
+  if (options.access == Access::kWrite) memory.hazards().wrote(TimelinePoint::ready(), written_bytes(source));
 }
 
 TENON_INLINE EdgeId Edge::id() const {
@@ -168,19 +178,23 @@ TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Pa
 
 namespace detail {
 
-TENON_INLINE void check_access(const Tensor& source, Access access) {
+[[noreturn, gnu::cold]] TENON_INLINE void refuse_access(const Tensor& source) {
   if (!source) throw Error(Code::kInvalidArgument, "router: an empty tensor cannot be mapped");
-  if (writes(access) && !source.is_writable()) {
-    throw Error(Code::kPermissionDenied,
-                "cannot map " + to_string(source) + " for writing: " +
-                    (source.lease() && !source.lease()->writable()
-                         ? "a decoder still refers to this buffer; map it for reading, or copy it"
-                         : "its memory is read-only"));
-  }
+  throw Error(Code::kPermissionDenied,
+              "cannot map " + to_string(source) + " for writing: " +
+                  (source.lease() && !source.lease()->writable()
+                       ? "a decoder still refers to this buffer; map it for reading, or copy it"
+                       : "its memory is read-only"));
+}
+
+/// Inlined, like standing_view(): each call between functions of a shared library goes through its table, and a
+/// repeated map has little else to do.
+[[gnu::always_inline]] inline void check_access(const Tensor& source, Access access) {
+  if (!source || (writes(access) && !source.is_writable())) refuse_access(source);
 }
 
 /// A repeated map of a standing view needs neither plan nor edge: the steady state.
-TENON_INLINE const View* standing_view(const Tensor& source, const Context& target, Access access) {
+[[gnu::always_inline]] inline const View* standing_view(const Tensor& source, const Context& target, Access access) {
   const View* view = source.memory()->find_view(*target, target->kind(), access);
   return view && view->standing_edge() >= 0 ? view : nullptr;
 }

@@ -223,6 +223,7 @@ class CpuToDmabuf final : public Edge {
     reached.result.memory_bytes = whole_pages(
         std::max<std::size_t>(checked_size_bytes(from.info.type, from.info.shape).value_or(0), 1), "a copy");
     reached.result.fd = makes_dmabufs(to) ? FdKind::kDmabuf : FdKind::kMemfd;
+    reached.result.exporter = nullptr;
     reached.result.read_only = false;
     return reached;
   }

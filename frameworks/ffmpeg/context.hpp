@@ -165,6 +165,7 @@ class ContextImpl final : public tenon::ContextImpl {
  public:
   std::string_view name() const override { return "ffmpeg"; }
   MemoryKind kind() const override { return kFfmpegMemory; }
+  DeviceIdentity device() const override { return host_context()->device(); }
   std::span<const Edge* const> edges() const override {
     static const FfmpegToCpu to_cpu;
     static const CpuToFfmpeg from_cpu;

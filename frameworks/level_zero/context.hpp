@@ -358,15 +358,16 @@ class UsmContext final : public ContextImpl {
   std::string lacks(UsmType type) const {
     return native_->device.name + " has no " + level_zero::name(type) + " memory";
   }
-  static FdKind fd_kind_of(std::uint32_t export_type) {
-    return export_type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF ? FdKind::kDmabuf : FdKind::kMemfd;
+  FdKind fd_kind_of(std::uint32_t export_type) const {
+    if (export_type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) return FdKind::kDmabuf;
+    return native_->imports_memfd ? FdKind::kMemfd : FdKind::kOpaqueFd;
   }
   /// The kind of export that serves as `wanted`; 0 if there is none.
   std::uint32_t export_type(FdKind wanted) const {
     const Device& device = native_->device;
     if (FdKind::kDmabuf.serves(wanted) && device.exports_dmabuf()) return ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
-    if (wanted == FdKind::kMemfd && device.exports_opaque() && native_->imports_memfd)
-      return ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
+    const FdKind opaque = native_->imports_memfd ? FdKind::kMemfd : FdKind::kOpaqueFd;
+    if (wanted == opaque && device.exports_opaque()) return ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
     return 0;
   }
   std::string exports_none(FdKind wanted) const {
@@ -379,6 +380,7 @@ class UsmContext final : public ContextImpl {
     properties.size_bytes = size;
     properties.host = host_addressable(type) ? data : nullptr;
     properties.fd = fd;
+    if (fd != FdKind::kNone) properties.exporter = std::make_shared<const DeviceIdentity>(native_->device.identity);
     // Ids are unique within a driver.
     if (id)
       properties.identity = {MemoryIdentity::Kind::kAllocation,

@@ -130,16 +130,16 @@ inline void read_queue_groups(Device& device) {
 inline void read_identity(Device& device, const ze_device_properties_t& properties) {
   // All NPUs have the same uuid.
   if (std::memcmp(properties.uuid.id, abi::kNpuDeviceUuid, sizeof abi::kNpuDeviceUuid) != 0) {
-    std::memcpy(device.identity.uuid.data(), properties.uuid.id, device.identity.uuid.size());
-    device.identity.has_uuid = true;
+    std::array<std::uint8_t, 16> uuid{};
+    std::memcpy(uuid.data(), properties.uuid.id, uuid.size());
+    device.identity.set(kDeviceUuid, uuid);
   }
   if (!device.driver->has("ZE_extension_pci_properties")) return;
   auto pci = typed<ze_pci_ext_properties_t>(ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES);
   check(call(zeDevicePciGetPropertiesExt, device.handle, &pci), "zeDevicePciGetPropertiesExt",
         [&] { return "asking for the address of " + device.name; });
-  device.identity.pci_domain = pci.address.domain, device.identity.pci_bus = pci.address.bus;
-  device.identity.pci_device = pci.address.device, device.identity.pci_function = pci.address.function;
-  device.identity.has_pci = true;
+  device.identity.set(kPciAddress,
+                      PciAddress{pci.address.domain, pci.address.bus, pci.address.device, pci.address.function});
 }
 
 inline Device read_device(std::shared_ptr<const Driver> driver, ze_device_handle_t handle) {

@@ -58,6 +58,7 @@ class DmabufToUsm final : public Edge {
       return Refusal{"its pixels are tiled (a DRM modifier); Level Zero takes linear memory"};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
     const Device& device = native->device;
+    if (auto refusal = refuses_import(from, to)) return *std::move(refusal);
     if (from.fd == FdKind::kDmabuf && !device.imports_dmabuf())
       return Refusal{device.name + " imports no dma-bufs (its external memory properties)"};
     if (from.fd != FdKind::kDmabuf && !native->imports_memfd)
@@ -111,6 +112,8 @@ class UsmToDmabuf final : public Edge {
     if (!native_of(from.context)) return Refusal{kNotOurs};
     if (from.fd == FdKind::kNone)
       return Refusal{"the allocation was not made to be exported: allocate with Requirements::fd"};
+    if (!from.fd.serves(FdKind::kMemfd))
+      return Refusal{"its descriptor is of kind " + std::string(from.fd.name()) + ", which is no dma-buf"};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
     Reached reached = shared_in_place(from, to, dmabuf::kDmabufMemory, 300);
     reached.result.host_addressable = false;

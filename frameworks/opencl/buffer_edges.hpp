@@ -112,6 +112,8 @@ class CpuToBuffer final : public Edge {
     if (native->coherency == Coherency::kMapped) return lend(source, host, to, options);
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
+      if (const BufferView* twin = twin_of(memory, host, *native))
+        return in_other_queue(source, twin->buffer(), host, to, *this, options);
       auto made = std::make_unique<BufferView>(to, widest(memory), host, facet_of(to)->native_ref(),
                                                buffer_over(*native, host, memory.size_bytes()));
       made->set_standing(id());  // Host and device see each other's writes directly.
@@ -152,6 +154,18 @@ class CpuToBuffer final : public Edge {
   }
   /// Widest access from the start, so that one view serves readers and writers.
   static Access widest(const Memory& memory) { return memory.read_only() ? Access::kRead : Access::kReadWrite; }
+  /// The buffer that another context over the same cl_context made of these bytes: commands on two buffers over one
+  /// range have no defined order. Null when there is none. Two threads that map a memory first, to two contexts at once,
+  /// still make two.
+  static const BufferView* twin_of(const Memory& memory, void* host, const Native& native) {
+    const View* found = memory.find_view_if([&](const View& view) {
+      if (!(view.kind() == kBufferMemory) || view.host() != host || !covers(view.access(), widest(memory)))
+        return false;
+      const Native* other = native_of(view.context());
+      return other && other->context.get() == native.context.get() && dynamic_cast<const BufferView*>(&view);
+    });
+    return static_cast<const BufferView*>(found);
+  }
   /// Never CL_MEM_READ_ONLY, not even for read-only memory: Intel's CPU runtime would then copy behind the pointer.
   static Handle<cl_mem> buffer_over(const Native& native, void* host, std::size_t size) {
     return make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, "a buffer over host memory");
@@ -164,6 +178,13 @@ class CpuToBuffer final : public Edge {
     memory.wait_for(options.access, deadline, &ledger_of(options));
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
+      if (const auto* twin = dynamic_cast<const LentView*>(twin_of(memory, nullptr, *native_of(to)))) {
+        const Access access = twin->access();
+        view = &memory.add_view(std::make_unique<SharedLoan>(to, access, facet_of(to)->native_ref(),
+                                                             Handle<cl_mem>::retain(twin->buffer(), "sharing a buffer"),
+                                                             twin->turns()));
+        return through_buffer(source, *view, options.access, deadline);
+      }
       view = &memory.add_view(
           std::make_unique<BorrowedByDevice>(to, widest(memory), memory.size_bytes(), facet_of(to)->native_ref(),
                                              buffer_over(*native_of(to), host, memory.size_bytes())));

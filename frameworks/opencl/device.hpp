@@ -59,17 +59,18 @@ T device_info(cl_device_id id, cl_device_info key) {
 
 inline DeviceIdentity identity_of(const Device& device) {
   DeviceIdentity identity;
+  // Two drivers for one CPU give two UUIDs, and both mean the CPU.
+  if (device.is_cpu()) return identity.set(kHostCpu, std::uint8_t{1});
   if (device.has("cl_khr_device_uuid")) {
     constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR: newer than some packaged headers.
-    identity.uuid = device_info<std::array<std::uint8_t, 16>>(device.id, kUuid);
-    identity.has_uuid = true;
+    constexpr cl_device_info kLuidValid = 0x106C, kLuid = 0x106D;
+    identity.set(kDeviceUuid, device_info<std::array<std::uint8_t, 16>>(device.id, kUuid));
+    if (device_info<cl_bool>(device.id, kLuidValid) == CL_TRUE)
+      identity.set(kDeviceLuid, device_info<std::array<std::uint8_t, 8>>(device.id, kLuid));
   }
   if (device.has("cl_khr_pci_bus_info")) {
     constexpr cl_device_info kPci = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR.
-    const auto pci = device_info<std::array<cl_uint, 4>>(device.id, kPci);
-    identity.pci_domain = pci[0], identity.pci_bus = pci[1], identity.pci_device = pci[2],
-    identity.pci_function = pci[3];
-    identity.has_pci = true;
+    identity.set(kPciAddress, device_info<PciAddress>(device.id, kPci));
   }
   return identity;
 }

@@ -73,6 +73,14 @@ TEST_F(ContextTest, SaysByExtensionStringWhatADeviceCanDo) {
   }
 }
 
+TEST_F(ContextTest, OfOneDeviceAreOnOneDevice) {
+  EXPECT_TRUE(same_device(context, make_context(device(context).id)));
+  // All drivers for the CPU are on the CPU, whatever UUIDs they give it.
+  EXPECT_EQ(same_device(context, host_context()), device(context).is_cpu());
+  EXPECT_EQ(device(context).identity.has(kDeviceUuid),
+            !device(context).is_cpu() && device(context).has("cl_khr_device_uuid"));
+}
+
 TEST_F(ContextTest, NamesAreShortAndDistinct) {
   EXPECT_EQ(detail::typable("Intel(R) Arc(TM) A770 Graphics"), "intel-arc-a770-graphics");
   EXPECT_EQ(detail::typable("  NVIDIA H200 "), "nvidia-h200");

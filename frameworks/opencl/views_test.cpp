@@ -196,6 +196,32 @@ TEST_F(RoundTrips, HostMemoryThatOneQueueBorrowsIsLentToTheNextOne) {
   EXPECT_EQ(host.data<std::uint8_t>()[8191], 3);
 }
 
+TEST_F(RoundTrips, HostMemoryIsOneBufferForAllContextsOfAClContext) {
+  for (const auto wished : {coherency(context), Coherency::kMapped}) {
+    const Context first = make_context(device(context).id, wished), second = another(first);
+    const Context apart = make_context(device(context).id, wished);
+    Router way;
+    for (const Context& known : {first, second, apart}) way.add(known);
+    const Tensor host = aligned_host(8192, 1);
+    cl_mem lent = nullptr;
+    {
+      const Tensor mapped = way.map(host, first, Access::kReadWrite);
+      if (mapped.memory() != host.memory()) continue;  // A copy.
+      lent = buffer(mapped);
+    }
+    host.memory()->wait_for(Access::kReadWrite, default_deadline());
+    for (int round = 0; round < 2; ++round) {
+      const Tensor mapped = way.map(host, second, Access::kReadWrite);
+      EXPECT_EQ(buffer(mapped), lent) << "two buffers over the same bytes";
+      EXPECT_THAT(bytes_of(mapped), Each(1 + round));
+      second->write(mapped, std::vector<std::byte>(8192, std::byte(2 + round)));
+    }
+    host.memory()->wait_for(Access::kReadWrite, default_deadline());
+    EXPECT_EQ(host.data<std::uint8_t>()[8191], 3);
+    EXPECT_NE(buffer(way.map(host, apart, Access::kReadWrite)), lent) << "a buffer belongs to one cl_context";
+  }
+}
+
 TEST_F(RoundTrips, ViewsOfOtherClassesAreNotTakenForLoans) {
   const Context mapped = make_context(device(context).id, Coherency::kMapped);
   const Tensor host = aligned_host(8192, 1), home = allocated_in(mapped, {8192});

@@ -124,6 +124,7 @@ class MatContext final : public ContextImpl {
  public:
   std::string_view name() const override { return "opencv"; }
   MemoryKind kind() const override { return kMatMemory; }
+  DeviceIdentity device() const override { return host_context()->device(); }
   std::span<const Edge* const> edges() const override {
     static const detail::CpuToMat from_cpu;
     static const detail::MatToCpu to_cpu;

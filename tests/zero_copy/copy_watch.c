@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detects copies out of watched memory, by any code: preloaded before a test program (LD_PRELOAD), it stands in
+/* Detects copies out of watched memory and into it, by any code: preloaded before a test program (LD_PRELOAD), it stands in
  * front of memcpy, memmove, mempcpy, their checked forms, av_image_copy* and sws_scale*, independent of Tenon's ledger.
  *
  * Not detected: copies that a compiler inlined (constant sizes, loops over bytes or vectors), copies in kernels
@@ -20,8 +20,12 @@ struct range {
 };
 static struct range ranges[MAX_RANGES];
 static atomic_int range_count;
-static atomic_ullong copies, large_copies, copied_bytes;
-static atomic_uintptr_t last_caller;
+/* One direction: out of watched memory, or into it. */
+struct seen {
+  atomic_ullong copies, large_copies, bytes;
+  atomic_uintptr_t last_caller;
+};
+static struct seen out_of, into;
 
 /* Used before dlsym has answered, and while it runs, since it may copy itself. */
 static void* plain_copy(void* to, const void* from, size_t size) {
@@ -52,26 +56,28 @@ __attribute__((constructor)) static void start(void) {
   if (!real_memcpy) resolve();
 }
 
-/* Bytes of [from, from + size) that lie in watched memory. */
-static void note(const void* from, size_t size, const void* caller) {
+/* Bytes of [at, at + size) that lie in watched memory. */
+static void note(struct seen* seen, const void* at, size_t size, const void* caller) {
   const int count = atomic_load_explicit(&range_count, memory_order_acquire);
-  const uintptr_t begin = (uintptr_t)from, end = begin + size;
+  const uintptr_t begin = (uintptr_t)at, end = begin + size;
   for (int i = 0; i < count; ++i) {
     const uintptr_t low = atomic_load_explicit(&ranges[i].begin, memory_order_relaxed);
     const uintptr_t high = atomic_load_explicit(&ranges[i].end, memory_order_relaxed);
     if (begin >= high || end <= low) continue;
     const uintptr_t bytes = (end < high ? end : high) - (begin > low ? begin : low);
-    atomic_fetch_add(&copies, 1);
-    atomic_fetch_add(&copied_bytes, bytes);
-    if (bytes >= LARGE) atomic_fetch_add(&large_copies, 1);
-    atomic_store(&last_caller, (uintptr_t)caller);
+    atomic_fetch_add(&seen->copies, 1);
+    atomic_fetch_add(&seen->bytes, bytes);
+    if (bytes >= LARGE) atomic_fetch_add(&seen->large_copies, 1);
+    atomic_store(&seen->last_caller, (uintptr_t)caller);
     return;
   }
 }
-#define NOTE(from, size)                                                                \
-  do {                                                                                  \
-    if ((size) >= MIN_CALL && atomic_load_explicit(&range_count, memory_order_relaxed)) \
-      note(from, size, __builtin_return_address(0));                                    \
+#define NOTE(to, to_size, from, from_size)                                                      \
+  do {                                                                                          \
+    if (atomic_load_explicit(&range_count, memory_order_relaxed)) {                             \
+      if ((from_size) >= MIN_CALL) note(&out_of, from, from_size, __builtin_return_address(0)); \
+      if ((to_size) >= MIN_CALL) note(&into, to, to_size, __builtin_return_address(0));         \
+    }                                                                                           \
   } while (0)
 
 /* The interface of the tests; they look it up by name and fail without it. */
@@ -94,25 +100,33 @@ EXPORT void tenon_copy_watch_clear(void) {
     atomic_store(&ranges[i].end, 0);
   }
 }
-EXPORT void tenon_copy_watch_reset(void) {
-  atomic_store(&copies, 0);
-  atomic_store(&large_copies, 0);
-  atomic_store(&copied_bytes, 0);
-  atomic_store(&last_caller, 0);
+static void forget(struct seen* seen) {
+  atomic_store(&seen->copies, 0);
+  atomic_store(&seen->large_copies, 0);
+  atomic_store(&seen->bytes, 0);
+  atomic_store(&seen->last_caller, 0);
 }
-EXPORT unsigned long long tenon_copy_watch_copies(void) { return atomic_load(&copies); }
-EXPORT unsigned long long tenon_copy_watch_large_copies(void) { return atomic_load(&large_copies); }
-EXPORT unsigned long long tenon_copy_watch_bytes(void) { return atomic_load(&copied_bytes); }
+EXPORT void tenon_copy_watch_reset(void) {
+  forget(&out_of);
+  forget(&into);
+}
 /* Where the last copy was called from, for messages. */
-EXPORT const char* tenon_copy_watch_last_caller(void) {
+static const char* caller_of(struct seen* seen) {
   Dl_info info;
-  const uintptr_t caller = atomic_load(&last_caller);
+  const uintptr_t caller = atomic_load(&seen->last_caller);
   if (!caller || !dladdr((void*)caller, &info)) return "unknown";
   return info.dli_sname ? info.dli_sname : info.dli_fname;
 }
+EXPORT unsigned long long tenon_copy_watch_copies(void) { return atomic_load(&out_of.copies); }
+EXPORT unsigned long long tenon_copy_watch_large_copies(void) { return atomic_load(&out_of.large_copies); }
+EXPORT unsigned long long tenon_copy_watch_bytes(void) { return atomic_load(&out_of.bytes); }
+EXPORT const char* tenon_copy_watch_last_caller(void) { return caller_of(&out_of); }
+EXPORT unsigned long long tenon_copy_watch_large_copies_into(void) { return atomic_load(&into.large_copies); }
+EXPORT unsigned long long tenon_copy_watch_bytes_into(void) { return atomic_load(&into.bytes); }
+EXPORT const char* tenon_copy_watch_last_caller_into(void) { return caller_of(&into); }
 
 EXPORT void* memmove(void* to, const void* from, size_t size) {
-  NOTE(from, size);
+  NOTE(to, size, from, size);
   if (!real_memmove) {
     if (resolving) return plain_move(to, from, size);
     resolve();
@@ -121,7 +135,7 @@ EXPORT void* memmove(void* to, const void* from, size_t size) {
   return real_memmove(to, from, size);
 }
 EXPORT void* memcpy(void* restrict to, const void* restrict from, size_t size) {
-  NOTE(from, size);
+  NOTE(to, size, from, size);
   if (!real_memcpy) {
     if (resolving) return plain_copy(to, from, size);
     resolve();
@@ -130,7 +144,7 @@ EXPORT void* memcpy(void* restrict to, const void* restrict from, size_t size) {
   return real_memcpy(to, from, size);
 }
 EXPORT void* mempcpy(void* restrict to, const void* restrict from, size_t size) {
-  NOTE(from, size);
+  NOTE(to, size, from, size);
   if (!real_memcpy && !resolving) resolve();
   if (real_memcpy)
     real_memcpy(to, from, size);
@@ -140,17 +154,17 @@ EXPORT void* mempcpy(void* restrict to, const void* restrict from, size_t size) 
 }
 EXPORT void* __memcpy_chk(void* to, const void* from, size_t size, size_t room) {
   if (size > room) __builtin_trap();
-  NOTE(from, size);
+  NOTE(to, size, from, size);
   return real_memcpy ? real_memcpy(to, from, size) : plain_copy(to, from, size);
 }
 EXPORT void* __memmove_chk(void* to, const void* from, size_t size, size_t room) {
   if (size > room) __builtin_trap();
-  NOTE(from, size);
+  NOTE(to, size, from, size);
   return real_memmove ? real_memmove(to, from, size) : plain_move(to, from, size);
 }
 EXPORT void* __mempcpy_chk(void* to, const void* from, size_t size, size_t room) {
   if (size > room) __builtin_trap();
-  NOTE(from, size);
+  NOTE(to, size, from, size);
   if (real_memcpy)
     real_memcpy(to, from, size);
   else
@@ -173,52 +187,52 @@ static size_t block(ptrdiff_t linesize, int rows) {
 EXPORT void av_image_copy_plane(uint8_t* to, int to_linesize, const uint8_t* from, int from_linesize, int bytes,
                                 int rows) {
   NEXT("av_image_copy_plane")
-  NOTE(from, block(from_linesize, rows));
+  NOTE(to, block(to_linesize, rows), from, block(from_linesize, rows));
   ((void (*)(uint8_t*, int, const uint8_t*, int, int, int))next)(to, to_linesize, from, from_linesize, bytes, rows);
 }
 EXPORT void av_image_copy_plane_uc_from(uint8_t* to, ptrdiff_t to_linesize, const uint8_t* from,
                                         ptrdiff_t from_linesize, ptrdiff_t bytes, int rows) {
   NEXT("av_image_copy_plane_uc_from")
-  NOTE(from, block(from_linesize, rows));
+  NOTE(to, block(to_linesize, rows), from, block(from_linesize, rows));
   ((void (*)(uint8_t*, ptrdiff_t, const uint8_t*, ptrdiff_t, ptrdiff_t, int))next)(to, to_linesize, from, from_linesize,
                                                                                    bytes, rows);
 }
 EXPORT void av_image_copy(uint8_t* to[4], int to_linesizes[4], const uint8_t* from[4], const int from_linesizes[4],
                           int format, int width, int height) {
   NEXT("av_image_copy")
-  NOTE(from[0], block(from_linesizes[0], height));
+  NOTE(to[0], block(to_linesizes[0], height), from[0], block(from_linesizes[0], height));
   ((void (*)(uint8_t* [4], int[4], const uint8_t* [4], const int[4], int, int, int))next)(
       to, to_linesizes, from, from_linesizes, format, width, height);
 }
 EXPORT void av_image_copy_uc_from(uint8_t* to[4], const ptrdiff_t to_linesizes[4], const uint8_t* from[4],
                                   const ptrdiff_t from_linesizes[4], int format, int width, int height) {
   NEXT("av_image_copy_uc_from")
-  NOTE(from[0], block(from_linesizes[0], height));
+  NOTE(to[0], block(to_linesizes[0], height), from[0], block(from_linesizes[0], height));
   ((void (*)(uint8_t* [4], const ptrdiff_t[4], const uint8_t* [4], const ptrdiff_t[4], int, int, int))next)(
       to, to_linesizes, from, from_linesizes, format, width, height);
 }
 EXPORT int av_image_copy_to_buffer(uint8_t* to, int size, const uint8_t* const from[4], const int from_linesizes[4],
                                    int format, int width, int height, int align) {
   NEXT("av_image_copy_to_buffer")
-  NOTE(from[0], block(from_linesizes[0], height));
+  NOTE(to, size > 0 ? (size_t)size : 0, from[0], block(from_linesizes[0], height));
   return ((int (*)(uint8_t*, int, const uint8_t* const[4], const int[4], int, int, int, int))next)(
       to, size, from, from_linesizes, format, width, height, align);
 }
 EXPORT int sws_scale(void* context, const uint8_t* const from[], const int from_linesizes[], int y, int rows,
                      uint8_t* const to[], const int to_linesizes[]) {
   NEXT("sws_scale")
-  NOTE(from[0], block(from_linesizes[0], rows));
+  NOTE(to[0], block(to_linesizes[0], rows), from[0], block(from_linesizes[0], rows));
   return ((int (*)(void*, const uint8_t* const[], const int[], int, int, uint8_t* const[], const int[]))next)(
       context, from, from_linesizes, y, rows, to, to_linesizes);
 }
 /* An AVFrame begins with data[8]; the first plane says whether the picture is watched. */
 EXPORT int sws_scale_frame(void* context, void* to, const void* from) {
   NEXT("sws_scale_frame")
-  NOTE(*(uint8_t* const*)from, LARGE);
+  NOTE(*(uint8_t* const*)to, LARGE, *(uint8_t* const*)from, LARGE);
   return ((int (*)(void*, void*, const void*))next)(context, to, from);
 }
 EXPORT int av_frame_copy(void* to, const void* from) {
   NEXT("av_frame_copy")
-  NOTE(*(uint8_t* const*)from, LARGE);
+  NOTE(*(uint8_t* const*)to, LARGE, *(uint8_t* const*)from, LARGE);
   return ((int (*)(void*, const void*))next)(to, from);
 }

@@ -28,6 +28,9 @@ class CopyWatch {
     find(large_copies_, "tenon_copy_watch_large_copies");
     find(bytes_, "tenon_copy_watch_bytes");
     find(last_caller_, "tenon_copy_watch_last_caller");
+    find(large_copies_into_, "tenon_copy_watch_large_copies_into");
+    find(bytes_into_, "tenon_copy_watch_bytes_into");
+    find(last_caller_into_, "tenon_copy_watch_last_caller_into");
     clear_();
     reset_();
   }
@@ -37,16 +40,21 @@ class CopyWatch {
   CopyWatch(const CopyWatch&) = delete;
   CopyWatch& operator=(const CopyWatch&) = delete;
 
-  /// Counts copies that begin in [begin, begin + size) from now on.
+  /// Counts copies out of [begin, begin + size), and those into it, from now on.
   void watch(const void* begin, std::size_t size) {
     if (add_(begin, size) != 0) throw std::runtime_error("copy watch: too many ranges");
   }
   void forget() { clear_(); }
   void reset() { reset_(); }
+  /// @name Out of watched memory.
   unsigned long long copies() const { return copies_(); }
   unsigned long long large_copies() const { return large_copies_(); }
   unsigned long long bytes() const { return bytes_(); }
   std::string last_caller() const { return last_caller_(); }
+  /// @name Into watched memory: a result that was computed elsewhere and moved there.
+  unsigned long long large_copies_into() const { return large_copies_into_(); }
+  unsigned long long bytes_into() const { return bytes_into_(); }
+  std::string last_caller_into() const { return last_caller_into_(); }
 
  private:
   template <typename Function>
@@ -63,6 +71,9 @@ class CopyWatch {
   unsigned long long (*large_copies_)();
   unsigned long long (*bytes_)();
   const char* (*last_caller_)();
+  unsigned long long (*large_copies_into_)();
+  unsigned long long (*bytes_into_)();
+  const char* (*last_caller_into_)();
 };
 
 /// Locks the pages of a buffer and notes which code accesses each of them first: it sees every reader, including

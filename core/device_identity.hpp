@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which device this is: an open set of ways to say it, so that contexts of different frameworks can be compared.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/small_vector.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// One way to name a device. An open set, like MemoryKind: a framework defines its own. All who use one kind must give
+/// the same value for the same device, and different values for different ones: no handles of one driver.
+class DeviceIdKind {
+ public:
+  constexpr DeviceIdKind() = default;
+  explicit constexpr DeviceIdKind(std::string_view name) : kind_(name) {}
+  constexpr std::string_view name() const { return kind_.name(); }
+  constexpr std::uint64_t hash() const { return kind_.hash(); }
+  friend constexpr bool operator==(const DeviceIdKind& a, const DeviceIdKind& b) { return a.hash() == b.hash(); }
+
+ private:
+  MemoryKind kind_;
+};
+
+/// @name Kinds that several frameworks use. Values in the machine's byte order.
+inline constexpr DeviceIdKind kPciAddress{"PCI address"};  ///< A PciAddress.
+inline constexpr DeviceIdKind kDeviceUuid{"device UUID"};  ///< 16 bytes, as Vulkan's deviceUUID.
+inline constexpr DeviceIdKind kDeviceLuid{"device LUID"};  ///< 8 bytes, as Windows gives them.
+inline constexpr DeviceIdKind kDrmNode{"DRM node"};        ///< Device number (dev_t) of the render node, 8 bytes.
+inline constexpr DeviceIdKind kHostCpu{"host CPU"};        ///< The CPU that runs this process: one byte, 1.
+
+struct PciAddress {
+  std::uint32_t domain = 0, bus = 0, device = 0, function = 0;
+};
+
+/// What two identities say of each other.
+enum class DeviceMatch : std::uint8_t { kUnknown, kSame, kDifferent };
+
+/// All that is known of the device behind a context. A value; empty when nothing is known. @thread as a value.
+class DeviceIdentity {
+ public:
+  static constexpr std::size_t kMaxBytes = 16;
+
+  DeviceIdentity() = default;
+  /// Adds what names the device by `kind`, or replaces it. T: at most 16 bytes without padding.
+  template <typename T>
+  DeviceIdentity& set(DeviceIdKind kind, const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>);
+    static_assert(sizeof(T) <= kMaxBytes);
+    Id made;
+    made.kind = kind.hash();
+    std::memcpy(made.bytes.data(), &value, sizeof value);
+    for (Id& known : ids_)
+      if (known.kind == made.kind) return known = made, *this;
+    ids_.push_back(made);
+    return *this;
+  }
+  bool has(DeviceIdKind kind) const {
+    return std::any_of(ids_.begin(), ids_.end(), [&](const Id& id) { return id.kind == kind.hash(); });
+  }
+  bool empty() const { return ids_.empty(); }
+
+  /// kDifferent where the two name themselves differently in any way that both know, else kSame where they know one.
+  DeviceMatch compare(const DeviceIdentity& other) const {
+    DeviceMatch match = DeviceMatch::kUnknown;
+    for (const Id& mine : ids_) {
+      for (const Id& theirs : other.ids_) {
+        if (mine.kind != theirs.kind) continue;
+        if (mine.bytes != theirs.bytes) return DeviceMatch::kDifferent;
+        match = DeviceMatch::kSame;
+      }
+    }
+    return match;
+  }
+  friend bool operator==(const DeviceIdentity& a, const DeviceIdentity& b) {
+    return a.ids_.size() == b.ids_.size() && std::is_permutation(a.ids_.begin(), a.ids_.end(), b.ids_.begin());
+  }
+  /// True only when both know enough to decide.
+  bool same_device(const DeviceIdentity& other) const { return compare(other) == DeviceMatch::kSame; }
+
+ private:
+  struct Id {
+    std::uint64_t kind = 0;
+    std::array<std::uint8_t, kMaxBytes> bytes{};  ///< Shorter values end in zeros.
+    friend bool operator==(const Id&, const Id&) = default;
+  };
+  SmallVector<Id, 3> ids_;
+};
+
+}  // namespace v1
+}  // namespace tenon

@@ -173,8 +173,17 @@ vm_suite() {
     $tests/conformance_test --gtest_filter='$filter' || status=1"
   for binary in "$@"; do script+="; $binary || status=1"; done
   # Requests that are given dma-bufs; missing if runtime or dmabuf is off.
-  if [ -x "$tests/dmabuf_request_test" ]; then binaries+=("$tests/dmabuf_request_test"); script+="; $tests/dmabuf_request_test || status=1"; fi
-  local driver="$PWD/build/release/lib/libze_tenon_npu.so"  # A Level Zero driver imports and exports real dma-bufs.
+  local lib="$PWD/build/release/lib"
+  local driver="$lib/libze_tenon_npu.so"  # A Level Zero driver imports and exports real dma-bufs.
+  if [ -x "$tests/dmabuf_request_test" ]; then
+    binaries+=("$tests/dmabuf_request_test")
+    local npu=""
+    if [ -e "$driver" ] && [ -e "$lib/libtenon_device_npu.so" ]; then  # Otherwise its tests of the NPU skip.
+      binaries+=("$driver" "$lib/libtenon_device_npu.so")
+      npu="TENON_DEVICE_PATH=$lib ZE_ENABLE_ALT_DRIVERS=$driver"
+    fi
+    script+="; $npu $tests/dmabuf_request_test || status=1"
+  fi
   if [ -e "$driver" ] && [ -x "$tests/level_zero_test" ]; then
     binaries+=("$driver" "$tests/level_zero_test")
     script+="; ZE_ENABLE_ALT_DRIVERS=$driver $tests/level_zero_test || status=1

@@ -133,6 +133,22 @@ TEST_P(Brackets, EachInferenceSeesWhatTheDeviceWroteAndEndsItsAccess) {
   }
 }
 
+TEST_P(Brackets, SettingBuffersThatWereSetBeforeBeginsNoAccess) {
+  auto request = core.compile_model(relu_model(), "REFERENCE").create_infer_request();
+  const std::array<Ref<IncoherentMemory>, 2> pool{memory(16), memory(16)};
+  for (int round = 0; round < 6; ++round) {
+    IncoherentMemory& in = *pool[round % 2];
+    device_writes(in, std::vector<float>(4, static_cast<float>(round + 1)));
+    const int before = in.begun;
+    request.set_input_tensor(Tensor({element::f32, {1, 4}, {}}, pool[round % 2]));
+    request.infer();
+    EXPECT_EQ(in.begun - before, round < 2 ? 2 : 1)
+        << "round " << round << ": the first time it is mapped for the check";
+    EXPECT_EQ(in.open, 0);
+    EXPECT_EQ(values_of(request.get_output_tensor())[3], static_cast<float>(round + 1));
+  }
+}
+
 TEST_P(Brackets, APackedCopyIsMadeWithinTheAccess) {
   auto request = core.compile_model(relu_model(), "REFERENCE").create_infer_request();
   const Ref<IncoherentMemory> in = memory(32), out = memory(32);

@@ -73,7 +73,10 @@ std::array<BoundPlane, 4> planes_for(const ModelState& model, const DeviceReques
     BoundPlane& plane = planes[i];
     plane.source = frame.plane(i);
     plane.each_inference = !plane.source.is_host_addressable() || needs_bracket(model, device, plane.source);
-    if (plane.each_inference) {
+    const Tensor known = plane.each_inference ? mapped_before(device, plane.source, Access::kRead) : Tensor();
+    if (known) {  // An access for the check alone would be a second one beside the inference's.
+      plane.reached = as_picture(known);
+    } else if (plane.each_inference) {
       reach_plane(model, device, std::span(planes).first(count), i, ledger);
       plane.each_inference = plane.access || plane.reached.memory() != plane.source.memory();
     } else {

@@ -61,6 +61,14 @@ MappedTensor map_for_device(const ModelState& model, const DeviceRequest& device
   return {mapped.with_lease(source.lease()), std::move(ends)};
 }
 
+Tensor mapped_before(const DeviceRequest& device, const Tensor& tensor, Access access) {
+  const Memory& memory = *tensor.memory();
+  const Context target = device.compiled().memory_context();
+  if (memory.fd_kind() != FdKind::kDmabuf || target->kind() != kCpuMemory || tensor.view()) return {};
+  const View* view = memory.find_view(*target, kCpuMemory, access);
+  return view && view->standing_edge() < 0 ? tensor.through(view) : Tensor();
+}
+
 bool needs_bracket(const ModelState& model, const DeviceRequest& device, const Tensor& tensor) {
   if (tensor.memory()->fd_kind() != FdKind::kDmabuf || !tensor.is_host_addressable()) return false;
   const Context target = device.compiled().memory_context();
@@ -94,8 +102,11 @@ ChosenWay choose_way(const ModelState& model, const DeviceRequest& device, PortR
       return chosen;
     }
     if (shares) {
-      MappedTensor mapped = map_for_device(model, device, chosen.tensor, access, ledger);
-      chosen.bracketed = static_cast<bool>(mapped.access);
+      // An access for the check alone would be a second one beside the inference's.
+      Tensor known = mapped_before(device, chosen.tensor, access);
+      MappedTensor mapped =
+          known ? MappedTensor{known, {}} : map_for_device(model, device, chosen.tensor, access, ledger);
+      chosen.bracketed = known || mapped.access;
       chosen.tensor = std::move(mapped.tensor);
       refused = refuse(chosen.tensor);
     }

@@ -39,6 +39,10 @@ struct MappedTensor {
 MappedTensor map_for_device(const ModelState& model, const DeviceRequest& device, const Tensor& source, Access access,
                             Ledger& ledger);
 
+/// `tensor` as an earlier map left it, for checks: where it lies, not for use. Begins no access and waits for nobody.
+/// Empty if it was never mapped, or if a map of it begins no access.
+Tensor mapped_before(const DeviceRequest& device, const Tensor& tensor, Access access);
+
 /// Whether the device must reach `tensor` by a map, though it has a host address: a dma-buf that was mapped when it was
 /// made, whose accesses nobody brackets.
 bool needs_bracket(const ModelState& model, const DeviceRequest& device, const Tensor& tensor);

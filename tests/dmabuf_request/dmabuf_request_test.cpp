@@ -110,5 +110,56 @@ TEST_F(DmabufRequest, WaitsForADeviceThatBeginsToWriteAfterTheTensorWasSet) {
   EXPECT_EQ(request.ledger().total().waits, 2u) << "each wait is booked";
 }
 
+/// The software NPU. Its driver waits for the fences of dma-bufs and brackets its accesses: the client does neither.
+class DmabufRequestNpu : public DmabufRequest {
+ protected:
+  void SetUp() override {
+    const auto found = core.get_available_devices();
+    if (std::find(found.begin(), found.end(), "NPU") == found.end())
+      GTEST_SKIP() << "no NPU: ZE_ENABLE_ALT_DRIVERS names no driver, or TENON_DEVICE_PATH no device";
+  }
+};
+
+TEST_F(DmabufRequestNpu, TheClientBracketsNothing) {
+  for (const dmabuf::Allocator& allocator : dmabuf::allocators()) {
+    SCOPED_TRACE(allocator.name());
+    const Ref<Memory> in = dmabuf::allocate(allocator, 4096), out = dmabuf::allocate(allocator, 4096);
+    auto request = core.compile_model(relu_model(), "NPU").create_infer_request();
+    request.set_input_tensor(row_over(in));
+    request.set_output_tensor(row_over(out));
+    for (const float value : {1.f, 2.f, 3.f}) {
+      fill(in, value);
+      {
+        Faults calls;  // Counts those of this process's dmabuf framework, not the driver's own.
+        request.infer();
+        EXPECT_EQ(Faults::count(kStart), 0) << "the driver's bracket is the second one";
+        EXPECT_EQ(Faults::count(kEnd), 0);
+        EXPECT_EQ(Faults::count("mmap"), 0) << "it was imported once";
+      }
+      EXPECT_EQ(first_of(out), value);
+    }
+    EXPECT_EQ(request.ledger().total().copied, 0u);
+  }
+}
+
+TEST_F(DmabufRequestNpu, TheDeviceWaitsForAnotherThatWritesAndStartingDoesNot) {
+  if (!dmabuf::vgem::open_card()) GTEST_SKIP() << "no vgem driver on this machine: nothing holds a fence back";
+  const dmabuf::vgem::Buffer buffer = dmabuf::vgem::allocate(4096);
+  const Ref<Memory> memory = dmabuf::import(UniqueFd::duplicate(buffer.fd.get()), 4096);
+  auto request = core.compile_model(relu_model(), "NPU").create_infer_request();
+  fill(memory, 1);
+  request.set_input_tensor(row_over(memory));
+  request.infer();
+  for (const float value : {2.f, 3.f}) {
+    fill(memory, value);
+    const std::uint32_t fence = dmabuf::vgem::begin_write(buffer);
+    request.start_async();
+    EXPECT_FALSE(request.wait_for(milliseconds(100))) << "it read while another device wrote";
+    EXPECT_TRUE(dmabuf::vgem::end_write(buffer, fence)) << "the kernel gave the fence up first";
+    request.wait();
+    EXPECT_EQ(*request.get_output_tensor().data<float>(), value);
+  }
+}
+
 }  // namespace
 }  // namespace tenon::testing

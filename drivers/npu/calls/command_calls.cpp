@@ -5,6 +5,7 @@
 
 #include <tenon/drivers/npu/calls/queue_calls.hpp>
 #include <tenon/drivers/npu/run/copy_region.hpp>
+#include <tenon/drivers/npu/run/memory_use.hpp>
 
 namespace tenon::npu {
 namespace {
@@ -15,12 +16,14 @@ class Copy final : public Command {
  public:
   Copy(Memory to, Memory from, void* destination, const void* source, std::size_t size)
       : to_(std::move(to)), from_(std::move(from)), destination_(destination), source_(source), size_(size) {}
-  ze_result_t run(Device&, StopCheck) noexcept override {
-    if (const ze_result_t result = check_intact(*from_)) return result;
-    if (const ze_result_t result = check_intact(*to_)) return result;
-    std::memcpy(destination_, source_, size_);
-    return ZE_RESULT_SUCCESS;
+  ze_result_t run(Device&, StopCheck stop) noexcept override {
+    std::array<MemoryUse, 2> uses{{{from_.get(), false}, {to_.get(), true}}};
+    return with_memory(uses, stop, [this] {
+      std::memcpy(destination_, source_, size_);
+      return ZE_RESULT_SUCCESS;
+    });
   }
+  bool may_wait() const noexcept override { return from_->is_dma_buf() || to_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return to_.get() == &memory || from_.get() == &memory; }
 
   const char* name() const noexcept override { return "copy"; }
@@ -43,12 +46,14 @@ class CopyRegion final : public Command {
         source_(source),
         to_box_(to_box),
         from_box_(from_box) {}
-  ze_result_t run(Device&, StopCheck) noexcept override {
-    if (const ze_result_t result = check_intact(*from_)) return result;
-    if (const ze_result_t result = check_intact(*to_)) return result;
-    copy_box(destination_, to_box_, source_, from_box_);
-    return ZE_RESULT_SUCCESS;
+  ze_result_t run(Device&, StopCheck stop) noexcept override {
+    std::array<MemoryUse, 2> uses{{{from_.get(), false}, {to_.get(), true}}};
+    return with_memory(uses, stop, [this] {
+      copy_box(destination_, to_box_, source_, from_box_);
+      return ZE_RESULT_SUCCESS;
+    });
   }
+  bool may_wait() const noexcept override { return from_->is_dma_buf() || to_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return to_.get() == &memory || from_.get() == &memory; }
 
   const char* name() const noexcept override { return "copy region"; }
@@ -66,15 +71,18 @@ class Fill final : public Command {
       : memory_(std::move(memory)), data_(static_cast<std::byte*>(data)), size_(size), pattern_size_(pattern_size) {
     std::memcpy(pattern_.data(), pattern, pattern_size);
   }
-  ze_result_t run(Device&, StopCheck) noexcept override {
-    if (const ze_result_t result = check_intact(*memory_)) return result;
-    if (pattern_size_ == 1) {
-      std::memset(data_, std::to_integer<int>(pattern_[0]), size_);
+  ze_result_t run(Device&, StopCheck stop) noexcept override {
+    std::array<MemoryUse, 1> uses{{{memory_.get(), true}}};
+    return with_memory(uses, stop, [this] {
+      if (pattern_size_ == 1) {
+        std::memset(data_, std::to_integer<int>(pattern_[0]), size_);
+        return ZE_RESULT_SUCCESS;
+      }
+      for (std::size_t at = 0; at < size_; at += pattern_size_) std::memcpy(data_ + at, pattern_.data(), pattern_size_);
       return ZE_RESULT_SUCCESS;
-    }
-    for (std::size_t at = 0; at < size_; at += pattern_size_) std::memcpy(data_ + at, pattern_.data(), pattern_size_);
-    return ZE_RESULT_SUCCESS;
+    });
   }
+  bool may_wait() const noexcept override { return memory_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return memory_.get() == &memory; }
 
   const char* name() const noexcept override { return "fill"; }
@@ -103,12 +111,15 @@ class ResetEvent final : public Command {
 class WriteTimestamp final : public Command {
  public:
   WriteTimestamp(Memory memory, std::uint64_t* destination) : memory_(std::move(memory)), destination_(destination) {}
-  ze_result_t run(Device&, StopCheck) noexcept override {
-    if (const ze_result_t result = check_intact(*memory_)) return result;
-    const std::uint64_t now = now_ns();
-    std::memcpy(destination_, &now, sizeof now);
-    return ZE_RESULT_SUCCESS;
+  ze_result_t run(Device&, StopCheck stop) noexcept override {
+    std::array<MemoryUse, 1> uses{{{memory_.get(), true}}};
+    return with_memory(uses, stop, [this] {
+      const std::uint64_t now = now_ns();
+      std::memcpy(destination_, &now, sizeof now);
+      return ZE_RESULT_SUCCESS;
+    });
   }
+  bool may_wait() const noexcept override { return memory_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return memory_.get() == &memory; }
 
   const char* name() const noexcept override { return "timestamp"; }
@@ -122,16 +133,19 @@ class QueryTimestamps final : public Command {
  public:
   QueryTimestamps(Memory memory, std::vector<Ref<Event>> events, std::vector<std::byte*> places)
       : memory_(std::move(memory)), events_(std::move(events)), places_(std::move(places)) {}
-  ze_result_t run(Device&, StopCheck) noexcept override {
-    if (const ze_result_t result = check_intact(*memory_)) return result;
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      const Timestamps when = events_[i]->timestamps();
-      const ze_kernel_timestamp_data_t data = {when.start_ns, when.end_ns};
-      const ze_kernel_timestamp_result_t result = {data, data};
-      std::memcpy(places_[i], &result, sizeof result);
-    }
-    return ZE_RESULT_SUCCESS;
+  ze_result_t run(Device&, StopCheck stop) noexcept override {
+    std::array<MemoryUse, 1> uses{{{memory_.get(), true}}};
+    return with_memory(uses, stop, [this] {
+      for (std::size_t i = 0; i < events_.size(); ++i) {
+        const Timestamps when = events_[i]->timestamps();
+        const ze_kernel_timestamp_data_t data = {when.start_ns, when.end_ns};
+        const ze_kernel_timestamp_result_t result = {data, data};
+        std::memcpy(places_[i], &result, sizeof result);
+      }
+      return ZE_RESULT_SUCCESS;
+    });
   }
+  bool may_wait() const noexcept override { return memory_->is_dma_buf(); }
   bool uses(const Allocation& memory) const noexcept override { return memory_.get() == &memory; }
 
   const char* name() const noexcept override { return "timestamps of events"; }
@@ -158,6 +172,7 @@ class GraphExecute final : public Command {
   explicit GraphExecute(std::unique_ptr<GraphRun> run) : run_(std::move(run)) {}
   ze_result_t run(Device& device, StopCheck stop) noexcept override { return run_->execute(device.workers(), stop); }
   bool uses(const Allocation& memory) const noexcept override { return run_->uses(memory); }
+  bool may_wait() const noexcept override { return run_->may_wait(); }
   GraphRun* graph_run() noexcept override { return run_.get(); }
   bool rounds_depend_on_data() const noexcept override { return run_->rounds_depend_on_data(); }
 

@@ -2,6 +2,7 @@
 // Allocations and imports. Each mapping has a guard page in front, so that ours never begin where a client's memory
 // ends (clients take a known address right behind their memory for an overlap).
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -55,6 +56,12 @@ bool may_shrink(int fd) noexcept {
   if (::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0) return false;
   const int seals = ::fcntl(fd, F_GET_SEALS);
   return seals < 0 || (seals & F_SEAL_SHRINK) == 0;
+}
+
+/// Asks with flags that the kernel refuses before it does anything: dma-bufs answer EINVAL, all else ENOTTY.
+bool is_dma_buf(int fd) noexcept {
+  dma_buf_sync nothing = {0};
+  return ::ioctl(fd, DMA_BUF_IOCTL_SYNC, &nothing) == 0 || errno == EINVAL;
 }
 
 /// Whether every byte of the range is mapped and readable. @param writable  whether every byte is writable too.
@@ -189,7 +196,10 @@ ze_result_t Allocation::import_fd(const Description& description, int fd, std::s
   std::shared_ptr<Allocation> made(new Allocation(description, Source::kImportedFd));
   made->writable_ = writable;
   if (const ze_result_t result = made->map(size, 0, fd, writable ? PROT_READ | PROT_WRITE : PROT_READ)) return result;
-  if (may_shrink(fd)) {
+  if (npu::is_dma_buf(fd)) {
+    made->dma_buf_.reset(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!made->dma_buf_) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  } else if (may_shrink(fd)) {
     // Reopened for a file position of its own: lseek takes a third of the time of fstat.
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
     made->watched_fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

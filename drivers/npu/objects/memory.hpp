@@ -58,7 +58,8 @@ class Allocation {
   static ze_result_t allocate(const Description& description, std::size_t size, std::size_t alignment,
                               std::shared_ptr<Allocation>* allocation);
   /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped. If its owner
-  /// could shrink it (no dma-buf, not sealed), a descriptor of our own is kept for is_intact().
+  /// could shrink it (no dma-buf, not sealed), a descriptor of our own is kept for is_intact(); of a dma-buf one is kept
+  /// for MemoryAccess.
   static ze_result_t import_fd(const Description& description, int fd, std::size_t size,
                                std::shared_ptr<Allocation>* allocation);
   /// Imports whole pages, which the client must keep mapped and backed while the import lives. An access has the same
@@ -72,6 +73,9 @@ class Allocation {
   Source source() const noexcept { return source_; }
   bool writable() const noexcept { return writable_; }
   const Description& description() const noexcept { return description_; }
+  /// A dma-buf, which other devices may use as well: see MemoryAccess.
+  bool is_dma_buf() const noexcept { return static_cast<bool>(dma_buf_); }
+  int borrow_dma_buf() const noexcept { return dma_buf_.get(); }
   /// Its file may be shrunk by whoever else has it.
   bool is_shrinkable() const noexcept { return static_cast<bool>(watched_fd_); }
   /// The file behind an import still has all of it. Touching what it no longer has would raise SIGBUS, so commands ask
@@ -97,6 +101,7 @@ class Allocation {
   std::uint64_t id_ = 0;
   UniqueFd fd_;
   UniqueFd watched_fd_;
+  UniqueFd dma_buf_;       ///< Of our own, for its fences and the bracket around accesses.
   bool may_seek_ = false;  ///< watched_fd_ has a position of its own.
 };
 

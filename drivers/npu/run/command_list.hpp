@@ -28,6 +28,8 @@ class Command {
   virtual bool uses(const Allocation&) const noexcept { return false; }
   /// Values decide how long it takes, without a bound: what a run took says nothing about the next.
   virtual bool rounds_depend_on_data() const noexcept { return false; }
+  /// Whether it may wait for other devices: it uses dma-bufs.
+  virtual bool may_wait() const noexcept { return false; }
   /// Whether it orders what the queue runs before and after it.
   virtual bool is_barrier() const noexcept { return false; }
   /// For the trace.

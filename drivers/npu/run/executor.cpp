@@ -38,8 +38,9 @@ constexpr int kLeastWidth = 2;
 constexpr std::size_t kMostLanes = 64;
 
 bool waits_for_nothing(const CommandList& list) noexcept {
-  return !list.rounds_depend_on_data() &&
-         std::ranges::all_of(list.commands(), [](const auto& command) { return command->waits.empty(); });
+  return !list.rounds_depend_on_data() && std::ranges::all_of(list.commands(), [](const auto& command) {
+    return command->waits.empty() && !command->may_wait();
+  });
 }
 
 /// Whether the lists, all taken, took so little the last time that one thread may run them all.

@@ -5,6 +5,7 @@
 
 #include <tenon/drivers/npu/objects/tile_scheduler.hpp>
 #include <tenon/drivers/npu/run/graph.hpp>
+#include <tenon/drivers/npu/run/memory_use.hpp>
 #include <tenon/drivers/npu/run/profiling.hpp>
 
 namespace tenon::npu {
@@ -81,7 +82,8 @@ class ProgramGraphRun final : public GraphRun {
       : owner_(std::move(owner)),
         query_(std::move(query)),
         run_(owner_->shared_program()),
-        kept_(owner_->program().arguments().size()) {}
+        kept_(owner_->program().arguments().size()),
+        uses_(kept_.size()) {}
 
   /// Prevents evict() until the lock is released.
   [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
@@ -94,10 +96,14 @@ class ProgramGraphRun final : public GraphRun {
 
   void bind(std::size_t index, const BoundArgument& bound) {
     run_.set_argument(index, bound.data, bound.byte_strides);
-    const auto shrinkable = [](const BoundArgument& argument) {
-      return argument.allocation && argument.allocation->is_shrinkable() ? 1u : 0u;
+    const auto dma_buf = [](const BoundArgument& argument) {
+      return argument.allocation && argument.allocation->is_dma_buf() ? 1u : 0u;
     };
-    shrinkable_ += shrinkable(bound) - shrinkable(kept_[index]);
+    const auto watched = [&](const BoundArgument& argument) {
+      return argument.allocation && argument.allocation->is_shrinkable() ? 1u : dma_buf(argument);
+    };
+    dma_bufs_ += dma_buf(bound) - dma_buf(kept_[index]);
+    watched_ += watched(bound) - watched(kept_[index]);
     kept_[index] = bound;
   }
   void prepare() {
@@ -122,19 +128,14 @@ class ProgramGraphRun final : public GraphRun {
     return guarded([&] {
       const std::lock_guard lock(mutex_);
       if (const ze_result_t result = owner_->initialize()) return result;
-      if (const ze_result_t result = check_memory()) return result;
-      const compiler::Target& target = owner_->program().settings().target;
-      const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
-      bool is_whole = true;
-      workers.run(tiles, [&](engine::Workers& bounded) {
-        is_whole = run_.execute(bounded, {stop.asked, stop.context});
-      });
-      if (!is_whole) return kStopped;
-      account(run_.working_bytes());
-      if (query_) query_->record(run_.profile());
-      return ZE_RESULT_SUCCESS;
+      if (watched_ == 0) return compute(workers, stop);
+      for (std::size_t i = 0; i < kept_.size(); ++i)
+        uses_[i] = {kept_[i].allocation.get(), !owner_->program().arguments()[i].is_input};
+      return with_memory(uses_, stop, [&] { return compute(workers, stop); });
     });
   }
+
+  bool may_wait() const noexcept override { return dma_bufs_ != 0; }
 
   bool uses(const Allocation& memory) const noexcept override {
     return std::any_of(kept_.begin(), kept_.end(), [&](const auto& each) { return each.allocation.get() == &memory; });
@@ -152,11 +153,14 @@ class ProgramGraphRun final : public GraphRun {
   }
 
  private:
-  ze_result_t check_memory() const {
-    if (shrinkable_ == 0) return ZE_RESULT_SUCCESS;
-    for (const BoundArgument& bound : kept_)
-      if (bound.allocation)
-        if (const ze_result_t result = check_intact(*bound.allocation)) return result;
+  ze_result_t compute(TileScheduler& workers, StopCheck stop) {
+    const compiler::Target& target = owner_->program().settings().target;
+    const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
+    bool is_whole = true;
+    workers.run(tiles, [&](engine::Workers& bounded) { is_whole = run_.execute(bounded, {stop.asked, stop.context}); });
+    if (!is_whole) return kStopped;
+    account(run_.working_bytes());
+    if (query_) query_->record(run_.profile());
     return ZE_RESULT_SUCCESS;
   }
   void account(std::size_t bytes) {
@@ -171,7 +175,9 @@ class ProgramGraphRun final : public GraphRun {
   std::mutex mutex_;
   compiler::ProgramRun run_;
   std::vector<BoundArgument> kept_;
-  std::uint32_t shrinkable_ = 0;  ///< How many of kept_ lie in files that may shrink.
+  std::vector<MemoryUse> uses_;  ///< Filled anew for each run; a member, so that runs allocate nothing.
+  std::uint32_t watched_ = 0;    ///< How many of kept_ lie in files that may shrink, or in dma-bufs.
+  std::uint32_t dma_bufs_ = 0;
   std::size_t accounted_ = 0;
 };
 

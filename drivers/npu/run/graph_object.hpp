@@ -45,6 +45,8 @@ class GraphRun {
   virtual ze_result_t execute(TileScheduler& workers, StopCheck stop) noexcept = 0;
   /// Whether an argument is in this memory. Called from any thread while the run's list is submitted.
   virtual bool uses(const Allocation& memory) const noexcept = 0;
+  /// Whether an argument is in a dma-buf, so that the run may wait for other devices.
+  virtual bool may_wait() const noexcept = 0;
   /// Whether the graph has loops whose number of rounds is known only at run time: it may run for ever.
   virtual bool rounds_depend_on_data() const noexcept = 0;
 };

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fences and brackets of imported dma-bufs.
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <linux/dma-buf.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
+#include <tenon/drivers/npu/run/memory_use.hpp>
+
+namespace tenon::npu {
+namespace {
+
+/// How often a command that waits for another device looks whether it is to stop.
+constexpr int kSliceMs = 10;
+
+ze_result_t wait_for_fences(const Allocation& memory, bool writes, StopCheck stop) noexcept {
+  pollfd entry = {memory.borrow_dma_buf(), static_cast<short>(writes ? POLLOUT : POLLIN), 0};
+  int ready = ::poll(&entry, 1, 0);
+  if (ready > 0) return ZE_RESULT_SUCCESS;  // As a rule: without reading the clock.
+  for (const Deadline limit = Deadline::in(MemoryAccess::kFenceLimitNs); ready <= 0;
+       ready = ::poll(&entry, 1, kSliceMs)) {
+    if (ready < 0 && errno != EINTR && errno != EAGAIN) return fail(ZE_RESULT_ERROR_UNKNOWN, std::strerror(errno));
+    if (stop.asked && stop.asked(stop.context)) return kStopped;
+    if (limit.passed())
+      return fail(ZE_RESULT_ERROR_DEVICE_LOST,
+                  "another device had not finished with an imported dma-buf within 10 s: it is late or gone");
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+/// The kernel may ask to repeat the call, also when a signal comes.
+ze_result_t bracket(const Allocation& memory, std::uint64_t flags) noexcept {
+  dma_buf_sync request = {flags};
+  for (int repeats = 0; ::ioctl(memory.borrow_dma_buf(), DMA_BUF_IOCTL_SYNC, &request) != 0; ++repeats)
+    if ((errno != EINTR && errno != EAGAIN) || repeats == 1000) return ZE_RESULT_ERROR_UNKNOWN;
+  return ZE_RESULT_SUCCESS;
+}
+
+/// Elements between those that a command writes must survive, so whoever writes also reads.
+std::uint64_t direction(bool writes) noexcept { return writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ; }
+
+}  // namespace
+
+ze_result_t MemoryAccess::begin(StopCheck stop) noexcept {
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    MemoryUse& use = uses_[i];
+    use.is_open = false;
+    if (!use.memory) continue;
+    if (const ze_result_t result = check_intact(*use.memory)) return result;
+    for (MemoryUse& earlier : uses_.first(i)) {
+      if (earlier.memory != use.memory) continue;
+      earlier.writes |= use.writes;
+      use.memory = nullptr;
+      break;
+    }
+  }
+  for (const MemoryUse& use : uses_)
+    if (use.memory && use.memory->is_dma_buf())
+      if (const ze_result_t result = wait_for_fences(*use.memory, use.writes, stop)) return result;
+  for (MemoryUse& use : uses_) {
+    if (!use.memory || !use.memory->is_dma_buf()) continue;
+    if (bracket(*use.memory, DMA_BUF_SYNC_START | direction(use.writes)) != ZE_RESULT_SUCCESS)
+      return fail(ZE_RESULT_ERROR_UNKNOWN, "DMA_BUF_IOCTL_SYNC (start) of an imported dma-buf failed");
+    use.is_open = true;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t MemoryAccess::end() noexcept {
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  for (MemoryUse& use : uses_) {
+    if (!use.is_open) continue;
+    use.is_open = false;
+    if (bracket(*use.memory, DMA_BUF_SYNC_END | direction(use.writes)) != ZE_RESULT_SUCCESS)
+      result = fail(ZE_RESULT_ERROR_UNKNOWN, "DMA_BUF_IOCTL_SYNC (end) of an imported dma-buf failed");
+  }
+  return result;
+}
+
+}  // namespace tenon::npu

@@ -211,6 +211,10 @@ TEST_P(Brackets, OfAFrameAreOneForAllPlanesOfAMemory) {
       EXPECT_EQ(pixels->begun, before + 1);
       EXPECT_EQ(pixels->open, 0);
     }
+    const int before = pixels->begun;
+    request.set_frame("x", Frame::over(info, pixels, {}));
+    request.infer();
+    EXPECT_EQ(pixels->begun, before + 1) << "the buffer was mapped before: no access for the check alone";
   }
 }
 

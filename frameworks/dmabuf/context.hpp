@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
@@ -281,7 +282,7 @@ class DmabufToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     if (from.modifier != kModifierLinear) return Refusal{not_linear(from.modifier)};
-    Reached reached{from, false, from.fd == FdKind::kDmabuf ? 2000.0 : 100.0, 0};
+    Reached reached{from, false, access_ns(from.fd), 0};
     reached.result.context = to;
     reached.result.kind = kCpuMemory;
     reached.result.alignment = page_bytes();
@@ -304,6 +305,17 @@ class DmabufToCpu final : public Edge {
     return from.fd == FdKind::kDmabuf ? "the CPU may use a dma-buf when no device uses it any more" : "";
   }
 
+  /// As map_frame: its cost is one access for each memory, whose planes share it.
+  FrameStep step_frame(const FrameDescription& from, const Context& to, Access access) const override {
+    FrameStep step = Edge::step_frame(from, to, access);
+    if (auto* reached = std::get_if<ReachedFrame>(&step)) {
+      reached->cost_ns = 0;
+      for (std::size_t p = 0; p < from.plane_count; ++p)
+        if (from.first_in_memory[p] == p) reached->cost_ns += access_ns(from.planes[p].fd);
+    }
+    return step;
+  }
+
   /// One bracket per memory, not one per plane.
   Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const override {
     std::array<Tensor, 4> planes;
@@ -320,6 +332,8 @@ class DmabufToCpu final : public Edge {
   }
 
  private:
+  /// Stand-ins need no bracket.
+  static double access_ns(FdKind fd) { return fd == FdKind::kDmabuf ? 2000 : 100; }
   /// Null for the host's own memory.
   const View* view_for(const Tensor& source, const Place& place, const Context& to, Access access) const {
     const Memory& memory = *source.memory();

@@ -97,6 +97,29 @@ TEST_F(DmabufFrame, OfAStreamIsImportedOnceAndMappedOnce) {
       << "tiled memory would be read as linear";
 }
 
+TEST_F(DmabufFrame, OneBracketIsPlannedForEachMemoryNotForEachPlane) {
+  const std::vector<FrameObject> objects{object()};
+  const Frame frame = import_frame(nv12, objects, std::vector<FramePlane>{{0, 0, 128}, {0, 128 * 48, 128}});
+  const Edge& edge = dmabuf::detail::dmabuf_to_cpu;
+  for (FdKind fd : {FdKind::kMemfd, FdKind::kDmabuf}) {
+    FrameDescription from = describe(frame);
+    from.planes[0].fd = from.planes[1].fd = fd;
+    const double one = std::get<Reached>(edge.step(from.planes[0], host_context(), Access::kRead)).total_ns();
+    const auto judged = [&] { return edge.step_frame(from, host_context(), Access::kRead); };
+    FrameStep step = judged();
+    EXPECT_EQ(std::get<ReachedFrame>(step).cost_ns, one) << fd.name();
+    EXPECT_TRUE(std::get<ReachedFrame>(step).result.in_one_memory());
+    EXPECT_EQ(std::get<ReachedFrame>(step).result.planes[1].context, host_context());
+    from.first_in_memory[1] = 1;
+    step = judged();
+    EXPECT_EQ(std::get<ReachedFrame>(step).cost_ns, 2 * one) << fd.name() << ": two memories";
+    from.planes[1].modifier = kTiled;
+    step = judged();
+    ASSERT_TRUE(std::holds_alternative<Refusal>(step)) << "tiled chroma is read as linear";
+    EXPECT_THAT(std::get<Refusal>(step).reason, HasSubstr("0x0300000000606010"));
+  }
+}
+
 TEST_F(DmabufFrame, ObjectsOfTheirOwnStayApart) {
   const Ref<Memory> chroma = dmabuf::allocate(128 * 24);
   const std::vector<FrameObject> objects{object(), {chroma->borrow_fd(), 128 * 24}};

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/router.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/input.hpp>
 
@@ -182,6 +183,9 @@ class Video {
   void use_pool(const Requirements& wanted = {}, const Context& allocator = {}, std::size_t limit = 1024) {
     impl_->use_pool(wanted, allocator, limit);
   }
+  /// The same with what Router::plan() found to serve the decoder and all who read its frames.
+  /// @errors as above; kFailedPrecondition: a plan that is not possible, with its explanation.
+  void use_pool(const AllocationPlan& plan, std::size_t limit = 1024) { impl_->use_pool(plan, limit); }
 
   /// The next frame; nothing at the end. A change of size, format or rotation in mid-stream appears in the frame's
   /// info(), and once as metadata "size_changed".
@@ -236,6 +240,7 @@ class Video {
     std::optional<Frame> read(Deadline deadline);
     std::optional<Frame> deliver();
     void use_pool(const Requirements& wanted, Context allocator, std::size_t limit);
+    void use_pool(const AllocationPlan& plan, std::size_t limit);
     void feed(Deadline deadline);
     void convert_if_needed();
     void copy_into_pool();

@@ -21,6 +21,7 @@
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/requirements.hpp>
+#include <tenon/core/router.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
@@ -112,6 +113,12 @@ inline void Video::Impl::use_pool(const Requirements& wanted, Context allocator,
                  " writes into memory of its own only, and zero copy is required; read it without a pool");
   }
   decoder.use_pool(wanted, allocator, limit);
+}
+
+inline void Video::Impl::use_pool(const AllocationPlan& plan, std::size_t limit) {
+  if (!plan.possible)
+    throw Error(Code::kFailedPrecondition, what() + ": use_pool(): the plan is not possible: " + plan.explanation);
+  use_pool(plan.requirements, plan.allocator, limit);
 }
 
 /// Sends one packet to the decoder, or the end of the stream.

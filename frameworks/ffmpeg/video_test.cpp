@@ -445,6 +445,38 @@ TEST(FfmpegVideo, RefusesPoolsThatNoDecoderCanFill) {
   }
 }
 
+TEST(FfmpegVideo, APoolIsMadeAsPlanned) {
+  Folder folder;
+  const std::string clip = folder.file("clip.mp4");
+  ClipSpec spec;
+  spec.frames = 3;
+  tenon_test::make_clip(clip, spec);
+  ff::Video video = ff::open(clip);
+  tenon::AllocationPlan plan;
+  plan.possible = true;
+  plan.allocator = tenon::host_context();
+  plan.requirements.fd = tenon::FdKind::kMemfd;
+  plan.requirements.pitch_alignment = 512;
+  video.use_pool(plan, 7);
+  const auto frame = video.read();
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->plane(0).memory()->fd_kind(), tenon::FdKind::kMemfd);
+  EXPECT_EQ(frame->plane(0).byte_strides()[0] % 512, 0);
+  EXPECT_THAT(video.path(), testing::HasSubstr("memfd"));
+  plan.possible = false;
+  plan.explanation = "no allocation serves all: too far away";
+  try {
+    video.use_pool(plan);
+    FAIL() << "a plan that is not possible was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kFailedPrecondition);
+    EXPECT_THAT(error.what(), testing::HasSubstr("too far away"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("clip.mp4"));
+  }
+  plan.possible = true;
+  EXPECT_THROW(video.use_pool(plan, 0), Error) << "the limit does not reach the pool";
+}
+
 TEST(FfmpegVideo, ADecoderWithoutDirectRenderingCopiesAndSaysSo) {
   Folder folder;
   const std::string clip = folder.file("raw.mkv");

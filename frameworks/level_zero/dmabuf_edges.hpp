@@ -121,6 +121,10 @@ class UsmToDmabuf final : public Edge {
     return reached;
   }
 
+  std::string_view host_wait(const Description& /*from*/) const override {
+    return "who imports the descriptor cannot wait for Level Zero's work";
+  }
+
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     const Memory& memory = *source.memory();

@@ -208,6 +208,10 @@ TEST_F(LevelZeroSharing, PassesBetweenZeContextsAsADescriptorOnly) {
   wanted.size_bytes = 4096;
   wanted.fd = FdKind::kMemfd;
   const Tensor exported(bytes_info(4096), context->allocate(wanted));
+  const auto route = router->plan(describe(exported), other, strict().access, strict().policy);
+  ASSERT_TRUE(route->host_wait()) << route->explain();
+  EXPECT_EQ(route->host_wait()->hop, 0u) << "the export waits already: " << route->explain();
+  EXPECT_EQ(route->hops()[0].edge, &detail::usm_to_dmabuf);
   const Tensor there = router->map(exported, other, strict());
   EXPECT_EQ(there.context(), other);
   write(exported, counted(4096, 21));

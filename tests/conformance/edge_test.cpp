@@ -148,6 +148,21 @@ class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
   Census before;
 };
 
+/// A mapped tensor or plane is what step() or step_frame() said that it would be.
+void expect_as_announced(const Description& actual, const Description& announced, const std::string& what) {
+  EXPECT_EQ(actual.context, announced.context) << what;
+  EXPECT_EQ(actual.kind, announced.kind) << what;
+  EXPECT_EQ(actual.info.strides, announced.info.strides) << what << ": other strides than announced";
+  EXPECT_EQ(actual.offset, announced.offset) << what;
+  EXPECT_EQ(actual.host_addressable, announced.host_addressable) << what;
+  EXPECT_EQ(actual.info, announced.info) << what;
+  EXPECT_EQ(actual.memory_bytes, announced.memory_bytes) << what << ": another size than announced";
+  EXPECT_EQ(actual.fd.name(), announced.fd.name()) << what << ": another descriptor than announced";
+  EXPECT_EQ(actual.modifier, announced.modifier) << what;
+  EXPECT_EQ(actual.read_only, announced.read_only) << what << ": other rights than announced";
+  EXPECT_GE(actual.alignment, announced.alignment) << what << ": less aligned than announced";
+}
+
 class EdgeTest : public EdgeFixture {};
 class RefusedEdgeTest : public EdgeFixture {};
 
@@ -182,18 +197,7 @@ TEST_P(EdgeTest, StepAndMapAgree) {
       EXPECT_EQ(mapped.element_type(), source.element_type()) << what;
       EXPECT_EQ(mapped.memory() != source.memory() && !mapped.view(), reached.copies)
           << what << ": step and map disagree on copying";
-      const Description actual = describe(mapped);
-      EXPECT_EQ(actual.context, reached.result.context) << what;
-      EXPECT_EQ(actual.kind, reached.result.kind) << what;
-      EXPECT_EQ(actual.info.strides, reached.result.info.strides) << what << ": other strides than announced";
-      EXPECT_EQ(actual.offset, reached.result.offset) << what;
-      EXPECT_EQ(actual.host_addressable, reached.result.host_addressable) << what;
-      EXPECT_EQ(actual.info, reached.result.info) << what;
-      EXPECT_EQ(actual.memory_bytes, reached.result.memory_bytes) << what << ": another size than announced";
-      EXPECT_EQ(actual.fd.name(), reached.result.fd.name()) << what << ": another descriptor than announced";
-      EXPECT_EQ(actual.modifier, reached.result.modifier) << what;
-      EXPECT_EQ(actual.read_only, reached.result.read_only) << what << ": other rights than announced";
-      EXPECT_GE(actual.alignment, reached.result.alignment) << what << ": less aligned than announced";
+      expect_as_announced(describe(mapped), reached.result, what);
       EXPECT_EQ(content(mapped), pattern(source.size_bytes(), 1)) << what;
     }
   }
@@ -512,6 +516,54 @@ TEST_P(EdgeTest, MapsFramesPlaneByPlane) {
   }
   EXPECT_EQ(take_census(), before);
   if (!any) GTEST_SKIP() << "refused, or no frames";
+}
+
+TEST_P(EdgeTest, FramesArriveAsPlanned) {
+  bool any = false;
+  for (PixelFormat format : sample_formats()) {
+    const Frame source = from.make_frame(source_context, variant, {format, 64, 48});
+    if (!source) continue;
+    if (source.plane(0).context() == target) GTEST_SKIP() << "source and target are one context: nothing to take";
+    any = true;
+    const std::string what(format_info(format).name);
+    const auto known = router();
+    const FrameDescription described = describe(source);
+    const auto route = known->plan(described, target, options.access, options.policy);
+    if (!route->possible()) {
+      try {
+        known->map(source, target, options);
+        ADD_FAILURE() << what << ": mapped, and planned as impossible: " << route->explain();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kFailedPrecondition) << error.what();
+      }
+      continue;
+    }
+    const Frame mapped = known->map(source, target, options);
+    const FrameDescription actual = describe(mapped);
+    ASSERT_EQ(actual.plane_count, described.plane_count) << what;
+    EXPECT_EQ(actual.info, described.info) << what;
+    FrameDescription announced = described;
+    for (const Hop& hop : route->hops()) {
+      const FrameStep step = hop.edge->step_frame(announced, hop.to, options.access);
+      ASSERT_TRUE(std::holds_alternative<ReachedFrame>(step)) << what << ": " << route->explain();
+      announced = std::get<ReachedFrame>(step).result;
+    }
+    const bool whole = route->planes().empty();
+    for (std::size_t p = 0; p < actual.plane_count; ++p) {
+      const std::string plane = what + " plane " + std::to_string(p);
+      if (!whole && !route->planes()[p]->hops().empty())
+        announced.planes[p] = route->planes()[p]->hops().back().reached.result;
+      expect_as_announced(actual.planes[p], announced.planes[p], plane);
+      const bool copied = mapped.plane(p).memory() != source.plane(p).memory() && !mapped.plane(p).view();
+      EXPECT_EQ(copied, whole ? route->copies() : route->planes()[p]->copies())
+          << plane << ": plan and map disagree on copying";
+      if (!whole) continue;
+      EXPECT_EQ(actual.first_in_memory[p], announced.first_in_memory[p]) << plane << ": lies in another memory";
+    }
+    EXPECT_EQ(ledger.total().copied != 0, route->copies()) << what << ": booked otherwise than planned";
+    ledger.reset();
+  }
+  if (!any) GTEST_SKIP() << "no frames";
 }
 
 TEST_P(EdgeTest, GivesWriteAccessOnlyWhereItReachesTheSource) {

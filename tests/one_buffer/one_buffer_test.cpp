@@ -90,7 +90,7 @@ class OneBuffer : public ::testing::Test {
                                             parties, {element::u8, {kWidth * kHeight * 3 / 2}, {}}, ZeroCopy::kRequire);
     ASSERT_TRUE(plan.possible) << plan.explanation;
     EXPECT_EQ(plan.allocator, host_context()) << plan.explanation;
-    video.use_pool(plan.requirements, plan.allocator);
+    video.use_pool(plan);
     frame = *video.read();
     EXPECT_THAT(video.path(), ::testing::HasSubstr("memfd")) << "the decoder did not write into our memory";
     // From here on the decoder is gone, and only we refer to the picture.

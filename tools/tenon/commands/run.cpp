@@ -137,7 +137,6 @@ class Results {
 
 /// One allocation for the decoder, which writes it, the device, and the pictures that are drawn and encoded, which read
 /// it. Always with a descriptor, so that any other device could import it.
-/// @errors kFailedPrecondition: no memory serves all; says for each context why
 AllocationPlan plan_pool(const FrameInfo& info, const RunOptions& options, const CompiledModel& compiled) {
   Router router;
   router.add(host_context());
@@ -148,10 +147,7 @@ AllocationPlan plan_pool(const FrameInfo& info, const RunOptions& options, const
   if (!options.save.empty() || !options.snapshot.empty())
     readers.push_back({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kRead});
   const TensorInfo bytes{ElementType::kU8, {Frame::size_bytes_for(info, readers.front().requirements)}, {}};
-  AllocationPlan plan = router.plan(decoder, readers, bytes, policy_of(options.policy));
-  if (!plan.possible)
-    throw Error(Code::kFailedPrecondition, "decoder, device and pictures cannot share memory: " + plan.explanation);
-  return plan;
+  return router.plan(decoder, readers, bytes, policy_of(options.policy));
 }
 
 ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
@@ -163,8 +159,7 @@ ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
 
 void use_pool(ffmpeg::Video& video, const RunOptions& options, const CompiledModel& compiled) {
   try {
-    const AllocationPlan plan = plan_pool(video.info(), options, compiled);
-    video.use_pool(plan.requirements, plan.allocator);
+    video.use_pool(plan_pool(video.info(), options, compiled));
   } catch (const Error& error) {
     // A decoder that only uses memory of its own, under require: its pictures are read where it puts them.
     if (policy_of(options.policy) != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;

@@ -249,6 +249,7 @@ TEST_F(OneFd, TheNpuReadsTheInputItselfAndNobodyCopies) {
     if (host) watch.watch(host, kBytes);
   };
   watch_opencl(opencl_input);
+  watch_opencl(router.map(output, device, in_place));
   PageTrap trap;
   opencl_writes(opencl_input, 2);
   trap.arm(remote_input.get(), kBytes);
@@ -256,6 +257,7 @@ TEST_F(OneFd, TheNpuReadsTheInputItselfAndNobodyCopies) {
   const auto touches = trap.touches();
   trap.release();
   EXPECT_EQ(watch.large_copies(), 0u) << watch.bytes() << " bytes by " << watch.last_caller();
+  EXPECT_EQ(watch.bytes_into(), 0u) << "written elsewhere first, by " << watch.last_caller_into();
   std::set<std::uintptr_t> pages;
   for (const PageTrap::Touch& touch : touches) {
     pages.insert(touch.page);
@@ -270,6 +272,9 @@ TEST_F(OneFd, TheNpuReadsTheInputItselfAndNobodyCopies) {
   std::memcpy(target.data(), remote_input.get(), kBytes);
   EXPECT_GT(watch.large_copies(), 0u);
   EXPECT_EQ(target[3], written(3, 2));
+  watch.reset();
+  std::memcpy(remote_output.get(), target.data(), kBytes);
+  EXPECT_EQ(watch.bytes_into(), kBytes);
 }
 
 TEST_F(OneFd, DescriptorsMayBeClosedAndTensorsOutliveThem) {

@@ -78,6 +78,8 @@ TEST_P(ZeroCopyDecoder, NoFunctionCopiesFrameMemoryOnTheWayToAConsumer) {
   EXPECT_EQ(frames, 60u);
   EXPECT_EQ(watch.large_copies(), 0u) << "by " << watch.last_caller();
   EXPECT_LT(watch.bytes(), 4096u) << "rows add up to a copy, by " << watch.last_caller();
+  EXPECT_EQ(watch.large_copies_into(), 0u) << "decoded elsewhere, by " << watch.last_caller_into();
+  EXPECT_LT(watch.bytes_into(), 4096u) << "decoded elsewhere, by " << watch.last_caller_into();
   EXPECT_EQ(ledger.total().copied, 0u);
 }
 

@@ -2,9 +2,13 @@
 // Two witnesses of copies that are independent of Tenon: the preloaded interposer, and page faults.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -78,7 +82,8 @@ class CopyWatch {
 
 /// Locks the pages of a buffer and notes which code accesses each of them first: it sees every reader, including
 /// inlined copies and SIMD kernels. Buffers must be mappings of their own (a memfd), whole pages. One at a time per
-/// process.
+/// process. It tells libraries apart, not the functions in one, whose symbols are hidden; elsewhere_in_process() sees
+/// what a library copies for itself.
 class PageTrap {
  public:
   PageTrap() {
@@ -159,5 +164,29 @@ class PageTrap {
   std::atomic<std::size_t> count_{0};
   struct sigaction previous_ {};
 };
+
+/// Where the `size` bytes at `bytes` lie in writable memory of this process outside [begin, begin + room), whoever put
+/// them there and by whatever code; 0 if nowhere. Reads all writable memory. No other thread may unmap any meanwhile.
+inline std::uintptr_t elsewhere_in_process(const void* bytes, std::size_t size, const void* begin, std::size_t room) {
+  const auto own = reinterpret_cast<std::uintptr_t>(bytes), low = reinterpret_cast<std::uintptr_t>(begin);
+  std::ifstream maps("/proc/self/maps");
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> writable;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long first = 0, last = 0;
+    char rights[5] = {};
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &first, &last, rights) == 3 && std::memcmp(rights, "rw", 2) == 0)
+      writable.emplace_back(first, last);
+  }
+  if (writable.empty()) throw std::runtime_error("search for copies: /proc/self/maps cannot be read");
+  for (auto [at, end] : writable) {
+    while (at < end) {
+      const auto found = reinterpret_cast<std::uintptr_t>(memmem(reinterpret_cast<void*>(at), end - at, bytes, size));
+      if (!found) break;
+      if (found != own && (found < low || found >= low + room)) return found;
+      at = found + 1;
+    }
+  }
+  return 0;
+}
 
 }  // namespace zero_copy

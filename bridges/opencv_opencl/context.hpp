@@ -98,15 +98,15 @@ inline Ref<Execution> make_execution(const Ref<opencl::client::Native>& native) 
 
 /// The cl_mem behind a UMat, up to date on the device. @errors kFailedPrecondition: UMats in host memory, or mapped.
 inline cl_mem handle_of(const cv::UMat& umat) {
-  const std::string what = "opencv_opencl: a cv::UMat of " + std::to_string(umat.total()) + " elements ";
+  const auto what = [&] { return "opencv_opencl: a cv::UMat of " + std::to_string(umat.total()) + " elements "; };
   if (!umat.u) throw Error(Code::kInvalidArgument, "opencv_opencl: an empty cv::UMat; give it create() first");
   if (umat.u->currAllocator != cv::ocl::getOpenCLAllocator())
     throw Error(Code::kFailedPrecondition,
-                what +
+                what() +
                     "lies in host memory: OpenCV made it while no OpenCL context was bound; bind execution(context) "
                     "first, or take getMat() to opencv::wrap");
   if (umat.u->refcount != 0)
-    throw Error(Code::kFailedPrecondition, what + "is mapped by a cv::Mat of it; release that Mat first");
+    throw Error(Code::kFailedPrecondition, what() + "is mapped by a cv::Mat of it; release that Mat first");
   return checked(
       "cv::UMat::handle", [] { return std::string("the buffer of a UMat"); },
       [&] { return static_cast<cl_mem>(umat.handle(cv::ACCESS_RW)); });

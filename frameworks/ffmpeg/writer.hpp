@@ -168,6 +168,13 @@ class Writer {
     }
   }
 
+  /// The range of pictures that the converter makes: it keeps YUV's, and makes RGB limited.
+  AVColorRange converted_range(const FormatMapping* mapping) const {
+    const AVPixFmtDescriptor* of = mapping ? av_pix_fmt_desc_get(mapping->av) : nullptr;
+    const bool is_yuv = of && (of->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) == 0;
+    return is_yuv && info_.colour_range == ColourRange::kFull ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+  }
+
   void open_encoder(const AVOutputFormat& container) {
     const AVCodec* encoder = nullptr;
     if (!options_.codec.empty()) {
@@ -201,7 +208,7 @@ class Writer {
     codec_->width = static_cast<int>(info_.width_px);
     codec_->height = static_cast<int>(info_.height_px);
     codec_->colorspace = av_colour_space(resolved_colour_space(info_));
-    codec_->color_range = direct ? av_colour_range(resolved_colour_range(info_)) : AVCOL_RANGE_MPEG;
+    codec_->color_range = direct ? av_colour_range(resolved_colour_range(info_)) : converted_range(mapping);
     const AVRational rate = av_d2q(options_.fps > 0 ? options_.fps : 25, 1001000);
     codec_->framerate = rate;
     // Frames carry their own times, in a unit fine enough for any source. MPEG-4 has only 16 bits for it.

@@ -2,6 +2,7 @@
 #include <tenon/frameworks/ffmpeg/writer.hpp>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -102,6 +103,26 @@ TEST(FfmpegWriter, BooksAnotherLayoutAsCopied) {
   writer.finish();
   EXPECT_EQ(ledger.total().copied, 64u * 48 * 3 / 2);
   EXPECT_EQ(ledger.total().converted, 0u);
+}
+
+TEST(FfmpegWriter, SaysWhatRangeConvertedPicturesHave) {
+  Folder folder;
+  const std::string path = folder.file("range.mp4");
+  for (const auto& format : {tenon::kI420, tenon::kNv21, tenon::kRgb24}) {
+    const tenon::FrameInfo info{format, 64, 48, tenon::ColourSpace::kBt601, tenon::ColourRange::kFull};
+    Frame frame = Frame::allocate(info);
+    for (const tenon::Tensor& plane : frame.planes()) std::memset(plane.data(), 128, plane.size_bytes());
+    std::memset(frame.plane(0).data(), 250, frame.plane(0).size_bytes());
+    ff::Writer writer(path, info);
+    writer.write(frame);
+    writer.finish();
+    const auto read = ff::open(path).read();
+    ASSERT_TRUE(read);
+    const bool is_full = format != tenon::kRgb24;
+    EXPECT_EQ(read->info().colour_range == tenon::ColourRange::kFull, is_full) << tenon::to_string(format);
+    EXPECT_NEAR(read->plane(0).data<std::uint8_t>()[32], is_full ? 250 : 16 + 250 * 219 / 255, 3)
+        << tenon::to_string(format);
+  }
 }
 
 TEST(FfmpegWriter, SaysThatItsPicturesAreToBeTurned) {

@@ -213,6 +213,7 @@ TEST_P(ZeroCopyModel, OneInsertedCopyIsSeenByAllWitnesses) {
     }
   }
 }
+
 TEST_P(ZeroCopyModel, ThePictureLiesInTheDecodersBufferAlone) {
   // Other witnesses trust the device's own code; a copy that it makes for itself lies somewhere.
   ff::Video video = trapped_video();

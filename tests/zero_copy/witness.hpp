@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two witnesses of copies that are independent of Tenon: the preloaded interposer, and page faults.
+// Witnesses of copies, independent of Tenon: the preloaded interposer, page faults, and a search of memory.
 #pragma once
 
 #include <algorithm>
@@ -166,7 +166,8 @@ class PageTrap {
 };
 
 /// Where the `size` bytes at `bytes` lie in writable memory of this process outside [begin, begin + room), whoever put
-/// them there and by whatever code; 0 if nowhere. Reads all writable memory. No other thread may unmap any meanwhile.
+/// them there and by whatever code; 0 if nowhere. A copy that is gone again, or of another type, is not found. Reads
+/// all writable memory. No other thread may unmap any meanwhile.
 inline std::uintptr_t elsewhere_in_process(const void* bytes, std::size_t size, const void* begin, std::size_t room) {
   const auto own = reinterpret_cast<std::uintptr_t>(bytes), low = reinterpret_cast<std::uintptr_t>(begin);
   std::ifstream maps("/proc/self/maps");

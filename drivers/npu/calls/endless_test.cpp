@@ -4,32 +4,23 @@
 #include <chrono>
 #include <thread>
 
-#include <tenon/drivers/npu/testing/client.hpp>
-#include <tenon/drivers/npu/testing/compiled.hpp>
+#include <tenon/drivers/npu/testing/graph_client.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
-#include <tenon/frameworks/level_zero/abi/graph_table.hpp>
 #include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu::test {
 namespace {
 
-namespace abi = level_zero::abi;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-class NpuEndless : public NpuTest {
+class NpuEndless : public NpuGraph {
  protected:
   void SetUp() override {
-    NpuTest::SetUp();
-    ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kGraphExtension, reinterpret_cast<void**>(&graphs)),
-              ZE_RESULT_SUCCESS);
-    const auto ir = compiler::in_memory(*turns_model());
-    abi::GraphDescriptor2 descriptor;
-    descriptor.format = static_cast<std::uint32_t>(abi::GraphFormat::kNgraphLite);
-    descriptor.input = reinterpret_cast<const std::uint8_t*>(ir.data());
-    descriptor.input_size = ir.size();
-    descriptor.flags = abi::kGraphDisableCaching;
-    ASSERT_EQ(graphs->create_2(context, device, &descriptor, &graph), ZE_RESULT_SUCCESS);
+    NpuGraph::SetUp();
+    const Made made = make_ir(compiler::in_memory(*turns_model()));
+    ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;
+    graph = made.graph;
     trips = static_cast<std::int64_t*>(allocate_host(64));
     x = static_cast<float*>(allocate_host(64));
     y = static_cast<float*>(allocate_host(64));
@@ -52,14 +43,13 @@ class NpuEndless : public NpuTest {
     EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
     for (void* data : {static_cast<void*>(trips), static_cast<void*>(x), static_cast<void*>(y)})
       EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
-    NpuTest::TearDown();
+    NpuGraph::TearDown();
   }
   void start() {
     ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, fence), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceHostSynchronize(fence, 50'000'000), ZE_RESULT_NOT_READY);
   }
 
-  abi::GraphTable* graphs = nullptr;
   abi::GraphHandle graph = nullptr;
   ze_command_queue_handle_t queue = nullptr;
   ze_fence_handle_t fence = nullptr;

@@ -6,23 +6,20 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/drivers/npu/testing/client.hpp>
-#include <tenon/drivers/npu/testing/compiled.hpp>
+#include <tenon/drivers/npu/testing/graph_client.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/command_queue_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/core.hpp>
-#include <tenon/frameworks/level_zero/abi/graph_table.hpp>
 #include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu::test {
 namespace {
 
-namespace abi = level_zero::abi;
 constexpr std::int64_t kEndless = std::int64_t{1} << 60;
 constexpr std::uint64_t kMoment = 100'000'000;  ///< Long enough for what must not happen.
 
-class NpuSideBySide : public NpuTest {
+class NpuSideBySide : public NpuGraph {
  protected:
   /// A list that runs the graph, which takes one of the device's tiles, or fills a byte.
   struct Job {
@@ -32,19 +29,12 @@ class NpuSideBySide : public NpuTest {
     float *x = nullptr, *y = nullptr;
   };
   void SetUp() override {
-    NpuTest::SetUp();
-    ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kGraphExtension, reinterpret_cast<void**>(&graphs)),
-              ZE_RESULT_SUCCESS);
+    NpuGraph::SetUp();
     ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kCancelExtension, reinterpret_cast<void**>(&cancels)),
               ZE_RESULT_SUCCESS);
-    const auto ir = compiler::in_memory(*turns_model());
-    abi::GraphDescriptor2 descriptor;
-    descriptor.format = static_cast<std::uint32_t>(abi::GraphFormat::kNgraphLite);
-    descriptor.input = reinterpret_cast<const std::uint8_t*>(ir.data());
-    descriptor.input_size = ir.size();
-    descriptor.build_flags = "--config NPU_TILES=\"1\"";
-    descriptor.flags = abi::kGraphDisableCaching;
-    ASSERT_EQ(graphs->create_2(context, device, &descriptor, &graph), ZE_RESULT_SUCCESS);
+    const Made made = make_ir(compiler::in_memory(*turns_model()), "--config NPU_TILES=\"1\"");
+    ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;
+    graph = made.graph;
     pool = make_pool(32);
   }
   void TearDown() override {
@@ -61,7 +51,7 @@ class NpuSideBySide : public NpuTest {
     }
     EXPECT_EQ(zeEventPoolDestroy(pool), ZE_RESULT_SUCCESS);
     EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
-    NpuTest::TearDown();
+    NpuGraph::TearDown();
   }
   static bool has_two_cpus() { return engine::Workers::available_cpus() > 1; }
   /// Of `queue`. @param signal, gate  may be null.
@@ -107,7 +97,6 @@ class NpuSideBySide : public NpuTest {
     return made;
   }
 
-  abi::GraphTable* graphs = nullptr;
   abi::CancelTable* cancels = nullptr;
   abi::GraphHandle graph = nullptr;
   ze_event_pool_handle_t pool = nullptr;

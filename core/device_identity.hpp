@@ -7,10 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <type_traits>
 
-#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/hashed_name.hpp>
 #include <tenon/core/small_vector.hpp>
 
 namespace tenon {
@@ -18,16 +17,10 @@ inline namespace v1 {
 
 /// One way to name a device. An open set, like MemoryKind: a framework defines its own. All who use one kind must give
 /// the same value for the same device, and different values for different ones: no handles of one driver.
-class DeviceIdKind {
+class DeviceIdKind : public HashedName {
  public:
-  constexpr DeviceIdKind() = default;
-  explicit constexpr DeviceIdKind(std::string_view name) : kind_(name) {}
-  constexpr std::string_view name() const { return kind_.name(); }
-  constexpr std::uint64_t hash() const { return kind_.hash(); }
+  using HashedName::HashedName;
   friend constexpr bool operator==(const DeviceIdKind& a, const DeviceIdKind& b) { return a.hash() == b.hash(); }
-
- private:
-  MemoryKind kind_;
 };
 
 /// @name Kinds that several frameworks use. Values in the machine's byte order.

@@ -17,6 +17,7 @@
 #include <tenon/core/mapped_file.cpp>
 #include <tenon/core/memory.cpp>
 #include <tenon/core/pixel_format.cpp>
+#include <tenon/core/process_wide.cpp>
 #include <tenon/core/proof.cpp>
 #include <tenon/core/requirements.cpp>
 #include <tenon/core/route.cpp>

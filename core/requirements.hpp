@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/hashed_name.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/small_vector.hpp>
 
@@ -18,17 +19,14 @@ inline namespace v1 {
 /// How an allocation can be handed to another API or process. An open set, like MemoryKind: a framework defines its own
 /// descriptors (`inline constexpr FdKind kMyFd{"mylib fd"};`) and says which known kind they can serve as. Names must
 /// be literals, because they are not copied.
-class FdKind {
+class FdKind : public HashedName {
  public:
+  using HashedName::HashedName;
   /// No descriptor: kNone.
   constexpr FdKind() = default;
-  explicit constexpr FdKind(std::string_view name) : kind_(name) {}
   /// @param serves_as  The other kind that it satisfies: a dma-buf can be mapped like a memfd.
-  constexpr FdKind(std::string_view name, FdKind serves_as) : kind_(name), serves_as_(serves_as.kind_.hash()) {}
+  constexpr FdKind(std::string_view name, FdKind serves_as) : HashedName(name), serves_as_(serves_as.hash()) {}
 
-  /// "memfd"; empty for none.
-  constexpr std::string_view name() const { return kind_.name(); }
-  constexpr std::uint64_t hash() const { return kind_.hash(); }
   /// Whether only the device that made it can import it. Any device can try a dma-buf, whose exporter decides.
   constexpr bool is_bound_to_device() const;
   /// Whether memory with this descriptor satisfies a request for `wanted`. Every memory satisfies a request for kNone.
@@ -40,7 +38,6 @@ class FdKind {
   static const FdKind kNone, kMemfd, kDmabuf, kOpaqueFd, kVulkanFd, kCudaFd, kNtHandle;
 
  private:
-  MemoryKind kind_;
   std::uint64_t serves_as_ = 0;
 };
 inline constexpr FdKind FdKind::kNone{};

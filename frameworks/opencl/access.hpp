@@ -11,6 +11,7 @@
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/free_list.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
@@ -20,7 +21,6 @@
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/sync.hpp>
 

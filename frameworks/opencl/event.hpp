@@ -11,10 +11,10 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/free_list.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/timeline.hpp>
-#include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -27,7 +27,7 @@ class EventTimeline final : public Timeline {
  public:
   /// Takes over the reference.
   static Ref<EventTimeline> over(detail::Handle<cl_event> event) {
-    EventTimeline* timeline = detail::FreeList<EventTimeline>::instance().take();
+    EventTimeline* timeline = FreeList<EventTimeline>::instance().take();
     timeline->event_ = std::move(event);
     return Ref<EventTimeline>(timeline);
   }
@@ -80,11 +80,11 @@ class EventTimeline final : public Timeline {
  protected:
   void dispose() noexcept override {
     event_.reset();
-    detail::FreeList<EventTimeline>::instance().give_back(this);
+    FreeList<EventTimeline>::instance().give_back(this);
   }
 
  private:
-  friend class detail::FreeList<EventTimeline>;
+  friend class FreeList<EventTimeline>;
   cl_int execution_status() const {
     return detail::info<cl_int>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS);
   }

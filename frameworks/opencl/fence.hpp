@@ -6,10 +6,10 @@
 #include <utility>
 
 #include <tenon/core/deferred.hpp>
+#include <tenon/core/free_list.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {

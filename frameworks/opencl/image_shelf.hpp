@@ -11,13 +11,13 @@
 #include <utility>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/free_list.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/view_count.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
-#include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 

@@ -10,6 +10,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/process_wide.hpp>
 #include <tenon/core/router.hpp>
 
 #include <tenon/tests/dlopen_state/state.hpp>
@@ -63,6 +64,12 @@ TEST(DlopenState, OneNumberPerEdgeName) {
 
 TEST(DlopenState, OneHostContext) {
   for (const Module* module : modules()) EXPECT_EQ(module->host(), host_context()) << module->name;
+}
+
+TEST(DlopenState, OneProcessWideObject) {
+  auto& mine = process_wide<dlopen_state::Shared>("dlopen_state::Shared");
+  for (const Module* module : modules()) EXPECT_EQ(module->shared(), &mine) << module->name;
+  EXPECT_NE(&process_wide<dlopen_state::Shared>("another name"), &mine);
 }
 
 TEST(DlopenState, ContextIdsAreNeverGivenTwice) {

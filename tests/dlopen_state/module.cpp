@@ -4,6 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/process_wide.hpp>
 
 #include <tenon/tests/dlopen_state/state.hpp>
 
@@ -38,6 +39,7 @@ const dlopen_state::Module module{
       return tensor;
     },
     [] { return make_ref<dlopen_state::StateContext>(MODULE_NAME)->id(); },
+    [] { return &process_wide<dlopen_state::Shared>("dlopen_state::Shared"); },
 };
 
 }  // namespace

@@ -22,6 +22,9 @@ class StateContext final : public tenon::ContextImpl {
   const char* owner_;
 };
 
+/// For process_wide().
+struct Shared {};
+
 struct Module {
   const char* name;
   tenon::Ledger* (*process_ledger)();
@@ -35,6 +38,7 @@ struct Module {
   bool (*catches)(void (*body)());
   tenon::Tensor (*make_tensor)(std::uint8_t value);
   std::uint64_t (*fresh_context_id)();
+  Shared* (*shared)();
 };
 
 }  // namespace dlopen_state

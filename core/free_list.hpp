@@ -8,7 +8,6 @@
 
 namespace tenon {
 inline namespace v1 {
-namespace opencl::detail {
 
 /// Idle objects of one type; T has a member `T* next_` and befriends this. Keeps a few and frees the rest.
 /// @thread all members from any thread.
@@ -50,6 +49,5 @@ class FreeList {
   std::size_t count_ = 0;
 };
 
-}  // namespace opencl::detail
 }  // namespace v1
 }  // namespace tenon

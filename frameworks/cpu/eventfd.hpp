@@ -5,20 +5,17 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
+#include <tenon/core/relayed_point.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/cpu/fd.hpp>
 
@@ -64,15 +61,9 @@ class EventFdTimeline final : public Timeline {
  private:
   EventFdTimeline() = default;
   bool poll_until(Deadline deadline) const {
-    while (!reached_.load(std::memory_order_acquire)) {
-      const Deadline now = Clock::now();
-      const auto left = deadline <= now ? 0 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
-      struct pollfd entry = {fd_.get(), POLLIN, 0};
-      if (::poll(&entry, 1, static_cast<int>(std::min<std::int64_t>(left, 1'000'000))) > 0)
-        reached_.store(true, std::memory_order_release);
-      else if (left == 0)
-        return false;
-    }
+    if (reached_.load(std::memory_order_acquire)) return true;
+    if (!cpu::poll_until(deadline, fd_.get(), POLLIN)) return false;
+    reached_.store(true, std::memory_order_release);
     return true;
   }
 
@@ -88,34 +79,26 @@ inline TimelinePoint point_of_eventfd(UniqueFd&& fd) {
 
 namespace detail {
 
-/// Writes to an eventfd when a point is settled.
-class EventFdSignal final : public Deferred {
- public:
-  EventFdSignal(TimelinePoint point, UniqueFd fd) : point_(std::move(point)), fd_(std::move(fd)) {}
-
- private:
-  bool is_ready() noexcept override { return point_.state() != PointState::kPending; }
-  void finish() noexcept override {
-    (void)::eventfd_write(fd_.get(), 1);  // Fails only if the counter is full, and then the descriptor is readable.
-    delete this;
+/// An eventfd as the signal of a RelayedPoint.
+struct EventFdSignal {
+  UniqueFd fd;
+  void set(bool /*failed*/) noexcept {
+    (void)::eventfd_write(fd.get(), 1);  // Fails only if the counter is full, and then the descriptor is readable.
   }
-  const TimelinePoint point_;
-  const UniqueFd fd_;
 };
 
 }  // namespace detail
 
 /// An eventfd for an event loop: it becomes readable when `point` is reached, or failed. An eventfd carries no failure:
 /// ask point.state(), or call point.wait(), which then does not block and raises it. Close it whenever you like.
-/// @errors kResourceExhausted: no descriptor left. @thread any. @cost two descriptors and an allocation; the point is
-/// looked at as defer() says.
+/// @errors kResourceExhausted: no descriptor left. @thread any. @cost two descriptors; the point is looked at as defer()
+/// says.
 inline UniqueFd eventfd_of(const TimelinePoint& point) {
   UniqueFd made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made)
     throw Error(Code::kResourceExhausted, "cpu: no eventfd for a point: no descriptor is left", "eventfd", errno);
   if (point.state() == PointState::kPending) {
-    auto signal = std::make_unique<detail::EventFdSignal>(point, made.duplicate());
-    defer(*signal.release());  // It deletes itself.
+    RelayedPoint<detail::EventFdSignal>::relay(point, {made.duplicate()});
   } else {
     (void)::eventfd_write(made.get(), 1);
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other frameworks may use of this one: where a tensor lies in its descriptor, and memory for trying an import.
+// What other frameworks may use of this one: where a tensor lies in its descriptor, its fences, and memory for trying an
+// import.
 #pragma once
 
 #include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/sync.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -13,9 +15,12 @@ namespace dmabuf {
 /// release. The rest of namespace detail is this folder's own.
 namespace client {
 
+using detail::find_place;
+using detail::is_dmabuf;
 using detail::Place;
 using detail::place_of;
 using detail::sealed_memfd;
+using detail::wait_for_fences;
 
 }  // namespace client
 

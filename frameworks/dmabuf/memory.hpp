@@ -28,6 +28,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/cpu/fd.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/cpu/pages.hpp>
 #include <tenon/frameworks/dmabuf/native.hpp>
 
 namespace tenon {
@@ -42,10 +43,7 @@ inline constexpr MemoryKind kDmabufMemory{"dmabuf"};
 
 namespace detail {
 
-inline std::size_t page_bytes() {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
+using cpu::page_bytes;
 /// @errors kInvalidArgument: 0, or past 62 bits.
 inline std::size_t whole_pages(std::size_t size_bytes, const char* what) {
   if (size_bytes == 0 || size_bytes > (std::size_t{1} << 62)) {

@@ -2,10 +2,8 @@
 // The kernel interface of frameworks/dmabuf: the ABI, and the calls, which tests can make fail.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +19,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/frameworks/cpu/fd.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -122,7 +121,9 @@ inline int add_seals(int fd, int seals) { return faulted("fcntl(F_ADD_SEALS)") ?
 inline void* mmap(std::size_t size, int protection, int fd) {
   return faulted("mmap") ? MAP_FAILED : ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
 }
-inline int poll(struct pollfd* entry, int timeout_ms) { return faulted("poll") ? -1 : ::poll(entry, 1, timeout_ms); }
+inline int poll(struct pollfd* entries, nfds_t count, int timeout_ms) {
+  return faulted("poll") ? -1 : ::poll(entries, count, timeout_ms);
+}
 
 [[noreturn]] inline void fail(Code code, const std::string& what, const char* call, int error) {
   throw Error(code, "dmabuf: " + what + ": " + std::generic_category().message(error), call, error);
@@ -142,19 +143,9 @@ inline int ioctl_until(Deadline deadline, int fd, unsigned long request, void* a
   return 0;
 }
 
-/// Waits until `fd` has one of `events`. @return false when `deadline` came first.
-/// @errors kInternal with the call
+/// As cpu::poll_until.
 inline bool poll_until(Deadline deadline, int fd, short events) {
-  for (;;) {
-    const Deadline now = Clock::now();  // A deadline long past must not overflow the difference.
-    const auto left = deadline <= now ? 0 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
-    struct pollfd entry = {fd, events, 0};
-    const int ready = native::poll(&entry, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR && errno != EAGAIN)
-      fail(Code::kInternal, "waiting for descriptor " + std::to_string(fd), "poll", errno);
-    if (left == 0) return false;
-  }
+  return cpu::poll_until(deadline, fd, events, native::poll);
 }
 
 }  // namespace dmabuf::native

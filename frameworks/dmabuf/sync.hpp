@@ -176,18 +176,23 @@ inline std::uint64_t sync_flags(Access access) {
 inline constexpr const char* kSyncStartCall = "ioctl(DMA_BUF_IOCTL_SYNC start)";
 inline constexpr const char* kSyncEndCall = "ioctl(DMA_BUF_IOCTL_SYNC end)";
 
-/// Begins CPU access to a dma-buf. The kernel would wait for its fences without a limit, so poll waits first, with the
-/// deadline, and that wait is booked. @errors kDeadlineExceeded; errors of the calls.
-inline void begin_access(int fd, Access access, Deadline deadline, Ledger* ledger) {
+/// Waits for the fences that drivers have attached to a dma-buf: for reading, the writers'; for writing, the readers'
+/// too. Books the wait if there was one. @errors kDeadlineExceeded; errors of poll. @cost one poll.
+inline void wait_for_fences(int fd, Access access, Deadline deadline, Ledger* ledger) {
   const short event = writes(access) ? POLLOUT : POLLIN;
-  if (!native::poll_until(Clock::time_point::min(), fd, event)) {
-    const auto start = Clock::now();
-    if (!native::poll_until(deadline, fd, event)) {
-      throw Error(Code::kDeadlineExceeded, "dmabuf: descriptor " + std::to_string(fd) +
-                                               ": a device had not finished with it in time; it is late or gone");
-    }
-    (ledger ? *ledger : Ledger::process()).book_wait(host_wait(), Clock::now() - start);
-  }
+  if (native::poll_until(Clock::time_point::min(), fd, event)) return;
+  const auto start = Clock::now();
+  const bool ready = native::poll_until(deadline, fd, event);
+  (ledger ? *ledger : Ledger::process()).book_wait(host_wait(), Clock::now() - start);
+  if (!ready)
+    throw Error(Code::kDeadlineExceeded, "dmabuf: descriptor " + std::to_string(fd) +
+                                             ": a device had not finished with it in time; it is late or gone");
+}
+
+/// Begins CPU access to a dma-buf. The kernel would wait for its fences without a limit, so poll waits first, with the
+/// deadline. @errors kDeadlineExceeded; errors of the calls.
+inline void begin_access(int fd, Access access, Deadline deadline, Ledger* ledger) {
+  wait_for_fences(fd, access, deadline, ledger);
   native::Sync request{native::kSyncStart | sync_flags(access)};
   if (native::ioctl_until(deadline, fd, native::kIoctlSync, &request, kSyncStartCall) != 0)
     native::fail(Code::kInternal, "access by the CPU to descriptor " + std::to_string(fd), kSyncStartCall, errno);

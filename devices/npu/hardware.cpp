@@ -124,6 +124,7 @@ void find_in(const std::shared_ptr<const level_zero::Driver>& driver, std::vecto
       // Without mutable lists, recording again for other memory is still cheaper than copying.
       npu->imports_system_memory =
           npu->facts.imports_system_memory() && (npu->facts.import_types & abi::kStandardAllocation) != 0;
+      npu->waits_for_fences = npu->facts.driver->has(abi::kImplicitFencesExtension);
       read_graph_properties(*npu);
       const auto same = std::count_if(found.begin(), found.end(),
                                       [&](const auto& other) { return other->platform == npu->platform; });

@@ -40,6 +40,7 @@ struct Npu {
 
   ze_device_properties_t properties{};
   bool imports_system_memory = false;
+  bool waits_for_fences = false;  ///< Those that other devices have attached to dma-bufs (kImplicitFencesExtension).
   CompilerVersion compiler;
   std::uint32_t max_opset = 0;
   std::string platform;  ///< "4000"

@@ -3,134 +3,35 @@
 #include <tenon/devices/npu/memory.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 
+#include <tenon/core/edge.hpp>
+#include <tenon/core/host_edge.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// System pages as the device addresses them; shared by all tensors over the same pages.
-class PagesView final : public level_zero::UsmView {
- public:
-  PagesView(const Context& context, Access access, void* data, std::shared_ptr<const Block> block)
-      : UsmView(context, access, data, data, Block()), block_(std::move(block)) {}
-
- private:
-  std::shared_ptr<const Block> block_;  // Null if an existing allocation is used.
-};
-
-Block import_pages(const Npu& npu, void* pages, std::size_t size_bytes) {
-  abi::ExternalSystemMemory import;
-  import.data = pages;
-  import.size = size_bytes;
-  return level_zero::client::allocate_usm(native_of(npu), level_zero::UsmType::kHost, size_bytes, kPage, {}, &import,
-                                          "importing");
-}
-
 bool on_page(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % kPage == 0; }
-
-/// Whether an address is in an allocation of this context: the device can use such memory directly.
-bool is_level_zero(const Npu& npu, const void* data, std::size_t size) {
-  const auto facts = level_zero::client::find_usm(*native_of(npu), data);
-  return facts && facts->id != 0 &&
-         static_cast<const std::byte*>(data) + size <= static_cast<std::byte*>(facts->base) + facts->size;
-}
-
-/// The system pages that are imported. Tensors over the same pages share an import, which lives as long as
-/// any of them. @thread any.
-class ImportedPages {
- public:
-  struct Found {
-    bool is_there = false;
-    std::shared_ptr<const Block> import;  ///< Null if the memory is an existing allocation.
-  };
-  /// Finds whether the context has [data, data + size) already. Ignores what another thread is about to free.
-  Found find(const Npu& npu, const void* data, std::size_t size) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    std::unique_lock lock(mutex_);
-    if (auto known = find_known(lock, npu, begin, size)) return {true, std::move(known)};
-    return {is_level_zero(npu, data, size), nullptr};
-  }
-  std::shared_ptr<const Block> share(const Npu& npu, void* data, std::size_t size) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    std::unique_lock lock(mutex_);
-    if (auto known = find_known(lock, npu, begin, size)) return known;
-    for (const auto& [key, entry] : entries_)
-      if (overlaps(key, entry, npu, begin, size))
-        throw Error(Code::kInvalidArgument, "Can not import a memory which is part of an existing allocation");
-    const Key key(npu.context, begin);
-    std::shared_ptr<const Block> block(new Block(import_pages(npu, data, size)), [this, key](const Block* old) {
-      // Free before erasing, under the lock, so that no thread imports these pages in between.
-      const std::lock_guard forget(mutex_);
-      delete old;
-      entries_.erase(key);
-      freed_.notify_all();
-    });
-    entries_[key] = Entry{size, block};
-    return block;
-  }
-
- private:
-  using Key = std::pair<ze_context_handle_t, std::uintptr_t>;  // The same pages may be imported into several contexts.
-  struct Entry {
-    std::size_t size;
-    std::weak_ptr<const Block> block;
-  };
-  static bool overlaps(const Key& key, const Entry& entry, const Npu& npu, std::uintptr_t begin, std::size_t size) {
-    return key.first == npu.context && begin < key.second + entry.size && key.second < begin + size;
-  }
-  /// The import that covers [begin, begin + size), or null. An import that just lost its last owner is still the
-  /// driver's until that owner's thread frees it; waits for that.
-  std::shared_ptr<const Block> find_known(std::unique_lock<std::mutex>& lock, const Npu& npu, std::uintptr_t begin,
-                                          std::size_t size) {
-    const auto is_dying = [&](const auto& each) {
-      return each.second.block.expired() && overlaps(each.first, each.second, npu, begin, size);
-    };
-    for (;;) {
-      if (auto known = find_locked(npu, begin, size)) return known;
-      if (std::none_of(entries_.begin(), entries_.end(), is_dying)) return nullptr;
-      freed_.wait(lock);
-    }
-  }
-  std::shared_ptr<const Block> find_locked(const Npu& npu, std::uintptr_t begin, std::size_t size) const {
-    auto found = entries_.upper_bound(Key(npu.context, begin));
-    if (found == entries_.begin()) return nullptr;
-    --found;
-    if (found->first.first != npu.context || begin + size > found->first.second + found->second.size) return nullptr;
-    return found->second.block.lock();
-  }
-  std::mutex mutex_;
-  std::condition_variable freed_;
-  std::map<Key, Entry> entries_;
-};
-
-ImportedPages& imported_pages() {
-  static auto* pages = new ImportedPages;  // Tensors may outlive static objects.
-  return *pages;
-}
-
-Access widest(const Tensor& tensor) {
-  if (tensor.view()) return tensor.view()->access();
-  return tensor.memory()->read_only() ? Access::kRead : Access::kReadWrite;
-}
 
 using Imported = std::variant<std::unique_ptr<level_zero::UsmView>, Refusal>;
 
-/// Imports by the memory's descriptor, if it has one that the driver accepts.
-std::unique_ptr<level_zero::UsmView> import_descriptor(const Npu& npu, const Context& context, const Tensor& tensor,
-                                                       std::string& why) {
+/// Imports by the memory's descriptor, if it has one that the driver accepts; else null and, as far as somebody would ask,
+/// why.
+std::unique_ptr<level_zero::UsmView> import_descriptor(const Context& context, const Tensor& tensor, std::string& why) {
   const Memory& memory = *tensor.memory();
-  const int fd = memory.borrow_fd();
-  const bool is_dmabuf = memory.fd_kind() == FdKind::kDmabuf;
-  if (fd < 0 || !memory.fd_kind().serves(FdKind::kMemfd) || memory.modifier() != 0) return nullptr;
-  if (is_dmabuf ? !npu.facts.imports_dmabuf() : !native_of(npu)->imports_memfd) return nullptr;
+  const Description from = describe(tensor);
+  if (from.fd == FdKind::kNone) return nullptr;
+  if (auto refusal = level_zero::client::refuses_descriptor(from, context, Access::kRead)) {
+    why = std::move(refusal->reason);
+    return nullptr;
+  }
+  const auto place = dmabuf::client::find_place(tensor);
   try {
-    Block block = level_zero::client::import_fd(native_of(npu), fd, memory.size_bytes(), is_dmabuf);
-    void* const data = block.data();
-    return std::make_unique<level_zero::UsmView>(context, widest(tensor), data, data, std::move(block));
+    return level_zero::client::view_by_descriptor(memory, context, place ? place->fd : memory.borrow_fd(),
+                                                  from.fd != FdKind::kDmabuf);
   } catch (const Error& error) {
     why = error.what();
     return nullptr;
@@ -141,13 +42,14 @@ std::unique_ptr<level_zero::UsmView> import_descriptor(const Npu& npu, const Con
 Imported import_memory(const Npu& npu, const Context& context, const Tensor& tensor) {
   const Memory& memory = *tensor.memory();
   std::string why;
-  if (auto view = import_descriptor(npu, context, tensor, why)) return view;
+  if (auto view = import_descriptor(context, tensor, why)) return view;
   auto* host = static_cast<std::byte*>(tensor.view() ? tensor.view()->host() : memory.host());
   if (!host) return Refusal{"the NPU can't address " + to_string(tensor) + (why.empty() ? std::string() : ": " + why)};
-  const auto made = [&](std::shared_ptr<const Block> block) {
-    return std::make_unique<PagesView>(context, widest(tensor), host, std::move(block));
+  const auto made = [&](Ref<SystemImport> import) {
+    return std::make_unique<level_zero::UsmView>(context, widest_access(tensor), host, host, Block(),
+                                                 std::move(import));
   };
-  if (auto known = imported_pages().find(npu, host, memory.size_bytes()); known.is_there)
+  if (auto known = SystemImport::find(native_of(npu), host, memory.size_bytes()); known.is_there)
     return made(std::move(known.import));
   if (!npu.imports_system_memory)
     return Refusal{"the NPU's driver does not import system memory (" + std::string(abi::kSystemMemoryExtension) +
@@ -188,7 +90,7 @@ std::shared_ptr<const Npu> in_context(const std::shared_ptr<const Npu>& npu, ze_
 }
 
 std::optional<level_zero::client::UsmFacts> allocation_at(const Npu& npu, const void* data) {
-  const auto found = imported_pages().find(npu, data, 1);
+  const auto found = SystemImport::find(native_of(npu), data, 1);
   if (!found.is_there || found.import) return std::nullopt;
   auto facts = level_zero::client::find_usm(*native_of(npu), data);
   return facts && facts->id != 0 ? facts : std::nullopt;
@@ -216,8 +118,8 @@ Block allocate_block(const Npu& npu, std::size_t size_bytes, bool for_input) {
                                           "allocating");
 }
 
-std::shared_ptr<const Block> share_pages(const Npu& npu, void* data, std::size_t size_bytes) {
-  return imported_pages().share(npu, data, size_bytes);
+Ref<SystemImport> share_pages(const Npu& npu, void* data, std::size_t size_bytes) {
+  return SystemImport::of(native_of(npu), data, size_bytes);
 }
 
 Tensor allocate_tensor(const Npu& npu, ElementType type, const Shape& shape, bool for_input,
@@ -250,13 +152,9 @@ std::variant<std::byte*, Refusal> locate(const Npu& npu, const Tensor& tensor, A
     return static_cast<std::byte*>(own->data()) + tensor.offset();
   }
   if (dynamic_cast<const RemoteMemory*>(&memory)) return other_context(tensor);
-  // A tensor mapped by the router is already a view of its memory.
-  if (const auto* view = dynamic_cast<const level_zero::UsmView*>(tensor.view());
-      view && covers(view->access(), access) && in_this_context(view->context()))
+  if (const auto* view = level_zero::client::find_usm_view(memory, npu.context, access))
     return static_cast<std::byte*>(view->data()) + tensor.offset();
   const Context& context = memory_context(npu);
-  if (const View* view = memory.find_view(*context, level_zero::kUsmMemory, access))
-    return static_cast<std::byte*>(static_cast<const level_zero::UsmView*>(view)->data()) + tensor.offset();
   auto imported = import_memory(npu, context, tensor);
   if (auto* refusal = std::get_if<Refusal>(&imported)) return std::move(*refusal);
   const View& view = memory.add_view(std::move(std::get<std::unique_ptr<level_zero::UsmView>>(imported)));

@@ -23,6 +23,7 @@ namespace tenon::inline v1::npu_device {
 
 inline constexpr std::size_t kPage = 4096;
 using Block = level_zero::client::UsmBlock;
+using level_zero::client::SystemImport;
 
 /// The NPU in an application's ze_context, used for all its graphs, queues, lists and memory. Never
 /// destroys the ze_context.
@@ -43,10 +44,10 @@ const Ref<level_zero::client::Native>& native_of(const Npu& npu);
 Block allocate_block(const Npu& npu, std::size_t size_bytes, bool for_input);
 inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
 
-/// Imports the caller's own pages, once for all tensors in them.
-/// @pre address and size are whole pages.  @errors kInvalidArgument: they overlap another import or allocation without
-/// lying inside it; those of the driver.
-std::shared_ptr<const Block> share_pages(const Npu& npu, void* data, std::size_t size_bytes);
+/// Imports the caller's own pages, once for all tensors in them, here and in the rest of the process.
+/// @pre address and size are whole pages.  @return null for memory that the ze_context has allocated.
+/// @errors kInvalidArgument: they overlap another import without lying inside it; those of the driver.
+Ref<SystemImport> share_pages(const Npu& npu, void* data, std::size_t size_bytes);
 
 /// A host tensor in device-accessible memory, with room for `capacity_bytes` (0: its own size).
 Tensor allocate_tensor(const Npu& npu, ElementType type, const Shape& shape, bool for_input,

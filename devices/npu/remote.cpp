@@ -13,6 +13,7 @@
 #include <limits>
 
 #include <tenon/core/fd.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -49,13 +50,16 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
     bool read_only = false;
     std::size_t size_bytes = 0;
     level_zero::UsmType type = level_zero::UsmType::kHost;
+    UniqueFd fences;  ///< Of a dma-buf.
   };
   RemoteUsm(const Npu& npu, Made made)
       : UsmMemory(memory_context(npu), properties_of(made), made.type, made.data, Block(), {}),
         device_name_(device_name_of(npu)),
         mem_type_(made.mem_type),
         tensor_type_(made.tensor_type),
-        kept_(std::move(made.kept)) {}
+        kept_(std::move(made.kept)),
+        fences_(std::move(made.fences)) {}
+  int fence_fd() const { return fences_.get(); }
 
   std::string device_name() const override { return device_name_; }
   AnyMap remote_params() const override {
@@ -63,10 +67,10 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
             {intel_npu::mem_handle.name(), data()},
             {intel_npu::tensor_type.name(), tensor_type_}};
   }
-  void copy_to(const Tensor& self, Tensor& destination) const override { copy(self, destination); }
+  void copy_to(const Tensor& self, Tensor& destination) const override { copy_after_others(self, destination); }
   void copy_from(const Tensor& self, const Tensor& source) override {
     if (read_only()) throw Error(Code::kPermissionDenied, "NPU: the remote tensor's memory can be read only");
-    copy(source, self);
+    copy_after_others(source, self);
   }
 
  private:
@@ -85,6 +89,12 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
     if (dynamic_cast<const RemoteMemory*>(tensor.memory().get()))
       throw AssertFailure("Copy to other remote tensor types is not supported.");
     throw Error(Code::kInvalidArgument, "NPU: " + to_string(tensor) + " has no address that the CPU could copy from");
+  }
+  static void copy_after_others(const Tensor& from, const Tensor& to) {
+    const Deadline deadline = default_deadline();
+    from.memory()->wait_for(Access::kRead, deadline);
+    to.memory()->wait_for(Access::kWrite, deadline);
+    copy(from, to);
   }
   static void copy(const Tensor& from, const Tensor& to) {
     if (is_out_of_reach(from)) {
@@ -114,6 +124,7 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
   MemType mem_type_;
   TensorType tensor_type_;
   std::shared_ptr<const void> kept_;
+  UniqueFd fences_;
 };
 
 /// A private mapping of a file in whole pages.
@@ -160,7 +171,7 @@ class Mapping {
 /// Imported pages of a mapping, kept by the tensor.
 struct MappedImport {
   std::shared_ptr<const Mapping> mapping;
-  std::shared_ptr<const Block> pages;  // Freed first.
+  Ref<SystemImport> pages;  // Freed first.
 };
 
 const Any* find(const AnyMap& params, const char* key) {
@@ -220,6 +231,7 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
   RemoteUsm::Made made;
   made.read_only = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
   own(made, level_zero::client::import_fd(native_of(npu), fd, size, true));
+  if (!npu.waits_for_fences && dmabuf::client::is_dmabuf(fd)) made.fences = UniqueFd::duplicate(fd);
   return made;
 }
 
@@ -245,7 +257,7 @@ RemoteUsm::Made from_address(const Npu& npu, const AnyMap& params, std::size_t s
         "Importing standard allocation is not supported if memory is not aligned to standard page size (address and "
         "size must be whole pages of 4096 bytes; the tensor has " +
         std::to_string(size) + ")");
-  made.kept = share_pages(npu, given, size);
+  made.kept = std::make_shared<const Ref<SystemImport>>(share_pages(npu, given, size));
   return made;
 }
 
@@ -335,6 +347,13 @@ Tensor NpuContext::create_host_tensor(element::Type type, const Shape& shape) {
 }
 
 std::string device_name_of(const Npu& npu) { return npus().front()->device == npu.device ? "NPU" : "NPU." + npu.id; }
+
+int fence_fd(const Tensor& tensor) {
+  const Memory& memory = *tensor.memory();
+  if (const auto* remote = dynamic_cast<const RemoteUsm*>(&memory)) return remote->fence_fd();
+  if (const auto place = dmabuf::client::find_place(tensor)) return place->stand_in ? -1 : place->fd;
+  return memory.fd_kind() == FdKind::kDmabuf ? memory.borrow_fd() : -1;
+}
 
 bool lies_on_npu(const Tensor& tensor) { return tensor && tensor.memory()->kind() == level_zero::kUsmMemory; }
 

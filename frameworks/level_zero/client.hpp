@@ -5,7 +5,9 @@
 #include <tenon/frameworks/level_zero/context.hpp>
 #include <tenon/frameworks/level_zero/device.hpp>
 #include <tenon/frameworks/level_zero/dmabuf_edges.hpp>
+#include <tenon/frameworks/level_zero/event_origin.hpp>
 #include <tenon/frameworks/level_zero/native.hpp>
+#include <tenon/frameworks/level_zero/system_import.hpp>
 #include <tenon/frameworks/level_zero/transfer.hpp>
 
 namespace tenon {
@@ -26,6 +28,7 @@ using detail::synchronize;
 
 // Handles, their owners, and what the loader or driver offers beyond the packaged headers.
 using detail::driver_side;
+using detail::EventOrigin;
 using detail::extension_table;
 using detail::Handle;
 using detail::newer;
@@ -33,10 +36,14 @@ using detail::newer;
 // Memory of a context whose owner is not a tensor of this framework.
 using detail::allocate_usm;
 using detail::find_usm;
+using detail::find_usm_view;
 using detail::import_fd;
 using detail::Native;
+using detail::refuses_descriptor;
+using detail::SystemImport;
 using detail::UsmBlock;
 using detail::UsmFacts;
+using detail::view_by_descriptor;
 
 }  // namespace client
 

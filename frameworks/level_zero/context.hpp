@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +23,7 @@
 #include <tenon/core/requirements.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/cpu/fd.hpp>
 #include <tenon/frameworks/level_zero/transfer.hpp>
 
@@ -58,14 +57,22 @@ class UsmBlock {
     Probe::handles.fetch_add(1, std::memory_order_relaxed);
   }
   UsmBlock(UsmBlock&& other) noexcept : native_(std::move(other.native_)), data_(std::exchange(other.data_, nullptr)) {}
-  UsmBlock& operator=(UsmBlock&&) = delete;
+  UsmBlock& operator=(UsmBlock&& other) noexcept {
+    std::swap(native_, other.native_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
   ~UsmBlock() {
     if (!data_) return;
     zeMemFree(native_->context.get(), data_);
     Probe::handles.fetch_sub(1, std::memory_order_relaxed);
   }
   void* data() const { return data_; }
-  const Ref<Native>& native() const { return native_; }
+  /// Gives it to somebody who frees it.
+  void* release() noexcept {
+    if (data_) Probe::handles.fetch_sub(1, std::memory_order_relaxed);
+    return std::exchange(data_, nullptr);
+  }
 
  private:
   Ref<Native> native_;
@@ -142,64 +149,6 @@ inline std::optional<UsmFacts> find_usm(const Native& native, const void* data) 
   return facts;
 }
 
-/// System pages imported into a ze_context. Level Zero does not let imports overlap, so all users of the same pages
-/// share one import, which is released with the last of them.
-/// @thread all members from any thread.
-class SystemImport final : public RefCounted {
- public:
-  /// @param size  Whole pages from `host` on. @return null for memory that the driver knows already (a user's
-  /// allocation wrapped as host memory), which needs no import. @errors those of native calls.
-  static Ref<SystemImport> of(const Ref<Native>& native, void* host, std::size_t size);
-  ~SystemImport() override {
-    const std::lock_guard lock(mutex());  // The driver knows the pages until the entry is removed.
-    const auto entry = entries().find(key_);
-    if (--entry->second.users == 0) entries().erase(entry);
-  }
-
- private:
-  using Key = std::pair<ze_context_handle_t, std::uintptr_t>;
-  struct Entry {
-    UsmBlock block;
-    std::size_t size;
-    std::size_t users;
-  };
-  explicit SystemImport(const Key& key) : key_(key) {}
-  static std::mutex& mutex() {
-    static auto* mutex = new std::mutex;  // Both outlive static destructors.
-    return *mutex;
-  }
-  static std::map<Key, Entry>& entries() {
-    static auto* entries = new std::map<Key, Entry>;
-    return *entries;
-  }
-
-  Key key_;
-};
-
-inline Ref<SystemImport> SystemImport::of(const Ref<Native>& native, void* host, std::size_t size) {
-  const Key key(native->context.get(), reinterpret_cast<std::uintptr_t>(host));
-  const std::lock_guard lock(mutex());
-  auto entry = entries().upper_bound(key);  // The previous entry begins at or before the pages.
-  const bool known = entry != entries().begin() && (--entry)->first.first == key.first &&
-                     key.second - entry->first.second < entry->second.size &&
-                     size <= entry->second.size - (key.second - entry->first.second);
-  if (!known) {
-    if (const auto facts = find_usm(*native, host)) {
-      const std::size_t at =
-          static_cast<std::size_t>(static_cast<std::byte*>(host) - static_cast<std::byte*>(facts->base));
-      if (size <= facts->size - at) return {};
-    }
-    abi::ExternalSystemMemory pages;
-    pages.data = host;
-    pages.size = size;
-    UsmBlock block = allocate_usm(native, UsmType::kHost, size, 0, {}, &pages, "importing");
-    entry = entries().emplace(key, Entry{std::move(block), size, 0}).first;
-  }
-  Ref<SystemImport> import(new SystemImport(entry->first));
-  ++entry->second.users;
-  return import;
-}
-
 /// A descriptor of an allocation made for export. The caller must close it.
 inline cpu::UniqueFd export_usm(const Native& native, const void* data, std::uint32_t type) {
   auto exported = typed<ze_external_memory_export_fd_t>(ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD);
@@ -253,8 +202,8 @@ class UsmView : public View {
 
  private:
   void* data_;
-  detail::UsmBlock imported_;  // Both empty when no import was needed.
-  Ref<RefCounted> shared_import_;
+  detail::UsmBlock imported_;      // Both empty when no import was needed.
+  Ref<RefCounted> shared_import_;  // A SystemImport.
 };
 
 /// The address of a tensor's first element, for command lists and graphs.
@@ -281,6 +230,8 @@ class UsmContext final : public ContextImpl {
   MemoryKind kind() const override { return kUsmMemory; }
   std::span<const Edge* const> edges() const override;
   DeviceIdentity device() const override { return native_->device.identity; }
+  /// Commands wait for any point: wait_list() and stream() make a ze_event of it.
+  bool can_wait_for(const Timeline&) const override { return true; }
   const detail::Native& native() const { return *native_; }
   const Ref<detail::Native>& native_ref() const { return native_; }
 

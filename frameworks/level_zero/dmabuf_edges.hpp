@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
-
-#include <poll.h>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
@@ -24,7 +24,6 @@
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
-#include <tenon/frameworks/dmabuf/native.hpp>
 #include <tenon/frameworks/level_zero/edges.hpp>
 
 namespace tenon {
@@ -44,6 +43,48 @@ inline UsmBlock import_fd(const Ref<Native>& native, int fd, std::size_t size, b
   return allocate_usm(native, type, size, 0, {}, &import, "importing a descriptor as");
 }
 
+/// Why a ze_context cannot import memory by its descriptor; nothing when it may.
+inline std::optional<Refusal> refuses_descriptor(const Description& from, const Context& to, Access access) {
+  const Native* native = native_of(to);
+  if (!native) return Refusal{kNotOurs};
+  const Device& device = native->device;
+  if (!from.fd.serves(FdKind::kMemfd))
+    return Refusal{from.fd == FdKind::kNone
+                       ? "the memory has no descriptor"
+                       : "its descriptor is of kind " + std::string(from.fd.name()) + ", which is no dma-buf"};
+  if (from.modifier != kModifierLinear)
+    return Refusal{"its pixels are tiled (a DRM modifier); Level Zero takes linear memory"};
+  if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
+  if (auto refusal = refuses_import(from, to)) return refusal;
+  if (from.fd == FdKind::kDmabuf && !device.imports_dmabuf())
+    return Refusal{device.name + " imports no dma-bufs (its external memory properties)"};
+  if (from.fd != FdKind::kDmabuf && !native->imports_memfd)
+    return Refusal{device.name + " imports no memfd, and this one only stands in for a dma-buf"};
+  return std::nullopt;
+}
+
+/// The view of a memory in any context over this ze_context; null when there is none.
+inline const UsmView* find_usm_view(const Memory& memory, ze_context_handle_t context, Access access) {
+  return static_cast<const UsmView*>(memory.find_view_if([&](const View& view) {
+    const Native* native = view.kind() == kUsmMemory ? native_of(view.context()) : nullptr;
+    return native && native->context.get() == context && covers(view.access(), access);
+  }));
+}
+
+/// A view of memory that refuses_descriptor() does not refuse: imported, or what the ze_context has of it already.
+/// The CPU reaches a dma-buf through its bracket, not by the device's address: such a view has no host address.
+/// @param fd  of the whole memory; stays the caller's. @errors as import_fd().
+inline std::unique_ptr<UsmView> view_by_descriptor(const Memory& memory, const Context& to, int fd, bool stand_in) {
+  const auto& context = *to.as<UsmContext>();
+  const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+  const UsmView* const known = find_usm_view(memory, context.native().context.get(), access);
+  UsmBlock imported;
+  if (!known) imported = import_fd(context.native_ref(), fd, memory.size_bytes(), !stand_in);
+  void* const data = known ? known->data() : imported.data();
+  const bool host = stand_in && context.native().device.is_npu();
+  return std::make_unique<UsmView>(to, access, host ? data : nullptr, data, std::move(imported));
+}
+
 /// A dma-buf, or the memfd that stands in for one, as USM. Each allocation is imported once.
 class DmabufToUsm final : public Edge {
  public:
@@ -52,52 +93,28 @@ class DmabufToUsm final : public Edge {
   MemoryKind to() const override { return kUsmMemory; }
 
   Step step(const Description& from, const Context& to, Access access) const override {
-    const Native* native = native_of(to);
-    if (!native) return Refusal{kNotOurs};
-    if (from.modifier != kModifierLinear)
-      return Refusal{"its pixels are tiled (a DRM modifier); Level Zero takes linear memory"};
-    if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
-    const Device& device = native->device;
-    if (auto refusal = refuses_import(from, to)) return *std::move(refusal);
-    if (from.fd == FdKind::kDmabuf && !device.imports_dmabuf())
-      return Refusal{device.name + " imports no dma-bufs (its external memory properties)"};
-    if (from.fd != FdKind::kDmabuf && !native->imports_memfd)
-      return Refusal{device.name + " imports no memfd, and this one only stands in for a dma-buf"};
+    if (auto refusal = refuses_descriptor(from, to, access)) return *std::move(refusal);
     Reached reached = shared_in_place(from, to, kUsmMemory, 5'000);
-    // The CPU reaches a dma-buf through its bracket, not by the device's address.
-    reached.result.host_addressable = from.fd != FdKind::kDmabuf && device.is_npu();
+    reached.result.host_addressable = from.fd != FdKind::kDmabuf && native_of(to)->device.is_npu();
     reached.result.alignment = 1;
     return reached;
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Reached reached = reach(*this, source, to, options);
+    reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
     const dmabuf::client::Place place = dmabuf::client::place_of(source);
     // Level Zero drivers may ignore fences that other drivers attached, so wait for them here.
-    if (!place.stand_in) wait_for_devices(source, place.fd, options);
+    if (!place.stand_in)
+      dmabuf::client::wait_for_fences(place.fd, options.access, deadline_of(options), &ledger_of(options));
     const View* view = memory.find_view(*to, kUsmMemory, options.access);
     if (!view) {
-      const auto& context = *to.as<UsmContext>();
-      UsmBlock imported = import_fd(context.native_ref(), place.fd, memory.size_bytes(), !place.stand_in);
-      void* const data = imported.data();
-      auto made =
-          std::make_unique<UsmView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite,
-                                    reached.result.host_addressable ? data : nullptr, data, std::move(imported));
+      auto made = view_by_descriptor(memory, to, place.fd, place.stand_in);
       if (place.stand_in) made->set_standing(id());
       view = &memory.add_view(std::move(made));
     }
     return source.through(view);
-  }
-
- private:
-  static void wait_for_devices(const Tensor& source, int fd, const MapOptions& options) {
-    const short events = writes(options.access) ? POLLOUT : POLLIN;
-    if (!dmabuf::native::poll_until(deadline_of(options), fd, events))
-      throw Error(Code::kDeadlineExceeded,
-                  "level_zero: a device did not finish with the dma-buf of " + to_string(source) + " in time", "poll",
-                  0);
   }
 };
 

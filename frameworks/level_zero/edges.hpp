@@ -2,7 +2,6 @@
 // Edges between USM and host memory, and between contexts of Level Zero.
 #pragma once
 
-#include <unistd.h>
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -22,17 +21,16 @@
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/cpu/pages.hpp>
 #include <tenon/frameworks/level_zero/context.hpp>
+#include <tenon/frameworks/level_zero/system_import.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace level_zero {
 namespace detail {
 
-inline std::size_t page_bytes() {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
+using cpu::page_bytes;
 inline const Native* native_of(const Context& context) {
   const auto* usm = context.as<UsmContext>();
   return usm ? &usm->native() : nullptr;

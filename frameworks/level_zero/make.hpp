@@ -42,6 +42,7 @@ inline bool takes_memfd(const Ref<Native>& native) {
 inline Context assemble(Ref<Native> native, const std::string& name, std::optional<bool> maps_device_memory) {
   native->maps_device_memory = maps_device_memory.value_or(native->device.maps_device_memory());
   native->imports_memfd = takes_memfd(native);
+  native->event_origin = EventOrigin(native->device.driver->handle);
   return Context(make_ref<UsmContext>(std::move(native), name));
 }
 

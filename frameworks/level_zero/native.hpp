@@ -204,6 +204,9 @@ struct Newer {
   abi::CommandListAppendWaitExternalSemaphoreExt append_wait_semaphore = nullptr;
   abi::DriverGetLastErrorDescription get_last_error_description = nullptr;
   abi::DeviceGetVectorWidthPropertiesExt get_vector_widths = nullptr;
+  abi::EventGetEventPool event_get_pool = nullptr;
+  abi::EventPoolGetContextHandle event_pool_get_context = nullptr;
+  abi::CommandListIsImmediate command_list_is_immediate = nullptr;
 };
 
 inline Newer find_newer() {
@@ -226,6 +229,9 @@ inline Newer find_newer() {
   find(newer.append_wait_semaphore, "zeCommandListAppendWaitExternalSemaphoreExt");
   find(newer.get_last_error_description, "zeDriverGetLastErrorDescription");
   find(newer.get_vector_widths, "zeDeviceGetVectorWidthPropertiesExt");
+  find(newer.event_get_pool, "zeEventGetEventPool");
+  find(newer.event_pool_get_context, "zeEventPoolGetContextHandle");
+  find(newer.command_list_is_immediate, "zeCommandListIsImmediate");
   if (loader) ::dlclose(loader);  // The program itself still holds a reference.
   return newer;
 }

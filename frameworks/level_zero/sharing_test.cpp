@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edges between USM, host memory and dma-bufs: what is shared, what is refused and why; events, fences, semaphores.
 #include <atomic>
+#include <cerrno>
+#include <string_view>
 #include <thread>
 
 #include <unistd.h>
@@ -174,6 +176,36 @@ TEST_F(LevelZeroSharing, AMemfdIsImportedOnceAndShared) {
   ASSERT_EQ(::pread(memory->borrow_fd(), seen.data(), seen.size(), 0), 4096);
   EXPECT_EQ(seen, counted(4096, 11)) << "the driver works on other memory than the descriptor's";
   EXPECT_EQ(copied(), 0u);
+}
+
+/// Another device's fence on every dma-buf: how often poll says that it is still there.
+std::atomic<int> fence_polls{0};
+int fence_of_another_device(const char* call) {
+  return std::string_view(call) == "poll" && fence_polls > 0 && fence_polls-- > 0 ? EAGAIN : 0;
+}
+
+TEST_F(LevelZeroSharing, ADmaBufIsWaitedForAndBookedAndHasNoAddressForTheCpu) {
+  if (!usm().native().imports_memfd) GTEST_SKIP() << "the driver takes no memfd where it takes a dma-buf";
+  // A memfd that passes for a dma-buf: the VM's tests have real ones.
+  const Tensor home(bytes_info(4096), dmabuf::allocate({dmabuf::Allocator::Kind::kStandIn, {}}, 4096));
+  auto view = std::make_unique<dmabuf::DmabufView>(dmabuf::context(), Access::kReadWrite, cpu::UniqueFd(),
+                                                   home.memory()->borrow_fd(), false);
+  view->set_fd_kind(FdKind::kDmabuf);
+  const Tensor tensor = home.through(view.get());
+  dmabuf::native::fault = fence_of_another_device;
+  fence_polls = 3;
+  const Tensor mapped = detail::dmabuf_to_usm.map(tensor, context, strict());
+  EXPECT_EQ(fence_polls, 0) << "mapped before the other device was done";
+  EXPECT_EQ(ledger.total().waits, 1u);
+  EXPECT_FALSE(mapped.is_host_addressable()) << "the CPU could skip the bracket";
+  detail::dmabuf_to_usm.map(tensor, context, strict());
+  EXPECT_EQ(ledger.total().waits, 1u) << "nobody had to wait";
+  fence_polls = 1 << 30;
+  MapOptions options = strict();
+  options.deadline = Clock::now() + std::chrono::milliseconds(5);
+  EXPECT_THAT(error_of([&] { detail::dmabuf_to_usm.map(tensor, context, options); }, Code::kDeadlineExceeded),
+              ::testing::HasSubstr("a device had not finished"));
+  dmabuf::native::fault = nullptr;
 }
 
 TEST_F(LevelZeroSharing, WhatIsMadeToBeExportedGoesOutByDescriptor) {

@@ -16,6 +16,8 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/level_zero/device.hpp>
+#include <tenon/frameworks/level_zero/event_origin.hpp>
+#include <tenon/frameworks/level_zero/event_shelf.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -77,6 +79,8 @@ class Native final : public RefCounted {
  public:
   Device device;
   Handle<ze_context_handle_t> context;
+  EventOrigin event_origin;
+  mutable EventShelf events;
   /// The driver imports a sealed memfd like a dma-buf, as software drivers do. Determined by importing one.
   bool imports_memfd = false;
   /// The host can use addresses of device allocations. As the device reports, unless a test overrides it.
@@ -84,8 +88,9 @@ class Native final : public RefCounted {
   /// For tests: appends commands before the copies.
   mutable std::function<ze_result_t(ze_command_list_handle_t)> before_copies;
 
-  /// Releases the queue and lists kept for the next copy, and what late copies kept alive.
+  /// Releases the queue and lists kept for the next copy, idle events, and what late copies kept alive.
   void drop_idle() const noexcept {
+    events.drop_idle();
     constexpr std::uint64_t kPatience = 100'000'000;
     LateCopies::instance().put_away(kPatience);
     const std::lock_guard lock(mutex_);

@@ -11,6 +11,10 @@ namespace tenon {
 inline namespace v1 {
 namespace level_zero::abi {
 
+/// Tenon's own: before each command the driver waits for the fences that other devices have attached to its dma-bufs. It
+/// has a version and no functions. Linux's driver of Intel's NPUs does not wait for them.
+inline constexpr char kImplicitFencesExtension[] = "ZE_extension_tenon_implicit_fences";
+
 using MemPutIpcHandle = ze_result_t(ZE_APICALL*)(ze_context_handle_t, ze_ipc_mem_handle_t);  // 1.6
 using MemGetIpcHandleFromFileDescriptorExp = ze_result_t(ZE_APICALL*)(ze_context_handle_t, std::uint64_t fd,
                                                                       ze_ipc_mem_handle_t*);

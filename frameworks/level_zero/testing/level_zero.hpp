@@ -87,7 +87,8 @@ class LevelZeroFixture : public ::testing::Test {
       if (pool) zeEventPoolDestroy(std::exchange(pool, nullptr));
     }
   };
-  void make_event(UserEvent& made) {
+  void make_event(UserEvent& made) { make_event(made, context); }
+  static void make_event(UserEvent& made, const Context& context) {
     auto pool = detail::typed<ze_event_pool_desc_t>(ZE_STRUCTURE_TYPE_EVENT_POOL_DESC);
     pool.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
     pool.count = 1;

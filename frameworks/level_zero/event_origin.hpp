@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which ze_context an event was made.
+#pragma once
+
+#include <cstdint>
+
+#include <tenon/frameworks/level_zero/native.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace level_zero {
+namespace detail {
+
+/// Asks by calls of API 1.9: those of the loader or, where that is older, of the driver if it offers them by name.
+/// @thread all members from any thread once constructed.
+class EventOrigin {
+ public:
+  enum class Answer : std::uint8_t { kUnknown, kHere, kElsewhere };
+
+  EventOrigin() = default;
+  explicit EventOrigin(ze_driver_handle_t driver)
+      : get_pool_(newer().event_get_pool), get_context_(newer().event_pool_get_context) {
+    if (get_pool_ && get_context_) return;
+    by_driver_ = true;
+    get_pool_ = of_driver<abi::EventGetEventPool>(driver, "zeEventGetEventPool");
+    get_context_ = of_driver<abi::EventPoolGetContextHandle>(driver, "zeEventPoolGetContextHandle");
+  }
+
+  /// Whether `event` was made in `context`. An event that the driver does not know is elsewhere.
+  Answer ask(ze_event_handle_t event, ze_context_handle_t context) const {
+    if (!get_pool_ || !get_context_) return Answer::kUnknown;
+    ze_event_pool_handle_t pool = nullptr;
+    ze_context_handle_t made_in = nullptr;
+    if (get_pool_(by_driver_ ? driver_side(event) : event, &pool) != ZE_RESULT_SUCCESS ||
+        get_context_(pool, &made_in) != ZE_RESULT_SUCCESS)
+      return Answer::kElsewhere;
+    return made_in == (by_driver_ ? driver_side(context) : context) ? Answer::kHere : Answer::kElsewhere;
+  }
+
+ private:
+  template <typename Function>
+  static Function of_driver(ze_driver_handle_t driver, const char* name) {
+    void* found = nullptr;
+    const ze_result_t result = zeDriverGetExtensionFunctionAddress(driver, name, &found);
+    return result == ZE_RESULT_SUCCESS ? reinterpret_cast<Function>(found) : nullptr;
+  }
+
+  abi::EventGetEventPool get_pool_ = nullptr;
+  abi::EventPoolGetContextHandle get_context_ = nullptr;
+  bool by_driver_ = false;  ///< The driver's own calls take the driver's own handles.
+};
+
+}  // namespace detail
+}  // namespace level_zero
+}  // namespace v1
+}  // namespace tenon

@@ -12,6 +12,7 @@
 //                level_zero::usm_type(tensor), allocation_id(tensor), export_fd(tensor)
 //   Waiting      level_zero::wrote(tensor, event), reads(tensor, event)   a user's command; host accesses wait for it
 //                level_zero::wait_list(tensor, access)    what a user's command must wait for
+//                level_zero::stream(context, queue or immediate list)   as MapOptions::stream: it waits by itself
 //                level_zero::point(event or fence)    as a TimelinePoint        Semaphore   of another API
 //
 // Include this header; it includes the others of the folder. abi/ declares what the packaged headers lack.
@@ -23,4 +24,5 @@
 #include <tenon/frameworks/level_zero/edges.hpp>
 #include <tenon/frameworks/level_zero/event.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
+#include <tenon/frameworks/level_zero/stream.hpp>
 #include <tenon/frameworks/level_zero/sync.hpp>

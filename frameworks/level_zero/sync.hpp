@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,64 +10,124 @@
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/free_list.hpp>
 #include <tenon/core/hazards.hpp>
-#include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/level_zero/event.hpp>
+#include <tenon/frameworks/level_zero/fence.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace level_zero {
 
-/// Declares that a command writes the tensor's memory until `signal` (a ze_event or ze_fence): host accesses and maps
-/// then wait for it and raise its failure. The object stays the caller's: see point().
-/// @errors kInvalidArgument: null, a tensor outside Level Zero.
+namespace detail {
+
+/// What commands that wait by a WaitList need until they are over. Events of ours that are not signalled when it goes
+/// are not used again: a command may still wait for them.
+class Waits final : public RefCounted {
+ public:
+  static Ref<Waits> make() { return Ref<Waits>(FreeList<Waits>::instance().take()); }
+  void add(const TimelinePoint& point, Ref<OwnedEvent> relay) {
+    points_[size_] = point;
+    relays_[size_++] = std::move(relay);
+  }
+  static constexpr std::size_t kMost = 2 * Hazards::kMaxPoints;
+
+ private:
+  friend class FreeList<Waits>;
+  void dispose() noexcept override {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (relays_[i] && !relays_[i]->is_signalled()) relays_[i]->abandon();
+      relays_[i] = {};
+      points_[i] = {};
+    }
+    size_ = 0;
+    FreeList<Waits>::instance().give_back(this);
+  }
+
+  std::array<TimelinePoint, kMost> points_;  // Keep the owners of users' events alive.
+  std::array<Ref<OwnedEvent>, kMost> relays_;
+  std::size_t size_ = 0;
+  Waits* next_ = nullptr;
+};
+
+inline TimelinePoint point_in(const Tensor& tensor, ze_event_handle_t event, Ref<RefCounted> owner,
+                              const char* function) {
+  usm_pointer(tensor);
+  if (!event) throw Error(Code::kInvalidArgument, std::string("level_zero::") + function + ": a null ze_event");
+  const Native& native = usm_context(tensor.context(), function).native();
+  if (native.event_origin.ask(event, native.context.get()) == EventOrigin::Answer::kElsewhere)
+    throw Error(Code::kInvalidArgument, std::string("level_zero::") + function +
+                                            ": the event belongs to another ze_context than " + to_string(tensor));
+  return TimelinePoint(EventTimeline::over(event, std::move(owner), native.context.get()), 1);
+}
+inline TimelinePoint point_in(const Tensor& tensor, ze_fence_handle_t fence, Ref<RefCounted> owner, const char*) {
+  usm_pointer(tensor);
+  return point(fence, std::move(owner));
+}
+
+}  // namespace detail
+
+/// Declares that a command writes the tensor's memory until `signal` (a ze_event or ze_fence): whoever uses the memory
+/// then waits for it and hears of its failure. The object stays the caller's: see point(). An event must be one of the
+/// tensor's ze_context, where other commands will wait for it.
+/// @param owner  Kept until then: the WaitList::owner() of the command.
+/// @errors kInvalidArgument: null, a tensor outside Level Zero, an event of another ze_context (where the loader or the
+/// driver can tell: API 1.9).
 template <typename T>
 void wrote(const Tensor& tensor, T signal, Ref<RefCounted> owner = {}) {
-  usm_pointer(tensor);
-  tensor.memory()->hazards().wrote(point(signal, std::move(owner)), written_bytes(tensor));
+  const TimelinePoint point = detail::point_in(tensor, signal, std::move(owner), "wrote");
+  tensor.memory()->hazards().wrote(point, written_bytes(tensor));
 }
 /// Declares that a command reads the tensor's memory until `signal`: writers wait for it. @errors as wrote().
 template <typename T>
 void reads(const Tensor& tensor, T signal, Ref<RefCounted> owner = {}) {
-  usm_pointer(tensor);
-  tensor.memory()->hazards().read_until(point(signal, std::move(owner)));
+  tensor.memory()->hazards().read_until(detail::point_in(tensor, signal, std::move(owner), "reads"));
 }
 
-/// What a command must wait for before it accesses a tensor, as its phWaitEvents. Allocates nothing.
+/// What a command must wait for before it accesses a tensor, as its phWaitEvents. Allocates nothing in the steady state.
+/// Level Zero counts no references: the list, or its owner(), must stay until the command is over, or a later one would
+/// find its events in use elsewhere. An event that is not signalled when they go is not used again while the context
+/// lives: that wait stays right, and costs an event.
 class WaitList {
  public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(size_); }
   /// Null when empty, as Level Zero requires.
   ze_event_handle_t* data() { return size_ == 0 ? nullptr : events_.data(); }
-  /// Adds `point` if it is a ze_event; false if it is not.
-  bool add(const TimelinePoint& point) {
-    const auto* event = dynamic_cast<const EventTimeline*>(point.timeline().get());
-    if (!event) return false;
-    points_[size_] = point;
-    events_[size_++] = event->handle();
-    return true;
+  /// For wrote() and reads() of the command's own event, which keep it until the command is over. Null when empty.
+  const Ref<RefCounted>& owner() const { return waits_; }
+  /// Adds `point`, as its own event, or as one that the host signals when the point is reached.
+  /// @errors those of native calls
+  void add(const Ref<detail::Native>& native, const TimelinePoint& point) {
+    if (!waits_) waits_ = detail::Waits::make();
+    detail::Waited waited = detail::event_for(native, point);
+    static_cast<detail::Waits&>(*waits_).add(point, std::move(waited.relay));
+    events_[size_++] = waited.event;
   }
 
  private:
-  static constexpr std::size_t kMost = 2 * Hazards::kMaxPoints;
-  std::array<TimelinePoint, kMost> points_;  // Keep the events' owners alive.
-  std::array<ze_event_handle_t, kMost> events_{};
+  std::array<ze_event_handle_t, detail::Waits::kMost> events_{};
   std::size_t size_ = 0;
+  Ref<RefCounted> waits_;
 };
 
-/// The wait list for a command that accesses `tensor`: all work on its memory that `access` must wait for. ze_events
-/// are passed on; the host waits for other points. @errors kDeadlineExceeded; the failure that a point carries.
-inline WaitList wait_list(const Tensor& tensor, Access access, Deadline deadline = default_deadline(),
-                          Ledger* ledger = nullptr) {
+/// The wait list for a command that accesses `tensor`: all work on its memory that `access` must wait for, in whatever
+/// API it runs. The host waits for none of it. A ze_event carries no failure: work that fails while the command waits
+/// lets it run, and whoever maps the memory afterwards hears of the failure.
+/// @errors the failure of a write that `access` would read; those of native calls.
+inline WaitList wait_list(const Tensor& tensor, Access access) {
   usm_pointer(tensor);
+  const auto& native = detail::usm_context(tensor.context(), "wait_list").native_ref();
   WaitList list;
-  tensor.memory()->wait_for(access, deadline, ledger, [&](const TimelinePoint& point) { return list.add(point); });
+  tensor.memory()->wait_for(access, default_deadline(), nullptr, [&](const TimelinePoint& point) {
+    list.add(native, point);
+    return true;
+  });
   return list;
 }
 

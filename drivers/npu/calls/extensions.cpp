@@ -42,6 +42,7 @@ std::span<const Extension> extensions() {
       {abi::kDriverHandlesExtension, abi::version(1, 0), "ddi", 0},
       {abi::kInputStageExtension, abi::version(1, 0), "input_stage", 0},
       {abi::kCancelExtension, abi::kCancelVersion, "cancel", 0},
+      {abi::kImplicitFencesExtension, abi::version(1, 0), "fences", 0},
   };
   return all;
 }
@@ -67,6 +68,8 @@ std::span<const TableEntry> calls_by_name() {
       entry<"zeCommandListUpdateMutableCommandWaitEventsExp", calls::list_update_mutable_wait_events>(0),
       entry<"zeCommandListImmediateAppendCommandListsExp", calls::list_append_lists>(0),
       entry<"zeEventQueryKernelTimestampsExt", calls::event_query_kernel_timestamps_ext>(0),
+      entry<"zeEventGetEventPool", calls::event_get_pool>(0),
+      entry<"zeEventPoolGetContextHandle", calls::event_pool_get_context>(0),
   };
   return entries;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records, changes and submits a request's command lists.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/devices/npu/remote.hpp>
 #include <tenon/devices/npu/request.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
+#include <tenon/frameworks/level_zero/event.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -13,6 +17,8 @@ namespace {
 
 /// How long to wait for a driver to end a cancelled inference, or for a running one when its request is destroyed.
 constexpr std::chrono::seconds kFarewell{1};
+/// How many events one submission waits for; the host waits for what comes on top.
+constexpr std::size_t kMostBefore = 32;
 
 /// Books a wait that blocks, however it ends. One that does not block reads no clock.
 class BookedWait {
@@ -45,6 +51,7 @@ Commands::Commands(std::shared_ptr<Graph> graph, Queue queue, bool profile, bool
       fence_(make_fence(queue_->get())) {
   const Npu& npu = graph_->npu();
   changes_.reserve(bindings_.size());
+  before_.reserve(kMostBefore);
   if (profile) {
     if (!npu.profiling)
       throw Error(Code::kUnimplemented, "NPU: the driver has no profiling (" + std::string(abi::kProfilingExtension) +
@@ -72,6 +79,8 @@ Commands::~Commands() {
   new Queue(queue_);
   for (List& list : lists_) (void)new Handle<ze_command_list_handle_t>(std::move(list.handle));
   (void)new Handle<ze_fence_handle_t>(std::move(fence_));
+  (void)new Handle<ze_command_list_handle_t>(std::move(waits_));
+  new std::vector<TimelinePoint>(std::move(before_));
 }
 
 void Commands::bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
@@ -79,6 +88,7 @@ void Commands::bind(std::size_t argument, const Tensor& tensor, std::byte* data,
   Binding& binding = bindings_[argument];
   if (running_) abandoned_.push_back(std::move(binding.tensor));
   binding.tensor = tensor;
+  binding.fence_fd = graph_->npu().waits_for_fences ? -1 : fence_fd(tensor);
   abi::ArgumentStrides strides;
   if (byte_strides) {
     const std::size_t rank = byte_strides->size();
@@ -181,6 +191,59 @@ void Commands::require_idle() {
     throw Busy("Infer Request is busy: the device has not ended the inference that was cancelled");
 }
 
+bool Commands::wait_for(const TimelinePoint& point) {
+  const auto* event = dynamic_cast<const level_zero::EventTimeline*>(point.timeline().get());
+  if (!event) return false;
+  const Npu& npu = graph_->npu();
+  const bool is_here = event->context() ? event->context() == npu.context
+                                        : native_of(npu)->event_origin.ask(event->handle(), npu.context) ==
+                                              level_zero::client::EventOrigin::Answer::kHere;
+  if (!is_here || running_) return false;
+  std::erase_if(before_, [](const TimelinePoint& earlier) { return earlier.state() != PointState::kPending; });
+  if (before_.size() == kMostBefore) return false;
+  before_.push_back(point);
+  return true;
+}
+
+ze_command_list_handle_t Commands::record_waits() {
+  std::array<ze_event_handle_t, kMostBefore> events;
+  std::uint32_t count = 0;
+  for (const TimelinePoint& point : before_)
+    if (point.state() == PointState::kPending)
+      events[count++] = static_cast<const level_zero::EventTimeline*>(point.timeline().get())->handle();
+  if (count == 0) return nullptr;
+  constexpr const char* kWhat = "making an inference wait for events";
+  if (!waits_)
+    waits_ = make_list(graph_->npu());
+  else
+    check(call(zeCommandListReset, waits_.get()), "zeCommandListReset", kWhat);
+  check(call(zeCommandListAppendWaitOnEvents, waits_.get(), count, events.data()), "zeCommandListAppendWaitOnEvents",
+        kWhat);
+  check(call(zeCommandListClose, waits_.get()), "zeCommandListClose", kWhat);
+  return waits_.get();
+}
+
+bool Commands::waits_for_events() const {
+  return std::any_of(before_.begin(), before_.end(),
+                     [](const TimelinePoint& point) { return point.state() == PointState::kPending; });
+}
+
+void Commands::end_late() {
+  cancel();
+  settle(kFarewell);
+  throw Error(Code::kDeadlineExceeded,
+              "NPU: an inference waited for a level_zero.event noted on its tensors (wrote, reads), which was not "
+              "signalled in time; whoever is to signal it is late or gone");
+}
+
+void Commands::wait_for_fences(Ledger& ledger) const {
+  for (std::size_t i = 0; i < bindings_.size(); ++i) {
+    if (bindings_[i].fence_fd < 0) continue;
+    const Access access = graph_->arguments()[i].is_input ? Access::kRead : Access::kWrite;
+    dmabuf::client::wait_for_fences(bindings_[i].fence_fd, access, default_deadline(), &ledger);
+  }
+}
+
 void Commands::use(Queue queue) {
   require_idle();
   fence_.reset();
@@ -193,7 +256,7 @@ void Commands::submit(std::size_t items) {
   if (!fence_) fence_ = make_fence(queue_->get());
   if (lists_.size() < items) {
     lists_.resize(items);
-    raw_.resize(items);
+    raw_.resize(1 + items);
   }
   const Npu& npu = graph_->npu();
   const bool changed = std::any_of(bindings_.begin(), bindings_.end(), [](const Binding& b) { return b.changed; });
@@ -208,7 +271,7 @@ void Commands::submit(std::size_t items) {
         continue;
       }
       if (!list.recorded || again)
-        record(list, i), raw_[i] = list.handle.get();
+        record(list, i), raw_[1 + i] = list.handle.get();
       else if (changed)
         update(list, i);
     }
@@ -216,8 +279,10 @@ void Commands::submit(std::size_t items) {
     updated_items_ = items;
     stale_ = false;
   }
-  check(call(zeCommandQueueExecuteCommandLists, queue_->get(), static_cast<std::uint32_t>(items), raw_.data(),
-             fence_.get()),
+  raw_[0] = before_.empty() ? nullptr : record_waits();
+  const std::size_t first = raw_[0] ? 0 : 1;
+  check(call(zeCommandQueueExecuteCommandLists, queue_->get(), static_cast<std::uint32_t>(items + 1 - first),
+             raw_.data() + first, fence_.get()),
         "zeCommandQueueExecuteCommandLists", "starting an inference");
   submitted_ = items;
   slices_ = 0;
@@ -228,7 +293,7 @@ void Commands::cancel() noexcept {
   const abi::CancelTable* table = graph_->npu().cancel_table;
   if (!table) return;
   const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < submitted_; ++i) table->cancel(lists_[i].own);
+  for (std::size_t i = 0; i < submitted_; ++i) table->cancel(lists_[i].own);  // All of the submission.
 }
 
 bool Commands::give_up(const Inference& inference) noexcept {
@@ -247,6 +312,7 @@ bool Commands::settle(std::chrono::nanoseconds limit) noexcept {
   if (running_) return false;
   fence_.reset();
   abandoned_.clear();
+  before_.clear();
   return true;
 }
 
@@ -259,8 +325,14 @@ bool Commands::may_run() const noexcept {
 
 void Commands::wait(Inference& inference) {
   const BookedWait booked(inference.ledger(), zeFenceQueryStatus(fence_.get()) == ZE_RESULT_NOT_READY);
+  const Deadline late = before_.empty() ? Deadline::max() : default_deadline();
+  bool is_late = false;
   try {
-    if (!wait_and_reset(fence_.get(), [this, &inference] { return give_up(inference); })) {
+    const auto stop = [&] {
+      is_late = !before_.empty() && Clock::now() >= late && waits_for_events();
+      return is_late || give_up(inference);
+    };
+    if (!wait_and_reset(fence_.get(), stop)) {
       stale_ = true;  // Still running.
       inference.throw_if_cancelled();
     }
@@ -269,11 +341,13 @@ void Commands::wait(Inference& inference) {
   } catch (const Error&) {
     running_ = may_run();
     stale_ = true;
-    if (!running_) fence_.reset();
+    if (!running_) fence_.reset(), before_.clear();
     inference.throw_if_cancelled();  // Then that is the cause.
     throw;
   }
+  if (is_late) end_late();
   running_ = false;
+  before_.clear();
 }
 
 std::vector<abi::LayerInfo> Commands::layers() const {

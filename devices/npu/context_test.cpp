@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models and tensors in an application's own ze_context.
+#include <cstdlib>
 #include <numeric>
+#include <thread>
+#include <vector>
 
+#include <tenon/core/hazards.hpp>
 #include <tenon/devices/npu/testing/npu.hpp>
-#include <tenon/frameworks/level_zero/make.hpp>
+#include <tenon/frameworks/level_zero/level_zero.hpp>
 
 namespace tenon::npu_testing {
 namespace {
@@ -167,6 +171,136 @@ TEST_F(NpuOwnContext, TheSamePagesMayBeInTwoContexts) {
   // Both imports still exist: asking again shares them.
   EXPECT_NO_THROW(own.create_tensor(element::f32, {1024}, pages.data(), MemType::CPU_VA));
   EXPECT_NO_THROW(common.create_tensor(element::f32, {1024}, pages.data(), MemType::CPU_VA));
+}
+
+/// Events that the application signals, from a pool in a ze_context.
+class Events {
+ public:
+  explicit Events(ze_context_handle_t context) {
+    ze_event_pool_desc_t wanted{};
+    wanted.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
+    wanted.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+    wanted.count = 8;
+    EXPECT_EQ(zeEventPoolCreate(context, &wanted, 0, nullptr, &pool_), ZE_RESULT_SUCCESS);
+  }
+  ~Events() {
+    for (ze_event_handle_t event : events_) zeEventDestroy(event);
+    zeEventPoolDestroy(pool_);
+  }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+  ze_event_handle_t next() {
+    ze_event_desc_t wanted{};
+    wanted.stype = ZE_STRUCTURE_TYPE_EVENT_DESC;
+    wanted.index = static_cast<std::uint32_t>(events_.size());
+    wanted.signal = wanted.wait = ZE_EVENT_SCOPE_FLAG_HOST;
+    ze_event_handle_t event = nullptr;
+    EXPECT_EQ(zeEventCreate(pool_, &wanted, &event), ZE_RESULT_SUCCESS);
+    events_.push_back(event);
+    return event;
+  }
+
+ private:
+  ze_event_pool_handle_t pool_ = nullptr;
+  std::vector<ze_event_handle_t> events_;
+};
+
+TEST_F(NpuOwnContext, TheDeviceWaitsForEventsOfItsZeContext) {
+  ZeroContext context(core, native);
+  Events events(native);
+  auto request = this->request(context);
+  const Context wrapped = level_zero::wrap(native, device);
+  const Tensor x = level_zero::allocate(wrapped, UsmType::kHost, {element::f32, kShape, {}});
+  request.set_tensor("x", x);
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    const ze_event_handle_t event = events.next();
+    level_zero::wrote(x, event);
+    request.start_async();
+    EXPECT_EQ(request.ledger().total().waits, round - 1) << "start_async has waited";
+    EXPECT_FALSE(request.wait_for(std::chrono::milliseconds(5)));
+    std::fill_n(x.data<float>(), kCount, -1.f);
+    fill(x.data<float>());
+    EXPECT_EQ(zeEventHostSignal(event), ZE_RESULT_SUCCESS);
+    request.wait();
+    expect_relu(request.get_tensor("y").data<float>());
+    EXPECT_EQ(request.ledger().total().waits, round) << "one thread waits for the fence";
+  }
+  fill(x.data<float>());
+  request.infer();  // Nothing to wait for any more.
+  expect_relu(request.get_tensor("y").data<float>());
+}
+
+TEST_F(NpuOwnContext, TheHostWaitsForEventsOfOthers) {
+  ZeroContext context(core, native), common(core);
+  Events events(static_cast<ze_context_handle_t>(common.get()));
+  auto request = this->request(context);
+  const Tensor x = level_zero::allocate(level_zero::wrap(native, device), UsmType::kHost, {element::f32, kShape, {}});
+  fill(x.data<float>());
+  request.set_tensor("x", x);
+  const ze_event_handle_t event = events.next();
+  x.memory()->hazards().wrote(level_zero::point(event));
+  std::thread signal([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    zeEventHostSignal(event);
+  });
+  request.start_async();
+  EXPECT_EQ(zeEventQueryStatus(event), ZE_RESULT_SUCCESS) << "nobody waited";
+  EXPECT_GE(request.ledger().total().waits, 1u);
+  request.wait();
+  expect_relu(request.get_tensor("y").data<float>());
+  signal.join();
+}
+
+TEST_F(NpuOwnContext, AnInferenceThatWaitsForAnEventIsCancelled) {
+  TENON_NEEDS("cancel");
+  ZeroContext context(core, native);
+  Events events(native);
+  auto request = this->request(context);
+  const Tensor x = level_zero::allocate(level_zero::wrap(native, device), UsmType::kHost, {element::f32, kShape, {}});
+  fill(x.data<float>());
+  request.set_tensor("x", x);
+  const ze_event_handle_t event = events.next();
+  level_zero::wrote(x, event);
+  request.start_async();
+  request.cancel();
+  EXPECT_THROW(request.wait(), Cancelled);
+  EXPECT_EQ(zeEventHostSignal(event), ZE_RESULT_SUCCESS);
+  request.infer();
+  expect_relu(request.get_tensor("y").data<float>());
+}
+
+TEST_F(NpuOwnContext, AnEventThatNeverComesEndsTheInference) {
+  if (std::getenv("TENON_NPU_WITHOUT") || std::getenv("TENON_NPU_GRAPH_VERSION"))
+    GTEST_SKIP() << "it takes 10 s, once is enough";
+  ZeroContext context(core, native);
+  Events events(native);
+  auto request = this->request(context);
+  const Tensor x = level_zero::allocate(level_zero::wrap(native, device), UsmType::kHost, {element::f32, kShape, {}});
+  fill(x.data<float>());
+  request.set_tensor("x", x);
+  const ze_event_handle_t event = events.next();
+  level_zero::wrote(x, event);
+  request.start_async();
+  EXPECT_THAT(error_of([&] { request.wait(); }, Code::kDeadlineExceeded), HasSubstr("whoever is to signal it"));
+  EXPECT_EQ(zeEventHostSignal(event), ZE_RESULT_SUCCESS);
+  request.infer();
+  expect_relu(request.get_tensor("y").data<float>());
+}
+
+TEST_F(NpuOwnContext, CopiesOfRemoteTensorsWaitForOthers) {
+  ZeroContext context(core, native);
+  Events events(native);
+  auto remote = context.create_l0_host_tensor(element::f32, {4});
+  const ze_event_handle_t event = events.next();
+  const Tensor& tensor = remote;
+  tensor.memory()->hazards().wrote(level_zero::point(event));
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::fill_n(static_cast<float*>(remote.get()), 4, 6.f);
+    zeEventHostSignal(event);
+  });
+  EXPECT_THAT(values_of(remote), ::testing::Each(6)) << "read before it was written";
+  writer.join();
 }
 
 TEST_F(NpuOwnContext, WhatIsNoneOfTheNpusIsRefused) {

@@ -5,12 +5,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <string_view>
 
 #include <tenon/core/router.hpp>
 #include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
@@ -287,6 +291,52 @@ TEST_F(NpuRemote, ADescriptorThatMayOnlyBeReadIsNoOutputAndKeepsItsPosition) {
   EXPECT_EQ(request.get_tensor("y").data<float>()[3], 3);
   EXPECT_THAT(error_of([&] { request.set_tensor("y", x); }).what(), HasSubstr("read"));
   EXPECT_THROW(x.copy_from(floats({1, 1024}, std::vector<float>(1024, 1))), Error);
+}
+
+/// A memfd that passes for a dma-buf, with another device's fence: how often poll says that it is still there. The VM's
+/// tests have real ones.
+std::atomic<int> fence_polls{0};
+int like_a_dmabuf(const char* call) {
+  const std::string_view name(call);
+  if (name == "ioctl(DMA_BUF_IOCTL_SYNC)") return EINVAL;
+  return name == "poll" && fence_polls > 0 && fence_polls-- > 0 ? EAGAIN : 0;
+}
+
+TEST_F(NpuRemote, FencesOfOtherDevicesAreWaitedForBeforeEachInference) {
+  ZeroContext context(core);
+  auto request = this->request(context);
+  const cpu::UniqueFd memfd = dmabuf::client::sealed_memfd(4096);
+  dmabuf::native::fault = like_a_dmabuf;
+  const Tensor tensor({element::f32, {1, 1024}, {}}, dmabuf::import(memfd.duplicate(), 4096));
+  ASSERT_EQ(tensor.memory()->fd_kind(), FdKind::kDmabuf);
+  const Tensor remote = context.create_tensor(element::f32, {1, 1024}, memfd.get());
+  for (const Tensor& x : {tensor, remote}) {
+    request.set_tensor("x", x);
+    for (int run = 0; run < 3; ++run) {
+      const std::uint64_t waits = request.ledger().total().waits;
+      fence_polls = 3;
+      request.infer();
+      if (lacks("fences")) {
+        EXPECT_EQ(fence_polls, 0) << "computed before the other device was done";
+        EXPECT_GE(request.ledger().total().waits, waits + 1) << "it was not booked";
+      } else {
+        EXPECT_EQ(fence_polls, 3) << "the driver waits itself, and the host waits as well";
+      }
+    }
+  }
+  const View* const view = tensor.memory()->find_view_if([](const View&) { return true; });
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->host(), nullptr) << "the CPU could use a dma-buf without its bracket";
+  dmabuf::native::fault = nullptr;
+}
+
+TEST_F(NpuRemote, ATiledDmaBufIsRefusedForItsTiles) {
+  auto request = this->request(ZeroContext(core));
+  const Ref<Memory> tiled = dmabuf::import(dmabuf::client::sealed_memfd(4096), 4096, 0x100000000000001);
+  EXPECT_THAT(error_of([&] {
+                request.set_tensor("x", Tensor({element::f32, {1, 1024}, {}}, tiled));
+              }).what(),
+              HasSubstr("tiled"));
 }
 
 TEST_F(NpuRemote, ARefusalCarriesTheDriversWords) {

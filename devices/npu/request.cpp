@@ -60,6 +60,7 @@ class Request final : public InferRequestImpl, public Pending {
   }
   bool runs_in_caller() const noexcept override { return true; }
   bool is_asynchronous() const noexcept override { return true; }
+  bool wait_for(const TimelinePoint& point) override { return commands_.wait_for(point); }
 
   void start(Inference& inference) override {
     if (owner_->settings().streams == 0) {
@@ -237,6 +238,7 @@ class Request final : public InferRequestImpl, public Pending {
     prepare_outputs(inference, count);
     initialise_states();
     for (const auto& state : states_) state->bind(commands_);
+    commands_.wait_for_fences(inference.ledger());
     commands_.submit(count);
   }
 

@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/devices/npu/compiled_model.hpp>
 #include <tenon/devices/npu/graph.hpp>
 #include <tenon/devices/npu/memory.hpp>  // IWYU pragma: export
@@ -27,6 +29,7 @@ struct Binding {
   bool has_strides = false;
   abi::ArgumentStrides strides;  ///< In elements, innermost first.
   Tensor tensor;                 ///< Keeps the memory alive.
+  int fence_fd = -1;             ///< Whose fences the driver does not wait for by itself.
   bool changed = true;
 };
 
@@ -43,6 +46,11 @@ class Commands {
   Binding& binding(std::size_t argument) { return bindings_[argument]; }
   void bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
             const ByteStrides* byte_strides);
+  /// Makes the next submission wait for a ze_event of this ze_context, on the device. False for any other point: only the
+  /// host could hand it on, and a queue of inferences that waits for the host may wait for one that comes behind it.
+  bool wait_for(const TimelinePoint& point);
+  /// Waits until other devices have finished with the dma-bufs, where the driver does not. @errors kDeadlineExceeded
+  void wait_for_fences(Ledger& ledger) const;
   /// Submits future inferences to another queue.
   void use(Queue queue);
   /// Updates the lists for `items` and submits them to the queue. @errors those of the driver;
@@ -69,6 +77,11 @@ class Commands {
   void record(List& list, std::size_t item);
   void update(List& list, std::size_t item);
   void append_timestamp(List& list, std::size_t which);
+  /// Records the wait for before_. @return the list, or null if there is nothing to wait for.
+  ze_command_list_handle_t record_waits();
+  bool waits_for_events() const;
+  /// Ends a submission whose events do not come. @errors kDeadlineExceeded, always.
+  [[noreturn]] void end_late();
   bool give_up(const Inference& inference) noexcept;
   /// After an error: whether the device may still access memory.
   bool may_run() const noexcept;
@@ -81,7 +94,9 @@ class Commands {
   Queue queue_;
   std::vector<Binding> bindings_;
   std::vector<List> lists_;
-  std::vector<ze_command_list_handle_t> raw_;
+  std::vector<ze_command_list_handle_t> raw_;  ///< The list that waits, then those of the items.
+  Handle<ze_command_list_handle_t> waits_;
+  std::vector<TimelinePoint> before_;  ///< Points of ze_events that the next submission waits for, or the last one did.
   std::vector<abi::MutableGraphArgument> changes_;
   Handle<ze_fence_handle_t> fence_;
   Owned<abi::ProfilingPoolHandle> pool_;

@@ -17,6 +17,7 @@
 #include <tenon/drivers/npu/objects/words.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
+#include <tenon/frameworks/level_zero/abi/memory.hpp>
 #include <tenon/frameworks/level_zero/abi/profiling.hpp>
 
 namespace tenon::npu {

@@ -8,7 +8,7 @@
 namespace tenon::npu {
 
 /// Whether an extension is offered. TENON_NPU_WITHOUT lists those that are not, as "mutable,profiling": graph,
-/// profiling, command_queue, context, driver, mutable, sysmem, ddi, timestamps, input_stage, cancel. Lets a client be
+/// profiling, command_queue, context, driver, mutable, sysmem, ddi, timestamps, input_stage, cancel, fences. Lets a client be
 /// tested against an old driver. Read once, at first use.
 bool is_offered(std::string_view short_name) noexcept;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <new>
 
 #include <tenon/core/ledger.hpp>
@@ -332,8 +333,8 @@ void Commands::wait(Inference& inference) {
       is_late = !before_.empty() && Clock::now() >= late && waits_for_events();
       return is_late || give_up(inference);
     };
-    if (!wait_and_reset(fence_.get(), stop)) {
-      stale_ = true;  // Still running.
+    if (!wait_and_reset(fence_.get(), std::ref(stop))) {  // By reference, as a copy would be allocated.
+      stale_ = true;                                      // Still running.
       inference.throw_if_cancelled();
     }
   } catch (const Cancelled&) {

@@ -100,12 +100,16 @@ class DmabufToUsm final : public Edge {
     return reached;
   }
 
+  std::string_view host_wait(const Description& from) const override {
+    return from.fd == FdKind::kDmabuf ? "a driver of Level Zero may ignore the fences that others attached to a dma-buf"
+                                      : "";
+  }
+
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
     const dmabuf::client::Place place = dmabuf::client::place_of(source);
-    // Level Zero drivers may ignore fences that other drivers attached, so wait for them here.
     if (!place.stand_in)
       dmabuf::client::wait_for_fences(place.fd, options.access, deadline_of(options), &ledger_of(options));
     const View* view = memory.find_view(*to, kUsmMemory, options.access);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/level_zero/contexts.hpp>
 
@@ -151,5 +152,50 @@ void AllocateFloor(benchmark::State& state) {
   }
 }
 BENCHMARK(AllocateFloor)->Name("Allocate/floor/zeMemAllocHost_zeMemFree");
+
+/// A wait list for a point of another API, until it is signalled and its event is on the shelf again.
+void WaitForForeignPoint(benchmark::State& state) {
+  const Context context = device_or_skip(state);
+  if (!context) return;
+  const Tensor tensor = level_zero::allocate(context, level_zero::UsmType::kHost, {element::u8, {64}, {}});
+  const auto producer = make_ref<HostTimeline>("a producer");
+  for (auto _ : state) {
+    const TimelinePoint written = producer->next();
+    tensor.memory()->hazards().wrote(written);
+    level_zero::WaitList list = level_zero::wait_list(tensor, Access::kRead);
+    producer->advance(written.value());
+    zeEventHostSynchronize(*list.data(), 1'000'000'000);
+  }
+  drain_deferred(default_deadline());
+}
+BENCHMARK(WaitForForeignPoint)->Name("WaitList/foreign_point/until_signalled")->UseRealTime();
+
+/// One event of the user's, noted and handed on.
+void WaitForEvent(benchmark::State& state) {
+  const Context context = device_or_skip(state);
+  if (!context) return;
+  ze_event_pool_desc_t pool_wanted{};
+  pool_wanted.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
+  pool_wanted.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+  pool_wanted.count = 1;
+  ze_event_pool_handle_t pool = nullptr;
+  ze_event_handle_t event = nullptr;
+  ze_event_desc_t wanted{};
+  wanted.stype = ZE_STRUCTURE_TYPE_EVENT_DESC;
+  if (zeEventPoolCreate(level_zero::handle(context), &pool_wanted, 0, nullptr, &pool) != ZE_RESULT_SUCCESS ||
+      zeEventCreate(pool, &wanted, &event) != ZE_RESULT_SUCCESS)
+    return state.SkipWithError("no event");
+  const Tensor tensor = level_zero::allocate(context, level_zero::UsmType::kHost, {element::u8, {64}, {}});
+  for (auto _ : state) {
+    level_zero::wrote(tensor, event);
+    benchmark::DoNotOptimize(level_zero::wait_list(tensor, Access::kRead).data());
+    zeEventHostSignal(event);
+    tensor.memory()->wait_for(Access::kWrite, default_deadline());
+    zeEventHostReset(event);
+  }
+  zeEventDestroy(event);
+  zeEventPoolDestroy(pool);
+}
+BENCHMARK(WaitForEvent)->Name("WaitList/own_event/noted_handed_on_and_reached");
 
 }  // namespace

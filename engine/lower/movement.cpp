@@ -10,6 +10,7 @@
 #include <tenon/engine/lower/8_bit.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/table.hpp>
+#include <tenon/graph/slices.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -368,79 +369,24 @@ bool lower_split(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
-/// First element of a slice along one axis, by Python's rules.
-std::int64_t slice_start(std::int64_t start, std::int64_t step, std::size_t extent) {
-  const auto size = static_cast<std::int64_t>(extent);
-  if (start < 0) start = start < -size ? -1 : start + size;
-  if (step > 0) return std::clamp<std::int64_t>(start, 0, size);
-  return std::clamp<std::int64_t>(start, 0, size - 1);
-}
-
 bool lower_slice(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = builder.input(node, 0);
-  Value& made = builder.value(node->output(0));
-  const std::size_t rank = source.shape.size();
-  std::vector<std::int64_t> starts, steps_in, axes;
-  if (!builder.constant_ints(node, 1, starts) || !builder.constant_ints(node, 3, steps_in)) return false;
-  if (node->get_input_size() > 4) {
-    if (!builder.constant_ints(node, 4, axes)) return false;
-  } else {
-    axes.resize(starts.size());
-    std::iota(axes.begin(), axes.end(), 0);
+  std::vector<Tensor> positions;
+  for (std::size_t i = 1; i < node->get_input_size(); ++i) {
+    std::vector<std::int64_t> list;
+    if (!builder.constant_ints(node, i, list)) return false;
+    positions.emplace_back(ElementType::kI64, Shape{list.size()});
+    std::copy(list.begin(), list.end(), positions.back().data<std::int64_t>());
   }
-  if (axes.size() != starts.size() || steps_in.size() != starts.size()) return false;
-  std::vector<std::int64_t> begin(rank, 0), steps(rank, 1);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const std::size_t axis = normalized(axes[i], rank);
-    begin[axis] = slice_start(starts[i], steps_in[i], source.shape[axis]);
-    steps[axis] = steps_in[i];
+  std::vector<std::int64_t> begin, steps;
+  Shape extents;
+  for (const AxisSlice& slice : slices_of(*node, source.shape, positions)) {
+    begin.push_back(slice.start);
+    steps.push_back(slice.step);
+    extents.push_back(static_cast<std::size_t>(slice.count));
   }
-  return take_box(builder, node, source, made, made.shape, begin, steps);
-}
-
-bool lower_strided_slice(PlanBuilder& builder, const Chain& chain) {
-  const auto& node = chain.anchor();
-  Value& source = builder.input(node, 0);
-  Value& made = builder.value(node->output(0));
-  const auto& attributes = node->get_attributes();
-  const auto mask = [&](const char* name, std::size_t i) {
-    const auto values = attributes.get_ints(name, {});
-    return i < values.size() && values[i] != 0;
-  };
-  std::vector<std::int64_t> starts, stops, steps_in;
-  if (!builder.constant_ints(node, 1, starts) || !builder.constant_ints(node, 2, stops)) return false;
-  if (node->get_input_size() > 3) {
-    if (!builder.constant_ints(node, 3, steps_in)) return false;
-  }
-  steps_in.resize(starts.size(), 1);
-  const std::size_t rank = source.shape.size();
-  if (starts.size() > rank) return false;
-  std::vector<std::int64_t> begin(rank, 0), steps(rank, 1);
-  Shape extents = source.shape;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (mask("ellipsis_mask", i) || mask("new_axis_mask", i)) return false;
-    const auto size = static_cast<std::int64_t>(source.shape[i]);
-    if (mask("shrink_axis_mask", i)) {
-      begin[i] = mask("begin_mask", i) ? 0 : slice_start(starts[i], 1, source.shape[i]);
-      extents[i] = 1;
-      continue;
-    }
-    const std::int64_t step = steps_in[i];
-    if (step == 0) return false;
-    begin[i] = mask("begin_mask", i) ? (step > 0 ? 0 : size - 1) : slice_start(starts[i], step, source.shape[i]);
-    std::int64_t stop = stops[i] < 0 ? stops[i] + size : stops[i];
-    if (mask("end_mask", i))
-      stop = step > 0 ? size : -1;
-    else
-      stop = std::clamp<std::int64_t>(stop, step > 0 ? 0 : -1, size);
-    const std::int64_t count = step > 0 ? (stop - begin[i] + step - 1) / step : (begin[i] - stop - step - 1) / -step;
-    extents[i] = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
-    steps[i] = step;
-  }
-  if (element_count(extents) != element_count(made.shape))
-    return false;  // An unknown rule: left to the reference kernel.
-  return take_box(builder, node, source, made, extents, begin, steps);
+  return take_box(builder, node, source, builder.value(node->output(0)), extents, begin, steps);
 }
 
 }  // namespace
@@ -451,8 +397,7 @@ void register_movement(LoweringTable& table) {
   table["Concat"] = {lower_concat, true};
   table["Split"] = {lower_split, false};
   table["VariadicSplit"] = {lower_split, false};
-  table["Slice"] = {lower_slice, false};
-  table["StridedSlice"] = {lower_strided_slice, false};
+  table["Slice"] = table["StridedSlice"] = {lower_slice, false};
 }
 
 }  // namespace tenon::inline v1::engine

@@ -35,7 +35,7 @@ inline namespace v1 {
 namespace opencl {
 
 /// A buffer as memory: allocated here, or a user's.
-class BufferMemory final : public Memory {
+class BufferMemory : public Memory {
  public:
   /// The parent of a user's sub-buffer. Held, because a driver may treat the parent as invalid once its owner releases
   /// it, even while the region is alive.

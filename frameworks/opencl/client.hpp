@@ -6,6 +6,7 @@
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/fence.hpp>
+#include <tenon/frameworks/opencl/make.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -19,20 +20,27 @@ namespace client {
 // Calls, whose failures become errors that name them; tests make them fail.
 using detail::call;
 using detail::check;
+using detail::check_mem;
+using detail::create;
 using detail::fail;
 using detail::injected;
 using detail::kInjected;
 using detail::Probe;
 
 // Handles, what they say of themselves, and waiting for events.
+using detail::all_devices;
+using detail::devices_of;
 using detail::finish;
 using detail::Handle;
 using detail::info;
 using detail::info_text;
 using detail::marker;
 
-// The queues behind a context, and the packed runs of a strided buffer.
+// The queues and buffers behind a context, and the packed runs of a strided buffer.
+using detail::event_for;
 using detail::for_each_run;
+using detail::make_buffer;
+using detail::make_queue;
 using detail::Native;
 
 }  // namespace client

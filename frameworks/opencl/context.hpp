@@ -55,19 +55,21 @@ class Native final : public RefCounted {
   mutable std::mutex map_mutex;  ///< Serialises maps and unmaps of lasting views.
 };
 
-inline Handle<cl_command_queue> make_queue(const Native& native) {
+/// @param properties  Such as CL_QUEUE_PROFILING_ENABLE.
+inline Handle<cl_command_queue> make_queue(const Native& native, cl_command_queue_properties properties = 0) {
   const auto what = [&] { return "making a queue for " + native.device.name; };
   const cl_context context = native.context.get();
   const cl_device_id device = native.device.id;
   if (native.device.version >= 20) {
+    const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
     return Handle<cl_command_queue>(create("clCreateCommandQueueWithProperties", what,
                                            clCreateCommandQueueWithProperties, context, device,
-                                           static_cast<const cl_queue_properties*>(nullptr)));
+                                           static_cast<const cl_queue_properties*>(list)));
   }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // The only way to make a queue before OpenCL 2.0.
   return Handle<cl_command_queue>(
-      create("clCreateCommandQueue", what, clCreateCommandQueue, context, device, cl_command_queue_properties{0}));
+      create("clCreateCommandQueue", what, clCreateCommandQueue, context, device, properties));
 #pragma GCC diagnostic pop
 }
 

@@ -2,6 +2,7 @@
 // Makes contexts, new ones for a device or around a user's cl_context and queue.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -45,6 +46,21 @@ inline Context make_context(cl_device_id device, std::optional<Coherency> wished
 
 }  // namespace detail
 
+namespace detail {
+
+/// @errors kInvalidArgument: it has none.
+inline std::vector<cl_device_id> devices_of(cl_context context) {
+  const auto count = info<cl_uint>(clGetContextInfo, "clGetContextInfo", context, CL_CONTEXT_NUM_DEVICES);
+  std::vector<cl_device_id> devices(count);
+  check(call(clGetContextInfo, context, cl_context_info{CL_CONTEXT_DEVICES}, count * sizeof(cl_device_id),
+             static_cast<void*>(devices.data()), static_cast<std::size_t*>(nullptr)),
+        "clGetContextInfo", "asking for the devices of a context");
+  if (devices.empty()) throw Error(Code::kInvalidArgument, "opencl::wrap: the cl_context has no device");
+  return devices;
+}
+
+}  // namespace detail
+
 /// Makes a new context, with a queue, for one device. An alias test runs on CPU devices: see coherency().
 /// @param wished  For tests and measurements: overrides what is found about the device.
 /// @errors kInvalidArgument: null; those of native calls. @cost some 100 us.
@@ -78,18 +94,26 @@ inline Context wrap(cl_context context, cl_command_queue queue, std::optional<Co
     device = info<cl_device_id>(clGetCommandQueueInfo, "clGetCommandQueueInfo", queue, CL_QUEUE_DEVICE);
     native->queue = detail::Handle<cl_command_queue>::retain(queue, "wrapping a queue");
   } else {
-    const auto count = detail::info<cl_uint>(clGetContextInfo, "clGetContextInfo", context, CL_CONTEXT_NUM_DEVICES);
-    std::vector<cl_device_id> devices(count);
-    detail::check(
-        detail::call(clGetContextInfo, context, cl_context_info{CL_CONTEXT_DEVICES}, count * sizeof(cl_device_id),
-                     static_cast<void*>(devices.data()), static_cast<std::size_t*>(nullptr)),
-        "clGetContextInfo", "asking for the devices of a context");
-    if (devices.empty()) throw Error(Code::kInvalidArgument, "opencl::wrap: the cl_context has no device");
-    device = devices.front();
+    device = detail::devices_of(context).front();
   }
   native->device = detail::read_device(device);
   if (!queue) native->queue = detail::make_queue(*native);
   return detail::assemble(std::move(native), wished);
+}
+
+/// As wrap() without a queue, for one device of a context that may have several.
+/// @errors kInvalidArgument: null, a device that is none of the context's; those of native calls.
+inline Context wrap_device(cl_context context, cl_device_id device) {
+  if (!context || !device)
+    throw Error(Code::kInvalidArgument, "opencl::wrap_device: a null cl_context or cl_device_id");
+  const std::vector<cl_device_id> devices = detail::devices_of(context);
+  if (std::find(devices.begin(), devices.end(), device) == devices.end())
+    throw Error(Code::kInvalidArgument, "opencl::wrap_device: the device is none of the cl_context's");
+  auto native = make_ref<detail::Native>();
+  native->context = detail::Handle<cl_context>::retain(context, "wrapping a context");
+  native->device = detail::read_device(device);
+  native->queue = detail::make_queue(*native);
+  return detail::assemble(std::move(native), {});
 }
 
 }  // namespace opencl

@@ -124,6 +124,8 @@ TENON_OPENCL_HANDLE(cl_context, Context)
 TENON_OPENCL_HANDLE(cl_command_queue, CommandQueue)
 TENON_OPENCL_HANDLE(cl_mem, MemObject)
 TENON_OPENCL_HANDLE(cl_event, Event)
+TENON_OPENCL_HANDLE(cl_program, Program)
+TENON_OPENCL_HANDLE(cl_kernel, Kernel)
 #undef TENON_OPENCL_HANDLE
 
 /// Owns one reference to an OpenCL object. Empty when default-constructed.

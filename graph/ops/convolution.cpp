@@ -212,13 +212,8 @@ template <bool kGrouped>
 void evaluate_convolution(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Layout layout{kGrouped, false};
   const Shape &data = inputs[0].shape(), &filters = inputs[1].shape(), &out = outputs[0].shape();
-  const std::size_t spatial = data.size() - 2, first = layout.first_spatial();
-  auto axes = read_window(node.get_attributes(), spatial, true);
-  for (std::size_t i = 0; i < spatial; ++i) {
-    axes[i].kernel = static_cast<std::int64_t>(filters[first + i]);
-    resolve_auto_pad(axes[i], node.get_attributes().get_string("auto_pad"), static_cast<std::int64_t>(data[2 + i]));
-  }
-  const Spatial3 s = spatial3(axes, data, out, 2);
+  const std::size_t first = layout.first_spatial();
+  const Spatial3 s = convolution_window(node, data, filters, out);
   const std::size_t groups = kGrouped ? filters[0] : 1;
   const std::size_t out_channels = out[1] / std::max<std::size_t>(groups, 1), in_channels = filters[first - 1];
   const std::size_t in_plane = extent_product(data, 2, data.size()), out_plane = extent_product(out, 2, out.size());
@@ -277,17 +272,8 @@ template <bool kGrouped>
 void evaluate_backprop(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Layout layout{kGrouped, true};
   const Shape &data = inputs[0].shape(), &filters = inputs[1].shape(), &out = outputs[0].shape();
-  const std::size_t spatial = data.size() - 2, first = layout.first_spatial();
-  const std::string& auto_pad = node.get_attributes().get_string("auto_pad");
-  auto axes = read_window(node.get_attributes(), spatial, true);
-  const auto extra = output_padding(node, spatial);
-  for (std::size_t i = 0; i < spatial; ++i) {
-    axes[i].kernel = static_cast<std::int64_t>(filters[first + i]);
-    if (auto_pad == "valid") axes[i].pad_begin = axes[i].pad_end = 0;
-    pads_for_output(axes[i], static_cast<std::int64_t>(data[2 + i]), static_cast<std::int64_t>(out[2 + i]), extra[i],
-                    auto_pad);
-  }
-  const Spatial3 s = spatial3(axes, data, out, 2);
+  const std::size_t first = layout.first_spatial();
+  const Spatial3 s = convolution_window(node, data, filters, out);
   const std::size_t groups = kGrouped ? filters[0] : 1;
   const std::size_t in_channels = filters[first - 2], out_channels = filters[first - 1];
   const std::size_t in_plane = extent_product(data, 2, data.size()), out_plane = extent_product(out, 2, out.size());
@@ -312,6 +298,25 @@ void evaluate_backprop(const Node& node, std::span<const Tensor> inputs, std::sp
   });
 }
 }  // namespace
+
+Spatial3 convolution_window(const Node& node, const Shape& data, const Shape& filters, const Shape& out) {
+  const bool is_transposed = is_op(&node, "ConvolutionBackpropData") || is_op(&node, "GroupConvolutionBackpropData");
+  const std::size_t spatial = data.size() - 2, first = filters.size() - spatial;
+  const std::string& auto_pad = node.get_attributes().get_string("auto_pad");
+  auto axes = read_window(node.get_attributes(), spatial, true);
+  const auto extra = is_transposed ? output_padding(node, spatial) : std::vector<std::int64_t>();
+  for (std::size_t i = 0; i < spatial; ++i) {
+    axes[i].kernel = static_cast<std::int64_t>(filters[first + i]);
+    const auto in = static_cast<std::int64_t>(data[2 + i]);
+    if (!is_transposed) {
+      resolve_auto_pad(axes[i], auto_pad, in);
+      continue;
+    }
+    if (auto_pad == "valid") axes[i].pad_begin = axes[i].pad_end = 0;
+    pads_for_output(axes[i], in, static_cast<std::int64_t>(out[2 + i]), extra[i], auto_pad);
+  }
+  return spatial3(axes, data, out, 2);
+}
 
 void add_convolution_rows(OperationTable& table) {
   const std::vector<std::string> pads = {"explicit", "same_upper", "same_lower", "valid"};

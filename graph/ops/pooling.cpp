@@ -11,7 +11,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-std::vector<WindowAxis> pool_window(const Node& node, std::size_t spatial) {
+std::vector<WindowAxis> pool_axes(const Node& node, std::size_t spatial) {
   const Attributes& attributes = node.get_attributes();
   auto axes = read_window(attributes, spatial, attributes.has("dilations"));
   const auto& kernel = attributes.get_ints("kernel");
@@ -32,7 +32,7 @@ PartialShape pooled_shape(const Node& node) {
   if (data.rank().is_dynamic()) return PartialShape::dynamic();
   require_rank(node, 0, 3, 5);
   const std::string& rounding = node.get_attributes().get_string("rounding_type");
-  const auto axes = pool_window(node, data.size() - 2);
+  const auto axes = pool_axes(node, data.size() - 2);
   PartialShape out = data;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     out[2 + i] = window_count(axes[i], data[2 + i], node.get_attributes().get_string("auto_pad"), rounding == "ceil",
@@ -76,17 +76,9 @@ void taps_inside(const WindowAxis& w, std::int64_t start, std::int64_t extent, s
   last = start >= extent ? -1 : std::min(w.kernel - 1, (extent - 1 - start) / w.dilation);
 }
 
-Spatial3 resolved(const Node& node, const Shape& in, const Shape& out) {
-  auto axes = pool_window(node, in.size() - 2);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    resolve_auto_pad(axes[i], node.get_attributes().get_string("auto_pad"), static_cast<std::int64_t>(in[2 + i]));
-  }
-  return spatial3(axes, in, out, 2);
-}
-
 void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
-  const Spatial3 s = resolved(node, in, out);
+  const Spatial3 s = pool_window(node, in, out);
   const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()),
                     out_plane = extent_product(out, 2, out.size());
   const bool indexed = outputs.size() > 1;
@@ -137,7 +129,7 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
 
 void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
-  const Spatial3 s = resolved(node, in, out);
+  const Spatial3 s = pool_window(node, in, out);
   // OpenVINO spells the attribute with a hyphen, as its first IR did.
   const bool exclude = node.get_attributes().get_bool("exclude-pad");
   const bool torch = node.get_attributes().get_string("rounding_type") == "ceil_torch";
@@ -274,6 +266,14 @@ void evaluate_adaptive_max(const Node&, std::span<const Tensor> inputs, std::spa
   });
 }
 }  // namespace
+
+Spatial3 pool_window(const Node& node, const Shape& in, const Shape& out) {
+  auto axes = pool_axes(node, in.size() - 2);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    resolve_auto_pad(axes[i], node.get_attributes().get_string("auto_pad"), static_cast<std::int64_t>(in[2 + i]));
+  }
+  return spatial3(axes, in, out, 2);
+}
 
 void add_pooling_rows(OperationTable& table) {
   const std::vector<std::string> pads = {"explicit", "same_upper", "same_lower", "valid"};

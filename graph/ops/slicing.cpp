@@ -5,16 +5,12 @@
 
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/slices.hpp>
 
 namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// Elements start, start + step, ... of an axis: `count` of them.
-struct AxisSlice {
-  std::int64_t start = 0, step = 1, count = 0;
-};
-
 /// numpy's rules: negative positions count from the end, all are clamped to the axis.
 AxisSlice slice_axis(std::int64_t begin, std::int64_t end, std::int64_t step, std::int64_t extent) {
   if (step == 0) fail("a slice's step is 0");
@@ -55,9 +51,12 @@ Dimension sliced(std::optional<std::int64_t> begin, std::optional<std::int64_t> 
   return Dimension(0, most);
 }
 
-void move_sliced(const Tensor& input, Tensor& output, const Shape& taken, const std::vector<AxisSlice>& slices) {
-  // `taken` has the input's rank: axes that the output drops or adds have extent 1, which does not change the order of
-  // bytes.
+void evaluate_slices(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Tensor& input = inputs[0];
+  Tensor& output = outputs[0];
+  const std::vector<AxisSlice> slices = slices_of(node, input.shape(), inputs.subspan(1));
+  Shape taken;
+  for (const AxisSlice& slice : slices) taken.push_back(static_cast<std::size_t>(slice.count));
   if (element_count(taken) != output.element_count())
     fail("the slice " + to_string(taken) + " does not fill the output " + to_string(output.shape()));
   if (output.element_count() == 0) return;
@@ -159,14 +158,13 @@ void infer_strided_slice(Node& node) {
       [&] { out.push_back(1); });
   set_output(node, 0, out);
 }
-void evaluate_strided_slice(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Shape& shape = inputs[0].shape();
-  const auto begin = to_vector<std::int64_t>(inputs[1]), end = to_vector<std::int64_t>(inputs[2]);
-  const auto step = inputs.size() > 3 ? to_vector<std::int64_t>(inputs[3]) : std::vector<std::int64_t>(begin.size(), 1);
+std::vector<AxisSlice> strided_slices(const Node& node, const Shape& shape, std::span<const Tensor> positions) {
+  const auto begin = to_vector<std::int64_t>(positions[0]), end = to_vector<std::int64_t>(positions[1]);
+  const auto step =
+      positions.size() > 2 ? to_vector<std::int64_t>(positions[2]) : std::vector<std::int64_t>(begin.size(), 1);
   if (begin.size() != end.size() || begin.size() != step.size())
     fail("begin, end and strides differ in their number of entries");
   const StridedMasks masks(node.get_attributes());
-  Shape taken(shape.size(), 0);
   std::vector<AxisSlice> slices(shape.size());
   walk_strided(
       masks, begin.size(), shape.size(),
@@ -188,10 +186,9 @@ void evaluate_strided_slice(const Node& node, std::span<const Tensor> inputs, st
           slice = slice_axis(masks.begin.at(*spec) ? (backwards ? kMost : 0) : begin[*spec],
                              masks.end.at(*spec) ? (backwards ? kLeast : kMost) : end[*spec], step[*spec], extent);
         }
-        taken[axis] = static_cast<std::size_t>(slice.count);
       },
       [] {});
-  move_sliced(inputs[0], outputs[0], taken, slices);
+  return slices;
 }
 
 // --- Slice ---
@@ -230,26 +227,23 @@ void infer_slice(Node& node) {
   }
   set_output(node, 0, out);
 }
-void evaluate_slice(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Shape& shape = inputs[0].shape();
-  const auto begin = to_vector<std::int64_t>(inputs[1]), end = to_vector<std::int64_t>(inputs[2]),
-             step = to_vector<std::int64_t>(inputs[3]);
+std::vector<AxisSlice> plain_slices(const Shape& shape, std::span<const Tensor> positions) {
+  const auto begin = to_vector<std::int64_t>(positions[0]), end = to_vector<std::int64_t>(positions[1]),
+             step = to_vector<std::int64_t>(positions[2]);
   std::vector<std::int64_t> axes;
-  if (inputs.size() > 4)
-    axes = to_vector<std::int64_t>(inputs[4]);
+  if (positions.size() > 3)
+    axes = to_vector<std::int64_t>(positions[3]);
   else
     for (std::size_t i = 0; i < begin.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (begin.size() != axes.size() || end.size() != axes.size() || step.size() != axes.size())
     fail("start, stop, step and axes differ in their number of entries");
-  Shape taken = shape;
   std::vector<AxisSlice> slices;
   for (std::size_t extent : shape) slices.push_back({0, 1, static_cast<std::int64_t>(extent)});
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = normalized_axis(axes[i], shape.size());
     slices[axis] = slice_axis(begin[i], end[i], step[i], static_cast<std::int64_t>(shape[axis]));
-    taken[axis] = static_cast<std::size_t>(slices[axis].count);
   }
-  move_sliced(inputs[0], outputs[0], taken, slices);
+  return slices;
 }
 
 // --- Split ---
@@ -344,17 +338,21 @@ void infer_variadic_split(Node& node) {
 }
 }  // namespace
 
+std::vector<AxisSlice> slices_of(const Node& node, const Shape& data, std::span<const Tensor> positions) {
+  return is_op(&node, "StridedSlice") ? strided_slices(node, data, positions) : plain_slices(data, positions);
+}
+
 void add_slicing_rows(OperationTable& table) {
   const std::vector<std::int64_t> none;
   table
-      .add("StridedSlice", 1, 3, 4, infer_strided_slice, evaluate_strided_slice,
+      .add("StridedSlice", 1, 3, 4, infer_strided_slice, evaluate_slices,
            "numpy slicing with masks: whole ends, new axes, single elements, ellipsis.")
       .ints("begin_mask")
       .ints("end_mask")
       .ints("new_axis_mask", none)
       .ints("shrink_axis_mask", none)
       .ints("ellipsis_mask", none);
-  table.add("Slice", 8, 4, 5, infer_slice, evaluate_slice, "start:stop:step along the given axes.");
+  table.add("Slice", 8, 4, 5, infer_slice, evaluate_slices, "start:stop:step along the given axes.");
   table.add("Split", 1, 2, 2, infer_split, evaluate_split, "Equal parts along an axis.").integer("num_splits");
   table.add("VariadicSplit", 1, 3, 3, infer_variadic_split, evaluate_split,
             "Parts of given lengths along an axis; -1 is what remains.");

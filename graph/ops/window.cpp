@@ -99,5 +99,11 @@ Spatial3 spatial3(const std::vector<WindowAxis>& axes, const Shape& in, const Sh
   return result;
 }
 
+Spatial3 sliding_window(const Node& node) {
+  const Shape &in = node.get_input_shape(0), &out = node.get_output_shape(0);
+  const bool is_pool = is_op(&node, "MaxPool") || is_op(&node, "AvgPool");
+  return is_pool ? pool_window(node, in, out) : convolution_window(node, in, node.get_input_shape(1), out);
+}
+
 }  // namespace v1
 }  // namespace tenon

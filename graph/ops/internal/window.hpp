@@ -10,15 +10,11 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/graph/attributes.hpp>
 #include <tenon/graph/dimension.hpp>
-#include <tenon/graph/node.hpp>  // IWYU pragma: export
+#include <tenon/graph/node.hpp>     // IWYU pragma: export
+#include <tenon/graph/windows.hpp>  // IWYU pragma: export
 
 namespace tenon {
 inline namespace v1 {
-
-/// One spatial axis of a sliding window. Padding is after auto_pad was resolved.
-struct WindowAxis {
-  std::int64_t kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
-};
 
 /// Reads strides, dilations, pads and auto_pad; absent lists mean 1 (0 for pads). @errors lists of a wrong length,
 /// values below their minimum.
@@ -31,12 +27,12 @@ void resolve_auto_pad(WindowAxis& axis, const std::string& auto_pad, std::int64_
 Dimension window_count(const WindowAxis& axis, const Dimension& extent, const std::string& auto_pad, bool ceil = false,
                        bool ceil_torch = false);
 
-/// Spatial axes from `first` on, preceded by extents of 1 up to three, so that one kernel serves 1-D to 3-D.
-struct Spatial3 {
-  std::size_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  WindowAxis window[3];
-};
+/// Spatial axes from `first` on.
 Spatial3 spatial3(const std::vector<WindowAxis>& axes, const Shape& in, const Shape& out, std::size_t first);
+
+/// @name What sliding_window() is for each family; shapes as the kernels see them.
+Spatial3 convolution_window(const Node& node, const Shape& data, const Shape& filters, const Shape& out);
+Spatial3 pool_window(const Node& node, const Shape& in, const Shape& out);
 
 }  // namespace v1
 }  // namespace tenon

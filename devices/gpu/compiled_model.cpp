@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling, plans for shapes, and which tensors are used in place.
+#include <tenon/devices/gpu/compiled_model.hpp>
+
+#include <algorithm>
+#include <map>
+
+#include <tenon/core/host.hpp>
+#include <tenon/devices/gpu/lower/lower.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/runtime/remote_tensor.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+constexpr std::size_t kKeptPlans = 64;
+
+bool is_of(const Gpu& gpu, const Tensor& tensor) {
+  const auto* facet = tensor.context().as<opencl::FacetContext>();
+  return facet && tensor.kind() == opencl::kBufferMemory && facet->native().context.get() == gpu.native().context.get();
+}
+
+}  // namespace
+
+std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access) {
+  if (!tensor.is_contiguous()) return Refusal{"kernels take packed tensors, and " + to_string(tensor) + " is strided"};
+  const std::size_t element = std::max<std::size_t>(size_bytes(tensor.element_type()), 1);
+  if (tensor.offset() % element != 0) return Refusal{to_string(tensor) + " begins within an element of its memory"};
+  if (is_of(gpu, tensor)) return Location{tensor, {opencl::buffer(tensor), tensor.offset()}};
+  if (!tensor.is_host_addressable())
+    return Refusal{to_string(tensor) + " lies neither in the device's cl_context nor in host memory"};
+  if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) return Location{};
+  try {
+    MapOptions options;
+    options.access = access;
+    options.policy = ZeroCopy::kRequire;
+    options.settled = true;  // The runtime orders each inference.
+    Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
+    const BoundMemory memory{opencl::buffer(mapped), mapped.offset()};
+    return Location{std::move(mapped), memory};
+  } catch (const Error& error) {
+    return Refusal{error.what()};
+  }
+}
+
+CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr<const Gpu> gpu, const Config& config,
+                             std::shared_ptr<RemoteContextImpl> context)
+    : CompiledModelImpl(Ports::of(*model)),
+      source_(std::move(model)),
+      gpu_(std::move(gpu)),
+      config_(config),
+      context_(std::move(context)),
+      library_(gpu_->native_ref(), config_.cache_dir),
+      constants_(std::make_shared<Constants>(gpu_)) {
+  const TimeLimit time(model_limits().compile_seconds);
+  prepared_ = run_passes(*source_, time);
+  if (!prepared_->is_dynamic()) static_plan_ = make_plan(*prepared_, true);
+  table_.add_constant(model_name, source_->get_friendly_name());
+  table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
+                                                            ? std::min(config_.num_requests, config_.stream_count() * 2)
+                                                            : config_.stream_count() * 2);
+  table_.add_constant(execution_devices, std::vector<std::string>{"GPU." + gpu_->id()});
+  table_.add_constant(num_streams, streams::Num(static_cast<std::int32_t>(config_.stream_count())));
+  table_.add_constant(enable_profiling, config_.profiling);
+  table_.add_constant(hint::performance_mode, config_.mode);
+  table_.add_constant(hint::num_requests, config_.num_requests);
+  table_.add_constant(hint::execution_mode, config_.execution_mode);
+  table_.add_constant(hint::inference_precision, element::Type(element::f32));
+}
+
+std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is_special) {
+  const TimeLimit time(model_limits().compile_seconds);
+  auto plan = std::make_shared<Plan>(lower_model(model, gpu_->target(), is_special, time));
+  std::vector<std::shared_ptr<const KernelText>> texts;
+  for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
+  library_.build(texts, time);
+  return plan;
+}
+
+std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<Shape>& inputs) {
+  const std::lock_guard lock(plans_mutex_);
+  const auto known =
+      std::find_if(plans_.begin(), plans_.end(), [&](const auto& entry) { return entry.first == inputs; });
+  if (known != plans_.end()) {
+    plans_.splice(plans_.begin(), plans_, known);
+    return plans_.front().second;
+  }
+  const auto model = prepared_->clone();
+  std::map<std::size_t, PartialShape> shapes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i]);
+  model->reshape(shapes);
+  const auto folded = run_passes(*model, TimeLimit(model_limits().compile_seconds));
+  plans_.emplace_front(inputs, make_plan(*folded, false));
+  if (plans_.size() > kKeptPlans) plans_.pop_back();
+  return plans_.front().second;
+}
+
+std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
+
+std::optional<Refusal> CompiledModel::refuses_input(std::size_t, const Tensor& tensor) const {
+  auto found = locate(*gpu_, tensor, Access::kRead);
+  if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
+  return std::nullopt;
+}
+
+std::optional<Refusal> CompiledModel::refuses_output(std::size_t, const Tensor& tensor) const {
+  auto found = locate(*gpu_, tensor, Access::kWrite);
+  if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
+  return std::nullopt;
+}
+
+Requirements CompiledModel::requirements() const { return gpu_->context()->requirements(); }
+
+Tensor CompiledModel::allocate(element::Type type, const Shape& shape) const {
+  const auto size = checked_size_bytes(type, shape);
+  // Where the device has memory of its own, host memory is what users fill, and it is moved at every inference.
+  if (!size || *size == 0 || gpu_->native().coherency != opencl::Coherency::kStanding) return Tensor(type, shape);
+  Requirements wanted = requirements();
+  wanted.size_bytes = *size;
+  return Tensor(TensorInfo{type, shape, {}}, gpu_->context()->allocate(wanted));
+}
+
+Tensor CompiledModel::allocate_input(std::size_t index, const Shape& shape) const {
+  return allocate(ports().inputs.at(index).get_element_type(), shape);
+}
+
+Tensor CompiledModel::allocate_output(std::size_t index, const Shape& shape) const {
+  return allocate(ports().outputs.at(index).get_element_type(), shape);
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU device: properties, compiling, contexts, and the module's factory.
+#include <istream>
+#include <map>
+#include <mutex>
+
+#include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/compiled_model.hpp>
+#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/remote.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+class GpuDevice final : public Device {
+ public:
+  GpuDevice() {
+    config_.declare(table_);
+    table_.add(available_devices, [this] { return Any(available_ids()); });
+    table_.add(device::full_name, [this] { return Any(full_name(*find_gpu(config_.device_id))); });
+    table_.add(device::architecture, [this] {
+      const auto& device = find_gpu(config_.device_id)->native().device;
+      return Any("OpenCL " + std::to_string(device.version / 10) + "." + std::to_string(device.version % 10));
+    });
+    table_.add(device::type, [this] {
+      return Any(find_gpu(config_.device_id)->native().device.host_unified ? device::Type::INTEGRATED
+                                                                           : device::Type::DISCRETE);
+    });
+    table_.add_constant(device::capabilities,
+                        std::vector<std::string>{device::capability::FP32, device::capability::EXPORT_IMPORT});
+    table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, device::architecture});
+    table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 2, 1});
+    table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 2});
+    table_.add(optimal_number_of_infer_requests, [this] { return Any(config_.stream_count() * 2); });
+    table_.add(execution_devices,
+               [this] { return Any(std::vector<std::string>{"GPU." + find_gpu(config_.device_id)->id()}); });
+  }
+
+  std::string name() const override { return "GPU"; }
+  std::vector<std::string> available_ids() const override {
+    std::vector<std::string> ids;
+    for (const auto& gpu : all_gpus()) ids.push_back(gpu->id());
+    return ids;
+  }
+
+  std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
+                                                   const AnyMap& properties) override {
+    const Config config = configured(properties);
+    return compile_on(model, context_of(config.device_id), config);
+  }
+  std::shared_ptr<CompiledModelImpl> compile_in_context(const std::shared_ptr<const Model>& model,
+                                                        const std::shared_ptr<RemoteContextImpl>& context,
+                                                        const AnyMap& properties) override {
+    return compile_on(model, own_context(context), configured(properties));
+  }
+  std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
+    return import_blob(read_all(stream), false, properties);
+  }
+  std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
+                                                       const std::shared_ptr<RemoteContextImpl>& context,
+                                                       const AnyMap& properties) override {
+    return compile_on(read_blob(read_all(stream), false), own_context(context), configured(importing(properties)));
+  }
+  std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
+                                                 const AnyMap& properties) override {
+    const Config config = configured(importing(properties));
+    return compile_on(read_blob(blob, is_verified), context_of(config.device_id), config);
+  }
+
+  SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
+    const auto gpu = find_gpu(configured(properties).device_id);
+    SupportedOpsMap supported;
+    for (const auto& node : model->get_ordered_ops())
+      if (refusal(*node, gpu->target()).empty()) supported[node->get_friendly_name()] = "GPU";
+    return supported;
+  }
+
+  Any get_property(const std::string& name, const AnyMap& arguments) const override {
+    const std::lock_guard lock(mutex_);
+    const auto id = arguments.find(device::id.name());
+    if (id == arguments.end()) return table_.get(name);
+    // Of one of several.
+    auto* self = const_cast<GpuDevice*>(this);
+    const std::string before = std::exchange(self->config_.device_id, id->second.as<std::string>());
+    try {
+      Any value = table_.get(name);
+      self->config_.device_id = before;
+      return value;
+    } catch (...) {
+      self->config_.device_id = before;
+      throw;
+    }
+  }
+  void set_property(const AnyMap& properties) override {
+    const std::lock_guard lock(mutex_);
+    table_.set(properties);
+  }
+
+  std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override { return make_context(params); }
+  std::shared_ptr<RemoteContextImpl> default_context(const AnyMap& params) override {
+    return context_of(configured(params).device_id);
+  }
+
+ private:
+  static std::string full_name(const Gpu& gpu) {
+    const auto& device = gpu.native().device;
+    return device.name + " (" +
+           (device.is_cpu()       ? "CPU"
+            : device.host_unified ? "iGPU"
+                                  : "dGPU") +
+           ", " + device.platform_name + ")";
+  }
+  static std::shared_ptr<CompiledModelImpl> compile_on(const std::shared_ptr<const Model>& model,
+                                                       const std::shared_ptr<GpuContext>& context,
+                                                       const Config& config) {
+    if (context->gpu()->shares_queue() && config.stream_count() > 1)
+      throw AssertFailure("[GPU] Throughput streams can't be used with shared queue!");
+    // A copy, because the caller may change its model afterwards.
+    return std::make_shared<CompiledModel>(model->clone(), context->gpu(), config, context);
+  }
+  static std::shared_ptr<GpuContext> own_context(const std::shared_ptr<RemoteContextImpl>& context) {
+    auto own = std::dynamic_pointer_cast<GpuContext>(context);
+    if (!own)
+      throw Error(Code::kInvalidArgument, "GPU: a context of " +
+                                              (context ? context->device_name() : std::string("nobody")) +
+                                              " is none of this device's");
+    return own;
+  }
+  /// Where weights of weightless blobs come from; ours hold theirs.
+  static AnyMap importing(AnyMap properties) {
+    properties.erase(hint::model.name());
+    properties.erase(weights_path.name());
+    return properties;
+  }
+  /// The default context of a device: always the same one.
+  std::shared_ptr<GpuContext> context_of(const std::string& id) {
+    const auto gpu = find_gpu(id);
+    const std::lock_guard lock(mutex_);
+    auto& context = contexts_[gpu->id()];
+    if (!context) context = std::make_shared<GpuContext>(gpu);
+    return context;
+  }
+  /// The device's settings, overridden by those of one call.
+  Config configured(const AnyMap& properties) const {
+    Config config;
+    {
+      const std::lock_guard lock(mutex_);
+      config = config_;
+    }
+    PropertyTable table("GPU");
+    config.declare(table);
+    table.set(properties);
+    return config;
+  }
+
+  mutable std::mutex mutex_;
+  Config config_;
+  PropertyTable table_{"GPU"};
+  std::map<std::string, std::shared_ptr<GpuContext>> contexts_;
+};
+
+}  // namespace
+}  // namespace tenon::inline v1::gpu_device
+
+TENON_DEVICE_MODULE(::tenon::gpu_device::GpuDevice, "GPU", "Tenon GPU device (OpenCL)")

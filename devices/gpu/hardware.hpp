@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The OpenCL devices of this machine as GPU.0, GPU.1..., and what kernels need to know of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/router.hpp>
+#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/native.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// One device with a cl_context: the device's own, or an application's.
+/// @thread const members from any thread.
+class Gpu {
+ public:
+  /// @param context  A context of OpenCL buffers.
+  /// @param id  "0", "1"...: as it is named after "GPU.".
+  /// @param shares_queue  The context's queue is the application's: all inferences go to it, in the application's order.
+  Gpu(Context context, std::string id, bool shares_queue);
+
+  const Context& context() const { return context_; }
+  const client::Native& native() const { return *native_; }
+  const Ref<client::Native>& native_ref() const { return native_; }
+  const std::string& id() const { return id_; }
+  const Target& target() const { return target_; }
+  bool shares_queue() const { return shares_queue_; }
+  /// Maps tensors to the context.
+  Router& router() const { return router_; }
+  std::uint64_t memory_bytes() const { return memory_bytes_; }
+  std::uint32_t compute_units() const { return static_cast<std::uint32_t>(target_.compute_units); }
+
+ private:
+  Context context_;
+  Ref<client::Native> native_;
+  std::string id_;
+  Target target_;
+  bool shares_queue_;
+  std::uint64_t memory_bytes_ = 0;
+  mutable Router router_;
+};
+
+/// Of all platforms, in the loader's order; the same objects for the whole process. Empty without a platform.
+const std::vector<std::shared_ptr<const Gpu>>& all_gpus();
+
+/// @param id  "" is the first. @errors kUnavailable: there is none; kInvalidArgument: no such one, with those that are.
+std::shared_ptr<const Gpu> find_gpu(const std::string& id);
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values, memory and launches of one lowering.
+#include <tenon/devices/gpu/lower/builder.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/program/indexing.hpp>
+#include <tenon/engine/plan/memory_plan.hpp>
+#include <tenon/graph/model_ops.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// Larger trees cost registers, and their operands' memory is held longer.
+constexpr std::size_t kMaxTree = 48;
+constexpr std::size_t kMaxLoads = 12;
+
+/// What a store's macros need no conversion for.
+ExpressionRef as_stored(const ExpressionRef& root, ElementType type) {
+  if (std::strcmp(compute_name(root->type()), compute_name(type)) == 0 && info(type).is_real) return root;
+  return convert(root, type);
+}
+
+bool is_short_number(double value) { return value == 0.5 || (std::floor(value) == value && std::abs(value) <= 16); }
+
+}  // namespace
+
+Builder::Builder(const Model& model, const Target& target, bool is_special)
+    : model_(model), target_(target), is_special_(is_special) {
+  std::uint32_t index = 0;
+  for (const auto& result : model.get_results()) {
+    const Output<Node> source = result->input_value(0);
+    results_.emplace(Key{source.get_node(), source.get_index()}, index++);
+  }
+}
+
+Builder::Value& Builder::value_of(const Output<Node>& value) {
+  return values_.at({value.get_node(), value.get_index()});
+}
+
+Builder::Value& Builder::add_value(const Node& node, std::size_t output) {
+  Value& value = values_[{&node, output}];
+  value.type = node.get_output_element_type(output);
+  value.shape = node.get_output_shape(output);
+  value.readers = node.count_output_readers(output);
+  if (!is_readable(value.type))
+    throw Error(Code::kUnimplemented, "GPU: " + node.describe() + " makes " + std::string(name(value.type)) +
+                                          ", which kernels neither read nor write");
+  return value;
+}
+
+engine::BufferId Builder::add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index) {
+  engine::Buffer buffer;
+  buffer.kind = kind;
+  // Whole lines, so that plan_memory() keeps every offset aligned as the device wants it.
+  buffer.size_bytes = (size_bytes + target_.alignment - 1) / target_.alignment * target_.alignment;
+  buffer.index = index;
+  plan_.buffers.push_back(std::move(buffer));
+  return static_cast<engine::BufferId>(plan_.buffers.size() - 1);
+}
+
+std::optional<std::uint32_t> Builder::result_of(const Node& node, std::size_t output) const {
+  const auto found = results_.find({&node, output});
+  if (found == results_.end()) return std::nullopt;
+  return found->second;
+}
+
+View Builder::make_for(const Node& node, std::size_t output, const Value& value) {
+  View view{{}, value.type, value.shape, packed_strides(value.shape)};
+  const std::size_t bytes = element_count(value.shape) * size_bytes(value.type);
+  const auto result = result_of(node, output);
+  view.place.buffer = result ? add_buffer(engine::BufferKind::kOutput, bytes, *result)
+                             : add_buffer(engine::BufferKind::kArena, bytes, 0);
+  return view;
+}
+
+View Builder::make(const Node& node, std::size_t output) {
+  Value& value = add_value(node, output);
+  value.view = make_for(node, output, value);
+  return *value.view;
+}
+
+View Builder::scratch(ElementType type, const Shape& shape) {
+  View view{{}, type, shape, packed_strides(shape)};
+  view.place.buffer = add_buffer(engine::BufferKind::kArena, element_count(shape) * size_bytes(type), 0);
+  return view;
+}
+
+void Builder::set(const Node& node, std::size_t output, const View& view) { add_value(node, output).view = view; }
+
+void Builder::set(const Node& node, std::size_t output, const ExpressionRef& root) {
+  Value& value = add_value(node, output);
+  value.pending = convert(root, value.type);
+  value.producer = std::exchange(joined_, std::nullopt);
+  value.nodes = std::exchange(joined_nodes_, {});
+  value.nodes.insert(value.nodes.begin(), {node.get_friendly_name(), node.get_type_name()});
+  const bool waits = value.readers == 1 && root->size() <= kMaxTree && root->loads() <= kMaxLoads;
+  if (!waits) compute(value, Output<Node>(const_cast<Node*>(&node), output));
+}
+
+void Builder::set(const Node& node, std::size_t output, ElementType computed, Producer producer) {
+  joined_ = std::move(producer);
+  set(node, output, Expression::computed(computed));
+}
+
+void Builder::compute(Value& value, const Output<Node>& output) {
+  const View view = make_for(*output.get_node(), output.get_index(), value);
+  launching_ = std::move(value.nodes);
+  const ExpressionRef root = std::exchange(value.pending, nullptr);
+  const auto producer = std::exchange(value.producer, std::nullopt);
+  emit(root, producer, view);
+  value.view = view;
+}
+
+void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out) {
+  if (producer)
+    producer->emit(root, out);
+  else
+    compute(root, out, *model_.get_results().front());
+}
+
+View Builder::constant_view(const Value& value) {
+  const void* const bytes = value.constant.data();
+  auto known = constants_.find(bytes);
+  if (known == constants_.end()) {
+    const auto id = add_buffer(engine::BufferKind::kConstant, value.constant.size_bytes(), 0);
+    plan_.buffers[id].constant = value.constant;
+    known = constants_.emplace(bytes, id).first;
+  }
+  return {{known->second, 0}, value.type, value.shape, packed_strides(value.shape)};
+}
+
+View Builder::made(const Output<Node>& output) {
+  Value& value = value_of(output);
+  if (!value.view && value.constant) value.view = constant_view(value);
+  if (!value.view) compute(value, output);
+  return *value.view;
+}
+
+View Builder::view(const Output<Node>& value) { return made(value); }
+
+View Builder::packed(const Output<Node>& value) {
+  const View view = made(value);
+  if (view.is_packed()) return {view.place, view.type, view.shape, packed_strides(view.shape)};
+  const View copy = scratch(view.type, view.shape);
+  launching_ = {{value.get_node()->get_friendly_name(), value.get_node()->get_type_name()}};
+  this->copy(view, copy, *value.get_node());
+  return copy;
+}
+
+Tensor Builder::constant(const Output<Node>& value) const {
+  const auto found = values_.find({value.get_node(), value.get_index()});
+  if (found != values_.end() && found->second.constant) return found->second.constant;
+  if (const auto known = value.get_tensor().value()) return *known;
+  return {};
+}
+
+namespace {
+
+template <typename T>
+std::vector<T> numbers_of(const Tensor& tensor) {
+  return op::v0::Constant(tensor).cast_vector<T>();
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> Builder::integers(const Output<Node>& value) const {
+  const Tensor known = constant(value);
+  if (!known) return std::nullopt;
+  return numbers_of<std::int64_t>(known);
+}
+std::optional<std::vector<double>> Builder::reals(const Output<Node>& value) const {
+  const Tensor known = constant(value);
+  if (!known) return std::nullopt;
+  return numbers_of<double>(known);
+}
+
+ExpressionRef Builder::tree(const Output<Node>& output) {
+  Value& value = value_of(output);
+  if (value.pending && !value.producer) {
+    joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
+    return std::exchange(value.pending, nullptr);
+  }
+  return Expression::load(made(output));
+}
+
+ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
+  Value& value = value_of(output);
+  if (value.constant && element_count(value.shape) == 1) {
+    const double number = numbers_of<double>(value.constant).front();
+    if (is_short_number(number)) return Expression::number(value.type, number);
+  }
+  if (value.pending && value.shape == shape && !(value.producer && joined_)) {
+    if (value.producer) joined_ = std::exchange(value.producer, std::nullopt);
+    joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
+    return std::exchange(value.pending, nullptr);
+  }
+  return Expression::load(broadcast(made(output), shape));
+}
+
+void Builder::launch(const Kernel& kernel, const Node& node) {
+  Launch launch = kernel.launch();
+  if (launching_.empty()) launching_ = {{node.get_friendly_name(), node.get_type_name()}};
+  std::tie(launch.node_name, launch.node_type) = launching_.front();
+  launch.fused.assign(launching_.begin() + 1, launching_.end());
+  launching_.clear();
+  // A range without work-items is an error to OpenCL.
+  if (std::find(launch.global.begin(), launch.global.end(), 0u) != launch.global.end()) return;
+  plan_.launches.push_back(std::move(launch));
+}
+
+void Builder::compute(const ExpressionRef& root, const View& out, const Node& of) {
+  const ExpressionRef stored = as_stored(root, out.type);
+  const std::vector<ExpressionRef> loads = loads_of(stored);
+  std::vector<const View*> views{&out};
+  for (const auto& load : loads) views.push_back(load->view());
+  const Walk walk = collapse(out.shape, views);
+  Kernel kernel = this->kernel("map");
+  for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("X" + std::to_string(i), *loads[i]->view());
+  kernel.writes("OUT", out);
+  const std::size_t count = element_count(out.shape);
+  kernel.number("COUNT", static_cast<std::int64_t>(count));
+  const Coordinates at = take_apart(kernel, walk, "i", "at");
+  const std::string target = index_text(kernel, "OUT", walk.strides[0], at.names);
+  const Statements body = statements(
+      stored,
+      [&](std::size_t i) {
+        const std::string name = "X" + std::to_string(i);
+        return name + "(" + index_text(kernel, name, walk.strides[i + 1], at.names) + ")";
+      },
+      "0");
+  kernel.text("KERNEL {\n  const int at = (int)get_global_id(0);\n  if (at >= COUNT) return;\n  " + at.lines + "\n  " +
+              body.lines + "\n  OUT_SET(" + target + ", " + body.value + ");\n}\n");
+  const std::size_t group = std::min<std::size_t>(target_.max_group, target_.is_cpu ? 64 : 128);
+  kernel.over({count}, {group});
+  launch(kernel, of);
+}
+
+void Builder::add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const {
+  const ExpressionRef stored = as_stored(root, out.type);
+  const std::vector<ExpressionRef> loads = loads_of(stored);
+  std::string parameters = "(value", lines = "{ ";
+  std::vector<std::string> coordinates(out.shape.size(), "0");
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const std::string index = "g" + std::to_string(group);
+    parameters += ", " + index;
+    if (groups[group].size() == 1) {
+      coordinates[groups[group][0]] = "(" + index + ")";
+      continue;
+    }
+    // Taken apart only as far as views need it: one that lies as one along the group uses the index itself.
+    std::string rest = "(" + index + ")";
+    for (std::size_t at = groups[group].size(); at-- > 0;) {
+      const std::size_t axis = groups[group][at];
+      const std::string name = "c" + std::to_string(axis);
+      if (at == 0) {
+        lines += "const int " + name + " = " + rest + "; ";
+      } else {
+        const std::string extent = "OUT_E" + std::to_string(axis), left = "q" + std::to_string(axis);
+        kernel.number(extent, static_cast<std::int64_t>(out.shape[axis]));
+        lines +=
+            "const int " + name + " = " + rest + " % " + extent + ", " + left + " = " + rest + " / " + extent + "; ";
+        rest = left;
+      }
+      coordinates[axis] = name;
+    }
+  }
+  const auto index_of = [&](const std::string& name, const View& view) {
+    // Groups that lie as one.
+    Extents strides;
+    std::vector<std::string> indices;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      const auto& axes = groups[group];
+      if (axes.empty()) continue;
+      bool is_one = true;
+      for (std::size_t i = 0; i + 1 < axes.size(); ++i)
+        is_one = is_one && (out.shape[axes[i]] == 1 ||
+                            view.strides[axes[i]] == view.strides[axes.back()] * static_cast<std::int64_t>([&] {
+                                                       std::size_t count = 1;
+                                                       for (std::size_t j = i + 1; j < axes.size(); ++j)
+                                                         count *= out.shape[axes[j]];
+                                                       return count;
+                                                     }()));
+      if (is_one) {
+        strides.push_back(view.strides[axes.back()]);
+        indices.push_back("(g" + std::to_string(group) + ")");
+        continue;
+      }
+      for (std::size_t axis : axes) {
+        strides.push_back(view.strides[axis]);
+        indices.push_back(coordinates[axis]);
+      }
+    }
+    return index_text(kernel, name, strides, indices);
+  };
+  for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("Y" + std::to_string(i), *loads[i]->view());
+  kernel.writes("OUT", out);
+  const Statements body = statements(
+      stored,
+      [&](std::size_t i) {
+        const std::string name = "Y" + std::to_string(i);
+        return name + "(" + index_of(name, *loads[i]->view()) + ")";
+      },
+      "(value)");
+  lines += body.lines + "OUT_SET(" + index_of("OUT", out) + ", " + body.value + "); }";
+  kernel.define("STORE" + parameters + ")", lines);
+}
+
+void Builder::add_input(const Node& parameter, std::uint32_t index) {
+  Value& value = add_value(parameter, 0);
+  const std::size_t bytes = element_count(value.shape) * size_bytes(value.type);
+  value.view = View{
+      {add_buffer(engine::BufferKind::kInput, bytes, index), 0}, value.type, value.shape, packed_strides(value.shape)};
+}
+
+void Builder::add_constant(const Node& node, const Tensor& bytes) {
+  Value& value = values_[{&node, 0}];
+  value.type = node.get_output_element_type(0);
+  value.shape = node.get_output_shape(0);
+  value.readers = node.count_output_readers(0);
+  value.constant = bytes;
+}
+
+void Builder::add_result(const Node& result, std::uint32_t index) {
+  const Output<Node> source = result.input_value(0);
+  Value& value = value_of(source);
+  if (!is_readable(value.type))
+    throw Error(Code::kUnimplemented, "GPU: " + result.describe() + " is of type " + std::string(name(value.type)) +
+                                          ", which kernels neither read nor write");
+  const View from = made(source);
+  const engine::Buffer& buffer = plan_.buffers[from.place.buffer];
+  if (buffer.kind == engine::BufferKind::kOutput && buffer.index == index && from.place.offset == 0 && from.is_packed())
+    return;
+  View to{{add_buffer(engine::BufferKind::kOutput, element_count(value.shape) * size_bytes(value.type), index), 0},
+          value.type,
+          value.shape,
+          packed_strides(value.shape)};
+  launching_ = {{result.get_friendly_name(), result.get_type_name()}};
+  copy(from, to, result);
+}
+
+View Builder::state(const std::string& id, ElementType type, const Shape& shape, bool next) {
+  View view{{}, type, shape, packed_strides(shape)};
+  auto known = states_.find({id, next});
+  if (known == states_.end()) {
+    std::uint32_t index = 0;
+    while (index < plan_.variables.size() && plan_.variables[index].id != id) ++index;
+    if (index == plan_.variables.size()) plan_.variables.push_back({id, type, shape, {}, false});
+    plan_.variables[index].is_assigned |= next;
+    const std::size_t bytes = element_count(shape) * size_bytes(type);
+    const engine::BufferId buffer =
+        add_buffer(engine::BufferKind::kState, bytes, index * 2 + static_cast<std::uint32_t>(next));
+    known = states_.emplace(std::pair(id, next), buffer).first;
+  }
+  view.place.buffer = known->second;
+  return view;
+}
+
+void Builder::set_initial(const std::string& id, const Tensor& value) {
+  for (PlanVariable& variable : plan_.variables)
+    if (variable.id == id) variable.initial = value;
+}
+
+Plan Builder::finish() {
+  for (const auto& parameter : model_.get_parameters())
+    plan_.inputs.push_back({parameter->get_friendly_name(), parameter->get_element_type(), parameter->get_shape()});
+  for (const auto& result : model_.get_results())
+    plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), result->get_shape()});
+  std::vector<std::span<const engine::Operand>> operands;
+  for (const Launch& launch : plan_.launches) operands.emplace_back(launch.operands);
+  plan_.arena_bytes = engine::plan_memory(plan_.buffers, operands);
+  return std::move(plan_);
+}
+
+}  // namespace tenon::inline v1::gpu_device

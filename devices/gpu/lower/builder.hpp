@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowering a node needs: the values that it reads, memory for those that it makes, and launches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/program/expression.hpp>
+#include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// What kernels are written for.
+struct Target {
+  bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
+  bool has_f64 = false;
+  std::size_t max_group = 64;   ///< Work-items of a group.
+  std::size_t local_bytes = 0;  ///< Local memory of a group.
+  std::size_t compute_units = 1;
+  std::size_t alignment = 64;  ///< Of buffers, bytes.
+};
+
+/// Axes of a result that a kernel counts as one: {{0}, {1}, {2, 3}} for batches, channels and pixels.
+using AxisGroups = std::vector<std::vector<std::size_t>>;
+
+/// A kernel that is written only when it is known what else it computes: element-wise functions of its result join it.
+struct Producer {
+  /// Adds the launch. @param root  What is stored: a tree with one Expression::computed(), of the producer's type.
+  std::function<void(const ExpressionRef& root, const View& out)> emit;
+};
+
+/// Lowers one model of known shapes, node by node.
+class Builder {
+ public:
+  /// @param is_special  Shapes become constants of the kernels' texts: for models whose shapes do not move.
+  Builder(const Model& model, const Target& target, bool is_special);
+
+  const Target& target() const { return target_; }
+  Kernel kernel(const std::string& kind) const { return Kernel(kind, is_special_); }
+
+  /// @name What a node reads
+  /// @{
+  /// In memory, with any strides.
+  View view(const Output<Node>& value);
+  /// In memory, row-major.
+  View packed(const Output<Node>& value);
+  /// Its bytes if no input changes them; empty else.
+  Tensor constant(const Output<Node>& value) const;
+  std::optional<std::vector<std::int64_t>> integers(const Output<Node>& value) const;
+  std::optional<std::vector<double>> reals(const Output<Node>& value) const;
+  /// As an operand of an element-wise function whose result has `shape`: a load, a number, or what is not computed yet.
+  ExpressionRef operand(const Output<Node>& value, const Shape& shape);
+  /// What a kernel other than an element-wise one reads: loads, and functions of these that are not computed yet.
+  ExpressionRef tree(const Output<Node>& value);
+  /// @}
+
+  /// @name What it makes
+  /// @{
+  /// An element-wise function, computed when somebody reads it. @param node  Its inputs are those of the tree.
+  void set(const Node& node, std::size_t output, const ExpressionRef& root);
+  /// Bytes that are there already: a reshape, a transpose, a slice.
+  void set(const Node& node, std::size_t output, const View& view);
+  /// A kernel that element-wise functions may join.
+  void set(const Node& node, std::size_t output, ElementType computed, Producer producer);
+  /// Memory for the output, row-major, which the caller's launches write.
+  View make(const Node& node, std::size_t output);
+  /// Memory that lives between launches of one node.
+  View scratch(ElementType type, const Shape& shape);
+  void launch(const Kernel& kernel, const Node& node);
+  /// Computes a tree into memory, by a kernel that does nothing else. @param of  For profiles.
+  void compute(const ExpressionRef& root, const View& out, const Node& of);
+  /// A copy with other strides or of another type.
+  void copy(const View& from, const View& to, const Node& of) { compute(Expression::load(from), to, of); }
+  /// @}
+
+  /// Gives a kernel the macro STORE(value, i0, i1...): computes the rest of the tree and writes it. One index for each
+  /// group of axes.
+  void add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+
+  /// A port, a constant, a state: called by the walk.
+  void add_input(const Node& parameter, std::uint32_t index);
+  void add_constant(const Node& node, const Tensor& bytes);
+  void add_result(const Node& result, std::uint32_t index);
+  /// @param next  Its next value, which is assigned; else the present one.
+  View state(const std::string& id, ElementType type, const Shape& shape, bool next);
+  void set_initial(const std::string& id, const Tensor& value);
+
+  /// After the last node.
+  Plan finish();
+
+ private:
+  struct Value {
+    ElementType type = ElementType::kUndefined;
+    Shape shape;
+    std::optional<View> view;
+    ExpressionRef pending;  ///< Not computed yet...
+    std::optional<Producer> producer;
+    std::vector<std::pair<std::string, std::string>> nodes;  ///< ...by these nodes: the last one first.
+    Tensor constant;
+    std::size_t readers = 0;
+  };
+  using Key = std::pair<const Node*, std::size_t>;
+
+  Value& value_of(const Output<Node>& value);
+  Value& add_value(const Node& node, std::size_t output);
+  engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
+  View make_for(const Node& node, std::size_t output, const Value& value);
+  View made(const Output<Node>& value);
+  void compute(Value& value, const Output<Node>& output);
+  void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out);
+  View constant_view(const Value& value);
+  std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
+
+  const Model& model_;
+  const Target target_;
+  const bool is_special_;
+  Plan plan_;
+  std::map<Key, Value> values_;
+  std::map<Key, std::uint32_t> results_;  ///< The first result that reads each value.
+  std::map<const void*, engine::BufferId> constants_;
+  std::map<std::pair<std::string, bool>, engine::BufferId> states_;
+  /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
+  std::optional<Producer> joined_;
+  Shape joined_shape_;
+  std::vector<std::pair<std::string, std::string>> joined_nodes_;
+  std::vector<std::pair<std::string, std::string>> launching_;  ///< Nodes of the next launch.
+};
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes, and the walk over the nodes.
+#include <tenon/devices/gpu/lower/lower.hpp>
+
+#include <string>
+
+#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/passes/original_names.hpp>
+#include <tenon/graph/passes/pass.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
+  const auto mine = model.clone();
+  const auto check = [&](const Model&, const std::string&, bool) {
+    time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
+  };
+  pass::Manager passes = pass::common_passes({.keep_decompression = false});
+  passes.set_hook(check);
+  passes.run(mine);
+  pass::note_original_nodes(model, *mine);
+  return mine;
+}
+
+namespace {
+
+void lower_read_value(Builder& builder, const Node& node) {
+  const std::string& id = node.get_attributes().get_string("variable_id");
+  builder.set(node, 0, builder.state(id, node.get_output_element_type(0), node.get_output_shape(0), false));
+  if (node.get_input_size() > 0) builder.set_initial(id, builder.constant(node.input_value(0)));
+}
+
+void lower_assign(Builder& builder, const Node& node) {
+  const std::string& id = node.get_attributes().get_string("variable_id");
+  const View value = builder.view(node.input_value(0));
+  builder.copy(value, builder.state(id, value.type, value.shape, true), node);
+  builder.set(node, 0, value);
+}
+
+void check_supported(const Model& model, const Target& target) {
+  std::string lacking;
+  for (const auto& node : model.get_ordered_ops())
+    if (const std::string why = refusal(*node, target); !why.empty())
+      lacking += (lacking.empty() ? "" : "; ") + node->describe() + ": " + why;
+  if (!lacking.empty()) throw NotImplemented("GPU: " + lacking + "; HETERO:GPU,CPU runs these nodes on the CPU");
+}
+
+}  // namespace
+
+Plan lower_model(const Model& model, const Target& target, bool is_special, const TimeLimit& time) {
+  check_supported(model, target);
+  Builder builder(model, target, is_special);
+  std::uint32_t inputs = 0, results = 0;
+  // Ports keep the order of the model, whatever the order of the walk.
+  for (const auto& parameter : model.get_parameters()) builder.add_input(*parameter, inputs++);
+  for (const auto& node : model.get_ordered_ops()) {
+    time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
+    const std::string_view type = node->get_type_name();
+    if (type == "Parameter" || type == "Result") continue;
+    if (type == "Constant")
+      builder.add_constant(*node, static_cast<const op::v0::Constant&>(*node).get_tensor());
+    else if (type == "ReadValue")
+      lower_read_value(builder, *node);
+    else if (type == "Assign")
+      lower_assign(builder, *node);
+    else
+      lowering_table().at(type).lower(builder, *node);
+  }
+  for (const auto& result : model.get_results()) builder.add_result(*result, results++);
+  return builder.finish();
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model to a plan.
+#pragma once
+
+#include <memory>
+
+#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/model.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// A copy of the model after the passes that this device's kernels benefit from.
+std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time);
+
+/// @param model  After run_passes(); with known shapes.
+/// @param is_special  For these shapes alone: they become constants of the kernels.
+/// @errors kUnimplemented: names every node that has no kernel, and why.
+Plan lower_model(const Model& model, const Target& target, bool is_special, const TimeLimit& time);
+
+}  // namespace tenon::inline v1::gpu_device

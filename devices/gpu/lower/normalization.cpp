@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and the normalisations: reductions, and element-wise functions of them that what follows joins.
+#include <string>
+#include <vector>
+
+#include <tenon/devices/gpu/lower/reduction.hpp>
+#include <tenon/devices/gpu/lower/table.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+ExpressionRef call(ElementType type, const char* text, std::vector<ExpressionRef> operands) {
+  return Expression::call(type, text, std::move(operands));
+}
+
+std::string number(double value) { return literal_text(ElementType::kF32, value); }
+
+void lower_softmax(Builder& builder, const Node& node) {
+  const Shape& shape = node.get_output_shape(0);
+  const std::vector<std::int64_t> axes{node.get_attributes().get_int("axis")};
+  const ExpressionRef x = builder.tree(node.input_value(0));
+  const ElementType type = x->type();
+  const ExpressionRef most = reduce(builder, node, "ReduceMax", x, shape, axes);
+  const ExpressionRef power = call(type, "exp($0 - $1)", {x, most});
+  const ExpressionRef sum = reduce(builder, node, "ReduceSum", power, shape, axes);
+  const bool is_log = is_op(&node, "LogSoftmax");
+  builder.set(node, 0,
+              is_log ? call(type, "($0 - $1 - log($2))", {x, most, sum}) : call(type, "($0 / $1)", {power, sum}));
+}
+
+void lower_mvn(Builder& builder, const Node& node) {
+  const Shape& shape = node.get_output_shape(0);
+  const auto& attributes = node.get_attributes();
+  std::vector<std::int64_t> axes;
+  if (node.get_input_size() > 1) {
+    axes = *builder.integers(node.input_value(1));
+  } else {
+    const bool across = attributes.get_bool("across_channels", false);
+    for (std::size_t axis = across ? 1 : 2; axis < shape.size(); ++axis)
+      axes.push_back(static_cast<std::int64_t>(axis));
+    if (const auto* list = attributes.find("reduction_axes"))
+      if (const auto* given = list->get_if<std::vector<std::int64_t>>(); given && !given->empty()) axes = *given;
+  }
+  const ExpressionRef x = builder.tree(node.input_value(0));
+  const ElementType type = x->type();
+  const ExpressionRef mean = reduce(builder, node, "ReduceMean", x, shape, axes);
+  const ExpressionRef apart = call(type, "($0 - $1)", {x, mean});
+  if (!attributes.get_bool("normalize_variance")) return builder.set(node, 0, apart);
+  const ExpressionRef square = call(type, "($0 * $0)", {apart});
+  const ExpressionRef variance = reduce(builder, node, "ReduceMean", square, shape, axes);
+  const std::string epsilon = number(attributes.get_double("eps"));
+  const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
+  const bool inside = mode == "inside_sqrt" || mode == "INSIDE_SQRT";
+  const std::string text = inside ? "($0 / sqrt($1 + " + epsilon + "))" : "($0 / (sqrt($1) + " + epsilon + "))";
+  builder.set(node, 0, Expression::call(type, text, {apart, variance}));
+}
+
+void lower_normalize_l2(Builder& builder, const Node& node) {
+  const Shape& shape = node.get_output_shape(0);
+  const ExpressionRef x = builder.tree(node.input_value(0));
+  const ElementType type = x->type();
+  const ExpressionRef sum =
+      reduce(builder, node, "ReduceSum", call(type, "($0 * $0)", {x}), shape, *builder.integers(node.input_value(1)));
+  const std::string epsilon = number(node.get_attributes().get_double("eps"));
+  const bool adds = node.get_attributes().get_string("eps_mode") == "add";
+  builder.set(
+      node, 0,
+      Expression::call(type, adds ? "($0 / sqrt($1 + " + epsilon + "))" : "($0 / sqrt(tn_max($1, " + epsilon + ")))",
+                       {x, sum}));
+}
+
+/// Groups become an axis of their own; scale and bias are per channel.
+void lower_group_norm(Builder& builder, const Node& node) {
+  const Shape& shape = node.get_output_shape(0);
+  const auto groups = static_cast<std::size_t>(node.get_attributes().get_int("num_groups"));
+  View data = builder.packed(node.input_value(0));
+  Shape apart{shape[0], groups, groups ? shape[1] / groups : 0};
+  for (std::size_t axis = 2; axis < shape.size(); ++axis) apart.push_back(shape[axis]);
+  reshape(data, apart);
+  std::vector<std::int64_t> axes;
+  for (std::size_t axis = 2; axis < apart.size(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+  const auto channels = [&](std::size_t input) {
+    View view = builder.packed(node.input_value(input));
+    Shape lifted(apart.size(), 1);
+    lifted[1] = apart[1];
+    lifted[2] = apart[2];
+    reshape(view, lifted);
+    return Expression::load(broadcast(view, apart));
+  };
+  const ExpressionRef x = Expression::load(data);
+  const ElementType type = x->type();
+  const ExpressionRef mean = reduce(builder, node, "ReduceMean", x, apart, axes);
+  const ExpressionRef square = call(type, "(($0 - $1) * ($0 - $1))", {x, mean});
+  const ExpressionRef variance = reduce(builder, node, "ReduceMean", square, apart, axes);
+  const std::string epsilon = number(node.get_attributes().get_double("epsilon"));
+  View out = builder.make(node, 0);
+  reshape(out, apart);
+  builder.compute(Expression::call(type, "(($0 - $1) * rsqrt($2 + " + epsilon + ") * $3 + $4)",
+                                   {x, mean, variance, channels(1), channels(2)}),
+                  out, node);
+}
+
+}  // namespace
+
+void register_normalization(LoweringTable& table) {
+  table["Softmax"] = table["LogSoftmax"] = {lower_softmax};
+  const auto axes_known = [](const Node& node) { return wants_constant(node, 1); };
+  table["MVN"] = {lower_mvn, axes_known};
+  table["NormalizeL2"] = {lower_normalize_l2, axes_known};
+  table["GroupNormalization"] = {lower_group_norm};
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers every family, and says what the device can run.
+#include <tenon/devices/gpu/lower/table.hpp>
+
+#include <tenon/graph/operation_table.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+const LoweringTable& lowering_table() {
+  static const LoweringTable table = [] {
+    LoweringTable made;
+    register_elementwise(made);
+    register_movement(made);
+    register_reduction(made);
+    register_matmul(made);
+    register_convolution(made);
+    register_pooling(made);
+    register_normalization(made);
+    register_gather(made);
+    return made;
+  }();
+  return table;
+}
+
+std::string wants_constant(const Node& node, std::size_t input) {
+  if (input >= node.get_input_size() || node.get_input_tensor(input).value()) return {};
+  return "input " + std::to_string(input) + " is no constant";
+}
+
+std::string refusal(const Node& node, const Target& target) {
+  const std::string_view type = node.get_type_name();
+  const auto check_type = [&](const element::Type& element) -> std::string {
+    if (element.is_dynamic()) return {};
+    if (!is_readable(element)) return "kernels neither read nor write " + element.to_string();
+    if (element == element::f64 && !target.has_f64) return "the device does not compute in f64";
+    return {};
+  };
+  if (type == "Constant") return {};  // Who reads it says what it takes.
+  for (std::size_t i = 0; i < node.get_output_size(); ++i)
+    if (std::string why = check_type(node.get_output_element_type(i)); !why.empty()) return why;
+  if (type == "Parameter" || type == "Result") return {};
+  for (std::size_t i = 0; i < node.get_input_size(); ++i)
+    if (std::string why = check_type(node.get_input_element_type(i)); !why.empty()) return why;
+  if (type == "Assign") return {};
+  if (type == "ReadValue") return wants_constant(node, 0);
+  const auto found = lowering_table().find(type);
+  if (found == lowering_table().end()) return "it has no kernel for it";
+  return found->second.refuses ? found->second.refuses(node) : std::string();
+}
+
+}  // namespace tenon::inline v1::gpu_device

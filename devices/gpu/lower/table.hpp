@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which function lowers which operation.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// How nodes of one type become launches.
+struct Lowering {
+  void (*lower)(Builder& builder, const Node& node) = nullptr;
+  /// Why this node cannot be lowered, as far as it tells by itself; empty if it can. Null: types are all that matters.
+  std::string (*refuses)(const Node& node) = nullptr;
+};
+using LoweringTable = std::map<std::string_view, Lowering>;
+
+const LoweringTable& lowering_table();
+
+/// Why the device cannot run the node; empty if it can.
+std::string refusal(const Node& node, const Target& target);
+
+/// @name The families, each in a file of its own.
+/// @{
+void register_elementwise(LoweringTable& table);
+void register_movement(LoweringTable& table);
+void register_reduction(LoweringTable& table);
+void register_matmul(LoweringTable& table);
+void register_convolution(LoweringTable& table);
+void register_pooling(LoweringTable& table);
+void register_normalization(LoweringTable& table);
+void register_gather(LoweringTable& table);
+/// @}
+
+/// "input 1 is no constant": for refuses() of nodes whose plan depends on a value. @param input  If it is there.
+std::string wants_constant(const Node& node, std::size_t input);
+
+}  // namespace tenon::inline v1::gpu_device

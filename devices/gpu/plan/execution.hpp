@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan's launches with memory of their own: what one request runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/program/library.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// The constants of a model in the device's memory: one buffer each, whatever plans read it.
+/// @thread all members from any thread.
+class Constants {
+ public:
+  explicit Constants(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)) {}
+  /// Copied at the first call for these bytes. Valid as long as this object.
+  cl_mem buffer(const Tensor& bytes);
+
+ private:
+  const std::shared_ptr<const Gpu> gpu_;
+  std::mutex mutex_;
+  std::map<const void*, client::Handle<cl_mem>> buffers_;
+};
+
+/// Where a port's or a state's tensor lies.
+struct BoundMemory {
+  cl_mem buffer = nullptr;
+  std::size_t offset = 0;  ///< Bytes.
+};
+
+/// @thread one at a time.
+class Execution {
+ public:
+  /// Makes kernels and the arena. @errors kResourceExhausted; those of native calls.
+  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan, const KernelLibrary& library,
+            std::shared_ptr<Constants> constants);
+
+  const Plan& plan() const { return *plan_; }
+  /// The memory must live until what was enqueued with it is over.
+  void bind_input(std::size_t index, BoundMemory memory);
+  void bind_output(std::size_t index, BoundMemory memory);
+  void bind_state(std::size_t index, bool next, BoundMemory memory);
+
+  /// Enqueues all launches, in order, behind `wait`; allocates nothing without `events`.
+  /// @param queue  In order, or else barriers are put between launches.
+  /// @param events  Of each launch, for profiles; null: none are made.
+  /// @errors those of native calls: what was enqueued before runs.
+  void enqueue(cl_command_queue queue, bool is_in_order, std::span<const cl_event> wait,
+               std::vector<client::Handle<cl_event>>* events) const;
+
+ private:
+  struct Step {
+    client::Handle<cl_kernel> kernel;
+    std::size_t launch = 0;
+  };
+  /// An argument that lies in memory of the request's.
+  struct Use {
+    engine::BufferKind kind = engine::BufferKind::kInput;
+    std::uint32_t index = 0;
+    cl_kernel kernel = nullptr;
+    cl_uint at = 0;
+    std::size_t offset = 0, element_bytes = 1;
+  };
+  void bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory);
+  static void set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::size_t offset, std::size_t element_bytes);
+
+  const std::shared_ptr<const Gpu> gpu_;
+  const std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<Constants> constants_;
+  client::Handle<cl_mem> arena_;
+  std::vector<Step> steps_;
+  std::vector<Use> uses_;
+};
+
+}  // namespace tenon::inline v1::gpu_device

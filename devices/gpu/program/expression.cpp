@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views, trees of expressions, and their texts.
+#include <tenon/devices/gpu/program/expression.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <tenon/graph/operation_table.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+bool View::is_packed() const {
+  std::int64_t step = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] != 1 && strides[axis] != step) return false;
+    step *= static_cast<std::int64_t>(shape[axis]);
+  }
+  return true;
+}
+
+std::size_t View::extent_bytes() const {
+  std::size_t last = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == 0) return 0;
+    last += static_cast<std::size_t>(std::max<std::int64_t>(strides[axis], 0)) * (shape[axis] - 1);
+  }
+  return (last + 1) * size_bytes(type);
+}
+
+Extents packed_strides(const Shape& shape) {
+  Extents strides;
+  strides.resize(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = step;
+    step *= static_cast<std::int64_t>(std::max<std::size_t>(shape[axis], 1));
+  }
+  return strides;
+}
+
+bool reshape(View& view, const Shape& shape) {
+  if (view.is_packed()) {
+    view.strides = packed_strides(shape);
+    view.shape = shape;
+    return true;
+  }
+  // From the innermost axis on: each axis of the result takes a run of axes that lie as one.
+  Shape from;
+  Extents steps;
+  for (std::size_t axis = 0; axis < view.shape.size(); ++axis) {
+    if (view.shape[axis] == 1) continue;
+    if (!from.empty() && steps[steps.size() - 1] == view.strides[axis] * static_cast<std::int64_t>(view.shape[axis])) {
+      from[from.size() - 1] *= view.shape[axis];
+      steps[steps.size() - 1] = view.strides[axis];
+      continue;
+    }
+    from.push_back(view.shape[axis]);
+    steps.push_back(view.strides[axis]);
+  }
+  Extents strides;
+  strides.resize(shape.size());
+  std::size_t run = from.size(), left = 1;
+  std::int64_t step = 0;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] == 1) continue;
+    if (left == 1) {
+      if (run == 0) return false;
+      --run;
+      left = from[run];
+      step = steps[run];
+    }
+    if (left % shape[axis] != 0) return false;
+    strides[axis] = step;
+    step *= static_cast<std::int64_t>(shape[axis]);
+    left /= shape[axis];
+  }
+  if (run != 0 || left != 1) return false;
+  view.shape = shape;
+  view.strides = strides;
+  return true;
+}
+
+View broadcast(const View& view, const Shape& shape) {
+  View result = view;
+  result.shape = shape;
+  result.strides.resize(0);
+  const std::size_t added = shape.size() - view.shape.size();
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool repeats = axis < added || view.shape[axis - added] == 1;
+    result.strides.push_back(repeats ? 0 : view.strides[axis - added]);
+  }
+  return result;
+}
+
+ExpressionRef Expression::load(const View& view) {
+  auto made = std::make_shared<Expression>();
+  made->kind_ = Kind::kLoad;
+  made->type_ = view.type;
+  made->view_ = view;
+  made->loads_ = 1;
+  return made;
+}
+
+ExpressionRef Expression::number(ElementType type, double value) {
+  auto made = std::make_shared<Expression>();
+  made->kind_ = Kind::kNumber;
+  made->type_ = type;
+  made->text_ = literal_text(type, value);
+  return made;
+}
+
+ExpressionRef Expression::computed(ElementType type) {
+  auto made = std::make_shared<Expression>();
+  made->kind_ = Kind::kComputed;
+  made->type_ = type;
+  made->has_computed_ = true;
+  return made;
+}
+
+ExpressionRef Expression::call(ElementType type, std::string text, std::vector<ExpressionRef> operands) {
+  auto made = std::make_shared<Expression>();
+  made->type_ = type;
+  made->text_ = std::move(text);
+  for (const ExpressionRef& operand : operands) {
+    made->size_ += operand->size_;
+    made->loads_ += operand->loads_;
+    made->has_computed_ |= operand->has_computed_;
+  }
+  made->operands_ = std::move(operands);
+  return made;
+}
+
+ExpressionRef convert(const ExpressionRef& value, ElementType type) {
+  if (value->type() == type) return value;
+  return Expression::call(type, convert_text(value->type(), type, "$0"), {value});
+}
+
+namespace {
+
+void find_loads(const ExpressionRef& at, std::vector<ExpressionRef>& found) {
+  if (at->view()) {
+    if (std::find(found.begin(), found.end(), at) == found.end()) found.push_back(at);
+    return;
+  }
+  for (const ExpressionRef& operand : at->operands()) find_loads(operand, found);
+}
+
+/// Writes a tree's statements, each part once.
+class Writer {
+ public:
+  Writer(const ExpressionRef& root, const std::function<std::string(std::size_t)>& load, const std::string& computed)
+      : loads_(loads_of(root)), load_(load), computed_(computed) {}
+  std::string write(const ExpressionRef& at) {
+    if (const auto known = names_.find(at.get()); known != names_.end()) return known->second;
+    if (at->is_computed()) return computed_;
+    std::string text;
+    if (at->view()) {
+      text = load_(static_cast<std::size_t>(std::find(loads_.begin(), loads_.end(), at) - loads_.begin()));
+    } else if (at->operands().empty()) {
+      return at->text();  // A number.
+    } else {
+      std::vector<std::string> operands;
+      for (const ExpressionRef& operand : at->operands()) operands.push_back(write(operand));
+      const std::string& pattern = at->text();
+      for (std::size_t i = 0; i < pattern.size(); ++i) {
+        if (pattern[i] == '$')
+          text += operands.at(static_cast<std::size_t>(pattern[++i] - '0'));
+        else
+          text += pattern[i];
+      }
+    }
+    const std::string name = "t" + std::to_string(names_.size());
+    lines += std::string("const ") + compute_name(at->type()) + " " + name + " = " + text + "; ";
+    return names_[at.get()] = name;
+  }
+  std::string lines;
+
+ private:
+  std::vector<ExpressionRef> loads_;
+  const std::function<std::string(std::size_t)>& load_;
+  const std::string& computed_;
+  std::map<const Expression*, std::string> names_;
+};
+
+}  // namespace
+
+std::vector<ExpressionRef> loads_of(const ExpressionRef& root) {
+  std::vector<ExpressionRef> found;
+  find_loads(root, found);
+  return found;
+}
+
+Statements statements(const ExpressionRef& root, const std::function<std::string(std::size_t)>& load,
+                      const std::string& computed) {
+  Writer writer(root, load, computed);
+  std::string value = writer.write(root);
+  return {std::move(writer.lines), std::move(value)};
+}
+
+namespace {
+
+/// Functions of integers that the table's expression does not give.
+std::string integer_text(const Node& node, ElementType type) {
+  const std::string_view name = node.get_type_name();
+  const bool is_signed = info(type).is_signed;
+  if (name == "Divide") {
+    if (!is_signed) return "divide_u($0, $1)";
+    return node.get_attributes().get_bool("m_pythondiv") ? "floor_divide($0, $1)" : "divide($0, $1)";
+  }
+  if (name == "Mod") return is_signed ? "remainder_of($0, $1)" : "remainder_u($0, $1)";
+  if (name == "FloorMod") return is_signed ? "floor_remainder($0, $1)" : "remainder_u($0, $1)";
+  if (name == "Power") return "power($0, $1)";
+  if (name == "Floor" || name == "Ceiling") return "$0";
+  if (name == "Abs" && !is_signed) return "$0";
+  if (name == "Sign" && !is_signed) return "($0 > 0)";
+  return {};
+}
+
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+}  // namespace
+
+std::string expression_text(const Node& node, ElementType type) {
+  const std::string& source = node.operation().expression;
+  if (source.empty()) return {};
+  const bool is_real = info(type).is_real;
+  if (!is_real && type != ElementType::kBool) {
+    std::string special = integer_text(node, type);
+    if (!special.empty()) return special;
+  }
+  static const std::map<std::string, std::string, std::less<>> functions = {
+      {"max", "tn_max"}, {"min", "tn_min"}, {"abs", "tn_abs"}, {"sign", "tn_sign"}};
+  std::vector<double> numbers;  // a, b...
+  for (const auto& attribute : node.operation().attributes)
+    if (attribute.kind == AttributeKind::kDouble) numbers.push_back(node.get_attributes().get_double(attribute.name));
+  std::string text;
+  for (std::size_t i = 0; i < source.size();) {
+    std::size_t end = i;
+    while (end < source.size() && (is_name(source[end]) || source[end] == '.')) ++end;
+    if (end == i) {
+      text += source[i++];
+      continue;
+    }
+    const std::string word = source.substr(i, end - i);
+    i = end;
+    if (word.size() == 1 && word[0] >= 'x' && word[0] <= 'z') {
+      text += "$" + std::to_string(word[0] - 'x');
+    } else if (word.size() == 1 && word[0] >= 'a' && word[0] < 'x') {
+      const double number = numbers.at(static_cast<std::size_t>(word[0] - 'a'));
+      text += literal_text(type, number);
+    } else if (std::isdigit(static_cast<unsigned char>(word[0]))) {
+      text += word.find('.') == word.npos ? word : literal_text(type, std::stod(word));
+    } else if (const auto known = functions.find(word); known != functions.end()) {
+      text += known->second;
+    } else {
+      // Functions of reals only.
+      if (!is_real) return {};
+      text += word;
+    }
+  }
+  return "(" + text + ")";
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise functions as trees: what a kernel computes for each element of its result.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/small_vector.hpp>
+#include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/engine/plan/places.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+using Extents = SmallVector<std::int64_t, 6>;
+
+/// An array in memory: where it begins, and how far its neighbours are apart. Strides in elements; 0 repeats.
+struct View {
+  engine::Place place;  ///< Offset in bytes.
+  ElementType type = ElementType::kUndefined;
+  Shape shape;
+  Extents strides;
+
+  bool is_packed() const;
+  /// Bytes from the first element to the last, included.
+  std::size_t extent_bytes() const;
+};
+
+/// Row-major strides.
+Extents packed_strides(const Shape& shape);
+/// The view with other extents, if its elements lie so that no copy is needed.
+/// @return false else; `view` is unchanged.
+bool reshape(View& view, const Shape& shape);
+/// Repeats axes of extent 1, and adds axes in front, as NumPy's broadcasting does. @pre the shapes agree.
+View broadcast(const View& view, const Shape& shape);
+
+class Expression;
+using ExpressionRef = std::shared_ptr<const Expression>;
+
+/// A tree over views of one shape. Immutable; parts are shared.
+class Expression {
+ public:
+  /// The elements of a view.
+  static ExpressionRef load(const View& view);
+  static ExpressionRef number(ElementType type, double value);
+  /// What the kernel has computed so far: the sum of a product. At most one in a tree.
+  static ExpressionRef computed(ElementType type);
+  /// @param text  With $0, $1... for the operands.
+  static ExpressionRef call(ElementType type, std::string text, std::vector<ExpressionRef> operands);
+
+  ElementType type() const { return type_; }
+  const std::vector<ExpressionRef>& operands() const { return operands_; }
+  /// Null unless it loads.
+  const View* view() const { return kind_ == Kind::kLoad ? &view_ : nullptr; }
+  bool is_computed() const { return kind_ == Kind::kComputed; }
+  /// Of the whole tree, shared parts counted each time.
+  std::size_t size() const { return size_; }
+  std::size_t loads() const { return loads_; }
+  bool has_computed() const { return has_computed_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  enum class Kind : std::uint8_t { kLoad, kNumber, kComputed, kCall };
+  Kind kind_ = Kind::kCall;
+  ElementType type_ = ElementType::kUndefined;
+  std::string text_;
+  std::vector<ExpressionRef> operands_;
+  View view_;
+  std::size_t size_ = 1, loads_ = 0;
+  bool has_computed_ = false;
+};
+
+/// Another type's value of the same tree.
+ExpressionRef convert(const ExpressionRef& value, ElementType type);
+
+/// All loads of a tree, each once, in the order in which statements() meets them.
+std::vector<ExpressionRef> loads_of(const ExpressionRef& root);
+
+/// The statements that compute a tree, one constant a line, and the name of the last.
+/// @param load  The text of a load: `index` is its number in loads_of().
+/// @param computed  The text of what the kernel has computed.
+struct Statements {
+  std::string lines, value;
+};
+Statements statements(const ExpressionRef& root, const std::function<std::string(std::size_t index)>& load,
+                      const std::string& computed);
+
+/// The operation table's expression of an element-wise node over values of `type`, with $0, $1... for its inputs; empty
+/// if the node has none that is right for that type.
+std::string expression_text(const Node& node, ElementType type);
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a kernel's text together.
+#include <tenon/devices/gpu/program/kernel.hpp>
+
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/store/content_hash.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+Kernel& Kernel::parameter(const std::string& name, const View& view, bool written) {
+  const std::string type = storage_name(view.type);
+  const std::string pointer = std::string(written ? "__global " : "__global const ") + type + "*";
+  parameters_ += (parameters_.empty() ? "" : ", ") + pointer + " " + name + "_whole, const ulong " + name + "_at";
+  begin_ += pointer + " const " + name + "_p = " + name + "_whole + " + name + "_at; ";
+  define(name + "(i)", load_text(view.type, name + "_p", "i"));
+  if (view.type == ElementType::kF32) define(name + "_LOAD16(i)", "vload16(0, " + name + "_p + (i))");
+  if (view.type == ElementType::kF16) define(name + "_LOAD16(i)", "vload_half16(0, " + name + "_p + (i))");
+  if (written) define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
+  launch_.arguments.push_back({view.place, size_bytes(view.type), 0});
+  launch_.operands.push_back({view.place, written, false});
+  return *this;
+}
+
+Kernel& Kernel::reads(const std::string& name, const View& view) { return parameter(name, view, false); }
+Kernel& Kernel::writes(const std::string& name, const View& view) { return parameter(name, view, true); }
+
+Kernel& Kernel::number(const std::string& name, std::int64_t value) {
+  if (value > std::numeric_limits<std::int32_t>::max() || value < std::numeric_limits<std::int32_t>::min())
+    throw Error(Code::kUnimplemented, "GPU: a tensor has an extent or stride of " + std::to_string(value) +
+                                          " elements; kernels count in 32 bits, up to 2147483647");
+  if (is_special_) return define(name, "(" + std::to_string(value) + ")");
+  parameters_ += (parameters_.empty() ? "" : ", ") + ("const int " + name);
+  launch_.arguments.push_back({{}, 1, static_cast<std::int32_t>(value)});
+  return *this;
+}
+
+Kernel& Kernel::define(const std::string& name, const std::string& text) {
+  defines_ += "#define " + name + " " + text + "\n";
+  undefines_ += "#undef " + name.substr(0, name.find('(')) + "\n";
+  return *this;
+}
+
+Kernel& Kernel::text(std::string_view text) {
+  text_ += text;
+  return *this;
+}
+
+Kernel& Kernel::over(std::vector<std::size_t> global, std::vector<std::size_t> local) {
+  launch_.dimensions = static_cast<std::uint32_t>(global.size());
+  for (std::size_t i = 0; i < global.size(); ++i) {
+    launch_.global[i] = global[i];
+    if (local.empty()) continue;
+    launch_.local[i] = local[i];
+    launch_.global[i] = (global[i] + local[i] - 1) / local[i] * local[i];
+  }
+  return *this;
+}
+
+Launch Kernel::launch() const {
+  static constexpr std::string_view kHere = "KERNEL {", kName = "@name@";
+  std::string head = "__kernel ";
+  if (launch_.local[0] != 0) {
+    head += "__attribute__((reqd_work_group_size(";
+    for (std::size_t i = 0; i < 3; ++i)
+      head += (i ? ", " : "") + std::to_string(i < launch_.dimensions ? launch_.local[i] : 1);
+    head += "))) ";
+  }
+  head += "void " + std::string(kName) + "(" + parameters_ + ") { " + begin_;
+  std::string text = defines_ + text_ + "\n" + undefines_;
+  text.replace(text.find(kHere), kHere.size(), head);
+  const store::ContentHash hash = store::content_hash(text.data(), text.size());
+  auto kernel = std::make_shared<KernelText>();
+  kernel->kind = kind_;
+  kernel->name = kind_ + "_" + hash.to_text();
+  for (std::size_t at = text.find(kName); at != text.npos; at = text.find(kName, at))
+    text.replace(at, kName.size(), kernel->name);
+  kernel->text = std::move(text);
+  Launch launch = launch_;
+  launch.kernel = std::move(kernel);
+  return launch;
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building programs, and keeping their binaries.
+#include <tenon/devices/gpu/program/library.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/store/bytes.hpp>
+#include <tenon/store/cache_folder.hpp>
+#include <tenon/store/release.hpp>
+#include <tenon/store/sealed_header.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// Few enough that many cores have work, and that a plan for other shapes builds only what is new.
+constexpr std::size_t kKernelsPerProgram = 8;
+constexpr std::uint64_t kFolderBytes = std::uint64_t{1} << 30;
+constexpr store::CacheFolder::Rules kRules{.suffix = ".cl_cache", .entry_mode = 0600, .is_private = true};
+
+struct EntryFields {
+  store::ContentHash key;
+};
+using EntryHeader = store::Sealed<EntryFields>;
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Code::kDataLoss, "GPU: the entry of the program cache is damaged: " + what);
+}
+store::Format entry_format() { return {.magic = "TENONGPU", .version = 1, .minor = 0, .damaged = &damaged}; }
+
+std::string build_log(cl_program program, cl_device_id device) {
+  std::size_t size = 0;
+  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS || size < 2)
+    return "the driver gives no log";
+  std::string log(size, '\0');
+  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+  log.resize(std::min<std::size_t>(log.find('\0'), 4000));
+  return log;
+}
+
+}  // namespace
+
+KernelLibrary::KernelLibrary(Ref<client::Native> native, const std::filesystem::path& folder)
+    : native_(std::move(native)), folder_(folder) {
+  const auto& device = native_->device;
+  options_ = device.version >= 20 ? "-cl-std=CL2.0" : "-cl-std=CL1.2";
+  if (device.version >= 30) options_ = "-cl-std=CL3.0";
+  device_key_ = device.platform_name + '\n' + device.name + '\n' +
+                client::info_text(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DRIVER_VERSION) + '\n' +
+                client::info_text(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DEVICE_VERSION);
+}
+
+KernelLibrary::~KernelLibrary() = default;
+
+store::ContentHash KernelLibrary::key_of(const std::string& source) const {
+  store::ContentHasher hasher;
+  hasher.add(std::string_view(store::release()));
+  hasher.add(device_key_);
+  hasher.add(options_);
+  hasher.add(source);
+  return hasher.result();
+}
+
+client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key) const try {
+  const store::CacheFolder folder(folder_, kRules);
+  if (!folder) return {};
+  const Tensor file = folder.map(store::CacheFolder::name_of(key, kRules));
+  if (!file) return {};
+  const std::string_view all = store::bytes_of(file);
+  const EntryHeader header = store::unseal<EntryFields>(all, entry_format());
+  store::check_total(header.start, sizeof header, all.size(), &damaged);
+  store::check_content(header.start, sizeof header, all, &damaged);
+  if (header.fields.key != key) return {};
+  const auto* binary = reinterpret_cast<const unsigned char*>(all.data() + sizeof header);
+  const std::size_t size = header.start.total - sizeof header;
+  cl_int binary_status = CL_SUCCESS;
+  const cl_device_id device = native_->device.id;
+  client::Handle<cl_program> program(
+      clCreateProgramWithBinary(native_->context.get(), 1, &device, &size, &binary, &binary_status, nullptr));
+  if (!program || binary_status != CL_SUCCESS) return {};
+  if (clBuildProgram(program.get(), 1, &device, options_.c_str(), nullptr, nullptr) != CL_SUCCESS) return {};
+  return program;
+} catch (const Error&) {  // Damaged, or another release's: as if it were not there.
+  return {};
+}
+
+void KernelLibrary::keep(const store::ContentHash& key, cl_program program) const try {
+  const store::CacheFolder folder(folder_, kRules, store::CacheFolder::Missing::kMake);
+  if (!folder) return;
+  std::size_t size = 0;
+  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARY_SIZES}, sizeof size,
+                             static_cast<void*>(&size), static_cast<std::size_t*>(nullptr)),
+                "clGetProgramInfo", "asking for a program's binary");
+  std::vector<unsigned char> binary(size);
+  unsigned char* data = binary.data();
+  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARIES}, sizeof data,
+                             static_cast<void*>(&data), static_cast<std::size_t*>(nullptr)),
+                "clGetProgramInfo", "asking for a program's binary");
+  EntryHeader header{};
+  header.fields.key = key;
+  header.start.total = sizeof header + size;
+  header.start.content = store::content_hash(binary.data(), size);
+  store::seal(header, entry_format());
+  const std::string name = store::CacheFolder::name_of(key, kRules);
+  const auto file = folder.make(name);
+  file->write(&header, sizeof header);
+  file->write(binary.data(), size);
+  file->commit();
+  folder.evict(kFolderBytes, name);
+} catch (const Error&) {  // A full disk, say: as if there were no cache.
+}
+
+KernelLibrary::Built KernelLibrary::build_program(const Texts& texts) const {
+  std::string source = prelude();
+  for (const auto& text : texts) source += "\n" + text->text;
+  const store::ContentHash key = key_of(source);
+  if (!folder_.empty())
+    if (auto program = load(key)) return {std::move(program), true};
+  const char* begin = source.c_str();
+  const std::size_t size = source.size();
+  const cl_device_id device = native_->device.id;
+  const auto what = [&] { return "making a program for " + native_->device.name; };
+  client::Handle<cl_program> program(client::create("clCreateProgramWithSource", what, clCreateProgramWithSource,
+                                                    native_->context.get(), cl_uint{1}, &begin, &size));
+  const cl_int status =
+      client::call(clBuildProgram, program.get(), cl_uint{1}, &device, options_.c_str(),
+                   static_cast<void(CL_CALLBACK*)(cl_program, void*)>(nullptr), static_cast<void*>(nullptr));
+  if (status != CL_SUCCESS) {
+    std::string kinds;
+    for (const auto& text : texts) kinds += (kinds.empty() ? "" : ", ") + text->kind;
+    client::fail(status, "clBuildProgram",
+                 "building kernels (" + kinds + ") for " + native_->device.name +
+                     "; the driver's log: " + build_log(program.get(), device));
+  }
+  if (!folder_.empty()) keep(key, program.get());
+  return {std::move(program), false};
+}
+
+void KernelLibrary::build(std::span<const std::shared_ptr<const KernelText>> texts, const TimeLimit& time) {
+  std::vector<Texts> programs;
+  {
+    const std::lock_guard lock(mutex_);
+    std::set<std::string_view> seen;
+    for (const auto& text : texts) {
+      if (by_name_.count(text->name) || !seen.insert(text->name).second) continue;
+      if (programs.empty() || programs.back().size() == kKernelsPerProgram) programs.emplace_back();
+      programs.back().push_back(text);
+    }
+  }
+  std::vector<Built> built(programs.size());
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < programs.size(); i = next++) {
+      try {
+        time.check("compiling", "kernels for " + native_->device.name, limit_property::kCompileSeconds);
+        built[i] = build_program(programs[i]);
+      } catch (...) {
+        const std::lock_guard lock(failure_mutex);
+        if (!failure) failure = std::current_exception();
+        next = programs.size();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    const std::size_t count = std::min<std::size_t>(std::thread::hardware_concurrency(), programs.size());
+    for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    ++(built[i].was_loaded ? counts_.loaded : counts_.built);
+    for (const auto& text : programs[i]) by_name_.emplace(text->name, built[i].program.get());
+    programs_.push_back(std::move(built[i].program));
+  }
+}
+
+client::Handle<cl_kernel> KernelLibrary::make(const KernelText& text) const {
+  cl_program program = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    program = by_name_.at(text.name);
+  }
+  return client::Handle<cl_kernel>(client::create(
+      "clCreateKernel", [&] { return "making the kernel " + text.name; }, clCreateKernel, program, text.name.c_str()));
+}
+
+KernelLibrary::Counts KernelLibrary::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and values that describe the GPU's contexts and remote tensors, with OpenVINO's names.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+
+#include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/properties.hpp>  // IWYU pragma: export
+#include <tenon/runtime/property.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace intel_gpu {
+
+using gpu_handle_param = void*;
+
+/// What a context is made of.
+enum class ContextType {
+  OCL = 0,        ///< A cl_context.
+  VA_SHARED = 1,  ///< A VADisplay.
+  ZE = 2,         ///< A ze_context.
+};
+TENON_ENUM_TEXT(ContextType, "context type",
+                {{ContextType::OCL, "OCL"}, {ContextType::VA_SHARED, "VA_SHARED"}, {ContextType::ZE, "ZE"}})
+inline constexpr Property<ContextType> context_type{"CONTEXT_TYPE"};
+/// The cl_context.
+inline constexpr Property<gpu_handle_param> ocl_context{"OCL_CONTEXT"};
+/// Which of a cl_context's devices, counted from 0.
+inline constexpr Property<int> ocl_context_device_id{"OCL_CONTEXT_DEVICE_ID"};
+/// The cl_command_queue that all inferences go to. When read: null, unless the application gave one.
+inline constexpr Property<gpu_handle_param> ocl_queue{"OCL_QUEUE"};
+/// The VADisplay.
+inline constexpr Property<gpu_handle_param> va_device{"VA_DEVICE"};
+
+/// What a tensor's memory is.
+enum class SharedMemType {
+  OCL_BUFFER = 0,         ///< A cl_mem of the application's; when read, also one that the device made.
+  OCL_IMAGE2D = 1,        ///< A 2-D image.
+  USM_USER_BUFFER = 2,    ///< The application's USM or SVM pointer.
+  USM_HOST_BUFFER = 3,    ///< USM that the device allocates in host memory.
+  USM_DEVICE_BUFFER = 4,  ///< USM that the device allocates in its own memory.
+  VA_SURFACE = 5,         ///< A plane of a VASurfaceID.
+  DX_BUFFER = 6,          ///< An ID3D11Buffer: Windows only.
+};
+TENON_ENUM_TEXT(SharedMemType, "kind of memory",
+                {{SharedMemType::OCL_BUFFER, "OCL_BUFFER"},
+                 {SharedMemType::OCL_IMAGE2D, "OCL_IMAGE2D"},
+                 {SharedMemType::USM_USER_BUFFER, "USM_USER_BUFFER"},
+                 {SharedMemType::USM_HOST_BUFFER, "USM_HOST_BUFFER"},
+                 {SharedMemType::USM_DEVICE_BUFFER, "USM_DEVICE_BUFFER"},
+                 {SharedMemType::VA_SURFACE, "VA_SURFACE"},
+                 {SharedMemType::DX_BUFFER, "DX_BUFFER"}})
+inline constexpr Property<SharedMemType> shared_mem_type{"SHARED_MEM_TYPE"};
+/// The cl_mem, or the pointer.
+inline constexpr Property<gpu_handle_param> mem_handle{"MEM_HANDLE"};
+
+}  // namespace intel_gpu
+}  // namespace v1
+}  // namespace tenon

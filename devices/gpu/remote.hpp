@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remote contexts and tensors of the GPU.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/runtime/device/device.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// A cl_context with one device: the default one, or the application's. @thread any.
+class GpuContext final : public RemoteContextImpl {
+ public:
+  explicit GpuContext(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)) {}
+  std::string device_name() const override { return "GPU." + gpu_->id(); }
+  AnyMap params() const override;
+  Tensor create_tensor(element::Type type, const Shape& shape, const AnyMap& params) override;
+  Tensor create_host_tensor(element::Type type, const Shape& shape) override;
+  const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
+
+ private:
+  const std::shared_ptr<const Gpu> gpu_;
+};
+
+/// From create_context()'s parameters: OCL_CONTEXT, and OCL_QUEUE or OCL_CONTEXT_DEVICE_ID.
+/// @errors kInvalidArgument: missing or null handles, a queue of another cl_context, several devices and none named.
+std::shared_ptr<GpuContext> make_context(const AnyMap& params);
+
+}  // namespace tenon::inline v1::gpu_device

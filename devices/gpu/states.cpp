@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of variables.
+#include <tenon/devices/gpu/states.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+State::State(std::shared_ptr<const Gpu> gpu, const PlanVariable& variable)
+    : gpu_(std::move(gpu)), variable_(variable), present_(allocate()), next_(allocate()) {
+  reset();
+}
+
+Tensor State::allocate() const {
+  Requirements wanted = gpu_->context()->requirements();
+  wanted.size_bytes = std::max<std::size_t>(variable_.size_bytes(), 1);
+  return Tensor(TensorInfo{variable_.type, variable_.shape, {}}, gpu_->context()->allocate(wanted));
+}
+
+Tensor State::state() const {
+  if (present_.is_host_addressable()) return present_;
+  Tensor copy(variable_.type, variable_.shape);
+  gpu_->context()->read(present_, {static_cast<std::byte*>(copy.data()), copy.size_bytes()});
+  return copy;
+}
+
+void State::set_state(const Tensor& state) {
+  if (!state || state.element_type() != variable_.type || state.shape() != variable_.shape)
+    throw Error(Code::kInvalidArgument, "GPU: state '" + variable_.id + "' is " +
+                                            std::string(tenon::name(variable_.type)) + " " +
+                                            to_string(variable_.shape) + ", given was " +
+                                            (state ? to_string(state) : std::string("an empty tensor")));
+  Tensor packed;
+  state.copy_to(packed);
+  gpu_->context()->write(present_, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()});
+}
+
+void State::reset() {
+  if (variable_.initial) return set_state(variable_.initial);
+  Tensor zeros(variable_.type, variable_.shape);
+  if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
+  set_state(zeros);
+}
+
+void State::bind(Execution& execution, std::size_t index) const {
+  execution.bind_state(index, false, {opencl::buffer(present_), present_.offset()});
+  execution.bind_state(index, true, {opencl::buffer(next_), next_.offset()});
+}
+
+void State::advance(cl_command_queue queue) const {
+  if (!variable_.is_assigned || present_.size_bytes() == 0) return;
+  client::check(client::call(clEnqueueCopyBuffer, queue, opencl::buffer(next_), opencl::buffer(present_),
+                             next_.offset(), present_.offset(), present_.size_bytes(), cl_uint{0},
+                             static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+                "clEnqueueCopyBuffer", [&] { return "keeping the state '" + variable_.id + "'"; });
+}
+
+}  // namespace tenon::inline v1::gpu_device

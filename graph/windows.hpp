@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows that slide over spatial axes: what convolutions and pooling of known shapes do, in numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tenon/core/export.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// One spatial axis of a sliding window. Padding is after auto_pad was resolved.
+struct WindowAxis {
+  std::int64_t kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
+};
+
+/// All spatial axes, preceded by extents of 1 up to three, so that one kernel serves 1-D to 3-D.
+struct Spatial3 {
+  std::size_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
+  WindowAxis window[3];
+};
+
+/// Of a Convolution, GroupConvolution, MaxPool or AvgPool, and of the transposed convolutions.
+/// @pre shapes are known. @errors kInvalidArgument: attributes that do not agree with them.
+TENON_API Spatial3 sliding_window(const Node& node);
+
+}  // namespace v1
+}  // namespace tenon

@@ -253,6 +253,8 @@ inline constexpr const char* INT16 = "INT16";
 inline constexpr const char* BIN = "BIN";
 inline constexpr const char* WINOGRAD = "WINOGRAD";
 inline constexpr const char* EXPORT_IMPORT = "EXPORT_IMPORT";
+/// Tenon's own: the host's CPU computes, as OpenCL does on machines without a GPU. AUTO takes the CPU device before it.
+inline constexpr const char* HOST_CPU = "HOST_CPU";
 }  // namespace capability
 }  // namespace device
 

@@ -11,10 +11,19 @@ namespace {
 
 std::string base_of(const std::string& device) { return device.substr(0, device.find('.')); }
 
-/// Dedicated hardware first, then the CPU, then devices of another runtime.
-int rank(const std::string& device) {
+bool is_host_cpu(const DeviceHost& host, const std::string& device) {
+  try {
+    const auto names = host.get_property(device, device::capabilities.name()).as<std::vector<std::string>>();
+    return std::find(names.begin(), names.end(), device::capability::HOST_CPU) != names.end();
+  } catch (const Error&) {  // Not available: compiling says so.
+    return false;
+  }
+}
+
+/// Dedicated hardware first, then the CPU, then devices of another runtime, and the CPU under another name.
+int rank(const DeviceHost& host, const std::string& device) {
   const std::string base = base_of(device);
-  if (base == "GPU") return 0;
+  if (base == "GPU") return is_host_cpu(host, device) ? 4 : 0;
   if (base == "NPU") return 1;
   if (base == "CPU") return 2;
   return 3;
@@ -139,7 +148,7 @@ class AutoDevice final : public Device {
     if (wanted.empty()) {
       candidates = available;
       std::stable_sort(candidates.begin(), candidates.end(),
-                       [](const auto& a, const auto& b) { return rank(a) < rank(b); });
+                       [&](const auto& a, const auto& b) { return rank(host, a) < rank(host, b); });
     }
     std::erase_if(candidates, [&](const std::string& name) {
       return std::any_of(left_out.begin(), left_out.end(),

@@ -54,7 +54,10 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       constants_(std::make_shared<Constants>(gpu_)) {
   const TimeLimit time(model_limits().compile_seconds);
   prepared_ = run_passes(*source_, time);
-  if (!prepared_->is_dynamic()) static_plan_ = make_plan(*prepared_, true);
+  if (OpenModel::is_open(*prepared_, gpu_->target()))
+    open_ = std::make_unique<OpenModel>(prepared_, gpu_->target());
+  else
+    static_plan_ = make_plan(*prepared_, true);
   table_.add_constant(model_name, source_->get_friendly_name());
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
@@ -77,20 +80,17 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is
   return plan;
 }
 
-std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<Shape>& inputs) {
+std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<Tensor>& inputs) {
   const std::lock_guard lock(plans_mutex_);
-  const auto known =
-      std::find_if(plans_.begin(), plans_.end(), [&](const auto& entry) { return entry.first == inputs; });
+  const OpenModel::Key key = open_->key_of(inputs);
+  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& entry) { return entry.first == key; });
   if (known != plans_.end()) {
     plans_.splice(plans_.begin(), plans_, known);
     return plans_.front().second;
   }
-  const auto model = prepared_->clone();
-  std::map<std::size_t, PartialShape> shapes;
-  for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i]);
-  model->reshape(shapes);
-  const auto folded = run_passes(*model, TimeLimit(model_limits().compile_seconds));
-  plans_.emplace_front(inputs, make_plan(*folded, false));
+  const auto closed = open_->closed(inputs);
+  // By now it is known which inputs decide.
+  plans_.emplace_front(open_->key_of(inputs), make_plan(*closed, false));
   if (plans_.size() > kKeptPlans) plans_.pop_back();
   return plans_.front().second;
 }

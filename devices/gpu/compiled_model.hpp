@@ -17,6 +17,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/config.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/open_model.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
@@ -59,8 +60,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<Constants>& constants() const { return constants_; }
   /// Of a model whose shapes are known; null otherwise.
   const std::shared_ptr<const Plan>& static_plan() const { return static_plan_; }
-  /// For inputs of these shapes; those used last are kept. @errors as compiling; those of shape inference.
-  std::shared_ptr<const Plan> plan_for(const std::vector<Shape>& inputs);
+  /// For inputs of these shapes; those used last are kept. @errors as compiling; those of OpenModel::closed().
+  std::shared_ptr<const Plan> plan_for(const std::vector<Tensor>& inputs);
 
  private:
   Tensor allocate(element::Type type, const Shape& shape) const;
@@ -72,10 +73,11 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<RemoteContextImpl> context_;
   KernelLibrary library_;
   const std::shared_ptr<Constants> constants_;
-  std::shared_ptr<const Model> prepared_;  ///< After the passes: keeps the constants' bytes.
+  std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::shared_ptr<const Plan> static_plan_;
+  std::unique_ptr<OpenModel> open_;  ///< Of a model that is planned for its inputs.
   std::mutex plans_mutex_;
-  std::list<std::pair<std::vector<Shape>, std::shared_ptr<const Plan>>> plans_;  ///< The latest first.
+  std::list<std::pair<OpenModel::Key, std::shared_ptr<const Plan>>> plans_;  ///< The latest first.
   PropertyTable table_{"compiled model of GPU"};
 };
 

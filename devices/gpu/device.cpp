@@ -27,8 +27,11 @@ class GpuDevice final : public Device {
       return Any(find_gpu(config_.device_id)->native().device.host_unified ? device::Type::INTEGRATED
                                                                            : device::Type::DISCRETE);
     });
-    table_.add_constant(device::capabilities,
-                        std::vector<std::string>{device::capability::FP32, device::capability::EXPORT_IMPORT});
+    table_.add(device::capabilities, [this] {
+      std::vector<std::string> names{device::capability::FP32, device::capability::EXPORT_IMPORT};
+      if (find_gpu(config_.device_id)->target().is_cpu) names.emplace_back(device::capability::HOST_CPU);
+      return Any(names);
+    });
     table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, device::architecture});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 2, 1});
     table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 2});

@@ -143,12 +143,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   /// The plan for the inputs' shapes, and outputs of the shapes that come of them.
   void use_shapes_of_now(Inference& inference) {
-    std::vector<Shape> shapes;
-    for (const Bound& input : inputs_) shapes.push_back(input.tensor.shape());
-    if (!execution_ || shapes != shapes_) {
-      use(owner_->plan_for(shapes));
-      shapes_ = std::move(shapes);
-    }
+    std::vector<Tensor> tensors;
+    for (const Bound& input : inputs_) tensors.push_back(input.tensor);
+    auto plan = owner_->plan_for(tensors);
+    if (!execution_ || &execution_->plan() != plan.get()) use(std::move(plan));
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (owner_->ports().outputs[i].get_partial_shape().is_static()) continue;
       place(outputs_[i], inference.output(i, execution_->plan().outputs[i].shape), Access::kWrite);
@@ -172,7 +170,6 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   client::Handle<cl_command_queue> queue_;
   bool is_in_order_ = true, has_times_ = false, ran_ = false;
   std::vector<Bound> inputs_, outputs_;
-  std::vector<Shape> shapes_;
   std::vector<std::shared_ptr<State>> states_;
   std::unique_ptr<Execution> execution_;
   std::vector<client::Handle<cl_event>> waits_, events_;

@@ -24,7 +24,7 @@ const LoweringTable& lowering_table() {
 
 std::string wants_constant(const Node& node, std::size_t input) {
   if (input >= node.get_input_size() || node.get_input_tensor(input).value()) return {};
-  return "input " + std::to_string(input) + " is no constant";
+  return "input " + std::to_string(input) + " " + kNoConstant;
 }
 
 std::string refusal(const Node& node, const Target& target) {

@@ -36,6 +36,8 @@ void register_normalization(LoweringTable& table);
 void register_gather(LoweringTable& table);
 /// @}
 
+/// Part of what wants_constant() says, by which such refusals are told from others.
+inline constexpr const char* kNoConstant = "is no constant";
 /// "input 1 is no constant": for refuses() of nodes whose plan depends on a value. @param input  If it is there.
 std::string wants_constant(const Node& node, std::size_t input);
 

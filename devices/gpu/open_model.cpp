@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the inputs that decide, and puts their values into the model.
+#include <tenon/devices/gpu/open_model.hpp>
+
+#include <map>
+#include <string>
+#include <unordered_set>
+
+#include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/lower/lower.hpp>
+#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// More numbers than this do not describe a shape.
+constexpr std::size_t kMostNumbers = 1024;
+
+Tensor on_host(const Tensor& tensor) {
+  Tensor copy(tensor.element_type(), tensor.shape());
+  if (tensor.size_bytes() == 0) return copy;
+  tensor.memory()->wait_for(Access::kRead, default_deadline());
+  if (tensor.is_host_addressable())
+    tensor.copy_to(copy);
+  else
+    tensor.context()->read(tensor, {static_cast<std::byte*>(copy.data()), copy.size_bytes()});
+  return copy;
+}
+
+bool can_decide(const Node& parameter, const Tensor& tensor) {
+  return !parameter.get_output_element_type(0).is_real() && element_count(tensor.shape()) <= kMostNumbers;
+}
+
+/// Nodes that a plan cannot be made of yet.
+NodeVector undecided(const Model& model, const Target& target) {
+  NodeVector found;
+  for (const auto& node : model.get_ordered_ops())
+    if (node->is_dynamic() || refusal(*node, target).find(kNoConstant) != std::string::npos) found.push_back(node);
+  return found;
+}
+
+/// All that these nodes depend on.
+std::unordered_set<const Node*> sources_of(const NodeVector& nodes) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> left;
+  for (const auto& node : nodes) left.push_back(node.get());
+  while (!left.empty()) {
+    const Node* const node = left.back();
+    left.pop_back();
+    for (std::size_t i = 0; i < node->get_input_size(); ++i)
+      if (const Node* source = node->get_input_node_ptr(i); seen.insert(source).second) left.push_back(source);
+  }
+  return seen;
+}
+
+}  // namespace
+
+bool OpenModel::is_open(const Model& model, const Target& target) { return !undecided(model, target).empty(); }
+
+OpenModel::Key OpenModel::key_of(const std::vector<Tensor>& inputs) const {
+  std::set<std::size_t> deciding;
+  {
+    const std::lock_guard lock(mutex_);
+    deciding = deciding_;
+  }
+  Key key;
+  for (const Tensor& input : inputs) key.shapes.push_back(input.shape());
+  for (const std::size_t index : deciding)
+    key.values.push_back(op::v0::Constant(on_host(inputs[index])).cast_vector<std::int64_t>());
+  return key;
+}
+
+std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
+  std::set<std::size_t> deciding;
+  {
+    const std::lock_guard lock(mutex_);
+    deciding = deciding_;
+  }
+  for (;;) {
+    const auto model = prepared_->clone();
+    std::map<std::size_t, PartialShape> shapes;
+    for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i].shape());
+    const ParameterVector parameters = model->get_parameters();
+    for (const std::size_t index : deciding)
+      Output<Node>(parameters[index], 0)
+          .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index])), 0));
+    model->reshape(shapes);
+    auto folded = run_passes(*model, TimeLimit(model_limits().compile_seconds));
+    const NodeVector open = undecided(*folded, target_);
+    if (open.empty()) {
+      const std::lock_guard lock(mutex_);
+      deciding_.insert(deciding.begin(), deciding.end());
+      return folded;
+    }
+    const std::unordered_set<const Node*> sources = sources_of(open);
+    const std::size_t before = deciding.size();
+    const auto& folded_parameters = folded->get_parameters();
+    for (std::size_t i = 0; i < folded_parameters.size(); ++i)
+      if (sources.count(folded_parameters[i].get()) && can_decide(*folded_parameters[i], inputs[i])) deciding.insert(i);
+    if (deciding.size() > before) continue;
+    std::string names;
+    for (const auto& node : open) names += (names.empty() ? "" : ", ") + node->describe();
+    throw NotImplemented("GPU: what these nodes do depends on values that are known only when kernels have run: " +
+                         names + "; HETERO:GPU,CPU runs them on the CPU");
+  }
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -20,13 +20,33 @@ bool is_of(const Gpu& gpu, const Tensor& tensor) {
   return facet && tensor.kind() == opencl::kBufferMemory && facet->native().context.get() == gpu.native().context.get();
 }
 
+/// Bytes from row to row of a picture's plane [1, rows, columns, samples], or without the first axis, whose samples lie
+/// side by side within a row; 0 for any other tensor.
+std::size_t pitch_of(const Tensor& tensor) {
+  const std::size_t rank = tensor.shape().size(), element = size_bytes(tensor.element_type());
+  if (rank < 3 || rank > 4 || tensor.byte_strides().size() != rank) return 0;
+  const auto stride = [&](std::size_t from_end) {
+    return static_cast<std::size_t>(tensor.byte_strides()[rank - from_end]);
+  };
+  const Shape& shape = tensor.shape();
+  const std::size_t row = shape[rank - 1] * shape[rank - 2] * element;
+  const bool is_side_by_side = (shape[rank - 1] == 1 || stride(1) == element) &&
+                               (shape[rank - 2] == 1 || stride(2) == shape[rank - 1] * element);
+  if (!is_side_by_side || (rank == 4 && shape[0] != 1)) return 0;
+  if (shape[rank - 3] <= 1) return row;
+  return stride(3) % element == 0 && tensor.byte_strides()[rank - 3] >= static_cast<std::ptrdiff_t>(row) ? stride(3)
+                                                                                                         : 0;
+}
+
 }  // namespace
 
-std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access) {
-  if (!tensor.is_contiguous()) return Refusal{"kernels take packed tensors, and " + to_string(tensor) + " is strided"};
+std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch) {
+  const std::size_t pitch = takes_pitch ? pitch_of(tensor) : 0;
+  if (!tensor.is_contiguous() && pitch == 0)
+    return Refusal{"kernels take packed tensors, and " + to_string(tensor) + " is strided"};
   const std::size_t element = std::max<std::size_t>(size_bytes(tensor.element_type()), 1);
   if (tensor.offset() % element != 0) return Refusal{to_string(tensor) + " begins within an element of its memory"};
-  if (is_of(gpu, tensor)) return Location{tensor, {opencl::buffer(tensor), tensor.offset()}};
+  if (is_of(gpu, tensor)) return Location{tensor, {opencl::buffer(tensor), tensor.offset(), pitch}};
   if (!tensor.is_host_addressable())
     return Refusal{to_string(tensor) + " lies neither in the device's cl_context nor in host memory"};
   if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) return Location{};
@@ -36,7 +56,7 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     options.policy = ZeroCopy::kRequire;
     options.settled = true;  // The runtime orders each inference.
     Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
-    const BoundMemory memory{opencl::buffer(mapped), mapped.offset()};
+    const BoundMemory memory{opencl::buffer(mapped), mapped.offset(), pitch};
     return Location{std::move(mapped), memory};
   } catch (const Error& error) {
     return Refusal{error.what()};
@@ -50,7 +70,6 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       gpu_(std::move(gpu)),
       config_(config),
       context_(std::move(context)),
-      library_(gpu_->native_ref(), config_.cache_dir),
       constants_(std::make_shared<Constants>(gpu_)) {
   const TimeLimit time(model_limits().compile_seconds);
   prepared_ = run_passes(*source_, time);
@@ -74,9 +93,9 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
 std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is_special) {
   const TimeLimit time(model_limits().compile_seconds);
   auto plan = std::make_shared<Plan>(lower_model(model, gpu_->target(), is_special, time));
-  std::vector<std::shared_ptr<const KernelText>> texts;
+  KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
-  library_.build(texts, time);
+  plan->programs = gpu_->library().build(texts, config_.cache_dir, time);
   return plan;
 }
 
@@ -97,8 +116,8 @@ std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<Tensor>& i
 
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
 
-std::optional<Refusal> CompiledModel::refuses_input(std::size_t, const Tensor& tensor) const {
-  auto found = locate(*gpu_, tensor, Access::kRead);
+std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
+  auto found = locate(*gpu_, tensor, Access::kRead, takes_pitch(index));
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;
 }

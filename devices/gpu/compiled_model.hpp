@@ -32,8 +32,9 @@ struct Location {
   Tensor mapped;  ///< In the device's context; empty: moved.
   BoundMemory memory;
 };
+/// @param takes_pitch  Rows may lie further apart than they are long.
 /// @errors none: what cannot be used is refused.
-std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access);
+std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch = false);
 
 /// @thread all members from any threads.
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
@@ -56,10 +57,10 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
-  const KernelLibrary& library() const { return library_; }
   const std::shared_ptr<Constants>& constants() const { return constants_; }
   /// Of a model whose shapes are known; null otherwise.
   const std::shared_ptr<const Plan>& static_plan() const { return static_plan_; }
+  bool takes_pitch(std::size_t input) const { return static_plan_ && static_plan_->inputs[input].takes_pitch; }
   /// For inputs of these shapes; those used last are kept. @errors as compiling; those of OpenModel::closed().
   std::shared_ptr<const Plan> plan_for(const std::vector<Tensor>& inputs);
 
@@ -71,7 +72,6 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<const Gpu> gpu_;
   const Config config_;
   const std::shared_ptr<RemoteContextImpl> context_;
-  KernelLibrary library_;
   const std::shared_ptr<Constants> constants_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::shared_ptr<const Plan> static_plan_;

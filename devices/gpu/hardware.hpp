@@ -13,6 +13,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/devices/gpu/lower/builder.hpp>
 #include <tenon/devices/gpu/native.hpp>
+#include <tenon/devices/gpu/program/library.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -33,6 +34,7 @@ class Gpu {
   bool shares_queue() const { return shares_queue_; }
   /// Maps tensors to the context.
   Router& router() const { return router_; }
+  KernelLibrary& library() const { return *library_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   std::uint32_t compute_units() const { return static_cast<std::uint32_t>(target_.compute_units); }
 
@@ -44,6 +46,7 @@ class Gpu {
   bool shares_queue_;
   std::uint64_t memory_bytes_ = 0;
   mutable Router router_;
+  std::unique_ptr<KernelLibrary> library_;
 };
 
 /// Of all platforms, in the loader's order; the same objects for the whole process. Empty without a platform.

@@ -42,7 +42,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
-    place(inputs_.at(index), tensor, Access::kRead);
+    place(inputs_.at(index), tensor, Access::kRead, owner_->takes_pitch(index));
     if (execution_ && tensor) execution_->bind_input(index, inputs_[index].memory);
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
@@ -89,11 +89,11 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     BoundMemory memory;
   };
 
-  void place(Bound& bound, const Tensor& tensor, Access access) {
+  void place(Bound& bound, const Tensor& tensor, Access access, bool takes_pitch = false) {
     bound.tensor = tensor;
     bound.mapped = Tensor();
     if (!tensor) return;
-    auto found = locate(*owner_->gpu(), tensor, access);
+    auto found = locate(*owner_->gpu(), tensor, access, takes_pitch);
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
     auto& location = std::get<Location>(found);
     if (location.mapped) {
@@ -107,15 +107,32 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                                           "a buffer for a tensor in host memory");
       bound.staging_bytes = bytes;
     }
-    bound.memory = {bound.staging.get(), 0};
+    // Moved rows lie side by side.
+    const std::size_t rows = tensor.shape().size() >= 3 ? tensor.shape()[tensor.shape().size() - 3] : 1;
+    bound.memory = {bound.staging.get(), 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
   }
 
   void move_in(const Bound& bound, Ledger& ledger) const {
     if (bound.mapped || !bound.tensor || bound.tensor.size_bytes() == 0) return;
-    client::check(client::call(clEnqueueWriteBuffer, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
-                               std::size_t{0}, bound.tensor.size_bytes(), static_cast<const void*>(bound.tensor.data()),
-                               cl_uint{0}, static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
-                  "clEnqueueWriteBuffer", "moving an input to the device");
+    const char* const what = "moving an input to the device";
+    const auto* const no_events = static_cast<const cl_event*>(nullptr);
+    if (bound.tensor.is_contiguous()) {
+      client::check(
+          client::call(clEnqueueWriteBuffer, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE}, std::size_t{0},
+                       bound.tensor.size_bytes(), static_cast<const void*>(bound.tensor.data()), cl_uint{0}, no_events,
+                       static_cast<cl_event*>(nullptr)),
+          "clEnqueueWriteBuffer", what);
+    } else {  // Rows at a pitch.
+      const std::size_t rank = bound.tensor.shape().size(), row = bound.memory.pitch;
+      const auto pitch = static_cast<std::size_t>(bound.tensor.byte_strides()[rank - 3]);
+      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, bound.tensor.shape()[rank - 3], 1};
+      client::check(client::call(clEnqueueWriteBufferRect, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
+                                 static_cast<const std::size_t*>(origin), static_cast<const std::size_t*>(origin),
+                                 static_cast<const std::size_t*>(region), row, std::size_t{0}, pitch, std::size_t{0},
+                                 static_cast<const void*>(bound.tensor.data()), cl_uint{0}, no_events,
+                                 static_cast<cl_event*>(nullptr)),
+                    "clEnqueueWriteBufferRect", what);
+    }
     ledger.book_transferred(upload_edge(), bound.tensor.size_bytes());
   }
   void move_out(const Bound& bound, Ledger& ledger) const {
@@ -129,7 +146,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   void use(std::shared_ptr<const Plan> plan) {
-    execution_ = std::make_unique<Execution>(owner_->gpu(), std::move(plan), owner_->library(), owner_->constants());
+    execution_ = std::make_unique<Execution>(owner_->gpu(), std::move(plan), owner_->constants());
     const auto& variables = execution_->plan().variables;
     if (states_.empty())
       for (const PlanVariable& variable : variables)

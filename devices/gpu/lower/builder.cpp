@@ -122,20 +122,20 @@ void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& pro
     compute(root, out, *model_.get_results().front());
 }
 
-View Builder::constant_view(const Value& value) {
-  const void* const bytes = value.constant.data();
+View Builder::table(const Tensor& numbers) {
+  const void* const bytes = numbers.data();
   auto known = constants_.find(bytes);
   if (known == constants_.end()) {
-    const auto id = add_buffer(engine::BufferKind::kConstant, value.constant.size_bytes(), 0);
-    plan_.buffers[id].constant = value.constant;
+    const auto id = add_buffer(engine::BufferKind::kConstant, numbers.size_bytes(), 0);
+    plan_.buffers[id].constant = numbers;
     known = constants_.emplace(bytes, id).first;
   }
-  return {{known->second, 0}, value.type, value.shape, packed_strides(value.shape)};
+  return {{known->second, 0}, numbers.element_type(), numbers.shape(), packed_strides(numbers.shape())};
 }
 
 View Builder::made(const Output<Node>& output) {
   Value& value = value_of(output);
-  if (!value.view && value.constant) value.view = constant_view(value);
+  if (!value.view && value.constant) value.view = table(value.constant);
   if (!value.view) compute(value, output);
   return *value.view;
 }
@@ -364,11 +364,32 @@ void Builder::set_initial(const std::string& id, const Tensor& value) {
     if (variable.id == id) variable.initial = value;
 }
 
+namespace {
+
+/// An input of which every launch takes the pitch.
+void find_pitched_inputs(Plan& plan) {
+  std::vector<int> reads(plan.inputs.size(), 0), pitches(plan.inputs.size(), 0);
+  for (const Launch& launch : plan.launches) {
+    for (const Argument& argument : launch.arguments) {
+      if (!argument.place) continue;
+      const engine::Buffer& buffer = plan.buffers[argument.place.buffer];
+      if (buffer.kind != engine::BufferKind::kInput) continue;
+      ++(argument.is_pitch ? pitches : reads)[buffer.index];
+    }
+  }
+  for (std::size_t i = 0; i < plan.inputs.size(); ++i)
+    plan.inputs[i].takes_pitch = pitches[i] > 0 && pitches[i] == reads[i];
+}
+
+}  // namespace
+
 Plan Builder::finish() {
   for (const auto& parameter : model_.get_parameters())
-    plan_.inputs.push_back({parameter->get_friendly_name(), parameter->get_element_type(), parameter->get_shape()});
+    plan_.inputs.push_back(
+        {parameter->get_friendly_name(), parameter->get_element_type(), parameter->get_shape(), false});
   for (const auto& result : model_.get_results())
-    plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), result->get_shape()});
+    plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), result->get_shape(), false});
+  find_pitched_inputs(plan_);
   std::vector<std::span<const engine::Operand>> operands;
   for (const Launch& launch : plan_.launches) operands.emplace_back(launch.operands);
   plan_.arena_bytes = engine::plan_memory(plan_.buffers, operands);

@@ -79,6 +79,8 @@ class Builder {
   /// Memory that lives between launches of one node.
   View scratch(ElementType type, const Shape& shape);
   void launch(const Kernel& kernel, const Node& node);
+  /// Numbers of our own that kernels read, as a constant.
+  View table(const Tensor& numbers);
   /// Computes a tree into memory, by a kernel that does nothing else. @param of  For profiles.
   void compute(const ExpressionRef& root, const View& out, const Node& of);
   /// A copy with other strides or of another type.
@@ -120,7 +122,6 @@ class Builder {
   View made(const Output<Node>& value);
   void compute(Value& value, const Output<Node>& output);
   void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out);
-  View constant_view(const Value& value);
   std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
 
   const Model& model_;

@@ -18,6 +18,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
   };
   pass::Manager passes = pass::common_passes({.keep_decompression = false});
+  passes.add(pass::fold_input_stage());
   passes.set_hook(check);
   passes.run(mine);
   pass::note_original_nodes(model, *mine);

@@ -17,6 +17,7 @@ const LoweringTable& lowering_table() {
     register_pooling(made);
     register_normalization(made);
     register_gather(made);
+    register_input_stage(made);
     return made;
   }();
   return table;

@@ -34,6 +34,7 @@ void register_convolution(LoweringTable& table);
 void register_pooling(LoweringTable& table);
 void register_normalization(LoweringTable& table);
 void register_gather(LoweringTable& table);
+void register_input_stage(LoweringTable& table);
 /// @}
 
 /// Part of what wants_constant() says, by which such refusals are told from others.

@@ -22,7 +22,7 @@ cl_mem Constants::buffer(const Tensor& bytes) {
   return buffer.get();
 }
 
-Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan, const KernelLibrary& library,
+Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan,
                      std::shared_ptr<Constants> constants)
     : gpu_(std::move(gpu)), plan_(std::move(plan)), constants_(std::move(constants)) {
   const std::size_t most = gpu_->native().device.max_allocation;
@@ -36,13 +36,15 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
   steps_.reserve(plan_->launches.size());
   for (std::size_t i = 0; i < plan_->launches.size(); ++i) {
     const Launch& launch = plan_->launches[i];
-    Step step{library.make(*launch.kernel), i};
+    Step step{plan_->programs[i]->make(*launch.kernel), i};
     cl_uint at = 0;
     for (const Argument& argument : launch.arguments) {
-      if (!argument.place) {
-        client::check(client::call(clSetKernelArg, step.kernel.get(), at, sizeof argument.number,
-                                   static_cast<const void*>(&argument.number)),
-                      "clSetKernelArg", "giving a kernel its numbers");
+      const bool is_bound = argument.place && plan_->buffers[argument.place.buffer].kind == engine::BufferKind::kInput;
+      if (!argument.place || argument.is_pitch) {
+        if (is_bound)
+          uses_.push_back({engine::BufferKind::kInput, plan_->buffers[argument.place.buffer].index, step.kernel.get(),
+                           at, 0, argument.element_bytes, true});
+        set_number(step.kernel.get(), at, argument.number);
         ++at;
         continue;
       }
@@ -56,11 +58,16 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
       else if (buffer.kind == engine::BufferKind::kConstant)
         set(constants_->buffer(buffer.constant), 0);
       else
-        uses_.push_back({buffer.kind, buffer.index, step.kernel.get(), at, root.offset, argument.element_bytes});
+        uses_.push_back({buffer.kind, buffer.index, step.kernel.get(), at, root.offset, argument.element_bytes, false});
       at += 2;
     }
     steps_.push_back(std::move(step));
   }
+}
+
+void Execution::set_number(cl_kernel kernel, cl_uint at, std::int32_t number) {
+  client::check(client::call(clSetKernelArg, kernel, at, sizeof number, static_cast<const void*>(&number)),
+                "clSetKernelArg", "giving a kernel its numbers");
 }
 
 void Execution::set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::size_t offset, std::size_t element_bytes) {
@@ -73,9 +80,13 @@ void Execution::set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::siz
 }
 
 void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory) {
-  for (const Use& use : uses_)
-    if (use.kind == kind && use.index == index)
+  for (const Use& use : uses_) {
+    if (use.kind != kind || use.index != index) continue;
+    if (use.is_pitch)
+      set_number(use.kernel, use.at, static_cast<std::int32_t>(memory.pitch / use.element_bytes));
+    else
       set_memory(use.kernel, use.at, memory.buffer, memory.offset + use.offset, use.element_bytes);
+  }
 }
 
 void Execution::bind_input(std::size_t index, BoundMemory memory) {

@@ -35,14 +35,14 @@ class Constants {
 struct BoundMemory {
   cl_mem buffer = nullptr;
   std::size_t offset = 0;  ///< Bytes.
+  std::size_t pitch = 0;   ///< Bytes from row to row, where kernels take that.
 };
 
 /// @thread one at a time.
 class Execution {
  public:
   /// Makes kernels and the arena. @errors kResourceExhausted; those of native calls.
-  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan, const KernelLibrary& library,
-            std::shared_ptr<Constants> constants);
+  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan, std::shared_ptr<Constants> constants);
 
   const Plan& plan() const { return *plan_; }
   /// The memory must live until what was enqueued with it is over.
@@ -69,8 +69,10 @@ class Execution {
     cl_kernel kernel = nullptr;
     cl_uint at = 0;
     std::size_t offset = 0, element_bytes = 1;
+    bool is_pitch = false;
   };
   void bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory);
+  static void set_number(cl_kernel kernel, cl_uint at, std::int32_t number);
   static void set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::size_t offset, std::size_t element_bytes);
 
   const std::shared_ptr<const Gpu> gpu_;

@@ -23,6 +23,8 @@ struct Argument {
   engine::Place place;            ///< None: `number` is the argument.
   std::size_t element_bytes = 1;  ///< The place's offset is given to the kernel in elements.
   std::int32_t number = 0;
+  /// One argument only: how far the rows at `place` are apart, in elements; `number` unless a tensor is bound.
+  bool is_pitch = false;
 };
 
 /// One kernel over a range of work-items.
@@ -41,6 +43,7 @@ struct PlanPort {
   std::string name;
   ElementType type = ElementType::kUndefined;
   Shape shape;
+  bool takes_pitch = false;  ///< All who read it take rows at any distance.
   std::size_t size_bytes() const { return element_count(shape) * tenon::size_bytes(type); }
 };
 
@@ -59,6 +62,7 @@ struct Plan {
   std::vector<PlanVariable> variables;
   std::vector<engine::Buffer> buffers;  ///< All of them roots.
   std::vector<Launch> launches;
+  std::vector<std::shared_ptr<const Program>> programs;            ///< Of each launch.
   std::vector<std::pair<std::string, std::string>> optimized_out;  ///< Nodes that no kernel computes: name and type.
   std::size_t arena_bytes = 0;
 };

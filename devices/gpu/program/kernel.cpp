@@ -20,7 +20,7 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
   if (view.type == ElementType::kF32) define(name + "_LOAD16(i)", "vload16(0, " + name + "_p + (i))");
   if (view.type == ElementType::kF16) define(name + "_LOAD16(i)", "vload_half16(0, " + name + "_p + (i))");
   if (written) define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
-  launch_.arguments.push_back({view.place, size_bytes(view.type), 0});
+  launch_.arguments.push_back({view.place, size_bytes(view.type), 0, false});
   launch_.operands.push_back({view.place, written, false});
   return *this;
 }
@@ -28,13 +28,22 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
 Kernel& Kernel::reads(const std::string& name, const View& view) { return parameter(name, view, false); }
 Kernel& Kernel::writes(const std::string& name, const View& view) { return parameter(name, view, true); }
 
+Kernel& Kernel::reads_rows(const std::string& name, const View& view) {
+  reads(name, view);
+  parameters_ += ", const int " + name + "_pitch";
+  // Rows are the axis before columns and samples.
+  const auto pitch = static_cast<std::int32_t>(view.shape.size() >= 3 ? view.strides[view.shape.size() - 3] : 0);
+  launch_.arguments.push_back({view.place, size_bytes(view.type), pitch, true});
+  return *this;
+}
+
 Kernel& Kernel::number(const std::string& name, std::int64_t value) {
   if (value > std::numeric_limits<std::int32_t>::max() || value < std::numeric_limits<std::int32_t>::min())
     throw Error(Code::kUnimplemented, "GPU: a tensor has an extent or stride of " + std::to_string(value) +
                                           " elements; kernels count in 32 bits, up to 2147483647");
   if (is_special_) return define(name, "(" + std::to_string(value) + ")");
   parameters_ += (parameters_.empty() ? "" : ", ") + ("const int " + name);
-  launch_.arguments.push_back({{}, 1, static_cast<std::int32_t>(value)});
+  launch_.arguments.push_back({{}, 1, static_cast<std::int32_t>(value), false});
   return *this;
 }
 

@@ -24,6 +24,8 @@ class Kernel {
 
   Kernel& reads(const std::string& name, const View& view);
   Kernel& writes(const std::string& name, const View& view);
+  /// Rows that may lie further apart than the view says, if it is an application's tensor: NAME_pitch elements.
+  Kernel& reads_rows(const std::string& name, const View& view);
   /// A number that other shapes change. @errors kUnimplemented: it needs more than 32 bits.
   Kernel& number(const std::string& name, std::int64_t value);
   /// A macro: part of the text.

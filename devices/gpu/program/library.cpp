@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -45,8 +46,13 @@ std::string build_log(cl_program program, cl_device_id device) {
 
 }  // namespace
 
-KernelLibrary::KernelLibrary(Ref<client::Native> native, const std::filesystem::path& folder)
-    : native_(std::move(native)), folder_(folder) {
+client::Handle<cl_kernel> Program::make(const KernelText& text) const {
+  return client::Handle<cl_kernel>(client::create(
+      "clCreateKernel", [&] { return "making the kernel " + text.name; }, clCreateKernel, program_.get(),
+      text.name.c_str()));
+}
+
+KernelLibrary::KernelLibrary(Ref<client::Native> native) : native_(std::move(native)) {
   const auto& device = native_->device;
   options_ = device.version >= 20 ? "-cl-std=CL2.0" : "-cl-std=CL1.2";
   if (device.version >= 30) options_ = "-cl-std=CL3.0";
@@ -54,8 +60,6 @@ KernelLibrary::KernelLibrary(Ref<client::Native> native, const std::filesystem::
                 client::info_text(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DRIVER_VERSION) + '\n' +
                 client::info_text(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DEVICE_VERSION);
 }
-
-KernelLibrary::~KernelLibrary() = default;
 
 store::ContentHash KernelLibrary::key_of(const std::string& source) const {
   store::ContentHasher hasher;
@@ -66,8 +70,9 @@ store::ContentHash KernelLibrary::key_of(const std::string& source) const {
   return hasher.result();
 }
 
-client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key) const try {
-  const store::CacheFolder folder(folder_, kRules);
+client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, const std::filesystem::path& path) const
+    try {
+  const store::CacheFolder folder(path, kRules);
   if (!folder) return {};
   const Tensor file = folder.map(store::CacheFolder::name_of(key, kRules));
   if (!file) return {};
@@ -89,8 +94,9 @@ client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key) co
   return {};
 }
 
-void KernelLibrary::keep(const store::ContentHash& key, cl_program program) const try {
-  const store::CacheFolder folder(folder_, kRules, store::CacheFolder::Missing::kMake);
+void KernelLibrary::keep(const store::ContentHash& key, const std::filesystem::path& path, cl_program program) const
+    try {
+  const store::CacheFolder folder(path, kRules, store::CacheFolder::Missing::kMake);
   if (!folder) return;
   std::size_t size = 0;
   client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARY_SIZES}, sizeof size,
@@ -115,12 +121,12 @@ void KernelLibrary::keep(const store::ContentHash& key, cl_program program) cons
 } catch (const Error&) {  // A full disk, say: as if there were no cache.
 }
 
-KernelLibrary::Built KernelLibrary::build_program(const Texts& texts) const {
+KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std::filesystem::path& folder) const {
   std::string source = prelude();
   for (const auto& text : texts) source += "\n" + text->text;
   const store::ContentHash key = key_of(source);
-  if (!folder_.empty())
-    if (auto program = load(key)) return {std::move(program), true};
+  if (!folder.empty())
+    if (auto program = load(key, folder)) return {std::move(program), true};
   const char* begin = source.c_str();
   const std::size_t size = source.size();
   const cl_device_id device = native_->device.id;
@@ -137,21 +143,27 @@ KernelLibrary::Built KernelLibrary::build_program(const Texts& texts) const {
                  "building kernels (" + kinds + ") for " + native_->device.name +
                      "; the driver's log: " + build_log(program.get(), device));
   }
-  if (!folder_.empty()) keep(key, program.get());
+  if (!folder.empty()) keep(key, folder, program.get());
   return {std::move(program), false};
 }
 
-void KernelLibrary::build(std::span<const std::shared_ptr<const KernelText>> texts, const TimeLimit& time) {
+std::vector<KernelLibrary::Texts> KernelLibrary::unknown(const Texts& texts) const {
   std::vector<Texts> programs;
-  {
-    const std::lock_guard lock(mutex_);
-    std::set<std::string_view> seen;
-    for (const auto& text : texts) {
-      if (by_name_.count(text->name) || !seen.insert(text->name).second) continue;
-      if (programs.empty() || programs.back().size() == kKernelsPerProgram) programs.emplace_back();
-      programs.back().push_back(text);
-    }
+  std::set<std::string_view> seen;
+  const std::lock_guard lock(mutex_);
+  for (const auto& text : texts) {
+    const auto known = by_name_.find(text->name);
+    if ((known != by_name_.end() && !known->second.expired()) || !seen.insert(text->name).second) continue;
+    if (programs.empty() || programs.back().size() == kKernelsPerProgram) programs.emplace_back();
+    programs.back().push_back(text);
   }
+  return programs;
+}
+
+std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& texts,
+                                                                 const std::filesystem::path& folder,
+                                                                 const TimeLimit& time) {
+  const std::vector<Texts> programs = unknown(texts);
   std::vector<Built> built(programs.size());
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
@@ -160,7 +172,7 @@ void KernelLibrary::build(std::span<const std::shared_ptr<const KernelText>> tex
     for (std::size_t i = next++; i < programs.size(); i = next++) {
       try {
         time.check("compiling", "kernels for " + native_->device.name, limit_property::kCompileSeconds);
-        built[i] = build_program(programs[i]);
+        built[i] = build_program(programs[i], folder);
       } catch (...) {
         const std::lock_guard lock(failure_mutex);
         if (!failure) failure = std::current_exception();
@@ -175,22 +187,20 @@ void KernelLibrary::build(std::span<const std::shared_ptr<const KernelText>> tex
     work();
   }
   if (failure) std::rethrow_exception(failure);
-  const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    ++(built[i].was_loaded ? counts_.loaded : counts_.built);
-    for (const auto& text : programs[i]) by_name_.emplace(text->name, built[i].program.get());
-    programs_.push_back(std::move(built[i].program));
-  }
-}
-
-client::Handle<cl_kernel> KernelLibrary::make(const KernelText& text) const {
-  cl_program program = nullptr;
+  std::vector<std::shared_ptr<const Program>> found;
   {
     const std::lock_guard lock(mutex_);
-    program = by_name_.at(text.name);
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      ++(built[i].was_loaded ? counts_.loaded : counts_.built);
+      recent_.push_front(std::make_shared<const Program>(std::move(built[i].program)));
+      for (const auto& text : programs[i]) by_name_[text->name] = recent_.front();
+    }
+    for (const auto& text : texts) found.push_back(by_name_.at(text->name).lock());
+    while (recent_.size() > kKept) recent_.pop_back();
+    std::erase_if(by_name_, [](const auto& entry) { return entry.second.expired(); });
   }
-  return client::Handle<cl_kernel>(client::create(
-      "clCreateKernel", [&] { return "making the kernel " + text.name; }, clCreateKernel, program, text.name.c_str()));
+  // What another thread let go of in between is built once more.
+  return std::find(found.begin(), found.end(), nullptr) == found.end() ? found : build(texts, folder, time);
 }
 
 KernelLibrary::Counts KernelLibrary::counts() const {

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/ref_counted.hpp>
@@ -27,46 +27,58 @@ struct KernelText {
   std::string text;  ///< All of it, with the function called `name`.
 };
 
-/// Programs are built when they are first needed, several at a time, and kept: here, and in a folder for the next
-/// process if there is one.
+/// A program with some kernels, as long as somebody runs them.
+class Program {
+ public:
+  explicit Program(client::Handle<cl_program> program) : program_(std::move(program)) {}
+  /// A kernel object of its own, since arguments belong to the object. @errors those of clCreateKernel.
+  client::Handle<cl_kernel> make(const KernelText& text) const;
+
+ private:
+  client::Handle<cl_program> program_;
+};
+
+/// The programs of one cl_context: built when they are first needed, several at a time; shared by all models, and kept in
+/// a folder for the next process.
 /// @thread all members from any thread.
 class KernelLibrary {
  public:
-  /// @param folder  Empty: nothing is kept on disk.
-  KernelLibrary(Ref<client::Native> native, const std::filesystem::path& folder);
-  ~KernelLibrary();
+  explicit KernelLibrary(Ref<client::Native> native);
   KernelLibrary(const KernelLibrary&) = delete;
   KernelLibrary& operator=(const KernelLibrary&) = delete;
 
-  /// Builds those that are not there yet. @errors kInternal: the compiler refused a text; its log is in the message.
-  /// kDeadlineExceeded: `time` is over.
-  void build(std::span<const std::shared_ptr<const KernelText>> texts, const TimeLimit& time);
-  /// A kernel object of its own, since arguments belong to the object. @pre build() was called for it.
-  client::Handle<cl_kernel> make(const KernelText& text) const;
+  using Texts = std::vector<std::shared_ptr<const KernelText>>;
+  /// The program of each text; those that are not there yet are built.
+  /// @param folder  Empty: nothing is kept on disk.
+  /// @errors kInternal: the compiler refused a text; its log is in the message. kDeadlineExceeded: `time` is over.
+  std::vector<std::shared_ptr<const Program>> build(const Texts& texts, const std::filesystem::path& folder,
+                                                    const TimeLimit& time);
 
   struct Counts {
     std::size_t built = 0;   ///< Programs that the driver compiled...
-    std::size_t loaded = 0;  ///< ...and those that came from the folder.
+    std::size_t loaded = 0;  ///< ...and those that came from a folder.
   };
   Counts counts() const;
 
  private:
-  using Texts = std::vector<std::shared_ptr<const KernelText>>;
   struct Built {
     client::Handle<cl_program> program;
     bool was_loaded = false;
   };
-  Built build_program(const Texts& texts) const;
-  client::Handle<cl_program> load(const store::ContentHash& key) const;
-  void keep(const store::ContentHash& key, cl_program program) const;
+  /// Those used last are kept although nobody runs them: models are compiled again.
+  static constexpr std::size_t kKept = 64;
+  /// In groups of a few, those that are not known.
+  std::vector<Texts> unknown(const Texts& texts) const;
+  Built build_program(const Texts& texts, const std::filesystem::path& folder) const;
+  client::Handle<cl_program> load(const store::ContentHash& key, const std::filesystem::path& folder) const;
+  void keep(const store::ContentHash& key, const std::filesystem::path& folder, cl_program program) const;
   store::ContentHash key_of(const std::string& source) const;
 
   const Ref<client::Native> native_;
-  const std::filesystem::path folder_;
   std::string options_, device_key_;
   mutable std::mutex mutex_;
-  std::vector<client::Handle<cl_program>> programs_;
-  std::map<std::string, cl_program, std::less<>> by_name_;
+  std::map<std::string, std::weak_ptr<const Program>, std::less<>> by_name_;
+  std::list<std::shared_ptr<const Program>> recent_;  ///< The latest first.
   Counts counts_;
 };
 

@@ -21,14 +21,17 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/core/mapped_file.hpp>
+#include <tenon/core/testing/allocation_count.hpp>
 #include <tenon/tests/support/error_of.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace {
 /// How many allocations of this thread still succeed; negative: all.
 thread_local long allocations_left = -1;
+thread_local std::size_t allocations_made = 0;
 
 void* allocate(std::size_t size) {
+  ++allocations_made;
   if (allocations_left == 0) return nullptr;
   if (allocations_left > 0) --allocations_left;
   return std::malloc(size ? size : 1);
@@ -54,6 +57,8 @@ extern "C" int fsync(int fd) {
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+std::size_t tenon_test::allocations_of_this_thread() { return allocations_made; }
 
 namespace tenon {
 namespace {

@@ -6,35 +6,59 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/free_list.hpp>
+
 namespace tenon {
 inline namespace v1 {
 namespace detail {
 
-/// "After all of these." Its point is 1; it fails with the first of them that failed.
+/// "After all of these." Its point is 1; it fails with the first of them that failed. Objects come from a free list: a
+/// producer that stays ahead of the device fills lists again and again, and that is a steady state.
 class JoinedTimeline final : public Timeline {
  public:
-  /// @param ordered  is_ordered_at_start() of all of them.
-  JoinedTimeline(std::vector<TimelinePoint> points, bool ordered) : points_(std::move(points)), ordered_(ordered) {}
+  /// @param ordered  is_ordered_at_start() of all that will be added.
+  static Ref<JoinedTimeline> make(bool ordered) {
+    JoinedTimeline* joined = FreeList<JoinedTimeline>::instance().take();
+    joined->ordered_ = ordered;
+    return Ref<JoinedTimeline>(joined);
+  }
+  /// Before anybody else sees the timeline. Of points that are joined already, adds those that are not reached: a chain
+  /// of joined timelines would grow as long as the device is never idle.
+  void add(const TimelinePoint& point) {
+    const auto* joined = dynamic_cast<const JoinedTimeline*>(point.timeline().get());
+    if (!joined) return points_.push_back(point);
+    for (const TimelinePoint& inner : joined->points_)
+      if (inner.needs_wait()) points_.push_back(inner);
+  }
   std::string_view name() const override { return "joined"; }
   bool is_ordered_at_start() const override { return ordered_; }
   PointState query(std::uint64_t) const override {
     PointState worst = PointState::kReached;
-    for (const TimelinePoint& point : points_) {
-      const PointState state = point.state();
+    // The latest first: mostly it is the last to end.
+    for (auto point = points_.rbegin(); point != points_.rend(); ++point) {
+      const PointState state = point->state();
       if (state == PointState::kPending) return state;
       if (state == PointState::kFailed) worst = state;
     }
     return worst;
   }
   void wait(std::uint64_t, Deadline deadline) const override {
-    for (const TimelinePoint& point : points_) {
-      if (point.timeline()) point.timeline()->wait(point.value(), deadline);
-    }
+    for (const TimelinePoint& point : points_) point.timeline()->wait(point.value(), deadline);
+  }
+
+ protected:
+  void dispose() noexcept override {
+    points_.clear();
+    if (points_.capacity() > kMostKept) points_ = {};
+    FreeList<JoinedTimeline>::instance().give_back(this);
   }
 
  private:
-  const std::vector<TimelinePoint> points_;
-  const bool ordered_;
+  friend class FreeList<JoinedTimeline>;
+  static constexpr std::size_t kMostKept = 1024;
+  std::vector<TimelinePoint> points_;
+  bool ordered_ = false;
+  JoinedTimeline* next_ = nullptr;
 };
 
 inline int& ordered_work() {
@@ -72,17 +96,16 @@ TENON_INLINE void Hazards::List::add(Work added) {
     // Points that are treated alike are joined: an inference must not come to wait for others through a joined point.
     for (const bool ordered : {false, true}) {
       for (const bool replaced : {false, true}) {
-        std::vector<TimelinePoint> points;
+        Ref<detail::JoinedTimeline> joined;
         WrittenBytes bytes{SIZE_MAX, 0, false};
         for (const Work& each : full) {
           if (each.point.timeline()->is_ordered_at_start() != ordered || each.replaced != replaced) continue;
-          points.push_back(each.point);
+          if (!joined) joined = detail::JoinedTimeline::make(ordered);
+          joined->add(each.point);
           bytes.begin = std::min(bytes.begin, each.bytes.begin);
           bytes.end = std::max(bytes.end, each.bytes.end);
         }
-        if (points.empty()) continue;
-        const auto joined = make_ref<detail::JoinedTimeline>(std::move(points), ordered);
-        work[size++] = {TimelinePoint(joined, 1), bytes, replaced};
+        if (joined) work[size++] = {TimelinePoint(joined, 1), bytes, replaced};
       }
     }
   }

@@ -8,6 +8,8 @@
 #include <tenon/core/router.hpp>
 #include <tenon/core/tensor.hpp>
 
+#include <tenon/core/testing/allocation_count.hpp>
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -160,6 +162,24 @@ TEST_F(HazardsTest, AListThatIsFullForgetsNothing) {
     read.finish();
   }
   EXPECT_FALSE(must_wait(memory, Access::kWrite));
+}
+
+/// A producer that stays ahead of its device: work is pending all the time, and the oldest ends as new work is noted.
+TEST_F(HazardsTest, WorkThatStaysPendingIsNotedWithoutAllocations) {
+  constexpr std::size_t kAhead = 40;
+  std::vector<Work> writes(400);
+  std::size_t next = 0;
+  const auto note = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i, ++next) {
+      if (next >= kAhead) writes[next - kAhead].finish();
+      hazards.wrote(writes[next].point);
+    }
+  };
+  note(200);
+  const std::size_t before = tenon_test::allocations_of_this_thread();
+  note(200);
+  EXPECT_EQ(tenon_test::allocations_of_this_thread() - before, 0u);
+  EXPECT_TRUE(must_wait(memory, Access::kRead));
 }
 
 /// Host memory under a handle that somebody else can wrap, too.

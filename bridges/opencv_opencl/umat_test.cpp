@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <thread>
 
@@ -15,6 +18,19 @@
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 #include <tenon/tests/support/error_of.hpp>
+
+namespace {
+thread_local std::size_t allocations = 0;
+}
+
+// Not inlined: the compiler would take malloc and free for a mismatch with new and delete elsewhere.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(std::max<std::size_t>(size, 1))) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -295,6 +311,33 @@ TEST(OpenCvUmatContexts, AreOnePerDevice) {
   for (const Context& context : opencl::contexts()) devices += context->kind() == opencl::kBufferMemory;
   EXPECT_EQ(found.size(), devices);
   for (const Context& context : found) EXPECT_THAT(std::string(context->name()), HasSubstr("opencv.umat:"));
+}
+
+/// OpenCV's queue is behind all the time, so each map notes a marker that is pending.
+TEST_F(OpenCvUmat, MapsToBuffersWhileOpenCvIsBusyWithoutAllocations) {
+  const FrameInfo info{kNv12, 64, 48};
+  Requirements wanted;
+  wanted.size_bytes = Frame::size_bytes_for(info, wanted);
+  const Frame frame = router.map(Frame::over(info, buffers->allocate(wanted), wanted), umats, Access::kReadWrite);
+  const auto queue = static_cast<cl_command_queue>(opencv_opencl::execution(umats).getQueue().ptr());
+  for (int round = 0; round < 3; ++round) {
+    cl_int status = CL_SUCCESS;
+    const opencl::client::Handle<cl_event> gate(clCreateUserEvent(opencl::handle(buffers), &status));
+    ASSERT_EQ(status, CL_SUCCESS);
+    const cl_event waits_for[] = {gate.get()};
+    ASSERT_EQ(clEnqueueBarrierWithWaitList(queue, 1, waits_for, nullptr), CL_SUCCESS);
+    const std::size_t before = allocations;
+    for (int i = 0; i < 60; ++i) {
+      const Frame mapped = router.map(frame, buffers);
+      EXPECT_EQ(opencl::buffer(mapped.plane(0)), opencl::buffer(mapped.plane(1)));
+    }
+    if (round > 0) {
+      EXPECT_EQ(allocations - before, 0u) << "round " << round;
+    }
+    clSetUserEventStatus(gate.get(), CL_COMPLETE);
+    clFinish(queue);
+    EXPECT_NO_THROW(router.map(frame, host_context()));
+  }
 }
 
 }  // namespace

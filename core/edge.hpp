@@ -87,8 +87,9 @@ struct MapOptions {
   bool host_ready = false;
   /// The queue that will use the memory: it is made to wait, and the host waits only for points that it cannot take.
   Stream* stream = nullptr;
-  /// The use is ordered already, settle() has nothing to do. The router sets it for the edges that it calls.
-  bool settled = false;
+  /// The map is judged and the use ordered already: check_step() and settle() have nothing to do. The router sets it for
+  /// the edges of its plans.
+  bool planned = false;
 };
 /// The ledger that a map books in, its waits included.
 inline Ledger& ledger_of(const MapOptions& options) { return options.ledger ? *options.ledger : Ledger::process(); }
@@ -109,7 +110,7 @@ TENON_API void settle_work(const Tensor& source, const Context& to, const MapOpt
 /// @errors as Hazards::wait_for. @cost two loads where no work is known.
 inline void settle(const Tensor& source, const Context& to, const MapOptions& options) {
   const Memory& memory = *source.memory();
-  if (options.settled || !memory.has_hazards() || !memory.hazards().has_points()) return;
+  if (options.planned || !memory.has_hazards() || !memory.hazards().has_points()) return;
   detail::settle_work(source, to, options);
 }
 
@@ -139,6 +140,9 @@ class TENON_API Edge {
   /// Why a map of `from` waits on the host for unfinished work although commands of the target could wait; for
   /// explanations. Empty: a map that shares does not wait by itself. Maps that copy always do.
   virtual std::string_view host_wait(const Description& /*from*/) const { return {}; }
+  /// Whether every view that map() makes in `to` is standing (View::set_standing), whatever part of a memory is mapped.
+  /// Of a frame the router then maps one plane per memory, and sees the others through its view: map_frame() is not called.
+  virtual bool makes_standing_views(const Context& /*to*/) const { return false; }
   /// Maps all planes. The default maps them one by one; an edge whose API exports whole frames overrides it.
   virtual Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const;
 

@@ -186,12 +186,8 @@ TENON_INLINE Frame Frame::through(std::span<const View* const> views) const {
     throw Error(Code::kInvalidArgument, "frame " + to_string(info_.format) + ": got " + std::to_string(views.size()) +
                                             " views for " + std::to_string(plane_count_) + " planes");
   }
-  Frame result;
-  result.info_ = info_;
-  result.plane_count_ = plane_count_;
-  result.timestamp_ns_ = timestamp_ns_;
-  result.metadata_ = metadata_;
-  for (std::size_t p = 0; p < plane_count_; ++p) result.planes_[p] = planes_[p].through(views[p]);
+  Frame result = *this;
+  for (std::size_t p = 0; p < plane_count_; ++p) result.planes_[p].view_ = views[p];
   return result;
 }
 

@@ -21,12 +21,18 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What `edge` yields for `source`; map's first line. @errors kFailedPrecondition with the reason when step refuses.
+/// What `edge` yields for `source`. @errors kFailedPrecondition with the reason when step refuses.
 inline Reached reach(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
   Step judged = edge.step(describe(source), to, options.access);
   if (auto* refusal = std::get_if<Refusal>(&judged))
     throw Error(Code::kFailedPrecondition, std::string(edge.name()) + ": " + refusal->reason);
   return std::get<Reached>(std::move(judged));
+}
+
+/// The first line of an edge's map: throws what step refuses. The router has asked step before it calls an edge.
+/// @errors as reach(). @cost nothing in a planned map.
+inline void check_step(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
+  if (!options.planned) reach(edge, source, to, options);
 }
 
 /// Result of an edge that shares: the same memory under another context's name.
@@ -102,10 +108,11 @@ class HostEdge : public Edge {
     return shared_in_place(from, to, this->to(), 60);
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const final {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     settle(source, to, options);
     return host_view(source, to, this->to(), options.access, this);
   }
+  bool makes_standing_views(const Context&) const final { return true; }
 
  private:
   virtual std::optional<Refusal> refuses(const Description&) const { return std::nullopt; }

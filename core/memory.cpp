@@ -16,11 +16,6 @@ TENON_INLINE std::uint64_t next_context_id() {
   static std::atomic<std::uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
-TENON_INLINE std::mutex& view_mutex() {
-  // One for all memories: taken only when a memory meets a context for the first time.
-  static std::mutex* mutex = new std::mutex;
-  return *mutex;
-}
 
 }  // namespace detail
 
@@ -143,11 +138,13 @@ TENON_INLINE const View& Memory::add_view(std::unique_ptr<View> view) const {
   // A dma-buf needs its sync bracket around each CPU access, also through views that other frameworks made of its
   // mapping. No such view is standing, so the router takes the edges each time.
   if (properties_.fd == FdKind::kDmabuf && view->host()) view->standing_edge_ = -1;
-  std::lock_guard lock(detail::view_mutex());
-  if (const View* first = find_view(*view->context(), view->kind(), view->access(), view->key())) return *first;
+  // Looked for again whenever another thread was faster: its view may be the one.
+  View* head = views_.load(std::memory_order_acquire);
+  do {
+    if (const View* first = find_view(*view->context(), view->kind(), view->access(), view->key())) return *first;
+    view->next_ = head;
+  } while (!views_.compare_exchange_weak(head, view.get(), std::memory_order_acq_rel, std::memory_order_acquire));
   note_view_made();
-  view->next_ = views_.load(std::memory_order_relaxed);
-  views_.store(view.get(), std::memory_order_release);
   return *view.release();
 }
 

@@ -74,6 +74,13 @@ TENON_INLINE bool serves_as(const FrameDescription& a, const FrameDescription& b
   return serves;
 }
 
+/// The cost by which ways are compared: under ZeroCopy::kPrefer every sharing way comes before any copying one.
+TENON_INLINE double penalised_ns(const Reached& reached, std::size_t planes, ZeroCopy policy) {
+  constexpr double kCopyPenaltyNs = 1e15;
+  const bool penalty = reached.copies && policy == ZeroCopy::kPrefer;
+  return reached.total_ns() + (penalty ? kCopyPenaltyNs * static_cast<double>(planes) : 0);
+}
+
 /// One way to reach a place. A place can have several that are worth following: a cheap one whose memory has no
 /// descriptor must not hide a dearer one whose memory has.
 template <typename Described>
@@ -187,6 +194,13 @@ TENON_INLINE double Route::cost_ns() const {
   double total = 0;
   for (const Hop& hop : hops_) total += hop.reached.total_ns();
   for (const auto& plane : planes_) total += plane->cost_ns();
+  return total;
+}
+
+TENON_INLINE double Route::rank() const {
+  double total = 0;
+  for (const Hop& hop : hops_) total += detail::penalised_ns(hop.reached, frame_ ? frame_->plane_count : 1, policy_);
+  for (const auto& plane : planes_) total += plane->rank();
   return total;
 }
 
@@ -333,17 +347,6 @@ struct RouteSearch {
     return plan;
   }
 
-  /// The cost by which ways are compared.
-  double rank(const Route& plan, std::size_t planes) const {
-    double cost = 0;
-    for (const Hop& hop : plan.hops_) {
-      const double penalty = hop.reached.copies && policy == ZeroCopy::kPrefer ? kCopyPenaltyNs : 0;
-      cost += hop.reached.total_ns() + penalty * static_cast<double>(planes);
-    }
-    for (const auto& plane : plan.planes_) cost += rank(*plane, 1);
-    return cost;
-  }
-
   Ref<Route> best(const Description& source) const { return find(source); }
   Ref<Route> best(const FrameDescription& source) const {
     const bool together = std::all_of(source.planes.begin(), source.planes.begin() + source.plane_count,
@@ -353,7 +356,7 @@ struct RouteSearch {
     if (source.plane_count == 1 || (whole->possible_ && !whole->copies())) return whole;
     Ref<Route> apart = find_apart(source);
     if (!apart->possible_) return whole;
-    return !whole->possible_ || rank(*apart, 1) < rank(*whole, source.plane_count) ? apart : whole;
+    return !whole->possible_ || apart->rank() < whole->rank() ? apart : whole;
   }
 
  private:
@@ -400,10 +403,7 @@ struct RouteSearch {
         const Reached reached = reached_by(made);
         refusal = forbids(reached.copies, is_read_only(made.result));
         if (refusal.empty()) {
-          const double penalty = reached.copies && policy == ZeroCopy::kPrefer
-                                     ? kCopyPenaltyNs * static_cast<double>(plane_count(made.result))
-                                     : 0;
-          const double cost = labels[from].cost + reached.total_ns() + penalty;
+          const double cost = labels[from].cost + penalised_ns(reached, plane_count(made.result), policy);
           reach(labels, {std::move(made.result), cost, from, {&edge, place, reached}, false});
         }
       }

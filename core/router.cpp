@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -49,10 +50,11 @@ TENON_INLINE FrameDescription describe(const Frame& frame) {
   FrameDescription d;
   d.info = frame.info();
   d.plane_count = frame.plane_count();
+  const std::span<const Tensor> planes = frame.planes();
   for (std::size_t p = 0; p < d.plane_count; ++p) {
-    d.planes[p] = describe(frame.plane(p));
+    d.planes[p] = describe(planes[p]);
     std::size_t first = 0;
-    while (frame.plane(first).memory() != frame.plane(p).memory()) ++first;
+    while (planes[first].memory() != planes[p].memory()) ++first;
     d.first_in_memory[p] = static_cast<std::uint8_t>(first);
   }
   return d;
@@ -100,9 +102,25 @@ TENON_INLINE void Router::add(std::span<const Edge* const> edges) {
 
 namespace detail {
 
-/// What `candidate` would allocate for `wanted`, as a tensor.
-TENON_INLINE std::variant<Description, Refusal> offered_by(const Context& candidate, const Requirements& wanted,
-                                                           const TensorInfo& tensor) {
+/// Memory as a context offers it, before there is any: for descriptions only. Its host address is not to be touched.
+class OfferedMemory final : public Memory {
+ public:
+  OfferedMemory(const Context& candidate, const Offer& offer, std::size_t size_bytes)
+      : Memory(candidate, candidate->kind(), properties(offer, size_bytes)) {}
+
+ private:
+  static Properties properties(const Offer& offer, std::size_t size_bytes) {
+    Properties properties;
+    properties.size_bytes = size_bytes;
+    if (offer.host_addressable) properties.host = reinterpret_cast<void*>(offer.alignment);
+    properties.fd = offer.fd;
+    properties.modifier = offer.modifier;
+    return properties;
+  }
+};
+
+/// What `candidate` would allocate for `wanted`.
+TENON_INLINE std::variant<Ref<Memory>, Refusal> offered_by(const Context& candidate, const Requirements& wanted) {
   if (!wanted.kinds.empty() &&
       std::find(wanted.kinds.begin(), wanted.kinds.end(), candidate->kind()) == wanted.kinds.end())
     return Refusal{"its memory is of kind " + std::string(candidate->kind().name()) + ", which not all accept"};
@@ -113,25 +131,59 @@ TENON_INLINE std::variant<Description, Refusal> offered_by(const Context& candid
                                                  : std::find(wanted.modifiers.begin(), wanted.modifiers.end(),
                                                              offer.modifier) != wanted.modifiers.end();
   if (!accepted) return Refusal{"its memory is laid out by another DRM modifier than all accept"};
-  Description made;
-  made.context = candidate;
-  made.kind = candidate->kind();
-  made.info = tensor;
-  if (made.info.strides.empty()) made.info.strides = packed_strides(tensor.type, tensor.shape);
-  made.memory_bytes = wanted.size_bytes + wanted.tail_padding;
-  made.alignment = offer.host_addressable ? std::min<std::size_t>(offer.alignment, 4096) : 1;
-  made.fd = offer.fd;
-  made.modifier = offer.modifier;
-  made.host_addressable = offer.host_addressable;
-  return made;
+  return Ref<Memory>(make_ref<OfferedMemory>(candidate, offer, wanted.size_bytes + wanted.tail_padding));
 }
+
+/// @name What is to be allocated: what it requires itself, how many bytes it needs under the requirements of all, and
+/// what it is in such memory.
+struct PlannedTensor {
+  const TensorInfo& info;
+
+  Requirements requirements() const { return {}; }
+  std::size_t size_bytes(const Requirements&) const { return checked_extent_bytes(info).value_or(0); }
+  std::variant<Description, Refusal> in(const Ref<Memory>& memory, const Requirements&) const {
+    return describe(Tensor(info, memory));
+  }
+};
+struct PlannedFrame {
+  const FrameInfo& info;
+
+  Requirements requirements() const {
+    Requirements wanted;
+    if (info.format.modifier != kModifierLinear) wanted.modifiers.push_back(info.format.modifier);
+    return wanted;
+  }
+  std::size_t size_bytes(const Requirements& wanted) const {
+    return Frame::size_bytes_for(info, wanted) - wanted.tail_padding;  // Which is allocated beyond the size.
+  }
+  std::variant<FrameDescription, Refusal> in(const Ref<Memory>& memory, const Requirements& wanted) const {
+    if (memory->modifier() != info.format.modifier)
+      return Refusal{"its memory is laid out by another DRM modifier than the frame"};
+    const Frame frame = Frame::over(info, memory, wanted);
+    std::size_t end = 0;
+    for (const Tensor& plane : frame.planes()) {
+      const auto pitch = static_cast<std::size_t>(plane.byte_strides()[0]);
+      if (pitch > wanted.max_pitch)
+        return Refusal{"its rows take " + std::to_string(pitch) +
+                       " bytes when they are aligned for all, and one takes rows of at most " +
+                       std::to_string(wanted.max_pitch)};
+      if (wanted.contiguous && (!plane.is_contiguous() || plane.offset() != end))
+        return Refusal{"one takes no padding, and another wants rows aligned to " +
+                       std::to_string(wanted.pitch_alignment) + " bytes and planes to " +
+                       std::to_string(wanted.height_alignment) + " rows"};
+      end = plane.offset() + plane.size_bytes();
+    }
+    return describe(frame);
+  }
+};
 
 }  // namespace detail
 
-TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Party> consumers,
-                                         const TensorInfo& tensor, ZeroCopy policy) const {
+template <typename Planned>
+AllocationPlan Router::plan_allocation(const Party& source, std::span<const Party> consumers, const Planned& planned,
+                                       ZeroCopy policy) const {
   AllocationPlan best;
-  const std::size_t bytes = checked_extent_bytes(tensor).value_or(0);
+  double best_rank = 0;
   std::vector<Context> candidates;
   if (source.context) candidates.push_back(source.context);
   for (const Context& context : contexts_) {
@@ -140,40 +192,61 @@ TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Pa
   std::string explanation;
   for (const Context& candidate : candidates) {
     const std::string label = "\n  in " + std::string(candidate->name()) + ": ";
-    std::variant<Requirements, Refusal> joined = candidate->requirements().join(source.requirements);
-    for (const Party& consumer : consumers) {
-      if (auto* requirements = std::get_if<Requirements>(&joined)) joined = requirements->join(consumer.requirements);
-    }
+    std::variant<Requirements, Refusal> joined = planned.requirements();
+    const auto join = [&](const Requirements& other) {
+      if (const auto* requirements = std::get_if<Requirements>(&joined)) joined = requirements->join(other);
+    };
+    join(candidate->requirements());
+    join(source.requirements);
+    for (const Party& consumer : consumers) join(consumer.requirements);
     if (auto* refusal = std::get_if<Refusal>(&joined)) {
       explanation += label + refusal->reason;
       continue;
     }
     Requirements& wanted = std::get<Requirements>(joined);
-    wanted.size_bytes = std::max(wanted.size_bytes, bytes);
-    const std::variant<Description, Refusal> offered = detail::offered_by(candidate, wanted, tensor);
+    wanted.size_bytes = std::max(wanted.size_bytes, planned.size_bytes(wanted));
+    const auto offered = detail::offered_by(candidate, wanted);
     if (const auto* refusal = std::get_if<Refusal>(&offered)) {
       explanation += label + refusal->reason;
       continue;
     }
-    const Description& made = std::get<Description>(offered);
+    const auto made = planned.in(std::get<Ref<Memory>>(offered), wanted);
+    if (const auto* refusal = std::get_if<Refusal>(&made)) {
+      explanation += label + refusal->reason;
+      continue;
+    }
     AllocationPlan plan{true, candidate, wanted, {}, 0, {}};
+    double rank = 0;
     std::vector<Party> parties(consumers.begin(), consumers.end());
     if (source.context) parties.insert(parties.begin(), {source.context, source.requirements, Access::kWrite});
     for (std::size_t i = 0; i < parties.size() && plan.possible; ++i) {
-      Ref<const Route> route = this->plan(made, parties[i].context, parties[i].access, policy);
+      Ref<const Route> route = this->plan(std::get<0>(made), parties[i].context, parties[i].access, policy);
       plan.possible = route->possible();
-      plan.cost_ns += route->cost_ns() + (route->copies() && policy == ZeroCopy::kPrefer ? detail::kCopyPenaltyNs : 0);
+      plan.cost_ns += route->cost_ns();
+      rank += route->rank();
       if (!plan.possible) explanation += label + route->explain();
       if (!source.context || i > 0) plan.routes.push_back(route);
     }
     if (!plan.possible) continue;
-    explanation += label + "serves all";
-    if (!best.possible || plan.cost_ns < best.cost_ns) best = std::move(plan);
+    explanation += label + "serves all, estimated " + std::to_string(std::llround(plan.cost_ns)) + " ns";
+    if (best.possible && rank >= best_rank) continue;
+    best = std::move(plan);
+    best_rank = rank;
   }
   best.explanation =
       (best.possible ? "allocate in " + std::string(best.allocator->name()) : std::string("no allocation serves all")) +
       explanation;
   return best;
+}
+
+TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Party> consumers,
+                                         const TensorInfo& tensor, ZeroCopy policy) const {
+  return plan_allocation(source, consumers, detail::PlannedTensor{tensor}, policy);
+}
+
+TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Party> consumers, const FrameInfo& frame,
+                                         ZeroCopy policy) const {
+  return plan_allocation(source, consumers, detail::PlannedFrame{frame}, policy);
 }
 
 namespace detail {
@@ -209,9 +282,10 @@ struct HopSpan : TraceSpan {
   explicit HopSpan(const Hop& hop) : TraceSpan(Trace::is_open() ? trace_name(edge_name(hop.edge->id())) : "", "map") {}
 };
 
-TENON_INLINE void book(Ledger& ledger, const Hop& hop, bool view_hit, std::size_t bytes) {
+template <typename Mapped>
+void book(Ledger& ledger, const Hop& hop, bool view_hit, const Mapped& source) {
   ledger.book_map(hop.edge->id(), view_hit);
-  if (hop.reached.copies) ledger.book_copied(hop.edge->id(), bytes);
+  if (hop.reached.copies) ledger.book_copied(hop.edge->id(), source.size_bytes());
 }
 
 /// Once for each memory: planes mostly share one.
@@ -234,35 +308,57 @@ TENON_INLINE bool is_view(const Frame& source, const Frame& mapped) {
   return true;
 }
 
-/// The hops of `plan`, each booked. The use has been ordered before. `Mapped` is Tensor or Frame.
-template <typename Mapped, typename Map>
-Mapped follow(const Route& plan, const Mapped& source, const MapOptions& options, Map map) {
-  MapOptions settled = options;
-  settled.settled = true;
-  Mapped current = source;
-  for (const Hop& hop : plan.hops()) {
+TENON_INLINE Tensor take(const Hop& hop, const Tensor& from, const MapOptions& options) {
+  return hop.edge->map(from, hop.to, options);
+}
+TENON_INLINE Frame take(const Hop& hop, const Frame& from, const MapOptions& options) {
+  return hop.edge->map_frame(from, hop.to, options);
+}
+
+/// `hops`, at least one. Recursive, so that every result is made where it stays: frames are large.
+/// @param source  Where the way begins; `from` is where `hops` do.
+/// @param books   Of planes that are mapped one by one, one counts for the frame.
+template <typename Mapped>
+Mapped follow(std::span<const Hop> hops, const Mapped& source, const Mapped& from, const MapOptions& options,
+              bool books = true) {
+  const Hop& hop = hops.front();
+  const auto next_place = [&] {
     const HopSpan span(hop);
     const std::uint64_t made = views_made();
-    Mapped next = map(*hop.edge, current, hop.to, settled);
-    const bool hit = !hop.reached.copies && made == views_made() && is_view(current, next);
-    book(ledger_of(options), hop, hit, source.size_bytes());
-    current = std::move(next);
+    Mapped next = take(hop, from, options);
+    const bool hit = !hop.reached.copies && made == views_made() && is_view(from, next);
+    if (books) book(ledger_of(options), hop, hit, source);
+    return next;
+  };
+  return hops.size() == 1 ? next_place() : follow(hops.subspan(1), source, next_place(), options, books);
+}
+
+/// The hops of `plan`. The use has been ordered before. `Mapped` is Tensor or Frame.
+template <typename Mapped>
+Mapped follow(const Route& plan, const Mapped& source, const MapOptions& options) {
+  if (plan.hops().empty()) return source;
+  MapOptions planned = options;
+  planned.planned = true;
+  return follow(std::span(plan.hops()), source, source, planned);
+}
+
+/// As above where every hop makes standing views: one plane per memory goes the way, and no frames are made in between.
+TENON_INLINE Frame follow_views(const Route& plan, const Frame& source, const MapOptions& options) {
+  MapOptions planned = options;
+  planned.planned = true;
+  const std::span<const Tensor> planes = source.planes();
+  std::array<const View*, 4> views{};
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    std::size_t first = 0;
+    while (planes[first].memory() != planes[p].memory() || planes[first].view() != planes[p].view()) ++first;
+    views[p] = first < p ? views[first] : follow(plan.hops(), planes[p], planes[p], planned, p == 0).view();
   }
-  return current;
+  return source.through({views.data(), planes.size()});
 }
 
-TENON_INLINE Tensor follow(const Route& plan, const Tensor& source, const MapOptions& options) {
-  return follow(plan, source, options,
-                [](const Edge& edge, const Tensor& from, const Context& to, const MapOptions& with) {
-                  return edge.map(from, to, with);
-                });
-}
-
-TENON_INLINE Frame follow(const Route& plan, const Frame& source, const MapOptions& options) {
-  return follow(plan, source, options,
-                [](const Edge& edge, const Frame& from, const Context& to, const MapOptions& with) {
-                  return edge.map_frame(from, to, with);
-                });
+TENON_INLINE bool makes_standing_views(const Route& plan) {
+  return !plan.hops().empty() && std::all_of(plan.hops().begin(), plan.hops().end(),
+                                             [](const Hop& hop) { return hop.edge->makes_standing_views(hop.to); });
 }
 
 }  // namespace detail
@@ -301,12 +397,11 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
   if (!source.batch().empty()) return map_batch(source, target, options);
   if (source.plane_count() == 0) throw Error(Code::kInvalidArgument, "router: an empty frame cannot be mapped");
   for (const Tensor& plane : source.planes()) detail::check_access(plane, options.access);
-  detail::settle_planes(source, target, options);
   if (std::all_of(source.planes().begin(), source.planes().end(),
                   [&](const Tensor& plane) { return plane.context() == target; })) {
+    detail::settle_planes(source, target, options);
     return source;
   }
-  Ledger& ledger = ledger_of(options);
   if (const View* first = detail::standing_view(source.plane(0), target, options.access)) {
     bool standing = true;
     std::array<const View*, 4> views{};
@@ -317,13 +412,18 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
       standing = standing && views[p];
     }
     if (standing) {
-      ledger.book_map(static_cast<EdgeId>(first->standing_edge()), true);
+      detail::settle_planes(source, target, options);
+      ledger_of(options).book_map(static_cast<EdgeId>(first->standing_edge()), true);
       return source.through({views.data(), source.plane_count()});
     }
   }
   const Ref<const Route> plan =
       detail::require_way(this->plan(describe(source), target, options.access, options.policy));
-  if (plan->planes().empty()) return detail::follow(*plan, source, options);
+  detail::settle_planes(source, target, options);  // A map that is refused waits for nothing.
+  if (plan->planes().empty()) {
+    return detail::makes_standing_views(*plan) ? detail::follow_views(*plan, source, options)
+                                               : detail::follow(*plan, source, options);
+  }
   std::array<Tensor, 4> planes;
   for (std::size_t p = 0; p < source.plane_count(); ++p)
     planes[p] = detail::follow(*plan->planes()[p], source.plane(p), options);

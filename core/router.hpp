@@ -38,9 +38,7 @@ struct HostWait {
 
 namespace detail {
 struct RouteSearch;
-/// Under ZeroCopy::kPrefer, ranks every sharing way before any copying one.
-inline constexpr double kCopyPenaltyNs = 1e15;
-}  // namespace detail
+}
 
 /// A way that was found, or why there is none. Immutable; shared by all that cache it.
 class TENON_API Route : public RefCounted {
@@ -63,6 +61,8 @@ class TENON_API Route : public RefCounted {
   friend struct detail::RouteSearch;
   std::string title() const;
   void find_host_wait();
+  /// The cost by which ways are compared: under ZeroCopy::kPrefer each copied plane counts more than any sharing way.
+  double rank() const;
 
   Description source_;  ///< Of a frame: its first plane.
   std::optional<FrameDescription> frame_;
@@ -81,10 +81,12 @@ class TENON_API Route : public RefCounted {
 struct AllocationPlan {
   bool possible = false;
   Context allocator;
-  Requirements requirements;             ///< Joined over all consumers and the allocator.
+  /// Joined over all consumers and the allocator, with the size that the tensor or frame needs: what
+  /// allocator->allocate() takes, and for a frame Frame::over().
+  Requirements requirements;
   std::vector<Ref<const Route>> routes;  ///< One per consumer, in their order.
-  double cost_ns = 0;
-  std::string explanation;  ///< Every candidate with its cost or refusal.
+  double cost_ns = 0;                    ///< Of all routes, and of the one from the source's context.
+  std::string explanation;               ///< Every candidate with its cost or refusal.
 };
 
 /// One party in a pipeline: where it works and what it accepts there.
@@ -118,7 +120,13 @@ class TENON_API Router {
   Ref<const Route> plan(const FrameDescription& source, const Context& target, Access access = Access::kRead,
                         ZeroCopy policy = ZeroCopy::kPrefer) const;
   /// Plans one allocation for all: `source` writes it (or it may come from any known context), `consumers` read it.
+  /// @errors kInvalidArgument, kOutOfRange: a tensor that no memory can hold.
   AllocationPlan plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
+                      ZeroCopy policy = ZeroCopy::kPrefer) const;
+  /// The same for frames, laid out as Frame::over() does with the requirements of all: rows and heights are aligned for
+  /// every party, no row is longer than any takes, and the routes are those of the whole frame.
+  /// @errors kInvalidArgument: extents of 0 or past the limit; kUnimplemented: unknown format.
+  AllocationPlan plan(const Party& source, std::span<const Party> consumers, const FrameInfo& frame,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
 
   /// The tensor as seen from `target`. Memory that already has a view there costs a look-up.
@@ -144,6 +152,9 @@ class TENON_API Router {
   using Plans = std::unordered_map<std::uint64_t, Ref<const Route>>;
   template <typename Described>
   Ref<const Route> plan_cached(const Described& source, const Context& target, Access access, ZeroCopy policy) const;
+  template <typename Planned>
+  AllocationPlan plan_allocation(const Party& source, std::span<const Party> consumers, const Planned& planned,
+                                 ZeroCopy policy) const;
   Frame map_batch(const Frame& source, const Context& target, const MapOptions& options) const;
   void check_frame(const Frame& source, const Context& target, const MapOptions& options) const;
 

@@ -7,6 +7,7 @@
 #include <tenon/core/router.hpp>
 
 #include <tenon/core/testing/router_fixture.hpp>
+#include <tenon/tests/support/error_of.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -293,6 +294,127 @@ TEST_F(RouterTest, ChoosesOneAllocationForAllParties) {
   EXPECT_EQ(plan.requirements.alignment, 4096u);
   ASSERT_EQ(plan.routes.size(), 1u);
   EXPECT_FALSE(plan.routes[0]->copies());
+}
+
+/// Shares host memory as a framework's edge does, and counts how often it judges.
+class CountedHostEdge final : public HostEdge {
+ public:
+  explicit CountedHostEdge(std::size_t least_columns = 0) : least_columns_(least_columns) {}
+  std::string_view name() const override { return "counted"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kA; }
+  mutable int judged = 0;
+
+ private:
+  std::optional<Refusal> refuses(const Description& from) const override {
+    ++judged;
+    if (from.info.shape[1] < least_columns_) return Refusal{"the plane is narrow"};
+    return std::nullopt;
+  }
+  std::size_t least_columns_;
+};
+
+TEST_F(RouterTest, PlanesInOneMemoryAreMappedThroughOneView) {
+  const CountedHostEdge to_a;
+  const Edge* const known = &to_a;
+  router.add(std::span(&known, 1));
+  edge(kA, kB, Behaviour::kShares);
+  for (const Context& target : {a, b}) {
+    Ledger ledger;
+    MapOptions options;
+    options.ledger = &ledger;
+    const Frame source = Frame::allocate({kI420, 64, 48});
+    const Frame mapped = router.map(source, target, options);
+    for (std::size_t p = 0; p < 3; ++p) {
+      EXPECT_EQ(mapped.plane(p).context(), target);
+      EXPECT_EQ(mapped.plane(p).memory(), source.plane(p).memory());
+      EXPECT_EQ(mapped.plane(p).view(), mapped.plane(0).view());
+      EXPECT_EQ(mapped.plane(p).data(), source.plane(p).data());
+      EXPECT_EQ(mapped.plane(p).info(), source.plane(p).info());
+    }
+    EXPECT_EQ(ledger.total().maps, target == a ? 1u : 2u) << "a frame is one map per hop";
+    EXPECT_EQ(ledger.total().view_hits, 0u);
+    // Other memory that is alike: at the same address, so that it is aligned alike.
+    const Memory& block = *source.plane(0).memory();
+    const Frame next = Frame::over(source.info(), HostMemory::borrow(block.host(), block.size_bytes()), {});
+    const Frame after = Frame::over(source.info(), HostMemory::borrow(block.host(), block.size_bytes()), {});
+    router.map(next, target, options);
+    const int judged = to_a.judged;
+    router.map(after, target, options);
+    EXPECT_EQ(to_a.judged, judged) << "it was judged when it was planned";
+  }
+  // Each plane in memory of its own, as some decoders allocate.
+  std::vector<Tensor> planes;
+  for (std::size_t p = 0; p < 3; ++p) planes.emplace_back(element::u8, plane_shape({kI420, 64, 48}, p));
+  const Frame apart({kI420, 64, 48}, planes);
+  const Frame mapped = router.map(apart, a);
+  for (std::size_t p = 0; p < 3; ++p) {
+    EXPECT_EQ(mapped.plane(p).memory(), apart.plane(p).memory());
+    EXPECT_EQ(mapped.plane(p).context(), a);
+    EXPECT_EQ(mapped.plane(p).data(), apart.plane(p).data());
+  }
+}
+
+TEST_F(RouterTest, AnEdgeThatIsCalledByHandJudgesEveryPlane) {
+  const CountedHostEdge to_a(40);
+  const Frame frame = Frame::allocate({kI420, 64, 48});  // Chroma has 32 columns.
+  EXPECT_THAT(error_of([&] { to_a.map_frame(frame, a, {}); }).what(), HasSubstr("the plane is narrow"));
+  EXPECT_THAT(error_of([&] { to_a.map(frame.plane(2), a, {}); }).what(), HasSubstr("the plane is narrow"));
+  const Edge* const known = &to_a;
+  router.add(std::span(&known, 1));
+  EXPECT_EQ(router.map(frame.plane(0), a).context(), a);
+  const Frame again = Frame::allocate({kI420, 64, 48});
+  EXPECT_THAT(error_of([&] { router.map(again, a); }).what(), HasSubstr("plane 1: the plane is narrow"));
+  EXPECT_EQ(again.plane(0).memory()->view_count(), 0u) << "nothing is mapped before all planes are judged";
+}
+
+TEST_F(RouterTest, AMapThatIsRefusedWaitsForNothing) {
+  const auto timeline = make_ref<HostTimeline>("a device");
+  const TimelinePoint written = timeline->next();
+  const Frame frame = Frame::allocate({kNv12, 16, 16});
+  frame.plane(0).memory()->hazards().wrote(written);
+  MapOptions options;
+  options.deadline = Clock::now();
+  EXPECT_EQ(error_of([&] { router.map(frame.plane(0), c, options); }).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(error_of([&] { router.map(frame, c, options); }).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(error_of([&] { router.map(Frame({frame}), c, options); }).code(), Code::kFailedPrecondition);
+  timeline->advance(written.value());
+}
+
+TEST_F(RouterTest, AnAllocationForAFrameIsLaidOutForAllParties) {
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  edge(kCpuMemory, kB, Behaviour::kShares);
+  Party camera{cpu, {}, Access::kWrite}, readers[] = {{a, {}, Access::kRead}, {b, {}, Access::kRead}};
+  camera.requirements.pitch_alignment = 32;
+  readers[0].requirements.pitch_alignment = 256;
+  readers[1].requirements.height_alignment = 16;
+  readers[1].requirements.tail_padding = 64;
+  const FrameInfo info{kNv12, 98, 50};
+  const AllocationPlan plan = router.plan(camera, readers, info, ZeroCopy::kRequire);
+  ASSERT_TRUE(plan.possible) << plan.explanation;
+  EXPECT_EQ(plan.requirements.size_bytes, 256u * (64 + 32));
+  const Frame frame = Frame::over(info, plan.allocator->allocate(plan.requirements), plan.requirements);
+  EXPECT_EQ(frame.plane(0).byte_strides()[0], 256);
+  EXPECT_EQ(frame.plane(1).offset(), 256u * 64);
+  ASSERT_EQ(plan.routes.size(), 2u);
+  for (const auto& route : plan.routes) EXPECT_THAT(route->explain(), HasSubstr("nv12 98x50"));
+  const auto refused = [&](auto change) {
+    Party narrow = readers[0];
+    change(narrow.requirements);
+    const Party all[] = {narrow, readers[1]};
+    const AllocationPlan none = router.plan(camera, all, info, ZeroCopy::kRequire);
+    EXPECT_FALSE(none.possible);
+    return none.explanation;
+  };
+  EXPECT_THAT(refused([](Requirements& wanted) { wanted.pitch_alignment = 128, wanted.max_pitch = 127; }),
+              HasSubstr("rows"));
+  EXPECT_THAT(refused([](Requirements& wanted) { wanted.pitch_alignment = 64, wanted.max_pitch = 120; }),
+              HasSubstr("its rows take 128 bytes when they are aligned for all, and one takes rows of at most 120"));
+  EXPECT_THAT(refused([](Requirements& wanted) { wanted.contiguous = true; }), HasSubstr("takes no padding"));
+  EXPECT_THAT(refused([](Requirements& wanted) { wanted.modifiers = {1}; }), HasSubstr("DRM modifier"));
+  const FrameInfo tiled{{kNv12.fourcc, 1}, 98, 50};
+  EXPECT_THAT(router.plan(camera, readers, tiled).explanation, HasSubstr("DRM modifier"));
+  EXPECT_THROW(router.plan(camera, readers, FrameInfo{kNv12, 0, 50}), Error);
 }
 
 TEST_F(RouterTest, AnAllocationThatIsPlannedCanBeMade) {

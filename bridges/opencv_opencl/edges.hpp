@@ -48,8 +48,9 @@ class BufferToUmat final : public Edge {
     if (std::string reason = umat_reason(from.info, from.offset); !reason.empty()) return Refusal{std::move(reason)};
     return shared_in_place(from, to, kUmatMemory, 200);
   }
+  bool makes_standing_views(const Context&) const override { return true; }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     // Back to the context it came from.
     if (memory.context() == to) return source.through(nullptr);
@@ -81,7 +82,7 @@ class UmatToBuffer final : public Edge {
     return shared_in_place(from, to, opencl::kBufferMemory, 2000);
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     const cl_mem buffer = buffer_of(source, "map");
     const Execution& execution = source.context().as<UmatContext>()->execution();

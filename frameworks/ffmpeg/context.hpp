@@ -163,6 +163,7 @@ class CpuToFfmpeg final : public HostEdge {
 /// The only FFmpeg context of the process: software frames.
 class ContextImpl final : public tenon::ContextImpl {
  public:
+  ContextImpl() { make_immortal(); }
   std::string_view name() const override { return "ffmpeg"; }
   MemoryKind kind() const override { return kFfmpegMemory; }
   DeviceIdentity device() const override { return host_context()->device(); }

@@ -190,7 +190,7 @@ class CpuToBlock final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     const View* view = memory.find_view(*to, kBlockMemory, options.access);
     if (!view) {

@@ -201,10 +201,10 @@ class SharedLoan final : public LentView {
 
 /// `source` as the buffer `view`, with a turn where the host lends the bytes. Views of a buffer's other makers need
 /// none. @errors as Turns::enter.
-inline Tensor through_buffer(const Tensor& source, const View& view, Access access, Deadline deadline) {
-  const auto* lent = dynamic_cast<const LentView*>(&view);
+inline Tensor through_buffer(const Tensor& source, const View& view, const MapOptions& options) {
+  const auto* lent = view.standing_edge() >= 0 ? nullptr : dynamic_cast<const LentView*>(&view);
   if (!lent) return source.through(&view);
-  Lease lease = TurnLease::enter(source.memory(), lent->turns(), source.lease(), access, deadline);
+  Lease lease = TurnLease::enter(source.memory(), lent->turns(), source.lease(), options.access, deadline_of(options));
   return source.through(&view).with_lease(std::move(lease));
 }
 

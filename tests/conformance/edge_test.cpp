@@ -519,6 +519,22 @@ TEST_P(EdgeTest, MapsFramesPlaneByPlane) {
   if (!any) GTEST_SKIP() << "refused, or no frames";
 }
 
+TEST_P(EdgeTest, ViewsStandWhereTheEdgeSaysSo) {
+  if (!edge.makes_standing_views(target)) GTEST_SKIP() << "it is asked each time";
+  if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
+  const Tensor source = make({element::u8, {8, 64}, {}});
+  if (!source || std::holds_alternative<Refusal>(judge(source))) GTEST_SKIP() << "refused";
+  const Tensor part = source.slice({4, 0}, {8, 32});
+  if (std::holds_alternative<Refusal>(judge(part))) GTEST_SKIP() << "it takes no regions";
+  const Tensor whole_mapped = edge.map(source, target, options), part_mapped = edge.map(part, target, options);
+  for (const Tensor& mapped : {whole_mapped, part_mapped}) {
+    EXPECT_EQ(mapped.memory(), source.memory());
+    EXPECT_EQ(mapped.lease(), source.lease()) << "a lease is work that each map does";
+    EXPECT_EQ(mapped.view(), whole_mapped.view()) << "one view serves the whole memory";
+    EXPECT_TRUE(!mapped.view() || mapped.view()->standing_edge() >= 0 || source.memory()->fd_kind() == FdKind::kDmabuf);
+  }
+}
+
 TEST_P(EdgeTest, FramesArriveAsPlanned) {
   bool any = false;
   for (PixelFormat format : sample_formats()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/core/any.hpp>
+#include <tenon/core/context.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/requirements.hpp>
@@ -56,6 +57,9 @@ class TENON_API CompiledModel {
   /// Requirements on memory that the CPU fills and the device reads in place, for example a decoder's pool:
   /// `video.use_pool(compiled.requirements())`. @cost none; @thread any.
   Requirements requirements() const;
+  /// Where tensors must lie for the device to use them in place: with requirements() the model's Party in Router::plan().
+  /// The host's context for devices that compute on host memory; get_context() has what only remote memory has.
+  Context memory_context() const;
 
   /// @errors kUnimplemented when the device lacks the capability EXPORT_IMPORT
   void export_model(std::ostream& stream);
@@ -70,6 +74,7 @@ class TENON_API CompiledModel {
     return get_property(property.name()).template as<T>();
   }
   void release_memory();
+  /// @errors kUnimplemented: a device without remote memory, as in OpenVINO
   RemoteContext get_context() const;
 
   bool operator!() const noexcept { return !state_; }

@@ -256,6 +256,7 @@ TEST_F(Frames, AModelSaysWhatMemoryItReadsInPlace) {
   EXPECT_TRUE(wanted.host_access);
   EXPECT_EQ(wanted.fd, FdKind::kNone);
   EXPECT_EQ(wanted.pitch_alignment, 64u);
+  EXPECT_EQ(compile().memory_context(), host_context());
 }
 
 TEST_F(Frames, GeometryLeadsBackToThePicture) {

@@ -272,6 +272,7 @@ FrameGeometry CompiledModel::frame_geometry(const FrameInfo& info, const std::st
 }
 
 Requirements CompiledModel::requirements() const { return state().main_variant()->impl->requirements(); }
+Context CompiledModel::memory_context() const { return state().main_variant()->impl->memory_context(); }
 
 void CompiledModel::export_model(std::ostream& stream) {
   const auto impl = state().main_variant()->impl;

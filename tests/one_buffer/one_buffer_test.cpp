@@ -87,7 +87,7 @@ class OneBuffer : public ::testing::Test {
     parties[0].requirements.fd = FdKind::kMemfd;
     parties[1].requirements.alignment = 4096;
     const AllocationPlan plan = router.plan({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kWrite},
-                                            parties, {element::u8, {kWidth * kHeight * 3 / 2}, {}}, ZeroCopy::kRequire);
+                                            parties, video.info(), ZeroCopy::kRequire);
     ASSERT_TRUE(plan.possible) << plan.explanation;
     EXPECT_EQ(plan.allocator, host_context()) << plan.explanation;
     video.use_pool(plan);

@@ -142,12 +142,11 @@ AllocationPlan plan_pool(const FrameInfo& info, const RunOptions& options, const
   router.add(host_context());
   router.add(ffmpeg::context());
   const Party decoder{ffmpeg::context(), ffmpeg::context()->requirements(), Access::kWrite};
-  std::vector<Party> readers{{host_context(), compiled.requirements(), Access::kRead}};
+  std::vector<Party> readers{{compiled.memory_context(), compiled.requirements(), Access::kRead}};
   if (readers.front().requirements.fd == FdKind::kNone) readers.front().requirements.fd = FdKind::kMemfd;
   if (!options.save.empty() || !options.snapshot.empty())
     readers.push_back({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kRead});
-  const TensorInfo bytes{ElementType::kU8, {Frame::size_bytes_for(info, readers.front().requirements)}, {}};
-  return router.plan(decoder, readers, bytes, policy_of(options.policy));
+  return router.plan(decoder, readers, info, policy_of(options.policy));
 }
 
 ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {

@@ -112,6 +112,7 @@ inline cv::UMat keeping_umat(const Tensor& tensor, cl_mem buffer, const UmatCont
 /// Makes OpenCV's queue wait for the work on `memory`. @errors the failure of a write that `access` would read.
 inline void hand_over(const Memory& memory, const Execution& execution, Access access, Deadline deadline,
                       Ledger* ledger) {
+  if (!memory.has_hazards() || !memory.hazards().has_points()) return;
   opencl::WaitList list;
   memory.wait_for(access, deadline == Deadline::max() ? default_deadline() : deadline, ledger,
                   [&](const TimelinePoint& point) {

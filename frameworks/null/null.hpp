@@ -189,6 +189,9 @@ class CpuToBlock final : public Edge {
     return reached;
   }
 
+  /// One block serves all planes of a frame in the memory.
+  bool makes_standing_views(const Context&) const override { return true; }
+
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
     const Memory& memory = *source.memory();

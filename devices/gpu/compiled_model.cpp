@@ -70,7 +70,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       gpu_(std::move(gpu)),
       config_(config),
       context_(std::move(context)),
-      constants_(std::make_shared<Constants>(gpu_)) {
+      constants_(gpu_) {
   const TimeLimit time(model_limits().compile_seconds);
   prepared_ = run_passes(*source_, time);
   if (OpenModel::is_open(*prepared_, gpu_->target()))
@@ -96,6 +96,9 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->programs = gpu_->library().build(texts, config_.cache_dir, time);
+  for (const engine::Buffer& buffer : plan->buffers)
+    plan->constants.push_back(buffer.kind == engine::BufferKind::kConstant ? constants_.buffer(buffer.constant)
+                                                                           : nullptr);
   return plan;
 }
 

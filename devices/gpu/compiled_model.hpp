@@ -57,7 +57,6 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
-  const std::shared_ptr<Constants>& constants() const { return constants_; }
   /// Of a model whose shapes are known; null otherwise.
   const std::shared_ptr<const Plan>& static_plan() const { return static_plan_; }
   bool takes_pitch(std::size_t input) const { return static_plan_ && static_plan_->inputs[input].takes_pitch; }
@@ -72,7 +71,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<const Gpu> gpu_;
   const Config config_;
   const std::shared_ptr<RemoteContextImpl> context_;
-  const std::shared_ptr<Constants> constants_;
+  Constants constants_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::shared_ptr<const Plan> static_plan_;
   std::unique_ptr<OpenModel> open_;  ///< Of a model that is planned for its inputs.

@@ -7,6 +7,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/compiled_model.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -32,6 +33,19 @@ class GpuDevice final : public Device {
       if (find_gpu(config_.device_id)->target().is_cpu) names.emplace_back(device::capability::HOST_CPU);
       return Any(names);
     });
+    const auto ask = [this](auto what) { return [this, what] { return Any(what(*find_gpu(config_.device_id))); }; };
+    table_.add(PropertyName(intel_gpu::device_total_mem_size.name(), PropertyMutability::RO),
+               ask([](const Gpu& gpu) { return gpu.memory_bytes(); }));
+    table_.add(PropertyName(intel_gpu::device_max_alloc_mem_size.name(), PropertyMutability::RO),
+               ask([](const Gpu& gpu) { return static_cast<std::uint64_t>(gpu.native().device.max_allocation); }));
+    table_.add(PropertyName(intel_gpu::execution_units_count.name(), PropertyMutability::RO),
+               ask([](const Gpu& gpu) { return static_cast<std::int32_t>(gpu.compute_units()); }));
+    table_.add(PropertyName(intel_gpu::uarch_version.name(), PropertyMutability::RO), ask([](const Gpu& gpu) {
+                 const int version = gpu.native().device.version;
+                 return std::to_string(version / 10) + "." + std::to_string(version % 10) + ".0";
+               }));
+    table_.add(PropertyName(intel_gpu::cacheline_size.name(), PropertyMutability::RO),
+               ask([](const Gpu& gpu) { return gpu.cache_line_bytes(); }));
     table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, device::architecture});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 2, 1});
     table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 2});

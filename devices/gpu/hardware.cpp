@@ -40,6 +40,7 @@ Gpu::Gpu(Context context, std::string id, bool shares_queue)
   native_ = buffers->native_ref();
   target_ = target_of(native_->device);
   memory_bytes_ = ask<cl_ulong>(native_->device.id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  cache_line_bytes_ = ask<cl_uint>(native_->device.id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
   library_ = std::make_unique<KernelLibrary>(native_);
   router_.add(host_context());
   router_.add(context_);

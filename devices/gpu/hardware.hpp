@@ -36,6 +36,7 @@ class Gpu {
   Router& router() const { return router_; }
   KernelLibrary& library() const { return *library_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
+  std::uint32_t cache_line_bytes() const { return cache_line_bytes_; }
   std::uint32_t compute_units() const { return static_cast<std::uint32_t>(target_.compute_units); }
 
  private:
@@ -45,6 +46,7 @@ class Gpu {
   Target target_;
   bool shares_queue_;
   std::uint64_t memory_bytes_ = 0;
+  std::uint32_t cache_line_bytes_ = 0;
   mutable Router router_;
   std::unique_ptr<KernelLibrary> library_;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request on the GPU: bindings, and inferences that are enqueued whole.
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -52,6 +53,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   bool is_asynchronous() const noexcept override { return true; }
   bool wait_for(const TimelinePoint& point) override {
+    // What decides shapes is read by the host, which waits itself.
+    if (!owner_->static_plan()) return false;
     waits_.push_back(client::event_for(owner_->gpu()->native(), point));
     return true;
   }
@@ -60,20 +63,17 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   void start(Inference& inference) override {
     if (!owner_->static_plan()) use_shapes_of_now(inference);
-    std::array<cl_event, 32> waits;
-    std::size_t count = 0;
-    for (const auto& event : waits_)
-      if (count < waits.size()) waits[count++] = event.get();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) move_in(inputs_[i], inference.ledger());
-    const bool profiles = owner_->config().profiling && has_times_;
-    events_.clear();
-    execution_->enqueue(queue_.get(), is_in_order_, {waits.data(), count}, profiles ? &events_ : nullptr);
-    for (std::size_t i = 0; i < states_.size(); ++i) states_[i]->advance(queue_.get());
-    for (const Bound& output : outputs_) move_out(output, inference.ledger());
-    const client::Handle<cl_event> end = client::marker(queue_.get());
-    waits_.clear();
+    wait_list_.clear();
+    for (const auto& event : waits_) wait_list_.push_back(event.get());
     inference_ = &inference;
-    Completion::process().when_over(end.get(), *this);
+    try {
+      enqueue(inference.ledger());
+    } catch (...) {
+      waits_.clear();
+      let_run_out();
+      throw;
+    }
+    waits_.clear();
   }
 
   std::vector<ProfilingInfo> profiling_info() const override;
@@ -112,6 +112,33 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     bound.memory = {bound.staging.get(), 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
   }
 
+  /// All commands of an inference, and the call when they are over.
+  void enqueue(Ledger& ledger) {
+    if (!wait_list_.empty()) barrier(wait_list_);
+    for (const Bound& input : inputs_) move_in(input, ledger);
+    const bool profiles = owner_->config().profiling && has_times_;
+    events_.clear();
+    execution_->enqueue(queue_.get(), is_in_order_, profiles ? &events_ : nullptr);
+    if (!is_in_order_) barrier({});
+    for (const auto& state : states_) state->advance(queue_.get());
+    for (const Bound& output : outputs_) move_out(output, ledger);
+    const client::Handle<cl_event> end = client::marker(queue_.get());
+    Completion::process().when_over(end.get(), *this);
+  }
+  /// What is enqueued later waits for these events, or for all that is in the queue if there are none.
+  void barrier(std::span<const cl_event> events) const {
+    client::check(client::call(clEnqueueBarrierWithWaitList, queue_.get(), static_cast<cl_uint>(events.size()),
+                               events.empty() ? nullptr : events.data(), static_cast<cl_event*>(nullptr)),
+                  "clEnqueueBarrierWithWaitList", "ordering an inference");
+  }
+  /// After a failure between commands: what was enqueued still uses the tensors.
+  void let_run_out() noexcept {
+    try {
+      client::finish(client::marker(queue_.get()), default_deadline());
+    } catch (const Error&) {  // The failure that led here is the one to tell.
+    }
+  }
+
   void move_in(const Bound& bound, Ledger& ledger) const {
     if (bound.mapped || !bound.tensor || bound.tensor.size_bytes() == 0) return;
     const char* const what = "moving an input to the device";
@@ -146,7 +173,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   void use(std::shared_ptr<const Plan> plan) {
-    execution_ = std::make_unique<Execution>(owner_->gpu(), std::move(plan), owner_->constants());
+    execution_ = std::make_unique<Execution>(owner_->gpu(), std::move(plan));
     const auto& variables = execution_->plan().variables;
     if (states_.empty())
       for (const PlanVariable& variable : variables)
@@ -190,6 +217,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   std::vector<std::shared_ptr<State>> states_;
   std::unique_ptr<Execution> execution_;
   std::vector<client::Handle<cl_event>> waits_, events_;
+  std::vector<cl_event> wait_list_;
   Inference* inference_ = nullptr;
 };
 

@@ -117,7 +117,7 @@ def read_header(path):
 
 
 # Where a device's public properties lie: with the device.
-FOLDERS = {"intel_npu": "devices/npu/public", "intel_cpu": "devices/cpu/public", "auto": "devices/auto/public", "": "runtime"}
+FOLDERS = {"intel_npu": "devices/npu/public", "intel_gpu": "devices/gpu/public", "intel_cpu": "devices/cpu/public", "auto": "devices/auto/public", "": "runtime"}
 
 
 def check_headers(top):

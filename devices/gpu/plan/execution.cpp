@@ -9,22 +9,23 @@
 
 namespace tenon::inline v1::gpu_device {
 
-cl_mem Constants::buffer(const Tensor& bytes) {
+std::shared_ptr<const ConstantBuffer> Constants::buffer(const Tensor& bytes) {
   const std::lock_guard lock(mutex_);
-  auto& buffer = buffers_[bytes.data()];
-  if (!buffer) {
-    const std::size_t size = std::max<std::size_t>(bytes.size_bytes(), 1);
-    static char none = 0;
-    void* const data = bytes.size_bytes() ? const_cast<void*>(bytes.data()) : &none;
-    buffer = client::make_buffer(gpu_->native(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, data,
-                                 "a buffer of constants");
-  }
-  return buffer.get();
+  // Live entries keep their bytes, so an address means the same bytes.
+  if (auto known = buffers_[bytes.data()].lock()) return known;
+  const std::size_t size = std::max<std::size_t>(bytes.size_bytes(), 1);
+  static char none = 0;
+  void* const data = bytes.size_bytes() ? const_cast<void*>(bytes.data()) : &none;
+  auto made = std::make_shared<const ConstantBuffer>(
+      ConstantBuffer{bytes, client::make_buffer(gpu_->native(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, data,
+                                                "a buffer of constants")});
+  std::erase_if(buffers_, [](const auto& entry) { return entry.second.expired(); });
+  buffers_[bytes.data()] = made;
+  return made;
 }
 
-Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan,
-                     std::shared_ptr<Constants> constants)
-    : gpu_(std::move(gpu)), plan_(std::move(plan)), constants_(std::move(constants)) {
+Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan)
+    : gpu_(std::move(gpu)), plan_(std::move(plan)) {
   const std::size_t most = gpu_->native().device.max_allocation;
   if (plan_->arena_bytes > most)
     throw Error(Code::kResourceExhausted, "GPU: the model needs " + std::to_string(plan_->arena_bytes) +
@@ -56,7 +57,7 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
       if (buffer.kind == engine::BufferKind::kArena)
         set(arena_.get(), buffer.arena_offset);
       else if (buffer.kind == engine::BufferKind::kConstant)
-        set(constants_->buffer(buffer.constant), 0);
+        set(plan_->constants[root.buffer]->buffer.get(), 0);
       else
         uses_.push_back({buffer.kind, buffer.index, step.kernel.get(), at, root.offset, argument.element_bytes, false});
       at += 2;
@@ -99,12 +100,7 @@ void Execution::bind_state(std::size_t index, bool next, BoundMemory memory) {
   bind(engine::BufferKind::kState, static_cast<std::uint32_t>(2 * index + next), memory);
 }
 
-void Execution::enqueue(cl_command_queue queue, bool is_in_order, std::span<const cl_event> wait,
-                        std::vector<client::Handle<cl_event>>* events) const {
-  if (!wait.empty())
-    client::check(client::call(clEnqueueBarrierWithWaitList, queue, static_cast<cl_uint>(wait.size()), wait.data(),
-                               static_cast<cl_event*>(nullptr)),
-                  "clEnqueueBarrierWithWaitList", "making an inference wait for its inputs");
+void Execution::enqueue(cl_command_queue queue, bool is_in_order, std::vector<client::Handle<cl_event>>* events) const {
   for (const Step& step : steps_) {
     const Launch& launch = plan_->launches[step.launch];
     if (!is_in_order)

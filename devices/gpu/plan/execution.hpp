@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
@@ -17,18 +16,18 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// The constants of a model in the device's memory: one buffer each, whatever plans read it.
+/// The constants of a model's plans: one buffer for the same bytes, as long as some plan reads it.
 /// @thread all members from any thread.
 class Constants {
  public:
   explicit Constants(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)) {}
-  /// Copied at the first call for these bytes. Valid as long as this object.
-  cl_mem buffer(const Tensor& bytes);
+  /// Copied to the device unless it is there. @errors kResourceExhausted; those of native calls.
+  std::shared_ptr<const ConstantBuffer> buffer(const Tensor& bytes);
 
  private:
   const std::shared_ptr<const Gpu> gpu_;
   std::mutex mutex_;
-  std::map<const void*, client::Handle<cl_mem>> buffers_;
+  std::map<const void*, std::weak_ptr<const ConstantBuffer>> buffers_;
 };
 
 /// Where a port's or a state's tensor lies.
@@ -42,7 +41,7 @@ struct BoundMemory {
 class Execution {
  public:
   /// Makes kernels and the arena. @errors kResourceExhausted; those of native calls.
-  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan, std::shared_ptr<Constants> constants);
+  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan);
 
   const Plan& plan() const { return *plan_; }
   /// The memory must live until what was enqueued with it is over.
@@ -50,12 +49,11 @@ class Execution {
   void bind_output(std::size_t index, BoundMemory memory);
   void bind_state(std::size_t index, bool next, BoundMemory memory);
 
-  /// Enqueues all launches, in order, behind `wait`; allocates nothing without `events`.
+  /// Enqueues all launches, in order; allocates nothing without `events`.
   /// @param queue  In order, or else barriers are put between launches.
   /// @param events  Of each launch, for profiles; null: none are made.
   /// @errors those of native calls: what was enqueued before runs.
-  void enqueue(cl_command_queue queue, bool is_in_order, std::span<const cl_event> wait,
-               std::vector<client::Handle<cl_event>>* events) const;
+  void enqueue(cl_command_queue queue, bool is_in_order, std::vector<client::Handle<cl_event>>* events) const;
 
  private:
   struct Step {
@@ -77,7 +75,6 @@ class Execution {
 
   const std::shared_ptr<const Gpu> gpu_;
   const std::shared_ptr<const Plan> plan_;
-  const std::shared_ptr<Constants> constants_;
   client::Handle<cl_mem> arena_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;

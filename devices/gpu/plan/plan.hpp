@@ -56,6 +56,12 @@ struct PlanVariable {
   std::size_t size_bytes() const { return element_count(shape) * tenon::size_bytes(type); }
 };
 
+/// A constant in the device's memory; it keeps the bytes that it was made of, by which others find it.
+struct ConstantBuffer {
+  Tensor bytes;
+  client::Handle<cl_mem> buffer;
+};
+
 /// Immutable once made; shared by requests.
 struct Plan {
   std::vector<PlanPort> inputs, outputs;
@@ -63,6 +69,7 @@ struct Plan {
   std::vector<engine::Buffer> buffers;  ///< All of them roots.
   std::vector<Launch> launches;
   std::vector<std::shared_ptr<const Program>> programs;            ///< Of each launch.
+  std::vector<std::shared_ptr<const ConstantBuffer>> constants;    ///< Of each buffer; null for those that are none.
   std::vector<std::pair<std::string, std::string>> optimized_out;  ///< Nodes that no kernel computes: name and type.
   std::size_t arena_bytes = 0;
 };

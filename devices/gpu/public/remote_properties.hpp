@@ -28,6 +28,8 @@ inline constexpr Property<ContextType> context_type{"CONTEXT_TYPE"};
 inline constexpr Property<gpu_handle_param> ocl_context{"OCL_CONTEXT"};
 /// Which of a cl_context's devices, counted from 0.
 inline constexpr Property<int> ocl_context_device_id{"OCL_CONTEXT_DEVICE_ID"};
+/// Which tile of a device; devices here have one.
+inline constexpr Property<int> tile_id{"TILE_ID"};
 /// The cl_command_queue that all inferences go to. When read: null, unless the application gave one.
 inline constexpr Property<gpu_handle_param> ocl_queue{"OCL_QUEUE"};
 /// The VADisplay.
@@ -35,13 +37,16 @@ inline constexpr Property<gpu_handle_param> va_device{"VA_DEVICE"};
 
 /// What a tensor's memory is.
 enum class SharedMemType {
-  OCL_BUFFER = 0,         ///< A cl_mem of the application's; when read, also one that the device made.
-  OCL_IMAGE2D = 1,        ///< A 2-D image.
-  USM_USER_BUFFER = 2,    ///< The application's USM or SVM pointer.
-  USM_HOST_BUFFER = 3,    ///< USM that the device allocates in host memory.
-  USM_DEVICE_BUFFER = 4,  ///< USM that the device allocates in its own memory.
-  VA_SURFACE = 5,         ///< A plane of a VASurfaceID.
-  DX_BUFFER = 6,          ///< An ID3D11Buffer: Windows only.
+  OCL_BUFFER = 0,          ///< A cl_mem of the application's; when read, also one that the device made.
+  OCL_IMAGE2D = 1,         ///< A 2-D image.
+  USM_USER_BUFFER = 2,     ///< The application's USM pointer.
+  USM_HOST_BUFFER = 3,     ///< USM that the device allocates in host memory.
+  USM_DEVICE_BUFFER = 4,   ///< USM that the device allocates in its own memory.
+  VA_SURFACE = 5,          ///< A plane of a VASurfaceID.
+  DX_BUFFER = 6,           ///< An ID3D11Buffer: Windows only.
+  BUFFER_FROM_HANDLE = 7,  ///< What another API exported: a descriptor.
+  CPU_VA = 8,              ///< The application's own pages.
+  MMAPED_FILE = 9,         ///< A file's bytes.
 };
 TENON_ENUM_TEXT(SharedMemType, "kind of memory",
                 {{SharedMemType::OCL_BUFFER, "OCL_BUFFER"},
@@ -50,7 +55,10 @@ TENON_ENUM_TEXT(SharedMemType, "kind of memory",
                  {SharedMemType::USM_HOST_BUFFER, "USM_HOST_BUFFER"},
                  {SharedMemType::USM_DEVICE_BUFFER, "USM_DEVICE_BUFFER"},
                  {SharedMemType::VA_SURFACE, "VA_SURFACE"},
-                 {SharedMemType::DX_BUFFER, "DX_BUFFER"}})
+                 {SharedMemType::DX_BUFFER, "DX_BUFFER"},
+                 {SharedMemType::BUFFER_FROM_HANDLE, "BUFFER_FROM_HANDLE"},
+                 {SharedMemType::CPU_VA, "CPU_VA"},
+                 {SharedMemType::MMAPED_FILE, "MMAPED_FILE"}})
 inline constexpr Property<SharedMemType> shared_mem_type{"SHARED_MEM_TYPE"};
 /// The cl_mem, or the pointer.
 inline constexpr Property<gpu_handle_param> mem_handle{"MEM_HANDLE"};

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU device over PoCL, or whatever OpenCL devices there are: contexts, queues and tensors of the application's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <tenon/core/deferred.hpp>
+#include <tenon/devices/gpu/public/ocl.hpp>
+#include <tenon/frameworks/opencl/make.hpp>
+#include <tenon/frameworks/opencl/opencl.hpp>
+#include <tenon/graph/ops.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace tenon {
+namespace {
+
+using intel_gpu::ocl::ClBufferTensor;
+using intel_gpu::ocl::ClContext;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kCount = 1024;
+
+/// y = 2 * x + 1 of [1024].
+std::shared_ptr<Model> line_model() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{kCount});
+  x->set_friendly_name("x");
+  x->output(0).set_names({"x"});
+  const auto number = [](double value) { return op::v0::Constant::create(element::f32, Shape{}, {value}); };
+  auto product = make_node("Multiply", 1, {x, number(2)}, {}, "product");
+  auto sum = make_node("Add", 1, {product, number(1)}, {}, "sum");
+  sum->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{sum}, ParameterVector{x}, "line");
+}
+
+/// The application's own objects: a context and an in-order queue of the first device.
+struct Application {
+  cl_device_id device = nullptr;
+  cl_context context = nullptr;
+  cl_command_queue queue = nullptr;
+  cl_program program = nullptr;
+
+  explicit Application(cl_command_queue_properties properties = 0) {
+    const auto devices = opencl::client::all_devices();
+    if (devices.empty()) return;
+    device = devices.front();
+    context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+    const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
+    queue = clCreateCommandQueueWithProperties(context, device, list, nullptr);
+    const char* source =
+        "__kernel void fill(__global float* x, float v) { x[get_global_id(0)] = v + get_global_id(0); }\n"
+        "__kernel void twice(__global const float* x, __global float* y) { y[get_global_id(0)] = 2 * "
+        "x[get_global_id(0)]; }";
+    program = clCreateProgramWithSource(context, 1, &source, nullptr, nullptr);
+    clBuildProgram(program, 1, &device, "", nullptr, nullptr);
+  }
+  ~Application() {
+    if (program) clReleaseProgram(program);
+    if (queue) clReleaseCommandQueue(queue);
+    if (context) clReleaseContext(context);
+  }
+  cl_mem buffer(std::size_t bytes) const { return clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr); }
+  cl_uint references() const {
+    cl_uint count = 0;
+    clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, nullptr);
+    return count;
+  }
+  void run(const char* name, std::vector<cl_mem> memory, const float* number = nullptr,
+           cl_event after = nullptr) const {
+    const cl_kernel kernel = clCreateKernel(program, name, nullptr);
+    cl_uint at = 0;
+    for (cl_mem each : memory) clSetKernelArg(kernel, at++, sizeof each, &each);
+    if (number) clSetKernelArg(kernel, at, sizeof *number, number);
+    const std::size_t count = kCount;
+    ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &count, nullptr, after ? 1 : 0,
+                                     after ? &after : nullptr, nullptr),
+              CL_SUCCESS);
+    clReleaseKernel(kernel);
+  }
+  std::vector<float> read(cl_mem buffer) const {
+    std::vector<float> values(kCount);
+    EXPECT_EQ(
+        clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, kCount * sizeof(float), values.data(), 0, nullptr, nullptr),
+        CL_SUCCESS);
+    return values;
+  }
+};
+
+class Gpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!app.device) GTEST_SKIP() << "no OpenCL device";
+  }
+  Application app;
+  Core core;
+};
+
+template <typename Do>
+std::string error_of(Do run) {
+  try {
+    run();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(Gpu, TheDefaultContextIsOne) {
+  ClContext context(core);
+  EXPECT_NE(context.get(), nullptr);
+  EXPECT_EQ(ClContext(core).get(), context.get());
+  EXPECT_EQ(core.compile_model(line_model(), "GPU").get_context().as<ClContext>().get(), context.get());
+  EXPECT_EQ(context.get_params().at("CONTEXT_TYPE").as<std::string>(), "OCL");
+  EXPECT_EQ(context.get_params().at("OCL_QUEUE").as<void*>(), nullptr);
+}
+
+TEST_F(Gpu, RunsInTheApplicationsContextOnItsBuffers) {
+  const cl_uint references = app.references();
+  {
+    ClContext context(core, app.context);
+    EXPECT_EQ(context.get(), app.context);
+    auto request = core.compile_model(line_model(), context).create_infer_request();
+    const cl_mem x = app.buffer(kCount * 4), y = app.buffer(kCount * 4);
+    auto in = context.create_tensor(element::f32, Shape{kCount}, x);
+    auto out = context.create_tensor(element::f32, Shape{kCount}, y);
+    EXPECT_EQ(in.get(), x);
+    EXPECT_THROW(static_cast<Tensor&>(in).data(), Error) << "its host address is hidden";
+    const float begin = 5;
+    app.run("fill", {x}, &begin);
+    clFinish(app.queue);
+    request.set_tensor("x", in);
+    request.set_tensor("y", out);
+    request.infer();
+    const auto values = app.read(y);
+    for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(values[i], 2 * (5 + static_cast<float>(i)) + 1);
+    EXPECT_EQ(request.ledger().total().copied, 0u);
+    EXPECT_EQ(request.ledger().total().transferred, 0u);
+    clReleaseMemObject(x), clReleaseMemObject(y);
+  }
+  drain_deferred(default_deadline());
+  EXPECT_EQ(app.references(), references) << "something still holds the application's context";
+}
+
+/// A user's kernel, an inference, a user's kernel: one queue, and nobody waits in between.
+TEST_F(Gpu, AQueueIsSharedWithoutAWaitOfTheHost) {
+  ClContext context(core, app.queue);
+  EXPECT_EQ(context.get_params().at("OCL_QUEUE").as<void*>(), app.queue);
+  auto request = core.compile_model(line_model(), context).create_infer_request();
+  const cl_mem x = app.buffer(kCount * 4), y = app.buffer(kCount * 4), z = app.buffer(kCount * 4);
+  request.set_tensor("x", context.create_tensor(element::f32, Shape{kCount}, x));
+  request.set_tensor("y", context.create_tensor(element::f32, Shape{kCount}, y));
+  // Nothing in the queue can run before this is set.
+  const cl_event gate = clCreateUserEvent(app.context, nullptr);
+  const float begin = 3;
+  app.run("fill", {x}, &begin, gate);
+  const auto waits = request.ledger().total().waits;
+  request.start_async();
+  app.run("twice", {y, z});
+  EXPECT_FALSE(request.wait_for(std::chrono::milliseconds(20))) << "the inference ran before its input was written";
+  clSetUserEventStatus(gate, CL_COMPLETE);
+  request.wait();
+  EXPECT_EQ(request.ledger().total().waits, waits);
+  const auto values = app.read(z);
+  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(values[i], 2 * (2 * (3 + static_cast<float>(i)) + 1));
+  for (cl_mem each : {x, y, z}) clReleaseMemObject(each);
+  clReleaseEvent(gate);
+}
+
+TEST_F(Gpu, AnOutOfOrderQueueKeepsTheOrderOfKernels) {
+  Application loose(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  ClContext context(core, loose.queue);
+  auto request = core.compile_model(line_model(), context).create_infer_request();
+  std::iota(request.get_tensor("x").data<float>(), request.get_tensor("x").data<float>() + kCount, 0.0f);
+  for (int i = 0; i < 20; ++i) {
+    request.infer();
+    ASSERT_EQ(request.get_tensor("y").data<float>()[7], 15);
+  }
+}
+
+TEST_F(Gpu, HostTensorsAreSharedWhereTheDeviceSharesMemory) {
+  auto request = core.compile_model(line_model(), "GPU").create_infer_request();
+  Tensor in(element::f32, Shape{kCount}), out(element::f32, Shape{kCount});
+  std::iota(in.data<float>(), in.data<float>() + kCount, 0.0f);
+  request.set_tensor("x", in);
+  request.set_tensor("y", out);
+  request.infer();
+  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(out.data<float>()[i], 2 * static_cast<float>(i) + 1);
+  const auto total = request.ledger().total();
+  if (opencl::coherency(opencl::make_context(app.device)) == opencl::Coherency::kStanding)
+    EXPECT_EQ(total.copied + total.transferred, 0u);
+  else
+    EXPECT_EQ(total.transferred, 2 * kCount * sizeof(float));
+}
+
+TEST_F(Gpu, RemoteTensorsCopyBothWays) {
+  ClContext context(core);
+  RemoteTensor tensor = context.create_tensor(element::f32, Shape{4, 8});
+  Tensor values(element::f32, Shape{4, 8}), back;
+  std::iota(values.data<float>(), values.data<float>() + 32, 0.0f);
+  tensor.copy_from(values);
+  tensor.copy_to(back);
+  EXPECT_EQ(std::memcmp(back.data(), values.data(), 128), 0);
+  RemoteTensor part(tensor, Shape{1, 2}, Shape{3, 6});
+  Tensor small;
+  part.copy_to(small);
+  EXPECT_EQ(small.shape(), (Shape{2, 4}));
+  EXPECT_EQ(small.data<float>()[5], 19);
+  EXPECT_EQ(tensor.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "OCL_BUFFER");
+}
+
+TEST_F(Gpu, BadHandlesAreRefusedAndNothingIsHeld) {
+  const cl_uint references = app.references();
+  {
+    ClContext context(core, app.context);
+    const auto tensor = [&](cl_mem memory) {
+      return error_of([&] { context.create_tensor(element::f32, Shape{kCount}, memory); });
+    };
+    EXPECT_THAT(tensor(nullptr), HasSubstr("MEM_HANDLE"));
+    const cl_mem small = app.buffer(64);
+    EXPECT_THAT(tensor(small), ::testing::AllOf(HasSubstr("64 bytes"), HasSubstr("4096")));
+    clReleaseMemObject(small);
+    Application other;
+    const cl_mem foreign = other.buffer(kCount * 4);
+    EXPECT_THAT(tensor(foreign), HasSubstr("another cl_context"));
+    clReleaseMemObject(foreign);
+    EXPECT_THAT(error_of([&] { ClContext(core, static_cast<cl_context>(nullptr)); }), HasSubstr("nullptr"));
+    EXPECT_THAT(error_of([&] { ClContext(core, static_cast<cl_command_queue>(nullptr)); }), HasSubstr("queue"));
+    EXPECT_THAT(error_of([&] { ClContext(core, app.context, 7); }), HasSubstr("Exactly one device"));
+    EXPECT_THAT(error_of([&] {
+                  core.create_context("GPU", {{"OCL_CONTEXT", static_cast<void*>(app.context)}});
+                }),
+                HasSubstr("CONTEXT_TYPE"));
+    ClContext shared(core, app.queue);
+    EXPECT_THAT(error_of([&] { core.compile_model(line_model(), shared, num_streams(4)); }),
+                HasSubstr("Throughput streams can't be used with shared queue"));
+  }
+  drain_deferred(default_deadline());
+  EXPECT_EQ(app.references(), references);
+}
+
+TEST_F(Gpu, AMissingDeviceAndAMissingKernelAreNamed) {
+  EXPECT_THAT(error_of([&] { core.compile_model(line_model(), "GPU.99"); }), HasSubstr("99"));
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, 2});
+  auto inverse = make_node("Inverse", 14, {x}, {}, "the inverse");
+  auto model = std::make_shared<Model>(OutputVector{inverse}, ParameterVector{x});
+  EXPECT_THAT(error_of([&] { core.compile_model(model, "GPU"); }),
+              ::testing::AllOf(HasSubstr("the inverse"), HasSubstr("no kernel"), HasSubstr("HETERO")));
+  EXPECT_EQ(core.query_model(model, "GPU").count("the inverse"), 0u);
+}
+
+TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
+  const auto folder = std::filesystem::temp_directory_path() / ("tenon_gpu_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  {
+    Core caching;
+    caching.set_property(cache_dir(folder.string()));
+    caching.compile_model(line_model(), "GPU");
+  }
+  std::size_t programs = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    programs += entry.path().extension() == ".cl_cache";
+  EXPECT_GT(programs, 0u);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(Gpu, TimesOfKernelsAreReported) {
+  auto request = core.compile_model(line_model(), "GPU", enable_profiling(true)).create_infer_request();
+  request.infer();
+  const auto infos = request.get_profiling_info();
+  ASSERT_FALSE(infos.empty());
+  EXPECT_EQ(infos.front().exec_type, "map");
+  EXPECT_EQ(infos.front().status, ProfilingInfo::Status::EXECUTED);
+}
+
+}  // namespace
+}  // namespace tenon

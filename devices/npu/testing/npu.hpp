@@ -34,6 +34,7 @@
 #include <tenon/runtime/runtime.hpp>  // IWYU pragma: export
 #include <tenon/runtime/testing/reference_device.hpp>
 #include <tenon/tests/support/error_of.hpp>  // IWYU pragma: export
+#include <tenon/tests/support/fail_each_call.hpp>
 
 extern "C" TENON_API const tenon::DeviceModule* tenon_device_module();
 
@@ -114,46 +115,12 @@ inline std::size_t open_descriptors() {
   return count;
 }
 inline std::size_t handles() { return level_zero::client::Probe::handles.load(); }
-/// Waits up to 5 s: the thread that ends an inference releases its handles a moment after the request's owner.
-inline bool handles_fall_to(std::size_t count) {
-  for (int i = 0; i < 500 && handles() != count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return handles() == count;
-}
+inline bool handles_fall_to(std::size_t count) { return testing::handles_fall_to<level_zero::client::Probe>(count); }
 
-/// Runs `work` with the first call failing, then the second, until no call is left. Either `work` throws an error with
-/// the call's code, or its result must satisfy `expect_right(made)`, called with all calls succeeding again: a device
-/// that hides an error must have found another way.
+/// As testing::fail_each_call.
 template <typename Work, typename ExpectRight>
 void fail_each_call(const Work& work, const ExpectRight& expect_right) {
-  using level_zero::client::Probe;
-  const auto run = [&] {
-    auto made = work();
-    expect_right(made);
-  };
-  run();  // Creates what exists once per process.
-  ASSERT_FALSE(::testing::Test::HasFailure()) << "with every call succeeding";
-  const std::size_t before = handles();
-  int calls = 0, thrown = 0;
-  for (;; ++calls) {
-    Probe::failed = false;
-    Probe::countdown = calls + 1;
-    try {
-      auto made = work();
-      Probe::countdown = 0;
-      expect_right(made);
-    } catch (const Error& error) {
-      Probe::countdown = 0;
-      ++thrown;
-      EXPECT_TRUE(Probe::failed) << error.what();
-      EXPECT_THAT(error.what(), ::testing::HasSubstr("OUT_OF_DEVICE_MEMORY")) << "of call " << calls;
-    }
-    ASSERT_FALSE(::testing::Test::HasFailure()) << "when call " << calls << " failed";
-    ASSERT_TRUE(handles_fall_to(before)) << handles() << " of " << before << " after call " << calls;
-    if (!Probe::failed) break;
-    ASSERT_LT(calls, 2000);
-  }
-  EXPECT_GT(thrown, calls / 2) << "of " << calls << " calls: most have no other way";
-  run();  // The failures had no lasting effect.
+  testing::fail_each_call<level_zero::client::Probe>("OUT_OF_DEVICE_MEMORY", work, expect_right);
 }
 
 }  // namespace tenon::npu_testing

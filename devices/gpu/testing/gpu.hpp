@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the GPU device's tests: the device linked in, a model, and an application's own OpenCL objects.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include <tenon/core/deferred.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/devices/gpu/native.hpp>
+#include <tenon/devices/gpu/public/ocl.hpp>
+#include <tenon/graph/ops.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+extern "C" TENON_API const tenon::DeviceModule* tenon_device_module();
+
+namespace tenon::gpu_testing {
+
+inline constexpr std::size_t kCount = 1024;
+
+/// y = 2 * x + 1 of [1024].
+inline std::shared_ptr<Model> line_model() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{kCount});
+  x->set_friendly_name("x");
+  x->output(0).set_names({"x"});
+  const auto number = [](double value) { return op::v0::Constant::create(element::f32, Shape{}, {value}); };
+  auto product = make_node("Multiply", 1, {x, number(2)}, {}, "product");
+  auto sum = make_node("Add", 1, {product, number(1)}, {}, "sum");
+  sum->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{sum}, ParameterVector{x}, "line");
+}
+
+/// The application's own objects: a context and an in-order queue of the first device.
+struct Application {
+  cl_device_id device = nullptr;
+  cl_context context = nullptr;
+  cl_command_queue queue = nullptr;
+  cl_program program = nullptr;
+
+  explicit Application(cl_command_queue_properties properties = 0) {
+    const auto devices = opencl::client::all_devices();
+    if (devices.empty()) return;
+    device = devices.front();
+    context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+    const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
+    queue = clCreateCommandQueueWithProperties(context, device, list, nullptr);
+    const char* source =
+        "__kernel void fill(__global float* x, float v) { x[get_global_id(0)] = v + get_global_id(0); }\n"
+        "__kernel void twice(__global const float* x, __global float* y) { y[get_global_id(0)] = 2 * "
+        "x[get_global_id(0)]; }";
+    program = clCreateProgramWithSource(context, 1, &source, nullptr, nullptr);
+    clBuildProgram(program, 1, &device, "", nullptr, nullptr);
+  }
+  ~Application() {
+    if (program) clReleaseProgram(program);
+    if (queue) clReleaseCommandQueue(queue);
+    if (context) clReleaseContext(context);
+  }
+  cl_mem buffer(std::size_t bytes) const { return clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr); }
+  cl_uint references() const {
+    cl_uint count = 0;
+    clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, nullptr);
+    return count;
+  }
+  void run(const char* name, std::vector<cl_mem> memory, const float* number = nullptr,
+           cl_event after = nullptr) const {
+    const cl_kernel kernel = clCreateKernel(program, name, nullptr);
+    cl_uint at = 0;
+    for (cl_mem each : memory) clSetKernelArg(kernel, at++, sizeof each, &each);
+    if (number) clSetKernelArg(kernel, at, sizeof *number, number);
+    const std::size_t count = kCount;
+    ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &count, nullptr, after ? 1 : 0,
+                                     after ? &after : nullptr, nullptr),
+              CL_SUCCESS);
+    clReleaseKernel(kernel);
+  }
+  std::vector<float> read(cl_mem buffer) const {
+    std::vector<float> values(kCount);
+    EXPECT_EQ(
+        clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, kCount * sizeof(float), values.data(), 0, nullptr, nullptr),
+        CL_SUCCESS);
+    return values;
+  }
+};
+
+/// The device, linked into this program so that its calls and handles can be counted and made to fail.
+class Gpu : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    static const bool registered = [] {
+      register_device(*tenon_device_module());
+      return true;
+    }();
+    (void)registered;
+  }
+  void SetUp() override {
+    if (!app.device) GTEST_SKIP() << "no OpenCL device";
+  }
+  Application app;
+  Core core;
+};
+
+}  // namespace tenon::gpu_testing

@@ -134,6 +134,14 @@ TENON_INLINE std::variant<Ref<Memory>, Refusal> offered_by(const Context& candid
   return Ref<Memory>(make_ref<OfferedMemory>(candidate, offer, wanted.size_bytes + wanted.tail_padding));
 }
 
+/// `size_bytes`, or more so that the allocation ends with a page: memory with a descriptor consists of pages, and who
+/// wants it to begin with a page may import nothing but pages.
+TENON_INLINE std::size_t in_whole_pages(std::size_t size_bytes, const Requirements& wanted) {
+  constexpr std::size_t kPage = 4096;
+  if (wanted.fd == FdKind::kNone && wanted.alignment < kPage) return size_bytes;
+  return (size_bytes + wanted.tail_padding + kPage - 1) / kPage * kPage - wanted.tail_padding;
+}
+
 /// @name What is to be allocated: what it requires itself, how many bytes it needs under the requirements of all, and
 /// what it is in such memory.
 struct PlannedTensor {
@@ -204,7 +212,7 @@ AllocationPlan Router::plan_allocation(const Party& source, std::span<const Part
       continue;
     }
     Requirements& wanted = std::get<Requirements>(joined);
-    wanted.size_bytes = std::max(wanted.size_bytes, planned.size_bytes(wanted));
+    wanted.size_bytes = detail::in_whole_pages(std::max(wanted.size_bytes, planned.size_bytes(wanted)), wanted);
     const auto offered = detail::offered_by(candidate, wanted);
     if (const auto* refusal = std::get_if<Refusal>(&offered)) {
       explanation += label + refusal->reason;

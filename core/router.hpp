@@ -81,8 +81,9 @@ class TENON_API Route : public RefCounted {
 struct AllocationPlan {
   bool possible = false;
   Context allocator;
-  /// Joined over all consumers and the allocator, with the size that the tensor or frame needs: what
-  /// allocator->allocate() takes, and for a frame Frame::over().
+  /// Joined over all consumers and the allocator, with the size that the tensor or frame needs (whole pages, if anybody
+  /// wants a descriptor or memory that begins with a page): what allocator->allocate() takes, and for a frame
+  /// Frame::over().
   Requirements requirements;
   std::vector<Ref<const Route>> routes;  ///< One per consumer, in their order.
   double cost_ns = 0;                    ///< Of all routes, and of the one from the source's context.

@@ -425,6 +425,7 @@ TEST_F(RouterTest, AnAllocationThatIsPlannedCanBeMade) {
   consumer.requirements.fd = FdKind::kMemfd;
   const AllocationPlan shared = router.plan({}, std::span(&consumer, 1), tensor);
   ASSERT_TRUE(shared.possible) << shared.explanation;
+  EXPECT_EQ(shared.requirements.size_bytes, 4096u) << "a memfd has whole pages, and some devices take nothing else";
   EXPECT_EQ(shared.allocator, cpu) << "the only one with descriptors";
   EXPECT_THAT(shared.explanation, HasSubstr("it has no descriptors"));
   EXPECT_EQ(shared.allocator->allocate(shared.requirements)->fd_kind(), FdKind::kMemfd);

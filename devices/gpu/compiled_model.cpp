@@ -54,7 +54,6 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     MapOptions options;
     options.access = access;
     options.policy = ZeroCopy::kRequire;
-    options.settled = true;  // The runtime orders each inference.
     Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
     const BoundMemory memory{opencl::buffer(mapped), mapped.offset(), pitch};
     return Location{std::move(mapped), memory};

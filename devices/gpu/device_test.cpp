@@ -55,7 +55,7 @@ TEST_F(Gpu, RunsInTheApplicationsContextOnItsBuffers) {
     clReleaseMemObject(x), clReleaseMemObject(y);
   }
   drain_deferred(default_deadline());
-  EXPECT_EQ(app.references(), references) << "something still holds the application's context";
+  EXPECT_TRUE(app.references_fall_to(references)) << "something still holds the application's context";
 }
 
 /// A user's kernel, an inference, a user's kernel: one queue, and nobody waits in between.
@@ -152,7 +152,7 @@ TEST_F(Gpu, BadHandlesAreRefusedAndNothingIsHeld) {
                 HasSubstr("Throughput streams can't be used with shared queue"));
   }
   drain_deferred(default_deadline());
-  EXPECT_EQ(app.references(), references);
+  EXPECT_TRUE(app.references_fall_to(references));
 }
 
 TEST_F(Gpu, AMissingDeviceAndAMissingKernelAreNamed) {
@@ -171,7 +171,7 @@ TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
   {
     Core caching;
     caching.set_property(cache_dir(folder.string()));
-    caching.compile_model(line_model(), "GPU");
+    caching.compile_model(fresh_model(), "GPU");
   }
   std::size_t programs = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))

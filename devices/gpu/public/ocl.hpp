@@ -39,10 +39,10 @@ class ClBufferTensor : public RemoteTensor {
                                       {shared_mem_type.name(), {Any(SharedMemType::OCL_BUFFER).as<std::string>()}}});
   }
   /// Valid as long as the tensor; retain it to keep it longer.
-  cl_mem get() { return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>()); }
-  operator cl_mem() { return get(); }
+  cl_mem get() const { return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>()); }
+  operator cl_mem() const { return get(); }
 #ifdef CL_HPP_
-  operator cl::Buffer() { return cl::Buffer(get(), true); }
+  operator cl::Buffer() const { return cl::Buffer(get(), true); }
 #endif
 };
 
@@ -94,10 +94,10 @@ class ClContext : public RemoteContext {
   }
 
   /// Valid as long as the context; retain it to keep it longer.
-  cl_context get() { return static_cast<cl_context>(get_params().at(ocl_context.name()).as<void*>()); }
-  operator cl_context() { return get(); }
+  cl_context get() const { return static_cast<cl_context>(get_params().at(ocl_context.name()).as<void*>()); }
+  operator cl_context() const { return get(); }
 #ifdef CL_HPP_
-  operator cl::Context() { return cl::Context(get(), true); }
+  operator cl::Context() const { return cl::Context(get(), true); }
 #endif
 
   /// The application's buffer, in place.

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include <tenon/core/deferred.hpp>
@@ -33,6 +35,17 @@ inline std::shared_ptr<Model> line_model() {
   auto sum = make_node("Add", 1, {product, number(1)}, {}, "sum");
   sum->output(0).set_names({"y"});
   return std::make_shared<Model>(OutputVector{sum}, ParameterVector{x}, "line");
+}
+
+/// y = sin(x) of [1024], within wider bounds each time: programs are shared by all models of a process, and this one has a text of its own.
+inline std::shared_ptr<Model> fresh_model() {
+  static int made = 0;
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{kCount});
+  x->output(0).set_names({"x"});
+  std::shared_ptr<Node> y = make_node("Sin", 1, {x}, {}, "sine");
+  y = make_node("Clamp", 1, {y}, {{"min", -1.0 - 0.001 * ++made}, {"max", 2.0}}, "clamp");
+  y->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "fresh");
 }
 
 /// The application's own objects: a context and an in-order queue of the first device.
@@ -66,6 +79,11 @@ struct Application {
     cl_uint count = 0;
     clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, nullptr);
     return count;
+  }
+  /// Waits up to 2 s: drivers let go of finished commands a moment later.
+  bool references_fall_to(cl_uint count) const {
+    for (int i = 0; i < 200 && references() > count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return references() <= count;
   }
   void run(const char* name, std::vector<cl_mem> memory, const float* number = nullptr,
            cl_event after = nullptr) const {

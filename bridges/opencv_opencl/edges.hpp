@@ -92,8 +92,7 @@ class UmatToBuffer final : public Edge {
     if (!view && !home) {
       void* const host = source.view() ? source.view()->host() : memory.host();
       made = std::make_unique<opencl::BufferView>(
-          to, widest_access(source), host, to.as<opencl::FacetContext>()->native_ref(),
-          opencl::client::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
+          to, widest_access(source), host, opencl::client::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
     }
     note_work(memory, execution);  // Last of the calls that can fail, so that a failure leaves nothing behind.
     if (made) view = &memory.add_view(std::move(made));

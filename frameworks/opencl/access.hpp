@@ -147,7 +147,7 @@ class LentView : public BufferView {
 class BorrowedByDevice final : public LentView, public Turns {
  public:
   BorrowedByDevice(Context context, Access access, std::size_t size, Ref<Native> native, Handle<cl_mem> buffer)
-      : LentView(std::move(context), access, nullptr, native, std::move(buffer)),
+      : LentView(std::move(context), access, nullptr, std::move(buffer)),
         Turns(0),
         native_(std::move(native)),
         size_(size) {}
@@ -191,8 +191,8 @@ class BorrowedByDevice final : public LentView, public Turns {
 /// The same loan as seen from another context over the cl_context: the same buffer, the same turns.
 class SharedLoan final : public LentView {
  public:
-  SharedLoan(Context context, Access access, Ref<Native> native, Handle<cl_mem> buffer, Turns& turns)
-      : LentView(std::move(context), access, nullptr, std::move(native), std::move(buffer)), turns_(turns) {}
+  SharedLoan(Context context, Access access, Handle<cl_mem> buffer, Turns& turns)
+      : LentView(std::move(context), access, nullptr, std::move(buffer)), turns_(turns) {}
   Turns& turns() const override { return turns_; }
 
  private:

@@ -69,12 +69,11 @@ class BufferMemory : public Memory {
 /// over its cl_context.
 class BufferView : public View {
  public:
-  BufferView(Context context, Access access, void* host, Ref<detail::Native> native, detail::Handle<cl_mem> buffer)
-      : View(std::move(context), kBufferMemory, access, host), native_(std::move(native)), buffer_(std::move(buffer)) {}
+  BufferView(Context context, Access access, void* host, detail::Handle<cl_mem> buffer)
+      : View(std::move(context), kBufferMemory, access, host), buffer_(std::move(buffer)) {}
   cl_mem buffer() const { return buffer_.get(); }
 
  private:
-  Ref<detail::Native> native_;
   detail::Handle<cl_mem> buffer_;
 };
 

@@ -67,9 +67,9 @@ inline Tensor in_other_queue(const Tensor& source, cl_mem buffer, void* host, co
     const auto* lent = dynamic_cast<const LentView*>(source.view());
     std::unique_ptr<View> made;
     if (lent)
-      made = std::make_unique<SharedLoan>(to, access, target.native_ref(), std::move(shared), lent->turns());
+      made = std::make_unique<SharedLoan>(to, access, std::move(shared), lent->turns());
     else
-      made = std::make_unique<BufferView>(to, access, host, target.native_ref(), std::move(shared));
+      made = std::make_unique<BufferView>(to, access, host, std::move(shared));
     // Where sides take turns, each map has to begin or end one.
     if (target.native().coherency != Coherency::kMapped && !lent) made->set_standing(edge.id());
     view = &memory.add_view(std::move(made));
@@ -121,8 +121,8 @@ class CpuToBuffer final : public Edge {
     if (!view) {
       if (const BufferView* twin = twin_of(memory, host, *native))
         return in_other_queue(source, twin->buffer(), host, to, *this, options);
-      auto made = std::make_unique<BufferView>(to, widest(memory), host, facet_of(to)->native_ref(),
-                                               buffer_over(*native, host, memory.size_bytes()));
+      auto made =
+          std::make_unique<BufferView>(to, widest(memory), host, buffer_over(*native, host, memory.size_bytes()));
       made->set_standing(id());  // Host and device see each other's writes directly.
       view = &memory.add_view(std::move(made));
     }
@@ -186,9 +186,8 @@ class CpuToBuffer final : public Edge {
     if (!view) {
       if (const auto* twin = dynamic_cast<const LentView*>(twin_of(memory, nullptr, *native_of(to)))) {
         const Access access = twin->access();
-        view = &memory.add_view(std::make_unique<SharedLoan>(to, access, facet_of(to)->native_ref(),
-                                                             Handle<cl_mem>::retain(twin->buffer(), "sharing a buffer"),
-                                                             twin->turns()));
+        view = &memory.add_view(std::make_unique<SharedLoan>(
+            to, access, Handle<cl_mem>::retain(twin->buffer(), "sharing a buffer"), twin->turns()));
         return through_buffer(source, *view, options);
       }
       view = &memory.add_view(

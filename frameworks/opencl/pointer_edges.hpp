@@ -264,11 +264,10 @@ class SvmToBuffer final : public Edge {
     if (!view) {
       const auto& target = *to.as<FacetContext>();
       void* const data = static_cast<std::byte*>(svm_pointer(source)) - source.offset();
-      auto made =
-          std::make_unique<BufferView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite,
-                                       source.view() ? source.view()->host() : memory.host(), target.native_ref(),
-                                       make_buffer(target.native(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                                   memory.size_bytes(), data, "a buffer over SVM"));
+      auto made = std::make_unique<BufferView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite,
+                                               source.view() ? source.view()->host() : memory.host(),
+                                               make_buffer(target.native(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                                           memory.size_bytes(), data, "a buffer over SVM"));
       made->set_standing(id());
       view = &memory.add_view(std::move(made));
     }

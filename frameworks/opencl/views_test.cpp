@@ -230,7 +230,7 @@ TEST_F(RoundTrips, ViewsOfOtherClassesAreNotTakenForLoans) {
   // As another edge might leave them: the same kind in the same context.
   cl_int status = CL_SUCCESS;
   host.memory()->add_view(std::make_unique<BufferView>(
-      mapped, Access::kReadWrite, nullptr, mapped.as<FacetContext>()->native_ref(),
+      mapped, Access::kReadWrite, nullptr,
       detail::Handle<cl_mem>(clCreateBuffer(handle(mapped), CL_MEM_USE_HOST_PTR, 8192, host.data(), &status))));
   ASSERT_EQ(status, CL_SUCCESS);
   std::vector<std::byte> elsewhere(8192, std::byte{7});

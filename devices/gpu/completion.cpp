@@ -2,46 +2,74 @@
 // The thread that ends inferences.
 #include <tenon/devices/gpu/completion.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// The error that a failed event carries; null for one that is complete.
+std::exception_ptr error_of(const opencl::EventTimeline& event) {
+  if (event.query(1) == PointState::kReached) return nullptr;
+  try {
+    event.wait(1, Clock::now());
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
 
 Completion& Completion::process() {
-  static auto* const completion = new Completion;  // Drivers may call back while the process ends.
+  static auto* const completion = new Completion;  // Inferences may end while the process does.
   return *completion;
 }
 
-void Completion::when_over(cl_event event, Pending& pending) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-    over_.reserve(64);  // The driver's callback does not allocate as a rule.
-  }
-  client::check(client::call(
-                    clSetEventCallback, event, cl_int{CL_COMPLETE},
-                    [](cl_event, cl_int status, void* data) {
-                      auto* over = static_cast<Pending*>(data);
-                      over->status_ = status;
-                      Completion& self = process();
-                      const std::lock_guard lock(self.mutex_);
-                      self.over_.push_back(over);
-                      self.changed_.notify_one();
-                    },
-                    static_cast<void*>(&pending)),
-                "clSetEventCallback", "asking when an inference is over");
+void Completion::when_over(Ref<opencl::EventTimeline> event, Pending& pending) {
+  const std::lock_guard lock(mutex_);
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  entries_.push_back({std::move(event), &pending});
+  last_change_ = Clock::now();
+  changed_.notify_one();
+}
+
+void Completion::take_over(std::vector<Entry>& over) {
+  const auto rest = std::partition(entries_.begin(), entries_.end(),
+                                   [](const Entry& entry) { return entry.event->query(1) == PointState::kPending; });
+  over.assign(std::make_move_iterator(rest), std::make_move_iterator(entries_.end()));
+  entries_.erase(rest, entries_.end());
+  if (!over.empty()) last_change_ = Clock::now();
 }
 
 void Completion::run() {
-  std::vector<Pending*> mine;
-  mine.reserve(64);
+  using std::chrono::microseconds;
+  std::vector<Entry> over;
+  std::unique_lock lock(mutex_);
   for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !over_.empty(); });
-      mine.swap(over_);
+    changed_.wait(lock, [this] { return !entries_.empty(); });
+    take_over(over);
+    if (over.empty()) {
+      const auto waited = Clock::now() - last_change_;
+      if (waited < microseconds(30)) {
+        lock.unlock();
+        std::this_thread::yield();
+        lock.lock();
+      } else {
+        // As EventTimeline::wait(): an eighth too late at most, and at most a quarter of a millisecond.
+        changed_.wait_for(lock, std::min<Clock::duration>(waited / 8, microseconds(250)));
+      }
+      continue;
     }
-    for (Pending* over : mine) over->ended(over->status_);
-    mine.clear();
+    lock.unlock();
+    for (Entry& entry : over) {
+      const std::exception_ptr error = error_of(*entry.event);
+      entry.event = {};  // Whoever counts references after the end finds none of ours.
+      entry.pending->ended(error);
+    }
+    over.clear();
+    lock.lock();
   }
 }
 

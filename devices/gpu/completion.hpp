@@ -8,37 +8,44 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/devices/gpu/native.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
-/// One thread per process that calls Inference::finish(). A driver's own thread must not do that: users' callbacks run
-/// in it, and may wait for the device.
+/// One thread per process that looks at the last events of inferences in flight, in intervals that grow with the time
+/// that they take. Callbacks of drivers do not serve: NVIDIA's come up to 10 ms late (H200, 2026-11-23), and in a
+/// driver's own thread users' callbacks must not run.
 /// @thread all members from any thread.
 class Completion {
  public:
   static Completion& process();
-  /// Calls over.ended() with the event's status once the event has it. The object lives until then.
   class Pending {
    public:
-    virtual void ended(cl_int status) noexcept = 0;
+    /// Called once, on the thread; may destroy the object. @param error  Of the command that failed; else null.
+    virtual void ended(std::exception_ptr error) noexcept = 0;
 
    protected:
     virtual ~Pending() = default;
-
-   private:
-    friend class Completion;
-    cl_int status_ = CL_COMPLETE;
   };
-  /// @errors those of clSetEventCallback: nothing will be called then.
-  void when_over(cl_event event, Pending& pending);
+  /// `pending` must live until it has been called.
+  void when_over(Ref<opencl::EventTimeline> event, Pending& pending);
 
  private:
+  struct Entry {
+    Ref<opencl::EventTimeline> event;
+    Pending* pending = nullptr;
+  };
   void run();
+  /// Moves those that are over to `over`.
+  void take_over(std::vector<Entry>& over);
+
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Pending*> over_;
+  std::vector<Entry> entries_;
+  Clock::time_point last_change_;
   std::thread thread_;
 };
 

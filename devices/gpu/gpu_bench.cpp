@@ -84,7 +84,11 @@ void Convolution(benchmark::State& state, const char* device) {
   run(state, convolution(batch, channels, size, window), operations, device);
 }
 void Shapes(benchmark::internal::Benchmark* bench) {
-  bench->Args({1, 64, 56, 3})->Args({1, 256, 14, 3})->Args({1, 256, 56, 1})->Unit(benchmark::kMicrosecond);
+  bench->Args({1, 64, 56, 3})
+      ->Args({1, 256, 14, 3})
+      ->Args({1, 256, 56, 1})
+      ->Unit(benchmark::kMicrosecond)
+      ->UseRealTime();
 }
 BENCHMARK_CAPTURE(Convolution, GPU, "GPU")->Apply(Shapes);
 BENCHMARK_CAPTURE(Convolution, CPU, "CPU")->Apply(Shapes);
@@ -94,8 +98,8 @@ void Product(benchmark::State& state, const char* device) {
   const double operations = 2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
   run(state, product(size, size, size), operations, device);
 }
-BENCHMARK_CAPTURE(Product, GPU, "GPU")->Arg(512)->Arg(2048)->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(Product, CPU, "CPU")->Arg(512)->Arg(2048)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(Product, GPU, "GPU")->Arg(512)->Arg(2048)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(Product, CPU, "CPU")->Arg(512)->Arg(2048)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 /// Host time of one start_async(); waiting is not counted.
 void Start(benchmark::State& state) {
@@ -110,7 +114,7 @@ void Start(benchmark::State& state) {
     state.ResumeTiming();
   }
 }
-BENCHMARK(Start)->Arg(1)->Arg(60)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Start)->Arg(1)->Arg(60)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 /// Two known tensors, set in turn.
 void SetTensor(benchmark::State& state) {
@@ -128,4 +132,3 @@ BENCHMARK(SetTensor);
 
 }  // namespace
 }  // namespace tenon
-

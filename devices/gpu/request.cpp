@@ -52,6 +52,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   bool is_asynchronous() const noexcept override { return true; }
+  /// infer() waits in the caller's thread, which is sooner than by the thread that ends inferences.
+  bool runs_in_caller() const noexcept override { return true; }
   bool wait_for(const TimelinePoint& point) override {
     // What decides shapes is read by the host, which waits itself.
     if (!owner_->static_plan()) return false;
@@ -59,21 +61,19 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     return true;
   }
 
-  void run(Inference& inference) override { start(inference); }
+  void run(Inference& inference) override {
+    const Ref<opencl::EventTimeline> end = enqueue_all(inference);
+    try {
+      TimelinePoint(end, 1).wait(Deadline::max(), &inference.ledger());
+    } catch (const Error&) {
+      std::rethrow_exception(failure(std::current_exception()));
+    }
+    ran_ = true;
+  }
 
   void start(Inference& inference) override {
-    if (!owner_->static_plan()) use_shapes_of_now(inference);
-    wait_list_.clear();
-    for (const auto& event : waits_) wait_list_.push_back(event.get());
     inference_ = &inference;
-    try {
-      enqueue(inference.ledger());
-    } catch (...) {
-      waits_.clear();
-      let_run_out();
-      throw;
-    }
-    waits_.clear();
+    Completion::process().when_over(enqueue_all(inference), *this);
   }
 
   std::vector<ProfilingInfo> profiling_info() const override;
@@ -112,7 +112,21 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     bound.memory = {bound.staging.get(), 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
   }
 
-  /// All commands of an inference, and the call when they are over.
+  /// @return the event of the last command.
+  Ref<opencl::EventTimeline> enqueue_all(Inference& inference) {
+    if (!owner_->static_plan()) use_shapes_of_now(inference);
+    wait_list_.clear();
+    for (const auto& event : waits_) wait_list_.push_back(event.get());
+    try {
+      enqueue(inference.ledger());
+      waits_.clear();
+      return opencl::EventTimeline::over(client::marker(queue_.get()));
+    } catch (...) {
+      waits_.clear();
+      let_run_out();
+      throw;
+    }
+  }
   void enqueue(Ledger& ledger) {
     if (!wait_list_.empty()) barrier(wait_list_);
     for (const Bound& input : inputs_) move_in(input, ledger);
@@ -122,8 +136,6 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (!is_in_order_) barrier({});
     for (const auto& state : states_) state->advance(queue_.get());
     for (const Bound& output : outputs_) move_out(output, ledger);
-    const client::Handle<cl_event> end = client::marker(queue_.get());
-    Completion::process().when_over(end.get(), *this);
   }
   /// What is enqueued later waits for these events, or for all that is in the queue if there are none.
   void barrier(std::span<const cl_event> events) const {
@@ -198,16 +210,21 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
   }
 
-  void ended(cl_int status) noexcept override {
-    std::exception_ptr error;
-    if (status < 0)
-      error = std::make_exception_ptr(Error(
-          Code::kAborted,
-          "GPU: an inference on " + owner_->gpu()->native().device.name + " failed: " + opencl::status_name(status),
-          "CL_EVENT_COMMAND_EXECUTION_STATUS", status));
-    else
-      ran_ = true;
-    inference_->finish(std::move(error));
+  void ended(std::exception_ptr error) noexcept override {
+    ran_ = !error;
+    inference_->finish(error ? failure(error) : nullptr);
+  }
+  /// What an event says of a failed command, as an inference's.
+  std::exception_ptr failure(const std::exception_ptr& error) const noexcept {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error& cause) {
+      return std::make_exception_ptr(Error(
+          cause.code(), "GPU: an inference on " + owner_->gpu()->native().device.name + " failed: " + cause.what(),
+          cause.native_api(), cause.native_code()));
+    } catch (...) {
+      return error;
+    }
   }
 
   std::shared_ptr<CompiledModel> owner_;

@@ -22,7 +22,8 @@ struct Spatial3 {
   WindowAxis window[3];
 };
 
-/// Of a Convolution, GroupConvolution, MaxPool or AvgPool, and of the transposed convolutions.
+/// Of a convolution of any kind, a MaxPool, AvgPool, AdaptiveAvgPool or AdaptiveMaxPool (whose windows follow from the
+/// extents), an ExtractImagePatches, or a Col2Im, whose windows slide over its output: that is `in`, `out` counts them.
 /// @pre shapes are known. @errors kInvalidArgument: attributes that do not agree with them.
 TENON_API Spatial3 sliding_window(const Node& node);
 

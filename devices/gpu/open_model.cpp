@@ -30,8 +30,10 @@ Tensor on_host(const Tensor& tensor) {
   return copy;
 }
 
-bool can_decide(const Node& parameter, const Tensor& tensor) {
-  return !parameter.get_output_element_type(0).is_real() && element_count(tensor.shape()) <= kMostNumbers;
+/// Whole numbers; where these do not suffice, lists of reals, too: the scales of a resize.
+bool can_decide(const Tensor& tensor, bool takes_reals) {
+  const bool is_list = takes_reals && tensor.shape().size() <= 1;
+  return (is_list || !info(tensor.element_type()).is_real) && element_count(tensor.shape()) <= kMostNumbers;
 }
 
 /// Nodes that a plan cannot be made of yet.
@@ -68,8 +70,10 @@ OpenModel::Key OpenModel::key_of(const std::vector<Tensor>& inputs) const {
   }
   Key key;
   for (const Tensor& input : inputs) key.shapes.push_back(input.shape());
-  for (const std::size_t index : deciding)
-    key.values.push_back(op::v0::Constant(on_host(inputs[index])).cast_vector<std::int64_t>());
+  for (const std::size_t index : deciding) {
+    const Tensor value = on_host(inputs[index]);
+    key.values.emplace_back(static_cast<const char*>(value.size_bytes() ? value.data() : nullptr), value.size_bytes());
+  }
   return key;
 }
 
@@ -98,8 +102,9 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
     const std::unordered_set<const Node*> sources = sources_of(open);
     const std::size_t before = deciding.size();
     const auto& folded_parameters = folded->get_parameters();
-    for (std::size_t i = 0; i < folded_parameters.size(); ++i)
-      if (sources.count(folded_parameters[i].get()) && can_decide(*folded_parameters[i], inputs[i])) deciding.insert(i);
+    for (const bool takes_reals : {false, true})
+      for (std::size_t i = 0; i < folded_parameters.size() && (!takes_reals || deciding.size() == before); ++i)
+        if (sources.count(folded_parameters[i].get()) && can_decide(inputs[i], takes_reals)) deciding.insert(i);
     if (deciding.size() > before) continue;
     std::string names;
     for (const auto& node : open) names += (names.empty() ? "" : ", ") + node->describe();

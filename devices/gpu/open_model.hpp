@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
@@ -16,8 +17,8 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Inputs of whole numbers that say what others are shaped like (a Reshape's shape, a Slice's positions) are read on the
-/// host, and become constants of the plan.
+/// Inputs that say what others are shaped like (a Reshape's shape, a Slice's positions, a resize's scales) are read on
+/// the host, and become constants of the plan.
 /// @thread all members from any thread.
 class OpenModel {
  public:
@@ -30,7 +31,7 @@ class OpenModel {
   /// What a plan is for: the inputs' shapes, and the values of those that decide.
   struct Key {
     std::vector<Shape> shapes;
-    std::vector<std::vector<std::int64_t>> values;
+    std::vector<std::string> values;  ///< Their bytes.
     friend bool operator==(const Key&, const Key&) = default;
   };
   /// @cost a read of each input whose values decide.

@@ -2,6 +2,7 @@
 // Resizing. Every mode is separable: each output position of an axis has a list of input positions and weights.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
@@ -217,82 +218,74 @@ std::vector<float> read_scales(const Node& node, std::span<const Tensor> inputs)
   return scales;
 }
 
+std::vector<std::int64_t> axes_of(const Node& node, std::span<const Tensor> inputs, std::size_t rank) {
+  if (version_of(node) == Version::k0) return node.get_attributes().get_ints("axes");
+  if (inputs.size() > axes_input(node)) return to_vector<std::int64_t>(inputs[axes_input(node)]);
+  std::vector<std::int64_t> all(rank);
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  return all;
+}
+
+/// The data with zeros around it.
+template <typename T>
+std::vector<T> padded(std::vector<T> data, const Shape& shape, const Shape& room_shape, const Padding& pads) {
+  if (room_shape == shape || data.empty()) return data;
+  std::vector<T> room(element_count(room_shape), T{0});
+  const auto strides = element_strides(room_shape);
+  std::vector<std::size_t> index(shape.size(), 0);
+  for (const T& value : data) {
+    std::size_t at = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      at += (index[axis] + static_cast<std::size_t>(pads.begin[axis])) * strides[axis];
+    room[at] = value;
+    advance(index, shape);
+  }
+  return room;
+}
+
+Shape padded(const Shape& shape, const Padding& pads) {
+  Shape result = shape;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    result[axis] += static_cast<std::size_t>(pads.begin[axis] + pads.end[axis]);
+  return result;
+}
+
+template <typename T>
+std::vector<T> resized(const std::vector<T>& data, const Shape& shape, std::size_t axis,
+                       const std::vector<Taps>& taps) {
+  const std::size_t outer = extent_product(shape, 0, axis), inner = extent_product(shape, axis + 1, shape.size());
+  std::vector<T> result(outer * taps.size() * inner, T{0});
+  for (std::size_t x = 0; x < taps.size(); ++x) {
+    for (std::size_t o = 0; o < outer; ++o) {
+      T* to = result.data() + (o * taps.size() + x) * inner;
+      for (std::size_t t = 0; t < taps[x].at.size(); ++t) {
+        const T* from = data.data() + (o * shape[axis] + taps[x].at[t]) * inner;
+        const T weight = static_cast<T>(taps[x].weight[t]);
+        for (std::size_t k = 0; k < inner; ++k) to[k] += weight * from[k];
+      }
+    }
+  }
+  return result;
+}
+
 void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Attributes& attributes = node.get_attributes();
-  const bool first = version_of(node) == Version::k0;
-  Shape shape = inputs[0].shape();
   const Shape& out = outputs[0].shape();
   if (outputs[0].element_count() == 0) return;
-  const Padding pads = padding_of(node, shape.size());
-  const auto axes = [&] {
-    std::vector<std::int64_t> given;
-    if (first)
-      given = attributes.get_ints("axes");
-    else if (inputs.size() > axes_input(node))
-      given = to_vector<std::int64_t>(inputs[axes_input(node)]);
-    else
-      for (std::size_t axis = 0; axis < shape.size(); ++axis) given.push_back(static_cast<std::int64_t>(axis));
-    return given;
-  }();
-  const std::vector<float> scales = by_scales(node) ? read_scales(node, inputs) : std::vector<float>();
-  std::string mode = attributes.get_string("mode");
-  if (mode == "area") fail("mode 'area' has no reference kernel; nearest, linear and cubic have");
+  const ResizeRule rule = resize_rule(node, inputs[0].shape(), out, inputs);
+  const Padding pads = padding_of(node, out.size());
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> data = to_vector<T>(inputs[0]);
-    // Padding first, with zeros.
-    Shape padded = shape;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis)
-      padded[axis] += static_cast<std::size_t>(pads.begin[axis] + pads.end[axis]);
-    if (!(padded == shape) && !data.empty()) {
-      std::vector<T> room(element_count(padded), T{0});
-      const auto strides = element_strides(padded);
-      std::vector<std::size_t> index(shape.size(), 0);
-      for (const T& value : data) {
-        std::size_t at = 0;
-        for (std::size_t axis = 0; axis < shape.size(); ++axis)
-          at += (index[axis] + static_cast<std::size_t>(pads.begin[axis])) * strides[axis];
-        room[at] = value;
-        advance(index, shape);
-      }
-      data = std::move(room);
-      shape = padded;
-    }
+    Shape shape = padded(inputs[0].shape(), pads);
+    std::vector<T> data = padded(to_vector<T>(inputs[0]), inputs[0].shape(), shape, pads);
     if (data.empty()) fail("there is nothing to resize in shape " + to_string(shape));
-    // Pillow resizes columns before rows, and keeps integer pictures in their type in between.
-    const bool pillow = mode.find("pillow") != mode.npos;
-    const bool real = info(outputs[0].element_type()).is_real;
-    for (std::size_t step = 0; step < axes.size(); ++step) {
-      const std::size_t i = pillow ? axes.size() - 1 - step : step;
-      const std::size_t axis = normalized_axis(axes[i], shape.size());
-      const std::size_t before = shape[axis], after = out[axis];
-      const float scale = i < scales.size() ? scales[i] : static_cast<float>(after) / static_cast<float>(before);
-      const Axis a = axis_of(node, before, after, scale);
-      if (a.in == a.out && a.scale == 1.0f && !pillow) continue;
-      Shape next = shape;
-      next[axis] = out[axis];
-      const std::size_t outer = extent_product(shape, 0, axis), inner = extent_product(shape, axis + 1, shape.size());
-      std::vector<T> result(element_count(next), T{0});
-      for (std::int64_t x = 0; x < a.out; ++x) {
-        const Taps taps = taps_at(a, x);
-        for (std::size_t o = 0; o < outer; ++o) {
-          T* to = result.data() + (o * next[axis] + static_cast<std::size_t>(x)) * inner;
-          for (std::size_t t = 0; t < taps.at.size(); ++t) {
-            const T* from = data.data() + (o * shape[axis] + taps.at[t]) * inner;
-            const T weight = static_cast<T>(taps.weight[t]);
-            for (std::size_t k = 0; k < inner; ++k) to[k] += weight * from[k];
-          }
-        }
-      }
-      data = std::move(result);
-      shape = next;
-      if (pillow && outputs[0].element_type() == ElementType::kU8) {
+    for (const ResizeRule::Axis& axis : rule.axes) {
+      data = resized(data, shape, axis.axis, axis.taps);
+      shape[axis.axis] = out[axis.axis];
+      if (rule.rounds_between)
         for (T& value : data) value = std::clamp<T>(std::nearbyint(value), 0, 255);
-      }
     }
-    if (!real && mode != "nearest") {
+    if (rule.rounds)
       for (T& value : data) value = std::nearbyint(value);
-    }
     store_elements(outputs[0].element_type(), data.data(), data.size(), outputs[0].data());
   });
 }
@@ -304,6 +297,37 @@ std::vector<ResizeTaps> resize_taps(const Node& node, std::size_t in, std::size_
   std::vector<ResizeTaps> taps;
   for (std::int64_t x = 0; x < axis.out; ++x) taps.push_back(taps_at(axis, x));
   return taps;
+}
+
+ResizeRule resize_rule(const Node& node, const Shape& in, const Shape& out, std::span<const Tensor> inputs) {
+  const std::string& mode = node.get_attributes().get_string("mode");
+  if (mode == "area") fail("mode 'area' has no reference kernel; nearest, linear and cubic have");
+  const Padding pads = padding_of(node, in.size());
+  const Shape room = padded(in, pads);
+  const std::vector<std::int64_t> axes = axes_of(node, inputs, in.size());
+  const std::vector<float> scales = by_scales(node) ? read_scales(node, inputs) : std::vector<float>();
+  const ElementType type = node.get_output_element_type(0);
+  // Pillow resizes columns before rows, and keeps integer pictures in their type in between.
+  const bool pillow = mode.find("pillow") != mode.npos;
+  ResizeRule rule;
+  rule.is_exact = mode == "nearest";
+  rule.rounds = !info(type).is_real && !rule.is_exact;
+  rule.rounds_between = pillow && type == ElementType::kU8;
+  std::vector<bool> is_listed(in.size(), false);
+  for (std::size_t step = 0; step < axes.size(); ++step) {
+    const std::size_t i = pillow ? axes.size() - 1 - step : step, axis = normalized_axis(axes[i], in.size());
+    is_listed[axis] = true;
+    const float scale = i < scales.size() ? scales[i] : static_cast<float>(out[axis]) / static_cast<float>(room[axis]);
+    if (room[axis] == out[axis] && scale == 1.0f && !pillow && room[axis] == in[axis]) continue;
+    rule.axes.push_back({axis, pads.begin[axis], resize_taps(node, room[axis], out[axis], scale)});
+  }
+  for (std::size_t axis = 0; axis < in.size(); ++axis) {
+    if (is_listed[axis] || room[axis] == in[axis]) continue;
+    std::vector<ResizeTaps> taps;
+    for (std::size_t x = 0; x < room[axis]; ++x) taps.push_back({{x}, {1.0f}});
+    rule.axes.push_back({axis, pads.begin[axis], std::move(taps)});
+  }
+  return rule;
 }
 
 void add_interpolate_rows(OperationTable& table) {

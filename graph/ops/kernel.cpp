@@ -7,7 +7,7 @@
 #include <limits>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/ops/internal/small_floats.hpp>
+#include <tenon/graph/small_floats.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include <tenon/graph/ops/internal/kernel.hpp>
-#include <tenon/graph/ops/internal/small_floats.hpp>
+#include <tenon/graph/small_floats.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {

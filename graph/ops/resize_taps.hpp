@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include <tenon/core/export.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -22,6 +26,23 @@ struct ResizeTaps {
 /// and any mode that the reference kernel has. `scale` is out / in, or the node's scale.
 /// @errors kInvalidArgument: mode "area".
 TENON_API std::vector<ResizeTaps> resize_taps(const Node& node, std::size_t in, std::size_t out, float scale);
+
+/// All that an Interpolate node does, axis by axis.
+struct ResizeRule {
+  struct Axis {
+    std::size_t axis = 0;
+    std::int64_t pad_begin = 0;    ///< Taps count from the padding's first position; what is padded is 0.
+    std::vector<ResizeTaps> taps;  ///< One for each position of the result.
+  };
+  std::vector<Axis> axes;       ///< Those that change, in the order in which they are resized.
+  bool is_exact = false;        ///< Elements are taken as they are.
+  bool rounds = false;          ///< The result, to whole numbers.
+  bool rounds_between = false;  ///< Between two axes, too, and cut to 0..255.
+};
+
+/// @param in, out  Shapes of input 0 and of the output.  @param inputs  The node's; the first is not read.
+/// @errors kInvalidArgument: mode "area".
+TENON_API ResizeRule resize_rule(const Node& node, const Shape& in, const Shape& out, std::span<const Tensor> inputs);
 
 }  // namespace v1
 }  // namespace tenon

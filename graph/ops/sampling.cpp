@@ -308,12 +308,9 @@ void evaluate_col2im(const Node& node, std::span<const Tensor> inputs, std::span
   const auto kernel = to_vector<std::int64_t>(inputs[2]);
   const Shape& out = outputs[0].shape();
   const std::size_t lead = out.size() - 3, height = out[lead + 1], width = out[lead + 2];
-  auto window = read_window(node.get_attributes(), 2, true);
-  std::int64_t counts[2];
-  for (std::size_t i = 0; i < 2; ++i) {
-    window[i].kernel = kernel[i];
-    counts[i] = window_count(window[i], static_cast<std::int64_t>(out[lead + 1 + i]), "explicit").get_length();
-  }
+  const Spatial3 spatial = column_window(node, kernel, out);
+  const WindowAxis* window = spatial.window + 1;
+  const std::int64_t counts[] = {static_cast<std::int64_t>(spatial.out[1]), static_cast<std::int64_t>(spatial.out[2])};
   const std::size_t columns = inputs[0].shape().back(), taps = static_cast<std::size_t>(kernel[0] * kernel[1]);
   if (columns != static_cast<std::size_t>(counts[0] * counts[1]))
     fail("the data has " + std::to_string(columns) + " columns, expected " + std::to_string(counts[0] * counts[1]));
@@ -370,6 +367,18 @@ void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
 
 const std::vector<std::string> kAutoPads{"explicit", "same_upper", "same_lower", "valid"};
 }  // namespace
+
+Spatial3 column_window(const Node& node, const std::vector<std::int64_t>& kernel, const Shape& picture) {
+  auto window = read_window(node.get_attributes(), 2, true);
+  const std::size_t first = picture.size() - 2;
+  Shape counts = picture;
+  for (std::size_t i = 0; i < 2; ++i) {
+    window[i].kernel = kernel.at(i);
+    counts[first + i] = static_cast<std::size_t>(
+        window_count(window[i], static_cast<std::int64_t>(picture[first + i]), "explicit").get_length());
+  }
+  return spatial3(window, picture, counts, first);
+}
 
 void add_sampling_rows(OperationTable& table) {
   const auto add_roi = [&](unsigned opset) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real numbers of 4 and 8 bits: their values, and rounding to them.
-#include <tenon/graph/ops/internal/small_floats.hpp>
+#include <tenon/graph/small_floats.hpp>
 
 #include <algorithm>
 #include <array>

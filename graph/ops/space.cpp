@@ -8,6 +8,7 @@
 #include <tenon/graph/ops/grid_sample.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/ops/internal/window.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -406,6 +407,13 @@ void evaluate_grid_sample(const Node& node, std::span<const Tensor> inputs, std:
   y.commit();
 }
 }  // namespace
+
+Spatial3 patch_window(const Node& node, const Shape& in, const Shape& out) {
+  std::vector<WindowAxis> axes;
+  for (const PatchAxis& axis : patch_axes(node, PartialShape(in)))
+    axes.push_back({axis.size, axis.stride, axis.rate, axis.before, 0});
+  return spatial3(axes, in, out, 2);
+}
 
 void add_space_rows(OperationTable& table) {
   table.add("BatchToSpace", 2, 4, 4, infer_blocks, evaluate_blocks,

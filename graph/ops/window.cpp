@@ -101,8 +101,16 @@ Spatial3 spatial3(const std::vector<WindowAxis>& axes, const Shape& in, const Sh
 
 Spatial3 sliding_window(const Node& node) {
   const Shape &in = node.get_input_shape(0), &out = node.get_output_shape(0);
-  const bool is_pool = is_op(&node, "MaxPool") || is_op(&node, "AvgPool");
-  return is_pool ? pool_window(node, in, out) : convolution_window(node, in, node.get_input_shape(1), out);
+  if (is_op(&node, "MaxPool") || is_op(&node, "AvgPool")) return pool_window(node, in, out);
+  if (is_op(&node, "AdaptiveAvgPool") || is_op(&node, "AdaptiveMaxPool"))
+    return spatial3(std::vector<WindowAxis>(in.size() - 2), in, out, 2);
+  if (is_op(&node, "ExtractImagePatches")) return patch_window(node, in, out);
+  if (is_op(&node, "Col2Im")) {
+    const auto kernel = known_ints(node, 2);
+    if (!kernel) fail("the kernel must be known");
+    return column_window(node, *kernel, out);
+  }
+  return convolution_window(node, in, node.get_input_shape(is_op(&node, "DeformableConvolution") ? 2 : 1), out);
 }
 
 }  // namespace v1

@@ -24,6 +24,11 @@ ExpressionRef as_stored(const ExpressionRef& root, ElementType type) {
   return convert(root, type);
 }
 
+/// For types whose elements share bytes.
+ExpressionRef code_of(const ExpressionRef& root, ElementType type) {
+  return Expression::call(ElementType::kU8, code_text(type, "$0"), {convert(root, type)});
+}
+
 bool is_short_number(double value) { return value == 0.5 || (std::floor(value) == value && std::abs(value) <= 16); }
 
 }  // namespace
@@ -70,7 +75,7 @@ std::optional<std::uint32_t> Builder::result_of(const Node& node, std::size_t ou
 
 View Builder::make_for(const Node& node, std::size_t output, const Value& value) {
   View view{{}, value.type, value.shape, packed_strides(value.shape)};
-  const std::size_t bytes = element_count(value.shape) * size_bytes(value.type);
+  const std::size_t bytes = bytes_of(value.type, value.shape);
   const auto result = result_of(node, output);
   view.place.buffer = result ? add_buffer(engine::BufferKind::kOutput, bytes, *result)
                              : add_buffer(engine::BufferKind::kArena, bytes, 0);
@@ -85,7 +90,7 @@ View Builder::make(const Node& node, std::size_t output) {
 
 View Builder::scratch(ElementType type, const Shape& shape) {
   View view{{}, type, shape, packed_strides(shape)};
-  view.place.buffer = add_buffer(engine::BufferKind::kArena, element_count(shape) * size_bytes(type), 0);
+  view.place.buffer = add_buffer(engine::BufferKind::kArena, bytes_of(type, shape), 0);
   return view;
 }
 
@@ -116,26 +121,45 @@ void Builder::compute(Value& value, const Output<Node>& output) {
 }
 
 void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out) {
-  if (producer)
-    producer->emit(root, out);
-  else
-    compute(root, out, *model_.get_results().front());
+  const Node& result = *model_.get_results().front();
+  if (!producer) return compute(root, out, result);
+  if (!shares_bytes(out.type)) return producer->emit(root, out);
+  const View codes = scratch(ElementType::kU8, out.shape);
+  producer->emit(code_of(root, out.type), codes);
+  pack(codes, out, result);
 }
 
-View Builder::table(const Tensor& numbers) {
-  const void* const bytes = numbers.data();
+void Builder::pack(const View& codes, const View& out, const Node& of) {
+  const auto per_byte = static_cast<std::int64_t>(8 / info(out.type).bits);
+  const std::size_t count = element_count(out.shape), bytes = bytes_of(out.type, out.shape);
+  Kernel kernel = this->kernel("pack");
+  kernel.reads("X", codes).writes("OUT", out);
+  kernel.number("COUNT", static_cast<std::int64_t>(count)).number("BYTES", static_cast<std::int64_t>(bytes));
+  kernel.define("PER_BYTE", per_byte).define("SHIFT(i)", out.type == ElementType::kU1 ? "(7 - (i))" : "((i)*4)");
+  kernel.text(
+      "KERNEL {\n  const int at = (int)get_global_id(0);\n  if (at >= BYTES) return;\n  int byte = 0;\n"
+      "  for (int i = 0; i < PER_BYTE && at * PER_BYTE + i < COUNT; ++i) byte |= X(at * PER_BYTE + i) << SHIFT(i);\n"
+      "  OUT_p[at] = (uchar)byte;\n}\n");
+  kernel.over({bytes});
+  launch(kernel, of);
+}
+
+void Builder::compute(const Node& node, std::size_t output) { made(Output<Node>(const_cast<Node*>(&node), output)); }
+
+View Builder::hold(const Tensor& table) {
+  const void* const bytes = table.data();
   auto known = constants_.find(bytes);
   if (known == constants_.end()) {
-    const auto id = add_buffer(engine::BufferKind::kConstant, numbers.size_bytes(), 0);
-    plan_.buffers[id].constant = numbers;
+    const auto id = add_buffer(engine::BufferKind::kConstant, table.size_bytes(), 0);
+    plan_.buffers[id].constant = table;
     known = constants_.emplace(bytes, id).first;
   }
-  return {{known->second, 0}, numbers.element_type(), numbers.shape(), packed_strides(numbers.shape())};
+  return {{known->second, 0}, table.element_type(), table.shape(), packed_strides(table.shape())};
 }
 
 View Builder::made(const Output<Node>& output) {
   Value& value = value_of(output);
-  if (!value.view && value.constant) value.view = table(value.constant);
+  if (!value.view && value.constant) value.view = hold(value.constant);
   if (!value.view) compute(value, output);
   return *value.view;
 }
@@ -213,6 +237,11 @@ void Builder::launch(const Kernel& kernel, const Node& node) {
 }
 
 void Builder::compute(const ExpressionRef& root, const View& out, const Node& of) {
+  if (shares_bytes(out.type)) {
+    const View codes = scratch(ElementType::kU8, out.shape);
+    compute(code_of(root, out.type), codes, of);
+    return pack(codes, out, of);
+  }
   const ExpressionRef stored = as_stored(root, out.type);
   const std::vector<ExpressionRef> loads = loads_of(stored);
   std::vector<const View*> views{&out};
@@ -311,7 +340,7 @@ void Builder::add_store(Kernel& kernel, const ExpressionRef& root, const View& o
 
 void Builder::add_input(const Node& parameter, std::uint32_t index) {
   Value& value = add_value(parameter, 0);
-  const std::size_t bytes = element_count(value.shape) * size_bytes(value.type);
+  const std::size_t bytes = bytes_of(value.type, value.shape);
   value.view = View{
       {add_buffer(engine::BufferKind::kInput, bytes, index), 0}, value.type, value.shape, packed_strides(value.shape)};
 }
@@ -334,7 +363,7 @@ void Builder::add_result(const Node& result, std::uint32_t index) {
   const engine::Buffer& buffer = plan_.buffers[from.place.buffer];
   if (buffer.kind == engine::BufferKind::kOutput && buffer.index == index && from.place.offset == 0 && from.is_packed())
     return;
-  View to{{add_buffer(engine::BufferKind::kOutput, element_count(value.shape) * size_bytes(value.type), index), 0},
+  View to{{add_buffer(engine::BufferKind::kOutput, bytes_of(value.type, value.shape), index), 0},
           value.type,
           value.shape,
           packed_strides(value.shape)};
@@ -350,7 +379,7 @@ View Builder::state(const std::string& id, ElementType type, const Shape& shape,
     while (index < plan_.variables.size() && plan_.variables[index].id != id) ++index;
     if (index == plan_.variables.size()) plan_.variables.push_back({id, type, shape, {}, false});
     plan_.variables[index].is_assigned |= next;
-    const std::size_t bytes = element_count(shape) * size_bytes(type);
+    const std::size_t bytes = bytes_of(type, shape);
     const engine::BufferId buffer =
         add_buffer(engine::BufferKind::kState, bytes, index * 2 + static_cast<std::uint32_t>(next));
     known = states_.emplace(std::pair(id, next), buffer).first;

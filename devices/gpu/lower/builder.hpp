@@ -76,11 +76,13 @@ class Builder {
   void set(const Node& node, std::size_t output, ElementType computed, Producer producer);
   /// Memory for the output, row-major, which the caller's launches write.
   View make(const Node& node, std::size_t output);
+  /// A table that launches read.
+  View hold(const Tensor& table);
   /// Memory that lives between launches of one node.
   View scratch(ElementType type, const Shape& shape);
   void launch(const Kernel& kernel, const Node& node);
-  /// Numbers of our own that kernels read, as a constant.
-  View table(const Tensor& numbers);
+  /// Does not wait for what may join an output: the launch that makes it makes others of the node, too.
+  void compute(const Node& node, std::size_t output);
   /// Computes a tree into memory, by a kernel that does nothing else. @param of  For profiles.
   void compute(const ExpressionRef& root, const View& out, const Node& of);
   /// A copy with other strides or of another type.
@@ -121,6 +123,8 @@ class Builder {
   View make_for(const Node& node, std::size_t output, const Value& value);
   View made(const Output<Node>& value);
   void compute(Value& value, const Output<Node>& output);
+  /// Joins codes, one a byte, of a type whose elements share bytes.
+  void pack(const View& codes, const View& out, const Node& of);
   void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out);
   std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
 

@@ -29,9 +29,9 @@ Tensor tensor_of(ElementType type, const std::vector<T>& values) {
 void add_taps(Builder& builder, Kernel& kernel, const std::string& name, const AxisTaps& taps) {
   const std::vector<std::int32_t> low(taps.low.begin(), taps.low.end()), high(taps.high.begin(), taps.high.end());
   const std::vector<float> weight(taps.weight.begin(), taps.weight.end());
-  kernel.reads(name + "_LOW", builder.table(tensor_of(ElementType::kI32, low)))
-      .reads(name + "_HIGH", builder.table(tensor_of(ElementType::kI32, high)))
-      .reads(name + "_WEIGHT", builder.table(tensor_of(ElementType::kF32, weight)));
+  kernel.reads(name + "_LOW", builder.hold(tensor_of(ElementType::kI32, low)))
+      .reads(name + "_HIGH", builder.hold(tensor_of(ElementType::kI32, high)))
+      .reads(name + "_WEIGHT", builder.hold(tensor_of(ElementType::kF32, weight)));
 }
 
 /// SAMPLE0(x, y)...: where a component's sample lies in its plane.

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/devices/gpu/lower/axes.hpp>
+#include <tenon/devices/gpu/lower/each.hpp>
 #include <tenon/devices/gpu/lower/reduction.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 
@@ -100,6 +102,40 @@ void lower_group_norm(Builder& builder, const Node& node) {
                   out, node);
 }
 
+/// x / (bias + alpha / count * (sum of squares around it)) ^ beta, over a box along the axes.
+void lower_lrn(Builder& builder, const Node& node) {
+  const View data = builder.packed(node.input_value(0));
+  const auto& attributes = node.get_attributes();
+  const std::int64_t size = attributes.get_int("size");
+  std::vector<std::size_t> axes;
+  double count = 1;
+  const std::vector<std::int64_t> list = *builder.integers(node.input_value(1));
+  for (const std::int64_t axis : list) {
+    axes.push_back(normalized(axis, data.shape.size()));
+    count *= static_cast<double>(size);
+  }
+  std::string text = "  ACC sum = 0;\n", place = "at";
+  for (const std::size_t axis : axes) {
+    const std::string n = std::to_string(axis), p = "p" + n;
+    text += "  const int " + p + " = at / S" + n + " % E" + n + ";\n  for (int k" + n + " = max(0, " + p +
+            " - HALF); k" + n + " <= min(E" + n + " - 1, " + p + " + HALF); ++k" + n + ") {\n";
+    place += " + (k" + n + " - " + p + ") * S" + n;
+  }
+  text += "    const ACC x = X(" + place + ");\n    sum += x * x;\n  " + std::string(axes.size(), '}') +
+          "\n  STORE(X(at) / pow(" + number(attributes.get_double("bias")) + " + " +
+          number(attributes.get_double("alpha") / count) + " * sum, (ACC)" + number(attributes.get_double("beta")) +
+          "), at);\n";
+  set_each(
+      builder, node, "lrn", data.type,
+      [=](Kernel& kernel) {
+        kernel.reads("X", data).define("ACC", compute_name(data.type)).define("HALF", (size - 1) / 2);
+        for (const std::size_t axis : axes)
+          kernel.number("S" + std::to_string(axis), data.strides[axis])
+              .number("E" + std::to_string(axis), static_cast<std::int64_t>(data.shape[axis]));
+      },
+      text);
+}
+
 }  // namespace
 
 void register_normalization(LoweringTable& table) {
@@ -107,6 +143,7 @@ void register_normalization(LoweringTable& table) {
   const auto axes_known = [](const Node& node) { return wants_constant(node, 1); };
   table["MVN"] = {lower_mvn, axes_known};
   table["NormalizeL2"] = {lower_normalize_l2, axes_known};
+  table["LRN"] = {lower_lrn, axes_known};
   table["GroupNormalization"] = {lower_group_norm};
 }
 

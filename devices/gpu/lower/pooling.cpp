@@ -4,6 +4,7 @@
 #include <string>
 
 #include <tenon/devices/gpu/kernels.hpp>
+#include <tenon/devices/gpu/lower/each.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/lower/window.hpp>
@@ -51,10 +52,28 @@ void lower_pool(Builder& builder, const Node& node) {
     builder.launch(kernel, *self);
   };
   builder.set(node, 0, data.type, std::move(producer));
+  if (has_indices) builder.compute(node, 0);
+}
+
+void lower_adaptive_pool(Builder& builder, const Node& node) {
+  const View data = builder.packed(node.input_value(0));
+  const Spatial3 window = sliding_window(node);
+  const bool is_max = is_op(&node, "AdaptiveMaxPool");
+  const View indices = is_max ? builder.make(node, 1) : View();
+  set_whole(builder, node, "adaptive_pool", data.type, kernels::adaptive_pool, [=](Kernel& kernel) {
+    kernel.reads("X", data);
+    if (is_max) kernel.writes("INDEX", indices);
+    add_window(kernel, window);
+    kernel.define("ACC", accumulator_name(data.type)).define("IS_MAX", is_max ? 1 : 0);
+  });
+  if (is_max) builder.compute(node, 0);
 }
 
 }  // namespace
 
-void register_pooling(LoweringTable& table) { table["MaxPool"] = table["AvgPool"] = {lower_pool}; }
+void register_pooling(LoweringTable& table) {
+  table["MaxPool"] = table["AvgPool"] = {lower_pool};
+  table["AdaptiveAvgPool"] = table["AdaptiveMaxPool"] = {lower_adaptive_pool};
+}
 
 }  // namespace tenon::inline v1::gpu_device

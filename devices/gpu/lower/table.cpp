@@ -2,6 +2,9 @@
 // Registers every family, and says what the device can run.
 #include <tenon/devices/gpu/lower/table.hpp>
 
+#include <set>
+
+#include <tenon/devices/gpu/program/types.hpp>
 #include <tenon/graph/operation_table.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -18,6 +21,11 @@ const LoweringTable& lowering_table() {
     register_normalization(made);
     register_gather(made);
     register_input_stage(made);
+    register_sorting(made);
+    register_scatter(made);
+    register_interpolate(made);
+    register_sampling(made);
+    register_space(made);
     return made;
   }();
   return table;
@@ -28,11 +36,24 @@ std::string wants_constant(const Node& node, std::size_t input) {
   return "input " + std::to_string(input) + " " + kNoConstant;
 }
 
+namespace {
+
+/// Whether the node's kernel takes elements that share bytes.
+bool takes_shared_bytes(std::string_view type) {
+  static const std::set<std::string_view> types = {"Parameter", "Result",  "Convert",   "ConvertLike",
+                                                   "Reshape",   "Squeeze", "Unsqueeze", "Transpose"};
+  return types.count(type) > 0;
+}
+
+}  // namespace
+
 std::string refusal(const Node& node, const Target& target) {
   const std::string_view type = node.get_type_name();
   const auto check_type = [&](const element::Type& element) -> std::string {
     if (element.is_dynamic()) return {};
     if (!is_readable(element)) return "kernels neither read nor write " + element.to_string();
+    if (shares_bytes(element) && !takes_shared_bytes(type))
+      return "its kernel does not take " + element.to_string() + ", whose elements share bytes";
     if (element == element::f64 && !target.has_f64) return "the device does not compute in f64";
     return {};
   };

@@ -35,6 +35,11 @@ void register_pooling(LoweringTable& table);
 void register_normalization(LoweringTable& table);
 void register_gather(LoweringTable& table);
 void register_input_stage(LoweringTable& table);
+void register_sorting(LoweringTable& table);
+void register_scatter(LoweringTable& table);
+void register_interpolate(LoweringTable& table);
+void register_sampling(LoweringTable& table);
+void register_space(LoweringTable& table);
 /// @}
 
 /// Part of what wants_constant() says, by which such refusals are told from others.

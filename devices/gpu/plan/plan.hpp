@@ -44,7 +44,7 @@ struct PlanPort {
   ElementType type = ElementType::kUndefined;
   Shape shape;
   bool takes_pitch = false;  ///< All who read it take rows at any distance.
-  std::size_t size_bytes() const { return element_count(shape) * tenon::size_bytes(type); }
+  std::size_t size_bytes() const { return checked_size_bytes(type, shape).value_or(0); }
 };
 
 struct PlanVariable {
@@ -53,7 +53,7 @@ struct PlanVariable {
   Shape shape;
   Tensor initial;  ///< Empty: zeros.
   bool is_assigned = false;
-  std::size_t size_bytes() const { return element_count(shape) * tenon::size_bytes(type); }
+  std::size_t size_bytes() const { return checked_size_bytes(type, shape).value_or(0); }
 };
 
 /// A constant in the device's memory; it keeps the bytes that it was made of, by which others find it.

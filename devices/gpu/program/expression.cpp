@@ -27,7 +27,7 @@ std::size_t View::extent_bytes() const {
     if (shape[axis] == 0) return 0;
     last += static_cast<std::size_t>(std::max<std::int64_t>(strides[axis], 0)) * (shape[axis] - 1);
   }
-  return (last + 1) * size_bytes(type);
+  return bytes_of(type, Shape{last + 1});
 }
 
 Extents packed_strides(const Shape& shape) {

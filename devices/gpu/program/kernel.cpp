@@ -2,6 +2,7 @@
 // Puts a kernel's text together.
 #include <tenon/devices/gpu/program/kernel.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -19,8 +20,9 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
   define(name + "(i)", load_text(view.type, name + "_p", "i"));
   if (view.type == ElementType::kF32) define(name + "_LOAD16(i)", "vload16(0, " + name + "_p + (i))");
   if (view.type == ElementType::kF16) define(name + "_LOAD16(i)", "vload_half16(0, " + name + "_p + (i))");
-  if (written) define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
-  launch_.arguments.push_back({view.place, size_bytes(view.type), 0, false});
+  if (written && !shares_bytes(view.type))
+    define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
+  launch_.arguments.push_back({view.place, std::max<std::size_t>(size_bytes(view.type), 1), 0, false});
   launch_.operands.push_back({view.place, written, false});
   return *this;
 }
@@ -80,6 +82,7 @@ Launch Kernel::launch() const {
   }
   head += "void " + std::string(kName) + "(" + parameters_ + ") { " + begin_;
   std::string text = defines_ + text_ + "\n" + undefines_;
+  text = small_float_support(text) + text;
   text.replace(text.find(kHere), kHere.size(), head);
   const store::ContentHash hash = store::content_hash(text.data(), text.size());
   auto kernel = std::make_shared<KernelText>();

@@ -33,6 +33,8 @@ Spatial3 spatial3(const std::vector<WindowAxis>& axes, const Shape& in, const Sh
 /// @name What sliding_window() is for each family; shapes as the kernels see them.
 Spatial3 convolution_window(const Node& node, const Shape& data, const Shape& filters, const Shape& out);
 Spatial3 pool_window(const Node& node, const Shape& in, const Shape& out);
+Spatial3 patch_window(const Node& node, const Shape& in, const Shape& out);
+Spatial3 column_window(const Node& node, const std::vector<std::int64_t>& kernel, const Shape& picture);
 
 }  // namespace v1
 }  // namespace tenon

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -13,11 +14,11 @@ inline namespace v1 {
 constexpr bool is_small_float(ElementType type) { return info(type).is_real && info(type).bits <= 8; }
 
 /// The value of a code; for types of 4 bits only its low bits count. @cost one look-up.
-float small_float_value(ElementType type, std::uint8_t code);
+TENON_API float small_float_value(ElementType type, std::uint8_t code);
 
 /// The code of the nearest value, ties to the even code. What is too large becomes infinity if the type has one, else
 /// NaN if a signed type has that, else the largest value.
-std::uint8_t small_float_code(ElementType type, float value);
+TENON_API std::uint8_t small_float_code(ElementType type, float value);
 
 }  // namespace v1
 }  // namespace tenon

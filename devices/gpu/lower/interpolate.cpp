@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing: each position of a resized axis has a list of input positions and weights, which the graph says.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/gpu/lower/each.hpp>
+#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/graph/ops/resize_taps.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// More taps than this for an element are read axis by axis.
+constexpr std::size_t kMostTaps = 64;
+
+/// An axis that a pass resizes. Tables are [out, taps]; positions in the padding are -1.
+struct TapTable {
+  std::size_t axis = 0, taps = 0;
+  bool has_weights = false;
+  View positions, weights;
+};
+
+TapTable make_table(Builder& builder, const ResizeRule::Axis& rule, std::size_t extent) {
+  TapTable table;
+  table.axis = rule.axis;
+  for (const ResizeTaps& taps : rule.taps) {
+    table.taps = std::max(table.taps, taps.at.size());
+    table.has_weights |= taps.at.size() != 1 || taps.weight[0] != 1;
+  }
+  const Shape shape{rule.taps.size(), std::max<std::size_t>(table.taps, 1)};
+  Tensor positions(ElementType::kI32, shape), weights(ElementType::kF32, shape);
+  auto* position = static_cast<std::int32_t*>(positions.data());
+  auto* weight = static_cast<float*>(weights.data());
+  for (const ResizeTaps& taps : rule.taps) {
+    for (std::size_t i = 0; i < shape[1]; ++i, ++position, ++weight) {
+      const bool is_there = i < taps.at.size();
+      const std::int64_t at = is_there ? static_cast<std::int64_t>(taps.at[i]) - rule.pad_begin : -1;
+      *position = at >= 0 && at < static_cast<std::int64_t>(extent) ? static_cast<std::int32_t>(at) : -1;
+      *weight = is_there ? taps.weight[i] : 0;
+    }
+  }
+  table.taps = shape[1];
+  table.positions = builder.hold(positions);
+  if (table.has_weights) table.weights = builder.hold(weights);
+  return table;
+}
+
+/// What a pass computes of an element: loops over the taps of each axis.
+std::string text_of(const std::vector<TapTable>& tables, std::size_t rank, const std::string& finish) {
+  std::string text = "  int rest = at, base = 0;\n";
+  for (std::size_t axis = rank; axis-- > 0;) {
+    const std::string n = std::to_string(axis);
+    const bool is_resized = std::any_of(tables.begin(), tables.end(), [&](const auto& t) { return t.axis == axis; });
+    text +=
+        is_resized ? "  const int p" + n + " = rest % O" + n + ";\n" : "  base += rest % O" + n + " * S" + n + ";\n";
+    text += "  rest /= O" + n + ";\n";
+  }
+  text += "  ACC sum = 0;\n";
+  std::string weight, place = "base";
+  for (const TapTable& table : tables) {
+    const std::string n = std::to_string(table.axis), tap = "p" + n + " * T" + n + " + t" + n;
+    text += "  for (int t" + n + " = 0; t" + n + " < T" + n + "; ++t" + n + ") {\n    const int a" + n + " = AT" + n +
+            "(" + tap + ");\n    if (a" + n + " < 0) continue;\n";
+    if (table.has_weights) {
+      text += "    const ACC w" + n + " = W" + n + "(" + tap + ");\n";
+      weight += "w" + n + " * ";
+    }
+    place += " + a" + n + " * S" + n;
+  }
+  text += "    sum += " + weight + "(ACC)X(" + place + ");\n  ";
+  text += std::string(tables.size(), '}') + "\n  STORE(" + finish + ", at);\n";
+  return text;
+}
+
+void prepare(Kernel& kernel, const View& data, const Shape& out, const std::vector<TapTable>& tables,
+             ElementType computed) {
+  kernel.reads("X", data).define("ACC", compute_name(computed));
+  for (std::size_t axis = 0; axis < out.size(); ++axis)
+    kernel.number("O" + std::to_string(axis), static_cast<std::int64_t>(out[axis]))
+        .number("S" + std::to_string(axis), data.strides[axis]);
+  for (const TapTable& table : tables) {
+    const std::string n = std::to_string(table.axis);
+    kernel.reads("AT" + n, table.positions).number("T" + n, static_cast<std::int64_t>(table.taps));
+    if (table.has_weights) kernel.reads("W" + n, table.weights);
+  }
+}
+
+/// One axis into memory. @param rounds  Between passes over pictures of 8 bits, as Pillow does.
+View resize_axis(Builder& builder, const Node& node, const View& data, const TapTable& table, std::size_t extent,
+                 bool rounds) {
+  Shape shape = data.shape;
+  shape[table.axis] = extent;
+  const View out = builder.scratch(data.type == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32, shape);
+  Kernel kernel = builder.kernel("interpolate");
+  prepare(kernel, data, shape, {table}, out.type);
+  kernel.writes("OUT", out).define("STORE(value, i)", "OUT_SET(i, value)");
+  launch_each(builder, node, kernel, element_count(shape),
+              text_of({table}, shape.size(), rounds ? "clamp(rint(sum), (ACC)0, (ACC)255)" : "sum"));
+  return out;
+}
+
+void lower_interpolate(Builder& builder, const Node& node) {
+  View data = builder.view(node.input_value(0));
+  std::vector<Tensor> inputs{Tensor()};
+  for (std::size_t i = 1; i < node.get_input_size(); ++i) inputs.push_back(builder.constant(node.input_value(i)));
+  const Shape& shape = node.get_output_shape(0);
+  const ResizeRule rule = resize_rule(node, data.shape, shape, inputs);
+  std::vector<TapTable> tables;
+  std::size_t taps = 1;
+  for (const ResizeRule::Axis& axis : rule.axes) {
+    tables.push_back(make_table(builder, axis, data.shape[axis.axis]));
+    taps *= tables.back().taps;
+  }
+  std::size_t done = 0;
+  if (taps > kMostTaps || rule.rounds_between)
+    for (; done + 1 < tables.size(); ++done)
+      data = resize_axis(builder, node, data, tables[done], shape[tables[done].axis], rule.rounds_between);
+  const std::vector<TapTable> left(tables.begin() + static_cast<std::ptrdiff_t>(done), tables.end());
+  const ElementType type = node.get_output_element_type(0);
+  const ElementType computed = rule.is_exact || type == ElementType::kF64 ? type : ElementType::kF32;
+  set_each(
+      builder, node, "interpolate", computed, [=](Kernel& kernel) { prepare(kernel, data, shape, left, computed); },
+      text_of(left, shape.size(), rule.rounds ? "rint(sum)" : "sum"));
+}
+
+std::string refuses(const Node& node) {
+  if (node.get_attributes().get_string("mode") == "area") return "mode 'area' is not defined by its specification";
+  for (std::size_t i = 1; i < node.get_input_size(); ++i)
+    if (std::string why = wants_constant(node, i); !why.empty()) return why;
+  return {};
+}
+
+}  // namespace
+
+void register_interpolate(LoweringTable& table) { table["Interpolate"] = {lower_interpolate, refuses}; }
+
+}  // namespace tenon::inline v1::gpu_device

@@ -155,7 +155,8 @@ TEST_F(Auto, WhatCannotLoadIsNamedWithItsReason) {
   const std::string before = std::getenv("TENON_DEVICE_PATH");
   std::ofstream(folder.path() / "libtenon_device_broken.so") << "no library";
   ::setenv("TENON_DEVICE_PATH", (folder.path().string() + ':' + before).c_str(), 1);
-  const std::string none = failure([&] { core.compile_model(relu_model(), "AUTO:-CPU,-OPENVINO,-TEMPLATE,-GATED"); });
+  const std::string none =
+      failure([&] { core.compile_model(relu_model(), "AUTO:-CPU,-GPU,-OPENVINO,-TEMPLATE,-GATED"); });
   EXPECT_THAT(none, HasSubstr("no device is left of \"-CPU"));
   EXPECT_THAT(none, HasSubstr("BROKEN: "));
   EXPECT_THAT(none, HasSubstr("libtenon_device_broken.so: "));
@@ -214,9 +215,9 @@ TEST_F(Auto, PrioritiesNameAndLeaveOutDevices) {
               ElementsAre("TEMPLATE"));
   EXPECT_THAT(running(core.compile_model(relu_model())), ElementsAre("CPU"))
       << "of those that are here the CPU comes first";
-  const auto without = running(core.compile_model(relu_model(), "AUTO:-CPU,-OPENVINO"));
+  const auto without = running(core.compile_model(relu_model(), "AUTO:-CPU,-GPU,-OPENVINO"));
   EXPECT_THAT(without, ElementsAre(::testing::AnyOf("TEMPLATE", "GATED")));
-  EXPECT_THAT(failure([&] { core.compile_model(relu_model(), "AUTO:-CPU,-OPENVINO,-TEMPLATE,-GATED"); }),
+  EXPECT_THAT(failure([&] { core.compile_model(relu_model(), "AUTO:-CPU,-GPU,-OPENVINO,-TEMPLATE,-GATED"); }),
               HasSubstr("no device is left"));
   EXPECT_THAT(failure([&] { core.compile_model(relu_model(), "AUTO:NOSUCH"); }), HasSubstr("NOSUCH"));
   EXPECT_THAT(failure([&] {

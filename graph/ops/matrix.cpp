@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include <tenon/graph/einsum.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
 
@@ -16,10 +17,7 @@ namespace {
 /// Letters name axes; those of an ellipsis are 1, 2... from the last one on.
 using Labels = std::string;
 
-struct Equation {
-  std::vector<Labels> inputs;
-  Labels output;
-};
+using Equation = EinsumLabels;
 
 Labels labels_of(const std::string& term, std::size_t ellipsis) {
   Labels labels;
@@ -410,6 +408,12 @@ void evaluate_ctc_lengths(const Node& node, std::span<const Tensor> inputs, std:
   counts.commit();
 }
 }  // namespace
+
+EinsumLabels einsum_labels(const Node& node) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t i = 0; i < node.get_input_size(); ++i) ranks.push_back(node.get_input_partial_shape(i).size());
+  return parse_equation(node.get_attributes().get_string("equation"), ranks);
+}
 
 void add_matrix_rows(OperationTable& table) {
   table

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include <tenon/graph/ops/internal/kernel.hpp>
-#include <tenon/graph/small_floats.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/small_floats.hpp>
 
 namespace tenon {
 inline namespace v1 {

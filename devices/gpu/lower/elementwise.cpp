@@ -111,6 +111,17 @@ void lower_fake_quantize(Builder& builder, const Node& node) {
            operands(builder, node));
 }
 
+/// What a real type of 8 bits would leave of scaled values.
+void lower_fake_convert(Builder& builder, const Node& node) {
+  const bool is_wide = node.get_attributes().get_string("destination_type") == "f8e5m2";
+  const ElementType type = is_wide ? ElementType::kF8E5M2 : ElementType::kF8E4M3;
+  const bool has_shift = node.get_input_size() > 2;
+  const std::string scaled = has_shift ? "($0 * $1 - $2)" : "($0 * $1)",
+                    rounded = convert_text(ElementType::kF32, type, scaled);
+  set_call(builder, node, has_shift ? "((" + rounded + " + $2) / $1)" : "(" + rounded + " / $1)",
+           operands(builder, node));
+}
+
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta, along axis 1.
 void lower_batch_norm(Builder& builder, const Node& node) {
   const Shape& shape = node.get_output_shape(0);
@@ -145,6 +156,7 @@ void register_elementwise(LoweringTable& table) {
   table["PRelu"] = {lower_prelu};
   table["IsNaN"] = table["IsFinite"] = table["IsInf"] = {lower_test};
   table["BitwiseNot"] = {lower_bitwise_not};
+  table["FakeConvert"] = {lower_fake_convert};
   table["FakeQuantize"] = {lower_fake_quantize};
   table["BatchNormInference"] = {lower_batch_norm};
 }

@@ -8,16 +8,37 @@
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/passes/original_names.hpp>
 #include <tenon/graph/passes/pass.hpp>
+#include <tenon/graph/subgraph.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::gpu_device {
+
+namespace {
+
+/// Loops in loops.
+constexpr int kMostNesting = 8;
+
+bool has_control_flow(const Model& model) {
+  for (const auto& node : model.get_ops())
+    if (dynamic_cast<const op::util::MultiSubGraphOp*>(node.get())) return true;
+  return false;
+}
+
+}  // namespace
 
 std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
   const auto mine = model.clone();
   const auto check = [&](const Model&, const std::string&, bool) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
   };
-  pass::Manager passes = pass::common_passes({.keep_decompression = false});
+  constexpr pass::FoldOptions kFold{.keep_decompression = false};
+  // Folding says how often loops run, and what they hold is folded then.
+  pass::Manager unroll;
+  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_control_flow());
+  unroll.set_hook(check);
+  for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
+  pass::Manager passes = pass::common_passes(kFold);
+  passes.add(pass::fuse_attention());
   passes.add(pass::fold_input_stage());
   passes.set_hook(check);
   passes.run(mine);

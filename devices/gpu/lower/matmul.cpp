@@ -18,6 +18,13 @@ const char* accumulator_name(ElementType type) {
   return info(type).is_signed || type == ElementType::kBool ? "long" : "ulong";
 }
 
+std::string neighbours_text() {
+  std::string text = "(float16)(";
+  for (int i = 0; i < 16; ++i)
+    text += (i ? ", RIGHT(batch, k, n + " : "RIGHT(batch, k, n + ") + std::to_string(i) + ")";
+  return text + ")";
+}
+
 void launch_product(Builder& builder, const Node& node, Kernel kernel, const Product& product) {
   const Target& target = builder.target();
   kernel.number("M", static_cast<std::int64_t>(product.m))
@@ -120,14 +127,8 @@ void lower_matmul(Builder& builder, const Node& node) {
     kernel.define("LEFT(batch, m, k)", "A(" + left_place + ")").define("RIGHT(batch, k, n)", "B(" + right_place + ")");
     product.left_rows = left.strides[rank - 1] == 1;
     product.right_columns = right.strides[rank - 1] != 1 && right.strides[rank - 2] == 1;
-    std::string neighbours = "B_LOAD16(" + right_place + ")";
-    if (right.strides[rank - 1] != 1 || right.type == ElementType::kBf16) {
-      neighbours = "(float16)(";
-      for (int i = 0; i < 16; ++i)
-        neighbours += (i ? ", RIGHT(batch, k, n + " : "RIGHT(batch, k, n + ") + std::to_string(i) + ")";
-      neighbours += ")";
-    }
-    kernel.define("RIGHT16(batch, k, n)", neighbours);
+    const bool are_neighbours = right.strides[rank - 1] == 1 && right.type != ElementType::kBf16;
+    kernel.define("RIGHT16(batch, k, n)", are_neighbours ? "B_LOAD16(" + right_place + ")" : neighbours_text());
     kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, ((batch) * M + (m)) * N + (n))");
     launch_product(builder, *self, std::move(kernel), product);
   };

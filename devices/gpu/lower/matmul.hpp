@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/devices/gpu/lower/builder.hpp>
@@ -13,6 +14,9 @@ namespace tenon::inline v1::gpu_device {
 
 /// In which sums are kept: f32 for f16 and bf16, 64 bits for integers.
 const char* accumulator_name(ElementType type);
+
+/// The macro RIGHT16(batch, k, n) by way of RIGHT, for sides whose neighbours are not those of memory.
+std::string neighbours_text();
 
 /// [m, k] by [k, n], `batch` times.
 struct Product {

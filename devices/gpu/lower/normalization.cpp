@@ -102,6 +102,16 @@ void lower_group_norm(Builder& builder, const Node& node) {
                   out, node);
 }
 
+/// x / sqrt(sum of the channels' squares + bias)
+void lower_grn(Builder& builder, const Node& node) {
+  const ExpressionRef x = builder.tree(node.input_value(0));
+  const ElementType type = x->type();
+  const ExpressionRef sum =
+      reduce(builder, node, "ReduceSum", call(type, "($0 * $0)", {x}), node.get_output_shape(0), {1});
+  const std::string bias = number(node.get_attributes().get_double("bias"));
+  builder.set(node, 0, Expression::call(type, "($0 / sqrt($1 + " + bias + "))", {x, sum}));
+}
+
 /// x / (bias + alpha / count * (sum of squares around it)) ^ beta, over a box along the axes.
 void lower_lrn(Builder& builder, const Node& node) {
   const View data = builder.packed(node.input_value(0));
@@ -144,6 +154,7 @@ void register_normalization(LoweringTable& table) {
   table["MVN"] = {lower_mvn, axes_known};
   table["NormalizeL2"] = {lower_normalize_l2, axes_known};
   table["LRN"] = {lower_lrn, axes_known};
+  table["GRN"] = {lower_grn};
   table["GroupNormalization"] = {lower_group_norm};
 }
 

@@ -26,6 +26,12 @@ const LoweringTable& lowering_table() {
     register_interpolate(made);
     register_sampling(made);
     register_space(made);
+    register_recurrent(made);
+    register_attention(made);
+    register_colour(made);
+    register_einsum(made);
+    register_embedding(made);
+    register_control_flow(made);
     return made;
   }();
   return table;

@@ -40,6 +40,12 @@ void register_scatter(LoweringTable& table);
 void register_interpolate(LoweringTable& table);
 void register_sampling(LoweringTable& table);
 void register_space(LoweringTable& table);
+void register_recurrent(LoweringTable& table);
+void register_attention(LoweringTable& table);
+void register_colour(LoweringTable& table);
+void register_einsum(LoweringTable& table);
+void register_embedding(LoweringTable& table);
+void register_control_flow(LoweringTable& table);
 /// @}
 
 /// Part of what wants_constant() says, by which such refusals are told from others.

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow: passes replace what they can (pass::unroll_control_flow), and what they leave is refused with a reason.
+#include <string>
+
+#include <tenon/devices/gpu/lower/table.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+std::string refuses_if(const Node& node) { return "its condition, " + wants_constant(node, 0); }
+
+std::string refuses_loop(const Node& node) {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (const std::string why = wants_constant(node, i); !why.empty())
+      return (i ? "its condition, " : "its trip count, ") + why;
+  return "its body decides how often it runs, or it runs so often that it cannot be unrolled";
+}
+
+std::string refuses_iterator(const Node&) {
+  return "how often it runs is not known, or it runs so often that it cannot be unrolled";
+}
+
+}  // namespace
+
+void register_control_flow(LoweringTable& table) {
+  table["If"] = {nullptr, refuses_if};
+  table["Loop"] = {nullptr, refuses_loop};
+  table["TensorIterator"] = {nullptr, refuses_iterator};
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU's kernels against the reference kernels, for what the ONNX node tests do not reach.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/subgraph.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace tenon {
+namespace {
+
+using Out = Output<Node>;
+
+std::shared_ptr<op::v0::Parameter> parameter(const Shape& shape, element::Type type = element::f32) {
+  return std::make_shared<op::v0::Parameter>(type, PartialShape(shape));
+}
+Out ints(const std::vector<std::int64_t>& values, element::Type type = element::i64) {
+  return op::v0::Constant::create(type, Shape{values.size()}, values);
+}
+Out scalar(std::int64_t value) {
+  return op::v0::Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{value});
+}
+Out reals(const Shape& shape, const std::vector<double>& values) {
+  return op::v0::Constant::create(element::f32, shape, values);
+}
+OutputVector outputs(const char* type, unsigned version, const OutputVector& inputs,
+                     const Attributes& attributes = {}) {
+  return make_node(type, version, inputs, attributes)->outputs();
+}
+
+Tensor random_tensor(ElementType type, const Shape& shape, unsigned seed) {
+  Tensor tensor(type, shape);
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  for (std::size_t i = 0; i < tensor.element_count(); ++i) {
+    if (type == ElementType::kF32)
+      tensor.data<float>()[i] = normal(random);
+    else if (type == ElementType::kF16)
+      tensor.data<std::uint16_t>()[i] = static_cast<std::uint16_t>(0x3800 + random() % 1024);  // 0.5 to 1.
+    else if (type == ElementType::kI64)
+      tensor.data<std::int64_t>()[i] = static_cast<std::int64_t>(random() % 3);
+    else if (type == ElementType::kI32)
+      tensor.data<std::int32_t>()[i] = static_cast<std::int32_t>(random() % 3);
+    else if (type == ElementType::kBool)
+      static_cast<std::uint8_t*>(tensor.data())[i] = random() % 2;
+    else if (i < tensor.size_bytes())
+      static_cast<std::uint8_t*>(tensor.data())[i] = static_cast<std::uint8_t>(random());
+  }
+  return tensor;
+}
+
+void expect_close(const Tensor& wanted, const Tensor& got, double tolerance) {
+  ASSERT_EQ(wanted.shape(), got.shape());
+  ASSERT_EQ(wanted.element_type(), got.element_type());
+  if (!info(wanted.element_type()).is_real || info(wanted.element_type()).bits < 16) {
+    EXPECT_EQ(0, std::memcmp(wanted.data(), got.data(), wanted.size_bytes()));
+    return;
+  }
+  const auto w = op::v0::Constant(wanted).to_doubles(), g = op::v0::Constant(got).to_doubles();
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    if (w[i] == g[i] || (std::isnan(w[i]) && std::isnan(g[i]))) continue;
+    ASSERT_NEAR(w[i], g[i], tolerance * (1 + std::abs(w[i]))) << "element " << i;
+  }
+}
+
+/// Every output of the model on the GPU, twice, beside the reference's.
+void judge(const OutputVector& results, const ParameterVector& parameters, std::vector<Tensor> inputs = {},
+           double tolerance = 2e-4) {
+  const auto model = std::make_shared<Model>(results, parameters, "judged");
+  for (std::size_t i = inputs.size(); i < parameters.size(); ++i)
+    inputs.push_back(
+        random_tensor(parameters[i]->get_element_type(), parameters[i]->get_shape(), static_cast<unsigned>(i + 1)));
+  const std::vector<Tensor> wanted = evaluate(*model, inputs);
+  Core core;
+  InferRequest request = core.compile_model(model, "GPU").create_infer_request();
+  for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
+  for (int round = 0; round < 2; ++round) {
+    request.infer();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      SCOPED_TRACE("output " + std::to_string(i));
+      expect_close(wanted[i], request.get_output_tensor(i), tolerance);
+    }
+  }
+}
+
+class GpuLowering : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::string& device : Core().get_available_devices())
+      if (device.substr(0, 3) == "GPU") return;
+    GTEST_SKIP() << "there is no OpenCL device";
+  }
+};
+
+TEST_F(GpuLowering, AttentionWithEveryMask) {
+  const auto q = parameter({2, 4, 5, 16}), k = parameter({2, 1, 19, 16}), v = parameter({2, 1, 19, 24});
+  for (const bool causal : {false, true}) {
+    const Attributes attributes{{"causal", causal}};
+    judge(outputs("ScaledDotProductAttention", 13, {q, k, v}, attributes), {q, k, v});
+  }
+  const Attributes plain{{"causal", false}};
+  const auto mask = parameter({2, 1, 1, 19}), flags = parameter({5, 19}, element::boolean);
+  judge(outputs("ScaledDotProductAttention", 13, {q, k, v, mask}, plain), {q, k, v, mask});
+  judge(outputs("ScaledDotProductAttention", 13, {q, k, v, mask, reals({}, {0.3})}, plain), {q, k, v, mask});
+  judge(outputs("ScaledDotProductAttention", 13, {q, k, v, flags}, plain), {q, k, v, flags});
+}
+
+TEST_F(GpuLowering, AttentionOfAMaskedRowIsZero) {
+  const auto q = parameter({1, 3, 8}), k = parameter({1, 4, 8}), v = parameter({1, 4, 8});
+  const Out mask = op::v0::Constant::create(element::boolean, Shape{3, 4},
+                                            std::vector<std::int64_t>{1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1});
+  judge(outputs("ScaledDotProductAttention", 13, {q, k, v, mask}, {{"causal", false}}), {q, k, v});
+}
+
+TEST_F(GpuLowering, ColoursOfEveryLayoutOfPlanes) {
+  for (const char* type : {"NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR"}) {
+    for (const auto element : {element::u8, element::f32}) {
+      SCOPED_TRACE(type);
+      const bool is_i420 = type[0] == 'I';
+      const auto whole = parameter({2, 9, 8, 1}, element), luma = parameter({2, 6, 8, 1}, element);
+      judge(outputs(type, 8, {whole}), {whole});
+      const auto u = parameter({2, 3, 4, is_i420 ? 1u : 2u}, element), last = parameter({2, 3, 4, 1}, element);
+      if (is_i420)
+        judge(outputs(type, 8, {luma, u, last}), {luma, u, last});
+      else
+        judge(outputs(type, 8, {luma, u}), {luma, u});
+    }
+  }
+}
+
+TEST_F(GpuLowering, BatchesBecomeSpaceAndBack) {
+  const auto x = parameter({12, 3, 2, 4});
+  judge(outputs("BatchToSpace", 2, {x, ints({1, 1, 2, 3}), ints({0, 0, 1, 2}), ints({0, 0, 0, 1})}), {x});
+  const auto y = parameter({2, 3, 5, 8});
+  judge(outputs("SpaceToBatch", 2, {y, ints({1, 1, 2, 3}), ints({0, 0, 1, 0}), ints({0, 0, 0, 1})}), {y});
+}
+
+TEST_F(GpuLowering, PatchesAndYolosLayers) {
+  const auto x = parameter({2, 3, 9, 10});
+  for (const char* pad : {"valid", "same_upper", "same_lower"}) {
+    const Attributes attributes{{"sizes", std::vector<std::int64_t>{3, 2}},
+                                {"strides", std::vector<std::int64_t>{2, 3}},
+                                {"rates", std::vector<std::int64_t>{1, 2}},
+                                {"auto_pad", std::string(pad)}};
+    judge(outputs("ExtractImagePatches", 3, {x}, attributes), {x});
+  }
+  const auto y = parameter({2, 8, 6, 4});
+  judge(outputs("ReorgYolo", 1, {y}, {{"stride", std::vector<std::int64_t>{2}}}), {y});
+  const auto z = parameter({1, 21, 4, 5});
+  for (const bool softmax : {false, true}) {
+    const Attributes attributes{{"axis", 1},
+                                {"end_axis", 3},
+                                {"coords", 4},
+                                {"classes", 2},
+                                {"num", 3},
+                                {"do_softmax", softmax},
+                                {"mask", std::vector<std::int64_t>{0, 1, 2}}};
+    judge(outputs("RegionYolo", 1, {z}, attributes), {z});
+  }
+}
+
+TEST_F(GpuLowering, AdaptivePoolsAndWhatReadsTheirIndices) {
+  const auto x = parameter({2, 3, 7, 10});
+  judge(outputs("AdaptiveAvgPool", 8, {x, ints({3, 4})}), {x});
+  judge(outputs("AdaptiveMaxPool", 8, {x, ints({3, 4})}, {{"index_element_type", element::i64}}), {x});
+  const OutputVector pooled = outputs("AdaptiveMaxPool", 8, {x, ints({2, 5})}, {{"index_element_type", element::i32}});
+  judge(
+      {outputs("Relu", 1, {pooled[0]})[0], outputs("Convert", 1, {pooled[1]}, {{"destination_type", element::f32}})[0]},
+      {x});
+}
+
+TEST_F(GpuLowering, FirstElementsInEveryOrder) {
+  Tensor ties(ElementType::kF32, Shape{2, 9, 3});
+  for (std::size_t i = 0; i < ties.element_count(); ++i) ties.data<float>()[i] = static_cast<float>(i * 7 % 5);
+  ties.data<float>()[4] = std::numeric_limits<float>::quiet_NaN();
+  for (const char* mode : {"max", "min"}) {
+    for (const char* sort : {"value", "index"}) {
+      for (const std::int64_t k : {1, 4, 9}) {
+        const auto x = parameter({2, 9, 3});
+        const Attributes attributes{{"axis", 1},
+                                    {"mode", std::string(mode)},
+                                    {"sort", std::string(sort)},
+                                    {"index_element_type", element::i64}};
+        judge(outputs("TopK", 11, {x, scalar(k)}, attributes), {x}, {ties});
+      }
+    }
+  }
+}
+
+TEST_F(GpuLowering, PlacesInSortedLists) {
+  const Out sorted = reals({6}, {-1, -0.5, 0, 0.25, 0.25, 1});
+  const Out values = reals({2, 4}, {-2, -1, -0.7, 0, 0.25, 0.3, 1, 3});
+  const auto x = parameter({1});
+  for (const bool right : {false, true}) {
+    // Beside an input, so that the plan has something to do.
+    const Out added = outputs("Add", 1, {values, outputs("Multiply", 1, {x, reals({1}, {0})})[0]})[0];
+    judge(outputs("SearchSorted", 15, {sorted, added}, {{"right_mode", right}, {"output_type", element::i64}}), {x});
+    judge(outputs("Bucketize", 3, {added, sorted}, {{"with_right_bound", right}, {"output_type", element::i32}}), {x});
+  }
+}
+
+TEST_F(GpuLowering, RowsOfATableByBags) {
+  const auto table = parameter({9, 5});
+  const Out indices = ints({0, 3, 3, 8, 1, 2}), weights = reals({6}, {1, 0.5, -1, 2, 3, 0.25});
+  judge(outputs("EmbeddingBagOffsetsSum", 3, {table, indices, ints({0, 2, 2, 5}), scalar(4), weights}), {table});
+  judge(outputs("EmbeddingBagOffsets", 15, {table, indices, ints({0, 2, 2, 5})}, {{"reduction", std::string("mean")}}),
+        {table});
+  const Out packed = op::v0::Constant::create(element::i64, Shape{2, 3}, std::vector<std::int64_t>{0, 3, 3, 8, 1, 2});
+  judge(outputs("EmbeddingBagPackedSum", 3, {table, packed}), {table});
+  judge(outputs("EmbeddingSegmentsSum", 3, {table, indices, ints({0, 0, 2, 2, 2, 4}), scalar(6), scalar(1), weights}),
+        {table});
+}
+
+TEST_F(GpuLowering, UpdatesOfEveryKind) {
+  const auto x = parameter({4, 5, 3}), updates = parameter({4, 2, 3});
+  judge(outputs("ScatterUpdate", 3, {x, ints({4, -2}), updates, scalar(1)}), {x, updates});
+  judge(outputs("SliceScatter", 15, {x, updates, ints({4}), ints({0}), ints({-2}), ints({1})}), {x, updates});
+  const auto wanted = parameter({4, 5, 3});
+  const Out indices = op::v0::Constant::create(
+      element::i32, Shape{3, 4, 2},
+      std::vector<std::int64_t>{0, 1, 1, 0, 4, 4, -1, 2, 2, 2, 2, 2, 0, 0, 0, 0, 1, 3, 3, 1, 2, 0, 4, 4});
+  const auto parts = parameter({3, 4, 2});
+  for (const char* mode : {"none", "sum", "prod", "min", "max", "mean"}) {
+    for (const bool initial : {false, true}) {
+      SCOPED_TRACE(mode);
+      // Equal indices leave open what is kept, unless they are reduced.
+      const Attributes attributes{{"reduction", std::string(mode)}, {"use_init_val", initial}};
+      judge(outputs("ScatterElementsUpdate", 12, {x, indices, parts, scalar(1)}, attributes), {x, parts});
+    }
+  }
+}
+
+TEST_F(GpuLowering, EquationsAndWhatDividesByLengths) {
+  const auto a = parameter({2, 3, 4}), b = parameter({2, 4, 5});
+  judge(outputs("Einsum", 7, {a, b}, {{"equation", std::string("bij,bjk->bki")}}), {a, b});
+  judge(outputs("Einsum", 7, {a, b}, {{"equation", std::string("...ij,...jk->...ik")}}), {a, b});
+  const auto x = parameter({2, 6, 5, 4});
+  judge(outputs("GRN", 1, {x}, {{"bias", 0.5}}), {x});
+  for (const char* type : {"f8e4m3", "f8e5m2"})
+    judge(outputs("FakeConvert", 13, {x, reals({1, 6, 1, 1}, {1, 2, 3, 4, 5, 600}), reals({1}, {0.25})},
+                  {{"destination_type", std::string(type)}}),
+          {x});
+}
+
+TEST_F(GpuLowering, ResizedInEveryModeWithPadding) {
+  const auto sizes = [](std::int64_t h, std::int64_t w) { return ints({h, w}); };
+  for (const auto element : {element::f32, element::u8}) {
+    const auto x = parameter({1, 2, 7, 9}, element);
+    for (const char* mode : {"nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"}) {
+      for (const bool antialias : {false, true}) {
+        SCOPED_TRACE(std::string(mode) + (antialias ? " antialiased" : ""));
+        Attributes attributes{
+            {"mode", std::string(mode)}, {"shape_calculation_mode", std::string("sizes")}, {"antialias", antialias}};
+        // Halves of bytes may round either way.
+        const bool is_byte = element == element::u8 && std::string(mode) != "nearest";
+        const auto resized = [&](const Out& to) {
+          const Out made = outputs("Interpolate", 11, {x, to, ints({2, 3})}, attributes)[0];
+          return is_byte ? outputs("Convert", 1, {made}, {{"destination_type", element::f32}}) : OutputVector{made};
+        };
+        judge(resized(sizes(3, 20)), {x}, {}, is_byte ? 0.6 : 2e-4);
+        judge(resized(sizes(14, 4)), {x}, {}, is_byte ? 0.6 : 2e-4);
+        if (element == element::u8) continue;
+        attributes.set("pads_begin", std::vector<std::int64_t>{0, 1, 2, 0});
+        attributes.set("pads_end", std::vector<std::int64_t>{0, 0, 1, 3});
+        judge(resized(sizes(12, 5)), {x});
+      }
+    }
+  }
+}
+
+TEST_F(GpuLowering, RecurrentCellsAndBothDirections) {
+  const auto x = parameter({3, 6}), h = parameter({3, 4}), c = parameter({3, 4});
+  const auto w = parameter({16, 6}), r = parameter({16, 4}), bias = parameter({16});
+  judge(outputs("LSTMCell", 1, {x, h, c, w, r, bias}, {{"hidden_size", 4}, {"weights_format", std::string("icof")}}),
+        {x, h, c, w, r, bias});
+  const auto sequence = parameter({3, 5, 6}), first = parameter({3, 2, 4});
+  const Out lengths = ints({5, 2, 0});
+  for (const bool linear : {false, true}) {
+    const auto wide = parameter({2, 12, 6}), back = parameter({2, 12, 4}), offsets = parameter({2, linear ? 16u : 12u});
+    judge(outputs("GRUSequence", 5, {sequence, first, lengths, wide, back, offsets},
+                  {{"hidden_size", 4},
+                   {"direction", std::string("bidirectional")},
+                   {"linear_before_reset", linear},
+                   {"clip", 0.7}}),
+          {sequence, first, wide, back, offsets});
+  }
+}
+
+TEST_F(GpuLowering, TypesOfFewBitsBothWays) {
+  for (const auto type : {element::i4, element::u4, element::u1, element::nf4, element::f4e2m1, element::f8e4m3,
+                          element::f8e5m2, element::f8e8m0}) {
+    SCOPED_TRACE(type.to_string());
+    // An odd count: the last byte is not full.
+    const auto packed = parameter({3, 5}, type);
+    judge(outputs("Convert", 1, {packed}, {{"destination_type", element::f32}}), {packed});
+    const auto real = parameter({3, 7});
+    judge(outputs("Convert", 1, {outputs("Multiply", 1, {real, reals({1}, {5})})[0]}, {{"destination_type", type}}),
+          {real});
+  }
+}
+
+TEST_F(GpuLowering, NumbersOutsideOfATypeBecomeItsNearest) {
+  const auto x = parameter({6});
+  Tensor extremes(ElementType::kF32, Shape{6});
+  const float values[] = {-1e20f, 1e20f, 300, -300, -0.5f, std::numeric_limits<float>::quiet_NaN()};
+  std::memcpy(extremes.data(), values, sizeof values);
+  for (const auto type : {element::u8, element::i8, element::i32, element::i64, element::u16})
+    judge(outputs("Convert", 1, {x}, {{"destination_type", type}}), {x}, {extremes});
+}
+
+/// state * 2 + part, for each row of a picture.
+std::shared_ptr<op::v0::TensorIterator> iterator(const Out& rows, const Out& first) {
+  const auto part = parameter({1, 4}), state = parameter({1, 4});
+  const Out next = outputs("Add", 1, {outputs("Multiply", 1, {state, reals({1}, {2})})[0], part})[0];
+  const auto body = std::make_shared<Model>(OutputVector{next}, ParameterVector{part, state}, "body");
+  const auto loop = std::make_shared<op::v0::TensorIterator>();
+  loop->set_body(body);
+  loop->set_sliced_input(part, rows, -1, -1, 1, 0, 0);
+  loop->set_merged_input(state, first, next);
+  loop->get_iter_value(next);
+  loop->get_concatenated_slices(next, -1, -1, 1, 0, 0);
+  loop->validate_and_infer_types();
+  return loop;
+}
+
+TEST_F(GpuLowering, LoopsOfAKnownLengthAreUnrolled) {
+  const auto rows = parameter({6, 4}), first = parameter({1, 4});
+  const auto loop = iterator(rows, first);
+  judge(loop->outputs(), {rows, first});
+}
+
+TEST_F(GpuLowering, WhatValuesDecideIsRefusedByName) {
+  const auto x = parameter({2, 3});
+  const auto model = std::make_shared<Model>(outputs("NonZero", 3, {x}), ParameterVector{x}, "values");
+  Core core;
+  InferRequest request;
+  try {
+    request = core.compile_model(model, "GPU").create_infer_request();
+    request.set_input_tensor(random_tensor(ElementType::kF32, {2, 3}, 1));
+    request.infer();
+    FAIL() << "it ran";
+  } catch (const std::exception& error) {
+    EXPECT_NE(std::string(error.what()).find("NonZero"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an Einsum's equation says about its axes: one reading of it for all who run it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// One label for each axis: a letter, or a number below 'A' for the axes of an ellipsis, which broadcast.
+struct EinsumLabels {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+/// @pre the inputs' ranks are known. @errors kInvalidArgument: an equation that does not fit them.
+TENON_API EinsumLabels einsum_labels(const Node& node);
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replaces control flow whose course is known by what it computes.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <tenon/graph/passes/internal/pass.hpp>
+#include <tenon/graph/passes/pass.hpp>
+#include <tenon/graph/subgraph.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace pass {
+
+namespace {
+using op::util::MultiSubGraphOp;
+
+template <typename T>
+const T* as(const auto& description) {
+  return dynamic_cast<const T*>(description.get());
+}
+
+std::optional<std::int64_t> known_number(const Output<Node>& value) {
+  const auto tensor = value.get_tensor().value();
+  if (!tensor || tensor->element_count() != 1) return std::nullopt;
+  return op::v0::Constant(*tensor).to_integers()[0];
+}
+
+/// A copy of a body whose parameters are given values.
+class Copy {
+ public:
+  Copy(const Model& body, const std::string& suffix) : model_(body.clone()) {
+    for (const auto& node : model_->get_ordered_ops()) node->set_friendly_name(node->get_friendly_name() + suffix);
+  }
+  void feed(std::size_t parameter, const Output<Node>& value) {
+    Output<Node>(model_->get_parameters()[parameter], 0).replace(value);
+  }
+  /// @pre all parameters are fed.
+  Output<Node> result(std::size_t index) const { return model_->get_results()[index]->input_value(0); }
+
+ private:
+  std::shared_ptr<Model> model_;
+};
+
+Output<Node> list(const std::vector<std::int64_t>& values) {
+  return std::make_shared<op::v0::Constant>(element::i64, Shape{values.size()}, values)->output(0);
+}
+
+Output<Node> part_of(const MultiSubGraphOp::SliceInputDescription& slice, const Output<Node>& whole,
+                     std::int64_t iteration) {
+  const Shape shape = whole.get_partial_shape().to_shape();
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const std::int64_t axis = slice.m_axis < 0 ? slice.m_axis + rank : slice.m_axis;
+  const auto parts = op::util::axis_parts(slice.m_start, slice.m_stride, slice.m_part_size, slice.m_end,
+                                          static_cast<std::int64_t>(shape[static_cast<std::size_t>(axis)]));
+  const std::int64_t begin = parts.at(iteration);
+  return make_node("Slice", 8, {whole, list({begin}), list({begin + slice.m_part_size}), list({1}), list({axis})}, {},
+                   "")
+      ->output(0);
+}
+
+/// One loop, iteration after iteration.
+class Unrolling {
+ public:
+  Unrolling(const op::util::SubGraphOp& node, std::int64_t iterations)
+      : node_(node), iterations_(iterations), state_(node.get_function()->get_parameters().size()) {
+    if (const auto* loop = as_type<op::v5::Loop>(&node)) special_ = loop->get_special_body_ports();
+    for (const auto& input : node.get_input_descriptions())
+      if (as<MultiSubGraphOp::MergedInputDescription>(input))
+        state_[input->m_body_parameter_index] = node.input_value(input->m_input_index);
+  }
+
+  /// @return one value for each output.
+  OutputVector run() {
+    const auto& outputs = node_.get_output_descriptions();
+    std::vector<OutputVector> made(outputs.size());
+    for (std::int64_t i = 0; i < iterations_; ++i) {
+      const Copy copy = iterate(i);
+      for (std::size_t k = 0; k < outputs.size(); ++k) made[k].push_back(copy.result(outputs[k]->m_body_value_index));
+    }
+    OutputVector values(outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) values[outputs[k]->m_output_index] = joined(*outputs[k], made[k]);
+    return values;
+  }
+
+ private:
+  Copy iterate(std::int64_t iteration) {
+    Copy copy(*node_.get_function(), "/" + std::to_string(iteration));
+    for (const auto& input : node_.get_input_descriptions()) {
+      const Output<Node> whole = node_.input_value(input->m_input_index);
+      const auto* slice = as<MultiSubGraphOp::SliceInputDescription>(input);
+      const bool is_merged = as<MultiSubGraphOp::MergedInputDescription>(input) != nullptr;
+      copy.feed(input->m_body_parameter_index, slice       ? part_of(*slice, whole, iteration)
+                                               : is_merged ? state_[input->m_body_parameter_index]
+                                                           : whole);
+    }
+    if (special_.current_iteration_input_idx >= 0) {
+      const auto index = static_cast<std::size_t>(special_.current_iteration_input_idx);
+      const op::v0::Parameter& parameter = *node_.get_function()->get_parameters()[index];
+      const Shape shape = parameter.get_partial_shape().to_shape();
+      copy.feed(index, std::make_shared<op::v0::Constant>(parameter.get_element_type(), shape,
+                                                          std::vector<std::int64_t>{iteration})
+                           ->output(0));
+    }
+    for (const auto& input : node_.get_input_descriptions())
+      if (const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(input))
+        state_[merged->m_body_parameter_index] = copy.result(merged->m_body_value_index);
+    return copy;
+  }
+
+  Output<Node> joined(const MultiSubGraphOp::OutputDescription& output, OutputVector values) const {
+    if (const auto* joint = dynamic_cast<const MultiSubGraphOp::ConcatOutputDescription*>(&output)) {
+      if (joint->m_stride < 0) std::reverse(values.begin(), values.end());
+      return make_node("Concat", 1, values, {{"axis", joint->m_axis}}, "")->output(0);
+    }
+    const std::int64_t chosen = dynamic_cast<const MultiSubGraphOp::BodyOutputDescription&>(output).m_iteration;
+    return chosen < 0 ? values.back() : values[static_cast<std::size_t>(chosen)];
+  }
+
+  const op::util::SubGraphOp& node_;
+  const std::int64_t iterations_;
+  op::v5::Loop::SpecialBodyPorts special_;
+  OutputVector state_;  ///< What merged inputs are now, by parameter.
+};
+
+/// How often a loop runs, if nothing that it computes decides it.
+std::optional<std::int64_t> iterations_of(const op::util::SubGraphOp& node) {
+  if (const auto* loop = as_type<op::v5::Loop>(&node)) {
+    const auto trips = known_number(node.input_value(0)), goes = known_number(node.input_value(1));
+    const std::int64_t port = loop->get_special_body_ports().body_condition_output_idx;
+    if (!trips || !goes || *goes == 0 || port < 0) return std::nullopt;
+    const auto goes_on =
+        known_number(loop->get_function()->get_results()[static_cast<std::size_t>(port)]->input_value(0));
+    // A condition that a parameter hands through stays what it was.
+    const Node* const source =
+        loop->get_function()->get_results()[static_cast<std::size_t>(port)]->get_input_node_ptr(0);
+    bool stays = goes_on && *goes_on != 0;
+    const auto& parameters = loop->get_function()->get_parameters();
+    for (const auto& input : node.get_input_descriptions()) {
+      if (parameters[input->m_body_parameter_index].get() != source) continue;
+      const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(input);
+      const auto first = known_number(node.input_value(input->m_input_index));
+      stays |= first && *first != 0 && (!merged || merged->m_body_value_index == static_cast<std::uint64_t>(port));
+    }
+    return stays && *trips >= 0 ? trips : std::nullopt;
+  }
+  const std::int64_t count = node.get_num_iterations();
+  return count >= 0 ? std::optional(count) : std::nullopt;
+}
+
+bool has_static_slices(const op::util::SubGraphOp& node) {
+  const auto& inputs = node.get_input_descriptions();
+  return std::all_of(inputs.begin(), inputs.end(), [&](const auto& input) {
+    return !as<MultiSubGraphOp::SliceInputDescription>(input) ||
+           node.get_input_partial_shape(input->m_input_index).is_static();
+  });
+}
+
+OutputVector branch_of(const op::v8::If& node, bool condition) {
+  const int body = condition ? op::v8::If::THEN_BODY_INDEX : op::v8::If::ELSE_BODY_INDEX;
+  Copy copy(*node.get_function(static_cast<std::size_t>(body)), "");
+  for (const auto& input : node.get_input_descriptions(body))
+    copy.feed(input->m_body_parameter_index, node.input_value(input->m_input_index));
+  OutputVector values(node.get_output_size());
+  for (const auto& output : node.get_output_descriptions(body))
+    values[output->m_output_index] = copy.result(output->m_body_value_index);
+  return values;
+}
+
+OutputVector course_of(const Node& node, std::size_t most_nodes) {
+  if (const auto* branch = as_type<op::v8::If>(&node)) {
+    const auto condition = known_number(node.input_value(0));
+    return condition ? branch_of(*branch, *condition != 0) : OutputVector();
+  }
+  const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(&node);
+  if (!loop || !has_static_slices(*loop)) return {};
+  const auto count = iterations_of(*loop);
+  // No iteration leaves outputs that only the loop knows.
+  if (!count || *count < 1) return {};
+  const std::size_t each = loop->get_function()->get_ordered_ops().size();
+  if (static_cast<std::size_t>(*count) > most_nodes / std::max<std::size_t>(each, 1)) return {};
+  return Unrolling(*loop, *count).run();
+}
+
+bool unroll(const std::shared_ptr<Node>& node, std::size_t most_nodes) {
+  const OutputVector values = course_of(*node, most_nodes);
+  for (std::size_t i = 0; i < values.size(); ++i) node->output(i).replace(values[i]);
+  if (values.size() == 1) values[0].get_node()->set_friendly_name(node->get_friendly_name());
+  return !values.empty();
+}
+}  // namespace
+
+Pass unroll_control_flow(std::size_t most_nodes) {
+  return for_each_node("unroll_control_flow",
+                       [most_nodes](const std::shared_ptr<Node>& node) { return unroll(node, most_nodes); });
+}
+
+}  // namespace pass
+}  // namespace v1
+}  // namespace tenon

@@ -31,6 +31,7 @@ HUBS = {"cpu", "dmabuf"}
 # the headers that say what the folder is for.
 ROOMS = {
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
+    "devices/gpu": (("program", "plan", "lower"), {"native.hpp", "target.hpp", "hardware.hpp", "kernels.hpp"}),
     "drivers/npu": (("objects", "instrument", "compiler", "run", "calls"), set()),
     "tools/tenon": (("shared", "proof", "show", "commands"), set()),
 }

@@ -11,9 +11,9 @@
 #include <tenon/core/context.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/router.hpp>
-#include <tenon/devices/gpu/lower/builder.hpp>
 #include <tenon/devices/gpu/native.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
+#include <tenon/devices/gpu/target.hpp>
 
 namespace tenon::inline v1::gpu_device {
 

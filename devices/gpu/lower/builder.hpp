@@ -17,20 +17,11 @@
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/devices/gpu/target.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::gpu_device {
-
-/// What kernels are written for.
-struct Target {
-  bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
-  bool has_f64 = false;
-  std::size_t max_group = 64;   ///< Work-items of a group.
-  std::size_t local_bytes = 0;  ///< Local memory of a group.
-  std::size_t compute_units = 1;
-  std::size_t alignment = 64;  ///< Of buffers, bytes.
-};
 
 /// Axes of a result that a kernel counts as one: {{0}, {1}, {2, 3}} for batches, channels and pixels.
 using AxisGroups = std::vector<std::vector<std::size_t>>;

@@ -2,7 +2,6 @@
 // What a plan consists of: buffers, and launches of kernels over places in them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,31 +12,11 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/engine/plan/places.hpp>
 
 namespace tenon::inline v1::gpu_device {
-
-/// One argument of a kernel: memory and where in it, which are two arguments to OpenCL, or a number.
-struct Argument {
-  engine::Place place;            ///< None: `number` is the argument.
-  std::size_t element_bytes = 1;  ///< The place's offset is given to the kernel in elements.
-  std::int32_t number = 0;
-  /// One argument only: how far the rows at `place` are apart, in elements; `number` unless a tensor is bound.
-  bool is_pitch = false;
-};
-
-/// One kernel over a range of work-items.
-struct Launch {
-  std::shared_ptr<const KernelText> kernel;
-  std::vector<Argument> arguments;
-  std::array<std::size_t, 3> global{1, 1, 1};
-  std::array<std::size_t, 3> local{0, 0, 0};  ///< 0: the driver chooses.
-  std::uint32_t dimensions = 1;
-  std::string node_name, node_type;                        ///< The node that it computes, for profiles.
-  std::vector<std::pair<std::string, std::string>> fused;  ///< Others that it computes, too: name and type.
-  std::vector<engine::Operand> operands;                   ///< For planning memory.
-};
 
 struct PlanPort {
   std::string name;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
+#include <tenon/devices/gpu/program/launch.hpp>
 
 namespace tenon::inline v1::gpu_device {
 

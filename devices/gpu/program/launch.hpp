@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel with its arguments, as a plan has it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/devices/gpu/program/library.hpp>
+#include <tenon/engine/plan/places.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// One argument of a kernel: memory and where in it, which are two arguments to OpenCL, or a number.
+struct Argument {
+  engine::Place place;            ///< None: `number` is the argument.
+  std::size_t element_bytes = 1;  ///< The place's offset is given to the kernel in elements.
+  std::int32_t number = 0;
+  /// One argument only: how far the rows at `place` are apart, in elements; `number` unless a tensor is bound.
+  bool is_pitch = false;
+};
+
+/// One kernel over a range of work-items.
+struct Launch {
+  std::shared_ptr<const KernelText> kernel;
+  std::vector<Argument> arguments;
+  std::array<std::size_t, 3> global{1, 1, 1};
+  std::array<std::size_t, 3> local{0, 0, 0};  ///< 0: the driver chooses.
+  std::uint32_t dimensions = 1;
+  std::string node_name, node_type;                        ///< The node that it computes, for profiles.
+  std::vector<std::pair<std::string, std::string>> fused;  ///< Others that it computes, too: name and type.
+  std::vector<engine::Operand> operands;                   ///< For planning memory.
+};
+
+}  // namespace tenon::inline v1::gpu_device

@@ -7,6 +7,7 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
+#include <tenon/devices/gpu/remote.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -46,7 +47,8 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     return Refusal{"kernels take packed tensors, and " + to_string(tensor) + " is strided"};
   const std::size_t element = std::max<std::size_t>(size_bytes(tensor.element_type()), 1);
   if (tensor.offset() % element != 0) return Refusal{to_string(tensor) + " begins within an element of its memory"};
-  if (is_of(gpu, tensor)) return Location{tensor, {opencl::buffer(tensor), tensor.offset(), pitch}};
+  if (is_of(gpu, tensor)) return Location{tensor, {opencl::buffer(tensor), nullptr, tensor.offset(), pitch}};
+  if (std::byte* const pointer = pointer_of(gpu, tensor)) return Location{tensor, {nullptr, pointer, 0, pitch}};
   if (!tensor.is_host_addressable())
     return Refusal{to_string(tensor) + " lies neither in the device's cl_context nor in host memory"};
   if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) return Location{};
@@ -55,7 +57,7 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     options.access = access;
     options.policy = ZeroCopy::kRequire;
     Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
-    const BoundMemory memory{opencl::buffer(mapped), mapped.offset(), pitch};
+    const BoundMemory memory{opencl::buffer(mapped), nullptr, mapped.offset(), pitch};
     return Location{std::move(mapped), memory};
   } catch (const Error& error) {
     return Refusal{error.what()};

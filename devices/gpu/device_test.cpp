@@ -125,6 +125,37 @@ TEST_F(Gpu, RemoteTensorsCopyBothWays) {
   EXPECT_EQ(tensor.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "OCL_BUFFER");
 }
 
+/// USM, or SVM where there is none: the device's own, and an application's.
+TEST_F(Gpu, PointersAreUsedInPlace) {
+  const auto device = opencl::client::read_device(app.device);
+  if (!device.usm && !(device.svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER)) GTEST_SKIP() << "neither USM nor SVM";
+  ClContext context(core, app.context);
+  auto request = core.compile_model(line_model(), context).create_infer_request();
+  auto x = context.create_usm_device_tensor(element::f32, Shape{kCount});
+  auto y = context.create_usm_host_tensor(element::f32, Shape{kCount});
+  EXPECT_NE(x.get(), nullptr);
+  EXPECT_EQ(y.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "USM_HOST_BUFFER");
+  Tensor values(element::f32, Shape{kCount}), back;
+  std::iota(values.data<float>(), values.data<float>() + kCount, 0.0f);
+  x.copy_from(values);
+  request.set_tensor("x", x);
+  request.set_tensor("y", y);
+  request.infer();
+  y.copy_to(back);
+  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(back.data<float>()[i], 2 * static_cast<float>(i) + 1);
+  // The result of one inference is the input of the next: through a tensor over the same pointer, a part of it.
+  auto same = context.create_tensor(element::f32, Shape{kCount}, y.get());
+  EXPECT_EQ(same.get(), y.get());
+  request.set_tensor("x", same);
+  request.set_tensor("y", x);
+  request.infer();
+  x.copy_to(back);
+  EXPECT_EQ(back.data<float>()[3], 15);
+  EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
+  EXPECT_THAT(message_of([&] { context.create_tensor(element::f32, Shape{4}, static_cast<void*>(nullptr)); }),
+              HasSubstr("MEM_HANDLE"));
+}
+
 TEST_F(Gpu, BadHandlesAreRefusedAndNothingIsHeld) {
   const cl_uint references = app.references();
   {

@@ -34,6 +34,10 @@ class Gpu {
   bool shares_queue() const { return shares_queue_; }
   /// Maps tensors to the context.
   Router& router() const { return router_; }
+  /// clSetKernelArgMemPointerINTEL; null on platforms without USM, where pointers are SVM.
+  const clSetKernelArgMemPointerINTEL_fn* set_usm_argument() const {
+    return set_usm_argument_ ? &set_usm_argument_ : nullptr;
+  }
   KernelLibrary& library() const { return *library_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   std::uint32_t cache_line_bytes() const { return cache_line_bytes_; }
@@ -47,6 +51,7 @@ class Gpu {
   bool shares_queue_;
   std::uint64_t memory_bytes_ = 0;
   std::uint32_t cache_line_bytes_ = 0;
+  clSetKernelArgMemPointerINTEL_fn set_usm_argument_ = nullptr;
   mutable Router router_;
   std::unique_ptr<KernelLibrary> library_;
 };

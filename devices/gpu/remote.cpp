@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
+#include <tenon/frameworks/opencl/svm.hpp>
+#include <tenon/frameworks/opencl/usm.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -53,6 +56,40 @@ class RemoteLease final : public LeaseState {
   std::size_t capacity_bytes_;
 };
 
+void check_alike(const Tensor& self, const Tensor& source) {
+  if (!source || source.element_type() != self.element_type() || source.shape() != self.shape())
+    throw Error(Code::kInvalidArgument, "GPU: copying " +
+                                            (source ? to_string(source) : std::string("an empty tensor")) + " into " +
+                                            to_string(self) + ": type and shape must be the same");
+}
+
+/// Packed host memory as a tensor like `other`.
+Tensor borrowed(std::span<std::byte> packed, const Tensor& other) {
+  return Tensor(TensorInfo{other.element_type(), other.shape(), {}},
+                HostMemory::borrow(packed.data(), packed.size(), false, {}));
+}
+
+/// By the device's own copies. @param tensor  Of the OpenCL framework's memory.
+void copy_out(const Tensor& tensor, Tensor& destination) {
+  std::vector<std::byte> packed(tensor.size_bytes());
+  tensor.context()->read(tensor, packed);
+  if (auto* const remote = dynamic_cast<RemoteMemory*>(destination.memory().get()))
+    return remote->copy_from(destination, borrowed(packed, destination));
+  if (!destination.is_host_addressable()) return destination.context()->write(destination, packed);
+  borrowed(packed, destination).copy_to(destination);
+}
+void copy_in(const Tensor& tensor, const Tensor& source) {
+  std::vector<std::byte> packed(tensor.size_bytes());
+  Tensor view = borrowed(packed, source);
+  if (const auto* const remote = dynamic_cast<const RemoteMemory*>(source.memory().get()))
+    remote->copy_to(source, view);
+  else if (source.is_host_addressable())
+    source.copy_to(view);
+  else
+    source.context()->read(source, packed);
+  tensor.context()->write(tensor, packed);
+}
+
 /// A buffer whose host address is hidden, like that of a device's own memory.
 class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
  public:
@@ -66,35 +103,55 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
             {intel_gpu::mem_handle.name(), static_cast<void*>(buffer())}};
   }
-  void copy_to(const Tensor& self, Tensor& destination) const override {
-    std::vector<std::byte> packed(self.size_bytes());
-    self.context()->read(self, packed);
-    put(packed, destination);
-  }
+  void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(self, destination); }
   void copy_from(const Tensor& self, const Tensor& source) override {
-    if (!source || source.element_type() != self.element_type() || source.shape() != self.shape())
-      throw Error(Code::kInvalidArgument, "GPU: copying " +
-                                              (source ? to_string(source) : std::string("an empty tensor")) + " into " +
-                                              to_string(self) + ": type and shape must be the same");
-    std::vector<std::byte> packed(self.size_bytes());
-    if (source.is_host_addressable()) {
-      Tensor view(TensorInfo{source.element_type(), source.shape(), {}},
-                  HostMemory::borrow(packed.data(), packed.size(), false, {}));
-      source.copy_to(view);
-    } else {
-      source.context()->read(source, packed);
-    }
-    self.context()->write(self, packed);
+    check_alike(self, source);
+    copy_in(self, source);
   }
 
  private:
-  static void put(std::span<const std::byte> packed, Tensor& destination) {
-    if (!destination.is_host_addressable()) return destination.context()->write(destination, packed);
-    const Tensor view(TensorInfo{destination.element_type(), destination.shape(), {}},
-                      HostMemory::borrow(const_cast<std::byte*>(packed.data()), packed.size(), false, {}));
-    view.copy_to(destination);
-  }
   const std::shared_ptr<const Gpu> gpu_;
+};
+
+/// The kind of remote pointers: no edge leads from or to it.
+inline constexpr MemoryKind kRemotePointer{"gpu.pointer"};
+
+/// USM or SVM: memory of the OpenCL framework's, whose host address is hidden.
+class RemotePointer final : public Memory, public RemoteMemory {
+ public:
+  /// @param bytes  All of it, as u8.
+  RemotePointer(std::shared_ptr<const Gpu> gpu, const Tensor& bytes, SharedMemType type)
+      : Memory(gpu->context(), kRemotePointer, properties_of(bytes)),
+        gpu_(std::move(gpu)),
+        bytes_(bytes),
+        type_(type) {}
+  ~RemotePointer() override { drop_views(); }
+  std::string device_name() const override { return "GPU." + gpu_->id(); }
+  AnyMap remote_params() const override {
+    return {{intel_gpu::shared_mem_type.name(), type_},
+            {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
+            {intel_gpu::mem_handle.name(), static_cast<void*>(pointer_of(*gpu_, bytes_))}};
+  }
+  void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(seen(self), destination); }
+  void copy_from(const Tensor& self, const Tensor& source) override {
+    check_alike(self, source);
+    copy_in(seen(self), source);
+  }
+  const Tensor& bytes() const { return bytes_; }
+  const Gpu& gpu() const { return *gpu_; }
+
+ private:
+  static Properties properties_of(const Tensor& bytes) {
+    Properties properties;
+    properties.size_bytes = bytes.size_bytes();
+    properties.identity = bytes.memory()->identity();
+    return properties;
+  }
+  /// `self` in the framework's memory.
+  Tensor seen(const Tensor& self) const { return Tensor(self.info(), bytes_.memory(), self.offset()); }
+  const std::shared_ptr<const Gpu> gpu_;
+  const Tensor bytes_;
+  const SharedMemType type_;
 };
 
 Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape,
@@ -133,7 +190,47 @@ cl_device_id device_of(cl_context context, int number) {
   return devices[static_cast<std::size_t>(number)];
 }
 
+/// Host or device memory by pointer: USM where the platform has it, else SVM.
+Tensor allocate_pointer(const Gpu& gpu, std::size_t size, bool on_host) {
+  const TensorInfo info{element::u8, Shape{std::max<std::size_t>(size, 1)}, {}};
+  if (gpu.native().device.usm)
+    return opencl::allocate_usm(opencl::usm(gpu.context()), on_host ? opencl::UsmType::kHost : opencl::UsmType::kDevice,
+                                info);
+  const Context svm = opencl::svm(gpu.context());
+  const bool fine = on_host && (gpu.native().device.svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
+  return opencl::allocate_svm(svm, fine ? opencl::SvmGrain::kFine : opencl::SvmGrain::kCoarse, info);
+}
+
+/// The application's pointer. Of SVM nobody can tell what it is: it is trusted, and coarse-grained.
+Tensor application_pointer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
+  const Any* given = find(params, intel_gpu::mem_handle.name());
+  void* const data = given ? given->as<void*>() : nullptr;
+  if (!data) throw AssertFailure("[GPU] Null or missing MEM_HANDLE: a tensor over USM needs the application's pointer");
+  const TensorInfo info{element::u8, Shape{size}, {}};
+  if (gpu.native().device.usm) return opencl::wrap_usm(opencl::usm(gpu.context()), data, info);
+  return opencl::wrap_svm(opencl::svm(gpu.context()), data, opencl::SvmGrain::kCoarse, info);
+}
+
+Tensor over_pointer(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape, const Tensor& bytes,
+                    SharedMemType kind) {
+  return Tensor(TensorInfo{type, shape, {}}, make_ref<RemotePointer>(gpu, bytes, kind), 0,
+                make_ref<RemoteLease>(bytes.size_bytes()));
+}
+
 }  // namespace
+
+std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor) {
+  if (const auto* remote = dynamic_cast<const RemotePointer*>(tensor.memory().get())) {
+    std::byte* const begin = pointer_of(gpu, remote->bytes());
+    return begin ? begin + tensor.offset() : nullptr;
+  }
+  const auto* facet = tensor.context().as<opencl::FacetContext>();
+  if (!facet || facet->native().context.get() != gpu.native().context.get()) return nullptr;
+  if (tensor.kind() == opencl::kUsmMemory) return static_cast<std::byte*>(opencl::usm_pointer(tensor));
+  if (tensor.kind() == opencl::kSvmMemory && !gpu.native().device.usm)
+    return static_cast<std::byte*>(opencl::svm_pointer(tensor));
+  return nullptr;
+}
 
 AnyMap GpuContext::params() const {
   void* const queue = gpu_->shares_queue() ? static_cast<void*>(gpu_->native().queue.get()) : nullptr;
@@ -144,21 +241,29 @@ AnyMap GpuContext::params() const {
 
 Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const AnyMap& params) {
   check_keys(params, {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name()}, "remote tensors");
-  const Any* kind = find(params, intel_gpu::shared_mem_type.name());
-  if (kind) {
-    const auto wanted = kind->as<SharedMemType>();
-    if (wanted != SharedMemType::OCL_BUFFER)
-      throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
-                           "; OCL_BUFFER with a MEM_HANDLE, or no parameters, work");
-    return over(gpu_, type, shape, application_buffer(*gpu_, params));
-  }
-  if (!params.empty())
-    throw Error(Code::kInvalidArgument, "GPU: MEM_HANDLE is given without SHARED_MEM_TYPE, which says what it is");
   const auto size = checked_size_bytes(type, shape);
   if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
-  return over(gpu_, type, shape,
-              client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE, std::max<std::size_t>(*size, 1), nullptr,
-                                  "a remote tensor"));
+  const Any* kind = find(params, intel_gpu::shared_mem_type.name());
+  if (!kind) {
+    if (!params.empty())
+      throw Error(Code::kInvalidArgument, "GPU: MEM_HANDLE is given without SHARED_MEM_TYPE, which says what it is");
+    return over(gpu_, type, shape,
+                client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE, std::max<std::size_t>(*size, 1), nullptr,
+                                    "a remote tensor"));
+  }
+  switch (const auto wanted = kind->as<SharedMemType>()) {
+    case SharedMemType::OCL_BUFFER:
+      return over(gpu_, type, shape, application_buffer(*gpu_, params));
+    case SharedMemType::USM_USER_BUFFER:
+      return over_pointer(gpu_, type, shape, application_pointer(*gpu_, params, *size), wanted);
+    case SharedMemType::USM_HOST_BUFFER:
+    case SharedMemType::USM_DEVICE_BUFFER:
+      return over_pointer(gpu_, type, shape, allocate_pointer(*gpu_, *size, wanted == SharedMemType::USM_HOST_BUFFER),
+                          wanted);
+    default:
+      throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
+                           "; OCL_BUFFER, USM_USER_BUFFER, USM_HOST_BUFFER and USM_DEVICE_BUFFER work");
+  }
 }
 
 Tensor GpuContext::create_host_tensor(element::Type type, const Shape& shape) {

@@ -109,7 +109,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
     // Moved rows lie side by side.
     const std::size_t rows = tensor.shape().size() >= 3 ? tensor.shape()[tensor.shape().size() - 3] : 1;
-    bound.memory = {bound.staging.get(), 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
+    bound.memory = {bound.staging.get(), nullptr, 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
   }
 
   /// @return the event of the last command.

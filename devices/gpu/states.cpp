@@ -47,8 +47,8 @@ void State::reset() {
 }
 
 void State::bind(Execution& execution, std::size_t index) const {
-  execution.bind_state(index, false, {opencl::buffer(present_), present_.offset()});
-  execution.bind_state(index, true, {opencl::buffer(next_), next_.offset()});
+  execution.bind_state(index, false, {opencl::buffer(present_), nullptr, present_.offset()});
+  execution.bind_state(index, true, {opencl::buffer(next_), nullptr, next_.offset()});
 }
 
 void State::advance(cl_command_queue queue) const {

@@ -35,6 +35,7 @@ using detail::Handle;
 using detail::info;
 using detail::info_text;
 using detail::marker;
+using detail::read_device;
 
 // The queues and buffers behind a context, and the packed runs of a strided buffer.
 using detail::event_for;

@@ -71,6 +71,17 @@ void Execution::set_number(cl_kernel kernel, cl_uint at, std::int32_t number) {
                 "clSetKernelArg", "giving a kernel its numbers");
 }
 
+void Execution::set_pointer(cl_kernel kernel, cl_uint at, const std::byte* pointer) const {
+  const auto* const set = gpu_->set_usm_argument();
+  const auto* const address = static_cast<const void*>(pointer);
+  client::check(
+      set ? client::call(*set, kernel, at, address) : client::call(clSetKernelArgSVMPointer, kernel, at, address),
+      set ? "clSetKernelArgMemPointerINTEL" : "clSetKernelArgSVMPointer", "giving a kernel its memory");
+  const cl_ulong none = 0;
+  client::check(client::call(clSetKernelArg, kernel, at + 1, sizeof none, static_cast<const void*>(&none)),
+                "clSetKernelArg", "giving a kernel its memory");
+}
+
 void Execution::set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::size_t offset, std::size_t element_bytes) {
   const cl_ulong elements = offset / element_bytes;
   const char* const what = "giving a kernel its memory";
@@ -85,6 +96,8 @@ void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory m
     if (use.kind != kind || use.index != index) continue;
     if (use.is_pitch)
       set_number(use.kernel, use.at, static_cast<std::int32_t>(memory.pitch / use.element_bytes));
+    else if (memory.pointer)
+      set_pointer(use.kernel, use.at, memory.pointer + memory.offset + use.offset);
     else
       set_memory(use.kernel, use.at, memory.buffer, memory.offset + use.offset, use.element_bytes);
   }

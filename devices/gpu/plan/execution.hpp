@@ -33,8 +33,9 @@ class Constants {
 /// Where a port's or a state's tensor lies.
 struct BoundMemory {
   cl_mem buffer = nullptr;
-  std::size_t offset = 0;  ///< Bytes.
-  std::size_t pitch = 0;   ///< Bytes from row to row, where kernels take that.
+  std::byte* pointer = nullptr;  ///< USM or SVM, instead of a buffer.
+  std::size_t offset = 0;        ///< Bytes.
+  std::size_t pitch = 0;         ///< Bytes from row to row, where kernels take that.
 };
 
 /// @thread one at a time.
@@ -72,6 +73,7 @@ class Execution {
   void bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory);
   static void set_number(cl_kernel kernel, cl_uint at, std::int32_t number);
   static void set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::size_t offset, std::size_t element_bytes);
+  void set_pointer(cl_kernel kernel, cl_uint at, const std::byte* pointer) const;
 
   const std::shared_ptr<const Gpu> gpu_;
   const std::shared_ptr<const Plan> plan_;

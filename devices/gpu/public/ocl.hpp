@@ -46,6 +46,21 @@ class ClBufferTensor : public RemoteTensor {
 #endif
 };
 
+/// A tensor over a USM pointer, or an SVM one where the platform has no USM. @thread as Tensor.
+class USMTensor : public RemoteTensor {
+ public:
+  /// @errors kInvalidArgument: no tensor over USM.
+  static void type_check(const Tensor& tensor) {
+    RemoteTensor::type_check(tensor, {{mem_handle.name(), {}},
+                                      {shared_mem_type.name(),
+                                       {Any(SharedMemType::USM_USER_BUFFER).as<std::string>(),
+                                        Any(SharedMemType::USM_HOST_BUFFER).as<std::string>(),
+                                        Any(SharedMemType::USM_DEVICE_BUFFER).as<std::string>()}}});
+  }
+  /// Valid as long as the tensor.
+  void* get() const { return get_params().at(mem_handle.name()).as<void*>(); }
+};
+
 /// A cl_context with one device. Every tensor and compiled model made from it keeps it alive. Handles given to it are
 /// retained: the caller may release theirs.
 ///
@@ -107,11 +122,30 @@ class ClContext : public RemoteContext {
                {{shared_mem_type.name(), SharedMemType::OCL_BUFFER}, {mem_handle.name(), static_cast<void*>(buffer)}})
         .as<ClBufferTensor>();
   }
+  /// The application's USM, in place; it must outlive the tensor. Where the platform has no USM, its SVM of this
+  /// cl_context, which OpenCL cannot check.
+  USMTensor create_tensor(const element::Type type, const Shape& shape, void* usm_ptr) {
+    return make_pointer(type, shape,
+                        {{shared_mem_type.name(), SharedMemType::USM_USER_BUFFER}, {mem_handle.name(), usm_ptr}});
+  }
+  /// New memory of the host's that the device reads. Without USM and fine-grained SVM the host has to map it.
+  USMTensor create_usm_host_tensor(const element::Type type, const Shape& shape) {
+    return make_pointer(type, shape, {{shared_mem_type.name(), SharedMemType::USM_HOST_BUFFER}});
+  }
+  /// New memory of the device's.
+  USMTensor create_usm_device_tensor(const element::Type type, const Shape& shape) {
+    return make_pointer(type, shape, {{shared_mem_type.name(), SharedMemType::USM_DEVICE_BUFFER}});
+  }
 #ifdef CL_HPP_
   ClBufferTensor create_tensor(const element::Type type, const Shape& shape, const cl::Buffer& buffer) {
     return create_tensor(type, shape, buffer.get());
   }
 #endif
+
+ private:
+  USMTensor make_pointer(const element::Type type, const Shape& shape, const AnyMap& params) {
+    return RemoteContext::create_tensor(type, shape, params).as<USMTensor>();
+  }
 };
 
 }  // namespace ocl

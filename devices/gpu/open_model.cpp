@@ -45,7 +45,9 @@ NodeVector undecided(const Model& model, const Target& target) {
 }
 
 /// All that these nodes depend on.
-std::unordered_set<const Node*> sources_of(const NodeVector& nodes) {
+/// @param also  Whether the walk goes on at an input of a node.
+template <typename Also>
+std::unordered_set<const Node*> sources_of(const NodeVector& nodes, Also also) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> left;
   for (const auto& node : nodes) left.push_back(node.get());
@@ -53,9 +55,20 @@ std::unordered_set<const Node*> sources_of(const NodeVector& nodes) {
     const Node* const node = left.back();
     left.pop_back();
     for (std::size_t i = 0; i < node->get_input_size(); ++i)
-      if (const Node* source = node->get_input_node_ptr(i); seen.insert(source).second) left.push_back(source);
+      if (const Node* source = node->get_input_node_ptr(i); also(*node, i) && seen.insert(source).second)
+        left.push_back(source);
   }
   return seen;
+}
+
+/// What makes these nodes what they are, not the data that they work on.
+std::unordered_set<const Node*> deciding_sources_of(const NodeVector& nodes) {
+  std::unordered_set<const Node*> open;
+  for (const auto& node : nodes) open.insert(node.get());
+  return sources_of(nodes, [&](const Node& node, std::size_t input) {
+    const bool is_data = open.count(&node) && input == 0 && !is_op(&node, "Range");
+    return !is_data && !open.count(node.get_input_node_ptr(input));
+  });
 }
 
 }  // namespace
@@ -99,12 +112,13 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
       deciding_.insert(deciding.begin(), deciding.end());
       return folded;
     }
-    const std::unordered_set<const Node*> sources = sources_of(open);
     const std::size_t before = deciding.size();
-    const auto& folded_parameters = folded->get_parameters();
-    for (const bool takes_reals : {false, true})
-      for (std::size_t i = 0; i < folded_parameters.size() && (!takes_reals || deciding.size() == before); ++i)
-        if (sources.count(folded_parameters[i].get()) && can_decide(inputs[i], takes_reals)) deciding.insert(i);
+    const auto decide = [&](const std::unordered_set<const Node*>& sources, bool takes_reals) {
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i], takes_reals)) deciding.insert(i);
+    };
+    decide(sources_of(open, [](const Node&, std::size_t) { return true; }), false);
+    if (deciding.size() == before) decide(deciding_sources_of(open), true);
     if (deciding.size() > before) continue;
     std::string names;
     for (const auto& node : open) names += (names.empty() ? "" : ", ") + node->describe();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant folding.
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <unordered_set>
 
 #include <tenon/core/tensor.hpp>
@@ -69,8 +71,12 @@ bool grows_too_much(const Node& node, std::size_t limit) {
   std::size_t in = 0, out = 0;
   for (std::size_t i = 0; i < node.get_input_size(); ++i) in += node.get_input_tensor(i).size();
   for (std::size_t i = 0; i < node.get_output_size(); ++i) {
-    if (node.get_output_partial_shape(i).is_dynamic()) return true;
-    out += node.get_output_tensor(i).size();
+    // Values may decide the extents, up to bounds.
+    const PartialShape& shape = node.get_output_partial_shape(i);
+    const ElementType type = node.get_output_element_type(i);
+    const auto bytes = shape.rank().is_static() ? checked_size_bytes(type, shape.get_max_shape()) : std::nullopt;
+    if (!bytes || *bytes > std::numeric_limits<std::size_t>::max() / 2 - out) return true;
+    out += *bytes;
   }
   return out > limit && out > in;
 }

@@ -84,11 +84,10 @@ TENON_API Pass fuse_attention();
 /// FakeQuantize. Run it before constant folding.
 TENON_API Pass fuse_quantize_dequantize();
 
-/// A Loop or TensorIterator whose number of iterations is known to as many copies of its body, and an If whose condition
-/// is known to the body that it picks, for devices that cannot decide how often they run something. Those within bodies
-/// need another run.
+/// A Loop or TensorIterator whose number of iterations is known to as many copies of its body, for devices that cannot
+/// decide how often they run something. Those within bodies need another run.
 /// @param most_nodes  A loop that would make more stays.
-TENON_API Pass unroll_control_flow(std::size_t most_nodes = 20000);
+TENON_API Pass unroll_loops(std::size_t most_nodes = 20000);
 
 /// Computes f16 and bf16 values in f32, for devices that compute in f32: a file's type only says how it is stored.
 /// Parameters, results and states keep their types, with conversions added; so do constants, which a device converts

@@ -9,6 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace {
 using namespace tenon;
@@ -168,6 +169,50 @@ TEST(EliminateNoOps, NeverJoinsAnInputToAnOutput) {
   const auto model = model_of(std::make_shared<op::v1::Reshape>(x, ints({2, 3}), false), x);
   EXPECT_FALSE(only(pass::eliminate_no_ops()).run(model));
   EXPECT_EQ(count(*model, "Reshape"), 1u);
+}
+
+TEST(FoldConstants, FoldsWhatDecidesItsOwnExtents) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{4});
+  const auto places = make_node("NonZero", 3, {constant({4}, {0, 2, 0, 5})});
+  const auto list = make_node("Squeeze", 1, {places, ints({0})});
+  const auto model = model_of(make_node("Gather", 8, {x, list, ints({0})}), x);
+  expect_same_after(model, only(pass::fold_constants()), {4});
+  EXPECT_EQ(count(*model, "NonZero"), 0u);
+  EXPECT_EQ(model->output(0).get_shape(), Shape{2});
+}
+
+/// Five times x + x * i, joined, and the last.
+std::shared_ptr<Model> loop_model(const Output<Node>& condition, const std::shared_ptr<op::v0::Parameter>& x) {
+  const auto state = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3}),
+             number = std::make_shared<op::v0::Parameter>(element::i64, PartialShape{}),
+             goes_on = std::make_shared<op::v0::Parameter>(element::boolean, PartialShape{});
+  const auto next = make_node(
+      "Add", 1, {state, make_node("Multiply", 1, {state, std::make_shared<op::v0::Convert>(number, element::f32)})});
+  const auto loop = std::make_shared<op::v5::Loop>(ints({5}), condition);
+  loop->set_function(std::make_shared<Model>(OutputVector{goes_on, next}, ParameterVector{number, goes_on, state}));
+  loop->set_special_body_ports({0, 0});
+  loop->set_invariant_input(goes_on, condition);
+  loop->set_merged_input(state, x, next);
+  const auto joined = loop->get_concatenated_slices(next, 0, 1, 1, -1, 0);
+  loop->validate_and_infer_types();
+  return model_of(std::make_shared<op::v0::Concat>(OutputVector{joined, x}, 0), x);
+}
+
+TEST(UnrollLoops, MakesACopyOfTheBodyForEachIteration) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3});
+  const auto model = loop_model(constant({}, {1}, element::boolean), x);
+  expect_same_after(model, only(pass::unroll_loops()), {1, 3});
+  EXPECT_EQ(count(*model, "Loop"), 0u);
+  EXPECT_EQ(count(*model, "Add"), 5u);
+}
+
+TEST(UnrollLoops, LeavesLoopsThatAreTooLargeOrMayEnd) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3});
+  EXPECT_FALSE(only(pass::unroll_loops(10)).run(loop_model(constant({}, {1}, element::boolean), x)));
+  const auto goes_on = make_node("Greater", 1, {make_node("ReduceSum", 1, {x, ints({0, 1})}), constant({}, {0})});
+  const auto model = loop_model(goes_on, x);
+  EXPECT_FALSE(only(pass::unroll_loops()).run(model));
+  EXPECT_EQ(count(*model, "Loop"), 1u);
 }
 
 TEST(Manager, ShowsEachPassToTheHookAndNamesTheOneThatFails) {

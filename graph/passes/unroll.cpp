@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces control flow whose course is known by what it computes.
+// Replaces loops by what their iterations compute.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -123,29 +123,29 @@ class Unrolling {
   OutputVector state_;  ///< What merged inputs are now, by parameter.
 };
 
+/// Whether a loop that has begun goes on to its last trip: its body says so always, or hands its condition through.
+bool goes_on(const op::v5::Loop& loop) {
+  const std::int64_t port = loop.get_special_body_ports().body_condition_output_idx;
+  if (port < 0) return false;
+  const Output<Node> condition = loop.get_function()->get_results()[static_cast<std::size_t>(port)]->input_value(0);
+  if (const auto known = known_number(condition)) return *known != 0;
+  const auto& parameters = loop.get_function()->get_parameters();
+  const auto& inputs = loop.get_input_descriptions();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) {
+    if (parameters[input->m_body_parameter_index].get() != condition.get_node()) return false;
+    const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(input);
+    const auto first = known_number(loop.input_value(input->m_input_index));
+    return first && *first != 0 && (!merged || merged->m_body_value_index == static_cast<std::uint64_t>(port));
+  });
+}
+
 /// How often a loop runs, if nothing that it computes decides it.
 std::optional<std::int64_t> iterations_of(const op::util::SubGraphOp& node) {
-  if (const auto* loop = as_type<op::v5::Loop>(&node)) {
-    const auto trips = known_number(node.input_value(0)), goes = known_number(node.input_value(1));
-    const std::int64_t port = loop->get_special_body_ports().body_condition_output_idx;
-    if (!trips || !goes || *goes == 0 || port < 0) return std::nullopt;
-    const auto goes_on =
-        known_number(loop->get_function()->get_results()[static_cast<std::size_t>(port)]->input_value(0));
-    // A condition that a parameter hands through stays what it was.
-    const Node* const source =
-        loop->get_function()->get_results()[static_cast<std::size_t>(port)]->get_input_node_ptr(0);
-    bool stays = goes_on && *goes_on != 0;
-    const auto& parameters = loop->get_function()->get_parameters();
-    for (const auto& input : node.get_input_descriptions()) {
-      if (parameters[input->m_body_parameter_index].get() != source) continue;
-      const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(input);
-      const auto first = known_number(node.input_value(input->m_input_index));
-      stays |= first && *first != 0 && (!merged || merged->m_body_value_index == static_cast<std::uint64_t>(port));
-    }
-    return stays && *trips >= 0 ? trips : std::nullopt;
-  }
-  const std::int64_t count = node.get_num_iterations();
-  return count >= 0 ? std::optional(count) : std::nullopt;
+  const auto* loop = as_type<op::v5::Loop>(&node);
+  if (!loop) return node.get_num_iterations() >= 0 ? std::optional(node.get_num_iterations()) : std::nullopt;
+  const auto trips = known_number(node.input_value(0)), begins = known_number(node.input_value(1));
+  if (!trips || *trips < 0 || !begins || *begins == 0 || !goes_on(*loop)) return std::nullopt;
+  return trips;
 }
 
 bool has_static_slices(const op::util::SubGraphOp& node) {
@@ -156,22 +156,7 @@ bool has_static_slices(const op::util::SubGraphOp& node) {
   });
 }
 
-OutputVector branch_of(const op::v8::If& node, bool condition) {
-  const int body = condition ? op::v8::If::THEN_BODY_INDEX : op::v8::If::ELSE_BODY_INDEX;
-  Copy copy(*node.get_function(static_cast<std::size_t>(body)), "");
-  for (const auto& input : node.get_input_descriptions(body))
-    copy.feed(input->m_body_parameter_index, node.input_value(input->m_input_index));
-  OutputVector values(node.get_output_size());
-  for (const auto& output : node.get_output_descriptions(body))
-    values[output->m_output_index] = copy.result(output->m_body_value_index);
-  return values;
-}
-
-OutputVector course_of(const Node& node, std::size_t most_nodes) {
-  if (const auto* branch = as_type<op::v8::If>(&node)) {
-    const auto condition = known_number(node.input_value(0));
-    return condition ? branch_of(*branch, *condition != 0) : OutputVector();
-  }
+OutputVector iterations_as_nodes(const Node& node, std::size_t most_nodes) {
   const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(&node);
   if (!loop || !has_static_slices(*loop)) return {};
   const auto count = iterations_of(*loop);
@@ -183,15 +168,15 @@ OutputVector course_of(const Node& node, std::size_t most_nodes) {
 }
 
 bool unroll(const std::shared_ptr<Node>& node, std::size_t most_nodes) {
-  const OutputVector values = course_of(*node, most_nodes);
+  const OutputVector values = iterations_as_nodes(*node, most_nodes);
   for (std::size_t i = 0; i < values.size(); ++i) node->output(i).replace(values[i]);
   if (values.size() == 1) values[0].get_node()->set_friendly_name(node->get_friendly_name());
   return !values.empty();
 }
 }  // namespace
 
-Pass unroll_control_flow(std::size_t most_nodes) {
-  return for_each_node("unroll_control_flow",
+Pass unroll_loops(std::size_t most_nodes) {
+  return for_each_node("unroll_loops",
                        [most_nodes](const std::shared_ptr<Node>& node) { return unroll(node, most_nodes); });
 }
 

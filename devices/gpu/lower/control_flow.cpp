@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow: passes replace what they can (pass::unroll_control_flow), and what they leave is refused with a reason.
+// Control flow: passes replace what they can (pass::fold_constants, pass::unroll_loops), and what they leave is refused with a reason.
 #include <string>
 
 #include <tenon/devices/gpu/lower/table.hpp>

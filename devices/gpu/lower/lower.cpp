@@ -34,7 +34,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
   constexpr pass::FoldOptions kFold{.keep_decompression = false};
   // Folding says how often loops run, and what they hold is folded then.
   pass::Manager unroll;
-  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_control_flow());
+  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_loops());
   unroll.set_hook(check);
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
   pass::Manager passes = pass::common_passes(kFold);

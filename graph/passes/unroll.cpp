@@ -158,7 +158,7 @@ bool has_static_slices(const op::util::SubGraphOp& node) {
 
 OutputVector iterations_as_nodes(const Node& node, std::size_t most_nodes) {
   const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(&node);
-  if (!loop || !has_static_slices(*loop)) return {};
+  if (!loop || !has_static_slices(*loop) || !loop->get_function()->get_sinks().empty()) return {};
   const auto count = iterations_of(*loop);
   // No iteration leaves outputs that only the loop knows.
   if (!count || *count < 1) return {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow: passes replace what they can (pass::fold_constants, pass::unroll_loops), and what they leave is refused with a reason.
+// What values decide: passes replace the control flow that they can (pass::fold_constants, pass::unroll_loops); the rest
+// is refused with a reason.
 #include <string>
 
 #include <tenon/devices/gpu/lower/table.hpp>
@@ -20,12 +21,20 @@ std::string refuses_iterator(const Node&) {
   return "how often it runs is not known, or it runs so often that it cannot be unrolled";
 }
 
+/// Launches are enqueued before any of them has run.
+std::string refuses_unknown_extents(const Node&) {
+  return "how much it puts out depends on its data, and no launch can be enqueued before that is known";
+}
+
 }  // namespace
 
 void register_control_flow(LoweringTable& table) {
   table["If"] = {nullptr, refuses_if};
   table["Loop"] = {nullptr, refuses_loop};
   table["TensorIterator"] = {nullptr, refuses_iterator};
+  for (const char* type : {"NonZero", "Unique", "NonMaxSuppression", "NMSRotated", "MatrixNms", "MulticlassNms",
+                           "GenerateProposals", "SparseFillEmptyRows"})
+    table[type] = {nullptr, refuses_unknown_extents};
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -107,6 +107,7 @@ void lower_interpolate(Builder& builder, const Node& node) {
   std::vector<Tensor> inputs{Tensor()};
   for (std::size_t i = 1; i < node.get_input_size(); ++i) inputs.push_back(builder.constant(node.input_value(i)));
   const Shape& shape = node.get_output_shape(0);
+  if (element_count(shape) == 0) return static_cast<void>(builder.make(node, 0));
   const ResizeRule rule = resize_rule(node, data.shape, shape, inputs);
   std::vector<TapTable> tables;
   std::size_t taps = 1;

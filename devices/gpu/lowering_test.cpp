@@ -199,6 +199,33 @@ TEST_F(GpuLowering, FirstElementsInEveryOrder) {
   }
 }
 
+TEST_F(GpuLowering, FirstElementsOfLongLines) {
+  for (const auto element : {element::f32, element::i32, element::u8, element::f16}) {
+    for (const char* mode : {"max", "min"}) {
+      for (const char* sort : {"value", "index"}) {
+        SCOPED_TRACE(element.to_string() + " " + mode + " " + sort);
+        // Bytes have many equals.
+        const auto x = parameter({2, 5000, 2}, element);
+        const Attributes attributes{{"axis", 1},
+                                    {"mode", std::string(mode)},
+                                    {"sort", std::string(sort)},
+                                    {"index_element_type", element::i32}};
+        judge(outputs("TopK", 11, {x, scalar(37)}, attributes), {x});
+      }
+    }
+  }
+}
+
+TEST_F(GpuLowering, NumbersInALineAndOnADiagonal) {
+  const auto x = parameter({1});
+  const Out zero = outputs("Multiply", 1, {x, reals({1}, {0})})[0];
+  // Too large to be folded.
+  const Out line = outputs("Range", 4, {scalar(5), scalar(900000), scalar(3)}, {{"output_type", element::f32}})[0];
+  judge(outputs("Add", 1, {line, zero}), {x});
+  const Out eye = outputs("Eye", 9, {scalar(700), scalar(900), scalar(-3)}, {{"output_type", element::f32}})[0];
+  judge(outputs("Add", 1, {eye, zero}), {x});
+}
+
 TEST_F(GpuLowering, PlacesInSortedLists) {
   const Out sorted = reals({6}, {-1, -0.5, 0, 0.25, 0.25, 1});
   const Out values = reals({2, 4}, {-2, -1, -0.7, 0, 0.25, 0.3, 1, 3});

@@ -1,5 +1,5 @@
 // The rank of each element among those of its line, one work-item for each: how many come before it. X(i);
-// VALUES_SET(i, v) and INDICES_SET(i, v), or RANK_SET(i, v). Equal elements keep their order; NaN is the largest.
+// VALUES_SET(i, v) and INDICES_SET(i, v) of ORIGIN(i), or RANK_SET(i, v). Equal elements keep their order; NaN is the largest.
 #if IS_MAX
 #define COMES_FIRST(a, b) ((a) != (a) ? (b) == (b) : (b) == (b) && (a) > (b))
 #else
@@ -19,7 +19,7 @@ KERNEL {
   if (rank >= K) return;
   const int to = (line / INNER * K + rank) * INNER + line % INNER;
   VALUES_SET(to, own);
-  INDICES_SET(to, element);
+  INDICES_SET(to, ORIGIN(begin + element * INNER));
 #endif
 }
 #undef COMES_FIRST

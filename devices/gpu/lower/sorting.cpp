@@ -12,6 +12,9 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
+/// From so many elements on the first of a line are selected before they are sorted.
+constexpr std::size_t kLongLine = 2048;
+
 /// The lines of a packed tensor along an axis.
 struct Lines {
   std::int64_t outer = 1, extent = 1, inner = 1;
@@ -21,37 +24,83 @@ Lines lines_of(const Shape& shape, std::size_t axis) {
   return {product(shape, 0, axis), static_cast<std::int64_t>(shape[axis]), product(shape, axis + 1, shape.size())};
 }
 
+/// A TopK: what it reads, and how.
+struct Selection {
+  View data, values, indices;
+  std::size_t axis = 0, k = 0;
+  bool is_max = false, by_index = false;
+  Lines lines() const { return lines_of(data.shape, axis); }
+};
+
+/// X, the numbers of its lines and what comes first.
+Kernel begin_kernel(Builder& builder, const char* kind, const Selection& what, const View& data) {
+  Kernel kernel = builder.kernel(kind);
+  const Lines lines = lines_of(data.shape, what.axis);
+  kernel.reads("X", data).number("EXTENT", lines.extent).number("INNER", lines.inner);
+  kernel.number("K", static_cast<std::int64_t>(what.k)).define("IS_MAX", what.is_max ? 1 : 0);
+  return kernel;
+}
+
+void launch_elements(Builder& builder, const Node& node, Kernel& kernel, const Lines& lines, const char* text) {
+  kernel.text(text).over({static_cast<std::size_t>(lines.extent), lines.count()},
+                         {std::min<std::size_t>(builder.target().max_group, 64), 1});
+  builder.launch(kernel, node);
+}
+
+/// By counting what comes before each element. @param origin  The elements' indices; none: their places.
+void sort_first(Builder& builder, const Node& node, const Selection& what, const View& data, const View* origin) {
+  Kernel kernel = begin_kernel(builder, "top_k", what, data);
+  kernel.define("TYPE", compute_name(data.type)).define("BY_INDEX", 0);
+  kernel.writes("VALUES", what.values).writes("INDICES", what.indices);
+  if (origin)
+    kernel.reads("ORIGIN", *origin);
+  else
+    kernel.define("ORIGIN(i)", "element");
+  launch_elements(builder, node, kernel, lines_of(data.shape, what.axis), kernels::top_k);
+}
+
+/// The same, then those that are among the first in the order in which they stand.
+void keep_first(Builder& builder, const Node& node, const Selection& what) {
+  const View rank = builder.scratch(ElementType::kI32, what.data.shape);
+  Kernel ranks = begin_kernel(builder, "top_k", what, what.data);
+  ranks.define("TYPE", compute_name(what.data.type)).define("BY_INDEX", 1).writes("RANK", rank);
+  launch_elements(builder, node, ranks, what.lines(), kernels::top_k);
+  Kernel places = begin_kernel(builder, "top_k_by_index", what, what.data);
+  places.reads("RANK", rank).writes("VALUES", what.values).writes("INDICES", what.indices);
+  launch_elements(builder, node, places, what.lines(), kernels::top_k_by_index);
+}
+
+/// Finds the first of long lines digit by digit.
+void select_first(Builder& builder, const Node& node, const Selection& what, const View& values, const View& indices) {
+  Kernel kernel = begin_kernel(builder, "top_k_select", what, what.data);
+  kernel.writes("VALUES", values).writes("INDICES", indices);
+  const ElementTypeInfo& type = info(what.data.type);
+  kernel.define("IS_REAL", type.is_real ? 1 : 0).define("IS_SIGNED", type.is_signed ? 1 : 0);
+  const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 256);
+  kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(kernels::top_k_select);
+  kernel.over({what.lines().count() * lanes}, {lanes});
+  builder.launch(kernel, node);
+}
+
 void lower_top_k(Builder& builder, const Node& node) {
-  const View data = builder.packed(node.input_value(0));
   const auto& attributes = node.get_attributes();
-  const std::size_t axis = normalized(attributes.get_int("axis"), data.shape.size());
-  const Lines lines = lines_of(data.shape, axis);
-  const View values = builder.make(node, 0), indices = builder.make(node, 1);
-  const bool by_index = attributes.get_string("sort") == "index";
-  const auto begin = [&](const char* kind) {
-    Kernel kernel = builder.kernel(kind);
-    kernel.reads("X", data).number("EXTENT", lines.extent).number("INNER", lines.inner);
-    kernel.define("TYPE", compute_name(data.type)).define("IS_MAX", attributes.get_string("mode") == "max" ? 1 : 0);
-    kernel.define("BY_INDEX", by_index ? 1 : 0);
-    return kernel;
-  };
-  const auto finish = [&](Kernel& kernel, const char* text) {
-    kernel.text(text).over({data.shape[axis], lines.count()},
-                           {std::min<std::size_t>(builder.target().max_group, 64), 1});
-    builder.launch(kernel, node);
-  };
-  const auto k = static_cast<std::int64_t>(values.shape[axis]);
-  Kernel ranks = begin("top_k");
-  if (!by_index) {
-    ranks.writes("VALUES", values).writes("INDICES", indices).number("K", k);
-    return finish(ranks, kernels::top_k);
-  }
-  const View rank = builder.scratch(ElementType::kI32, data.shape);
-  ranks.writes("RANK", rank);
-  finish(ranks, kernels::top_k);
-  Kernel places = begin("top_k_by_index");
-  places.reads("RANK", rank).writes("VALUES", values).writes("INDICES", indices).number("K", k);
-  finish(places, kernels::top_k_by_index);
+  Selection what;
+  what.data = builder.packed(node.input_value(0));
+  what.axis = normalized(attributes.get_int("axis"), what.data.shape.size());
+  what.values = builder.make(node, 0);
+  what.indices = builder.make(node, 1);
+  what.k = what.values.shape[what.axis];
+  what.is_max = attributes.get_string("mode") == "max";
+  what.by_index = attributes.get_string("sort") == "index";
+  // Counting costs the square of a line.
+  const bool is_long = what.data.shape[what.axis] > kLongLine && what.k * 4 <= what.data.shape[what.axis];
+  if (!is_long || info(what.data.type).bits > 32)
+    return what.by_index ? keep_first(builder, node, what) : sort_first(builder, node, what, what.data, nullptr);
+  if (what.by_index) return select_first(builder, node, what, what.values, what.indices);
+  const View values = builder.scratch(what.data.type, what.values.shape),
+             indices = builder.scratch(ElementType::kI32, what.values.shape);
+  select_first(builder, node, what, values, indices);
+  sort_first(builder, node, what, values, &indices);
 }
 
 /// One work-item a line: sums depend on those before.

@@ -31,6 +31,7 @@ const LoweringTable& lowering_table() {
     register_colour(made);
     register_einsum(made);
     register_embedding(made);
+    register_generation(made);
     register_control_flow(made);
     return made;
   }();

@@ -45,6 +45,7 @@ void register_attention(LoweringTable& table);
 void register_colour(LoweringTable& table);
 void register_einsum(LoweringTable& table);
 void register_embedding(LoweringTable& table);
+void register_generation(LoweringTable& table);
 void register_control_flow(LoweringTable& table);
 /// @}
 

@@ -347,6 +347,17 @@ TEST_F(GpuLowering, NumbersOutsideOfATypeBecomeItsNearest) {
     judge(outputs("Convert", 1, {x}, {{"destination_type", type}}), {x}, {extremes});
 }
 
+TEST_F(GpuLowering, FourierTransformsOverSeveralAxes) {
+  const auto real = parameter({2, 6, 9}), complex = parameter({2, 6, 9, 2});
+  const Out axes = ints({1, 2});
+  for (const auto& sizes : {ints({-1, -1}), ints({8, 5}), ints({3, 12})}) {
+    judge(outputs("RDFT", 9, {real, axes, sizes}), {real});
+    for (const char* type : {"DFT", "IDFT"}) judge(outputs(type, 7, {complex, axes, sizes}), {complex});
+    judge(outputs("IRDFT", 9, {complex, axes, sizes}), {complex});
+  }
+  judge(outputs("IRDFT", 9, {complex, ints({2})}), {complex});
+}
+
 /// state * 2 + part, for each row of a picture.
 std::shared_ptr<op::v0::TensorIterator> iterator(const Out& rows, const Out& first) {
   const auto part = parameter({1, 4}), state = parameter({1, 4});

@@ -32,6 +32,7 @@ const LoweringTable& lowering_table() {
     register_einsum(made);
     register_embedding(made);
     register_generation(made);
+    register_fourier(made);
     register_control_flow(made);
     return made;
   }();

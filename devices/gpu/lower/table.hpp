@@ -46,6 +46,7 @@ void register_colour(LoweringTable& table);
 void register_einsum(LoweringTable& table);
 void register_embedding(LoweringTable& table);
 void register_generation(LoweringTable& table);
+void register_fourier(LoweringTable& table);
 void register_control_flow(LoweringTable& table);
 /// @}
 

@@ -95,6 +95,30 @@ void judge(const OutputVector& results, const ParameterVector& parameters, std::
   }
 }
 
+std::shared_ptr<op::v0::Parameter> open_parameter(std::size_t rank, element::Type type = element::f32) {
+  return std::make_shared<op::v0::Parameter>(type, PartialShape::dynamic(static_cast<std::int64_t>(rank)));
+}
+
+/// The same of a model whose inputs have other shapes each time.
+void judge_moving(const OutputVector& results, const ParameterVector& parameters,
+                  const std::vector<std::vector<Shape>>& rounds) {
+  const auto model = std::make_shared<Model>(results, parameters, "moving");
+  Core core;
+  InferRequest request = core.compile_model(model, "GPU").create_infer_request();
+  for (const std::vector<Shape>& shapes : rounds) {
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      inputs.push_back(random_tensor(parameters[i]->get_element_type(), shapes[i], static_cast<unsigned>(i + 1)));
+    const std::vector<Tensor> wanted = evaluate(*model, inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
+    request.infer();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      SCOPED_TRACE("shape " + to_string(shapes[0]) + ", output " + std::to_string(i));
+      expect_close(wanted[i], request.get_output_tensor(i), 2e-4);
+    }
+  }
+}
+
 class GpuLowering : public testing::Test {
  protected:
   void SetUp() override {
@@ -377,6 +401,26 @@ TEST_F(GpuLowering, LoopsOfAKnownLengthAreUnrolled) {
   const auto rows = parameter({6, 4}), first = parameter({1, 4});
   const auto loop = iterator(rows, first);
   judge(loop->outputs(), {rows, first});
+}
+
+TEST_F(GpuLowering, ShapesThatMove) {
+  const auto q = open_parameter(4), k = open_parameter(4), v = open_parameter(4);
+  judge_moving(outputs("ScaledDotProductAttention", 13, {q, k, v}, {{"causal", true}}), {q, k, v},
+               {{{1, 2, 5, 8}, {1, 2, 7, 8}, {1, 2, 7, 4}}, {{2, 3, 1, 16}, {2, 3, 9, 16}, {2, 3, 9, 16}}});
+  const auto x = open_parameter(3);
+  const Attributes first{
+      {"axis", 1}, {"mode", std::string("max")}, {"sort", std::string("value")}, {"index_element_type", element::i32}};
+  judge_moving(outputs("TopK", 11, {x, scalar(3)}, first), {x}, {{{1, 7, 2}}, {{2, 9000, 1}}, {{2, 3, 4}}});
+  const auto picture = open_parameter(4);
+  const Attributes resize{{"mode", std::string("linear_onnx")}, {"shape_calculation_mode", std::string("scales")}};
+  judge_moving(outputs("Interpolate", 11, {picture, reals({2}, {2, 1.5}), ints({2, 3})}, resize), {picture},
+               {{{1, 3, 4, 6}}, {{2, 1, 7, 8}}});
+  const auto sequence = open_parameter(3), state = open_parameter(3), w = parameter({1, 16, 5}),
+             r = parameter({1, 16, 4}), b = parameter({1, 16}), lengths = open_parameter(1, element::i32);
+  judge_moving(outputs("LSTMSequence", 5, {sequence, state, state, lengths, w, r, b}, {{"hidden_size", 4}}),
+               {sequence, state, lengths, w, r, b},
+               {{{2, 3, 5}, {2, 1, 4}, {2}, {1, 16, 5}, {1, 16, 4}, {1, 16}},
+                {{1, 2, 5}, {1, 1, 4}, {1}, {1, 16, 5}, {1, 16, 4}, {1, 16}}});
 }
 
 TEST_F(GpuLowering, WhatValuesDecideIsRefusedByName) {

@@ -30,7 +30,7 @@ class GpuDevice final : public Device {
     });
     table_.add(device::capabilities, [this] {
       std::vector<std::string> names{device::capability::FP32, device::capability::EXPORT_IMPORT};
-      if (find_gpu(config_.device_id)->target().is_cpu) names.emplace_back(device::capability::HOST_CPU);
+      if (find_gpu(config_.device_id)->native().device.is_cpu()) names.emplace_back(device::capability::HOST_CPU);
       return Any(names);
     });
     const auto ask = [this](auto what) { return [this, what] { return Any(what(*find_gpu(config_.device_id))); }; };

@@ -25,6 +25,25 @@ std::string neighbours_text() {
   return text + ")";
 }
 
+namespace {
+
+/// Square tiles of the result, one a group: `blocks` x `blocks` squares of 4 x 4 for each work-item.
+struct Tiles {
+  std::size_t size, blocks, step;
+  std::size_t across(std::size_t extent) const { return (extent + size - 1) / size; }
+};
+
+/// The largest that still give every unit of the device work.
+Tiles tiles_for(const Product& product, const Target& target) {
+  for (const Tiles tiles : {Tiles{128, 2, 8}, Tiles{64, 1, 16}}) {
+    const std::size_t groups = tiles.across(product.m) * tiles.across(product.n) * product.batch;
+    if (groups >= target.compute_units && target.max_group >= 256) return tiles;
+  }
+  return {32, 1, 16};
+}
+
+}  // namespace
+
 void launch_product(Builder& builder, const Node& node, Kernel kernel, const Product& product) {
   const Target& target = builder.target();
   kernel.number("M", static_cast<std::int64_t>(product.m))
@@ -42,19 +61,17 @@ void launch_product(Builder& builder, const Node& node, Kernel kernel, const Pro
     kernel.define("PER_M", static_cast<std::int64_t>(rows)).text(kernels::gemm_rows);
     kernel.over({(product.n + 15) / 16, (product.m + rows - 1) / rows, product.batch}, {1, 1, 1});
   } else {
-    // Small results are cut small, so that all units have work.
-    const bool is_small = product.m * product.n * product.batch < target.compute_units * 64 * 64;
-    const std::size_t tile = is_small ? 32 : 64, per = is_small ? 2 : 4;
-    kernel.define("TILE_M", static_cast<std::int64_t>(tile))
-        .define("TILE_N", static_cast<std::int64_t>(tile))
-        .define("PER_M", static_cast<std::int64_t>(per))
-        .define("PER_N", static_cast<std::int64_t>(per))
-        .define("STEP", 16)
+    const Tiles tiles = tiles_for(product, target);
+    kernel.define("TILE_M", static_cast<std::int64_t>(tiles.size))
+        .define("TILE_N", static_cast<std::int64_t>(tiles.size))
+        .define("BLOCKS_M", static_cast<std::int64_t>(tiles.blocks))
+        .define("BLOCKS_N", static_cast<std::int64_t>(tiles.blocks))
+        .define("STEP", static_cast<std::int64_t>(tiles.step))
         .define("LEFT_ROWS", product.left_rows ? 1 : 0)
         .define("RIGHT_COLUMNS", product.right_columns ? 1 : 0)
         .text(kernels::gemm);
-    const std::size_t lanes = (tile / per) * (tile / per);
-    kernel.over({(product.n + tile - 1) / tile * lanes, (product.m + tile - 1) / tile, product.batch}, {lanes, 1, 1});
+    const std::size_t side = tiles.size / (4 * tiles.blocks), lanes = side * side;
+    kernel.over({tiles.across(product.n) * lanes, tiles.across(product.m), product.batch}, {lanes, 1, 1});
   }
   builder.launch(kernel, node);
 }

@@ -72,6 +72,8 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       config_(config),
       context_(std::move(context)),
       constants_(gpu_) {
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const HostBudget::Scope scope(budget);
   const TimeLimit time(model_limits().compile_seconds);
   prepared_ = run_passes(*source_, time);
   if (OpenModel::is_open(*prepared_, gpu_->target()))
@@ -111,6 +113,8 @@ std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<Tensor>& i
     plans_.splice(plans_.begin(), plans_, known);
     return plans_.front().second;
   }
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const HostBudget::Scope scope(budget);
   const auto closed = open_->closed(inputs);
   // By now it is known which inputs decide.
   plans_.emplace_front(open_->key_of(inputs), make_plan(*closed, false));

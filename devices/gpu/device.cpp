@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU device: properties, compiling, contexts, and the module's factory.
+#include <functional>
 #include <istream>
 #include <map>
 #include <mutex>
@@ -19,39 +20,11 @@ class GpuDevice final : public Device {
   GpuDevice() {
     config_.declare(table_);
     table_.add(available_devices, [this] { return Any(available_ids()); });
-    table_.add(device::full_name, [this] { return Any(full_name(*find_gpu(config_.device_id))); });
-    table_.add(device::architecture, [this] {
-      const auto& device = find_gpu(config_.device_id)->native().device;
-      return Any("OpenCL " + std::to_string(device.version / 10) + "." + std::to_string(device.version % 10));
-    });
-    table_.add(device::type, [this] {
-      return Any(find_gpu(config_.device_id)->native().device.host_unified ? device::Type::INTEGRATED
-                                                                           : device::Type::DISCRETE);
-    });
-    table_.add(device::capabilities, [this] {
-      std::vector<std::string> names{device::capability::FP32, device::capability::EXPORT_IMPORT};
-      if (find_gpu(config_.device_id)->native().device.is_cpu()) names.emplace_back(device::capability::HOST_CPU);
-      return Any(names);
-    });
-    const auto ask = [this](auto what) { return [this, what] { return Any(what(*find_gpu(config_.device_id))); }; };
-    table_.add(PropertyName(intel_gpu::device_total_mem_size.name(), PropertyMutability::RO),
-               ask([](const Gpu& gpu) { return gpu.memory_bytes(); }));
-    table_.add(PropertyName(intel_gpu::device_max_alloc_mem_size.name(), PropertyMutability::RO),
-               ask([](const Gpu& gpu) { return static_cast<std::uint64_t>(gpu.native().device.max_allocation); }));
-    table_.add(PropertyName(intel_gpu::execution_units_count.name(), PropertyMutability::RO),
-               ask([](const Gpu& gpu) { return static_cast<std::int32_t>(gpu.compute_units()); }));
-    table_.add(PropertyName(intel_gpu::uarch_version.name(), PropertyMutability::RO), ask([](const Gpu& gpu) {
-                 const int version = gpu.native().device.version;
-                 return std::to_string(version / 10) + "." + std::to_string(version % 10) + ".0";
-               }));
-    table_.add(PropertyName(intel_gpu::cacheline_size.name(), PropertyMutability::RO),
-               ask([](const Gpu& gpu) { return gpu.cache_line_bytes(); }));
     table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, device::architecture});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 2, 1});
     table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 2});
     table_.add(optimal_number_of_infer_requests, [this] { return Any(config_.stream_count() * 2); });
-    table_.add(execution_devices,
-               [this] { return Any(std::vector<std::string>{"GPU." + find_gpu(config_.device_id)->id()}); });
+    describe(table_, [this] { return config_.device_id; });
   }
 
   std::string name() const override { return "GPU"; }
@@ -98,16 +71,9 @@ class GpuDevice final : public Device {
     const auto id = arguments.find(device::id.name());
     if (id == arguments.end()) return table_.get(name);
     // Of one of several.
-    auto* self = const_cast<GpuDevice*>(this);
-    const std::string before = std::exchange(self->config_.device_id, id->second.as<std::string>());
-    try {
-      Any value = table_.get(name);
-      self->config_.device_id = before;
-      return value;
-    } catch (...) {
-      self->config_.device_id = before;
-      throw;
-    }
+    PropertyTable one("GPU");
+    describe(one, [&] { return id->second.as<std::string>(); });
+    return one.has(name) ? one.get(name) : table_.get(name);
   }
   void set_property(const AnyMap& properties) override {
     const std::lock_guard lock(mutex_);
@@ -120,6 +86,34 @@ class GpuDevice final : public Device {
   }
 
  private:
+  /// What a device is, by its id.
+  static void describe(PropertyTable& table, const std::function<std::string()>& id) {
+    const auto add = [&](const char* name, auto what) {
+      table.add(PropertyName(name, PropertyMutability::RO), [id, what] { return Any(what(*find_gpu(id()))); });
+    };
+    const auto version = [](const Gpu& gpu, const char* begin, const char* end) {
+      const int number = gpu.native().device.version;
+      return begin + std::to_string(number / 10) + "." + std::to_string(number % 10) + end;
+    };
+    add(device::full_name.name(), &full_name);
+    add(device::architecture.name(), [=](const Gpu& gpu) { return version(gpu, "OpenCL ", ""); });
+    add(device::type.name(), [](const Gpu& gpu) {
+      return gpu.native().device.host_unified ? device::Type::INTEGRATED : device::Type::DISCRETE;
+    });
+    add(device::capabilities.name(), [](const Gpu& gpu) {
+      std::vector<std::string> names{device::capability::FP32, device::capability::EXPORT_IMPORT};
+      if (gpu.native().device.is_cpu()) names.emplace_back(device::capability::HOST_CPU);
+      return names;
+    });
+    add(execution_devices.name(), [](const Gpu& gpu) { return std::vector<std::string>{"GPU." + gpu.id()}; });
+    add(intel_gpu::device_total_mem_size.name(), [](const Gpu& gpu) { return gpu.memory_bytes(); });
+    add(intel_gpu::device_max_alloc_mem_size.name(),
+        [](const Gpu& gpu) { return static_cast<std::uint64_t>(gpu.native().device.max_allocation); });
+    add(intel_gpu::execution_units_count.name(),
+        [](const Gpu& gpu) { return static_cast<std::int32_t>(gpu.compute_units()); });
+    add(intel_gpu::uarch_version.name(), [=](const Gpu& gpu) { return version(gpu, "", ".0"); });
+    add(intel_gpu::cacheline_size.name(), [](const Gpu& gpu) { return gpu.cache_line_bytes(); });
+  }
   static std::string full_name(const Gpu& gpu) {
     const auto& device = gpu.native().device;
     return device.name + " (" +

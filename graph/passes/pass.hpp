@@ -86,7 +86,7 @@ TENON_API Pass fuse_quantize_dequantize();
 
 /// A Loop or TensorIterator whose number of iterations is known to as many copies of its body, for devices that cannot
 /// decide how often they run something. Those within bodies need another run.
-/// @param most_nodes  A loop that would make more stays.
+/// @param most_nodes  Of all runs of this pass together: a loop that would make more stays.
 TENON_API Pass unroll_loops(std::size_t most_nodes = 20000);
 
 /// Computes f16 and bf16 values in f32, for devices that compute in f32: a file's type only says how it is stored.

@@ -215,6 +215,20 @@ TEST(UnrollLoops, LeavesLoopsThatAreTooLargeOrMayEnd) {
   EXPECT_EQ(count(*model, "Loop"), 1u);
 }
 
+TEST(UnrollLoops, MakesNoMoreNodesInAllThanItMay) {
+  const auto model = [] {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3});
+    return loop_model(constant({}, {1}, element::boolean), x);
+  };
+  std::size_t nodes = 0;
+  for (const auto& node : model()->get_ordered_ops())
+    if (const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(node.get()))
+      nodes = 5 * loop->get_function()->get_ordered_ops().size();
+  const auto unroll = only(pass::unroll_loops(nodes * 3 / 2));
+  EXPECT_TRUE(unroll.run(model()));
+  EXPECT_FALSE(unroll.run(model())) << "what is left is not enough for another";
+}
+
 TEST(Manager, ShowsEachPassToTheHookAndNamesTheOneThatFails) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2});
   const auto model = model_of(std::make_shared<op::v0::Relu>(x), x);

@@ -156,19 +156,21 @@ bool has_static_slices(const op::util::SubGraphOp& node) {
   });
 }
 
-OutputVector iterations_as_nodes(const Node& node, std::size_t most_nodes) {
+/// @param left  How many nodes may still be made.
+OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
   const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(&node);
   if (!loop || !has_static_slices(*loop) || !loop->get_function()->get_sinks().empty()) return {};
   const auto count = iterations_of(*loop);
   // No iteration leaves outputs that only the loop knows.
   if (!count || *count < 1) return {};
-  const std::size_t each = loop->get_function()->get_ordered_ops().size();
-  if (static_cast<std::size_t>(*count) > most_nodes / std::max<std::size_t>(each, 1)) return {};
+  const std::size_t each = std::max<std::size_t>(loop->get_function()->get_ordered_ops().size(), 1);
+  if (static_cast<std::size_t>(*count) > left / each) return {};
+  left -= static_cast<std::size_t>(*count) * each;
   return Unrolling(*loop, *count).run();
 }
 
-bool unroll(const std::shared_ptr<Node>& node, std::size_t most_nodes) {
-  const OutputVector values = iterations_as_nodes(*node, most_nodes);
+bool unroll(const std::shared_ptr<Node>& node, std::size_t& left) {
+  const OutputVector values = iterations_as_nodes(*node, left);
   for (std::size_t i = 0; i < values.size(); ++i) node->output(i).replace(values[i]);
   if (values.size() == 1) values[0].get_node()->set_friendly_name(node->get_friendly_name());
   return !values.empty();
@@ -176,8 +178,9 @@ bool unroll(const std::shared_ptr<Node>& node, std::size_t most_nodes) {
 }  // namespace
 
 Pass unroll_loops(std::size_t most_nodes) {
-  return for_each_node("unroll_loops",
-                       [most_nodes](const std::shared_ptr<Node>& node) { return unroll(node, most_nodes); });
+  // Of all runs together: a few loops within each other could make any number of nodes.
+  const auto left = std::make_shared<std::size_t>(most_nodes);
+  return for_each_node("unroll_loops", [left](const std::shared_ptr<Node>& node) { return unroll(node, *left); });
 }
 
 }  // namespace pass

@@ -22,11 +22,18 @@
 
 namespace {
 
+constexpr int kNoDevice = 77;  ///< The exit code that ctest takes for a skipped test.
+
 /// The result of a run on a device, and how much of it used the operation table's slow kernels.
 struct DeviceRun {
   tenon::Core core;
   std::string device;
   std::string by_reference;  ///< Types of the nodes that ran by a slow kernel of the operation table.
+
+  bool is_available() {
+    const std::vector<std::string> names = core.get_available_devices();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(device); });
+  }
 
   std::vector<tenon::Tensor> operator()(const std::shared_ptr<tenon::Model>& model,
                                         const std::vector<tenon::Tensor>& inputs) {
@@ -88,6 +95,10 @@ int main(int count, char** arguments) {
     } else {
       for (const auto& entry : fs::directory_iterator(argument)) folders.push_back(entry.path());
     }
+  }
+  if (device && !device->is_available()) {
+    std::printf("there is no device %s\n", device->device.c_str());
+    return kNoDevice;
   }
   std::sort(folders.begin(), folders.end());
   int passed = 0, failed = 0, skipped = 0, by_reference = 0, unexpected = 0;

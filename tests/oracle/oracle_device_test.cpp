@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU device, through the runtime, on small and full zoo models against ONNX Runtime and OpenVINO.
+// A device, through the runtime, on small and full zoo models against ONNX Runtime and OpenVINO. TENON_ORACLE_DEVICE names
+// it; without it, the CPU.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -22,20 +24,34 @@ fs::path folder(const char* variable) {
   return value ? value : "";
 }
 
+std::string device() {
+  const char* const name = std::getenv("TENON_ORACLE_DEVICE");
+  return name ? name : "CPU";
+}
+
 struct Case {
   const char* model;
   const char* format;
 };
 
-class OracleCpu : public ::testing::TestWithParam<Case> {};
+/// Skips where the machine has no such device.
+void require_device(Core& core) {
+  const std::vector<std::string> names = core.get_available_devices();
+  if (std::none_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with(device()); }))
+    GTEST_SKIP() << "there is no device " << device();
+}
 
-TEST_P(OracleCpu, AgreesWithBothJudges) {
+class OracleDevice : public ::testing::TestWithParam<Case> {};
+
+TEST_P(OracleDevice, AgreesWithBothJudges) {
   const std::string name = GetParam().model, format = GetParam().format;
   // A full IR holds f16 weights: ONNX Runtime, which has them in f32, then differs by their rounding.
   const bool has_f16_weights = format == ".xml" && name.find("_tiny") == std::string::npos && name != "relu1";
   const fs::path data = folder("TENON_ORACLE") / name;
   Core core;
-  CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + format), "CPU",
+  require_device(core);
+  if (IsSkipped()) return;
+  CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + format), device(),
                                               AnyMap{{"INFERENCE_PRECISION_HINT", element::f32}, {"PERF_COUNT", true}});
   InferRequest request = compiled.create_infer_request();
   for (std::size_t i = 0; i < compiled.inputs().size(); ++i) {
@@ -56,8 +72,8 @@ TEST_P(OracleCpu, AgreesWithBothJudges) {
         continue;
       }
       const Agreement a = agreement(actual, expected);
-      std::printf("%s%s on CPU, output %zu against %s: 1 - cosine %.1e, max relative error %.1e, of what varies %.1e\n",
-                  name.c_str(), format.c_str(), i, judge.c_str(), 1 - a.cosine, a.max_relative_error,
+      std::printf("%s%s on %s, output %zu against %s: 1 - cosine %.1e, max relative error %.1e, of what varies %.1e\n",
+                  name.c_str(), format.c_str(), device().c_str(), i, judge.c_str(), 1 - a.cosine, a.max_relative_error,
                   a.deviation_error);
       const Limits limits = limits_of(name);
       EXPECT_GE(a.cosine, is_rounded ? std::min(0.9999, limits.min_cosine) : limits.min_cosine)
@@ -72,10 +88,12 @@ TEST_P(OracleCpu, AgreesWithBothJudges) {
 }
 
 // The IR keeps the state, which ONNX Runtime gets as an input: several steps show whether it is kept.
-TEST(OracleCpuState, AgreesWithBothJudgesOverSeveralSteps) {
+TEST(OracleDeviceState, AgreesWithBothJudgesOverSeveralSteps) {
   for (const std::string name : {std::getenv("TENON_ZOO_FULL") ? "gru_step" : "gru_step_tiny"}) {
     Core core;
-    CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + ".xml"), "CPU",
+    require_device(core);
+    if (IsSkipped()) return;
+    CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + ".xml"), device(),
                                                 AnyMap{{"INFERENCE_PRECISION_HINT", element::f32}});
     InferRequest request = compiled.create_infer_request();
     int steps = 0;
@@ -121,7 +139,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, OracleCpu, ::testing::ValuesIn(cases()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Zoo, OracleDevice, ::testing::ValuesIn(cases()), [](const auto& info) {
   return std::string(info.param.model) + (std::string(info.param.format) == ".xml" ? "_ir" : "_onnx");
 });
 

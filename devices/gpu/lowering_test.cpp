@@ -426,7 +426,9 @@ TEST_F(GpuLowering, ShapesThatMove) {
 
 TEST_F(GpuLowering, WhatValuesDecideIsRefusedByName) {
   const auto x = parameter({2, 3});
-  const auto model = std::make_shared<Model>(outputs("NonZero", 3, {x}), ParameterVector{x}, "values");
+  // Only the node whose values decide is named, not what follows it.
+  const auto model =
+      std::make_shared<Model>(outputs("Abs", 0, outputs("NonZero", 3, {x})), ParameterVector{x}, "values");
   Core core;
   InferRequest request;
   try {
@@ -436,6 +438,7 @@ TEST_F(GpuLowering, WhatValuesDecideIsRefusedByName) {
     FAIL() << "it ran";
   } catch (const std::exception& error) {
     EXPECT_NE(std::string(error.what()).find("NonZero"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("Abs"), std::string::npos) << error.what();
   }
 }
 

@@ -44,6 +44,13 @@ NodeVector undecided(const Model& model, const Target& target) {
   return found;
 }
 
+/// Whether a node is open itself, not because one before it is.
+bool has_known_inputs(const Node& node) {
+  for (std::size_t i = 0; i < node.get_input_size(); ++i)
+    if (node.get_input_partial_shape(i).is_dynamic()) return false;
+  return true;
+}
+
 /// All that these nodes depend on.
 /// @param also  Whether the walk goes on at an input of a node.
 template <typename Also>
@@ -121,7 +128,8 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
     if (deciding.size() == before) decide(deciding_sources_of(open), true);
     if (deciding.size() > before) continue;
     std::string names;
-    for (const auto& node : open) names += (names.empty() ? "" : ", ") + node->describe();
+    for (const auto& node : open)
+      if (has_known_inputs(*node)) names += (names.empty() ? "" : ", ") + node->describe();
     throw NotImplemented("GPU: what these nodes do depends on values that are known only when kernels have run: " +
                          names + "; HETERO:GPU,CPU runs them on the CPU");
   }

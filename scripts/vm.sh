@@ -92,6 +92,7 @@ mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
 while read -r module; do insmod "/modules/$module"; done </modules/order
 for line in /dev/ttyS0 /dev/ttyS1 /dev/ttyS2; do stty raw <$line; done
+echo booted >/dev/ttyS1
 /vm/run >/dev/ttyS0 2>&1
 echo "exit $?" >/dev/ttyS1
 echo 0 >/proc/sys/kernel/printk; poweroff -f
@@ -101,7 +102,7 @@ INIT
 
 # build/vm/vmlinux and build/vm/base.cpio, made once.
 vm_build() {
-  [ -f "$VM/base.cpio" ] && [ -f "$VM/vmlinux" ] && return 0
+  [ "$VM/base.cpio" -nt scripts/vm.sh ] && [ -f "$VM/vmlinux" ] && return 0
   mkdir -p "$VM"
   command -v apt-get >/dev/null || { vm_missing "this is no Debian, whose kernel it takes"; return; }
   [ "$(uname -m)" = x86_64 ] || { vm_missing "it emulates x86-64, whose binaries a $(uname -m) does not build"; return; }
@@ -138,9 +139,10 @@ vm_pack() {
 }
 
 # vm_run SECONDS SCRIPT BINARY...: boots, runs the shell script SCRIPT with the binaries there, prints its output and returns its exit
-# code. What the script writes to /dev/ttyS2 is then in build/vm/out. 98: it did not end within SECONDS, or the VM died.
+# code. What the script writes to /dev/ttyS2 is then in build/vm/out. 98: it did not end within SECONDS, or the VM died. A kernel that
+# dies before the script begins is booted again: an emulated CPU sometimes runs a half-patched instruction of the kernel's.
 vm_run() {
-  local seconds="$1" script="$2" work binary result
+  local seconds="$1" script="$2" work binary result tries=3
   shift 2
   work=$(mktemp -d "$PWD/$VM/run.XXXXXX")
   mkdir -p "$work/tree/vm"
@@ -151,10 +153,14 @@ vm_run() {
   cat "$VM/base.cpio" "$work/tree.cpio" >"$work/initrd"
   rm -rf "$work/tree" "$work/tree.cpio"
   # TCG, since most CI machines are virtual already. The initial file system is in memory twice while it is unpacked.
-  timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 -smp 2 -nodefaults -display none -no-reboot \
-    -m "$((768 + 3 * $(stat -c %s "$work/initrd") / 1048576))" -serial stdio -serial "file:$work/exit" -serial "file:$work/out" \
-    -kernel "$VM/vmlinux" -initrd "$work/initrd" \
-    -append "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check tsc=reliable random.trust_cpu=on" </dev/null || true
+  while [ "$((tries--))" -gt 0 ]; do
+    timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 -smp 2 -nodefaults -display none -no-reboot \
+      -m "$((768 + 3 * $(stat -c %s "$work/initrd") / 1048576))" -serial stdio -serial "file:$work/exit" -serial "file:$work/out" \
+      -kernel "$VM/vmlinux" -initrd "$work/initrd" \
+      -append "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check tsc=reliable random.trust_cpu=on" </dev/null || true
+    ! grep -q booted "$work/exit" 2>/dev/null || break
+    echo "vm: the kernel did not boot" >&2
+  done
   result=$(awk '$1 == "exit" {print $2}' "$work/exit" 2>/dev/null | tr -d '\r')
   tr -d '\r' <"$work/out" >"$VM/out"
   rm -rf "$work"

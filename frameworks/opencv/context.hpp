@@ -38,10 +38,14 @@ inline Context context();
 /// OpenCV recycles buffers without notice; each wrapping is new.
 class MatMemory final : public Memory {
  public:
-  /// @param skip  Bytes at the start of the allocation to leave out (alignment).
-  static Ref<MatMemory> over(const cv::Mat& mat, bool read_only, std::size_t skip = 0) {
+  static Ref<MatMemory> over(const cv::Mat& mat, bool read_only) {
+    return over(mat, read_only, 0, static_cast<std::size_t>(mat.datalimit - mat.datastart));
+  }
+  /// Over a part of the Mat's allocation.
+  /// @param skip  Bytes at its start to leave out (alignment).
+  static Ref<MatMemory> over(const cv::Mat& mat, bool read_only, std::size_t skip, std::size_t size_bytes) {
     Properties properties;
-    properties.size_bytes = static_cast<std::size_t>(mat.datalimit - mat.datastart) - skip;
+    properties.size_bytes = size_bytes;
     properties.host = const_cast<uchar*>(mat.datastart) + skip;
     properties.read_only = read_only;
     return Ref<MatMemory>(new MatMemory(properties, mat));
@@ -165,7 +169,8 @@ class MatContext final : public ContextImpl {
           return 0;
         });
     const auto start = reinterpret_cast<std::uintptr_t>(mat.datastart);
-    return MatMemory::over(mat, false, slack ? (slack - start % slack) % slack : 0);
+    // Not what is left behind an aligned beginning: who takes whole pages gets whole pages.
+    return MatMemory::over(mat, false, slack ? (slack - start % slack) % slack : 0, bytes - slack);
   }
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     if (tensor.size_bytes() != 0 && !detail::copy_by_opencv(tensor, out.data(), true)) ContextImpl::read(tensor, out);

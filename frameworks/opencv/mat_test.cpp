@@ -292,6 +292,18 @@ TEST(OpenCvWrap, OfATensorsMatIsTheTensorsMemory) {
   EXPECT_EQ(opencv::wrap(opencv::mat(mapped)).view(), mapped.view());
 }
 
+TEST(OpenCvAllocation, IsAsLargeAsAskedWhereverItBegins) {
+  Requirements wanted;
+  wanted.alignment = 4096;
+  wanted.size_bytes = 8192;
+  std::vector<Ref<Memory>> kept;  // So that they begin at different places.
+  for (int i = 0; i < 8; ++i) {
+    kept.push_back(opencv::context()->allocate(wanted));
+    EXPECT_EQ(kept.back()->size_bytes(), 8192u) << "who takes whole pages cannot take it";
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back()->host()) % 4096, 0u);
+  }
+}
+
 TEST(OpenCvWrap, RefusesBadMats) {
   EXPECT_EQ(error_of([] { opencv::wrap(cv::Mat()); }).code(), Code::kInvalidArgument);
   cv::Mat moved(4, 4, CV_8U);

@@ -152,7 +152,8 @@ TEST(Allocation, FramesThatArePlannedAreLaidOutForAllAndSeenByAll) {
       const Ref<Memory> memory = plan.allocator->allocate(plan.requirements);
       EXPECT_GE(memory->size_bytes(), plan.requirements.size_bytes + plan.requirements.tail_padding);
       if (plan.requirements.fd != FdKind::kNone || plan.requirements.alignment >= 4096) {
-        EXPECT_EQ(memory->size_bytes() % 4096, 0u) << "a device that imports pages cannot take it";
+        EXPECT_EQ(memory->size_bytes() % 4096, 0u) << "a device that imports pages cannot take it\n"
+                                                   << plan.explanation;
       }
       const Frame made = Frame::over(info, memory, plan.requirements);
       expect_layout(made, plan.requirements);

@@ -44,7 +44,8 @@ std::size_t pitch_of(const Tensor& tensor) {
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch) {
   const std::size_t pitch = takes_pitch ? pitch_of(tensor) : 0;
   if (!tensor.is_contiguous() && pitch == 0)
-    return Refusal{"kernels take packed tensors, and " + to_string(tensor) + " is strided"};
+    return Refusal{"kernels take packed tensors, and " + to_string(tensor) +
+                   " is strided; copy_to() a packed one of this context"};
   const std::size_t element = std::max<std::size_t>(size_bytes(tensor.element_type()), 1);
   if (tensor.offset() % element != 0) return Refusal{to_string(tensor) + " begins within an element of its memory"};
   if (is_of(gpu, tensor)) return Location{tensor, {opencl::buffer(tensor), nullptr, tensor.offset(), pitch}};

@@ -125,6 +125,40 @@ TEST_F(Gpu, RemoteTensorsCopyBothWays) {
   EXPECT_EQ(tensor.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "OCL_BUFFER");
 }
 
+TEST_F(Gpu, PartsOfRemoteTensorsAreInputsAndOutputs) {
+  ClContext context(core);
+  RemoteTensor wide = context.create_tensor(element::f32, Shape{4, kCount});
+  Tensor values(element::f32, Shape{4, kCount});
+  std::iota(values.data<float>(), values.data<float>() + 4 * kCount, 0.0f);
+  wide.copy_from(values);
+  const auto row = [&](std::size_t i) { return RemoteTensor(wide, Shape{i, 0}, Shape{i + 1, kCount}); };
+  auto model = line_model();
+  model->reshape(PartialShape{1, kCount});
+  auto request = core.compile_model(model, context).create_infer_request();
+  request.set_tensor("x", row(1));
+  request.set_tensor("y", row(2));
+  request.infer();
+  wide.copy_to(values);
+  for (std::size_t i = 0; i < 4 * kCount; ++i) {
+    const float kept = static_cast<float>(i);
+    ASSERT_EQ(values.data<float>()[i], i / kCount == 2 ? 2 * (kept - kCount) + 1 : kept) << i;
+  }
+  EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
+}
+
+TEST_F(Gpu, ColumnsOfRemoteTensorsAreRefusedWithTheRemedy) {
+  ClContext context(core);
+  const RemoteTensor wide = context.create_tensor(element::f32, Shape{4, 64});
+  auto model = line_model();
+  model->reshape(PartialShape{4, 16});
+  auto request = core.compile_model(model, context).create_infer_request();
+  const RemoteTensor columns(wide, Shape{0, 8}, Shape{4, 24});
+  EXPECT_THAT(message_of([&] { request.set_tensor("x", columns); }), HasSubstr("is strided; copy_to() a packed one"));
+  RemoteTensor packed = context.create_tensor(element::f32, Shape{4, 16});
+  packed.copy_from(columns);
+  EXPECT_NO_THROW(request.set_tensor("x", packed));
+}
+
 /// USM, or SVM where there is none: the device's own, and an application's.
 TEST_F(Gpu, PointersAreUsedInPlace) {
   const auto device = opencl::client::read_device(app.device);

@@ -69,7 +69,7 @@ class GpuDevice final : public Device {
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
     const std::lock_guard lock(mutex_);
     const auto id = arguments.find(device::id.name());
-    if (id == arguments.end()) return table_.get(name);
+    if (id == arguments.end() || name == supported_properties.name()) return table_.get(name);
     // Of one of several.
     PropertyTable one("GPU");
     describe(one, [&] { return id->second.as<std::string>(); });

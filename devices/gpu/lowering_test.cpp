@@ -424,6 +424,18 @@ TEST_F(GpuLowering, ShapesThatMove) {
                 {{1, 2, 5}, {1, 1, 4}, {1}, {1, 16, 5}, {1, 16, 4}, {1, 16}}});
 }
 
+TEST_F(GpuLowering, PartsWithoutElements) {
+  const auto x = parameter({4, 8}), y = parameter({3});
+  const auto none = outputs("Slice", 8, {x, ints({2}), ints({2}), ints({1}), ints({1})})[0];
+  const auto flat = outputs("Reshape", 1, {none, ints({0})}, {{"special_zero", false}})[0];
+  judge(outputs("Concat", 0, {flat, y}, {{"axis", 0}}), {x, y});
+  // Of a kernel's own, and beside others.
+  const auto z = parameter({4, 3});
+  const auto sums = outputs("CumSum", 3, {none, scalar(0)}, {{"exclusive", false}, {"reverse", false}})[0];
+  judge(outputs("Concat", 0, {none, z}, {{"axis", 1}}), {x, z});
+  judge(outputs("Concat", 0, {sums, z}, {{"axis", 1}}), {x, z});
+}
+
 TEST_F(GpuLowering, WhatValuesDecideIsRefusedByName) {
   const auto x = parameter({2, 3});
   // Only the node whose values decide is named, not what follows it.

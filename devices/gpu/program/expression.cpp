@@ -42,7 +42,7 @@ Extents packed_strides(const Shape& shape) {
 }
 
 bool reshape(View& view, const Shape& shape) {
-  if (view.is_packed()) {
+  if (view.is_packed() || element_count(shape) == 0) {
     view.strides = packed_strides(shape);
     view.shape = shape;
     return true;

@@ -56,6 +56,10 @@ KernelLibrary::KernelLibrary(Ref<client::Native> native) : native_(std::move(nat
   const auto& device = native_->device;
   options_ = device.version >= 20 ? "-cl-std=CL2.0" : "-cl-std=CL1.2";
   if (device.version >= 30) options_ = "-cl-std=CL3.0";
+  // A quotient that is rounded afterwards, as in quantization, else differs from the CPU's by a whole step.
+  const auto arithmetic =
+      client::info<cl_device_fp_config>(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DEVICE_SINGLE_FP_CONFIG);
+  if (arithmetic & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) options_ += " -cl-fp32-correctly-rounded-divide-sqrt";
   device_key_ = device.platform_name + '\n' + device.name + '\n' +
                 client::info_text(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DRIVER_VERSION) + '\n' +
                 client::info_text(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DEVICE_VERSION);

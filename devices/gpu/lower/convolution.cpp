@@ -2,6 +2,7 @@
 // Convolutions: as products of matrices whose right side is read through the window, or directly.
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
@@ -86,18 +87,9 @@ void emit_rows(Builder& builder, const Node& node, const Convolution& what, cons
 
 /// One element a work-item: any type.
 void emit_elements(Builder& builder, const Node& node, const Convolution& what, const ExpressionRef& root,
-                   const View& out) {
-  Kernel kernel = begin_kernel(builder, "convolution", what, root, out);
-  kernel.define("ACC", accumulator_name(what.data.type)).text(kernels::convolution_elements);
-  kernel.over({what.out_pixels(), what.groups * what.out_channels, what.images},
-              {std::min<std::size_t>(builder.target().max_group, 64), 1, 1});
-  builder.launch(kernel, node);
-}
-
-void emit_transposed(Builder& builder, const Node& node, const Convolution& what, const ExpressionRef& root,
-                     const View& out) {
-  Kernel kernel = begin_kernel(builder, "transposed_convolution", what, root, out);
-  kernel.define("ACC", accumulator_name(what.data.type)).text(kernels::transposed_convolution);
+                   const View& out, const char* name, std::string_view text) {
+  Kernel kernel = begin_kernel(builder, name, what, root, out);
+  kernel.define("ACC", accumulator_name(what.data.type)).text(text);
   kernel.over({what.out_pixels(), what.groups * what.out_channels, what.images},
               {std::min<std::size_t>(builder.target().max_group, 64), 1, 1});
   builder.launch(kernel, node);
@@ -119,12 +111,13 @@ void lower_convolution(Builder& builder, const Node& node) {
   Producer producer;
   producer.emit = [&builder, self, what](const ExpressionRef& root, const View& out) {
     const bool is_narrow = what.data.type == ElementType::kF32 || what.data.type == ElementType::kF16;
-    if (kTransposed) return emit_transposed(builder, *self, what, root, out);
+    if (kTransposed)
+      return emit_elements(builder, *self, what, root, out, "transposed_convolution", kernels::transposed_convolution);
     const bool is_depthwise = what.in_channels == 1 && what.out_channels <= 4;
     if (builder.target().is_cpu && is_narrow && what.window.out[2] >= 8)
       return emit_rows(builder, *self, what, root, out);
     if (!builder.target().is_cpu && is_narrow && !is_depthwise) return emit_product(builder, *self, what, root, out);
-    emit_elements(builder, *self, what, root, out);
+    emit_elements(builder, *self, what, root, out, "convolution", kernels::convolution_elements);
   };
   builder.set(node, 0, what.data.type, std::move(producer));
 }

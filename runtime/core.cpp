@@ -20,7 +20,13 @@ std::pair<std::string, Any> input_frames(const FrameInfo& info, const std::strin
   return {kInputFrames, Any(FrameOption{info, input})};
 }
 
-Core::Core() : impl_(std::make_shared<Impl>()) { impl_->self = impl_; }
+Core::Core() {
+  telling_shortage([] { return std::string("making a Core"); },
+                   [this] {
+                     impl_ = std::make_shared<Impl>();
+                     impl_->self = impl_;
+                   });
+}
 
 std::map<std::string, Version> Core::get_versions(const std::string& device_name) const {
   std::map<std::string, Version> versions;

@@ -72,13 +72,14 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       gpu_(std::move(gpu)),
       config_(config),
       context_(std::move(context)),
+      target_(config.target_of(gpu_->target())),
       constants_(gpu_) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   const TimeLimit time(model_limits().compile_seconds);
   prepared_ = run_passes(*source_, time);
-  if (OpenModel::is_open(*prepared_, gpu_->target()))
-    open_ = std::make_unique<OpenModel>(prepared_, gpu_->target());
+  if (OpenModel::is_open(*prepared_, target_))
+    open_ = std::make_unique<OpenModel>(prepared_, target_);
   else
     static_plan_ = make_plan(*prepared_, true);
   table_.add_constant(model_name, source_->get_friendly_name());
@@ -91,12 +92,12 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(hint::performance_mode, config_.mode);
   table_.add_constant(hint::num_requests, config_.num_requests);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
-  table_.add_constant(hint::inference_precision, element::Type(element::f32));
+  table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
 }
 
 std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is_special) {
   const TimeLimit time(model_limits().compile_seconds);
-  auto plan = std::make_shared<Plan>(lower_model(model, gpu_->target(), is_special, time));
+  auto plan = std::make_shared<Plan>(lower_model(model, target_, weights_, is_special, time));
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->programs = gpu_->library().build(texts, config_.cache_dir, time);

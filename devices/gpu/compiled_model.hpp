@@ -17,6 +17,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/config.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/lower/weights.hpp>
 #include <tenon/devices/gpu/open_model.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
@@ -71,7 +72,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<const Gpu> gpu_;
   const Config config_;
   const std::shared_ptr<RemoteContextImpl> context_;
+  const Target target_;  ///< The device, as this model's settings use it.
   Constants constants_;
+  PackedWeights weights_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::shared_ptr<const Plan> static_plan_;
   std::unique_ptr<OpenModel> open_;  ///< Of a model that is planned for its inputs.

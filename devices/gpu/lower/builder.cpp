@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
@@ -18,23 +19,20 @@ namespace {
 constexpr std::size_t kMaxTree = 48;
 constexpr std::size_t kMaxLoads = 12;
 
-/// What a store's macros need no conversion for.
-ExpressionRef as_stored(const ExpressionRef& root, ElementType type) {
-  if (std::strcmp(compute_name(root->type()), compute_name(type)) == 0 && info(type).is_real) return root;
-  return convert(root, type);
-}
-
 /// For types whose elements share bytes.
 ExpressionRef code_of(const ExpressionRef& root, ElementType type) {
   return Expression::call(ElementType::kU8, code_text(type, "$0"), {convert(root, type)});
 }
 
+/// Of the type that the graph says, whatever lies in memory.
+ExpressionRef loaded(const View& view, ElementType type) { return convert(Expression::load(view), type); }
+
 bool is_short_number(double value) { return value == 0.5 || (std::floor(value) == value && std::abs(value) <= 16); }
 
 }  // namespace
 
-Builder::Builder(const Model& model, const Target& target, bool is_special)
-    : model_(model), target_(target), is_special_(is_special) {
+Builder::Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special)
+    : model_(model), target_(target), weights_(weights), is_special_(is_special) {
   std::uint32_t index = 0;
   for (const auto& result : model.get_results()) {
     const Output<Node> source = result->input_value(0);
@@ -73,10 +71,14 @@ std::optional<std::uint32_t> Builder::result_of(const Node& node, std::size_t ou
   return found->second;
 }
 
-View Builder::make_for(const Node& node, std::size_t output, const Value& value) {
-  View view{{}, value.type, value.shape, packed_strides(value.shape)};
-  const std::size_t bytes = bytes_of(value.type, value.shape);
+View Builder::make_for(const Node& node, std::size_t output, const Value& value, bool channels_last) {
   const auto result = result_of(node, output);
+  View view{{}, value.type, value.shape, packed_strides(value.shape)};
+  if (!result) {
+    view.type = stored_type(value.type);
+    if (channels_last) view.strides = channels_last_strides(value.shape);
+  }
+  const std::size_t bytes = bytes_of(view.type, view.shape);
   view.place.buffer = result ? add_buffer(engine::BufferKind::kOutput, bytes, *result)
                              : add_buffer(engine::BufferKind::kArena, bytes, 0);
   return view;
@@ -84,7 +86,7 @@ View Builder::make_for(const Node& node, std::size_t output, const Value& value)
 
 View Builder::make(const Node& node, std::size_t output) {
   Value& value = add_value(node, output);
-  value.view = make_for(node, output, value);
+  value.view = make_for(node, output, value, false);
   return *value.view;
 }
 
@@ -112,12 +114,22 @@ void Builder::set(const Node& node, std::size_t output, ElementType computed, Pr
 }
 
 void Builder::compute(Value& value, const Output<Node>& output) {
-  const View view = make_for(*output.get_node(), output.get_index(), value);
+  const View view =
+      make_for(*output.get_node(), output.get_index(), value, is_best_channels_last(*value.pending, value));
   launching_ = std::move(value.nodes);
   const ExpressionRef root = std::exchange(value.pending, nullptr);
   const auto producer = std::exchange(value.producer, std::nullopt);
   emit(root, producer, view);
   value.view = view;
+}
+
+bool Builder::is_best_channels_last(const Expression& root, const Value& value) const {
+  if (value.shape.size() < 3) return false;
+  if (value.producer && value.producer->channels_last) return true;
+  if (const View* view = root.view()) return view->shape == value.shape && is_channels_last(*view);
+  const auto& operands = root.operands();
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](const auto& operand) { return is_best_channels_last(*operand, value); });
 }
 
 void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out) {
@@ -202,13 +214,17 @@ std::optional<std::vector<double>> Builder::reals(const Output<Node>& value) con
   return numbers_of<double>(known);
 }
 
+ElementType Builder::stored_type(ElementType type) const {
+  return target_.stores_f16 && type == ElementType::kF32 ? ElementType::kF16 : type;
+}
+
 ExpressionRef Builder::tree(const Output<Node>& output) {
   Value& value = value_of(output);
   if (value.pending && !value.producer) {
     joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
     return std::exchange(value.pending, nullptr);
   }
-  return Expression::load(made(output));
+  return loaded(made(output), value.type);
 }
 
 ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
@@ -222,7 +238,7 @@ ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
     joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
     return std::exchange(value.pending, nullptr);
   }
-  return Expression::load(broadcast(made(output), shape));
+  return loaded(broadcast(made(output), shape), value.type);
 }
 
 void Builder::launch(const Kernel& kernel, const Node& node) {
@@ -246,7 +262,12 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
   const std::vector<ExpressionRef> loads = loads_of(stored);
   std::vector<const View*> views{&out};
   for (const auto& load : loads) views.push_back(load->view());
-  const Walk walk = collapse(out.shape, views);
+  // Neighbouring work-items write neighbours.
+  std::vector<std::size_t> axes(out.shape.size());
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](std::size_t a, std::size_t b) { return out.strides[a] > out.strides[b]; });
+  const Walk walk = collapse(out.shape, views, axes);
   Kernel kernel = this->kernel("map");
   for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("X" + std::to_string(i), *loads[i]->view());
   kernel.writes("OUT", out);
@@ -266,76 +287,6 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
   const std::size_t group = std::min<std::size_t>(target_.max_group, target_.is_cpu ? 64 : 128);
   kernel.over({count}, {group});
   launch(kernel, of);
-}
-
-void Builder::add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const {
-  const ExpressionRef stored = as_stored(root, out.type);
-  const std::vector<ExpressionRef> loads = loads_of(stored);
-  std::string parameters = "(value", lines = "{ ";
-  std::vector<std::string> coordinates(out.shape.size(), "0");
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    const std::string index = "g" + std::to_string(group);
-    parameters += ", " + index;
-    if (groups[group].size() == 1) {
-      coordinates[groups[group][0]] = "(" + index + ")";
-      continue;
-    }
-    // Taken apart only as far as views need it: one that lies as one along the group uses the index itself.
-    std::string rest = "(" + index + ")";
-    for (std::size_t at = groups[group].size(); at-- > 0;) {
-      const std::size_t axis = groups[group][at];
-      const std::string name = "c" + std::to_string(axis);
-      if (at == 0) {
-        lines += "const int " + name + " = " + rest + "; ";
-      } else {
-        const std::string extent = "OUT_E" + std::to_string(axis), left = "q" + std::to_string(axis);
-        kernel.number(extent, static_cast<std::int64_t>(out.shape[axis]));
-        lines +=
-            "const int " + name + " = " + rest + " % " + extent + ", " + left + " = " + rest + " / " + extent + "; ";
-        rest = left;
-      }
-      coordinates[axis] = name;
-    }
-  }
-  const auto index_of = [&](const std::string& name, const View& view) {
-    // Groups that lie as one.
-    Extents strides;
-    std::vector<std::string> indices;
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-      const auto& axes = groups[group];
-      if (axes.empty()) continue;
-      bool is_one = true;
-      for (std::size_t i = 0; i + 1 < axes.size(); ++i)
-        is_one = is_one && (out.shape[axes[i]] == 1 ||
-                            view.strides[axes[i]] == view.strides[axes.back()] * static_cast<std::int64_t>([&] {
-                                                       std::size_t count = 1;
-                                                       for (std::size_t j = i + 1; j < axes.size(); ++j)
-                                                         count *= out.shape[axes[j]];
-                                                       return count;
-                                                     }()));
-      if (is_one) {
-        strides.push_back(view.strides[axes.back()]);
-        indices.push_back("(g" + std::to_string(group) + ")");
-        continue;
-      }
-      for (std::size_t axis : axes) {
-        strides.push_back(view.strides[axis]);
-        indices.push_back(coordinates[axis]);
-      }
-    }
-    return index_text(kernel, name, strides, indices);
-  };
-  for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("Y" + std::to_string(i), *loads[i]->view());
-  kernel.writes("OUT", out);
-  const Statements body = statements(
-      stored,
-      [&](std::size_t i) {
-        const std::string name = "Y" + std::to_string(i);
-        return name + "(" + index_of(name, *loads[i]->view()) + ")";
-      },
-      "(value)");
-  lines += body.lines + "OUT_SET(" + index_of("OUT", out) + ", " + body.value + "); }";
-  kernel.define("STORE" + parameters + ")", lines);
 }
 
 void Builder::add_input(const Node& parameter, std::uint32_t index) {

@@ -14,6 +14,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/lower/weights.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
@@ -30,20 +31,24 @@ using AxisGroups = std::vector<std::vector<std::size_t>>;
 struct Producer {
   /// Adds the launch. @param root  What is stored: a tree with one Expression::computed(), of the producer's type.
   std::function<void(const ExpressionRef& root, const View& out)> emit;
+  bool channels_last = false;  ///< How it writes best.
 };
 
 /// Lowers one model of known shapes, node by node.
 class Builder {
  public:
   /// @param is_special  Shapes become constants of the kernels' texts: for models whose shapes do not move.
-  Builder(const Model& model, const Target& target, bool is_special);
+  /// @param weights  The model's, of all its plans.
+  Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special);
 
   const Target& target() const { return target_; }
   Kernel kernel(const std::string& kind) const { return Kernel(kind, is_special_); }
 
   /// @name What a node reads
   /// @{
-  /// In memory, with any strides.
+  /// How values of a type lie between kernels.
+  ElementType stored_type(ElementType type) const;
+  /// In memory, with any strides, of the type that is stored.
   View view(const Output<Node>& value);
   /// In memory, row-major.
   View packed(const Output<Node>& value);
@@ -69,6 +74,10 @@ class Builder {
   View make(const Node& node, std::size_t output);
   /// A table that launches read.
   View hold(const Tensor& table);
+  /// What `pack` makes of a constant, once for all plans. @param how  Names it.
+  View hold_packed(const Tensor& constant, const std::string& how, const std::function<Tensor(const Tensor&)>& pack) {
+    return hold(weights_.get(constant, how, pack));
+  }
   /// Memory that lives between launches of one node.
   View scratch(ElementType type, const Shape& shape);
   void launch(const Kernel& kernel, const Node& node);
@@ -83,6 +92,11 @@ class Builder {
   /// Gives a kernel the macro STORE(value, i0, i1...): computes the rest of the tree and writes it. One index for each
   /// group of axes.
   void add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+  /// Besides, STORE8(value, i0, i1...): an array of 8 neighbours, of which the index of the last group is the first.
+  /// @pre the last group is one axis whose extent is a multiple of 8.
+  void add_wide_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+  /// Whether 8 neighbours along an axis can be read or written at once.
+  bool is_wide(const View& view, std::size_t axis) const;
 
   /// A port, a constant, a state: called by the walk.
   void add_input(const Node& parameter, std::uint32_t index);
@@ -111,7 +125,9 @@ class Builder {
   Value& value_of(const Output<Node>& value);
   Value& add_value(const Node& node, std::size_t output);
   engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
-  View make_for(const Node& node, std::size_t output, const Value& value);
+  View make_for(const Node& node, std::size_t output, const Value& value, bool channels_last);
+  /// Whether what computes the value writes, or what it reads lies, so.
+  bool is_best_channels_last(const Expression& root, const Value& value) const;
   View made(const Output<Node>& value);
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.
@@ -121,6 +137,7 @@ class Builder {
 
   const Model& model_;
   const Target target_;
+  PackedWeights& weights_;
   const bool is_special_;
   Plan plan_;
   std::map<Key, Value> values_;

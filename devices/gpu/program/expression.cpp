@@ -41,6 +41,30 @@ Extents packed_strides(const Shape& shape) {
   return strides;
 }
 
+Extents channels_last_strides(const Shape& shape) {
+  Extents strides(shape.size());
+  auto step = static_cast<std::int64_t>(shape[1]);
+  strides[1] = 1;
+  for (std::size_t axis = shape.size(); axis-- > 2;) {
+    strides[axis] = step;
+    step *= static_cast<std::int64_t>(shape[axis]);
+  }
+  strides[0] = step;
+  return strides;
+}
+
+bool is_channels_last(const View& view) {
+  const std::size_t rank = view.shape.size();
+  if (rank < 3 || view.shape[1] == 1 || view.strides[1] != 1) return false;
+  std::int64_t step = view.strides[rank - 1];
+  if (step < static_cast<std::int64_t>(view.shape[1])) return false;
+  for (std::size_t axis = rank; axis-- > 2;) {
+    if (view.shape[axis] > 1 && view.strides[axis] != step) return false;
+    step *= static_cast<std::int64_t>(view.shape[axis]);
+  }
+  return view.shape[0] == 1 || view.strides[0] == step;
+}
+
 bool reshape(View& view, const Shape& shape) {
   if (view.is_packed() || element_count(shape) == 0) {
     view.strides = packed_strides(shape);
@@ -136,6 +160,11 @@ ExpressionRef Expression::call(ElementType type, std::string text, std::vector<E
 ExpressionRef convert(const ExpressionRef& value, ElementType type) {
   if (value->type() == type) return value;
   return Expression::call(type, convert_text(value->type(), type, "$0"), {value});
+}
+
+ExpressionRef as_stored(const ExpressionRef& value, ElementType type) {
+  if (std::string_view(compute_name(value->type())) == compute_name(type) && info(type).is_real) return value;
+  return convert(value, type);
 }
 
 namespace {

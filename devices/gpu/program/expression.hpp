@@ -34,6 +34,10 @@ struct View {
 
 /// Row-major strides.
 Extents packed_strides(const Shape& shape);
+/// Of [N, C, ...]: the channels of a place are neighbours, and places follow each other in row-major order.
+Extents channels_last_strides(const Shape& shape);
+/// Whether a view [N, C, ...] lies so; pixels may be further apart than their channels need.
+bool is_channels_last(const View& view);
 /// The view with other extents, if its elements lie so that no copy is needed.
 /// @return false else; `view` is unchanged.
 bool reshape(View& view, const Shape& shape);
@@ -78,6 +82,8 @@ class Expression {
 
 /// Another type's value of the same tree.
 ExpressionRef convert(const ExpressionRef& value, ElementType type);
+/// The same for a store, whose macros round.
+ExpressionRef as_stored(const ExpressionRef& value, ElementType type);
 
 /// All loads of a tree, each once, in the order in which statements() meets them.
 std::vector<ExpressionRef> loads_of(const ExpressionRef& root);

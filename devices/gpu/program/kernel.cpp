@@ -20,6 +20,11 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
   define(name + "(i)", load_text(view.type, name + "_p", "i"));
   if (view.type == ElementType::kF32) define(name + "_LOAD16(i)", "vload16(0, " + name + "_p + (i))");
   if (view.type == ElementType::kF16) define(name + "_LOAD16(i)", "vload_half16(0, " + name + "_p + (i))");
+  if (view.type == ElementType::kF32 || view.type == ElementType::kF16) {
+    const std::string suffix = view.type == ElementType::kF32 ? "f32" : "f16";
+    define(name + "_LOAD8(i, to)", "load8_" + suffix + "(" + name + "_p + (i), to)");
+    if (written) define(name + "_STORE8(i, from)", "store8_" + suffix + "(from, " + name + "_p + (i))");
+  }
   if (written && !shares_bytes(view.type))
     define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
   launch_.arguments.push_back({view.place, std::max<std::size_t>(size_bytes(view.type), 1), 0, false});
@@ -43,6 +48,7 @@ Kernel& Kernel::number(const std::string& name, std::int64_t value) {
   if (value > std::numeric_limits<std::int32_t>::max() || value < std::numeric_limits<std::int32_t>::min())
     throw Error(Code::kUnimplemented, "GPU: a tensor has an extent or stride of " + std::to_string(value) +
                                           " elements; kernels count in 32 bits, up to 2147483647");
+  if (!numbers_.insert(name).second) return *this;
   if (is_special_) return define(name, "(" + std::to_string(value) + ")");
   parameters_ += (parameters_.empty() ? "" : ", ") + ("const int " + name);
   launch_.arguments.push_back({{}, 1, static_cast<std::int32_t>(value), false});

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,8 @@
 namespace tenon::inline v1::gpu_device {
 
 /// Texts see a parameter NAME as NAME(i), its element i, or as NAME_SET(i, value), and its address as NAME_p; f32 and f16
-/// also as NAME_LOAD16(i), 16 of them as float16. Their function begins with "KERNEL {", once. Numbers are constants of the text if the plan is for these shapes alone, else
+/// also as NAME_LOAD16(i), 16 of them as float16, and as NAME_LOAD8(i, to) and NAME_STORE8(i, from), 8 of them in an
+/// array, where the address is a multiple of 16 bytes. Their function begins with "KERNEL {", once. Numbers are constants of the text if the plan is for these shapes alone, else
 /// arguments, so that one program serves all shapes.
 class Kernel {
  public:
@@ -26,7 +28,7 @@ class Kernel {
   Kernel& writes(const std::string& name, const View& view);
   /// Rows that may lie further apart than the view says, if it is an application's tensor: NAME_pitch elements.
   Kernel& reads_rows(const std::string& name, const View& view);
-  /// A number that other shapes change. @errors kUnimplemented: it needs more than 32 bits.
+  /// A number that other shapes change; one name, one number. @errors kUnimplemented: it needs more than 32 bits.
   Kernel& number(const std::string& name, std::int64_t value);
   /// A macro: part of the text.
   Kernel& define(const std::string& name, const std::string& text);
@@ -43,6 +45,7 @@ class Kernel {
   Kernel& parameter(const std::string& name, const View& view, bool written);
   const std::string kind_;
   const bool is_special_;
+  std::set<std::string> numbers_;
   std::string defines_, undefines_, parameters_, begin_, text_;
   Launch launch_;
 };

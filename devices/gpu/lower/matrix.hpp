@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of f16 (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
+#pragma once
+
+#include <cstddef>
+
+#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// Chunks of 16 bytes are read at once.
+constexpr std::size_t kChunk = 8;
+
+inline std::size_t whole_chunks(std::size_t count) { return (count + kChunk - 1) / kChunk * kChunk; }
+
+/// Whether kernels of this device read and write f16 and take such products.
+inline bool takes_matrices(const Target& target) { return target.stores_f16 && !target.is_cpu; }
+
+/// [m, k] by [n, k], `batch` times.
+struct MatrixProduct {
+  std::size_t m = 0, n = 0, k = 0, batch = 1;
+};
+
+/// Adds the launch.
+/// @param kernel  Reads A and B, has A_BATCH, B_BATCH, A_ROW (IS_PLAIN) or the window's numbers and A_IMAGE, A_LINE, A_PIXEL
+/// and CHANNELS, B_ROW, STORE_AT(value, batch, m, n), and, where n is a multiple of 8, STORE8_AT(v, batch, m, n).
+void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const MatrixProduct& product);
+
+}  // namespace tenon::inline v1::gpu_device

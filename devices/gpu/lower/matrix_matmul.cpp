@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings both sides into rows of f16.
+#include <tenon/devices/gpu/lower/matrix_matmul.hpp>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/gpu/lower/matrix.hpp>
+#include <tenon/devices/gpu/program/indexing.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// The view if its rows can be read in chunks; else a copy.
+View rows_of(Builder& builder, const Node& node, const View& view) {
+  if (view.type == ElementType::kF16 && builder.is_wide(view, view.shape.size() - 1)) return view;
+  const View copy = builder.scratch(ElementType::kF16, view.shape);
+  builder.copy(view, copy, node);
+  return copy;
+}
+
+View transposed(View view) {
+  const std::size_t rank = view.shape.size();
+  std::swap(view.shape[rank - 1], view.shape[rank - 2]);
+  std::swap(view.strides[rank - 1], view.strides[rank - 2]);
+  return view;
+}
+
+/// Rows of all batches as those of one, if the left side's lie so and the right side is the same for all.
+void join_batches(View& left, View& right) {
+  const std::size_t rank = left.shape.size();
+  for (std::size_t axis = 0; axis + 2 < rank; ++axis)
+    if (right.shape[axis] != 1 && right.strides[axis] != 0) return;
+  const std::size_t rows = element_count(left.shape) / left.shape[rank - 1];
+  if (!reshape(left, {rows, left.shape[rank - 1]})) return;
+  View one = right;
+  one.shape = {right.shape[rank - 2], right.shape[rank - 1]};
+  one.strides = {right.strides[rank - 2], right.strides[rank - 1]};
+  right = one;
+}
+
+}  // namespace
+
+bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& sides, const Tensor& weights,
+                         bool is_transposed) {
+  const std::size_t rank = sides.left.shape.size(), k = sides.left.shape[rank - 1];
+  if (!takes_matrices(builder.target()) || node.get_output_element_type(0) != element::f32 || k % kChunk != 0 ||
+      node.get_output_shape(0).size() != rank)
+    return false;
+  View left = rows_of(builder, node, sides.left), right;
+  if (weights) {
+    const std::string how = is_transposed ? "right sides" : "right sides, transposed";
+    right = broadcast(
+        builder.hold_packed(weights, how,
+                            [is_transposed](const Tensor& source) { return pack_right_sides(source, is_transposed); }),
+        transposed(sides.right).shape);
+  } else {
+    right = rows_of(builder, node, transposed(sides.right));
+  }
+  join_batches(left, right);
+  const Node* const self = &node;
+  Producer producer;
+  producer.emit = [&builder, self, left, right, k](const ExpressionRef& root, const View& out) {
+    const std::size_t sides_rank = left.shape.size(), out_rank = out.shape.size();
+    Kernel kernel = builder.kernel("matmul");
+    kernel.reads("A", left).reads("B", right);
+    AxisGroups groups(2);
+    for (std::size_t axis = 0; axis + 1 < out_rank; ++axis) groups[0].push_back(axis);
+    groups[1] = {out_rank - 1};
+    MatrixProduct product;
+    product.m = left.shape[sides_rank - 2];
+    product.n = right.shape[sides_rank - 2];
+    product.k = k;
+    if (product.n % kChunk == 0)
+      builder.add_wide_store(kernel, root, out, groups);
+    else
+      builder.add_store(kernel, root, out, groups);
+    std::vector<std::size_t> axes(sides_rank - 2);
+    std::iota(axes.begin(), axes.end(), std::size_t{0});
+    Shape batch;
+    for (const std::size_t axis : axes) {
+      batch.push_back(left.shape[axis]);
+      product.batch *= left.shape[axis];
+    }
+    const Walk walk = collapse(batch, {&left, &right}, axes);
+    const std::vector<std::string> at = coordinate_texts(kernel, walk, "b", "(batch)");
+    kernel.define("A_BATCH(batch)", index_text(kernel, "A_BATCH", walk.strides[0], at))
+        .define("B_BATCH(batch)", index_text(kernel, "B_BATCH", walk.strides[1], at))
+        .define("IS_PLAIN", 1)
+        .number("A_ROW", left.strides[sides_rank - 2])
+        .number("B_ROW", right.strides[sides_rank - 2]);
+    kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
+        .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
+    launch_matrix(builder, *self, std::move(kernel), product);
+  };
+  builder.set(node, 0, ElementType::kF32, std::move(producer));
+  return true;
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -148,7 +148,7 @@ def time_torch(model, example, precision, seconds):
     return sorted(times)[len(times) // 2], y.float().cpu().numpy()
 
 
-def time_tenon(worker, path, precision, seconds, folder, profile):
+def time_tenon(worker, path, precision, seconds, folder, profile=False):
     command = [worker, str(path), precision, str(seconds), str(folder)] + (["profile"] if profile else [])
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=None if profile else subprocess.PIPE, text=True, timeout=300)
     if done.returncode:
@@ -183,7 +183,7 @@ def main():
                 for precision in options.precisions.split(","):
                     # In turns: twice each, the median of each half.
                     theirs, wanted = time_torch(model, x, precision, options.seconds / 2)
-                    ours = time_tenon(options.worker, path, precision, options.seconds, folder, options.profile)
+                    ours = time_tenon(options.worker, path, precision, options.seconds, folder)
                     again, _ = time_torch(model, x, precision, options.seconds / 2)
                     torch_ms = (theirs + again) / 2
                     row = {"model": name, "batch": batch, "precision": precision, "torch_ms": torch_ms, **ours}
@@ -196,6 +196,9 @@ def main():
                     row["error_of_largest"] = error
                     print(f"| {name} | {batch} | {precision} | {torch_ms:.3f} | {ours['ms']:.3f} | {torch_ms / ours['ms']:.2f} | "
                           f"{ours['best_ms']:.3f} | {ours['start_ms']:.3f} | {ours['compile_ms'] / 1000:.1f} | {error:.4f} |", flush=True)
+                    if options.profile:
+                        print(f"profile: {name}, batch {batch}, {precision}", file=sys.stderr, flush=True)
+                        time_tenon(options.worker, path, precision, 0, folder, True)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
 

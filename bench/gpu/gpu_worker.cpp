@@ -56,16 +56,17 @@ int main(int argc, char** argv) try {
   const double compile_ms = ms_since(start);
   auto context = compiled.get_context().as<tenon::intel_gpu::ocl::ClContext>();
   auto request = compiled.create_infer_request();
-  std::vector<tenon::Tensor> keep;
   for (std::size_t i = 0; i < compiled.inputs().size(); ++i) {
     const auto port = compiled.input(i);
     auto remote = context.create_tensor(port.get_element_type(), port.get_shape());
     remote.copy_from(read(folder / ("input_" + std::to_string(i) + ".bin"), port));
     request.set_tensor(port, remote);
   }
+  std::vector<tenon::RemoteTensor> results;
   for (std::size_t i = 0; i < compiled.outputs().size(); ++i) {
     const auto port = compiled.output(i);
-    request.set_tensor(port, context.create_tensor(port.get_element_type(), port.get_shape()));
+    results.push_back(context.create_tensor(port.get_element_type(), port.get_shape()));
+    request.set_tensor(port, results.back());
   }
   for (int i = 0; i < 5; ++i) request.infer();
   if (profiles) print_profile(request);
@@ -84,7 +85,7 @@ int main(int argc, char** argv) try {
   for (std::size_t i = 0; i < compiled.outputs().size(); ++i) {
     const auto port = compiled.output(i);
     tenon::Tensor host(port.get_element_type(), port.get_shape());
-    request.get_tensor(port).copy_to(host);
+    results[i].copy_to(host);
     std::ofstream file(folder / ("output_" + std::to_string(i) + ".bin"), std::ios::binary);
     file.write(static_cast<const char*>(host.data()), static_cast<std::streamsize>(host.get_byte_size()));
   }

@@ -101,9 +101,11 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->programs = gpu_->library().build(texts, config_.cache_dir, time);
-  for (const engine::Buffer& buffer : plan->buffers)
-    plan->constants.push_back(buffer.kind == engine::BufferKind::kConstant ? constants_.buffer(buffer.constant)
-                                                                           : nullptr);
+  for (engine::BufferId id = 0; id < plan->buffers.size(); ++id) {
+    const engine::Buffer& buffer = plan->buffers[id];
+    const bool is_held = buffer.kind == engine::BufferKind::kConstant && id != plan->counters;
+    plan->constants.push_back(is_held ? constants_.buffer(buffer.constant) : nullptr);
+  }
   return plan;
 }
 

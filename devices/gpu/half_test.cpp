@@ -132,6 +132,39 @@ TEST_F(GpuHalf, ProductsOfMatrices) {
   judge_half({outputs("MatMul", 0, {u, v}, {{"transpose_a", true}, {"transpose_b", true}})[0]}, {u, v});
 }
 
+TEST_F(GpuHalf, AttentionInOneKernel) {
+  for (const std::size_t columns : {64u, 24u}) {
+    const auto x = parameter({2, 67, 3 * columns});
+    const Out flat = outputs("MatMul", 0, {x, weights({3 * columns, 9 * columns}, 3 * columns)},
+                             {{"transpose_a", false}, {"transpose_b", false}})[0];
+    const Out split = outputs("Reshape", 1, {flat, ints({2, 67, 3, 3, static_cast<std::int64_t>(columns)})},
+                              {{"special_zero", false}})[0];
+    const Out heads = outputs("Transpose", 1, {split, ints({2, 0, 3, 1, 4})})[0];
+    const auto parts = outputs("Split", 1, {heads, scalar(0)}, {{"num_splits", std::int64_t{3}}});
+    OutputVector sides;
+    for (const Out& part : parts) sides.push_back(outputs("Squeeze", 0, {part, ints({0})})[0]);
+    judge_half(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x});
+    judge_half(outputs("ScaledDotProductAttention", 13, sides, {{"causal", true}}), {x});
+    const auto mask = parameter({2, 1, 1, 67});
+    sides.push_back(mask);
+    judge_half(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x, mask});
+  }
+}
+
+TEST_F(GpuHalf, FewTilesShareTheirSums) {
+  const auto x = parameter({1, 512, 4, 4});
+  judge_half({convolution(relu(convolution(x, 512, 64, {3, 3})), 64, 32, {3, 3})}, {x});
+}
+
+TEST_F(GpuHalf, PartsAreComputedWhereTheyAreJoined) {
+  const auto x = parameter({2, 8, 6, 7});
+  const Out first = convolution(x, 8, 16, {3, 3}), second = relu(convolution(first, 16, 24, {3, 3}));
+  const Out inner = outputs("Concat", 0, {first, second}, {{"axis", 1}})[0];
+  const Out third = convolution(inner, 40, 8, {1, 1});
+  const Out all = outputs("Concat", 0, {inner, third, first}, {{"axis", 1}})[0];
+  judge_half({convolution(all, 64, 8, {3, 3}), add(second, second)}, {x});
+}
+
 TEST_F(GpuHalf, MovingShapes) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 8, -1, -1});
   const Out first = relu(convolution(x, 8, 16, {3, 3}));

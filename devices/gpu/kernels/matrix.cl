@@ -3,28 +3,13 @@
 // within taps. 16 bytes, a chunk, are read at once: CHANNELS, and K of the right side, are multiples of 8.
 // A group of WARPS_M x WARPS_N warps of 32 work-items computes TILE_M x TILE_N elements. STEP columns of both sides are
 // copied to one of STAGES slots of local memory while earlier ones are multiplied.
-// A_p, B_p; A_BATCH(batch), B_BATCH(batch): where a batch begins. STORE8_AT(v, batch, m, n) writes 8 neighbours along n,
+// With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each tile, before and after.
+// A_p, B_p; A_PLACE(m): where a row begins, IS_PLAIN; A_BATCH(batch), B_BATCH(batch): where a batch begins. STORE8_AT(v, batch, m, n) writes 8 neighbours along n,
 // STORE_AT(value, batch, m, n) one.
-#define LANES (32 * WARPS_M * WARPS_N)
-#define WARP_M (TILE_M / WARPS_M)
-#define WARP_N (TILE_N / WARPS_N)
-#define PARTS_M (WARP_M / 16)
-#define PARTS_N (WARP_N / 8)
-#define CHUNKS (STEP / 8)
-#define ROWS_AT_ONCE (LANES / CHUNKS)
-#define SLOT_BYTES ((TILE_M + TILE_N) * STEP * 2)
-#define OUT_ROW (TILE_N + 4)
-#define LOCAL_BYTES (STAGES * SLOT_BYTES > TILE_M * OUT_ROW * 4 ? STAGES * SLOT_BYTES : TILE_M * OUT_ROW * 4)
-// Chunks of neighbouring rows in different banks.
-#if STEP == 32
-#define PLACE(row, chunk) ((row) * 64 + (((chunk) ^ ((row) >> 1 & 3)) << 4))
-#else
-#define PLACE(row, chunk) ((row) * 128 + (((chunk) ^ ((row) & 7)) << 4))
-#endif
 KERNEL {
-  __local uchar tiles[LOCAL_BYTES] __attribute__((aligned(128)));
+  __local uchar tiles[(STAGES * SLOT_BYTES > TILE_M * OUT_ROW * 4 ? STAGES * SLOT_BYTES : TILE_M * OUT_ROW * 4)] __attribute__((aligned(128)));
   const int at = (int)get_local_id(0), lane = at & 31, warp = at >> 5;
-  const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = (int)get_group_id(2);
+  const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = (int)get_group_id(2) / SPLITS;
   const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
   const int first_row = warp_m * WARP_M + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
   const int row = at / CHUNKS, chunk = at % CHUNKS;
@@ -37,7 +22,7 @@ KERNEL {
   for (int i = 0; i < TILE_M / ROWS_AT_ONCE; ++i) {
     const int m = m0 + row + i * ROWS_AT_ONCE;
 #if IS_PLAIN
-    places[i] = m * A_ROW;
+    places[i] = m < M ? A_PLACE(m) : 0;
     taps[i] = m < M;
 #else
     const int image = m / (OH * OW), pixel = m - image * (OH * OW), oy = pixel / OW, ox = pixel - oy * OW;
@@ -55,7 +40,9 @@ KERNEL {
   for (int i = 0; i < PARTS_M; ++i)
 #pragma unroll
     for (int j = 0; j < PARTS_N; ++j) sum[i][j][0] = sum[i][j][1] = sum[i][j][2] = sum[i][j][3] = 0;
-  const int steps = (K + STEP - 1) / STEP;
+  // Of several groups, each has a part of K.
+  const int split = (int)get_group_id(2) % SPLITS, all_steps = (K + STEP - 1) / STEP;
+  const int first_step = split * all_steps / SPLITS, steps = (split + 1) * all_steps / SPLITS - first_step;
   for (int step = 1 - STAGES; step < steps; ++step) {
     // What the slot before held is multiplied when all are here.
     if (step >= 0) {
@@ -65,7 +52,7 @@ KERNEL {
     const int next = step + STAGES - 1;
     if (next < steps) {
       __local uchar* const slot = tiles + next % STAGES * SLOT_BYTES;
-      const int k = next * STEP + chunk * 8;
+      const int k = (first_step + next) * STEP + chunk * 8;
 #if IS_PLAIN
       const int tap = 0, offset = k;
 #else
@@ -87,6 +74,33 @@ KERNEL {
     MULTIPLY_TILES(sum, slot, (slot + TILE_M * STEP * 2));
   }
   barrier(CLK_LOCAL_MEM_FENCE);
+#if SPLITS > 1
+  // All leave their parts; the group that comes last adds them, always in the same order.
+  const int tile = ((int)get_group_id(1) * (int)get_num_groups(0) + (int)get_group_id(0)) +
+                   batch * (int)(get_num_groups(0) * get_num_groups(1));
+  __global float* const mine = PARTS_p + (tile * SPLITS + split) * TILE_M * TILE_N + at;
+#pragma unroll
+  for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) mine[i * LANES] = sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4];
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  __local int* const is_last = (__local int*)tiles;
+  if (at == 0) {
+    RELEASE_WRITES();
+    *is_last = atomic_inc((volatile __global int*)COUNTERS_p + tile) == SPLITS - 1;
+    if (*is_last) COUNTERS_p[tile] = 0;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (!*is_last) return;
+  RELEASE_WRITES();
+  __global const volatile float* const parts = PARTS_p + tile * SPLITS * TILE_M * TILE_N + at;
+#pragma unroll
+  for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) {
+    float total = 0;
+    for (int part = 0; part < SPLITS; ++part) total += parts[part * TILE_M * TILE_N + i * LANES];
+    sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4] = total;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+#endif
   // Through local memory, so that neighbours along n are written together.
   __local float* const results = (__local float*)tiles;
 #pragma unroll
@@ -114,14 +128,3 @@ KERNEL {
 #endif
   }
 }
-#undef LANES
-#undef WARP_M
-#undef WARP_N
-#undef PARTS_M
-#undef PARTS_N
-#undef CHUNKS
-#undef ROWS_AT_ONCE
-#undef SLOT_BYTES
-#undef OUT_ROW
-#undef LOCAL_BYTES
-#undef PLACE

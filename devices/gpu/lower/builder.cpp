@@ -71,8 +71,47 @@ std::optional<std::uint32_t> Builder::result_of(const Node& node, std::size_t ou
   return found->second;
 }
 
+View Builder::counters(std::size_t count) {
+  const Shape shape{count};
+  if (plan_.counters == engine::kNoBuffer) plan_.counters = add_buffer(engine::BufferKind::kConstant, 0, 0);
+  std::size_t& size = plan_.buffers[plan_.counters].size_bytes;
+  size = std::max(size, bytes_of(ElementType::kI32, shape));
+  return {{plan_.counters, 0}, ElementType::kI32, shape, packed_strides(shape)};
+}
+
+View Builder::whole(const Node& concat, bool channels_last) {
+  auto known = wholes_.find(&concat);
+  if (known == wholes_.end()) {
+    Value value;
+    value.type = concat.get_output_element_type(0);
+    value.shape = concat.get_output_shape(0);
+    known = wholes_.emplace(&concat, make_for(concat, 0, value, channels_last)).first;
+  }
+  return known->second;
+}
+
+std::optional<View> Builder::part_of_whole(const Output<Node>& output, bool channels_last) {
+  if (!channels_last) return std::nullopt;
+  for (const Input<Node>& reader : output.get_target_inputs()) {
+    const Node& concat = *reader.get_node();
+    const std::int64_t axis = is_op(&concat, "Concat") ? concat.get_attributes().get_int("axis") : 0;
+    if (axis != 1 || concat.get_output_element_type(0) != element::f32) continue;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < reader.get_index(); ++i) begin += concat.get_input_shape(i)[1];
+    const View all = whole(concat, true);
+    if (!is_wide(all, 1) || begin % 8 != 0) continue;
+    View part = all;
+    part.shape[1] = output.get_shape()[1];
+    part.place.offset += begin * size_bytes(all.type);
+    return part;
+  }
+  return std::nullopt;
+}
+
 View Builder::make_for(const Node& node, std::size_t output, const Value& value, bool channels_last) {
   const auto result = result_of(node, output);
+  if (!result)
+    if (const auto part = part_of_whole(Output<Node>(const_cast<Node*>(&node), output), channels_last)) return *part;
   View view{{}, value.type, value.shape, packed_strides(value.shape)};
   if (!result) {
     view.type = stored_type(value.type);

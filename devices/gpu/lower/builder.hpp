@@ -62,6 +62,9 @@ class Builder {
   ExpressionRef tree(const Output<Node>& value);
   /// @}
 
+  /// The memory of a Concat's result, into which its inputs may have been computed already.
+  View whole(const Node& concat, bool channels_last);
+
   /// @name What it makes
   /// @{
   /// An element-wise function, computed when somebody reads it. @param node  Its inputs are those of the tree.
@@ -74,6 +77,8 @@ class Builder {
   View make(const Node& node, std::size_t output);
   /// A table that launches read.
   View hold(const Tensor& table);
+  /// i32 zeros that are the plan's alone, and that kernels leave as zeros.
+  View counters(std::size_t count);
   /// What `pack` makes of a constant, once for all plans. @param how  Names it.
   View hold_packed(const Tensor& constant, const std::string& how, const std::function<Tensor(const Tensor&)>& pack) {
     return hold(weights_.get(constant, how, pack));
@@ -126,6 +131,8 @@ class Builder {
   Value& add_value(const Node& node, std::size_t output);
   engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
   View make_for(const Node& node, std::size_t output, const Value& value, bool channels_last);
+  /// Where a Concat wants this input of its own; none if it is to lie elsewhere.
+  std::optional<View> part_of_whole(const Output<Node>& value, bool channels_last);
   /// Whether what computes the value writes, or what it reads lies, so.
   bool is_best_channels_last(const Expression& root, const Value& value) const;
   View made(const Output<Node>& value);
@@ -144,6 +151,7 @@ class Builder {
   std::map<Key, std::uint32_t> results_;  ///< The first result that reads each value.
   std::map<const void*, engine::BufferId> constants_;
   std::map<std::pair<std::string, bool>, engine::BufferId> states_;
+  std::map<const Node*, View> wholes_;  ///< Of Concats whose inputs are computed into them.
   /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
   std::optional<Producer> joined_;
   Shape joined_shape_;

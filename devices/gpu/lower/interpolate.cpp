@@ -124,7 +124,7 @@ void lower_interpolate(Builder& builder, const Node& node) {
   const ElementType computed = rule.is_exact || type == ElementType::kF64 ? type : ElementType::kF32;
   set_each(
       builder, node, "interpolate", computed, [=](Kernel& kernel) { prepare(kernel, data, shape, left, computed); },
-      text_of(left, shape.size(), rule.rounds ? "rint(sum)" : "sum"));
+      text_of(left, shape.size(), rule.rounds ? "rint(sum)" : "sum"), is_channels_last(data));
 }
 
 std::string refuses(const Node& node) {

@@ -23,8 +23,20 @@ struct MatrixProduct {
   std::size_t m = 0, n = 0, k = 0, batch = 1;
 };
 
+/// How a group of warps shares a tile of the result.
+struct MatrixTiles {
+  std::size_t m, n, warps_m, warps_n, stages;
+  std::size_t lanes() const { return 32 * warps_m * warps_n; }
+  std::size_t groups(const MatrixProduct& product) const {
+    return (product.m + m - 1) / m * ((product.n + n - 1) / n) * product.batch;
+  }
+};
+
+/// The macros of kernels over tiles: TILE_M, WARP_M..., PLACE(row, chunk) in local memory, and what multiplies them.
+void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target);
+
 /// Adds the launch.
-/// @param kernel  Reads A and B, has A_BATCH, B_BATCH, A_ROW (IS_PLAIN) or the window's numbers and A_IMAGE, A_LINE, A_PIXEL
+/// @param kernel  Reads A and B, has A_BATCH, B_BATCH, A_PLACE(m) (IS_PLAIN) or the window's numbers and A_IMAGE, A_LINE, A_PIXEL
 /// and CHANNELS, B_ROW, STORE_AT(value, batch, m, n), and, where n is a multiple of 8, STORE8_AT(v, batch, m, n).
 void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const MatrixProduct& product);
 

@@ -57,8 +57,8 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
       (what.data.images == 1 || what.data.image_step == what.data.line_step * signed_of(what.data.lines));
   add_window(kernel, what.window);
   kernel.define("IS_PLAIN", is_plain ? 1 : 0).define("A_BATCH(batch)", "0").define("B_BATCH(batch)", "0");
-  kernel.number("A_ROW", what.data.pixel_step)
-      .number("A_IMAGE", what.data.image_step)
+  if (is_plain) kernel.define("A_PLACE(m)", "((m) * A_PIXEL)");
+  kernel.number("A_IMAGE", what.data.image_step)
       .number("A_LINE", what.data.line_step)
       .number("A_PIXEL", what.data.pixel_step)
       .number("CHANNELS", signed_of(what.channels))

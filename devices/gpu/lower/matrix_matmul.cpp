@@ -27,17 +27,11 @@ View transposed(View view) {
   return view;
 }
 
-/// Rows of all batches as those of one, if the left side's lie so and the right side is the same for all.
-void join_batches(View& left, View& right) {
-  const std::size_t rank = left.shape.size();
-  for (std::size_t axis = 0; axis + 2 < rank; ++axis)
-    if (right.shape[axis] != 1 && right.strides[axis] != 0) return;
-  const std::size_t rows = element_count(left.shape) / left.shape[rank - 1];
-  if (!reshape(left, {rows, left.shape[rank - 1]})) return;
-  View one = right;
-  one.shape = {right.shape[rank - 2], right.shape[rank - 1]};
-  one.strides = {right.strides[rank - 2], right.strides[rank - 1]};
-  right = one;
+/// Whether all batches have the same right side: their rows are then those of one product.
+bool is_for_all(const View& right) {
+  for (std::size_t axis = 0; axis + 2 < right.shape.size(); ++axis)
+    if (right.shape[axis] != 1 && right.strides[axis] != 0) return false;
+  return true;
 }
 
 }  // namespace
@@ -58,38 +52,40 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
   } else {
     right = rows_of(builder, node, transposed(sides.right));
   }
-  join_batches(left, right);
   const Node* const self = &node;
   Producer producer;
   producer.emit = [&builder, self, left, right, k](const ExpressionRef& root, const View& out) {
-    const std::size_t sides_rank = left.shape.size(), out_rank = out.shape.size();
+    const std::size_t rank = left.shape.size();
     Kernel kernel = builder.kernel("matmul");
     kernel.reads("A", left).reads("B", right);
     AxisGroups groups(2);
-    for (std::size_t axis = 0; axis + 1 < out_rank; ++axis) groups[0].push_back(axis);
-    groups[1] = {out_rank - 1};
+    for (std::size_t axis = 0; axis + 1 < rank; ++axis) groups[0].push_back(axis);
+    groups[1] = {rank - 1};
+    // Axes that count rows, and those before them, each of which is a product of its own.
+    std::vector<std::size_t> rows(rank - 1), batches;
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    if (!is_for_all(right)) {
+      batches.assign(rows.begin(), rows.end() - 1);
+      rows = {rank - 2};
+    }
     MatrixProduct product;
-    product.m = left.shape[sides_rank - 2];
-    product.n = right.shape[sides_rank - 2];
+    product.m = product.batch = 1;
+    for (const std::size_t axis : rows) product.m *= left.shape[axis];
+    for (const std::size_t axis : batches) product.batch *= left.shape[axis];
+    product.n = right.shape[rank - 2];
     product.k = k;
     if (product.n % kChunk == 0)
       builder.add_wide_store(kernel, root, out, groups);
     else
       builder.add_store(kernel, root, out, groups);
-    std::vector<std::size_t> axes(sides_rank - 2);
-    std::iota(axes.begin(), axes.end(), std::size_t{0});
-    Shape batch;
-    for (const std::size_t axis : axes) {
-      batch.push_back(left.shape[axis]);
-      product.batch *= left.shape[axis];
-    }
-    const Walk walk = collapse(batch, {&left, &right}, axes);
-    const std::vector<std::string> at = coordinate_texts(kernel, walk, "b", "(batch)");
+    const Walk walk = collapse(left.shape, {&left, &right}, batches), lines = collapse(left.shape, {&left}, rows);
+    const std::vector<std::string> at = coordinate_texts(kernel, walk, "b", "(batch)"),
+                                   line = coordinate_texts(kernel, lines, "r", "(m)");
     kernel.define("A_BATCH(batch)", index_text(kernel, "A_BATCH", walk.strides[0], at))
         .define("B_BATCH(batch)", index_text(kernel, "B_BATCH", walk.strides[1], at))
+        .define("A_PLACE(m)", index_text(kernel, "A_LINE", lines.strides[0], line))
         .define("IS_PLAIN", 1)
-        .number("A_ROW", left.strides[sides_rank - 2])
-        .number("B_ROW", right.strides[sides_rank - 2]);
+        .number("B_ROW", right.strides[rank - 2]);
     kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
         .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
     launch_matrix(builder, *self, std::move(kernel), product);

@@ -98,12 +98,18 @@ View part_of(const View& whole, std::size_t axis, std::size_t begin, std::size_t
 
 void lower_concat(Builder& builder, const Node& node) {
   std::vector<View> parts;
-  for (const Output<Node>& source : node.input_values()) parts.push_back(builder.view(source));
-  const View whole = builder.make(node, 0);
+  bool channels_last = false;
+  for (const Output<Node>& source : node.input_values()) {
+    parts.push_back(builder.view(source));
+    channels_last |= is_channels_last(parts.back());
+  }
+  const View whole = builder.whole(node, channels_last && builder.target().stores_f16);
+  builder.set(node, 0, whole);
   const std::size_t axis = normalized(node.get_attributes().get_int("axis"), whole.shape.size());
   std::size_t begin = 0;
   for (const View& part : parts) {
-    builder.copy(part, part_of(whole, axis, begin, part.shape[axis]), node);
+    const View to = part_of(whole, axis, begin, part.shape[axis]);
+    if (!(part.place == to.place)) builder.copy(part, to, node);
     begin += part.shape[axis];
   }
 }

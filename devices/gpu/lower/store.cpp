@@ -145,8 +145,8 @@ void Builder::add_wide_store(Kernel& kernel, const ExpressionRef& root, const Vi
       },
       "(value)[j]");
   const bool writes_wide = is_wide(out, axis);
-  lines += "float r[8]; _Pragma(\"unroll\") for (int j = 0; j < 8; ++j) { " + body.lines;
-  lines += writes_wide ? "r[j] = " + body.value + "; } OUT_STORE8(" + indices.of("OUT", out) + ", r); }"
+  lines += "float results8[8]; _Pragma(\"unroll\") for (int j = 0; j < 8; ++j) { " + body.lines;
+  lines += writes_wide ? "results8[j] = " + body.value + "; } OUT_STORE8(" + indices.of("OUT", out) + ", results8); }"
                        : "OUT_SET(" + indices.of("OUT", out, "j") + ", " + body.value + "); } }";
   kernel.define("STORE8(value" + indices.parameters() + ")", lines);
 }

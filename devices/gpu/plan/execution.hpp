@@ -77,7 +77,7 @@ class Execution {
 
   const std::shared_ptr<const Gpu> gpu_;
   const std::shared_ptr<const Plan> plan_;
-  client::Handle<cl_mem> arena_;
+  client::Handle<cl_mem> arena_, counters_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;
 };

@@ -51,6 +51,8 @@ struct Plan {
   std::vector<std::shared_ptr<const ConstantBuffer>> constants;    ///< Of each buffer; null for those that are none.
   std::vector<std::pair<std::string, std::string>> optimized_out;  ///< Nodes that no kernel computes: name and type.
   std::size_t arena_bytes = 0;
+  /// A buffer of an execution's own, which begins as zeros; kNoBuffer: none.
+  engine::BufferId counters = engine::kNoBuffer;
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -113,6 +113,8 @@ def model_of(name):
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.normal_(0, 0.05)
             module.running_var.uniform_(0.8, 1.2)
+    if name == "vit":  # Its last layer begins as zeros.
+        nn.init.normal_(made.heads.head.weight, std=0.02)
     example = (lambda batch: torch.randint(0, 30000, (batch, 128))) if name == "bert" else (lambda batch: torch.randn(batch, 3, size, size))
     return made, example
 

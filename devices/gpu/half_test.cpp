@@ -151,6 +151,30 @@ TEST_F(GpuHalf, AttentionInOneKernel) {
   }
 }
 
+TEST_F(GpuHalf, RowsInOneKernel) {
+  const auto x = parameter({3, 5, 70}), y = parameter({200});
+  const Attributes mvn{{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "inside_sqrt"}};
+  for (const element::Type type : {element::f32, element::f16}) {
+    SCOPED_TRACE(type.to_string());
+    const Out rows = outputs("MVN", 6, {add(x, x), ints({-1})}, mvn)[0];
+    const OutputVector all{outputs("Softmax", 8, {rows}, {{"axis", std::int64_t{2}}})[0],
+                           outputs("LogSoftmax", 5, {y}, {{"axis", std::int64_t{0}}})[0]};
+    judge(all, {x, y}, {}, type == element::f32 ? 2e-4 : 1e-2, {hint::inference_precision(type)});
+  }
+}
+
+TEST_F(GpuHalf, Resized) {
+  const auto x = parameter({2, 8, 6, 5});
+  const Out wide = relu(convolution(x, 8, 16, {1, 1}));
+  for (const char* mode : {"nearest", "linear_onnx", "cubic"}) {
+    SCOPED_TRACE(mode);
+    const Attributes attributes{{"mode", mode}, {"shape_calculation_mode", "sizes"}};
+    judge_half(
+        {convolution(outputs("Interpolate", 11, {wide, ints({13, 10}), ints({2, 3})}, attributes)[0], 16, 8, {1, 1})},
+        {x});
+  }
+}
+
 TEST_F(GpuHalf, FewTilesShareTheirSums) {
   const auto x = parameter({1, 512, 4, 4});
   judge_half({convolution(relu(convolution(x, 512, 64, {3, 3})), 64, 32, {3, 3})}, {x});

@@ -85,13 +85,14 @@ View Builder::whole(const Node& concat, bool channels_last) {
     Value value;
     value.type = concat.get_output_element_type(0);
     value.shape = concat.get_output_shape(0);
-    known = wholes_.emplace(&concat, make_for(concat, 0, value, channels_last)).first;
+    const Extents strides = channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
+    known = wholes_.emplace(&concat, make_for(concat, 0, value, strides)).first;
   }
   return known->second;
 }
 
-std::optional<View> Builder::part_of_whole(const Output<Node>& output, bool channels_last) {
-  if (!channels_last) return std::nullopt;
+std::optional<View> Builder::part_of_whole(const Output<Node>& output, const Extents& strides) {
+  if (!is_channels_last({{}, ElementType::kF16, output.get_shape(), strides})) return std::nullopt;
   for (const Input<Node>& reader : output.get_target_inputs()) {
     const Node& concat = *reader.get_node();
     const std::int64_t axis = is_op(&concat, "Concat") ? concat.get_attributes().get_int("axis") : 0;
@@ -108,14 +109,13 @@ std::optional<View> Builder::part_of_whole(const Output<Node>& output, bool chan
   return std::nullopt;
 }
 
-View Builder::make_for(const Node& node, std::size_t output, const Value& value, bool channels_last) {
+View Builder::make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides) {
   const auto result = result_of(node, output);
-  if (!result)
-    if (const auto part = part_of_whole(Output<Node>(const_cast<Node*>(&node), output), channels_last)) return *part;
   View view{{}, value.type, value.shape, packed_strides(value.shape)};
   if (!result) {
+    if (const auto part = part_of_whole(Output<Node>(const_cast<Node*>(&node), output), strides)) return *part;
     view.type = stored_type(value.type);
-    if (channels_last) view.strides = channels_last_strides(value.shape);
+    view.strides = strides;
   }
   const std::size_t bytes = bytes_of(view.type, view.shape);
   view.place.buffer = result ? add_buffer(engine::BufferKind::kOutput, bytes, *result)
@@ -125,7 +125,7 @@ View Builder::make_for(const Node& node, std::size_t output, const Value& value,
 
 View Builder::make(const Node& node, std::size_t output) {
   Value& value = add_value(node, output);
-  value.view = make_for(node, output, value, false);
+  value.view = make_for(node, output, value, packed_strides(value.shape));
   return *value.view;
 }
 
@@ -153,8 +153,7 @@ void Builder::set(const Node& node, std::size_t output, ElementType computed, Pr
 }
 
 void Builder::compute(Value& value, const Output<Node>& output) {
-  const View view =
-      make_for(*output.get_node(), output.get_index(), value, is_best_channels_last(*value.pending, value));
+  const View view = make_for(*output.get_node(), output.get_index(), value, best_strides(value));
   launching_ = std::move(value.nodes);
   const ExpressionRef root = std::exchange(value.pending, nullptr);
   const auto producer = std::exchange(value.producer, std::nullopt);
@@ -162,13 +161,13 @@ void Builder::compute(Value& value, const Output<Node>& output) {
   value.view = view;
 }
 
-bool Builder::is_best_channels_last(const Expression& root, const Value& value) const {
-  if (value.shape.size() < 3) return false;
-  if (value.producer && value.producer->channels_last) return true;
-  if (const View* view = root.view()) return view->shape == value.shape && is_channels_last(*view);
-  const auto& operands = root.operands();
-  return std::any_of(operands.begin(), operands.end(),
-                     [&](const auto& operand) { return is_best_channels_last(*operand, value); });
+Extents Builder::best_strides(const Value& value) const {
+  if (!target_.stores_f16 || value.shape.size() < 3) return packed_strides(value.shape);
+  if (value.producer)
+    return value.producer->channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
+  for (const ExpressionRef& load : loads_of(value.pending))
+    if (const View& view = *load->view(); view.shape == value.shape && !view.repeats()) return packed_as(view);
+  return packed_strides(value.shape);
 }
 
 void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out) {
@@ -302,11 +301,7 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
   std::vector<const View*> views{&out};
   for (const auto& load : loads) views.push_back(load->view());
   // Neighbouring work-items write neighbours.
-  std::vector<std::size_t> axes(out.shape.size());
-  std::iota(axes.begin(), axes.end(), std::size_t{0});
-  std::stable_sort(axes.begin(), axes.end(),
-                   [&](std::size_t a, std::size_t b) { return out.strides[a] > out.strides[b]; });
-  const Walk walk = collapse(out.shape, views, axes);
+  const Walk walk = collapse(out.shape, views, axes_by_stride(out));
   Kernel kernel = this->kernel("map");
   for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("X" + std::to_string(i), *loads[i]->view());
   kernel.writes("OUT", out);

@@ -63,6 +63,7 @@ class Builder {
   /// @}
 
   /// The memory of a Concat's result, into which its inputs may have been computed already.
+  /// @param channels_last  Unless it is there.
   View whole(const Node& concat, bool channels_last);
 
   /// @name What it makes
@@ -130,11 +131,12 @@ class Builder {
   Value& value_of(const Output<Node>& value);
   Value& add_value(const Node& node, std::size_t output);
   engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
-  View make_for(const Node& node, std::size_t output, const Value& value, bool channels_last);
+  /// @param strides  How it is to lie unless it is a port.
+  View make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides);
   /// Where a Concat wants this input of its own; none if it is to lie elsewhere.
-  std::optional<View> part_of_whole(const Output<Node>& value, bool channels_last);
-  /// Whether what computes the value writes, or what it reads lies, so.
-  bool is_best_channels_last(const Expression& root, const Value& value) const;
+  std::optional<View> part_of_whole(const Output<Node>& value, const Extents& strides);
+  /// As what computes the value writes best, or as what it reads lies.
+  Extents best_strides(const Value& value) const;
   View made(const Output<Node>& value);
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <tenon/devices/gpu/kernels.hpp>
+#include <tenon/devices/gpu/lower/channels_last.hpp>
 #include <tenon/devices/gpu/lower/each.hpp>
+#include <tenon/devices/gpu/lower/matrix.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
 #include <tenon/graph/ops/resize_taps.hpp>
@@ -102,6 +105,39 @@ View resize_axis(Builder& builder, const Node& node, const View& data, const Tap
   return out;
 }
 
+/// 8 channels a work-item. @param tables  Of rows and columns.
+void set_wide_resize(Builder& builder, const Node& node, const Picture& data, const TapTable& rows,
+                     const TapTable& columns) {
+  const Node* const self = &node;
+  Producer producer;
+  producer.channels_last = true;
+  producer.emit = [&builder, self, data, rows, columns](const ExpressionRef& root, const View& out) {
+    Kernel kernel = builder.kernel("interpolate");
+    kernel.reads("X", data.view);
+    for (const auto& [table, name] : {std::pair(&rows, std::string("ROW")), {&columns, "COLUMN"}}) {
+      kernel.reads(name, table->positions);
+      if (table->has_weights)
+        kernel.reads(name + "_WEIGHT", table->weights);
+      else
+        kernel.define(name + "_WEIGHT(i)", "1");
+    }
+    builder.add_wide_store(kernel, root, out, {{0}, {2, 3}, {1}});
+    kernel.number("CHANNELS", static_cast<std::int64_t>(data.channels))
+        .number("OH", static_cast<std::int64_t>(out.shape[2]))
+        .number("OW", static_cast<std::int64_t>(out.shape[3]))
+        .number("TAPS_Y", static_cast<std::int64_t>(rows.taps))
+        .number("TAPS_X", static_cast<std::int64_t>(columns.taps))
+        .number("X_IMAGE", data.image_step)
+        .number("X_LINE", data.line_step)
+        .number("X_PIXEL", data.pixel_step);
+    kernel.text(kernels::interpolate_channels_last);
+    kernel.over({out.shape[2] * out.shape[3] * data.channels / kChunk, data.images},
+                {std::min<std::size_t>(builder.target().max_group, 128), 1});
+    builder.launch(kernel, *self);
+  };
+  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+}
+
 void lower_interpolate(Builder& builder, const Node& node) {
   View data = builder.view(node.input_value(0));
   std::vector<Tensor> inputs{Tensor()};
@@ -115,6 +151,10 @@ void lower_interpolate(Builder& builder, const Node& node) {
     tables.push_back(make_table(builder, axis, data.shape[axis.axis]));
     taps *= tables.back().taps;
   }
+  const bool is_of_pictures = shape.size() == 4 && tables.size() == 2 && tables[0].axis == 2 && tables[1].axis == 3;
+  if (takes_matrices(builder.target()) && is_of_pictures && !rule.rounds && !rule.rounds_between &&
+      is_wide_picture(builder, data))
+    return set_wide_resize(builder, node, picture_of(data), tables[0], tables[1]);
   std::size_t done = 0;
   if (taps > kMostTaps || rule.rounds_between)
     for (; done + 1 < tables.size(); ++done)

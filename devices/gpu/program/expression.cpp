@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -37,6 +38,31 @@ Extents packed_strides(const Shape& shape) {
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     strides[axis] = step;
     step *= static_cast<std::int64_t>(std::max<std::size_t>(shape[axis], 1));
+  }
+  return strides;
+}
+
+bool View::repeats() const {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (shape[axis] > 1 && strides[axis] == 0) return true;
+  return false;
+}
+
+std::vector<std::size_t> axes_by_stride(const View& view) {
+  std::vector<std::size_t> axes(view.shape.size());
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](std::size_t a, std::size_t b) { return view.strides[a] > view.strides[b]; });
+  return axes;
+}
+
+Extents packed_as(const View& view) {
+  const std::vector<std::size_t> axes = axes_by_stride(view);
+  Extents strides(axes.size());
+  std::int64_t step = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    strides[axes[i]] = step;
+    step *= static_cast<std::int64_t>(std::max<std::size_t>(view.shape[axes[i]], 1));
   }
   return strides;
 }

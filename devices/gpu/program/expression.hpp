@@ -28,12 +28,18 @@ struct View {
   Extents strides;
 
   bool is_packed() const;
+  /// Whether elements along some axis are the same one.
+  bool repeats() const;
   /// Bytes from the first element to the last, included.
   std::size_t extent_bytes() const;
 };
 
 /// Row-major strides.
 Extents packed_strides(const Shape& shape);
+/// The axes of a view, the one whose neighbours are furthest apart first.
+std::vector<std::size_t> axes_by_stride(const View& view);
+/// Without gaps, the axes in the same order in memory as those of a view.
+Extents packed_as(const View& view);
 /// Of [N, C, ...]: the channels of a place are neighbours, and places follow each other in row-major order.
 Extents channels_last_strides(const Shape& shape);
 /// Whether a view [N, C, ...] lies so; pixels may be further apart than their channels need.

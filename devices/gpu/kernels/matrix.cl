@@ -1,6 +1,6 @@
-// A product of matrices of f16 with sums in f32: rows of the left side by rows of the right one, [M, K] by [N, K]. The
+// A product of matrices of f16 or f32 with sums in f32: rows of the left side by rows of the right one, [M, K] by [N, K]. The
 // left side's rows lie in memory (IS_PLAIN), or are the windows of a convolution over channels last: K counts channels
-// within taps. 16 bytes, a chunk, are read at once: CHANNELS, and K of the right side, are multiples of 8.
+// within taps. 16 bytes, a chunk, are read at once; CHANNELS, and K of the right side, are multiples of 8.
 // A group of WARPS_M x WARPS_N warps of 32 work-items computes TILE_M x TILE_N elements. STEP columns of both sides are
 // copied to one of STAGES slots of local memory while earlier ones are multiplied.
 // With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each tile, before and after.
@@ -13,8 +13,8 @@ KERNEL {
   const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
   const int first_row = warp_m * WARP_M + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
   const int row = at / CHUNKS, chunk = at % CHUNKS;
-  __global const half* const left = A_p + A_BATCH(batch);
-  __global const half* const right = B_p + B_BATCH(batch);
+  __global const STORED* const left = A_p + A_BATCH(batch);
+  __global const STORED* const right = B_p + B_BATCH(batch);
   // Of each row that this work-item copies: where its first tap lies, and which taps lie within the picture.
   int places[TILE_M / ROWS_AT_ONCE];
   uint taps[TILE_M / ROWS_AT_ONCE];
@@ -52,7 +52,7 @@ KERNEL {
     const int next = step + STAGES - 1;
     if (next < steps) {
       __local uchar* const slot = tiles + next % STAGES * SLOT_BYTES;
-      const int k = (first_step + next) * STEP + chunk * 8;
+      const int k = (first_step + next) * STEP + chunk * PER_CHUNK;
 #if IS_PLAIN
       const int tap = 0, offset = k;
 #else
@@ -65,13 +65,13 @@ KERNEL {
 #pragma unroll
       for (int i = 0; i < TILE_N / ROWS_AT_ONCE; ++i) {
         const int n = n0 + row + i * ROWS_AT_ONCE;
-        COPY16(slot + TILE_M * STEP * 2 + PLACE(row + i * ROWS_AT_ONCE, chunk), right + n * B_ROW + k, k < K && n < N);
+        COPY16(slot + TILE_M * 128 + PLACE(row + i * ROWS_AT_ONCE, chunk), right + n * B_ROW + k, k < K && n < N);
       }
     }
     COPIES_END();
     if (step < 0) continue;
     __local const uchar* const slot = tiles + step % STAGES * SLOT_BYTES;
-    MULTIPLY_TILES(sum, slot, (slot + TILE_M * STEP * 2));
+    MULTIPLY(sum, slot, (slot + TILE_M * 128));
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 #if SPLITS > 1

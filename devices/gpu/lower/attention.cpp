@@ -114,8 +114,9 @@ bool is_one_kernel(const Builder& builder, const Attention& what) {
   const auto is_read_in_chunks = [&](const View& view) {
     return view.type == ElementType::kF16 && builder.is_wide(view, view.shape.size() - 1);
   };
-  return takes_matrices(builder.target()) && columns <= kMostHeadColumns && what.value.shape.back() == columns &&
-         is_read_in_chunks(what.query) && is_read_in_chunks(key) && is_read_in_chunks(what.value);
+  return builder.target().stores_f16 && takes_matrices(builder.target()) && columns <= kMostHeadColumns &&
+         what.value.shape.back() == columns && is_read_in_chunks(what.query) && is_read_in_chunks(key) &&
+         is_read_in_chunks(what.value);
 }
 
 void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& what) {

@@ -162,7 +162,7 @@ void Builder::compute(Value& value, const Output<Node>& output) {
 }
 
 Extents Builder::best_strides(const Value& value) const {
-  if (!target_.stores_f16 || value.shape.size() < 3) return packed_strides(value.shape);
+  if (target_.is_cpu || value.shape.size() < 3) return packed_strides(value.shape);
   if (value.producer)
     return value.producer->channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
   for (const ExpressionRef& load : loads_of(value.pending))

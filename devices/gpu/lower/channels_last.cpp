@@ -26,7 +26,7 @@ Picture picture_of(const View& view) {
 }
 
 bool is_wide_picture(const Builder& builder, const View& view) {
-  return view.type == ElementType::kF16 && is_channels_last(view) && builder.is_wide(view, 1);
+  return view.type == matrix_type(builder.target()) && is_channels_last(view) && builder.is_wide(view, 1);
 }
 
 Picture framed(Builder& builder, const Node& node, const View& view, const Frame& frame) {
@@ -39,13 +39,13 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
   to.pixel_step = static_cast<std::int64_t>(frame.wide);
   to.line_step = to.pixel_step * static_cast<std::int64_t>(to.pixels);
   to.image_step = to.line_step * static_cast<std::int64_t>(to.lines);
-  to.view = builder.scratch(ElementType::kF16, {to.images, to.lines, to.pixels, frame.wide});
+  to.view = builder.scratch(matrix_type(builder.target()), {to.images, to.lines, to.pixels, frame.wide});
   Kernel kernel = builder.kernel("channels_last");
   const std::size_t count = to.images * to.lines * to.pixels;
   const auto number = [&](const char* name, std::size_t value) {
     kernel.number(name, static_cast<std::int64_t>(value));
   };
-  kernel.reads("X", view).writes("OUT", to.view);
+  kernel.reads("X", view).writes("OUT", to.view).define("IS_HALF", to.view.type == ElementType::kF16 ? 1 : 0);
   number("COUNT", count);
   number("OUT_H", to.lines);
   number("OUT_W", to.pixels);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures with their channels last, as kernels for f16 take them.
+// Pictures with their channels last, as kernels that read whole chunks take them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ Picture picture_of(const View& view);
 /// Whether kernels that read 8 channels at once can read it.
 bool is_wide_picture(const Builder& builder, const View& view);
 
-/// A copy as f16 with its channels last, `wide` a place, and a frame of zeros.
+/// A copy with its channels last, `wide` a place, and a frame of zeros.
 struct Frame {
   std::size_t wide = 0, left = 0, right = 0, top = 0, bottom = 0;
 };

@@ -9,8 +9,36 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
+/// A slice along an axis at one known index: bytes that are there already. @return whether it is one.
+bool set_slice(Builder& builder, const Node& node) {
+  const auto index = builder.integers(node.input_value(1));
+  if (!index || index->size() != 1 || node.get_attributes().get_int("batch_dims", 0) != 0) return false;
+  View view = builder.view(node.input_value(0));
+  const std::size_t axis = normalized(builder.integers(node.input_value(2))->front(), view.shape.size());
+  const auto extent = static_cast<std::int64_t>(view.shape[axis]);
+  const std::int64_t at = index->front() < 0 ? index->front() + extent : index->front();
+  if (at < 0 || at >= extent || shares_bytes(view.type)) return false;
+  view.place.offset += static_cast<std::size_t>(at * view.strides[axis]) * size_bytes(view.type);
+  // The indices' own axes, of extent 1, take the axis's place.
+  View slice{view.place, view.type, {}, {}};
+  for (std::size_t i = 0; i < view.shape.size(); ++i) {
+    if (i != axis) {
+      slice.shape.push_back(view.shape[i]);
+      slice.strides.push_back(view.strides[i]);
+      continue;
+    }
+    for (std::size_t added = 0; added < node.get_input_shape(1).size(); ++added) {
+      slice.shape.push_back(1);
+      slice.strides.push_back(0);
+    }
+  }
+  builder.set(node, 0, slice);
+  return true;
+}
+
 /// [batch, outer, axis, inner] by [batch, indices] to [batch, outer, indices, inner]; indices outside give 0.
 void lower_gather(Builder& builder, const Node& node) {
+  if (set_slice(builder, node)) return;
   const View data = builder.packed(node.input_value(0)), indices = builder.packed(node.input_value(1));
   const std::size_t axis = normalized(builder.integers(node.input_value(2))->front(), data.shape.size());
   const std::size_t batch = normalized(node.get_attributes().get_int("batch_dims", 0), indices.shape.size() + 1);

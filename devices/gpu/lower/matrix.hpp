@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices of f16 (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
+// Products of matrices of f16 or f32 (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,17 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Chunks of 16 bytes are read at once.
+/// Kernels read and write so many neighbours at once.
 constexpr std::size_t kChunk = 8;
 
 inline std::size_t whole_chunks(std::size_t count) { return (count + kChunk - 1) / kChunk * kChunk; }
 
-/// Whether kernels of this device read and write f16 and take such products.
-inline bool takes_matrices(const Target& target) { return target.stores_f16 && !target.is_cpu; }
+/// Whether the device's work-items share tiles in local memory: CPUs have other kernels.
+inline bool takes_matrices(const Target& target) { return !target.is_cpu; }
+/// Of both sides: how values lie between kernels.
+inline ElementType matrix_type(const Target& target) {
+  return target.stores_f16 ? ElementType::kF16 : ElementType::kF32;
+}
 
 /// [m, k] by [n, k], `batch` times.
 struct MatrixProduct {

@@ -70,11 +70,11 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
 }
 
 /// How a convolution of few channels is read: a row of its window is one run of pixels of 4 channels, in a picture with a
-/// frame, so that no tap is outside. Runs begin at whole chunks only if the window moves by an even number of pixels.
-bool reads_runs(const Shape& data, const Spatial3& window) {
+/// frame, so that no tap is outside. Runs begin at whole chunks: of f16, if the window moves by an even number of pixels.
+bool reads_runs(const Shape& data, const Spatial3& window, ElementType type) {
   const WindowAxis& columns = window.window[2];
-  return data[1] <= 4 && columns.stride % 2 == 0 && columns.dilation == 1 && columns.kernel > 1 &&
-         window.window[1].kernel <= kTapBits;
+  const bool is_whole = type == ElementType::kF32 || columns.stride % 2 == 0;
+  return data[1] <= 4 && is_whole && columns.dilation == 1 && columns.kernel > 1 && window.window[1].kernel <= kTapBits;
 }
 
 WindowProduct runs_product(Builder& builder, const Node& node, const View& data, const Tensor& filters,
@@ -98,7 +98,9 @@ WindowProduct runs_product(Builder& builder, const Node& node, const View& data,
   WindowProduct what;
   what.data = framed(builder, node, data, frame);
   what.filters = builder.hold_packed(filters, "rows of filters",
-                                     [run](const Tensor& source) { return pack_filter_rows(source, run); });
+                                     [run, type = matrix_type(builder.target())](const Tensor& source) {
+                                       return pack_filter_rows(source, type, run);
+                                     });
   what.window = window;
   what.window.in[1] = what.data.lines;
   what.window.in[2] = what.data.pixels;
@@ -145,26 +147,29 @@ bool lower_matrix_convolution(Builder& builder, const Node& node, bool is_groupe
     // [groups, 1, 1, rows, columns]: one channel each.
     const Shape& shape = filters.shape();
     if (shape[1] != 1 || shape[2] != 1 || shape[0] % kChunk != 0) return false;
-    const View packed = builder.hold_packed(filters, "filters of channels", [](const Tensor& source) {
-      const Shape& given = source.shape();
-      // As one filter of many input channels.
-      Shape flat{1, given[0]};
-      for (std::size_t axis = 3; axis < given.size(); ++axis) flat.push_back(given[axis]);
-      return pack_filters(source.reshaped(flat), given[0]);
-    });
+    const View packed = builder.hold_packed(filters, "filters of channels",
+                                            [type = matrix_type(builder.target())](const Tensor& source) {
+                                              const Shape& given = source.shape();
+                                              // As one filter of many input channels.
+                                              Shape flat{1, given[0]};
+                                              for (std::size_t axis = 3; axis < given.size(); ++axis)
+                                                flat.push_back(given[axis]);
+                                              return pack_filters(source.reshaped(flat), type, given[0]);
+                                            });
     lower_depthwise(builder, node, wide_picture(builder, node, data), packed, window);
     return true;
   }
   WindowProduct what;
-  if (reads_runs(data.shape, window)) {
+  if (reads_runs(data.shape, window, matrix_type(builder.target()))) {
     what = runs_product(builder, node, data, filters, window);
   } else {
     if (window.window[1].kernel * window.window[2].kernel > kTapBits) return false;
     what.data = wide_picture(builder, node, data);
     what.channels = what.data.channels;
-    what.filters = builder.hold_packed(filters, "filters", [channels = what.channels](const Tensor& source) {
-      return pack_filters(source, channels);
-    });
+    what.filters = builder.hold_packed(
+        filters, "filters", [channels = what.channels, type = matrix_type(builder.target())](const Tensor& source) {
+          return pack_filters(source, type, channels);
+        });
     what.window = window;
   }
   what.out_channels = filters.shape()[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of f16 over channels last: as products of matrices, or channel by channel.
+// Convolutions over channels last: as products of matrices, or channel by channel.
 #pragma once
 
 #include <tenon/devices/gpu/lower/builder.hpp>

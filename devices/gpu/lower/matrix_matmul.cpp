@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings both sides into rows of f16.
+// Brings both sides into rows.
 #include <tenon/devices/gpu/lower/matrix_matmul.hpp>
 
 #include <numeric>
@@ -14,8 +14,9 @@ namespace {
 
 /// The view if its rows can be read in chunks; else a copy.
 View rows_of(Builder& builder, const Node& node, const View& view) {
-  if (view.type == ElementType::kF16 && builder.is_wide(view, view.shape.size() - 1)) return view;
-  const View copy = builder.scratch(ElementType::kF16, view.shape);
+  const ElementType type = matrix_type(builder.target());
+  if (view.type == type && builder.is_wide(view, view.shape.size() - 1)) return view;
+  const View copy = builder.scratch(type, view.shape);
   builder.copy(view, copy, node);
   return copy;
 }
@@ -44,11 +45,13 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
     return false;
   View left = rows_of(builder, node, sides.left), right;
   if (weights) {
+    const ElementType type = matrix_type(builder.target());
     const std::string how = is_transposed ? "right sides" : "right sides, transposed";
-    right = broadcast(
-        builder.hold_packed(weights, how,
-                            [is_transposed](const Tensor& source) { return pack_right_sides(source, is_transposed); }),
-        transposed(sides.right).shape);
+    right = broadcast(builder.hold_packed(weights, how,
+                                          [is_transposed, type](const Tensor& source) {
+                                            return pack_right_sides(source, type, is_transposed);
+                                          }),
+                      transposed(sides.right).shape);
   } else {
     right = rows_of(builder, node, transposed(sides.right));
   }

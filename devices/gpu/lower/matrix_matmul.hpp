@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul by products of matrices of f16.
+// MatMul by products of matrices in tiles.
 #pragma once
 
 #include <tenon/core/shape.hpp>

@@ -13,14 +13,17 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// Zeros of f16, and the bits of the source's elements.
+/// Zeros, and the source's elements.
 struct Packing {
-  Packing(const Tensor& source, const Shape& shape)
-      : values(op::v0::Constant(source).cast_vector<float>()), packed(element::f16, shape) {
+  Packing(const Tensor& source, ElementType type, const Shape& shape)
+      : values(op::v0::Constant(source).cast_vector<float>()), packed(type, shape) {
     std::memset(packed.data(), 0, packed.size_bytes());
   }
   void set(std::size_t to, std::size_t from) {
-    static_cast<std::uint16_t*>(packed.data())[to] = float_to_half(values[from]);
+    if (packed.element_type() == ElementType::kF32)
+      static_cast<float*>(packed.data())[to] = values[from];
+    else
+      static_cast<std::uint16_t*>(packed.data())[to] = float_to_half(values[from]);
   }
   std::vector<float> values;
   Tensor packed;
@@ -44,10 +47,10 @@ Tensor PackedWeights::get(const Tensor& source, const std::string& how,
   return entry.packed;
 }
 
-Tensor pack_filters(const Tensor& filters, std::size_t channels) {
+Tensor pack_filters(const Tensor& filters, ElementType type, std::size_t channels) {
   const Filters of = filters_of(filters);
   const std::size_t taps = of.rows * of.columns;
-  Packing packing(filters, Shape{of.out, of.rows, of.columns, channels});
+  Packing packing(filters, type, Shape{of.out, of.rows, of.columns, channels});
   std::size_t from = 0;
   for (std::size_t out = 0; out < of.out; ++out)
     for (std::size_t in = 0; in < of.in; ++in)
@@ -55,9 +58,9 @@ Tensor pack_filters(const Tensor& filters, std::size_t channels) {
   return packing.packed;
 }
 
-Tensor pack_filter_rows(const Tensor& filters, std::size_t run) {
+Tensor pack_filter_rows(const Tensor& filters, ElementType type, std::size_t run) {
   const Filters of = filters_of(filters);
-  Packing packing(filters, Shape{of.out, of.rows, run});
+  Packing packing(filters, type, Shape{of.out, of.rows, run});
   std::size_t from = 0;
   for (std::size_t out = 0; out < of.out; ++out)
     for (std::size_t in = 0; in < of.in; ++in)
@@ -67,13 +70,13 @@ Tensor pack_filter_rows(const Tensor& filters, std::size_t run) {
   return packing.packed;
 }
 
-Tensor pack_right_sides(const Tensor& sides, bool is_transposed) {
+Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed) {
   Shape shape = sides.shape();
   const std::size_t rank = shape.size();
   if (!is_transposed) std::swap(shape[rank - 1], shape[rank - 2]);
   const std::size_t n = shape[rank - 2], k = shape[rank - 1], wide = whole_chunks(k);
   shape[rank - 1] = wide;
-  Packing packing(sides, shape);
+  Packing packing(sides, type, shape);
   const std::size_t count = packing.values.size() / (n * k);
   for (std::size_t batch = 0; batch < count; ++batch)
     for (std::size_t row = 0; row < n; ++row)

@@ -29,13 +29,13 @@ class PackedWeights {
   std::map<std::pair<const void*, std::string>, Entry> entries_;
 };
 
-/// Filters [out, in, rows, columns] of reals, or without rows, as f16 [out, rows, columns, channels]: the input channels last,
+/// Filters [out, in, rows, columns] of reals, or without rows, as f16 or f32 [out, rows, columns, channels]: the input channels last,
 /// and zeros up to `channels` of them.
-Tensor pack_filters(const Tensor& filters, std::size_t channels);
+Tensor pack_filters(const Tensor& filters, ElementType type, std::size_t channels);
 /// The same as [out, rows, run]: a row's columns, of 4 channels each, as one run with zeros up to `run`.
-Tensor pack_filter_rows(const Tensor& filters, std::size_t run);
-/// The right sides [..., k, n] of products as f16 [..., n, k], with zeros up to a whole number of chunks of k.
+Tensor pack_filter_rows(const Tensor& filters, ElementType type, std::size_t run);
+/// The right sides [..., k, n] of products as [..., n, k], with zeros up to a whole number of chunks of k.
 /// @param is_transposed  They are [..., n, k] already.
-Tensor pack_right_sides(const Tensor& sides, bool is_transposed);
+Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that store f16 between kernels: products of matrices, channels last.
+// Products of matrices in tiles, and channels last, of f16 and f32.
 #include <memory>
 #include <vector>
 
@@ -25,8 +25,9 @@ Out weights(const Shape& shape, std::size_t inputs) {
   return std::make_shared<op::v0::Constant>(values)->output(0);
 }
 
-void judge_half(const OutputVector& results, const ParameterVector& parameters) {
+void judge_both(const OutputVector& results, const ParameterVector& parameters) {
   judge(results, parameters, {}, 1e-2, {hint::inference_precision(element::f16)});
+  judge(results, parameters, {}, 5e-4, {hint::inference_precision(element::f32)});
 }
 
 Attributes window(const Ints& strides, const Ints& pads, const Ints& dilations) {
@@ -55,9 +56,9 @@ Out convolution(const Out& x, std::size_t in, std::size_t out, const Ints& kerne
 Out relu(const Out& x) { return outputs("Relu", 1, {x})[0]; }
 Out add(const Out& x, const Out& y) { return outputs("Add", 1, {x, y})[0]; }
 
-class GpuHalf : public GpuLowering {};
+class GpuTiles : public GpuLowering {};
 
-TEST_F(GpuHalf, ConvolutionsOfEveryShape) {
+TEST_F(GpuTiles, ConvolutionsOfEveryShape) {
   struct Case {
     Shape data;
     std::size_t out;
@@ -75,30 +76,30 @@ TEST_F(GpuHalf, ConvolutionsOfEveryShape) {
     const auto x = parameter(one.data);
     // The second one reads what the first one left.
     const Out first = relu(convolution(x, one.data[1], one.out, one.kernel, one.stride, one.dilation));
-    judge_half({convolution(first, one.out, 16, Ints(one.kernel.size(), 1))}, {x});
+    judge_both({convolution(first, one.out, 16, Ints(one.kernel.size(), 1))}, {x});
   }
 }
 
-TEST_F(GpuHalf, WhatFollowsAConvolutionJoinsIt) {
+TEST_F(GpuTiles, WhatFollowsAConvolutionJoinsIt) {
   const auto x = parameter({2, 16, 10, 12});
   const Out bias = weights({1, 32, 1, 1}, 1), first = relu(add(convolution(x, 16, 32, {3, 3}), bias));
   const Out second = convolution(first, 32, 32, {3, 3});
   const Out sum = relu(add(second, first));
-  judge_half({outputs("ReduceMean", 1, {sum, ints({2, 3})}, {{"keep_dims", true}})[0], convolution(sum, 32, 8, {1, 1})},
+  judge_both({outputs("ReduceMean", 1, {sum, ints({2, 3})}, {{"keep_dims", true}})[0], convolution(sum, 32, 8, {1, 1})},
              {x});
 }
 
-TEST_F(GpuHalf, ChannelByChannel) {
+TEST_F(GpuTiles, ChannelByChannel) {
   for (const std::int64_t stride : {1, 2}) {
     const auto x = parameter({2, 16, 13, 10});
     const Out wide = relu(convolution(x, 16, 48, {1, 1}));
     const Out deep = relu(outputs("GroupConvolution", 1, {wide, weights({48, 1, 1, 3, 3}, 9)},
                                   window({stride, stride}, {1, 1}, {1, 1}))[0]);
-    judge_half({convolution(deep, 48, 24, {1, 1})}, {x});
+    judge_both({convolution(deep, 48, 24, {1, 1})}, {x});
   }
 }
 
-TEST_F(GpuHalf, Pooling) {
+TEST_F(GpuTiles, Pooling) {
   const auto x = parameter({2, 8, 15, 14});
   const Out wide = convolution(x, 8, 16, {3, 3});
   const Ints two{2, 2}, one{1, 1};
@@ -107,32 +108,32 @@ TEST_F(GpuHalf, Pooling) {
   const Out most = outputs("MaxPool", 1, {wide}, attributes)[0];
   attributes.set("exclude-pad", true);
   const Out mean = outputs("AvgPool", 1, {wide}, attributes)[0];
-  judge_half({convolution(add(most, mean), 16, 8, {1, 1})}, {x});
+  judge_both({convolution(add(most, mean), 16, 8, {1, 1})}, {x});
 }
 
-TEST_F(GpuHalf, PartsJoinedAndResized) {
+TEST_F(GpuTiles, PartsJoinedAndResized) {
   const auto x = parameter({1, 8, 12, 10});
   const Out wide = convolution(x, 8, 32, {3, 3});
   const auto halves = outputs("Split", 1, {wide, scalar(1)}, {{"num_splits", std::int64_t{2}}});
   const Out joined = outputs("Concat", 0, {relu(halves[1]), halves[0], wide}, {{"axis", 1}})[0];
   const Out turned = outputs("Transpose", 1, {convolution(joined, 64, 16, {1, 1}), ints({0, 2, 3, 1})})[0];
-  judge_half({outputs("Reshape", 1, {turned, ints({1, -1, 4})}, {{"special_zero", false}})[0]}, {x});
+  judge_both({outputs("Reshape", 1, {turned, ints({1, -1, 4})}, {{"special_zero", false}})[0]}, {x});
 }
 
-TEST_F(GpuHalf, ProductsOfMatrices) {
+TEST_F(GpuTiles, ProductsOfMatrices) {
   const auto x = parameter({2, 5, 64});
   const Out linear =
       outputs("MatMul", 0, {x, weights({64, 96}, 64)}, {{"transpose_a", false}, {"transpose_b", false}})[0];
   const Out turned =
       outputs("MatMul", 0, {relu(linear), weights({33, 96}, 96)}, {{"transpose_a", false}, {"transpose_b", true}})[0];
-  judge_half({turned}, {x});
+  judge_both({turned}, {x});
   const auto y = parameter({2, 3, 7, 16}), z = parameter({1, 3, 16, 24});
-  judge_half({outputs("MatMul", 0, {y, z}, {{"transpose_a", false}, {"transpose_b", false}})[0]}, {y, z});
+  judge_both({outputs("MatMul", 0, {y, z}, {{"transpose_a", false}, {"transpose_b", false}})[0]}, {y, z});
   const auto u = parameter({1, 16, 9}), v = parameter({5, 16});
-  judge_half({outputs("MatMul", 0, {u, v}, {{"transpose_a", true}, {"transpose_b", true}})[0]}, {u, v});
+  judge_both({outputs("MatMul", 0, {u, v}, {{"transpose_a", true}, {"transpose_b", true}})[0]}, {u, v});
 }
 
-TEST_F(GpuHalf, AttentionInOneKernel) {
+TEST_F(GpuTiles, AttentionInOneKernel) {
   for (const std::size_t columns : {64u, 24u}) {
     const auto x = parameter({2, 67, 3 * columns});
     const Out flat = outputs("MatMul", 0, {x, weights({3 * columns, 9 * columns}, 3 * columns)},
@@ -143,53 +144,50 @@ TEST_F(GpuHalf, AttentionInOneKernel) {
     const auto parts = outputs("Split", 1, {heads, scalar(0)}, {{"num_splits", std::int64_t{3}}});
     OutputVector sides;
     for (const Out& part : parts) sides.push_back(outputs("Squeeze", 0, {part, ints({0})})[0]);
-    judge_half(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x});
-    judge_half(outputs("ScaledDotProductAttention", 13, sides, {{"causal", true}}), {x});
+    judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x});
+    judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", true}}), {x});
     const auto mask = parameter({2, 1, 1, 67});
     sides.push_back(mask);
-    judge_half(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x, mask});
+    judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x, mask});
   }
 }
 
-TEST_F(GpuHalf, RowsInOneKernel) {
+TEST_F(GpuTiles, RowsInOneKernel) {
   const auto x = parameter({3, 5, 70}), y = parameter({200});
   const Attributes mvn{{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "inside_sqrt"}};
-  for (const element::Type type : {element::f32, element::f16}) {
-    SCOPED_TRACE(type.to_string());
-    const Out rows = outputs("MVN", 6, {add(x, x), ints({-1})}, mvn)[0];
-    const OutputVector all{outputs("Softmax", 8, {rows}, {{"axis", std::int64_t{2}}})[0],
-                           outputs("LogSoftmax", 5, {y}, {{"axis", std::int64_t{0}}})[0]};
-    judge(all, {x, y}, {}, type == element::f32 ? 2e-4 : 1e-2, {hint::inference_precision(type)});
-  }
+  const Out rows = outputs("MVN", 6, {add(x, x), ints({-1})}, mvn)[0];
+  judge_both({outputs("Softmax", 8, {rows}, {{"axis", std::int64_t{2}}})[0],
+              outputs("LogSoftmax", 5, {y}, {{"axis", std::int64_t{0}}})[0]},
+             {x, y});
 }
 
-TEST_F(GpuHalf, Resized) {
+TEST_F(GpuTiles, Resized) {
   const auto x = parameter({2, 8, 6, 5});
   const Out wide = relu(convolution(x, 8, 16, {1, 1}));
   for (const char* mode : {"nearest", "linear_onnx", "cubic"}) {
     SCOPED_TRACE(mode);
     const Attributes attributes{{"mode", mode}, {"shape_calculation_mode", "sizes"}};
-    judge_half(
+    judge_both(
         {convolution(outputs("Interpolate", 11, {wide, ints({13, 10}), ints({2, 3})}, attributes)[0], 16, 8, {1, 1})},
         {x});
   }
 }
 
-TEST_F(GpuHalf, FewTilesShareTheirSums) {
+TEST_F(GpuTiles, FewTilesShareTheirSums) {
   const auto x = parameter({1, 512, 4, 4});
-  judge_half({convolution(relu(convolution(x, 512, 64, {3, 3})), 64, 32, {3, 3})}, {x});
+  judge_both({convolution(relu(convolution(x, 512, 64, {3, 3})), 64, 32, {3, 3})}, {x});
 }
 
-TEST_F(GpuHalf, PartsAreComputedWhereTheyAreJoined) {
+TEST_F(GpuTiles, PartsAreComputedWhereTheyAreJoined) {
   const auto x = parameter({2, 8, 6, 7});
   const Out first = convolution(x, 8, 16, {3, 3}), second = relu(convolution(first, 16, 24, {3, 3}));
   const Out inner = outputs("Concat", 0, {first, second}, {{"axis", 1}})[0];
   const Out third = convolution(inner, 40, 8, {1, 1});
   const Out all = outputs("Concat", 0, {inner, third, first}, {{"axis", 1}})[0];
-  judge_half({convolution(all, 64, 8, {3, 3}), add(second, second)}, {x});
+  judge_both({convolution(all, 64, 8, {3, 3}), add(second, second)}, {x});
 }
 
-TEST_F(GpuHalf, MovingShapes) {
+TEST_F(GpuTiles, MovingShapes) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 8, -1, -1});
   const Out first = relu(convolution(x, 8, 16, {3, 3}));
   judge_moving({add(convolution(first, 16, 16, {3, 3}), first)}, {x}, {{{1, 8, 9, 7}}, {{3, 8, 5, 12}}, {{1, 8, 9, 7}}},

@@ -13,9 +13,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/buffer_edges.hpp>  // IWYU pragma: keep
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/edges.hpp>  // IWYU pragma: keep
+#include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -27,6 +28,7 @@ namespace detail {
 inline Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name = {}) {
   native->transfers = make_queue(*native);
   judge_sharing(*native, wished);
+  judge_imports(*native);
   if (name.empty()) name = short_name(native->device);
   return Context(make_ref<BufferContext>(std::move(native), name));
 }

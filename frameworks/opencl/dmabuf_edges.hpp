@@ -62,7 +62,7 @@ class DmabufToBuffer final : public Edge {
     if (auto refusal = refuses_descriptor(from, to, access)) return *std::move(refusal);
     Reached reached = shared_in_place(from, to, kBufferMemory, 10'000);
     reached.result.host_addressable = false;
-    reached.result.alignment = 4096;
+    reached.result.alignment = 1;
     return reached;
   }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 #include <tenon/core/memory.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/process_wide.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/core/shape.hpp>
@@ -66,11 +68,11 @@ inline std::string import_obstacle(const Native& native, FdKind kind) {
 }
 
 /// A descriptor for a driver. Whether an import takes it over, OpenCL leaves open: what the driver left open is closed
-/// afterwards. Its number is high, where new descriptors of other threads do not land.
+/// afterwards. Its number is high, where new descriptors of other threads do not land, and one import runs at a time.
 class DescriptorForDriver {
  public:
   /// `fd` stays the caller's. @errors as UniqueFd::duplicate.
-  explicit DescriptorForDriver(int fd) {
+  explicit DescriptorForDriver(int fd) : lock_(process_wide<std::mutex>("opencl.descriptor_for_driver")) {
     constexpr int kHigh = 512;
     fd_ = UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, kHigh));
     if (!fd_) fd_ = UniqueFd::duplicate(fd);  // A low limit of open files.
@@ -85,6 +87,7 @@ class DescriptorForDriver {
   void imported() { imported_ = true; }
 
  private:
+  std::lock_guard<std::mutex> lock_;  // Released after the descriptor is closed.
   UniqueFd fd_;
   bool imported_ = false;
 };
@@ -116,48 +119,67 @@ inline Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, s
   return made;
 }
 
-/// Enqueues the taking or giving back of an imported buffer, after the unfinished work on `memory`. @return its end.
+/// Enqueues the taking or giving back of an imported buffer, after the unfinished work on `memory`.
+/// @param before  The last such command, if it is known. @return its end; its queue is flushed.
 inline TimelinePoint hand_over(const Native& native, ExtensionCalls::HandOver function, const char* name, cl_mem buffer,
-                               const Memory& memory) {
+                               const Memory& memory, const TimelinePoint& before = {}) {
   WaitList after;
   for (const TimelinePoint& point : memory.pending(Access::kReadWrite)) {
-    if (point.state() == PointState::kPending) after.add(native, point);
+    if (point.state() != PointState::kPending) continue;
+    if (point == before)
+      after.add(static_cast<const EventTimeline&>(*point.timeline()).event());
+    else
+      after.add(native, point);
   }
   cl_event event = nullptr;
-  check(call(function, native.handovers.get(), cl_uint{1}, static_cast<const cl_mem*>(&buffer), after.size(),
-             after.data(), &event),
-        name, "handing memory of another API over");
-  Handle<cl_event> made(event);
-  check(call(clFlush, native.handovers.get()), "clFlush", "handing memory of another API over");
-  return point_of(std::move(made));
+  check(function(native.handovers.get(), cl_uint{1}, &buffer, after.size(), after.data(), &event), name,
+        "handing memory of another API over");
+  TimelinePoint end = point_of(Handle<cl_event>(event));
+  clFlush(native.handovers.get());
+  return end;
 }
 inline TimelinePoint acquire(const Native& native, cl_mem buffer, const Memory& memory) {
-  return hand_over(native, native.extensions.acquire, "clEnqueueAcquireExternalMemObjectsKHR", buffer, memory);
+  constexpr const char* kCall = "clEnqueueAcquireExternalMemObjectsKHR";
+  if (injected()) fail(kInjected, kCall, "taking memory of another API");
+  return hand_over(native, native.extensions.acquire, kCall, buffer, memory);
 }
-inline TimelinePoint release(const Native& native, cl_mem buffer, const Memory& memory) {
-  return hand_over(native, native.extensions.release, "clEnqueueReleaseExternalMemObjectsKHR", buffer, memory);
+/// Not asked to fail by tests: it runs where nobody hears of it.
+inline TimelinePoint release(const Native& native, cl_mem buffer, const Memory& memory,
+                             const TimelinePoint& before = {}) {
+  return hand_over(native, native.extensions.release, "clEnqueueReleaseExternalMemObjectsKHR", buffer, memory, before);
 }
 
 /// No bytes: what others wait for, but what replaces no earlier write and its failure.
 inline constexpr WrittenBytes kNoBytes{0, 0, true};
 
-/// Memory of another API as a buffer: OpenCL takes it with its first user and gives it back after the last.
+/// Memory of another API as a buffer: OpenCL takes it with its first user and gives it back after the last. Made with
+/// the first one, so that a view whose memory cannot be taken is never kept.
 class ImportedView final : public LentView, public Turns {
  public:
+  /// @errors those of acquiring.
   ImportedView(Context context, Access access, Ref<Native> native, Handle<cl_mem> buffer, const Memory& memory)
       : LentView(std::move(context), access, nullptr, std::move(buffer)),
-        Turns(0),
+        Turns(1),
         native_(std::move(native)),
-        memory_(memory) {}
+        memory_(memory) {
+    take();
+  }
   Turns& turns() const override { return const_cast<ImportedView&>(*this); }
 
  private:
+  void open(Deadline) override { take(); }
+  TimelinePoint close(const Memory& memory) override {
+    return release(*native_, buffer(), memory, std::exchange(taken_, {}));
+  }
   /// Commands wait for the acquiring one as for any other work on the memory; the host does not.
-  void open(Deadline) override { memory_.hazards().wrote(acquire(*native_, buffer(), memory_), kNoBytes); }
-  TimelinePoint close(const Memory& memory) override { return release(*native_, buffer(), memory); }
+  void take() {
+    taken_ = acquire(*native_, buffer(), memory_);
+    memory_.hazards().wrote(taken_, kNoBytes);
+  }
 
   Ref<Native> native_;
   const Memory& memory_;  // Owns this view.
+  TimelinePoint taken_;   // Under the lock of Turns.
 };
 
 /// A buffer that was imported on its own, with a descriptor of its own. OpenCL has it unless it was given back.
@@ -189,6 +211,18 @@ inline std::optional<Refusal> refuses_descriptor(const Description& from, const 
   return std::nullopt;
 }
 
+/// The first map of a memory to a cl_context.
+inline Tensor import_first(const Tensor& source, const Context& to, Handle<cl_mem> buffer, const MapOptions& options) {
+  const Memory& memory = *source.memory();
+  const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+  auto made = std::make_unique<ImportedView>(to, access, facet_of(to)->native_ref(), std::move(buffer), memory);
+  ImportedView* const turns = made.get();
+  const View& view = memory.add_view(std::move(made));
+  // Another thread may have been faster: the view that it made is used, and this import is gone.
+  if (&view != turns) return through_buffer(source, view, options);
+  return source.through(&view).with_lease(TurnLease::entered(source.memory(), *turns, source.lease(), options.access));
+}
+
 /// `source`, whose memory refuses_descriptor() does not refuse, as a buffer of `to`: imported, or what the cl_context has
 /// of it already. @param fd  of the whole memory; stays the caller's. @errors as import_buffer(); those of acquiring.
 inline Tensor map_by_descriptor(const Tensor& source, const Context& to, int fd, FdKind kind,
@@ -204,14 +238,9 @@ inline Tensor map_by_descriptor(const Tensor& source, const Context& to, int fd,
       const FacetContext* owner = other.kind() == kBufferMemory ? facet_of(other.context()) : nullptr;
       return owner && owner->native().context.get() == native.context.get() && covers(other.access(), access);
     }));
-    std::unique_ptr<View> made;
-    if (known)
-      made = std::make_unique<SharedLoan>(
-          to, access, Handle<cl_mem>::retain(known->buffer(), "sharing an imported buffer"), known->turns());
-    else
-      made = std::make_unique<ImportedView>(to, access, facet.native_ref(),
-                                            import_buffer(native, fd, kind, memory.size_bytes()), memory);
-    view = &memory.add_view(std::move(made));
+    if (!known) return import_first(source, to, import_buffer(native, fd, kind, memory.size_bytes()), options);
+    view = &memory.add_view(std::make_unique<SharedLoan>(
+        to, access, Handle<cl_mem>::retain(known->buffer(), "sharing an imported buffer"), known->turns()));
   }
   return through_buffer(source, *view, options);
 }

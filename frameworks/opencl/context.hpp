@@ -50,6 +50,7 @@ class Native final : public RefCounted {
   /// Ours alone, out of order where the device can: takes and gives back memory of other APIs. Null where there is none.
   Handle<cl_command_queue> handovers;
   ExtensionCalls extensions;
+  void* va_display = nullptr;  ///< The VADisplay that the cl_context was made of; the application's.
   /// Why no dma-buf is imported; empty when they are, proven by an alias test where this process can make one.
   std::string dmabuf_obstacle;
   bool imports_memfd = false;  ///< Takes the memfd that stands in for a dma-buf; proven likewise.

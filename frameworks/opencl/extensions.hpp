@@ -11,6 +11,8 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl::detail {
 
+inline constexpr const char* kVaSharing = "cl_intel_va_api_media_sharing";
+
 /// A cl_semaphore_khr, which older packaged headers lack.
 using SemaphoreHandle = struct _cl_semaphore_khr*;
 
@@ -25,12 +27,20 @@ struct ExtensionCalls {
                                                std::size_t*);
   using CountSemaphore = cl_int(CL_API_CALL*)(SemaphoreHandle);
 
+  /// A VASurfaceID, which the driver reads through the pointer.
+  using FromSurface = cl_mem(CL_API_CALL*)(cl_context, cl_mem_flags, unsigned int*, cl_uint, cl_int*);
+
+  /// @name cl_intel_va_api_media_sharing
+  FromSurface from_surface = nullptr;
+  HandOver acquire_surfaces = nullptr, release_surfaces = nullptr;
+
   HandOver acquire = nullptr, release = nullptr;  ///< clEnqueueAcquireExternalMemObjectsKHR and ...Release...
   MakeSemaphore make_semaphore = nullptr;
   PassSemaphores wait = nullptr, signal = nullptr;
   ExportSemaphore export_semaphore = nullptr;
   CountSemaphore release_semaphore = nullptr;
 
+  bool has_surfaces() const { return from_surface && acquire_surfaces && release_surfaces; }
   bool has_semaphores() const { return make_semaphore && wait && signal && release_semaphore; }
 };
 
@@ -45,6 +55,11 @@ inline ExtensionCalls extension_calls(const Device& device) {
   if (!device.memory_imports.empty()) {
     look_up(calls.acquire, device, "clEnqueueAcquireExternalMemObjectsKHR");
     look_up(calls.release, device, "clEnqueueReleaseExternalMemObjectsKHR");
+  }
+  if (device.has(kVaSharing)) {
+    look_up(calls.from_surface, device, "clCreateFromVA_APIMediaSurfaceINTEL");
+    look_up(calls.acquire_surfaces, device, "clEnqueueAcquireVA_APIMediaSurfacesINTEL");
+    look_up(calls.release_surfaces, device, "clEnqueueReleaseVA_APIMediaSurfacesINTEL");
   }
   if (!device.semaphore_imports.empty() || !device.semaphore_exports.empty()) {
     look_up(calls.make_semaphore, device, "clCreateSemaphoreWithPropertiesKHR");

@@ -266,7 +266,7 @@ inline bool aliases_descriptor(const Native& native, const Memory& memory, FdKin
 inline void judge_imports(Native& native) {
   const Device& device = native.device;
   native.extensions = extension_calls(device);
-  if (device.memory_imports.empty() && !native.extensions.has_semaphores()) return;
+  if (device.memory_imports.empty() && !native.extensions.has_semaphores() && !native.extensions.has_surfaces()) return;
   native.handovers = make_queue(native, device.out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
   if (!contains(device.memory_imports, kMemoryDmabuf) || !native.extensions.acquire || !native.extensions.release)
     return;

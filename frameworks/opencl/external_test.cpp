@@ -422,6 +422,41 @@ TEST_F(ExternalTest, SemaphoresOrderTheQueuesOfTwoContexts) {
   (void)closed.release();
 }
 
+TEST_F(ExternalTest, SurfacesAreRefusedByWhatIsMissing) {
+  std::string reason;
+  EXPECT_FALSE(shares(context, PictureApi::kD3d11, &reason));
+  EXPECT_THAT(reason, HasSubstr("Windows only"));
+  EXPECT_FALSE(shares(context, PictureApi::kVa, &reason)) << "no context of a VADisplay";
+  EXPECT_THAT(reason,
+              HasSubstr(driver_is("surfaces") ? "was not made of a VADisplay" : "lacks cl_intel_va_api_media_sharing"));
+  EXPECT_EQ(error_of([] { make_va_context(nullptr); }).code(), Code::kInvalidArgument);
+  unsigned nothing = 0;
+  const Error refused = error_of([&] { make_va_context(&nothing); });
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_THAT(refused.what(), HasSubstr(driver_is("surfaces") ? "does not share surfaces of this display"
+                                                              : "lacks cl_intel_va_api_media_sharing"));
+  EXPECT_THAT(refused.what(), HasSubstr("vaExportSurfaceHandle"));
+  if (device(context).max_width == 0) return;
+  EXPECT_EQ(error_of([&] { import_va_surface(images(context), 0, 0); }).code(), Code::kUnimplemented);
+}
+
+TEST_F(ExternalTest, SurfacesAreImagesWhereThePlatformSharesThem) {
+  if (!driver_is("surfaces")) GTEST_SKIP() << "no sharing of VA surfaces";
+  unsigned display = 3;  // Surfaces, as the layer has them.
+  const Context shared = make_va_context(&display), pictures = images(shared);
+  EXPECT_TRUE(shares(shared, PictureApi::kVa));
+  for (int round = 0; round < 3; ++round) {
+    const Tensor y = import_va_surface(pictures, 2, 0);
+    EXPECT_EQ(y.shape(), (Shape{32, 64}));
+    EXPECT_THAT(bytes_of(y), Each(3));
+  }
+  EXPECT_TRUE(drain_deferred(default_deadline()));
+  EXPECT_EQ(error_of([&] { import_va_surface(pictures, 3, 0); }).code(), Code::kInvalidArgument);
+  EXPECT_THAT(error_of([&] { import_va_surface(pictures, 0, 2); }).what(), HasSubstr("plane 2 of VA surface 0"));
+  EXPECT_EQ(error_of([&] { import_va_surface(shared, 0, 0); }).code(), Code::kInvalidArgument) << "no images";
+  clFinish(queue(shared));
+}
+
 /// Commands of such a queue keep no order but the one that they are given.
 class OutOfOrder : public ExternalTest {
  protected:

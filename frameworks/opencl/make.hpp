@@ -33,13 +33,16 @@ inline Context assemble(Ref<Native> native, std::optional<Coherency> wished, std
   return Context(make_ref<BufferContext>(std::move(native), name));
 }
 
-inline Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name) {
+/// @param properties  Of the cl_context; null: none.  @param display  The VADisplay among them.
+inline Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name,
+                            const cl_context_properties* properties = nullptr, void* display = nullptr) {
   if (!device) throw Error(Code::kInvalidArgument, "opencl::make_context: a null cl_device_id");
   auto native = make_ref<Native>();
+  native->va_display = display;
   native->device = read_device(device);
   native->context = Handle<cl_context>(create(
-      "clCreateContext", [&] { return "making a context for " + native->device.name; }, clCreateContext,
-      static_cast<const cl_context_properties*>(nullptr), cl_uint{1}, static_cast<const cl_device_id*>(&device),
+      "clCreateContext", [&] { return "making a context for " + native->device.name; }, clCreateContext, properties,
+      cl_uint{1}, static_cast<const cl_device_id*>(&device),
       static_cast<void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*)>(nullptr),
       static_cast<void*>(nullptr)));
   native->queue = make_queue(*native);

@@ -60,6 +60,8 @@ inline std::string status_name(cl_int status) {
   if (status <= 0 && status > -15) return std::string(runtime[-status]);
   if (status <= -30 && status > -66) return "CL_INVALID_" + std::string(invalid[-30 - status]);
   if (status == -1142) return "CL_INVALID_SEMAPHORE_KHR";
+  if (status == -1098) return "CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL";
+  if (status == -1099) return "CL_INVALID_VA_API_MEDIA_SURFACE_INTEL";
   return status == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an OpenCL code";
 }
 
@@ -87,6 +89,9 @@ constexpr Code code_of(cl_int status) {
       return Code::kFailedPrecondition;
     case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
       return Code::kAborted;
+    case -1098:  // CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL
+    case -1099:  // CL_INVALID_VA_API_MEDIA_SURFACE_INTEL
+      return Code::kInvalidArgument;
     default:
       return status <= -30 && status > -80 ? Code::kInvalidArgument : Code::kInternal;
   }

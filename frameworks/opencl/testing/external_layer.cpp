@@ -6,6 +6,7 @@
 //   apart     memory moves only when it is acquired and released, like that of a device with caches of its own
 //   elsewhere imports succeed and give other memory; device memory over host pointers is a copy
 //   unified   the device is a GPU that has the host's memory
+//   surfaces  shares VA surfaces: a "VADisplay" is the address of a number of surfaces, whose planes are images of their number
 //   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -102,6 +103,7 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size
       names +=
           " cl_khr_external_memory cl_khr_external_memory_opaque_fd cl_khr_external_memory_dma_buf cl_khr_semaphore "
           "cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd cl_khr_external_semaphore_sync_fd";
+      if (asked_for("surfaces")) names += " cl_intel_va_api_media_sharing";
       return answer(names.c_str(), names.size() + 1, size, value, size_ret);
     }
     default:
@@ -382,6 +384,94 @@ cl_int CL_API_CALL export_semaphore(Semaphore* semaphore, cl_device_id, cl_uint 
   return fd < 0 ? CL_OUT_OF_RESOURCES : answer(&fd, 1, size, value, size_ret);
 }
 
+/// Surfaces of 64x32 px in NV12.
+std::map<cl_context, const unsigned*> displays;
+std::map<cl_mem, bool> surfaces;  // Whether each image of one is acquired.
+
+cl_int CL_API_CALL devices_of_display(cl_platform_id platform, cl_uint, void* display, cl_uint, cl_uint entries,
+                                      cl_device_id* devices, cl_uint* count) {
+  if (*static_cast<const unsigned*>(display) == 0) return -1098;  // CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL
+  return next->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, entries, devices, count);
+}
+cl_context CL_API_CALL create_context(const cl_context_properties* properties, cl_uint count,
+                                      const cl_device_id* devices,
+                                      void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data,
+                                      cl_int* status) {
+  std::vector<cl_context_properties> kept;
+  const unsigned* display = nullptr;
+  for (const cl_context_properties* p = properties; p && *p; p += 2) {
+    if (*p == 0x4097)  // CL_CONTEXT_VA_API_DISPLAY_INTEL
+      display = reinterpret_cast<const unsigned*>(p[1]);
+    else
+      kept.insert(kept.end(), {p[0], p[1]});
+  }
+  kept.push_back(0);
+  const cl_context made =
+      next->clCreateContext(properties ? kept.data() : nullptr, count, devices, notify, data, status);
+  std::lock_guard lock(mutex);
+  displays[made] = display;
+  return made;
+}
+void CL_CALLBACK forget_surface(cl_mem image, void*) {
+  std::lock_guard lock(mutex);
+  surfaces.erase(image);
+}
+cl_mem CL_API_CALL from_surface(cl_context context, cl_mem_flags flags, unsigned* surface, cl_uint plane,
+                                cl_int* status) {
+  {
+    std::lock_guard lock(mutex);
+    const unsigned* display = displays[context];
+    if (!display || *surface >= *display || plane > 1) {
+      *status = -1099;  // CL_INVALID_VA_API_MEDIA_SURFACE_INTEL
+      return nullptr;
+    }
+  }
+  const cl_image_format format{plane ? cl_channel_order{CL_RG} : cl_channel_order{CL_R}, CL_UNORM_INT8};
+  cl_image_desc desc{};
+  desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+  desc.image_width = plane ? 32 : 64;
+  desc.image_height = plane ? 16 : 32;
+  std::vector<unsigned char> pixels(64 * 32, static_cast<unsigned char>(*surface + 1));
+  const cl_mem image =
+      next->clCreateImage(context, flags | CL_MEM_COPY_HOST_PTR, &format, &desc, pixels.data(), status);
+  if (!image) return nullptr;
+  std::lock_guard lock(mutex);
+  surfaces[image] = false;
+  next->clSetMemObjectDestructorCallback(image, forget_surface, nullptr);
+  return image;
+}
+cl_int pass_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
+                     const cl_event* after, cl_event* event, bool acquired) {
+  {
+    std::lock_guard lock(mutex);
+    for (cl_uint i = 0; i < count; ++i) {
+      const auto found = surfaces.find(images[i]);
+      if (found == surfaces.end()) return CL_INVALID_MEM_OBJECT;
+      if (found->second == acquired) return acquired ? -1100 : -1101;
+      found->second = acquired;
+    }
+  }
+  return next->clEnqueueMarkerWithWaitList(queue, after_count, after, event);
+}
+cl_int CL_API_CALL acquire_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
+                                    const cl_event* after, cl_event* event) {
+  return pass_surfaces(queue, count, images, after_count, after, event, true);
+}
+cl_int CL_API_CALL release_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
+                                    const cl_event* after, cl_event* event) {
+  return pass_surfaces(queue, count, images, after_count, after, event, false);
+}
+cl_int CL_API_CALL copy_image_to_buffer(cl_command_queue queue, cl_mem image, cl_mem buffer, const size_t* origin,
+                                        const size_t* region, size_t offset, cl_uint count, const cl_event* after,
+                                        cl_event* event) {
+  {
+    std::lock_guard lock(mutex);
+    const auto found = surfaces.find(image);
+    if (found != surfaces.end() && !found->second) return -1101;  // CL_VA_API_MEDIA_SURFACE_NOT_ACQUIRED_INTEL
+  }
+  return next->clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, count, after, event);
+}
+
 void* CL_API_CALL extension_function(cl_platform_id platform, const char* name) {
   const std::map<std::string, void*> ours = {
       {"clEnqueueAcquireExternalMemObjectsKHR", reinterpret_cast<void*>(acquire)},
@@ -390,7 +480,11 @@ void* CL_API_CALL extension_function(cl_platform_id platform, const char* name) 
       {"clReleaseSemaphoreKHR", reinterpret_cast<void*>(release_semaphore)},
       {"clEnqueueWaitSemaphoresKHR", reinterpret_cast<void*>(wait_semaphores)},
       {"clEnqueueSignalSemaphoresKHR", reinterpret_cast<void*>(signal_semaphores)},
-      {"clGetSemaphoreHandleForTypeKHR", reinterpret_cast<void*>(export_semaphore)}};
+      {"clGetSemaphoreHandleForTypeKHR", reinterpret_cast<void*>(export_semaphore)},
+      {"clGetDeviceIDsFromVA_APIMediaAdapterINTEL", reinterpret_cast<void*>(devices_of_display)},
+      {"clCreateFromVA_APIMediaSurfaceINTEL", reinterpret_cast<void*>(from_surface)},
+      {"clEnqueueAcquireVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(acquire_surfaces)},
+      {"clEnqueueReleaseVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(release_surfaces)}};
   const auto found = ours.find(name);
   return found != ours.end() ? found->second : next->clGetExtensionFunctionAddressForPlatform(platform, name);
 }
@@ -410,7 +504,9 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   if (entries < sizeof table / sizeof(void*)) return CL_INVALID_VALUE;
   next = target;
   table.clGetDeviceInfo = get_device_info;
+  table.clCreateContext = create_context;
   table.clCreateBuffer = create_buffer;
+  table.clEnqueueCopyImageToBuffer = copy_image_to_buffer;
   table.clCreateBufferWithProperties = create_buffer_with_properties;
   table.clEnqueueCopyBuffer = copy_buffer;
   table.clEnqueueReadBuffer = read_buffer;

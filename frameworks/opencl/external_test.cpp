@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include <tenon/core/fd.hpp>
@@ -355,6 +356,27 @@ TEST_F(ExternalTest, PlatformsWithoutItSayWhatTheyLack) {
   EXPECT_THAT(std::get<Refusal>(step).reason, HasSubstr("lacks cl_khr_external_memory_dma_buf"));
   EXPECT_THAT(error_of([&] { Semaphore::make(context, SemaphoreKind::kOpaqueFd); }).what(),
               HasSubstr("lacks cl_khr_external_semaphore_opaque_fd"));
+}
+
+/// The order for surfaces and cameras' buffers: mapped in place where the device is the CPU, else imported where it does
+/// that, else copied. The route says which, the ledger what it cost.
+TEST_F(ExternalTest, DmabufsTakeTheBestWayThatThereIs) {
+  const Tensor home({element::u8, {kSize}, {}}, dmabuf::allocate(kSize));
+  home.context()->write(home, std::vector<std::byte>(kSize, std::byte{5}));
+  const FdKind kind = home.memory()->fd_kind();
+  for (const auto wished : {std::optional<Coherency>(), std::optional<Coherency>(Coherency::kCopied)}) {
+    const Context there = make_context(device(context).id, wished);
+    Router way;
+    for (const Context& known : {host_context(), dmabuf::context(), there}) way.add(known);
+    Ledger ledger;
+    MapOptions options;
+    options.ledger = &ledger;
+    EXPECT_THAT(bytes_of(way.map(home, there, options)), Each(5));
+    const std::string route = way.plan(describe(home), there, Access::kRead)->explain();
+    const bool imported = imports(there, kind), in_place = coherency(there) == Coherency::kStanding;
+    EXPECT_THAT(route, HasSubstr(imported && !in_place ? "takes   dmabuf->opencl.buffer" : "takes   dmabuf->cpu"));
+    EXPECT_EQ(ledger.total().copied, imported || in_place ? 0u : kSize) << route;
+  }
 }
 
 /// The layer's driver accepts every import, and gives other memory; likewise host pointers.

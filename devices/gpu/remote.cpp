@@ -2,8 +2,12 @@
 // Contexts around an application's handles, and tensors in them.
 #include <tenon/devices/gpu/remote.hpp>
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +15,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
+#include <tenon/devices/gpu/surfaces.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
+#include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/svm.hpp>
 #include <tenon/frameworks/opencl/usm.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -94,12 +101,13 @@ void copy_in(const Tensor& tensor, const Tensor& source) {
 class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
  public:
   RemoteBuffer(std::shared_ptr<const Gpu> gpu, const Properties& properties, client::Handle<cl_mem> buffer,
-               cl_mem_flags flags)
+               cl_mem_flags flags, SharedMemType type)
       : BufferMemory(gpu->context(), properties, gpu->native_ref(), std::move(buffer), flags, {}),
-        gpu_(std::move(gpu)) {}
+        gpu_(std::move(gpu)),
+        type_(type) {}
   std::string device_name() const override { return "GPU." + gpu_->id(); }
   AnyMap remote_params() const override {
-    return {{intel_gpu::shared_mem_type.name(), SharedMemType::OCL_BUFFER},
+    return {{intel_gpu::shared_mem_type.name(), type_},
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
             {intel_gpu::mem_handle.name(), static_cast<void*>(buffer())}};
   }
@@ -111,6 +119,7 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
 
  private:
   const std::shared_ptr<const Gpu> gpu_;
+  const SharedMemType type_;
 };
 
 /// The kind of remote pointers: no edge leads from or to it.
@@ -155,7 +164,7 @@ class RemotePointer final : public Memory, public RemoteMemory {
 };
 
 Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape,
-            client::Handle<cl_mem> buffer) {
+            client::Handle<cl_mem> buffer, SharedMemType kind = SharedMemType::OCL_BUFFER) {
   const auto needed = checked_size_bytes(type, shape);
   const auto size = client::info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_SIZE);
   const auto flags = client::info<cl_mem_flags>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_FLAGS);
@@ -167,7 +176,7 @@ Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Sha
   properties.size_bytes = size;
   properties.read_only = (flags & CL_MEM_READ_ONLY) != 0;
   properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer.get())};
-  auto memory = make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags);
+  auto memory = make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags, kind);
   return Tensor(TensorInfo{type, shape, {}}, std::move(memory), 0, make_ref<RemoteLease>(size));
 }
 
@@ -178,6 +187,21 @@ client::Handle<cl_mem> application_buffer(const Gpu& gpu, const AnyMap& params) 
     throw AssertFailure("[GPU] Null or missing MEM_HANDLE: a tensor over a buffer needs the application's cl_mem");
   client::check_mem(gpu.native(), buffer, CL_MEM_OBJECT_BUFFER, "create_tensor");
   return client::Handle<cl_mem>::retain(buffer, "wrapping a buffer");
+}
+
+/// What another API exported, by its descriptor, which stays the application's. OpenCL has it as long as the tensor lives.
+client::Handle<cl_mem> described_buffer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
+  const Any* given = find(params, intel_gpu::mem_handle.name());
+  const auto number = given ? reinterpret_cast<std::intptr_t>(given->as<void*>()) : -1;
+  if (number < 0 || number > std::numeric_limits<int>::max() || ::fcntl(static_cast<int>(number), F_GETFD) < 0)
+    throw AssertFailure("[GPU] External memory handle must be a valid file descriptor");
+  const int fd = static_cast<int>(number);
+  const bool sealed = ::fcntl(fd, F_GET_SEALS) >= 0;  // A memfd, which stands in for a dma-buf on kernels without.
+  const FdKind kind = dmabuf::client::is_dmabuf(fd) ? FdKind::kDmabuf : sealed ? FdKind::kMemfd : FdKind::kOpaqueFd;
+  const std::size_t bytes = std::max<std::size_t>(size, 1);
+  const Tensor imported = opencl::import_fd(gpu.context(), fd, kind, bytes, {element::u8, Shape{bytes}, {}});
+  imported.memory()->wait_for(Access::kReadWrite, default_deadline());
+  return client::Handle<cl_mem>::retain(opencl::buffer(imported), "imported memory");
 }
 
 /// A context of several devices has to say which: by its queue, or by number.
@@ -240,7 +264,10 @@ AnyMap GpuContext::params() const {
 }
 
 Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const AnyMap& params) {
-  check_keys(params, {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name()}, "remote tensors");
+  check_keys(params,
+             {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name(), intel_gpu::dev_object_handle.name(),
+              intel_gpu::va_plane.name()},
+             "remote tensors");
   const auto size = checked_size_bytes(type, shape);
   if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
   const Any* kind = find(params, intel_gpu::shared_mem_type.name());
@@ -254,15 +281,22 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
   switch (const auto wanted = kind->as<SharedMemType>()) {
     case SharedMemType::OCL_BUFFER:
       return over(gpu_, type, shape, application_buffer(*gpu_, params));
+    case SharedMemType::BUFFER_FROM_HANDLE:
+      return over(gpu_, type, shape, described_buffer(*gpu_, params, *size), wanted);
     case SharedMemType::USM_USER_BUFFER:
       return over_pointer(gpu_, type, shape, application_pointer(*gpu_, params, *size), wanted);
     case SharedMemType::USM_HOST_BUFFER:
     case SharedMemType::USM_DEVICE_BUFFER:
       return over_pointer(gpu_, type, shape, allocate_pointer(*gpu_, *size, wanted == SharedMemType::USM_HOST_BUFFER),
                           wanted);
+    case SharedMemType::VA_SURFACE:
+      refuse_surfaces(gpu_->context(), "a tensor over a VASurfaceID");
+    case SharedMemType::DX_BUFFER:
+      throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE DX_BUFFER: Direct3D 11 exists on Windows only");
     default:
-      throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
-                           "; OCL_BUFFER, USM_USER_BUFFER, USM_HOST_BUFFER and USM_DEVICE_BUFFER work");
+      throw NotImplemented(
+          "GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
+          "; OCL_BUFFER, USM_USER_BUFFER, USM_HOST_BUFFER, USM_DEVICE_BUFFER and BUFFER_FROM_HANDLE work");
   }
 }
 
@@ -277,10 +311,18 @@ Tensor GpuContext::create_host_tensor(element::Type type, const Shape& shape) {
 std::shared_ptr<GpuContext> make_context(const AnyMap& params) {
   check_keys(params,
              {intel_gpu::context_type.name(), intel_gpu::ocl_context.name(), intel_gpu::ocl_queue.name(),
-              intel_gpu::ocl_context_device_id.name(), intel_gpu::va_device.name()},
+              intel_gpu::ocl_context_device_id.name(), intel_gpu::va_device.name(), intel_gpu::tile_id.name()},
              "contexts");
   const Any* type = find(params, intel_gpu::context_type.name());
   if (!type) throw AssertFailure("[GPU] No parameter CONTEXT_TYPE found in parameters map");
+  if (type->as<ContextType>() == ContextType::VA_SHARED) {
+    const Any* display = find(params, intel_gpu::va_device.name());
+    if (!display || !display->as<void*>())
+      throw AssertFailure("[GPU] Can't create shared VA/DX context as user handle is nullptr!");
+    const auto gpus = all_gpus();
+    if (gpus.empty()) throw Error(Code::kUnavailable, "GPU: there is no OpenCL device to share a VADisplay with");
+    refuse_surfaces(gpus.front()->context(), "a context of a VADisplay");
+  }
   if (type->as<ContextType>() != ContextType::OCL)
     throw NotImplemented("GPU: contexts of CONTEXT_TYPE " + type->to_text() + "; OCL works");
   const Any* given = find(params, intel_gpu::ocl_context.name());

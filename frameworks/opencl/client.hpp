@@ -5,6 +5,7 @@
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/fence.hpp>
 #include <tenon/frameworks/opencl/make.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
@@ -43,6 +44,11 @@ using detail::for_each_run;
 using detail::make_buffer;
 using detail::make_queue;
 using detail::Native;
+
+// For edges from other frameworks' memory with a descriptor: judge a description; map its memory, which is imported once
+// for each cl_context, and acquired while tensors use it.
+using detail::map_by_descriptor;
+using detail::refuses_descriptor;
 
 }  // namespace client
 

@@ -605,6 +605,7 @@ TEST_P(RefusedEdgeTest, MapThrowsTheReasonThatStepGives) {
   for (const TensorInfo& info : sample_infos()) {
     for (Access access : {Access::kRead, Access::kReadWrite}) {
       const Tensor source = make(info);
+      if (!source) continue;  // The variant has no tensors of this shape.
       options.access = access;
       const Step step = judge(source, access);
       ASSERT_TRUE(std::holds_alternative<Refusal>(step)) << to_string(info.shape);

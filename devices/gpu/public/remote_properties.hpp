@@ -62,6 +62,10 @@ TENON_ENUM_TEXT(SharedMemType, "kind of memory",
 inline constexpr Property<SharedMemType> shared_mem_type{"SHARED_MEM_TYPE"};
 /// The cl_mem, or the pointer.
 inline constexpr Property<gpu_handle_param> mem_handle{"MEM_HANDLE"};
+/// The VASurfaceID.
+inline constexpr Property<std::uint32_t> dev_object_handle{"DEV_OBJECT_HANDLE"};
+/// The plane of a VASurfaceID: 0 is Y, 1 is UV.
+inline constexpr Property<std::uint32_t> va_plane{"VA_PLANE"};
 
 }  // namespace intel_gpu
 }  // namespace v1

@@ -22,11 +22,17 @@ using detail::cuda_context;
 using detail::Current;
 using detail::Direction;
 using detail::driver;
+using detail::keep_until;
 using detail::make_wait;
 using detail::Native;
 using detail::Probe;
 using detail::record;
 using detail::Side;
+
+/// A tensor of one context over a CUcontext in another one.
+inline Tensor share_between(const Tensor& source, const Context& to, const MapOptions& options) {
+  return detail::cuda_to_cuda.map(source, to, options);
+}
 
 }  // namespace client
 

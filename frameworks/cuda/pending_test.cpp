@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/cuda/allocator.hpp>
 
 namespace tenon::cuda {
 namespace {
@@ -177,6 +178,25 @@ TEST_F(CudaPending, AUsersEventIsAPoint) {
   client::driver().cuEventDestroy(event);
   EXPECT_EQ(reached.state(), PointState::kReached) << "a reached point needs its event no more";
   EXPECT_THAT(error_of([&] { point(context, nullptr); }, Code::kInvalidArgument), HasSubstr("null CUevent"));
+}
+
+TEST_F(CudaPending, ThePluggableAllocatorGivesOutExportedMemory) {
+  if (!device(context).exports_fd) GTEST_SKIP() << "the device exports none";
+  void* const data = pluggable_malloc(1000, 0, nullptr);
+  ASSERT_NE(data, nullptr);
+  {
+    const Tensor made = wrap(context, data, bytes_info(1000));
+    EXPECT_TRUE(made.memory()->fd_kind() == FdKind::kCudaFd);
+    held->hold();
+    held->copy(pointer(made), pointer(source), 1000);
+  }
+  pluggable_free(data, 1000, 0, held->get());
+  EXPECT_FALSE(drain_deferred(Clock::now() + milliseconds(2))) << "freed while a stream writes it";
+  held->let_go();
+  EXPECT_TRUE(drain_deferred(default_deadline()));
+  pluggable_free(data, 1000, 0, held->get());
+  EXPECT_EQ(pluggable_malloc(1000, 99, nullptr), nullptr);
+  contexts()[0].as<CudaContext>()->native().drop_idle();
 }
 
 TEST_F(CudaPending, StreamsOfOtherContextsAreRefused) {

@@ -39,6 +39,7 @@ using detail::marker;
 using detail::read_device;
 
 // The queues and buffers behind a context, and the packed runs of a strided buffer.
+using detail::copy_buffer;
 using detail::event_for;
 using detail::for_each_run;
 using detail::make_buffer;

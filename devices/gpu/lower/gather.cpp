@@ -11,7 +11,7 @@ namespace {
 
 /// [batch, outer, axis, inner] by [batch, indices] to [batch, outer, indices, inner]; indices outside give 0.
 void lower_gather(Builder& builder, const Node& node) {
-  const View data = builder.packed(node.input_value(0)), indices = builder.packed(node.input_value(1));
+  const View data = builder.packed_source(node.input_value(0)), indices = builder.packed(node.input_value(1));
   const std::size_t axis = normalized(builder.integers(node.input_value(2))->front(), data.shape.size());
   const std::size_t batch = normalized(node.get_attributes().get_int("batch_dims", 0), indices.shape.size() + 1);
   const std::size_t dims = node.get_attributes().get_int("batch_dims", 0) < 0 ? batch - 1 : batch;

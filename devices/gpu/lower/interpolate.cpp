@@ -139,7 +139,7 @@ void set_wide_resize(Builder& builder, const Node& node, const Picture& data, co
 }
 
 void lower_interpolate(Builder& builder, const Node& node) {
-  View data = builder.view(node.input_value(0));
+  View data = builder.source(node.input_value(0));
   std::vector<Tensor> inputs{Tensor()};
   for (std::size_t i = 1; i < node.get_input_size(); ++i) inputs.push_back(builder.constant(node.input_value(i)));
   const Shape& shape = node.get_output_shape(0);

@@ -7,6 +7,7 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
@@ -123,6 +124,27 @@ std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor&
   return location;
 }
 
+/// Whether the model's maker said that the input's tensors are images.
+bool is_surface(const Node& parameter) {
+  const auto& info = parameter.output(0).get_rt_info();
+  const auto found = info.find("memory_type_0");
+  if (found == info.end() || !found->second.is<AnyMap>()) return false;
+  const auto map = found->second.as<AnyMap>();
+  const auto value = map.find("value");
+  return value != map.end() && value->second.to_text() == intel_gpu::memory_type::surface;
+}
+
+/// The form of images that the device would make for such an input; plain if it has none.
+InputForm surface_form(const Gpu& gpu, element::Type type, const Shape& shape) {
+  if (shape.size() != 4 || shape[0] == 0 || gpu.native().device.max_width == 0) return {};
+  const Context images = opencl::images(gpu.context());
+  const Shape pixels{shape[1], shape[2], shape[3]};
+  const bool has_format =
+      !images.as<opencl::ImageContext>()->refusal(static_cast<ElementType>(type), pixels, opencl::Samples::kNormalised);
+  constexpr const char* kComponents[] = {"x", "x", "xy", "x", "xyzw"};
+  return {shape[0], shape[2] * shape[3], kComponents[has_format ? std::min<std::size_t>(shape[3], 4) : 1], false};
+}
+
 /// The image that a tensor lies in; empty if it is none of the device's.
 Tensor seen_image(const Gpu& gpu, const Tensor& tensor) {
   if (Tensor image = image_of(gpu, tensor)) return image;
@@ -208,6 +230,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
     open_ = std::make_unique<OpenModel>(prepared_, target_);
   else
     static_plan_ = make_plan(*prepared_, true, {});
+  if (static_plan_) plan_surfaces();
   table_.add_constant(model_name, source_->get_friendly_name());
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
@@ -219,6 +242,17 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(hint::num_requests, config_.num_requests);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
+}
+
+void CompiledModel::plan_surfaces() {
+  std::vector<InputForm> forms;
+  bool has_surface = false;
+  for (const auto& parameter : prepared_->get_parameters()) {
+    const Shape& shape = parameter->get_shape();
+    forms.push_back(is_surface(*parameter) ? surface_form(*gpu_, parameter->get_element_type(), shape) : InputForm{});
+    has_surface |= !forms.back().is_plain();
+  }
+  if (has_surface) plans_.push_front({{}, forms, make_plan(*prepared_, true, forms)});
 }
 
 std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is_special,

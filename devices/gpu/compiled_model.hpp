@@ -71,6 +71,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Plan> plan_for(const std::vector<InputState>& inputs);
 
  private:
+  /// Of a model whose maker said that its inputs are images: their plan, before the first image comes.
+  void plan_surfaces();
   Tensor allocate(element::Type type, const Shape& shape) const;
   std::shared_ptr<const Plan> make_plan(const Model& model, bool is_special, const std::vector<InputForm>& forms);
 

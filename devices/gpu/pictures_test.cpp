@@ -7,6 +7,8 @@
 #include <functional>
 #include <random>
 
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
 #include <tenon/runtime/preprocess/pre_post_process.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -41,6 +43,7 @@ struct Picture {
   ResizeAlgorithm resize = ResizeAlgorithm::RESIZE_LINEAR;
   bool is_planar = true, is_cropped = false;
   std::size_t batch = 1;
+  bool is_surface = false;
 };
 
 std::shared_ptr<Model> with_preprocessing(const Picture& picture) {
@@ -54,6 +57,7 @@ std::shared_ptr<Model> with_preprocessing(const Picture& picture) {
     tensor.set_color_format(picture.from, {"y", "u", "v"});
   else
     tensor.set_color_format(picture.from);
+  if (picture.is_surface) tensor.set_memory_type(intel_gpu::memory_type::surface);
   auto& steps = p.input().preprocess();
   steps.convert_color(picture.to);
   if (picture.is_cropped) steps.crop({0, 2, 4, 0}, {static_cast<int>(picture.batch), 18, 22, is_gray ? 1 : 3});
@@ -285,8 +289,9 @@ TEST_F(Pictures, ImagesOfEveryOrderOfComponents) {
 
 TEST_F(Pictures, BatchesOfTensorsAreReadWhereTheyLie) {
   ClContext context(core);
-  for (const ColorFormat from : {ColorFormat::NV12_TWO_PLANES, ColorFormat::NV12_SINGLE_PLANE, ColorFormat::BGR,
-                                 ColorFormat::RGBX, ColorFormat::GRAY}) {
+  for (const ColorFormat from :
+       {ColorFormat::NV12_TWO_PLANES, ColorFormat::I420_THREE_PLANES, ColorFormat::NV12_SINGLE_PLANE, ColorFormat::BGR,
+        ColorFormat::RGBX, ColorFormat::GRAY}) {
     const ColorFormat to = from == ColorFormat::GRAY ? ColorFormat::GRAY : ColorFormat::RGB;
     const auto model = with_preprocessing({from, to, ResizeAlgorithm::RESIZE_LINEAR, true, true, 3});
     auto compiled = core.compile_model(model, context);
@@ -313,6 +318,62 @@ TEST_F(Pictures, BatchesOfTensorsAreReadWhereTheyLie) {
       EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), wanted), 1) << static_cast<int>(from);
     }
     EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u) << static_cast<int>(from);
+  }
+}
+
+TEST_F(Pictures, KernelsForSurfacesAreCompiledWithTheModel) {
+  auto context = core.get_default_context("GPU").as<ClContext>();
+  const Picture picture{
+      ColorFormat::NV12_TWO_PLANES, ColorFormat::RGB, ResizeAlgorithm::RESIZE_CUBIC, false, true, 1, true};
+  auto compiled = core.compile_model(with_preprocessing(picture), "GPU");
+  const auto built = gpu_device::find_gpu("")->library().counts().built;
+  auto request = compiled.create_infer_request();
+  auto pair = context.create_tensor_nv12(kHeight, kWidth);
+  request.set_input_tensor(0, pair.first);
+  request.set_input_tensor(1, pair.second);
+  request.infer();
+  EXPECT_EQ(gpu_device::find_gpu("")->library().counts().built, built);
+}
+
+/// Kernels of matrices want channels last and f16.
+TEST_F(Pictures, AConvolutionInHalfReadsPicturesOfImages) {
+  std::vector<double> weights(8 * 3 * 3 * 3);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = (static_cast<double>(i % 7) - 3) / 400;
+  ClContext context(core);
+  for (const std::size_t batch : {1, 2}) {
+    auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{batch, 3, 12, 16}));
+    x->output(0).set_names({"x"});
+    auto filter = op::v0::Constant::create(element::f32, Shape{8, 3, 3, 3}, weights);
+    const std::vector<std::int64_t> ones{1, 1};
+    auto convolution =
+        make_node("Convolution", 1, {x, filter},
+                  {{"strides", ones}, {"pads_begin", ones}, {"pads_end", ones}, {"dilations", ones}}, "c");
+    PrePostProcessor p(std::make_shared<Model>(OutputVector{convolution}, ParameterVector{x}, "convolution"));
+    p.input()
+        .tensor()
+        .set_element_type(element::u8)
+        .set_spatial_static_shape(kHeight, kWidth)
+        .set_color_format(ColorFormat::NV12_TWO_PLANES, {"y", "uv"});
+    p.input().preprocess().convert_color(ColorFormat::RGB).resize(ResizeAlgorithm::RESIZE_CUBIC);
+    p.input().model().set_layout("NCHW");
+    const auto model = p.build();
+    auto compiled = core.compile_model(model, context, hint::inference_precision(element::f16));
+    auto request = compiled.create_infer_request();
+    std::vector<std::vector<Tensor>> given;
+    for (const Tensor& plane : random_planes(compiled, 4)) {
+      auto& items = given.emplace_back();
+      std::vector<Tensor> images;
+      for (std::size_t item = 0; item < batch; ++item) {
+        Tensor one(element::u8, Shape{1, plane.shape()[1], plane.shape()[2], plane.shape()[3]});
+        std::memcpy(one.data(), plane.data<std::uint8_t>() + item * one.size_bytes(), one.size_bytes());
+        items.push_back(one);
+        images.push_back(in_image(context, one));
+      }
+      request.set_input_tensors(given.size() - 1, images);
+    }
+    request.infer();
+    EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), judged(model, given)), 0.05);
+    EXPECT_EQ(request.ledger().total().copied, 0u);
   }
 }
 

@@ -22,8 +22,8 @@ bool is_of(const Gpu& gpu, const Tensor& tensor) {
   return facet && tensor.kind() == opencl::kBufferMemory && facet->native().context.get() == gpu.native().context.get();
 }
 
-/// Bytes from row to row of a picture's plane [1, rows, columns, samples], or without the first axis, whose samples lie
-/// side by side within a row; 0 for any other tensor.
+/// Bytes from row to row of planes [n, rows, columns, samples], or without the first axis, whose samples lie side by side
+/// within a row, and rows of all of them at one pitch; 0 for any other tensor.
 std::size_t pitch_of(const Tensor& tensor) {
   const std::size_t rank = tensor.shape().size(), element = size_bytes(tensor.element_type());
   if (rank < 3 || rank > 4 || tensor.byte_strides().size() != rank) return 0;
@@ -34,10 +34,11 @@ std::size_t pitch_of(const Tensor& tensor) {
   const std::size_t row = shape[rank - 1] * shape[rank - 2] * element;
   const bool is_side_by_side = (shape[rank - 1] == 1 || stride(1) == element) &&
                                (shape[rank - 2] == 1 || stride(2) == shape[rank - 1] * element);
-  if (!is_side_by_side || (rank == 4 && shape[0] != 1)) return 0;
-  if (shape[rank - 3] <= 1) return row;
-  return stride(3) % element == 0 && tensor.byte_strides()[rank - 3] >= static_cast<std::ptrdiff_t>(row) ? stride(3)
-                                                                                                         : 0;
+  if (!is_side_by_side) return 0;
+  const bool is_pitch = stride(3) % element == 0 && tensor.byte_strides()[rank - 3] >= static_cast<std::ptrdiff_t>(row);
+  const std::size_t pitch = shape[rank - 3] <= 1 ? row : is_pitch ? stride(3) : 0;
+  const bool follows = rank == 3 || shape[0] == 1 || stride(4) == pitch * shape[1];
+  return follows ? pitch : 0;
 }
 
 }  // namespace

@@ -28,6 +28,12 @@ EdgeId download_edge() {
   return edge;
 }
 
+/// Of a picture's planes [n, rows, columns, samples], or without the first axis.
+std::size_t rows_of(const Shape& shape) {
+  const std::size_t rank = shape.size();
+  return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
+}
+
 class Request final : public InferRequestImpl, private Completion::Pending {
  public:
   explicit Request(std::shared_ptr<CompiledModel> owner)
@@ -146,8 +152,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       bound.staging_bytes = bytes;
     }
     // Moved rows lie side by side.
-    const std::size_t rows = tensor.shape().size() >= 3 ? tensor.shape()[tensor.shape().size() - 3] : 1;
-    bound.memory = {bound.staging.get(), nullptr, 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
+    bound.memory = {bound.staging.get(), nullptr, 0,
+                    tensor.size_bytes() / std::max<std::size_t>(rows_of(tensor.shape()), 1)};
   }
 
   /// @return the event of the last command.
@@ -212,7 +218,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     } else {  // Rows at a pitch.
       const std::size_t rank = bound.tensor.shape().size(), row = bound.memory.pitch;
       const auto pitch = static_cast<std::size_t>(bound.tensor.byte_strides()[rank - 3]);
-      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, bound.tensor.shape()[rank - 3], 1};
+      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, rows_of(bound.tensor.shape()), 1};
       client::check(client::call(clEnqueueWriteBufferRect, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
                                  static_cast<const std::size_t*>(origin), static_cast<const std::size_t*>(origin),
                                  static_cast<const std::size_t*>(region), row, std::size_t{0}, pitch, std::size_t{0},

@@ -14,69 +14,82 @@ namespace {
 
 /// Planes are separate, or behind each other in one tensor.
 /// @source OpenVINO's NV12toRGB-8 and I420toRGB-8: BT.601 of limited range with coefficients of three digits.
-class ColourSource final : public ViewSource {
+class ColourSource final : public PixelSource {
  public:
   ColourSource(const Node& node, std::vector<View> planes)
-      : ViewSource({{node.get_friendly_name(), node.get_type_name()}}),
+      : PixelSource(node.get_output_shape(0)[1], node.get_output_shape(0)[2],
+                    {{node.get_friendly_name(), node.get_type_name()}}),
         planes_(std::move(planes)),
         type_(node.get_output_element_type(0)),
-        height_(node.get_output_shape(0)[1]),
-        width_(node.get_output_shape(0)[2]),
         is_i420_(std::string_view(node.get_type_name()).substr(0, 4) == "I420"),
         is_bgr_(std::string_view(node.get_type_name()).substr(6) == "BGR") {}
 
   void define(Kernel& kernel, const std::string& name) const override {
-    const auto in = [&](const char* what) { return name + "_" + what; };
-    for (std::size_t i = 0; i < planes_.size(); ++i) kernel.reads(in("x") + std::to_string(i), planes_[i]);
-    kernel.number(in("h"), static_cast<std::int64_t>(height_)).number(in("w"), static_cast<std::int64_t>(width_));
-    const std::string pixels = in("h") + " * " + in("w"), half = in("w") + " / 2";
-    kernel.define(in("halves"), "(" + in("h") + " / 2 * (" + half + "))");
-    kernel.define(in("n(i)"), "((i) / 3 / (" + pixels + "))").define(in("pixel(i)"), "((i) / 3 % (" + pixels + "))");
-    kernel.define(in("pair(i)"), "(" + in("pixel(i)") + " / " + in("w") + " / 2 * (" + half + ") + " + in("pixel(i)") +
-                                     " % " + in("w") + " / 2)");
-    const Samples samples = samples_of(in);
+    define_samples(kernel, name);
     const std::string function = std::string(Kernel::kName) + "_" + name;
-    kernel.helper(function_text(function));
-    kernel.define(name + "(i)", function + "(" + (is_bgr_ ? "2 - (i) % 3" : "(i) % 3") + ", (float)" + samples.luma +
-                                    ", (float)" + samples.u + ", (float)" + samples.v + ")");
+    kernel.helper("inline " + std::string(compute_name(type_)) + " " + function +
+                  "(const int channel, const float y, const float u, const float v) {\n  return (" +
+                  compute_name(type_) + ")" +
+                  rounded("channel == 0 ? " + red() + " : channel == 1 ? " + green() + " : " + blue()) + ";\n}\n");
+    const std::string pixel = "((i) / 3)", height = name + "_h", width = name + "_w";
+    const std::string at = "(" + pixel + " / (" + height + " * " + width + "), " + pixel + " / " + width + " % " +
+                           height + ", " + pixel + " % " + width + ")";
+    kernel.define(name + "(i)", function + "(" + (is_bgr_ ? "2 - (i) % 3" : "(i) % 3") + ", " + name + "_Y" + at +
+                                    ", " + name + "_U" + at + ", " + name + "_V" + at + ")");
+  }
+
+  void define_pixels(Kernel& kernel, const std::string& name) const override {
+    define_samples(kernel, name);
+    const std::string function = std::string(Kernel::kName) + "_" + name;
+    const std::string first = rounded(is_bgr_ ? blue() : red()), last = rounded(is_bgr_ ? red() : blue());
+    kernel.helper("inline float3 " + function + "(const float y, const float u, const float v) {\n  return (float3)(" +
+                  first + ", " + rounded(green()) + ", " + last + ");\n}\n");
+    kernel.define(name + "(n, y, x)",
+                  function + "(" + name + "_Y(n, y, x), " + name + "_U(n, y, x), " + name + "_V(n, y, x))");
   }
 
  private:
-  /// Where a pixel's samples lie.
-  struct Samples {
-    std::string luma, u, v;
-  };
-  template <typename In>
-  Samples samples_of(In in) const {
-    const std::string n = in("n(i)"), halves = in("halves"), pair = in("pair(i)"), x = in("x");
-    if (planes_.size() == 1) {
-      // A picture has a half more rows than luma.
-      const std::string begin = x + "0(" + n + " * 6 * " + halves + " + ", chroma = begin + "4 * " + halves + " + ";
-      const std::string u = chroma + (is_i420_ ? "" : "2 * ") + pair + ")";
-      const std::string v = is_i420_ ? begin + "5 * " + halves + " + " + pair + ")" : chroma + "2 * " + pair + " + 1)";
-      return {begin + in("pixel(i)") + ")", u, v};
-    }
-    const std::string luma = x + "0(" + n + " * 4 * " + halves + " + " + in("pixel(i)") + ")";
-    const std::string chroma =
-        is_i420_ ? "(" + n + " * " + halves + " + " + pair : "(" + n + " * 2 * " + halves + " + 2 * " + pair;
-    return {luma, x + "1" + chroma + ")", is_i420_ ? x + "2" + chroma + ")" : x + "1" + chroma + " + 1)"};
+  static std::string red() { return "1.164f * (y - 16) + 1.596f * (v - 128)"; }
+  static std::string green() { return "1.164f * (y - 16) - 0.391f * (u - 128) - 0.813f * (v - 128)"; }
+  static std::string blue() { return "1.164f * (y - 16) + 2.018f * (u - 128)"; }
+  std::string rounded(const std::string& colour) const {
+    const std::string cut = "clamp(" + colour + ", 0.0f, 255.0f)";
+    return info(type_).is_real ? cut : "rint(" + cut + ")";
   }
-  std::string function_text(const std::string& function) const {
-    return "inline " + std::string(compute_name(type_)) + " " + function +
-           "(const int channel, float luma, float u, float v) {\n"
-           "  luma = 1.164f * (luma - 16);\n  u -= 128;\n  v -= 128;\n"
-           "  const float colour = channel == 0   ? luma + 1.596f * v\n"
-           "                       : channel == 1 ? luma - 0.391f * u - 0.813f * v\n"
-           "                                      : luma + 2.018f * u;\n"
-           "  return " +
-           (info(type_).is_real ? "clamp(colour, 0.0f, 255.0f)"
-                                : "(" + std::string(compute_name(type_)) + ")rint(clamp(colour, 0.0f, 255.0f))") +
-           ";\n}\n";
+
+  /// NAME_Y(n, y, x), NAME_U and NAME_V: a pixel's samples.
+  void define_samples(Kernel& kernel, const std::string& name) const {
+    const std::string height = name + "_h", width = name + "_w", plane = name + "_x";
+    for (std::size_t i = 0; i < planes_.size(); ++i) kernel.reads_rows(plane + std::to_string(i), planes_[i]);
+    kernel.number(height, static_cast<std::int64_t>(PixelSource::height()));
+    kernel.number(width, static_cast<std::int64_t>(PixelSource::width()));
+    const auto add = [&](const char* sample, std::size_t from, const std::string& row, const std::string& element) {
+      kernel.define(name + sample + "(n, y, x)",
+                    "(float)" + plane + std::to_string(from) + "_IN(" + row + ", " + element + ")");
+    };
+    const bool is_single = planes_.size() == 1;
+    const std::string pair = "((x) & ~1)", half = "((x) >> 1)";
+    // A picture in one tensor has a half more rows than luma.
+    const std::string first = is_single ? "(n) * (" + height + " / 2 * 3)" : "(n) * " + height;
+    add("_Y", 0, first + " + (y)", "(x)");
+    const std::string chroma =
+        is_single ? first + " + " + height + " + ((y) >> 1)" : "(n) * (" + height + " / 2) + ((y) >> 1)";
+    if (!is_i420_) {
+      add("_U", is_single ? 0 : 1, chroma, pair);
+      add("_V", is_single ? 0 : 1, chroma, pair + " + 1");
+    } else if (!is_single) {
+      add("_U", 1, chroma, half);
+      add("_V", 2, chroma, half);
+    } else {  // Rows of chroma are half as long as the tensor's.
+      const std::string u = "(((y) >> 1) * (" + width + " / 2) + " + half + ")";
+      const std::string v = "(" + u + " + " + height + " / 2 * (" + width + " / 2))";
+      add("_U", 0, first + " + " + height + " + " + u + " / " + width, u + " % " + width);
+      add("_V", 0, first + " + " + height + " + " + v + " / " + width, v + " % " + width);
+    }
   }
 
   std::vector<View> planes_;
   ElementType type_;
-  std::size_t height_, width_;
   bool is_i420_, is_bgr_;
 };
 

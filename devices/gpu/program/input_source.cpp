@@ -46,14 +46,23 @@ void InputSource::define(Kernel& kernel, const std::string& name) const {
     cases += ";\n";
   }
   if (form_.is_image()) kernel.helper(pixel_function(pixel, type_, form_));
-  std::string text = "inline " + std::string(compute_name(type_)) + " " + function + "(" + declared +
-                     "const int items, const int rows, int i) {\n";
-  if (form_.items > 1) text += "  const int item = i / items;\n  i -= item * items;\n";
-  if (form_.row > 0) text += "  const int row = i / rows;\n  i -= row * rows;\n";
-  kernel.helper(text + cases + "}\n");
+  const std::string head = "inline " + std::string(compute_name(type_)) + " " + function;
   kernel.number(name + "_items", static_cast<std::int64_t>(item_elements_));
+  if (form_.row == 0) {
+    kernel.helper(head + "(" + declared + "const int items, int i) {\n  const int item = i / items;\n" +
+                  (form_.items > 1 ? "  i -= item * items;\n" : "") + cases + "}\n");
+    kernel.define(name + "(i)", function + "(" + given + name + "_items, (int)(i))");
+    return;
+  }
+  // Items hold whole rows.
   kernel.number(name + "_row", static_cast<std::int64_t>(form_.row));
-  kernel.define(name + "(i)", function + "(" + given + name + "_items, " + name + "_row, (int)(i))");
+  kernel.helper(head + "_in(" + declared + "const int rows, int row, const int i) {\n  const int item = row / rows;\n" +
+                (form_.items > 1 ? "  row -= item * rows;\n" : "") + cases + "}\n");
+  kernel.helper(head + "(" + declared + "const int rows, const int length, const int i) {\n  return " + function +
+                "_in(" + given + "rows, i / length, i % length);\n}\n");
+  const std::string rows = "(" + name + "_items / " + name + "_row)";
+  kernel.define(name + "(i)", function + "(" + given + rows + ", " + name + "_row, (int)(i))");
+  kernel.define(name + "_IN(r, i)", function + "_in(" + given + rows + ", (int)(r), (int)(i))");
 }
 
 }  // namespace tenon::inline v1::gpu_device

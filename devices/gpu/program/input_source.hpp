@@ -36,6 +36,7 @@ class InputSource final : public ViewSource {
       : type_(type), form_(std::move(form)), items_(std::move(items)), item_elements_(item_elements) {}
   void define(Kernel& kernel, const std::string& name) const override;
   bool is_input() const override { return true; }
+  std::size_t row() const override { return form_.row; }
 
  private:
   ElementType type_;

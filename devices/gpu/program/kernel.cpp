@@ -12,10 +12,15 @@
 
 namespace tenon::inline v1::gpu_device {
 
+Kernel& Kernel::computes(const ViewSource& source) {
+  launch_.fused.insert(launch_.fused.end(), source.nodes().begin(), source.nodes().end());
+  return *this;
+}
+
 Kernel& Kernel::sourced(const std::string& name, const View& view) {
   const std::size_t bytes = std::max<std::size_t>(size_bytes(view.type), 1);
   view.source->define(*this, name + "_all");
-  launch_.fused.insert(launch_.fused.end(), view.source->nodes().begin(), view.source->nodes().end());
+  computes(*view.source);
   number(name + "_first", static_cast<std::int64_t>(view.place.offset / bytes));
   return define(name + "(i)", name + "_all((i) + " + name + "_first)");
 }
@@ -48,7 +53,10 @@ Kernel& Kernel::reads_rows(const std::string& name, const View& view) {
   reads(name, view);
   const std::size_t rank = view.shape.size();
   if (view.source) {
-    number(name + "_line", rank >= 3 ? view.strides[rank - 3] : 0);
+    const std::int64_t line = rank >= 3 ? view.strides[rank - 3] : 0;
+    if (view.place.offset == 0 && line > 0 && static_cast<std::size_t>(line) == view.source->row())
+      return define(name + "_IN(r, i)", name + "_all_IN(r, i)");
+    number(name + "_line", line);
     return define(name + "_IN(r, i)", name + "((r) * " + name + "_line + (i))");
   }
   parameters_ += ", const int " + name + "_pitch";

@@ -35,6 +35,8 @@ class Kernel {
   /// Three parameters of the text's own: memory, where in it, and how far rows are apart, in elements.
   Kernel& memory(const std::string& declaration, const engine::Place& place, std::size_t element_bytes,
                  std::int32_t pitch);
+  /// Notes the nodes that the kernel computes by a source, for profiles. reads() does it.
+  Kernel& computes(const ViewSource& source);
   /// A number that other shapes change; one name, one number. @errors kUnimplemented: it needs more than 32 bits.
   Kernel& number(const std::string& name, std::int64_t value);
   /// A macro: part of the text.

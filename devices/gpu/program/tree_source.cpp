@@ -39,6 +39,13 @@ bool TreeSource::is_cheap(const Expression& root) {
          has_cheap_loads(root, has_picture) && has_picture;
 }
 
+const View* TreeSource::converted() const {
+  if (!info(root_->type()).is_real || root_->operands().size() != 1) return nullptr;
+  const View* const view = root_->operands().front()->view();
+  const bool is_bytes = view && view->type == ElementType::kU8;
+  return is_bytes && root_->text() == convert_text(view->type, root_->type(), "$0") ? view : nullptr;
+}
+
 void TreeSource::define(Kernel& kernel, const std::string& name) const {
   const std::vector<ExpressionRef> loads = loads_of(root_);
   std::vector<const View*> views;

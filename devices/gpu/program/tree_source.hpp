@@ -21,6 +21,8 @@ class TreeSource final : public ViewSource {
   /// Few functions of pictures in bytes, and of short lists.
   static bool is_cheap(const Expression& root);
   void define(Kernel& kernel, const std::string& name) const override;
+  /// What it makes reals of bytes of, and nothing else; null for any other tree.
+  const View* converted() const;
 
  private:
   ExpressionRef root_;

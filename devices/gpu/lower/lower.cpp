@@ -39,7 +39,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
   pass::Manager passes = pass::common_passes(kFold);
   passes.add(pass::fuse_attention());
-  passes.add(pass::fold_input_stage());
+  passes.add(pass::fold_input_stage(false));
   passes.set_hook(check);
   passes.run(mine);
   pass::note_original_nodes(model, *mine);

@@ -8,8 +8,10 @@
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <tenon/core/any.hpp>
@@ -32,10 +34,13 @@ namespace tenon::inline v1::gpu_device {
 struct Location {
   Tensor mapped;  ///< In the device's context; empty: moved.
   BoundMemory memory;
+  InputForm form;  ///< Of one tensor; what is moved is plain.
 };
-/// @param takes_pitch  Rows may lie further apart than they are long.
+/// @param takes_pitch  Plain tensors' rows may lie further apart than they are long.
 /// @errors none: what cannot be used is refused.
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch = false);
+/// The items of a batch, each in place. @errors none, as locate().
+std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items);
 
 /// @thread all members from any threads.
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
@@ -48,6 +53,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::size_t stream_count() const override { return config_.stream_count(); }
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override;
+  std::optional<Refusal> refuses_batch(std::size_t index, std::span<const Tensor> items) const override;
   Context memory_context() const override { return gpu_->context(); }
   Tensor allocate_input(std::size_t index, const Shape& shape) const override;
   Tensor allocate_output(std::size_t index, const Shape& shape) const override;
@@ -58,15 +64,17 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
-  /// Of a model whose shapes are known; null otherwise.
+  /// Of a model whose shapes are known, for plain inputs; null otherwise.
   const std::shared_ptr<const Plan>& static_plan() const { return static_plan_; }
   bool takes_pitch(std::size_t input) const { return static_plan_ && static_plan_->inputs[input].takes_pitch; }
-  /// For inputs of these shapes; those used last are kept. @errors as compiling; those of OpenModel::closed().
-  std::shared_ptr<const Plan> plan_for(const std::vector<Tensor>& inputs);
+  /// For inputs of these shapes and forms; those used last are kept. @errors as compiling; those of OpenModel::closed().
+  std::shared_ptr<const Plan> plan_for(const std::vector<InputState>& inputs);
 
  private:
+  /// Of a model whose maker said that its inputs are images: their plan, before the first image comes.
+  void plan_surfaces();
   Tensor allocate(element::Type type, const Shape& shape) const;
-  std::shared_ptr<const Plan> make_plan(const Model& model, bool is_special);
+  std::shared_ptr<const Plan> make_plan(const Model& model, bool is_special, const std::vector<InputForm>& forms);
 
   const std::shared_ptr<const Model> source_;  ///< As given: for export.
   const std::shared_ptr<const Gpu> gpu_;
@@ -79,7 +87,12 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Plan> static_plan_;
   std::unique_ptr<OpenModel> open_;  ///< Of a model that is planned for its inputs.
   std::mutex plans_mutex_;
-  std::list<std::pair<OpenModel::Key, std::shared_ptr<const Plan>>> plans_;  ///< The latest first.
+  struct KeptPlan {
+    OpenModel::Key key;  ///< Empty if the model's shapes are known.
+    std::vector<InputForm> forms;
+    std::shared_ptr<const Plan> plan;
+  };
+  std::list<KeptPlan> plans_;  ///< The latest first.
   PropertyTable table_{"compiled model of GPU"};
 };
 

@@ -12,6 +12,7 @@
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -20,10 +21,15 @@ namespace {
 constexpr std::size_t kMostNumbers = 1024;
 
 Tensor on_host(const Tensor& tensor) {
+  if (!tensor)
+    throw Error(Code::kInvalidArgument,
+                "GPU: an input whose values decide shapes is a batch in several tensors; give it one");
   Tensor copy(tensor.element_type(), tensor.shape());
   if (tensor.size_bytes() == 0) return copy;
   tensor.memory()->wait_for(Access::kRead, default_deadline());
-  if (tensor.is_host_addressable())
+  if (const auto* remote = dynamic_cast<const RemoteMemory*>(tensor.memory().get()))
+    remote->copy_to(tensor, copy);
+  else if (tensor.is_host_addressable())
     tensor.copy_to(copy);
   else
     tensor.context()->read(tensor, {static_cast<std::byte*>(copy.data()), copy.size_bytes()});
@@ -32,6 +38,7 @@ Tensor on_host(const Tensor& tensor) {
 
 /// Whole numbers; where these do not suffice, lists of reals, too: the scales of a resize.
 bool can_decide(const Tensor& tensor, bool takes_reals) {
+  if (!tensor) return false;
   const bool is_list = takes_reals && tensor.shape().size() <= 1;
   return (is_list || !info(tensor.element_type()).is_real) && element_count(tensor.shape()) <= kMostNumbers;
 }
@@ -82,22 +89,22 @@ std::unordered_set<const Node*> deciding_sources_of(const NodeVector& nodes) {
 
 bool OpenModel::is_open(const Model& model, const Target& target) { return !undecided(model, target).empty(); }
 
-OpenModel::Key OpenModel::key_of(const std::vector<Tensor>& inputs) const {
+OpenModel::Key OpenModel::key_of(const std::vector<InputState>& inputs) const {
   std::set<std::size_t> deciding;
   {
     const std::lock_guard lock(mutex_);
     deciding = deciding_;
   }
   Key key;
-  for (const Tensor& input : inputs) key.shapes.push_back(input.shape());
+  for (const InputState& input : inputs) key.shapes.push_back(input.shape);
   for (const std::size_t index : deciding) {
-    const Tensor value = on_host(inputs[index]);
+    const Tensor value = on_host(inputs[index].tensor);
     key.values.emplace_back(static_cast<const char*>(value.size_bytes() ? value.data() : nullptr), value.size_bytes());
   }
   return key;
 }
 
-std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
+std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs) {
   std::set<std::size_t> deciding;
   {
     const std::lock_guard lock(mutex_);
@@ -106,11 +113,11 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
   for (;;) {
     const auto model = prepared_->clone();
     std::map<std::size_t, PartialShape> shapes;
-    for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i].shape());
+    for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i].shape);
     const ParameterVector parameters = model->get_parameters();
     for (const std::size_t index : deciding)
       Output<Node>(parameters[index], 0)
-          .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index])), 0));
+          .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index].tensor)), 0));
     model->reshape(shapes);
     auto folded = run_passes(*model, TimeLimit(model_limits().compile_seconds));
     const NodeVector open = undecided(*folded, target_);
@@ -122,7 +129,8 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
     const std::size_t before = deciding.size();
     const auto decide = [&](const std::unordered_set<const Node*>& sources, bool takes_reals) {
       for (std::size_t i = 0; i < inputs.size(); ++i)
-        if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i], takes_reals)) deciding.insert(i);
+        if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i].tensor, takes_reals))
+          deciding.insert(i);
     };
     decide(sources_of(open, [](const Node&, std::size_t) { return true; }), false);
     if (deciding.size() == before) decide(deciding_sources_of(open), true);

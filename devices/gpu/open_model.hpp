@@ -17,6 +17,13 @@
 
 namespace tenon::inline v1::gpu_device {
 
+/// What a plan is made for, of one input.
+struct InputState {
+  Tensor tensor;  ///< Empty if it is a batch in several tensors.
+  Shape shape;    ///< Of all of it.
+  InputForm form;
+};
+
 /// Inputs that say what others are shaped like (a Reshape's shape, a Slice's positions, a resize's scales) are read on
 /// the host, and become constants of the plan.
 /// @thread all members from any thread.
@@ -35,10 +42,10 @@ class OpenModel {
     friend bool operator==(const Key&, const Key&) = default;
   };
   /// @cost a read of each input whose values decide.
-  Key key_of(const std::vector<Tensor>& inputs) const;
+  Key key_of(const std::vector<InputState>& inputs) const;
   /// The model with these inputs' shapes and values; inputs that decide are read by nobody in it.
   /// @errors those of shape inference; kUnimplemented: shapes depend on values that kernels compute, naming the nodes.
-  std::shared_ptr<Model> closed(const std::vector<Tensor>& inputs);
+  std::shared_ptr<Model> closed(const std::vector<InputState>& inputs);
 
  private:
   const std::shared_ptr<const Model> prepared_;

@@ -15,6 +15,10 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
+EdgeId gather_edge() {
+  static const EdgeId edge = register_edge("GPU: gather");
+  return edge;
+}
 EdgeId upload_edge() {
   static const EdgeId edge = register_edge("GPU: upload");
   return edge;
@@ -22,6 +26,12 @@ EdgeId upload_edge() {
 EdgeId download_edge() {
   static const EdgeId edge = register_edge("GPU: download");
   return edge;
+}
+
+/// Of a picture's planes [n, rows, columns, samples], or without the first axis.
+std::size_t rows_of(const Shape& shape) {
+  const std::size_t rank = shape.size();
+  return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
 }
 
 class Request final : public InferRequestImpl, private Completion::Pending {
@@ -43,8 +53,22 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
-    place(inputs_.at(index), tensor, Access::kRead, owner_->takes_pitch(index));
-    if (execution_ && tensor) execution_->bind_input(index, inputs_[index].memory);
+    Bound& input = inputs_.at(index);
+    input.items.clear();
+    place(input, tensor, Access::kRead, owner_->takes_pitch(index));
+    bind_input(index);
+  }
+  void bind_batch(std::size_t index, std::span<const Tensor> items) override {
+    auto found = locate_batch(*owner_->gpu(), items);
+    if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
+    Bound& input = inputs_.at(index);
+    input.tensor = input.mapped = Tensor();
+    input.items = std::move(std::get<std::vector<Location>>(found));
+    input.form = input.items.front().form;
+    input.form.items = input.items.size();
+    input.batch_shape = items.front().shape();
+    input.batch_shape[0] = items.size();
+    bind_input(index);
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
     place(outputs_.at(index), tensor, Access::kWrite);
@@ -82,16 +106,35 @@ class Request final : public InferRequestImpl, private Completion::Pending {
  private:
   /// A port's tensor, and where the kernels find it.
   struct Bound {
-    Tensor tensor;                   ///< As it was given: host memory if it is moved.
+    Tensor tensor;                   ///< As it was given: host memory if it is moved. Empty: a batch.
     Tensor mapped;                   ///< Keeps what `memory` is in.
     client::Handle<cl_mem> staging;  ///< Of one that is moved.
     std::size_t staging_bytes = 0;
     BoundMemory memory;
+    InputForm form;
+    std::vector<Location> items;  ///< Of a batch in several tensors.
+    Shape batch_shape;
+
+    bool is_bound() const { return tensor || !items.empty(); }
   };
+
+  /// Where the input lies, for the kernels; or a plan for another form is due before the next inference.
+  void bind_input(std::size_t index) {
+    const Bound& input = inputs_[index];
+    if (!execution_ || !input.is_bound()) return;
+    if (execution_->plan().inputs[index].form != input.form) {
+      has_other_forms_ = true;
+      return;
+    }
+    if (input.items.empty()) return execution_->bind_input(index, 0, input.memory);
+    for (std::size_t item = 0; item < input.items.size(); ++item)
+      execution_->bind_input(index, item, input.items[item].memory);
+  }
 
   void place(Bound& bound, const Tensor& tensor, Access access, bool takes_pitch = false) {
     bound.tensor = tensor;
     bound.mapped = Tensor();
+    bound.form = {};
     if (!tensor) return;
     auto found = locate(*owner_->gpu(), tensor, access, takes_pitch);
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
@@ -99,6 +142,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (location.mapped) {
       bound.mapped = std::move(location.mapped);
       bound.memory = location.memory;
+      bound.form = std::move(location.form);
       return;
     }
     const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
@@ -108,17 +152,17 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       bound.staging_bytes = bytes;
     }
     // Moved rows lie side by side.
-    const std::size_t rows = tensor.shape().size() >= 3 ? tensor.shape()[tensor.shape().size() - 3] : 1;
-    bound.memory = {bound.staging.get(), nullptr, 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
+    bound.memory = {bound.staging.get(), nullptr, 0,
+                    tensor.size_bytes() / std::max<std::size_t>(rows_of(tensor.shape()), 1)};
   }
 
   /// @return the event of the last command.
   Ref<opencl::EventTimeline> enqueue_all(Inference& inference) {
-    if (!owner_->static_plan()) use_shapes_of_now(inference);
+    if (!owner_->static_plan() || has_other_forms_) use_inputs_of_now(inference);
     wait_list_.clear();
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
-      enqueue(inference.ledger());
+      enqueue(inference);
       waits_.clear();
       return opencl::EventTimeline::over(client::marker(queue_.get()));
     } catch (...) {
@@ -127,9 +171,19 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       throw;
     }
   }
-  void enqueue(Ledger& ledger) {
+  void enqueue(Inference& inference) {
+    Ledger& ledger = inference.ledger();
+    const std::size_t gathered = execution_->plan().gathered_bytes;
+    if (gathered && inference.policy() == ZeroCopy::kRequire)
+      throw Error(Code::kFailedPrecondition,
+                  "GPU: what first reads an input that lies in an image, at a pitch or in several tensors takes packed "
+                  "ones only, so " +
+                      std::to_string(gathered) +
+                      " bytes would be copied, which the zero-copy policy 'require' forbids; give it one packed "
+                      "tensor");
     if (!wait_list_.empty()) barrier(wait_list_);
     for (const Bound& input : inputs_) move_in(input, ledger);
+    if (gathered) ledger.book_copied(gather_edge(), gathered);
     const bool profiles = owner_->config().profiling && has_times_;
     events_.clear();
     execution_->enqueue(queue_.get(), is_in_order_, profiles ? &events_ : nullptr);
@@ -164,7 +218,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     } else {  // Rows at a pitch.
       const std::size_t rank = bound.tensor.shape().size(), row = bound.memory.pitch;
       const auto pitch = static_cast<std::size_t>(bound.tensor.byte_strides()[rank - 3]);
-      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, bound.tensor.shape()[rank - 3], 1};
+      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, rows_of(bound.tensor.shape()), 1};
       client::check(client::call(clEnqueueWriteBufferRect, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
                                  static_cast<const std::size_t*>(origin), static_cast<const std::size_t*>(origin),
                                  static_cast<const std::size_t*>(region), row, std::size_t{0}, pitch, std::size_t{0},
@@ -191,17 +245,18 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       for (const PlanVariable& variable : variables)
         states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
     for (std::size_t i = 0; i < states_.size(); ++i) states_[i]->bind(*execution_, i);
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].tensor) execution_->bind_input(i, inputs_[i].memory);
+    has_other_forms_ = false;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);
     for (std::size_t i = 0; i < outputs_.size(); ++i)
       if (outputs_[i].tensor) execution_->bind_output(i, outputs_[i].memory);
   }
 
-  /// The plan for the inputs' shapes, and outputs of the shapes that come of them.
-  void use_shapes_of_now(Inference& inference) {
-    std::vector<Tensor> tensors;
-    for (const Bound& input : inputs_) tensors.push_back(input.tensor);
-    auto plan = owner_->plan_for(tensors);
+  /// The plan for the inputs' shapes and forms, and outputs of the shapes that come of them.
+  void use_inputs_of_now(Inference& inference) {
+    std::vector<InputState> inputs;
+    for (const Bound& input : inputs_)
+      inputs.push_back({input.tensor, input.tensor ? input.tensor.shape() : input.batch_shape, input.form});
+    auto plan = owner_->plan_for(inputs);
     if (!execution_ || &execution_->plan() != plan.get()) use(std::move(plan));
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (owner_->ports().outputs[i].get_partial_shape().is_static()) continue;
@@ -230,6 +285,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   std::shared_ptr<CompiledModel> owner_;
   client::Handle<cl_command_queue> queue_;
   bool is_in_order_ = true, has_times_ = false, ran_ = false;
+  bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Bound> inputs_, outputs_;
   std::vector<std::shared_ptr<State>> states_;
   std::unique_ptr<Execution> execution_;

@@ -7,6 +7,7 @@
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/fence.hpp>
+#include <tenon/frameworks/opencl/image.hpp>
 #include <tenon/frameworks/opencl/make.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
@@ -37,6 +38,11 @@ using detail::info;
 using detail::info_text;
 using detail::marker;
 using detail::read_device;
+
+// Images: how their pixels count as bytes, and what elements a format has.
+using detail::elements_of;
+using detail::image_and_layout;
+using detail::ImageLayout;
 
 // The queues and buffers behind a context, and the packed runs of a strided buffer.
 using detail::copy_buffer;

@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
+#include <tenon/devices/gpu/program/tree_source.hpp>
 #include <tenon/engine/plan/memory_plan.hpp>
 #include <tenon/graph/model_ops.hpp>
 
@@ -31,8 +32,10 @@ bool is_short_number(double value) { return value == 0.5 || (std::floor(value) =
 
 }  // namespace
 
-Builder::Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special)
-    : model_(model), target_(target), weights_(weights), is_special_(is_special) {
+Builder::Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+                 const std::vector<InputForm>& forms)
+    : model_(model), target_(target), weights_(weights), is_special_(is_special), forms_(forms) {
+  plan_.inputs.resize(model.get_parameters().size());
   std::uint32_t index = 0;
   for (const auto& result : model.get_results()) {
     const Output<Node> source = result->input_value(0);
@@ -214,10 +217,41 @@ View Builder::made(const Output<Node>& output) {
   return *value.view;
 }
 
-View Builder::view(const Output<Node>& value) { return made(value); }
+View Builder::view(const Output<Node>& output) {
+  const View view = made(output);
+  if (!view.source) return view;
+  Value& value = value_of(output);
+  if (!value.plain) value.plain = plain_copy(view, *output.get_node());
+  return *value.plain;
+}
+
+View Builder::plain_copy(const View& view, const Node& of) {
+  View whole = scratch(stored_type(view.type), view.shape);
+  if (target_.stores_f16 && is_channels_last(view)) whole.strides = channels_last_strides(view.shape);
+  launching_ = {{of.get_friendly_name(), of.get_type_name()}};
+  copy(view, whole, of);
+  if (view.source->is_input()) plan_.gathered_bytes += bytes_of(view.type, view.shape);
+  return whole;
+}
+
+View Builder::source(const Output<Node>& output) {
+  Value& value = value_of(output);
+  if (value.pending && !value.producer && TreeSource::is_cheap(*value.pending)) {
+    auto nodes = std::exchange(value.nodes, {});
+    value.view = View{{}, value.type, value.shape, packed_strides(value.shape)};
+    value.view->source =
+        std::make_shared<const TreeSource>(std::exchange(value.pending, nullptr), value.shape, std::move(nodes));
+  }
+  return made(output);
+}
+
+View Builder::packed_source(const Output<Node>& value) {
+  const View view = source(value);
+  return view.source && view.is_packed() ? view : packed(value);
+}
 
 View Builder::packed(const Output<Node>& value) {
-  const View view = made(value);
+  const View view = this->view(value);
   if (view.is_packed()) return {view.place, view.type, view.shape, packed_strides(view.shape)};
   const View copy = scratch(view.type, view.shape);
   launching_ = {{value.get_node()->get_friendly_name(), value.get_node()->get_type_name()}};
@@ -283,7 +317,7 @@ void Builder::launch(const Kernel& kernel, const Node& node) {
   Launch launch = kernel.launch();
   if (launching_.empty()) launching_ = {{node.get_friendly_name(), node.get_type_name()}};
   std::tie(launch.node_name, launch.node_type) = launching_.front();
-  launch.fused.assign(launching_.begin() + 1, launching_.end());
+  launch.fused.insert(launch.fused.begin(), launching_.begin() + 1, launching_.end());
   launching_.clear();
   // A range without work-items is an error to OpenCL.
   if (std::find(launch.global.begin(), launch.global.end(), 0u) != launch.global.end()) return;
@@ -325,9 +359,46 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
 
 void Builder::add_input(const Node& parameter, std::uint32_t index) {
   Value& value = add_value(parameter, 0);
-  const std::size_t bytes = bytes_of(value.type, value.shape);
-  value.view = View{
-      {add_buffer(engine::BufferKind::kInput, bytes, index), 0}, value.type, value.shape, packed_strides(value.shape)};
+  const InputForm form = index < forms_.size() ? forms_[index] : InputForm{};
+  plan_.inputs[index].form = form;
+  const std::size_t bytes = bytes_of(value.type, value.shape) / form.items;
+  std::vector<engine::Place> items;
+  for (std::size_t item = 0; item < form.items; ++item)
+    items.push_back({add_buffer(engine::BufferKind::kInput, bytes, plan_.input_index(index, item)), 0});
+  View view{items[0], value.type, value.shape, packed_strides(value.shape)};
+  if (form.items > target_.most_items) {
+    value.view = gathered(view, form, items, parameter);
+    return;
+  }
+  if (!form.is_plain()) view = sourced(view, form, std::move(items));
+  value.view = view;
+}
+
+View Builder::sourced(const View& view, const InputForm& form, std::vector<engine::Place> items) {
+  View result = view;
+  const std::size_t elements = element_count(view.shape) / form.items;
+  result.place = {};
+  result.source = std::make_shared<const InputSource>(view.type, form, std::move(items), elements);
+  return result;
+}
+
+/// Of a batch in more tensors than a kernel takes: a launch for each of them.
+View Builder::gathered(const View& view, const InputForm& form, const std::vector<engine::Place>& items,
+                       const Node& of) {
+  const View whole = scratch(view.type, view.shape);
+  InputForm one = form;
+  one.items = 1;
+  View to = whole;
+  to.shape[0] /= items.size();
+  for (const engine::Place& item : items) {
+    View from = to;
+    from.place = item;
+    launching_ = {{of.get_friendly_name(), of.get_type_name()}};
+    copy(one.is_plain() ? from : sourced(from, one, {item}), to, of);
+    to.place.offset += bytes_of(to.type, to.shape);
+  }
+  plan_.gathered_bytes += bytes_of(view.type, view.shape);
+  return whole;
 }
 
 void Builder::add_constant(const Node& node, const Tensor& bytes) {
@@ -345,8 +416,9 @@ void Builder::add_result(const Node& result, std::uint32_t index) {
     throw Error(Code::kUnimplemented, "GPU: " + result.describe() + " is of type " + std::string(name(value.type)) +
                                           ", which kernels neither read nor write");
   const View from = made(source);
-  const engine::Buffer& buffer = plan_.buffers[from.place.buffer];
-  if (buffer.kind == engine::BufferKind::kOutput && buffer.index == index && from.place.offset == 0 && from.is_packed())
+  const engine::Buffer* const buffer = from.source ? nullptr : &plan_.buffers[from.place.buffer];
+  if (buffer && buffer->kind == engine::BufferKind::kOutput && buffer->index == index && from.place.offset == 0 &&
+      from.is_packed())
     return;
   View to{{add_buffer(engine::BufferKind::kOutput, bytes_of(value.type, value.shape), index), 0},
           value.type,
@@ -388,7 +460,7 @@ void find_pitched_inputs(Plan& plan) {
       if (!argument.place) continue;
       const engine::Buffer& buffer = plan.buffers[argument.place.buffer];
       if (buffer.kind != engine::BufferKind::kInput) continue;
-      ++(argument.is_pitch ? pitches : reads)[buffer.index];
+      ++(argument.is_pitch ? pitches : reads)[buffer.index % plan.inputs.size()];
     }
   }
   for (std::size_t i = 0; i < plan.inputs.size(); ++i)
@@ -398,9 +470,13 @@ void find_pitched_inputs(Plan& plan) {
 }  // namespace
 
 Plan Builder::finish() {
-  for (const auto& parameter : model_.get_parameters())
-    plan_.inputs.push_back(
-        {parameter->get_friendly_name(), parameter->get_element_type(), parameter->get_shape(), false});
+  for (std::size_t i = 0; i < plan_.inputs.size(); ++i) {
+    const auto& parameter = *model_.get_parameters()[i];
+    PlanPort& port = plan_.inputs[i];
+    port.name = parameter.get_friendly_name();
+    port.type = parameter.get_element_type();
+    port.shape = parameter.get_shape();
+  }
   for (const auto& result : model_.get_results())
     plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), result->get_shape(), false});
   find_pitched_inputs(plan_);

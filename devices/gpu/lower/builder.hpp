@@ -39,7 +39,9 @@ class Builder {
  public:
   /// @param is_special  Shapes become constants of the kernels' texts: for models whose shapes do not move.
   /// @param weights  The model's, of all its plans.
-  Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special);
+  /// @param forms  Of each input; none: all are plain.
+  Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+          const std::vector<InputForm>& forms);
 
   const Target& target() const { return target_; }
   Kernel kernel(const std::string& kind) const { return Kernel(kind, is_special_); }
@@ -52,6 +54,10 @@ class Builder {
   View view(const Output<Node>& value);
   /// In memory, row-major.
   View packed(const Output<Node>& value);
+  /// As view() and packed(), for kernels that read NAME(i) alone, and most elements once: inputs that lie in no plain
+  /// memory are not copied, and cheap functions of pictures are not computed before (View::source).
+  View source(const Output<Node>& value);
+  View packed_source(const Output<Node>& value);
   /// Its bytes if no input changes them; empty else.
   Tensor constant(const Output<Node>& value) const;
   std::optional<std::vector<std::int64_t>> integers(const Output<Node>& value) const;
@@ -120,7 +126,8 @@ class Builder {
     ElementType type = ElementType::kUndefined;
     Shape shape;
     std::optional<View> view;
-    ExpressionRef pending;  ///< Not computed yet...
+    std::optional<View> plain;  ///< A copy of `view` in plain memory.
+    ExpressionRef pending;      ///< Not computed yet...
     std::optional<Producer> producer;
     std::vector<std::pair<std::string, std::string>> nodes;  ///< ...by these nodes: the last one first.
     Tensor constant;
@@ -138,6 +145,9 @@ class Builder {
   /// As what computes the value writes best, or as what it reads lies.
   Extents best_strides(const Value& value) const;
   View made(const Output<Node>& value);
+  View plain_copy(const View& view, const Node& of);
+  static View sourced(const View& view, const InputForm& form, std::vector<engine::Place> items);
+  View gathered(const View& view, const InputForm& form, const std::vector<engine::Place>& items, const Node& of);
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.
   void pack(const View& codes, const View& out, const Node& of);
@@ -148,6 +158,7 @@ class Builder {
   const Target target_;
   PackedWeights& weights_;
   const bool is_special_;
+  const std::vector<InputForm> forms_;
   Plan plan_;
   std::map<Key, Value> values_;
   std::map<Key, std::uint32_t> results_;  ///< The first result that reads each value.

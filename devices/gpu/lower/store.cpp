@@ -102,6 +102,7 @@ void define_store(Kernel& kernel, const ExpressionRef& stored, const View& out, 
 }  // namespace
 
 bool Builder::is_wide(const View& view, std::size_t axis) const {
+  if (view.source) return false;
   const engine::BufferKind kind = plan_.buffers[view.place.buffer].kind;
   if (kind != engine::BufferKind::kArena && kind != engine::BufferKind::kConstant) return false;
   if ((view.type != ElementType::kF16 && view.type != ElementType::kF32) || view.strides[axis] != 1) return false;

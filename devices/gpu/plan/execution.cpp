@@ -110,8 +110,8 @@ void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory m
   }
 }
 
-void Execution::bind_input(std::size_t index, BoundMemory memory) {
-  bind(engine::BufferKind::kInput, static_cast<std::uint32_t>(index), memory);
+void Execution::bind_input(std::size_t index, std::size_t item, BoundMemory memory) {
+  bind(engine::BufferKind::kInput, plan_->input_index(index, item), memory);
 }
 void Execution::bind_output(std::size_t index, BoundMemory memory) {
   bind(engine::BufferKind::kOutput, static_cast<std::uint32_t>(index), memory);

@@ -12,6 +12,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/program/input_source.hpp>
 #include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/engine/plan/places.hpp>
@@ -23,6 +24,7 @@ struct PlanPort {
   ElementType type = ElementType::kUndefined;
   Shape shape;
   bool takes_pitch = false;  ///< All who read it take rows at any distance.
+  InputForm form{};          ///< Of inputs: what the kernels read.
   std::size_t size_bytes() const { return checked_size_bytes(type, shape).value_or(0); }
 };
 
@@ -53,6 +55,13 @@ struct Plan {
   std::size_t arena_bytes = 0;
   /// A buffer of an execution's own, which begins as zeros; kNoBuffer: none.
   engine::BufferId counters = engine::kNoBuffer;
+  /// What launches copy of inputs that lie in images, at a pitch or in several tensors.
+  std::size_t gathered_bytes = 0;
+
+  /// An input's memory as a buffer's index: each item of a batch has its own.
+  std::uint32_t input_index(std::size_t input, std::size_t item) const {
+    return static_cast<std::uint32_t>(item * inputs.size() + input);
+  }
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -13,6 +13,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/small_vector.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/devices/gpu/program/view_source.hpp>
 #include <tenon/engine/plan/places.hpp>
 #include <tenon/graph/node.hpp>
 
@@ -26,6 +27,9 @@ struct View {
   ElementType type = ElementType::kUndefined;
   Shape shape;
   Extents strides;
+  /// Null: plain memory. Else offset and strides count as if the source were packed, kernels read by NAME(i) alone, and
+  /// nobody writes.
+  ViewSourceRef source = nullptr;
 
   bool is_packed() const;
   /// Whether elements along some axis are the same one.

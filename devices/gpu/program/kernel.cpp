@@ -12,7 +12,21 @@
 
 namespace tenon::inline v1::gpu_device {
 
+Kernel& Kernel::computes(const ViewSource& source) {
+  launch_.fused.insert(launch_.fused.end(), source.nodes().begin(), source.nodes().end());
+  return *this;
+}
+
+Kernel& Kernel::sourced(const std::string& name, const View& view) {
+  const std::size_t bytes = std::max<std::size_t>(size_bytes(view.type), 1);
+  view.source->define(*this, name + "_all");
+  computes(*view.source);
+  number(name + "_first", static_cast<std::int64_t>(view.place.offset / bytes));
+  return define(name + "(i)", name + "_all((i) + " + name + "_first)");
+}
+
 Kernel& Kernel::parameter(const std::string& name, const View& view, bool written) {
+  if (view.source) return sourced(name, view);
   const std::string type = storage_name(view.type);
   const std::string pointer = std::string(written ? "__global " : "__global const ") + type + "*";
   parameters_ += (parameters_.empty() ? "" : ", ") + pointer + " " + name + "_whole, const ulong " + name + "_at";
@@ -37,10 +51,32 @@ Kernel& Kernel::writes(const std::string& name, const View& view) { return param
 
 Kernel& Kernel::reads_rows(const std::string& name, const View& view) {
   reads(name, view);
+  const std::size_t rank = view.shape.size();
+  if (view.source) {
+    const std::int64_t line = rank >= 3 ? view.strides[rank - 3] : 0;
+    if (view.place.offset == 0 && line > 0 && static_cast<std::size_t>(line) == view.source->row())
+      return define(name + "_IN(r, i)", name + "_all_IN(r, i)");
+    number(name + "_line", line);
+    return define(name + "_IN(r, i)", name + "((r) * " + name + "_line + (i))");
+  }
   parameters_ += ", const int " + name + "_pitch";
   // Rows are the axis before columns and samples.
-  const auto pitch = static_cast<std::int32_t>(view.shape.size() >= 3 ? view.strides[view.shape.size() - 3] : 0);
+  const auto pitch = static_cast<std::int32_t>(rank >= 3 ? view.strides[rank - 3] : 0);
   launch_.arguments.push_back({view.place, size_bytes(view.type), pitch, true});
+  return define(name + "_IN(r, i)", name + "((r) * " + name + "_pitch + (i))");
+}
+
+Kernel& Kernel::memory(const std::string& declaration, const engine::Place& place, std::size_t element_bytes,
+                       std::int32_t pitch) {
+  parameters_ += (parameters_.empty() ? "" : ", ") + declaration;
+  launch_.arguments.push_back({place, element_bytes, 0, false});
+  launch_.arguments.push_back({place, element_bytes, pitch, true});
+  launch_.operands.push_back({place, false, false});
+  return *this;
+}
+
+Kernel& Kernel::helper(const std::string& text) {
+  defines_ += text;
   return *this;
 }
 
@@ -78,7 +114,7 @@ Kernel& Kernel::over(std::vector<std::size_t> global, std::vector<std::size_t> l
 }
 
 Launch Kernel::launch() const {
-  static constexpr std::string_view kHere = "KERNEL {", kName = "@name@";
+  static constexpr std::string_view kHere = "KERNEL {";
   std::string head = "__kernel ";
   if (launch_.local[0] != 0) {
     head += "__attribute__((reqd_work_group_size(";

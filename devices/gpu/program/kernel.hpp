@@ -21,18 +21,29 @@ namespace tenon::inline v1::gpu_device {
 /// arguments, so that one program serves all shapes.
 class Kernel {
  public:
+  /// Stands for the function's name, until the text's hash gives one.
+  static constexpr std::string_view kName = "@name@";
+
   /// @param is_special  Numbers become constants of the text.
   Kernel(std::string kind, bool is_special) : kind_(std::move(kind)), is_special_(is_special) {}
 
   Kernel& reads(const std::string& name, const View& view);
   Kernel& writes(const std::string& name, const View& view);
-  /// Rows that may lie further apart than the view says, if it is an application's tensor: NAME_pitch elements.
+  /// The same as rows, which may lie further apart than the view says if it is an application's tensor: NAME_IN(r, i) is
+  /// element i of row r, the rows of all pictures counted on. @param view  Packed.
   Kernel& reads_rows(const std::string& name, const View& view);
+  /// Three parameters of the text's own: memory, where in it, and how far rows are apart, in elements.
+  Kernel& memory(const std::string& declaration, const engine::Place& place, std::size_t element_bytes,
+                 std::int32_t pitch);
+  /// Notes the nodes that the kernel computes by a source, for profiles. reads() does it.
+  Kernel& computes(const ViewSource& source);
   /// A number that other shapes change; one name, one number. @errors kUnimplemented: it needs more than 32 bits.
   Kernel& number(const std::string& name, std::int64_t value);
   /// A macro: part of the text.
   Kernel& define(const std::string& name, const std::string& text);
   Kernel& define(const std::string& name, std::int64_t value) { return define(name, std::to_string(value)); }
+  /// A function that stands before the kernel's, with a name that begins with kName.
+  Kernel& helper(const std::string& text);
   /// The function's text, and what stands before it.
   Kernel& text(std::string_view text);
   /// @param local  None: the driver chooses.
@@ -43,6 +54,7 @@ class Kernel {
 
  private:
   Kernel& parameter(const std::string& name, const View& view, bool written);
+  Kernel& sourced(const std::string& name, const View& view);
   const std::string kind_;
   const bool is_special_;
   std::set<std::string> numbers_;

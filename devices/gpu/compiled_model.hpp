@@ -23,6 +23,7 @@
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/model_blob.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -35,6 +36,9 @@ struct Location {
 /// @param takes_pitch  Rows may lie further apart than they are long.
 /// @errors none: what cannot be used is refused.
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch = false);
+
+/// Of exported models. Their programs are in the cache of programs, which belongs to one driver.
+inline constexpr ModelBlobFormat kBlobFormat{"GPU", "TENONGBL", 1};
 
 /// @thread all members from any threads.
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
@@ -51,7 +55,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Tensor allocate_input(std::size_t index, const Shape& shape) const override;
   Tensor allocate_output(std::size_t index, const Shape& shape) const override;
   Any get_property(const std::string& name) const override { return table_.get(name); }
-  void export_model(std::ostream& stream) const override;
+  void export_model(std::ostream& stream) const override { write_model_blob(stream, *source_, kBlobFormat); }
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
   Requirements requirements() const override;
 
@@ -81,8 +85,5 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 };
 
 std::unique_ptr<InferRequestImpl> make_request(std::shared_ptr<CompiledModel> owner);
-
-/// Reads what export_model() wrote. @errors kDataLoss: damaged; kFailedPrecondition: another release's.
-std::shared_ptr<Model> read_blob(const Tensor& bytes, bool is_verified);
 
 }  // namespace tenon::inline v1::gpu_device

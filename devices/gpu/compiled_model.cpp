@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/devices/gpu/remote.hpp>
+#include <tenon/devices/gpu/runtime_model.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -80,7 +82,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   if (OpenModel::is_open(*prepared_, gpu_->target()))
     open_ = std::make_unique<OpenModel>(prepared_, gpu_->target());
   else
-    static_plan_ = make_plan(*prepared_, true);
+    static_plan_ = make_plan(prepared_, true);
   table_.add_constant(model_name, source_->get_friendly_name());
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
@@ -94,11 +96,12 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(hint::inference_precision, element::Type(element::f32));
 }
 
-std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is_special) {
+std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special) {
   const TimeLimit time(model_limits().compile_seconds);
-  auto plan = std::make_shared<Plan>(lower_model(model, gpu_->target(), is_special, time));
+  auto plan = std::make_shared<Plan>(lower_model(*model, gpu_->target(), is_special, time));
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
+  plan->model = model;
   plan->programs = gpu_->library().build(texts, config_.cache_dir, time);
   for (const engine::Buffer& buffer : plan->buffers)
     plan->constants.push_back(buffer.kind == engine::BufferKind::kConstant ? constants_.buffer(buffer.constant)
@@ -118,9 +121,27 @@ std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<Tensor>& i
   const HostBudget::Scope scope(budget);
   const auto closed = open_->closed(inputs);
   // By now it is known which inputs decide.
-  plans_.emplace_front(open_->key_of(inputs), make_plan(*closed, false));
+  plans_.emplace_front(open_->key_of(inputs), make_plan(closed, false));
   if (plans_.size() > kKeptPlans) plans_.pop_back();
   return plans_.front().second;
+}
+
+std::shared_ptr<const Model> CompiledModel::runtime_model() const {
+  const std::lock_guard lock(plans_mutex_);
+  if (!static_plan_ && plans_.empty())
+    throw Error(Code::kFailedPrecondition,
+                "GPU: what '" + source_->get_friendly_name() +
+                    "' runs depends on its inputs, and it has not run yet, so there are no steps to show "
+                    "(get_runtime_model): infer once, or reshape the model to static shapes before compiling it");
+  const Plan& plan = static_plan_ ? *static_plan_ : *plans_.front().second;
+  using Times = std::span<const std::chrono::nanoseconds>;
+  return gpu_device::runtime_model(*source_, plan, timed_plan_ == &plan ? Times(last_times_) : Times());
+}
+
+void CompiledModel::note_times(const Plan& plan, std::vector<std::chrono::nanoseconds> times) {
+  const std::lock_guard lock(plans_mutex_);
+  timed_plan_ = &plan;
+  last_times_ = std::move(times);
 }
 
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }

@@ -2,6 +2,7 @@
 // A model compiled for one OpenCL device.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -58,6 +59,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void export_model(std::ostream& stream) const override { write_model_blob(stream, *source_, kBlobFormat); }
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
   Requirements requirements() const override;
+  /// Of the inference that ended last, with times if it was profiled. @errors kFailedPrecondition: shapes move, and
+  /// nothing has run.
+  std::shared_ptr<const Model> runtime_model() const override;
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
@@ -66,10 +70,12 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   bool takes_pitch(std::size_t input) const { return static_plan_ && static_plan_->inputs[input].takes_pitch; }
   /// For inputs of these shapes; those used last are kept. @errors as compiling; those of OpenModel::closed().
   std::shared_ptr<const Plan> plan_for(const std::vector<Tensor>& inputs);
+  /// For runtime_model(). @param times  Of the plan's launches.
+  void note_times(const Plan& plan, std::vector<std::chrono::nanoseconds> times);
 
  private:
   Tensor allocate(element::Type type, const Shape& shape) const;
-  std::shared_ptr<const Plan> make_plan(const Model& model, bool is_special);
+  std::shared_ptr<const Plan> make_plan(const std::shared_ptr<const Model>& model, bool is_special);
 
   const std::shared_ptr<const Model> source_;  ///< As given: for export.
   const std::shared_ptr<const Gpu> gpu_;
@@ -79,7 +85,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::shared_ptr<const Plan> static_plan_;
   std::unique_ptr<OpenModel> open_;  ///< Of a model that is planned for its inputs.
-  std::mutex plans_mutex_;
+  mutable std::mutex plans_mutex_;
+  const Plan* timed_plan_ = nullptr;  ///< Only compared.
+  std::vector<std::chrono::nanoseconds> last_times_;
   std::list<std::pair<OpenModel::Key, std::shared_ptr<const Plan>>> plans_;  ///< The latest first.
   PropertyTable table_{"compiled model of GPU"};
 };

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tenon/engine/testing/sound_steps.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
@@ -85,7 +86,8 @@ void judge(const OutputVector& results, const ParameterVector& parameters, std::
         random_tensor(parameters[i]->get_element_type(), parameters[i]->get_shape(), static_cast<unsigned>(i + 1)));
   const std::vector<Tensor> wanted = evaluate(*model, inputs);
   Core core;
-  InferRequest request = core.compile_model(model, "GPU").create_infer_request();
+  CompiledModel compiled = core.compile_model(model, "GPU");
+  InferRequest request = compiled.create_infer_request();
   for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
   for (int round = 0; round < 2; ++round) {
     request.infer();
@@ -94,6 +96,7 @@ void judge(const OutputVector& results, const ParameterVector& parameters, std::
       expect_close(wanted[i], request.get_output_tensor(i), tolerance);
     }
   }
+  EXPECT_EQ(engine_test::fault_of(*model, *compiled.get_runtime_model()), "");
 }
 
 std::shared_ptr<op::v0::Parameter> open_parameter(std::size_t rank, element::Type type = element::f32) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request on the GPU: bindings, and inferences that are enqueued whole.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <span>
@@ -69,6 +70,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       std::rethrow_exception(failure(std::current_exception()));
     }
     ran_ = true;
+    if (profiles()) owner_->note_times(execution_->plan(), times());
   }
 
   void start(Inference& inference) override {
@@ -130,9 +132,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   void enqueue(Ledger& ledger) {
     if (!wait_list_.empty()) barrier(wait_list_);
     for (const Bound& input : inputs_) move_in(input, ledger);
-    const bool profiles = owner_->config().profiling && has_times_;
     events_.clear();
-    execution_->enqueue(queue_.get(), is_in_order_, profiles ? &events_ : nullptr);
+    execution_->enqueue(queue_.get(), is_in_order_, profiles() ? &events_ : nullptr);
     if (!is_in_order_) barrier({});
     for (const auto& state : states_) state->advance(queue_.get());
     for (const Bound& output : outputs_) move_out(output, ledger);
@@ -210,7 +211,23 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
   }
 
+  bool profiles() const { return owner_->config().profiling && has_times_; }
+  static cl_ulong time_of(const client::Handle<cl_event>& event, cl_profiling_info key) {
+    return client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event.get(), key);
+  }
+  /// Of the launches of the inference that ended.
+  std::vector<std::chrono::nanoseconds> times() const {
+    std::vector<std::chrono::nanoseconds> all;
+    for (const auto& event : events_)
+      all.emplace_back(time_of(event, CL_PROFILING_COMMAND_END) - time_of(event, CL_PROFILING_COMMAND_START));
+    return all;
+  }
   void ended(std::exception_ptr error) noexcept override {
+    try {
+      if (!error && profiles()) owner_->note_times(execution_->plan(), times());
+    } catch (...) {
+      error = std::current_exception();
+    }
     ran_ = !error;
     inference_->finish(error ? failure(error) : nullptr);
   }
@@ -248,9 +265,7 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
   using std::chrono::nanoseconds;
-  const auto time = [](cl_event event, cl_profiling_info key) {
-    return client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event, key);
-  };
+  const auto durations = times();
   std::vector<ProfilingInfo> infos;
   const auto& plan = execution_->plan();
   const auto add = [&](const std::string& name, const std::string& type) -> ProfilingInfo& {
@@ -260,16 +275,15 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
     info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
     return info;
   };
-  const cl_ulong begin = events_.empty() ? 0 : time(events_.front().get(), CL_PROFILING_COMMAND_START);
+  const cl_ulong begin = events_.empty() ? 0 : time_of(events_.front(), CL_PROFILING_COMMAND_START);
   for (std::size_t i = 0; i < events_.size(); ++i) {
     const Launch& launch = plan.launches[i];
-    const cl_ulong start = time(events_[i].get(), CL_PROFILING_COMMAND_START),
-                   end = time(events_[i].get(), CL_PROFILING_COMMAND_END);
+    const cl_ulong start = time_of(events_[i], CL_PROFILING_COMMAND_START);
     ProfilingInfo& info = add(launch.node_name, launch.node_type);
     info.status = ProfilingInfo::Status::EXECUTED;
     info.exec_type = launch.kernel->kind;
     info.start_time = duration_cast<microseconds>(nanoseconds(start - begin));
-    info.real_time = info.cpu_time = duration_cast<microseconds>(nanoseconds(end - start));
+    info.real_time = info.cpu_time = duration_cast<microseconds>(durations[i]);
     for (const auto& [name, type] : launch.fused) add(name, type);
   }
   for (const auto& [name, type] : plan.optimized_out) add(name, type);

@@ -117,7 +117,7 @@ View lower_scores(Builder& builder, const Node& node, const Attention& what) {
 void lower_weights(Builder& builder, const Node& node, const View& scores) {
   Kernel kernel = builder.kernel("attention_weights");
   const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 128);
-  kernel.writes("X", scores).number("KEYS", static_cast<std::int64_t>(scores.shape[2]));
+  kernel.updates("X", scores).number("KEYS", static_cast<std::int64_t>(scores.shape[2]));
   kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(kernels::attention_weights);
   kernel.over({scores.shape[0] * scores.shape[1] * lanes}, {lanes});
   builder.launch(kernel, node);

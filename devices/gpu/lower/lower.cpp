@@ -2,6 +2,7 @@
 // The passes, and the walk over the nodes.
 #include <tenon/devices/gpu/lower/lower.hpp>
 
+#include <set>
 #include <string>
 
 #include <tenon/devices/gpu/lower/table.hpp>
@@ -91,7 +92,16 @@ Plan lower_model(const Model& model, const Target& target, bool is_special, cons
       lowering_table().at(type).lower(builder, *node);
   }
   for (const auto& result : model.get_results()) builder.add_result(*result, results++);
-  return builder.finish();
+  Plan plan = builder.finish();
+  std::set<std::string> computed;
+  for (const Launch& launch : plan.launches) {
+    computed.insert(launch.node_name);
+    for (const auto& [name, type] : launch.fused) computed.insert(name);
+  }
+  for (const auto& node : model.get_ordered_ops())
+    if (!as_type<op::v0::Constant>(node.get()) && !computed.count(node->get_friendly_name()))
+      plan.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+  return plan;
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -15,6 +15,7 @@
 #include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/engine/plan/places.hpp>
+#include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -51,6 +52,7 @@ struct Plan {
   std::vector<std::shared_ptr<const ConstantBuffer>> constants;    ///< Of each buffer; null for those that are none.
   std::vector<std::pair<std::string, std::string>> optimized_out;  ///< Nodes that no kernel computes: name and type.
   std::size_t arena_bytes = 0;
+  std::shared_ptr<const Model> model;  ///< That was lowered: for reports.
 };
 
 }  // namespace tenon::inline v1::gpu_device

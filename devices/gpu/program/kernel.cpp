@@ -24,11 +24,19 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
     define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
   launch_.arguments.push_back({view.place, std::max<std::size_t>(size_bytes(view.type), 1), 0, false});
   launch_.operands.push_back({view.place, written, false});
+  launch_.views.push_back(view);
   return *this;
 }
 
 Kernel& Kernel::reads(const std::string& name, const View& view) { return parameter(name, view, false); }
 Kernel& Kernel::writes(const std::string& name, const View& view) { return parameter(name, view, true); }
+
+Kernel& Kernel::updates(const std::string& name, const View& view) {
+  writes(name, view);
+  launch_.operands.push_back({view.place, false, false});
+  launch_.views.push_back(view);
+  return *this;
+}
 
 Kernel& Kernel::reads_rows(const std::string& name, const View& view) {
   reads(name, view);

@@ -24,6 +24,8 @@ class Kernel {
 
   Kernel& reads(const std::string& name, const View& view);
   Kernel& writes(const std::string& name, const View& view);
+  /// Reads what lies there, and writes over it.
+  Kernel& updates(const std::string& name, const View& view);
   /// Rows that may lie further apart than the view says, if it is an application's tensor: NAME_pitch elements.
   Kernel& reads_rows(const std::string& name, const View& view);
   /// A number that other shapes change. @errors kUnimplemented: it needs more than 32 bits.
@@ -35,6 +37,12 @@ class Kernel {
   Kernel& text(std::string_view text);
   /// @param local  None: the driver chooses.
   Kernel& over(std::vector<std::size_t> global, std::vector<std::size_t> local = {});
+
+  /// For reports: of products and convolutions.
+  Kernel& multiply_adds(std::uint64_t count) {
+    launch_.multiply_adds = count;
+    return *this;
+  }
 
   bool is_special() const { return is_special_; }
   Launch launch() const;

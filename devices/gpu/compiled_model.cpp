@@ -3,20 +3,15 @@
 #include <tenon/devices/gpu/compiled_model.hpp>
 
 #include <algorithm>
-#include <map>
-#include <span>
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/devices/gpu/remote.hpp>
-#include <tenon/devices/gpu/runtime_model.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
-
-constexpr std::size_t kKeptPlans = 64;
 
 bool is_of(const Gpu& gpu, const Tensor& tensor) {
   const auto* facet = tensor.context().as<opencl::FacetContext>();
@@ -80,9 +75,10 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   const TimeLimit time(model_limits().compile_seconds);
   prepared_ = run_passes(*source_, time);
   if (OpenModel::is_open(*prepared_, gpu_->target()))
-    open_ = std::make_unique<OpenModel>(prepared_, gpu_->target());
+    open_ = std::make_unique<OpenModel>(prepared_, gpu_->target(),
+                                        [this](const auto& closed) { return make_plan(closed, false); });
   else
-    static_plan_ = make_plan(prepared_, true);
+    static_stage_ = whole_stage(make_plan(prepared_, true));
   table_.add_constant(model_name, source_->get_friendly_name());
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
@@ -109,38 +105,20 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const
   return plan;
 }
 
-std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<Tensor>& inputs) {
-  const std::lock_guard lock(plans_mutex_);
-  const OpenModel::Key key = open_->key_of(inputs);
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& entry) { return entry.first == key; });
-  if (known != plans_.end()) {
-    plans_.splice(plans_.begin(), plans_, known);
-    return plans_.front().second;
-  }
-  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
-  const HostBudget::Scope scope(budget);
-  const auto closed = open_->closed(inputs);
-  // By now it is known which inputs decide.
-  plans_.emplace_front(open_->key_of(inputs), make_plan(closed, false));
-  if (plans_.size() > kKeptPlans) plans_.pop_back();
-  return plans_.front().second;
-}
-
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {
-  const std::lock_guard lock(plans_mutex_);
-  if (!static_plan_ && plans_.empty())
+  const auto stages = static_stage_ ? std::vector{static_stage_} : open_->last_stages();
+  if (stages.empty())
     throw Error(Code::kFailedPrecondition,
                 "GPU: what '" + source_->get_friendly_name() +
                     "' runs depends on its inputs, and it has not run yet, so there are no steps to show "
                     "(get_runtime_model): infer once, or reshape the model to static shapes before compiling it");
-  const Plan& plan = static_plan_ ? *static_plan_ : *plans_.front().second;
-  using Times = std::span<const std::chrono::nanoseconds>;
-  return gpu_device::runtime_model(*source_, plan, timed_plan_ == &plan ? Times(last_times_) : Times());
+  const std::lock_guard lock(times_mutex_);
+  return gpu_device::runtime_model(*source_, stages, timed_stages_ == stages ? last_times_ : StageTimes());
 }
 
-void CompiledModel::note_times(const Plan& plan, std::vector<std::chrono::nanoseconds> times) {
-  const std::lock_guard lock(plans_mutex_);
-  timed_plan_ = &plan;
+void CompiledModel::note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times) {
+  const std::lock_guard lock(times_mutex_);
+  timed_stages_ = std::move(stages);
   last_times_ = std::move(times);
 }
 

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +21,7 @@
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
+#include <tenon/devices/gpu/runtime_model.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/model_blob.hpp>
@@ -65,13 +65,13 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
-  /// Of a model whose shapes are known; null otherwise.
-  const std::shared_ptr<const Plan>& static_plan() const { return static_plan_; }
-  bool takes_pitch(std::size_t input) const { return static_plan_ && static_plan_->inputs[input].takes_pitch; }
-  /// For inputs of these shapes; those used last are kept. @errors as compiling; those of OpenModel::closed().
-  std::shared_ptr<const Plan> plan_for(const std::vector<Tensor>& inputs);
-  /// For runtime_model(). @param times  Of the plan's launches.
-  void note_times(const Plan& plan, std::vector<std::chrono::nanoseconds> times);
+  bool takes_pitch(std::size_t input) const { return static_stage_ && static_stage_->plan->inputs[input].takes_pitch; }
+  /// The whole of a model whose shapes are known; null otherwise.
+  const std::shared_ptr<const Stage>& static_stage() const { return static_stage_; }
+  /// Of a model that is planned for its inputs; null otherwise.
+  OpenModel* open() const { return open_.get(); }
+  /// For runtime_model(). @param times  Of the launches of each stage.
+  void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
 
  private:
   Tensor allocate(element::Type type, const Shape& shape) const;
@@ -83,12 +83,11 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<RemoteContextImpl> context_;
   Constants constants_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
-  std::shared_ptr<const Plan> static_plan_;
-  std::unique_ptr<OpenModel> open_;  ///< Of a model that is planned for its inputs.
-  mutable std::mutex plans_mutex_;
-  const Plan* timed_plan_ = nullptr;  ///< Only compared.
-  std::vector<std::chrono::nanoseconds> last_times_;
-  std::list<std::pair<OpenModel::Key, std::shared_ptr<const Plan>>> plans_;  ///< The latest first.
+  std::shared_ptr<const Stage> static_stage_;
+  std::unique_ptr<OpenModel> open_;
+  mutable std::mutex times_mutex_;
+  std::vector<std::shared_ptr<const Stage>> timed_stages_;
+  StageTimes last_times_;
   PropertyTable table_{"compiled model of GPU"};
 };
 

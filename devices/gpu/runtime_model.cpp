@@ -156,23 +156,55 @@ void add_nodes(ExecutedModel& made, const Model& model) {
   }
 }
 
+/// The stages, one after the other.
+class Stages {
+ public:
+  Stages(ExecutedModel& made, const std::vector<std::shared_ptr<const Stage>>& stages, const StageTimes& times)
+      : made_(made), stages_(stages), times_(times) {}
+
+  /// @return the results of the model at `depth`.
+  OutputVector add(std::size_t depth, const OutputVector& inputs) {
+    const Stage& stage = *stages_[depth];
+    Flow flow(made_, *stage.plan, inputs);
+    for (std::size_t i = 0; i < stage.plan->launches.size(); ++i)
+      flow.add(stage.plan->launches[i],
+               depth < times_.size() && i < times_[depth].size() ? std::optional(times_[depth][i]) : std::nullopt);
+    using Kind = Stage::Source::Kind;
+    OutputVector rest;
+    if (stage.rest && depth + 1 < stages_.size()) {
+      OutputVector handed;
+      for (const auto& source : stage.rest_inputs)
+        handed.push_back(source.kind == Kind::kInput ? inputs.at(source.index) : flow.result(source.index));
+      rest = add(depth + 1, handed);
+    }
+    OutputVector results;
+    for (const auto& source : stage.results)
+      results.push_back(source.kind == Kind::kRest ? rest.at(source.index) : flow.result(source.index));
+    return results;
+  }
+
+ private:
+  ExecutedModel& made_;
+  const std::vector<std::shared_ptr<const Stage>>& stages_;
+  const StageTimes& times_;
+};
+
 }  // namespace
 
-std::shared_ptr<Model> runtime_model(const Model& given, const Plan& plan,
-                                     std::span<const std::chrono::nanoseconds> times) {
+std::shared_ptr<Model> runtime_model(const Model& given, const std::vector<std::shared_ptr<const Stage>>& stages,
+                                     const StageTimes& times) {
   ExecutedModel made;
   OutputVector inputs;
-  for (std::size_t i = 0; i < plan.inputs.size(); ++i)
-    inputs.push_back(made.add_parameter(*given.get_parameters()[i], packed(plan.inputs[i].type, plan.inputs[i].shape)));
-  Flow flow(made, plan, inputs);
-  for (std::size_t i = 0; i < plan.launches.size(); ++i)
-    flow.add(plan.launches[i], i < times.size() ? std::optional(times[i]) : std::nullopt);
+  const auto& ports = stages.front()->plan->inputs;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    inputs.push_back(made.add_parameter(*given.get_parameters()[i], packed(ports[i].type, ports[i].shape)));
+  const OutputVector values = Stages(made, stages, times).add(0, inputs);
   add_nodes(made, given);
   std::vector<ExecutedModel::Made> results;
-  for (std::size_t i = 0; i < given.get_results().size(); ++i) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
     StepNotes notes{"Result", given.get_results()[i]->get_friendly_name(), "none"};
     notes.originals = {notes.name};
-    results.push_back({flow.result(i), PartialShape(plan.outputs[i].shape), std::move(notes)});
+    results.push_back({values[i], values[i].get_partial_shape(), std::move(notes)});
   }
   return made.finish(given, results);
 }

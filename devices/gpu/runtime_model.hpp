@@ -4,17 +4,20 @@
 
 #include <chrono>
 #include <memory>
-#include <span>
+#include <vector>
 
-#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/open_model.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
+/// Of the launches of each stage; may be empty.
+using StageTimes = std::vector<std::vector<std::chrono::nanoseconds>>;
+
 /// One node for each launch, joined as values flow through memory.
 /// @param given  The model that was compiled, whose inputs and outputs have their names and order.
-/// @param times  Of the plan's launches; may be empty.
-std::shared_ptr<Model> runtime_model(const Model& given, const Plan& plan,
-                                     std::span<const std::chrono::nanoseconds> times);
+/// @param stages  That ran one after the other.
+std::shared_ptr<Model> runtime_model(const Model& given, const std::vector<std::shared_ptr<const Stage>>& stages,
+                                     const StageTimes& times);
 
 }  // namespace tenon::inline v1::gpu_device

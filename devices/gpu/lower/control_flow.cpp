@@ -21,9 +21,8 @@ std::string refuses_iterator(const Node&) {
   return "how often it runs is not known, or it runs so often that it cannot be unrolled";
 }
 
-/// Launches are enqueued before any of them has run.
 std::string refuses_unknown_extents(const Node&) {
-  return "how much it puts out depends on its data, and no launch can be enqueued before that is known";
+  return "how much it puts out depends on its data, and it has no kernel that counts it";
 }
 
 }  // namespace
@@ -32,8 +31,7 @@ void register_control_flow(LoweringTable& table) {
   table["If"] = {nullptr, refuses_if};
   table["Loop"] = {nullptr, refuses_loop};
   table["TensorIterator"] = {nullptr, refuses_iterator};
-  for (const char* type : {"NonZero", "Unique", "NonMaxSuppression", "NMSRotated", "MatrixNms", "MulticlassNms",
-                           "GenerateProposals", "SparseFillEmptyRows"})
+  for (const char* type : {"GenerateProposals", "SparseFillEmptyRows"})
     table[type] = {nullptr, refuses_unknown_extents};
 }
 

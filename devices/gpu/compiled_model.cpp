@@ -74,7 +74,11 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   const HostBudget::Scope scope(budget);
   const TimeLimit time(model_limits().compile_seconds);
   prepared_ = run_passes(*source_, time);
-  if (OpenModel::is_open(*prepared_, gpu_->target()))
+  // An output whose shape only passes found out is made known to the request when it runs.
+  const auto& outputs = ports().outputs;
+  const bool is_moving = std::any_of(outputs.begin(), outputs.end(),
+                                     [](const auto& port) { return port.get_partial_shape().is_dynamic(); });
+  if (is_moving || OpenModel::is_open(*prepared_, gpu_->target()))
     open_ = std::make_unique<OpenModel>(prepared_, gpu_->target(),
                                         [this](const auto& closed) { return make_plan(closed, false); });
   else

@@ -94,7 +94,8 @@ class Cutter {
     std::map<Key, Output<Node>> stands_for;
     const auto stand_in = [&](const Output<Node>& source) {
       const auto parameter = std::make_shared<op::v0::Parameter>(source.get_element_type(), source.get_partial_shape());
-      parameter->set_friendly_name(source.get_node()->get_friendly_name());
+      // Not the node's own name, which copies of it in the rest may have: another iteration of a loop.
+      parameter->set_friendly_name(source.get_node()->get_friendly_name() + " before the cut");
       parameters.push_back(parameter);
       const auto& given = model_.get_parameters();
       const auto own =

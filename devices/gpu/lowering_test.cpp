@@ -560,6 +560,35 @@ TEST_F(GpuLowering, ValuesOfKernelsDecideShapesAndControlFlow) {
   judge({chosen}, {x});
 }
 
+/// Doubles a state until its sum is above a limit, beginning anew with each input; -1: no other limit.
+TEST_F(GpuLowering, LoopsThatTheirBodiesEnd) {
+  for (const std::int64_t trips : {std::int64_t{-1}, std::int64_t{3}, std::int64_t{1}}) {
+    SCOPED_TRACE(trips);
+    const auto x = parameter({1, 4}), limit = parameter({});
+    const auto state = parameter({1, 4}), least = parameter({}), number = parameter({}, element::i64);
+    const Out count = outputs("Convert", 0, {number}, {{"destination_type", element::f32}})[0];
+    const Out next = outputs("Add", 1, {outputs("Multiply", 1, {state, real(2)})[0], count})[0];
+    const Out sum = outputs("ReduceSum", 1, {outputs("Abs", 0, {next})[0], ints({0, 1})}, {{"keep_dims", false}})[0];
+    const Out goes_on = outputs("Less", 1, {sum, least})[0];
+    const auto body =
+        std::make_shared<Model>(OutputVector{goes_on, next}, ParameterVector{state, least, number}, "body");
+    const auto loop = std::make_shared<op::v5::Loop>(
+        scalar(trips), op::v0::Constant::create(element::boolean, Shape{}, {true})->output(0));
+    loop->set_function(body);
+    loop->set_special_body_ports({2, 0});
+    loop->set_merged_input(state, x, next);
+    loop->set_invariant_input(least, limit);
+    const Out last = loop->get_iter_value(next), all = loop->get_concatenated_slices(next, 0, 1, 1, -1, 0);
+    loop->validate_and_infer_types();
+    for (const float most : {0.0F, 50.0F, 9000.0F}) {
+      Tensor wanted(element::f32, Shape{});
+      *wanted.data<float>() = most;
+      judge({outputs("Negative", 0, {last})[0], all}, {x, limit},
+            {random_tensor(ElementType::kF32, {1, 4}, 3), wanted});
+    }
+  }
+}
+
 TEST_F(GpuLowering, ResultsThatValuesDecideAreBookedAndWaitedFor) {
   // So many that the wait begins before the kernels are over.
   const auto x = parameter({2, 400000});

@@ -31,6 +31,9 @@ EdgeId download_edge() {
   return edge;
 }
 
+/// Each has a plan of its own, and so has each iteration of a loop that its body ends.
+constexpr std::size_t kMostStages = 1024;
+
 class Request final : public InferRequestImpl, private Completion::Pending {
  public:
   explicit Request(std::shared_ptr<CompiledModel> owner)
@@ -179,6 +182,12 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     std::iota(wanted.begin(), wanted.end(), std::size_t{0});
     OpenModel* open = owner_->open();
     for (std::size_t depth = 0; open; ++depth) {
+      if (depth == kMostStages)
+        throw Error(
+            Code::kResourceExhausted,
+            "GPU: values decided " + std::to_string(kMostStages) +
+                " times what comes next, and still do: a loop whose body does not end it? HETERO:GPU,CPU runs it "
+                "on the CPU");
       inference.throw_if_cancelled();
       std::vector<Tensor> tensors;
       for (const Value& input : inputs) tensors.push_back(input.tensor);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -14,7 +15,9 @@ std::string refuses_loop(const Node& node) {
   for (std::size_t i = 0; i < 2; ++i)
     if (const std::string why = wants_constant(node, i); !why.empty())
       return (i ? "its condition, " : "its trip count, ") + why;
-  return "its body decides how often it runs, or it runs so often that it cannot be unrolled";
+  // The passes took it apart, unless it never begins, which they folded.
+  if (pass::can_peel(node)) return {};
+  return "it runs so often that it cannot be unrolled, or its body ends it and it reads slices";
 }
 
 std::string refuses_iterator(const Node&) {

@@ -35,7 +35,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
   constexpr pass::FoldOptions kFold{.keep_decompression = false};
   // Folding says how often loops run, and what they hold is folded then.
   pass::Manager unroll;
-  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_loops());
+  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_loops()).add(pass::peel_loops());
   unroll.set_hook(check);
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
   pass::Manager passes = pass::common_passes(kFold);
@@ -99,7 +99,7 @@ Plan lower_model(const Model& model, const Target& target, bool is_special, cons
     for (const auto& [name, type] : launch.fused) computed.insert(name);
   }
   for (const auto& node : model.get_ordered_ops())
-    if (!as_type<op::v0::Constant>(node.get()) && !computed.count(node->get_friendly_name()))
+    if (!is_op(node, "Constant") && !is_op(node, "Parameter") && !is_op(node, "Result") && !computed.count(node->get_friendly_name()))
       plan.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
   return plan;
 }

@@ -73,14 +73,19 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   const TimeLimit time(model_limits().compile_seconds);
-  prepared_ = run_passes(*source_, time);
+  prepared_ = run_passes(*source_, time, config_.fuses_attention);
   // An output whose shape only passes found out is made known to the request when it runs.
   const auto& outputs = ports().outputs;
   const bool is_moving = std::any_of(outputs.begin(), outputs.end(),
                                      [](const auto& port) { return port.get_partial_shape().is_dynamic(); });
   if (is_moving || OpenModel::is_open(*prepared_, gpu_->target()))
-    open_ = std::make_unique<OpenModel>(prepared_, gpu_->target(),
-                                        [this](const auto& closed) { return make_plan(closed, false); });
+    open_ =
+        std::make_unique<OpenModel>(prepared_, gpu_->target(),
+                                    OpenModel::Maker{[this](const Model& closed) {
+                                                       const TimeLimit limit(model_limits().compile_seconds);
+                                                       return run_passes(closed, limit, config_.fuses_attention);
+                                                     },
+                                                     [this](const auto& closed) { return make_plan(closed, false); }});
   else
     static_stage_ = whole_stage(make_plan(prepared_, true));
   table_.add_constant(model_name, source_->get_friendly_name());
@@ -92,6 +97,11 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(hint::performance_mode, config_.mode);
   table_.add_constant(hint::num_requests, config_.num_requests);
+  table_.add_constant(intel_gpu::hint::queue_priority, config_.queue_priority);
+  table_.add_constant(intel_gpu::hint::queue_throttle, config_.queue_throttle);
+  table_.add_constant(hint::model_priority, config_.queue_priority);
+  table_.add_constant(compilation_num_threads, config_.compile_threads);
+  table_.add_constant(intel_gpu::hint::enable_sdpa_optimization, config_.fuses_attention);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::inference_precision, element::Type(element::f32));
 }
@@ -102,7 +112,7 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->model = model;
-  plan->programs = gpu_->library().build(texts, config_.cache_dir, time);
+  plan->programs = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
   for (const engine::Buffer& buffer : plan->buffers)
     plan->constants.push_back(buffer.kind == engine::BufferKind::kConstant ? constants_.buffer(buffer.constant)
                                                                            : nullptr);
@@ -148,7 +158,9 @@ Tensor CompiledModel::allocate(element::Type type, const Shape& shape) const {
   if (!size || *size == 0 || gpu_->native().coherency != opencl::Coherency::kStanding) return Tensor(type, shape);
   Requirements wanted = requirements();
   wanted.size_bytes = *size;
-  return Tensor(TensorInfo{type, shape, {}}, gpu_->context()->allocate(wanted));
+  Tensor made(TensorInfo{type, shape, {}}, gpu_->context()->allocate(wanted));
+  gpu_->count_memory(opencl::buffer(made), *size);
+  return made;
 }
 
 Tensor CompiledModel::allocate_input(std::size_t index, const Shape& shape) const {

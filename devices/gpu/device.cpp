@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU device: properties, compiling, contexts, and the module's factory.
+#include <algorithm>
 #include <functional>
 #include <istream>
 #include <map>
@@ -100,6 +101,7 @@ class GpuDevice final : public Device {
     add(device::capabilities.name(), [](const Gpu& gpu) {
       std::vector<std::string> names{device::capability::FP32, device::capability::EXPORT_IMPORT};
       if (gpu.native().device.is_cpu()) names.emplace_back(device::capability::HOST_CPU);
+      if (gpu.native().device.usm) names.emplace_back(intel_gpu::capability::USM_MEMORY);
       return names;
     });
     add(execution_devices.name(), [](const Gpu& gpu) { return std::vector<std::string>{"GPU." + gpu.id()}; });
@@ -109,6 +111,12 @@ class GpuDevice final : public Device {
     add(intel_gpu::execution_units_count.name(),
         [](const Gpu& gpu) { return static_cast<std::int32_t>(gpu.compute_units()); });
     add(intel_gpu::uarch_version.name(), [=](const Gpu& gpu) { return version(gpu, "", ".0"); });
+    add(intel_gpu::memory_statistics.name(), [](const Gpu& gpu) {
+      return std::map<std::string, std::uint64_t>{{"cl_mem", gpu.held_bytes()}};
+    });
+    add(intel_gpu::hint::available_device_mem.name(), [](const Gpu& gpu) {
+      return static_cast<std::int64_t>(gpu.memory_bytes() - std::min(gpu.memory_bytes(), gpu.held_bytes()));
+    });
     add(intel_gpu::cacheline_size.name(), [](const Gpu& gpu) { return gpu.cache_line_bytes(); });
   }
   static std::string full_name(const Gpu& gpu) {
@@ -122,6 +130,12 @@ class GpuDevice final : public Device {
   static std::shared_ptr<CompiledModelImpl> compile_on(const std::shared_ptr<const Model>& model,
                                                        const std::shared_ptr<GpuContext>& context,
                                                        const Config& config) {
+    const bool has_hints =
+        config.queue_priority != hint::Priority::MEDIUM || config.queue_throttle != hint::Priority::MEDIUM;
+    if (context->gpu()->shares_queue() && has_hints)
+      throw Error(Code::kInvalidArgument,
+                  "GPU: the application's queue has the priority and throttle that it was made with; "
+                  "leave GPU_QUEUE_PRIORITY and GPU_QUEUE_THROTTLE at MEDIUM");
     if (context->gpu()->shares_queue() && config.stream_count() > 1)
       throw AssertFailure("[GPU] Throughput streams can't be used with shared queue!");
     // A copy, because the caller may change its model afterwards.

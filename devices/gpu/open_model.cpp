@@ -9,7 +9,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/cut.hpp>
-#include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model_ops.hpp>
 
@@ -113,7 +112,7 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
       Output<Node>(parameters[index], 0)
           .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index])), 0));
     model->reshape(shapes);
-    auto folded = run_passes(*model, TimeLimit(model_limits().compile_seconds));
+    auto folded = make_.prepare(*model);
     NodeVector open = undecided(*folded, target_);
     std::erase_if(open, [](const auto& node) { return !has_known_inputs(*node); });
     const std::size_t before = deciding_.size();
@@ -131,10 +130,10 @@ std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<Tensor>& in
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   const auto model = closed(inputs);
-  if (undecided(*model, target_).empty()) return whole_stage(make_(model));
+  if (undecided(*model, target_).empty()) return whole_stage(make_.plan(model));
   auto stage = std::make_shared<Stage>();
   const Cut parts = cut(model, target_);
-  stage->plan = make_(parts.before);
+  stage->plan = make_.plan(parts.before);
   if (parts.rest) stage->rest = std::make_shared<OpenModel>(parts.rest, target_, make_);
   std::size_t rest = 0;
   for (const std::size_t result : parts.results)

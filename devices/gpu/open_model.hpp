@@ -46,11 +46,14 @@ std::shared_ptr<const Stage> whole_stage(std::shared_ptr<const Plan> plan);
 /// @thread all members from any thread.
 class OpenModel {
  public:
-  /// Makes the plan of a model of known shapes, but for nodes with a bound (lower/table.hpp).
-  using PlanMaker = std::function<std::shared_ptr<const Plan>(const std::shared_ptr<const Model>& model)>;
+  struct Maker {
+    std::function<std::shared_ptr<Model>(const Model& model)> prepare;  ///< run_passes().
+    /// The plan of a model of known shapes, but for nodes with a bound (lower/table.hpp).
+    std::function<std::shared_ptr<const Plan>(const std::shared_ptr<const Model>& model)> plan;
+  };
 
   /// @param prepared  After run_passes().
-  OpenModel(std::shared_ptr<const Model> prepared, const Target& target, PlanMaker make)
+  OpenModel(std::shared_ptr<const Model> prepared, const Target& target, Maker make)
       : prepared_(std::move(prepared)), target_(target), make_(std::move(make)) {}
 
   /// Whether the model needs its inputs to be planned.
@@ -77,7 +80,7 @@ class OpenModel {
 
   const std::shared_ptr<const Model> prepared_;
   const Target target_;
-  const PlanMaker make_;
+  const Maker make_;
   mutable std::mutex mutex_;
   std::set<std::size_t> deciding_;                                  ///< Inputs.
   std::list<std::pair<Key, std::shared_ptr<const Stage>>> stages_;  ///< The latest first.

@@ -46,7 +46,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       is_in_order_ = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
       has_times_ = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
     } else {
-      queue_ = client::make_queue(gpu.native(), owner_->config().profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
+      const Config& config = owner_->config();
+      queue_ = make_queue(gpu, config.profiling, config.queue_priority, config.queue_throttle);
       has_times_ = owner_->config().profiling;
     }
     if (owner_->static_stage()) use(0, owner_->static_stage());
@@ -116,6 +117,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (bound.staging_bytes < bytes) {
       bound.staging = client::make_buffer(owner_->gpu()->native(), CL_MEM_READ_WRITE, bytes, nullptr,
                                           "a buffer for a tensor in host memory");
+      owner_->gpu()->count_memory(bound.staging.get(), bytes);
       bound.staging_bytes = bytes;
     }
     // Moved rows lie side by side.

@@ -13,7 +13,9 @@ namespace tenon::inline v1::gpu_device {
 Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape) {
   Requirements wanted = gpu.context()->requirements();
   wanted.size_bytes = std::max<std::size_t>(checked_size_bytes(type, shape).value_or(0), 1);
-  return Tensor(TensorInfo{type, shape, {}}, gpu.context()->allocate(wanted));
+  Tensor made(TensorInfo{type, shape, {}}, gpu.context()->allocate(wanted));
+  gpu.count_memory(opencl::buffer(made), wanted.size_bytes);
+  return made;
 }
 
 State::State(std::shared_ptr<const Gpu> gpu, const PlanVariable& variable)

@@ -27,7 +27,7 @@ bool has_control_flow(const Model& model) {
 
 }  // namespace
 
-std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
+std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention) {
   const auto mine = model.clone();
   const auto check = [&](const Model&, const std::string&, bool) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
@@ -39,7 +39,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
   unroll.set_hook(check);
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
   pass::Manager passes = pass::common_passes(kFold);
-  passes.add(pass::fuse_attention());
+  if (fuses_attention) passes.add(pass::fuse_attention());
   passes.add(pass::fold_input_stage());
   passes.set_hook(check);
   passes.run(mine);
@@ -99,7 +99,8 @@ Plan lower_model(const Model& model, const Target& target, bool is_special, cons
     for (const auto& [name, type] : launch.fused) computed.insert(name);
   }
   for (const auto& node : model.get_ordered_ops())
-    if (!is_op(node, "Constant") && !is_op(node, "Parameter") && !is_op(node, "Result") && !computed.count(node->get_friendly_name()))
+    if (!is_op(node, "Constant") && !is_op(node, "Parameter") && !is_op(node, "Result") &&
+        !computed.count(node->get_friendly_name()))
       plan.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
   return plan;
 }

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +13,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/step_info.hpp>
 #include <tenon/engine/plan/flow.hpp>
-#include <tenon/graph/exec_model_info.hpp>
+#include <tenon/graph/executed_model.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::engine {
@@ -22,11 +21,10 @@ namespace {
 
 namespace info = exec_model_info;
 
-std::string joined(const std::vector<std::string>& all) {
-  std::string text;
-  for (const std::string& one : all) text += (text.empty() ? "" : ",") + one;
-  return text;
-}
+using info::ExecutedModel;
+using info::StepNotes;
+using info::StepOutput;
+using Times = std::vector<std::chrono::nanoseconds>;
 
 std::vector<std::string> names_of(const std::vector<std::pair<std::string, std::string>>& nodes) {
   std::vector<std::string> names;
@@ -34,30 +32,26 @@ std::vector<std::string> names_of(const std::vector<std::pair<std::string, std::
   return names;
 }
 
-std::string in_microseconds(std::chrono::nanoseconds time) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+StepNotes notes_of(const StepInfo& step) {
+  return {step.node_type, step.node_name, step.kernel, names_of(step.originals), names_of(step.folded)};
 }
 
-using Times = std::vector<std::chrono::nanoseconds>;
+StepOutput packed(ElementType type, const PartialShape& shape) {
+  return {type, shape, shape.rank().is_static() ? layout_name({}, shape.size()) : "undef"};
+}
 
-/// A model of steps while it grows.
+std::size_t bytes_of(ElementType type, const PartialShape& shape) {
+  return shape.is_static() ? checked_size_bytes(type, shape.to_shape()).value_or(0) : 0;
+}
+
+/// The steps of plans and of cut nodes, as a model that grows.
 class Graph {
  public:
-  /// One of the given model's inputs.
   Output<Node> add_parameter(const Node& given, const Port& port) {
-    const auto made = std::make_shared<op::v0::Parameter>(port.type, PartialShape(port.shape));
-    made->set_friendly_name(given.get_friendly_name());
-    made->get_output_tensor(0).set_names(given.get_output_tensor(0).get_names());
-    describe(*made, "Parameter", "none", {given.get_friendly_name()});
-    describe_outputs(*made, {{port.type, port.shape, layout_name({}, port.shape.size())}});
-    parameters_.push_back(made);
-    return made->output(0);
+    return made_.add_parameter(given, packed(port.type, PartialShape(port.shape)));
   }
-
-  /// What lies in memory before the run: a state's value, or a constant that is a result as it is.
   Output<Node> add_memory(const std::string& type, const std::string& name, ElementType element, const Shape& shape) {
-    const FlowOutput as{element, shape, layout_name({}, shape.size())};
-    return add({}, {as}, type, name, "none", {})->output(0);
+    return made_.add_memory(type, name, packed(element, PartialShape(shape)));
   }
 
   /// @return its outputs. @param inputs  Values of the plan's inputs. @param times  Of its steps, or empty.
@@ -77,10 +71,10 @@ class Graph {
     for (std::size_t i = 0; i < impl.steps.size(); ++i) {
       OutputVector arguments;
       for (const FlowSource& source : flow.steps[i].sources) arguments.push_back(value_of(source));
-      nodes.push_back(add_step(impl.steps[i]->info, flow.steps[i], arguments));
-      if (!times.empty()) nodes.back()->get_rt_info()[info::PERF_COUNTER] = Any(in_microseconds(times.at(i)));
+      const auto time = times.empty() ? std::nullopt : std::optional(times.at(i));
+      nodes.push_back(add_step(impl.steps[i]->info, flow.steps[i], arguments, time));
     }
-    for (const auto& [name, type] : plan.optimized_out()) optimized_out_.push_back(name);
+    for (const auto& [name, type] : plan.optimized_out()) made_.add_optimized_out(name);
     OutputVector results;
     for (std::size_t i = 0; i < flow.results.size(); ++i) {
       const ResultFlow& result = flow.results[i];
@@ -92,9 +86,10 @@ class Graph {
       else if (values.size() == 1)
         results.push_back(values.front());
       else
-        results.push_back(add(values, {{port.type, port.shape, layout_name({}, port.shape.size())}},
-                              result.joined_type.empty() ? "Concat" : result.joined_type,
-                              result.joined_name.empty() ? port.name : result.joined_name, "in place", {})
+        results.push_back(made_
+                              .add_step({result.joined_type.empty() ? "Concat" : result.joined_type,
+                                         result.joined_name.empty() ? port.name : result.joined_name, "in place"},
+                                        values, {packed(port.type, PartialShape(port.shape))})
                               ->output(0));
     }
     return results;
@@ -102,165 +97,54 @@ class Graph {
 
   /// A node at which a model is cut. @param outputs  As far as their shapes are known.
   std::shared_ptr<Node> add_cut(const Node& node, const char* kernel, const OutputVector& arguments,
-                                std::vector<std::pair<ElementType, PartialShape>> outputs, std::size_t weight_bytes) {
-    const StepInfo step = step_info(node, kernel);
-    const auto made = add(arguments, {}, step.node_type, step.node_name, step.kernel, names_of(step.originals));
-    std::size_t read = 0, written = 0;
-    for (const auto& argument : arguments) read += bytes_of(argument.get_element_type(), argument.get_partial_shape());
-    std::vector<FlowOutput> lying;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const auto& [type, shape] = outputs[i];
-      made->set_output_type(i, type, shape);
-      written += bytes_of(type, shape);
-      lying.push_back({type, {}, shape.rank().is_static() ? layout_name({}, shape.size()) : "undef"});
+                                const std::vector<std::pair<ElementType, PartialShape>>& outputs,
+                                std::size_t weight_bytes, std::optional<std::chrono::nanoseconds> time) {
+    StepNotes notes = notes_of(step_info(node, kernel));
+    notes.time = time;
+    notes.weight_bytes = weight_bytes;
+    for (const auto& argument : arguments)
+      notes.bytes_read += bytes_of(argument.get_element_type(), argument.get_partial_shape());
+    std::vector<StepOutput> lying;
+    for (const auto& [type, shape] : outputs) {
+      notes.bytes_written += bytes_of(type, shape);
+      lying.push_back(packed(type, shape));
     }
-    if (outputs.empty()) made->set_output_size(0);
-    describe_outputs(*made, lying);
-    RTMap& notes = made->get_rt_info();
-    notes[info::RUNTIME_PRECISION] = Any(
-        (arguments.empty() ? element::Type(outputs.at(0).first) : arguments.front().get_element_type()).to_string());
-    note_bytes(notes, read, written, weight_bytes);
-    note_folded(notes, step);
-    return made;
+    notes.precision = arguments.empty() ? element::Type(outputs.at(0).first) : arguments.front().get_element_type();
+    return made_.add_step(notes, arguments, lying);
   }
 
   /// @param given  The model whose results these are, in order.
   /// @param prepared  The same after its passes.
   std::shared_ptr<Model> finish(const Model& given, const Model& prepared, const OutputVector& outputs,
                                 std::span<const Port> ports) {
-    ResultVector results;
+    std::vector<ExecutedModel::Made> made;
     for (std::size_t i = 0; i < given.get_results().size(); ++i) {
-      const auto& named = given.get_results()[i];
-      Output<Node> source = outputs[i];
-      RTMap notes;
-      // The copy to the user's tensor is the result itself.
-      const std::shared_ptr<Node> copy = source.get_node_shared_ptr();
-      const bool is_only_copy = is_result_copy(*copy) && copy->get_input_size() <= 1 && !copy->has_readers() &&
-                                std::count(outputs.begin(), outputs.end(), source) == 1;
-      if (is_only_copy) {
-        notes = copy->get_rt_info();
-        notes.erase(info::ORIGINAL_NAMES);
-        notes.erase(info::FOLDED_NAMES);
-        source = copy->get_input_size() ? copy->input_value(0)
-                                        : add_memory("Const", named->get_input_node_ptr(0)->get_friendly_name(),
-                                                     ports[i].type, ports[i].shape);
-        std::erase(steps_, copy);
-      }
-      const auto result = std::make_shared<op::v0::Result>(source);
-      result->set_friendly_name(named->get_friendly_name());
-      source.get_tensor().add_names(named->get_input_tensor(0).get_names());
-      const StepInfo step = step_info(*prepared.get_results()[i], "none");
-      std::vector<std::string> originals = names_of(step.originals);
-      originals.back() = named->get_friendly_name();
-      describe(*result, step.node_type, step.kernel, originals);
-      note_folded(result->get_rt_info(), step);
-      const element::Type type = source.get_element_type();
-      describe_outputs(*result, {{type, {}, layout_name({}, ports[i].shape.size())}});
-      for (auto& [key, note] : notes) result->get_rt_info()[key] = std::move(note);
-      results.push_back(result);
+      StepNotes notes = notes_of(step_info(*prepared.get_results()[i], "none"));
+      notes.originals.back() = given.get_results()[i]->get_friendly_name();
+      made.push_back({outputs[i], PartialShape(ports[i].shape), std::move(notes)});
     }
-    NodeVector sinks;
-    for (const auto& step : steps_)
-      if (!step->has_readers()) sinks.push_back(step);
-    auto model = std::make_shared<Model>(results, sinks, parameters_, given.get_friendly_name());
-    number(results);
-    note_optimized_out(*model);
-    return model;
+    return made_.finish(given, made);
   }
 
  private:
-  static bool is_result_copy(const Node& node) {
-    const auto found = node.get_rt_info().find(info::LAYER_TYPE);
-    return found != node.get_rt_info().end() && found->second.to_text() == "Result";
-  }
-  static std::size_t bytes_of(ElementType type, const PartialShape& shape) {
-    return shape.is_static() ? checked_size_bytes(type, shape.to_shape()).value_or(0) : 0;
-  }
-  static void note_bytes(RTMap& notes, std::size_t read, std::size_t written, std::size_t weights) {
-    notes[info::BYTES_READ] = Any(std::to_string(read));
-    notes[info::BYTES_WRITTEN] = Any(std::to_string(written));
-    notes[info::WEIGHT_BYTES] = Any(std::to_string(weights));
-  }
-  static void note_folded(RTMap& notes, const StepInfo& step) {
-    if (!step.folded.empty()) notes[info::FOLDED_NAMES] = Any(joined(names_of(step.folded)));
-  }
-
-  static void describe(Node& node, const std::string& type, const std::string& kernel,
-                       const std::vector<std::string>& originals) {
-    RTMap& notes = node.get_rt_info();
-    notes[info::LAYER_TYPE] = Any(type);
-    notes[info::IMPL_TYPE] = Any(kernel);
-    notes[info::ORIGINAL_NAMES] = Any(joined(originals));
-    notes[info::PERF_COUNTER] = Any(std::string(info::kNotExecuted));
-    note_bytes(notes, 0, 0, 0);
-  }
-  static void describe_outputs(Node& node, const std::vector<FlowOutput>& outputs) {
-    std::vector<std::string> precisions, layouts;
-    for (const FlowOutput& output : outputs) {
-      precisions.push_back(element::Type(output.type).to_string());
-      layouts.push_back(output.layout);
-    }
-    RTMap& notes = node.get_rt_info();
-    notes[info::OUTPUT_PRECISIONS] = Any(joined(precisions));
-    notes[info::OUTPUT_LAYOUTS] = Any(joined(layouts));
-    if (!outputs.empty()) notes[info::RUNTIME_PRECISION] = Any(precisions.front());
-  }
-
-  std::shared_ptr<info::ExecutionNode> add(const OutputVector& arguments, const std::vector<FlowOutput>& outputs,
-                                           const std::string& type, const std::string& name, const std::string& kernel,
-                                           const std::vector<std::string>& originals) {
-    const auto made = std::make_shared<info::ExecutionNode>(arguments, outputs.size());
-    made->set_friendly_name(name);
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      made->set_output_type(i, outputs[i].type, PartialShape(outputs[i].shape));
-    describe(*made, type, kernel, originals);
-    describe_outputs(*made, outputs);
-    steps_.push_back(made);
-    return made;
-  }
-
-  std::shared_ptr<Node> add_step(const StepInfo& step, const StepFlow& flow, const OutputVector& arguments) {
+  std::shared_ptr<Node> add_step(const StepInfo& step, const StepFlow& flow, const OutputVector& arguments,
+                                 std::optional<std::chrono::nanoseconds> time) {
+    StepNotes notes = notes_of(step);
     // A copy to a part's result: the given model's results are nodes of their own.
-    const bool is_copy = step.node_type == "Result";
-    const auto made = add(arguments, flow.outputs, step.node_type, step.node_name, step.kernel,
-                          is_copy ? std::vector<std::string>() : names_of(step.originals));
-    RTMap& notes = made->get_rt_info();
-    notes[info::RUNTIME_PRECISION] = Any(element::Type(flow.precision).to_string());
-    note_bytes(notes, flow.bytes_read, flow.bytes_written, flow.weight_bytes);
-    note_folded(notes, step);
-    if (flow.multiply_adds) notes[info::MULTIPLY_ADDS] = Any(std::to_string(*flow.multiply_adds));
-    return made;
+    if (step.node_type == "Result") notes.originals.clear();
+    notes.precision = element::Type(flow.precision);
+    notes.bytes_read = flow.bytes_read;
+    notes.bytes_written = flow.bytes_written;
+    notes.weight_bytes = flow.weight_bytes;
+    notes.multiply_adds = flow.multiply_adds;
+    notes.time = time;
+    std::vector<StepOutput> outputs;
+    for (const FlowOutput& output : flow.outputs)
+      outputs.push_back({output.type, PartialShape(output.shape), output.layout});
+    return made_.add_step(notes, arguments, outputs);
   }
 
-  void number(const ResultVector& results) {
-    std::size_t order = 0;
-    const auto next = [&](Node& node) { node.get_rt_info()[info::EXECUTION_ORDER] = Any(std::to_string(order++)); };
-    for (const auto& parameter : parameters_) next(*parameter);
-    for (const auto& step : steps_) next(*step);
-    for (const auto& result : results) next(*result);
-  }
-
-  /// What no node of the model names.
-  void note_optimized_out(Model& model) const {
-    std::set<std::string> seen;
-    for (const auto& node : model.get_ordered_ops()) {
-      for (const char* key : {info::ORIGINAL_NAMES, info::FOLDED_NAMES}) {
-        const auto found = node->get_rt_info().find(key);
-        if (found == node->get_rt_info().end()) continue;
-        const std::string names = found->second.to_text() + ',';
-        for (std::size_t begin = 0, end; (end = names.find(',', begin)) != names.npos; begin = end + 1)
-          seen.insert(names.substr(begin, end - begin));
-      }
-    }
-    std::vector<std::string> none;
-    for (const std::string& name : optimized_out_)
-      if (seen.insert(name).second) none.push_back(name);
-    model.get_rt_info()[info::OPTIMIZED_OUT_NAMES] = Any(joined(none));
-  }
-
-  ParameterVector parameters_;
-  NodeVector steps_;  ///< In the order of execution.
-  std::vector<std::string> optimized_out_;
+  ExecutedModel made_;
 };
 
 /// Puts the parts of a run one after the other.
@@ -326,9 +210,8 @@ class Parts {
     const char* const name = as_type<op::util::MultiSubGraphOp>(&node) ? "stages"
                              : kernel == part.kernels.end()            ? "reference"
                                                                        : kernel->second;
-    const auto made = graph_.add_cut(node, name, arguments, std::move(outputs), weight_bytes);
-    if (const auto time = next_time(node.get_friendly_name(), name))
-      made->get_rt_info()[info::PERF_COUNTER] = Any(in_microseconds(*time));
+    const auto time = next_time(node.get_friendly_name(), name);
+    const auto made = graph_.add_cut(node, name, arguments, outputs, weight_bytes, time);
     for (std::size_t i = 0; i < node.get_output_size(); ++i) values[{&node, i}] = made->output(i);
   }
 

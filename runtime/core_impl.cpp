@@ -81,7 +81,10 @@ std::shared_ptr<Device> Core::Impl::device(const DeviceName& name, AnyMap* prope
   if (is_lone && name.id == "0") return device;
   // A device listed without an id may still have one: "NPU.4000" is the NPU where there is just that one.
   if (is_lone) ids = ids_property(*device);
-  if (std::find(ids.begin(), ids.end(), name.id) == ids.end()) {
+  const auto is_listed = [&](const std::string& id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+  // "GPU.0.1" is a part of GPU.0, which judges it.
+  if (!is_listed(name.id) &&
+      !(name.id.find('.') != std::string::npos && is_listed(name.id.substr(0, name.id.find('.'))))) {
     std::string known;
     for (const std::string& id : ids) known += (known.empty() ? "" : ", ") + name.base + (id.empty() ? "" : "." + id);
     throw Error(Code::kUnavailable, "Device \"" + name.base + "." + name.id +

@@ -3,7 +3,6 @@
 #include <cpuid.h>
 #include <array>
 #include <cstring>
-#include <mutex>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/compiled_model.hpp>
@@ -37,30 +36,30 @@ std::vector<std::string> capabilities() {
 class CpuDevice final : public Device {
  public:
   CpuDevice() {
-    config_.declare(table_);
-    table_.add_constant(available_devices, std::vector<std::string>{""});
-    table_.add_constant(device::full_name, brand());
-    table_.add_constant(device::architecture, std::string("intel64"));
-    table_.add_constant(device::type, device::Type::INTEGRATED);
-    table_.add_constant(device::capabilities, capabilities());
+    PropertyTable& table = properties_.table();
+    table.add_constant(available_devices, std::vector<std::string>{""});
+    table.add_constant(device::full_name, brand());
+    table.add_constant(device::architecture, std::string("intel64"));
+    table.add_constant(device::type, device::Type::INTEGRATED);
+    table.add_constant(device::capabilities, capabilities());
     // What a blob depends on besides Tenon and the processor, which the blob itself names.
     std::vector<PropertyName> caching{device::full_name, hint::inference_precision};
-    if (table_.has(hint::execution_mode.name())) caching.emplace_back(hint::execution_mode);
-    table_.add_constant(caching_properties, caching);
-    table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
-    table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
-    table_.add(optimal_number_of_infer_requests,
-               [this] { return Any(static_cast<std::uint32_t>(std::max(1, config_.stream_count()))); });
-    table_.add(compatibility_check, [] { return Any(CompatibilityCheck::NOT_APPLICABLE); });
-    table_.add_constant(range_for_streams,
-                        std::tuple<unsigned, unsigned>{1, static_cast<unsigned>(engine::Workers::available_cpus())});
+    if (table.has(hint::execution_mode.name())) caching.emplace_back(hint::execution_mode);
+    table.add_constant(caching_properties, caching);
+    table.add_constant(execution_devices, std::vector<std::string>{"CPU"});
+    table.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
+    table.add(optimal_number_of_infer_requests,
+              [this] { return Any(static_cast<std::uint32_t>(std::max(1, properties_.config().stream_count()))); });
+    table.add(compatibility_check, [] { return Any(CompatibilityCheck::NOT_APPLICABLE); });
+    table.add_constant(range_for_streams,
+                       std::tuple<unsigned, unsigned>{1, static_cast<unsigned>(engine::Workers::available_cpus())});
   }
 
   std::string name() const override { return "CPU"; }
 
   std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
                                                    const AnyMap& properties) override {
-    return std::make_shared<CompiledModel>(model, configured(properties));
+    return std::make_shared<CompiledModel>(model, properties_.with(properties));
   }
 
   std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
@@ -86,11 +85,11 @@ class CpuDevice final : public Device {
                                                    ", INFERENCE_PRECISION_HINT asks for " + type.to_string() +
                                                    "; leave the hint out, or compile the model anew");
     }
-    return std::make_shared<CompiledModel>(read, configured(own));
+    return std::make_shared<CompiledModel>(read, properties_.with(own));
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
-    configured(properties);
+    properties_.with(properties);
     SupportedOpsMap supported;
     for (const auto& node : model->get_ordered_ops())
       if (engine::is_supported(*node)) supported[node->get_friendly_name()] = "CPU";
@@ -99,28 +98,11 @@ class CpuDevice final : public Device {
 
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
     if (name == compatibility_check.name()) return Any(compatible(arguments));
-    const std::lock_guard lock(mutex_);
-    return table_.get(name);
+    return properties_.get(name);
   }
-  void set_property(const AnyMap& properties) override {
-    const std::lock_guard lock(mutex_);
-    table_.set(properties);
-  }
+  void set_property(const AnyMap& properties) override { properties_.set(properties); }
 
  private:
-  /// The device's settings, overridden by those of one call.
-  Config configured(const AnyMap& properties) const {
-    Config config;
-    {
-      const std::lock_guard lock(mutex_);
-      config = config_;
-    }
-    PropertyTable table("CPU");
-    config.declare(table);
-    table.set(properties);
-    return config;
-  }
-
   /// Whether a blob with these RUNTIME_REQUIREMENTS could run here.
   static CompatibilityCheck compatible(const AnyMap& arguments) {
     const auto found = arguments.find(runtime_requirements.name());
@@ -129,9 +111,7 @@ class CpuDevice final : public Device {
                                                              : CompatibilityCheck::UNSUPPORTED;
   }
 
-  mutable std::mutex mutex_;
-  Config config_;
-  PropertyTable table_{"CPU"};
+  DeviceProperties<Config> properties_{"CPU"};
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <tenon/devices/gpu/compiled_model.hpp>
 
 #include <algorithm>
-#include <map>
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
@@ -14,8 +13,6 @@
 
 namespace tenon::inline v1::gpu_device {
 namespace {
-
-constexpr std::size_t kKeptPlans = 64;
 
 bool is_of(const Gpu& gpu, const Tensor& tensor) {
   const auto* facet = tensor.context().as<opencl::FacetContext>();
@@ -226,12 +223,23 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   const TimeLimit time(model_limits().compile_seconds);
-  prepared_ = run_passes(*source_, time);
-  if (OpenModel::is_open(*prepared_, target_))
-    open_ = std::make_unique<OpenModel>(prepared_, target_);
-  else
-    static_plan_ = make_plan(*prepared_, true, {});
-  if (static_plan_) plan_surfaces();
+  prepared_ = run_passes(*source_, time, config_.fuses_attention);
+  // An output whose shape only passes found out is made known to the request when it runs.
+  const auto& outputs = ports().outputs;
+  const bool is_moving = std::any_of(outputs.begin(), outputs.end(),
+                                     [](const auto& port) { return port.get_partial_shape().is_dynamic(); });
+  if (is_moving || OpenModel::is_open(*prepared_, target_)) {
+    open_ = std::make_unique<OpenModel>(
+        prepared_, target_,
+        OpenModel::Maker{[this](const Model& closed) {
+                           const TimeLimit limit(model_limits().compile_seconds);
+                           return run_passes(closed, limit, config_.fuses_attention);
+                         },
+                         [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); }});
+  } else {
+    static_stage_ = whole_stage(make_plan(prepared_, true, {}));
+    plan_surfaces();
+  }
   table_.add_constant(model_name, source_->get_friendly_name());
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
@@ -241,6 +249,11 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(hint::performance_mode, config_.mode);
   table_.add_constant(hint::num_requests, config_.num_requests);
+  table_.add_constant(intel_gpu::hint::queue_priority, config_.queue_priority);
+  table_.add_constant(intel_gpu::hint::queue_throttle, config_.queue_throttle);
+  table_.add_constant(hint::model_priority, config_.queue_priority);
+  table_.add_constant(compilation_num_threads, config_.compile_threads);
+  table_.add_constant(intel_gpu::hint::enable_sdpa_optimization, config_.fuses_attention);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
 }
@@ -253,16 +266,17 @@ void CompiledModel::plan_surfaces() {
     forms.push_back(is_surface(*parameter) ? surface_form(*gpu_, parameter->get_element_type(), shape) : InputForm{});
     has_surface |= !forms.back().is_plain();
   }
-  if (has_surface) plans_.push_front({{}, forms, make_plan(*prepared_, true, forms)});
+  if (has_surface) formed_stages_.push_front({forms, whole_stage(make_plan(prepared_, true, forms))});
 }
 
-std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is_special,
+std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special,
                                                      const std::vector<InputForm>& forms) {
   const TimeLimit time(model_limits().compile_seconds);
-  auto plan = std::make_shared<Plan>(lower_model(model, target_, weights_, is_special, forms, time));
+  auto plan = std::make_shared<Plan>(lower_model(*model, target_, weights_, is_special, forms, time));
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
-  plan->programs = gpu_->library().build(texts, config_.cache_dir, time);
+  plan->model = model;
+  plan->programs = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
   for (engine::BufferId id = 0; id < plan->buffers.size(); ++id) {
     const engine::Buffer& buffer = plan->buffers[id];
     const bool is_held = buffer.kind == engine::BufferKind::kConstant && id != plan->counters;
@@ -271,33 +285,38 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const Model& model, bool is
   return plan;
 }
 
-std::shared_ptr<const Plan> CompiledModel::plan_for(const std::vector<InputState>& inputs) {
-  const bool is_plain =
-      std::all_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.form.is_plain(); });
-  if (static_plan_ && is_plain) return static_plan_;
-  const std::lock_guard lock(plans_mutex_);
-  const OpenModel::Key key = open_ ? open_->key_of(inputs) : OpenModel::Key{};
-  const auto is_for_these = [&](const KeptPlan& kept) {
-    if (kept.key != key) return false;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (kept.forms[i] != inputs[i].form) return false;
-    return true;
-  };
-  const auto known = std::find_if(plans_.begin(), plans_.end(), is_for_these);
-  if (known != plans_.end()) {
-    plans_.splice(plans_.begin(), plans_, known);
-    return plans_.front().plan;
+std::shared_ptr<const Stage> CompiledModel::stage_for(const std::vector<InputForm>& forms) {
+  if (std::all_of(forms.begin(), forms.end(), [](const auto& form) { return form.is_plain(); })) return static_stage_;
+  const std::lock_guard lock(stages_mutex_);
+  const auto known = std::find_if(formed_stages_.begin(), formed_stages_.end(),
+                                  [&](const FormedStage& kept) { return kept.forms == forms; });
+  if (known != formed_stages_.end()) {
+    formed_stages_.splice(formed_stages_.begin(), formed_stages_, known);
+    return formed_stages_.front().stage;
   }
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
-  std::vector<InputForm> forms;
-  for (const InputState& input : inputs) forms.push_back(input.form);
-  const std::shared_ptr<const Model> closed = open_ ? open_->closed(inputs) : prepared_;
-  // By now it is known which inputs decide.
-  plans_.push_front(
-      {open_ ? open_->key_of(inputs) : OpenModel::Key{}, forms, make_plan(*closed, open_ == nullptr, forms)});
-  if (plans_.size() > kKeptPlans) plans_.pop_back();
-  return plans_.front().plan;
+  formed_stages_.push_front({forms, whole_stage(make_plan(prepared_, true, forms))});
+  if (formed_stages_.size() > kKeptStages) formed_stages_.pop_back();
+  return formed_stages_.front().stage;
+}
+
+std::shared_ptr<const Model> CompiledModel::runtime_model() const {
+  const std::lock_guard lock(times_mutex_);
+  const auto known = timed_stages_.empty() ? std::vector{static_stage_} : timed_stages_;
+  const auto stages = static_stage_ ? known : open_->last_stages();
+  if (stages.empty())
+    throw Error(Code::kFailedPrecondition,
+                "GPU: what '" + source_->get_friendly_name() +
+                    "' runs depends on its inputs, and it has not run yet, so there are no steps to show "
+                    "(get_runtime_model): infer once, or reshape the model to static shapes before compiling it");
+  return gpu_device::runtime_model(*source_, stages, timed_stages_ == stages ? last_times_ : StageTimes());
+}
+
+void CompiledModel::note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times) {
+  const std::lock_guard lock(times_mutex_);
+  timed_stages_ = std::move(stages);
+  last_times_ = std::move(times);
 }
 
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
@@ -328,7 +347,9 @@ Tensor CompiledModel::allocate(element::Type type, const Shape& shape) const {
   if (!size || *size == 0 || gpu_->native().coherency != opencl::Coherency::kStanding) return Tensor(type, shape);
   Requirements wanted = requirements();
   wanted.size_bytes = *size;
-  return Tensor(TensorInfo{type, shape, {}}, gpu_->context()->allocate(wanted));
+  Tensor made(TensorInfo{type, shape, {}}, gpu_->context()->allocate(wanted));
+  gpu_->count_memory(opencl::buffer(made), *size);
+  return made;
 }
 
 Tensor CompiledModel::allocate_input(std::size_t index, const Shape& shape) const {

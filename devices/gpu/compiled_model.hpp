@@ -2,6 +2,7 @@
 // A model compiled for one OpenCL device.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -24,8 +25,10 @@
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
+#include <tenon/devices/gpu/runtime_model.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/model_blob.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -41,6 +44,9 @@ struct Location {
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch = false);
 /// The items of a batch, each in place. @errors none, as locate().
 std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items);
+
+/// Of exported models. Their programs are in the cache of programs, which belongs to one driver.
+inline constexpr ModelBlobFormat kBlobFormat{"GPU", "TENONGBL", 1};
 
 /// @thread all members from any threads.
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
@@ -58,23 +64,31 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Tensor allocate_input(std::size_t index, const Shape& shape) const override;
   Tensor allocate_output(std::size_t index, const Shape& shape) const override;
   Any get_property(const std::string& name) const override { return table_.get(name); }
-  void export_model(std::ostream& stream) const override;
+  void export_model(std::ostream& stream) const override { write_model_blob(stream, *source_, kBlobFormat); }
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
   Requirements requirements() const override;
+  /// Of the inference that ended last, with times if it was profiled. @errors kFailedPrecondition: shapes move, and
+  /// nothing has run.
+  std::shared_ptr<const Model> runtime_model() const override;
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
-  /// Of a model whose shapes are known, for plain inputs; null otherwise.
-  const std::shared_ptr<const Plan>& static_plan() const { return static_plan_; }
-  bool takes_pitch(std::size_t input) const { return static_plan_ && static_plan_->inputs[input].takes_pitch; }
-  /// For inputs of these shapes and forms; those used last are kept. @errors as compiling; those of OpenModel::closed().
-  std::shared_ptr<const Plan> plan_for(const std::vector<InputState>& inputs);
+  bool takes_pitch(std::size_t input) const { return static_stage_ && static_stage_->plan->inputs[input].takes_pitch; }
+  /// The whole of a model whose shapes are known, for plain inputs; null otherwise.
+  const std::shared_ptr<const Stage>& static_stage() const { return static_stage_; }
+  /// The same for inputs of these forms; those used last are kept. @pre static_stage(). @errors as compiling.
+  std::shared_ptr<const Stage> stage_for(const std::vector<InputForm>& forms);
+  /// Of a model that is planned for its inputs; null otherwise.
+  OpenModel* open() const { return open_.get(); }
+  /// For runtime_model(). @param times  Of the launches of each stage.
+  void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
 
  private:
   /// Of a model whose maker said that its inputs are images: their plan, before the first image comes.
   void plan_surfaces();
   Tensor allocate(element::Type type, const Shape& shape) const;
-  std::shared_ptr<const Plan> make_plan(const Model& model, bool is_special, const std::vector<InputForm>& forms);
+  std::shared_ptr<const Plan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
+                                        const std::vector<InputForm>& forms);
 
   const std::shared_ptr<const Model> source_;  ///< As given: for export.
   const std::shared_ptr<const Gpu> gpu_;
@@ -84,21 +98,20 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Constants constants_;
   PackedWeights weights_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
-  std::shared_ptr<const Plan> static_plan_;
-  std::unique_ptr<OpenModel> open_;  ///< Of a model that is planned for its inputs.
-  std::mutex plans_mutex_;
-  struct KeptPlan {
-    OpenModel::Key key;  ///< Empty if the model's shapes are known.
+  std::shared_ptr<const Stage> static_stage_;
+  std::unique_ptr<OpenModel> open_;
+  struct FormedStage {
     std::vector<InputForm> forms;
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const Stage> stage;
   };
-  std::list<KeptPlan> plans_;  ///< The latest first.
+  std::mutex stages_mutex_;
+  std::list<FormedStage> formed_stages_;  ///< Of the static model, for inputs that are not plain: the latest first.
+  mutable std::mutex times_mutex_;
+  std::vector<std::shared_ptr<const Stage>> timed_stages_;
+  StageTimes last_times_;
   PropertyTable table_{"compiled model of GPU"};
 };
 
 std::unique_ptr<InferRequestImpl> make_request(std::shared_ptr<CompiledModel> owner);
-
-/// Reads what export_model() wrote. @errors kDataLoss: damaged; kFailedPrecondition: another release's.
-std::shared_ptr<Model> read_blob(const Tensor& bytes, bool is_verified);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/target.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
@@ -25,6 +26,9 @@ struct Config {
   element::Type precision = element::dynamic;
   std::string device_id;
   std::string cache_dir;  ///< Where programs are kept; empty: nowhere.
+  hint::Priority queue_priority = hint::Priority::MEDIUM, queue_throttle = hint::Priority::MEDIUM;
+  std::int32_t compile_threads = 0;  ///< 0: as many as there are CPUs.
+  bool fuses_attention = true;
 
   std::uint32_t stream_count() const {
     if (num_streams > 0) return static_cast<std::uint32_t>(static_cast<int>(num_streams));
@@ -55,6 +59,40 @@ struct Config {
         });
     table.add_value(device::id, device_id);
     table.add_value(tenon::cache_dir, cache_dir);
+    table.add_value(intel_gpu::hint::queue_priority, queue_priority);
+    table.add_value(intel_gpu::hint::queue_throttle, queue_throttle);
+    // OpenVINO's GPU plugin makes the same of it.
+    table.add_value(hint::model_priority, queue_priority);
+    table.add_value(compilation_num_threads, compile_threads);
+    table.add_value(intel_gpu::hint::enable_sdpa_optimization, fuses_attention);
+    add_fixed(table);
+  }
+
+ private:
+  /// What programs set for OpenVINO's GPU plugin and what is settled here: the value that holds is taken, no other.
+  static void add_fixed(PropertyTable& table) {
+    fix(table, intel_gpu::hint::host_task_priority, hint::Priority::MEDIUM, "the host's part is too short for that");
+    fix(table, intel_gpu::enable_loop_unrolling, true, "loops run unrolled");
+    fix(table, intel_gpu::disable_winograd_convolution, true, "there is no Winograd convolution");
+    fix(table, intel_gpu::hint::enable_lora_operation, false, "low-rank updates are plain nodes");
+    fix(table, intel_gpu::hint::enable_kernels_reuse, true, "models share kernels");
+    fix(table, intel_gpu::hint::enable_large_allocations, false, "buffers are as large as the driver says at most");
+    fix(table, intel_gpu::hint::dynamic_quantization_group_size_max, std::uint64_t{0}, kNoRounding);
+    fix(table, hint::dynamic_quantization_group_size, std::uint64_t{0}, kNoRounding);
+    fix(table, intel_gpu::offload_ratio, std::size_t{0}, "weights lie in the device's memory");
+    fix(table, hint::enable_cpu_pinning, false, "no thread of the host computes");
+    fix(table, hint::enable_cpu_reservation, false, "no thread of the host computes");
+  }
+  static constexpr const char* kNoRounding = "nothing is rounded to 8 bits on the way";
+  template <typename T>
+  static void fix(PropertyTable& table, const Property<T>& property, const T& value, const char* why) {
+    table.add(
+        property, [value] { return Any(value); },
+        [value, why](const Any& wanted, bool) {
+          if (wanted.as<T>() != value)
+            throw Error(Code::kInvalidArgument, "it is " + Any(value).to_text() + " on this device (" + why +
+                                                    "), not \"" + wanted.to_text() + "\"");
+        });
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU device: properties, compiling, contexts, and the module's factory.
+#include <algorithm>
 #include <functional>
 #include <istream>
 #include <map>
@@ -18,13 +19,13 @@ namespace {
 class GpuDevice final : public Device {
  public:
   GpuDevice() {
-    config_.declare(table_);
-    table_.add(available_devices, [this] { return Any(available_ids()); });
-    table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, device::architecture});
-    table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 2, 1});
-    table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 2});
-    table_.add(optimal_number_of_infer_requests, [this] { return Any(config_.stream_count() * 2); });
-    describe(table_, [this] { return config_.device_id; });
+    PropertyTable& table = properties_.table();
+    table.add(available_devices, [this] { return Any(available_ids()); });
+    table.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, device::architecture});
+    table.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 2, 1});
+    table.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 2});
+    table.add(optimal_number_of_infer_requests, [this] { return Any(properties_.config().stream_count() * 2); });
+    describe(table, [this] { return properties_.config().device_id; });
   }
 
   std::string name() const override { return "GPU"; }
@@ -36,13 +37,13 @@ class GpuDevice final : public Device {
 
   std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
                                                    const AnyMap& properties) override {
-    const Config config = configured(properties);
+    const Config config = properties_.with(properties);
     return compile_on(model, context_of(config.device_id), config);
   }
   std::shared_ptr<CompiledModelImpl> compile_in_context(const std::shared_ptr<const Model>& model,
                                                         const std::shared_ptr<RemoteContextImpl>& context,
                                                         const AnyMap& properties) override {
-    return compile_on(model, own_context(context), configured(properties));
+    return compile_on(model, own_context(context), properties_.with(properties));
   }
   std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
     return import_blob(read_all(stream), false, properties);
@@ -50,16 +51,17 @@ class GpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
                                                        const std::shared_ptr<RemoteContextImpl>& context,
                                                        const AnyMap& properties) override {
-    return compile_on(read_blob(read_all(stream), false), own_context(context), configured(importing(properties)));
+    return compile_on(read_model_blob(read_all(stream), false, kBlobFormat), own_context(context),
+                      properties_.with(importing(properties)));
   }
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
-    const Config config = configured(importing(properties));
-    return compile_on(read_blob(blob, is_verified), context_of(config.device_id), config);
+    const Config config = properties_.with(importing(properties));
+    return compile_on(read_model_blob(blob, is_verified, kBlobFormat), context_of(config.device_id), config);
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
-    const auto gpu = find_gpu(configured(properties).device_id);
+    const auto gpu = find_gpu(properties_.with(properties).device_id);
     SupportedOpsMap supported;
     for (const auto& node : model->get_ordered_ops())
       if (refusal(*node, gpu->target()).empty()) supported[node->get_friendly_name()] = "GPU";
@@ -67,22 +69,18 @@ class GpuDevice final : public Device {
   }
 
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
-    const std::lock_guard lock(mutex_);
     const auto id = arguments.find(device::id.name());
-    if (id == arguments.end() || name == supported_properties.name()) return table_.get(name);
+    if (id == arguments.end() || name == supported_properties.name()) return properties_.get(name);
     // Of one of several.
     PropertyTable one("GPU");
     describe(one, [&] { return id->second.as<std::string>(); });
-    return one.has(name) ? one.get(name) : table_.get(name);
+    return one.has(name) ? one.get(name) : properties_.get(name);
   }
-  void set_property(const AnyMap& properties) override {
-    const std::lock_guard lock(mutex_);
-    table_.set(properties);
-  }
+  void set_property(const AnyMap& properties) override { properties_.set(properties); }
 
   std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override { return make_context(params); }
   std::shared_ptr<RemoteContextImpl> default_context(const AnyMap& params) override {
-    return context_of(configured(params).device_id);
+    return context_of(properties_.with(params).device_id);
   }
 
  private:
@@ -103,6 +101,7 @@ class GpuDevice final : public Device {
     add(device::capabilities.name(), [](const Gpu& gpu) {
       std::vector<std::string> names{device::capability::FP32, device::capability::EXPORT_IMPORT};
       if (gpu.native().device.is_cpu()) names.emplace_back(device::capability::HOST_CPU);
+      if (gpu.native().device.usm) names.emplace_back(intel_gpu::capability::USM_MEMORY);
       return names;
     });
     add(execution_devices.name(), [](const Gpu& gpu) { return std::vector<std::string>{"GPU." + gpu.id()}; });
@@ -112,6 +111,12 @@ class GpuDevice final : public Device {
     add(intel_gpu::execution_units_count.name(),
         [](const Gpu& gpu) { return static_cast<std::int32_t>(gpu.compute_units()); });
     add(intel_gpu::uarch_version.name(), [=](const Gpu& gpu) { return version(gpu, "", ".0"); });
+    add(intel_gpu::memory_statistics.name(), [](const Gpu& gpu) {
+      return std::map<std::string, std::uint64_t>{{"cl_mem", gpu.held_bytes()}};
+    });
+    add(intel_gpu::hint::available_device_mem.name(), [](const Gpu& gpu) {
+      return static_cast<std::int64_t>(gpu.memory_bytes() - std::min(gpu.memory_bytes(), gpu.held_bytes()));
+    });
     add(intel_gpu::cacheline_size.name(), [](const Gpu& gpu) { return gpu.cache_line_bytes(); });
   }
   static std::string full_name(const Gpu& gpu) {
@@ -125,6 +130,12 @@ class GpuDevice final : public Device {
   static std::shared_ptr<CompiledModelImpl> compile_on(const std::shared_ptr<const Model>& model,
                                                        const std::shared_ptr<GpuContext>& context,
                                                        const Config& config) {
+    const bool has_hints =
+        config.queue_priority != hint::Priority::MEDIUM || config.queue_throttle != hint::Priority::MEDIUM;
+    if (context->gpu()->shares_queue() && has_hints)
+      throw Error(Code::kInvalidArgument,
+                  "GPU: the application's queue has the priority and throttle that it was made with; "
+                  "leave GPU_QUEUE_PRIORITY and GPU_QUEUE_THROTTLE at MEDIUM");
     if (context->gpu()->shares_queue() && config.stream_count() > 1)
       throw AssertFailure("[GPU] Throughput streams can't be used with shared queue!");
     // A copy, because the caller may change its model afterwards.
@@ -152,22 +163,8 @@ class GpuDevice final : public Device {
     if (!context) context = std::make_shared<GpuContext>(gpu);
     return context;
   }
-  /// The device's settings, overridden by those of one call.
-  Config configured(const AnyMap& properties) const {
-    Config config;
-    {
-      const std::lock_guard lock(mutex_);
-      config = config_;
-    }
-    PropertyTable table("GPU");
-    config.declare(table);
-    table.set(properties);
-    return config;
-  }
-
-  mutable std::mutex mutex_;
-  Config config_;
-  PropertyTable table_{"GPU"};
+  DeviceProperties<Config> properties_{"GPU"};
+  std::mutex mutex_;
   std::map<std::string, std::shared_ptr<GpuContext>> contexts_;
 };
 

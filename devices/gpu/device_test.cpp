@@ -3,15 +3,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <numeric>
+#include <thread>
 
+#include <tenon/core/ledger.hpp>
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/public/va.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
+#include <tenon/graph/exec_model_info.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
@@ -299,6 +307,134 @@ TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
     programs += entry.path().extension() == ".cl_cache";
   EXPECT_GT(programs, 0u);
   std::filesystem::remove_all(folder);
+}
+
+/// softmax(x x^T) x, as exporters write it.
+std::shared_ptr<Model> attention_model() {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2, 8, 16});
+  const auto scores = make_node("MatMul", 0, {x, x}, {{"transpose_a", false}, {"transpose_b", true}}, "scores");
+  const auto scale = op::v0::Constant::create(element::f32, Shape{}, {0.25});
+  const auto scaled = make_node("Multiply", 1, {scores, scale}, {}, "scaled");
+  const auto weights = make_node("Softmax", 8, {scaled}, {{"axis", -1}}, "weights");
+  const auto out = make_node("MatMul", 0, {weights, x}, {{"transpose_a", false}, {"transpose_b", false}}, "out");
+  return std::make_shared<Model>(OutputVector{out}, ParameterVector{x}, "attention");
+}
+
+TEST_F(Gpu, AttentionIsOneNodeUnlessThatIsTurnedOff) {
+  const auto softmaxes = [&](const AnyMap& settings) {
+    const auto steps = core.compile_model(attention_model(), "GPU", settings).get_runtime_model();
+    std::size_t count = 0;
+    for (const auto& node : steps->get_ordered_ops())
+      count += node->get_rt_info().at(exec_model_info::LAYER_TYPE).to_text() == "Softmax";
+    return count;
+  };
+  EXPECT_EQ(softmaxes({}), 0u);
+  EXPECT_GE(softmaxes({intel_gpu::hint::enable_sdpa_optimization(false)}), 1u);
+}
+
+TEST_F(Gpu, QueuesGetTheHintsThatAreAskedFor) {
+  using Priority = hint::Priority;
+  const auto gpu = gpu_device::find_gpu("");
+  const bool has_hints = gpu->native().device.has("cl_khr_priority_hints");
+  if (!has_hints) {
+    EXPECT_THAT(message_of([&] {
+                  core.compile_model(line_model(), "GPU", intel_gpu::hint::queue_priority(Priority::HIGH))
+                      .create_infer_request();
+                }),
+                HasSubstr("cl_khr_priority_hints"));
+    return;
+  }
+  const auto queue = gpu_device::make_queue(*gpu, false, Priority::HIGH, Priority::MEDIUM);
+  constexpr cl_command_queue_info kList = 0x1098;  // CL_QUEUE_PROPERTIES_ARRAY, of OpenCL 3.0.
+  std::vector<cl_queue_properties> list(8, 0);
+  if (clGetCommandQueueInfo(queue.get(), kList, list.size() * sizeof list[0], list.data(), nullptr) == CL_SUCCESS) {
+    const auto found = std::find(list.begin(), list.end(), cl_queue_properties{CL_QUEUE_PRIORITY_KHR});
+    ASSERT_NE(found, list.end());
+    EXPECT_EQ(found[1], cl_queue_properties{CL_QUEUE_PRIORITY_HIGH_KHR});
+  }
+  ClContext shared(core, app.queue);
+  EXPECT_THAT(
+      message_of([&] { core.compile_model(line_model(), shared, intel_gpu::hint::queue_priority(Priority::HIGH)); }),
+      HasSubstr("application's queue"));
+}
+
+TEST_F(Gpu, SettledSettingsTakeTheirValueAndNoOther) {
+  EXPECT_TRUE(core.get_property("GPU", intel_gpu::disable_winograd_convolution));
+  core.set_property("GPU", intel_gpu::disable_winograd_convolution(true));
+  EXPECT_THAT(message_of([&] { core.set_property("GPU", intel_gpu::enable_loop_unrolling(false)); }),
+              ::testing::AllOf(HasSubstr("GPU_ENABLE_LOOP_UNROLLING"), HasSubstr("loops run unrolled")));
+}
+
+TEST_F(Gpu, MemoryThatModelsHoldIsCounted) {
+  const auto held = [&] { return core.get_property("GPU", intel_gpu::memory_statistics).at("cl_mem"); };
+  drain_deferred(default_deadline());
+  const auto before = held();
+  {
+    auto request = core.compile_model(attention_model(), "GPU").create_infer_request();
+    request.infer();
+    EXPECT_GE(held(), before + 2 * 2 * 8 * 16 * 4) << "an input and an output at least";
+  }
+  drain_deferred(default_deadline());
+  for (int i = 0; i < 200 && held() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(held(), before);
+}
+
+/// Kernels of many texts, and so several programs; other texts each time.
+std::shared_ptr<Model> model_of_many_kernels() {
+  static int made = 0;
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{8});
+  OutputVector outputs;
+  for (int i = 0; i < 40; ++i) {
+    const auto clamp = make_node("Clamp", 1, {x}, {{"min", -7.0 - 0.001 * ++made}, {"max", 7.0}}, "clamp");
+    outputs.push_back(make_node("Sin", 1, {clamp}, {}, "sine")->output(0));
+  }
+  return std::make_shared<Model>(outputs, ParameterVector{x}, "many");
+}
+
+/// Threads of this process, at most, while it does something.
+template <typename Body>
+std::size_t most_threads(Body&& body) {
+  std::atomic<bool> is_over{false};
+  std::size_t most = 0;
+  std::jthread counter([&] {
+    while (!is_over) {
+      const std::filesystem::directory_iterator all("/proc/self/task");
+      most = std::max(most, static_cast<std::size_t>(std::distance(begin(all), end(all))));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  body();
+  is_over = true;
+  counter.join();
+  return most;
+}
+
+TEST_F(Gpu, AsManyThreadsCompileAsAreAllowed) {
+  core.compile_model(model_of_many_kernels(), "GPU");  // What the driver starts, it has started then.
+  const auto threads = [&](std::int32_t allowed) {
+    return most_threads([&] { core.compile_model(model_of_many_kernels(), "GPU", compilation_num_threads(allowed)); });
+  };
+  const std::size_t alone = threads(1);
+  EXPECT_GT(threads(3), alone);
+}
+
+TEST_F(Gpu, PartsOfADeviceAreDevices) {
+  const auto whole = core.get_property("GPU.0", intel_gpu::execution_units_count);
+  EXPECT_THAT(message_of([&] { core.compile_model(line_model(), "GPU.0.99"); }), HasSubstr("0.99"));
+  if (whole < 2) GTEST_SKIP() << "a device of one unit has no parts";
+  try {
+    EXPECT_LT(core.get_property("GPU.0.1", intel_gpu::execution_units_count), whole);
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("does not divide"));
+    return;
+  }
+  auto compiled = core.compile_model(line_model(), "GPU.0.1");
+  EXPECT_THAT(compiled.get_property(execution_devices), ::testing::ElementsAre("GPU.0.1"));
+  auto request = compiled.create_infer_request();
+  std::fill_n(request.get_tensor("x").data<float>(), kCount, 3.0F);
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[kCount - 1], 7.0F);
+  EXPECT_EQ(request.ledger().total().copied, 0u);
 }
 
 TEST_F(Gpu, TimesOfKernelsAreReported) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -61,6 +63,86 @@ Gpu::Gpu(Context context, std::string id, bool shares_queue)
   router_.add(context_);
 }
 
+void Gpu::count_memory(cl_mem buffer, std::size_t bytes) const {
+  struct Held {
+    std::shared_ptr<std::atomic<std::uint64_t>> all;
+    std::size_t bytes;
+  };
+  auto held = std::make_unique<Held>(Held{held_, bytes});
+  client::check(client::call(
+                    clSetMemObjectDestructorCallback, buffer,
+                    [](cl_mem, void* data) {
+                      const std::unique_ptr<Held> own(static_cast<Held*>(data));
+                      *own->all -= own->bytes;
+                    },
+                    static_cast<void*>(held.get())),
+                "clSetMemObjectDestructorCallback", "counting a buffer");
+  *held_ += bytes;
+  (void)held.release();  // The callback's.
+}
+
+client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint::Priority priority,
+                                            hint::Priority throttle) {
+  const cl_command_queue_properties properties = has_times ? CL_QUEUE_PROFILING_ENABLE : 0;
+  std::vector<cl_queue_properties> list{CL_QUEUE_PROPERTIES, properties};
+  const auto hint = [&](hint::Priority wanted, const char* extension, cl_queue_properties key, const char* property) {
+    if (wanted == hint::Priority::MEDIUM) return;
+    if (!gpu.native().device.has(extension) || gpu.native().device.version < 20)
+      throw Error(Code::kUnimplemented, std::string("GPU: ") + property + " is not MEDIUM, and " +
+                                            gpu.native().device.name + " has no " + extension + ": leave it at MEDIUM");
+    // Both extensions have 1 for the highest, 2, and 4 for the lowest.
+    list.insert(list.end(), {key, cl_queue_properties{wanted == hint::Priority::HIGH ? 1u : 4u}});
+  };
+  hint(priority, "cl_khr_priority_hints", CL_QUEUE_PRIORITY_KHR, "GPU_QUEUE_PRIORITY");
+  hint(throttle, "cl_khr_throttle_hints", CL_QUEUE_THROTTLE_KHR, "GPU_QUEUE_THROTTLE");
+  if (list.size() == 2) return client::make_queue(gpu.native(), properties);
+  list.push_back(0);
+  return client::Handle<cl_command_queue>(client::create(
+      "clCreateCommandQueueWithProperties", [&] { return "making a queue for " + gpu.native().device.name; },
+      clCreateCommandQueueWithProperties, gpu.native().context.get(), gpu.native().device.id,
+      static_cast<const cl_queue_properties*>(list.data())));
+}
+
+namespace {
+
+/// The parts of a device: those that share the fastest memory, as tiles do; where the device is one such part, halves.
+std::vector<cl_device_id> parts_of(const Gpu& gpu) {
+  const auto split = [&](std::vector<cl_device_partition_property> how) {
+    how.push_back(0);
+    std::vector<cl_device_id> parts;
+    cl_uint count = 0;
+    const cl_device_id whole = gpu.native().device.id;
+    if (client::call(clCreateSubDevices, whole, static_cast<const cl_device_partition_property*>(how.data()),
+                     cl_uint{0}, static_cast<cl_device_id*>(nullptr), &count) != CL_SUCCESS ||
+        count < 2)
+      return parts;
+    parts.resize(count);
+    client::check(client::call(clCreateSubDevices, whole, static_cast<const cl_device_partition_property*>(how.data()),
+                               count, parts.data(), static_cast<cl_uint*>(nullptr)),
+                  "clCreateSubDevices", "dividing " + gpu.native().device.name);
+    return parts;
+  };
+  auto parts = split({CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE});
+  const auto half = static_cast<cl_device_partition_property>(gpu.compute_units() / 2);
+  if (parts.empty() && half > 0) parts = split({CL_DEVICE_PARTITION_EQUALLY, half});
+  return parts;
+}
+
+/// Those of one device, made when somebody first asks for one; they live as long as the process, as all devices do.
+const std::vector<std::shared_ptr<const Gpu>>& parts_as_gpus(const Gpu& whole) {
+  static std::mutex mutex;
+  static auto* const known = new std::map<std::string, std::vector<std::shared_ptr<const Gpu>>>;
+  const std::lock_guard lock(mutex);
+  const auto [found, is_new] = known->try_emplace(whole.id());
+  if (is_new)
+    for (const cl_device_id part : parts_of(whole))
+      found->second.push_back(std::make_shared<Gpu>(opencl::make_context(part),
+                                                    whole.id() + "." + std::to_string(found->second.size()), false));
+  return found->second;
+}
+
+}  // namespace
+
 const std::vector<std::shared_ptr<const Gpu>>& all_gpus() {
   static const auto* const all = [] {
     auto* found = new std::vector<std::shared_ptr<const Gpu>>;  // Tensors may outlive static objects.
@@ -85,6 +167,15 @@ std::shared_ptr<const Gpu> find_gpu(const std::string& id) {
   std::string ids;
   for (const auto& gpu : all) {
     if (gpu->id() == id) return gpu;
+    if (id.starts_with(gpu->id() + ".")) {
+      for (const auto& part : parts_as_gpus(*gpu)) {
+        if (part->id() == id) return part;
+        ids += (ids.empty() ? "" : ", ") + part->id();
+      }
+      throw Error(Code::kInvalidArgument, "GPU: there is no device \"" + id + "\"; parts of " +
+                                              gpu->native().device.name + ": " +
+                                              (ids.empty() ? "none, its driver does not divide it" : ids));
+    }
     ids += (ids.empty() ? "" : ", ") + gpu->id();
   }
   throw Error(Code::kInvalidArgument, "GPU: there is no device \"" + id + "\"; there are: " + ids);

@@ -2,6 +2,7 @@
 // The OpenCL devices of this machine as GPU.0, GPU.1..., and what kernels need to know of them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <tenon/devices/gpu/native.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/target.hpp>
+#include <tenon/runtime/properties.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -40,6 +42,10 @@ class Gpu {
   }
   KernelLibrary& library() const { return *library_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
+  /// Of buffers that count_memory() was told of.
+  std::uint64_t held_bytes() const { return held_->load(); }
+  /// The buffer belongs to the device from now on, until it is gone.
+  void count_memory(cl_mem buffer, std::size_t bytes) const;
   std::uint32_t cache_line_bytes() const { return cache_line_bytes_; }
   std::uint32_t compute_units() const { return static_cast<std::uint32_t>(target_.compute_units); }
 
@@ -51,15 +57,22 @@ class Gpu {
   bool shares_queue_;
   std::uint64_t memory_bytes_ = 0;
   std::uint32_t cache_line_bytes_ = 0;
+  std::shared_ptr<std::atomic<std::uint64_t>> held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   clSetKernelArgMemPointerINTEL_fn set_usm_argument_ = nullptr;
   mutable Router router_;
   std::unique_ptr<KernelLibrary> library_;
 };
 
+/// A queue of a request's own. @param priority, throttle  MEDIUM: the driver's default.
+/// @errors kUnimplemented: the device has no such hints.
+client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint::Priority priority,
+                                            hint::Priority throttle);
+
 /// Of all platforms, in the loader's order; the same objects for the whole process. Empty without a platform.
 const std::vector<std::shared_ptr<const Gpu>>& all_gpus();
 
-/// @param id  "" is the first. @errors kUnavailable: there is none; kInvalidArgument: no such one, with those that are.
+/// @param id  "" is the first; "0.1" is the second part of device 0: what shares a cache or memory, or else one half.
+/// @errors kUnavailable: there is none; kInvalidArgument: no such one, with those that are.
 std::shared_ptr<const Gpu> find_gpu(const std::string& id);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU's kernels against the reference kernels, for what the ONNX node tests do not reach.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/testing/judge.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
@@ -330,21 +332,184 @@ TEST_F(GpuLowering, PartsWithoutElements) {
   judge(outputs("Concat", 0, {sums, z}, {{"axis", 1}}), {x, z});
 }
 
-TEST_F(GpuLowering, WhatValuesDecideIsRefusedByName) {
-  const auto x = parameter({2, 3});
-  // Only the node whose values decide is named, not what follows it.
-  const auto model =
-      std::make_shared<Model>(outputs("Abs", 0, outputs("NonZero", 3, {x})), ParameterVector{x}, "values");
+/// Boxes of one unit and more, many over each other: two corners, or centre, extents and angle.
+Tensor boxes(std::size_t pictures, std::size_t count, std::size_t numbers = 4) {
+  const Tensor given = random_tensor(ElementType::kF32, {pictures, count, numbers}, 17);
+  float* const values = const_cast<Tensor&>(given).data<float>();
+  for (std::size_t i = 0; i < pictures * count; ++i) {
+    float* const box = values + i * numbers;
+    for (std::size_t k = 0; k < 2; ++k) box[2 + k] = std::abs(box[2 + k]) + 1 + (numbers == 4 ? box[k] : 0);
+  }
+  return given;
+}
+Out real(double value) { return reals({}, {value}); }
+
+TEST_F(GpuLowering, SuppressionOfBoxes) {
+  const auto box = parameter({2, 37, 4}), score = parameter({2, 3, 37});
+  const std::vector<Tensor> inputs{boxes(2, 37), random_tensor(ElementType::kF32, {2, 3, 37}, 5)};
+  for (const unsigned opset : {1u, 3u, 5u, 9u}) {
+    for (const bool sorts : {false, true}) {
+      SCOPED_TRACE("set " + std::to_string(opset) + (sorts ? ", sorted" : ""));
+      const char* const encoding = sorts ? "corner" : "center";
+      judge(outputs("NonMaxSuppression", opset, {box, score, scalar(7), real(0.4), real(0.1)},
+                    {{"box_encoding", encoding}, {"sort_result_descending", sorts}}),
+            {box, score}, inputs);
+    }
+  }
+  // Scores that decay; no limit at all, so that nothing is kept; a limit above what there is.
+  judge(outputs("NonMaxSuppression", 9, {box, score, scalar(20), real(0.6), real(0.05), real(0.3)}), {box, score},
+        inputs);
+  judge(outputs("NonMaxSuppression", 9, {box, score}), {box, score}, inputs);
+  judge(outputs("NonMaxSuppression", 9, {box, score, scalar(1000), real(1), real(-9)}), {box, score}, inputs);
+  for (const bool clockwise : {false, true}) {
+    const auto turned = parameter({2, 37, 5});
+    judge(outputs("NMSRotated", 13, {turned, score, scalar(9), real(0.2), real(0)}, {{"clockwise", clockwise}}),
+          {turned, score}, {boxes(2, 37, 5), inputs[1]});
+  }
+}
+
+TEST_F(GpuLowering, SuppressionOverClasses) {
+  const auto box = parameter({2, 37, 4}), score = parameter({2, 3, 37});
+  const std::vector<Tensor> inputs{boxes(2, 37), random_tensor(ElementType::kF32, {2, 3, 37}, 5)};
+  for (const char* sort : {"none", "classid", "score"}) {
+    for (const bool across : {false, true}) {
+      SCOPED_TRACE(std::string(sort) + (across ? ", all pictures" : ""));
+      const Attributes common{{"sort_result_type", std::string(sort)},
+                              {"sort_result_across_batch", across},
+                              {"score_threshold", -0.5},
+                              {"nms_top_k", across ? -1 : 15},
+                              {"keep_top_k", across ? 11 : -1},
+                              {"background_class", across ? 1 : -1},
+                              {"normalized", !across}};
+      Attributes hard = common, soft = common;
+      hard.set("iou_threshold", 0.6);
+      hard.set("nms_eta", across ? 0.9 : 1.0);
+      soft.set("decay_function", std::string(across ? "gaussian" : "linear"));
+      soft.set("post_threshold", 0.1);
+      judge(outputs("MulticlassNms", 9, {box, score}, hard), {box, score}, inputs);
+      judge(outputs("MatrixNms", 8, {box, score}, soft), {box, score}, inputs);
+    }
+  }
+}
+
+TEST_F(GpuLowering, WhatIsNotZeroAndWhatIsThereOnce) {
+  for (const element::Type type : {element::f32, element::i64, element::u8, element::boolean}) {
+    const auto x = parameter({3, 5, 41}, type);
+    judge(outputs("NonZero", 3, {x}), {x});
+    judge(outputs("NonZero", 3, {x}, {{"output_type", element::i32}}), {x});
+  }
+  const auto x = parameter({4, 6, 5}, element::i64);
+  for (const bool sorted : {false, true}) {
+    const Attributes attributes{{"sorted", sorted}};
+    judge(outputs("Unique", 10, {x}, attributes), {x});
+    for (const int axis : {0, 1, -1}) judge(outputs("Unique", 10, {x, scalar(axis)}, attributes), {x});
+  }
+  // Nothing there, and nothing found.
+  const auto none = parameter({0, 3});
+  judge(outputs("NonZero", 3, {none}), {none});
+  judge(outputs("Unique", 10, {none}), {none});
+  const auto y = parameter({2, 3});
+  judge(outputs("NonZero", 3, {outputs("Greater", 1, {y, real(100)})[0]}), {y});
+}
+
+/// Its rows of which the first element is above a limit, then what is left of these.
+TEST_F(GpuLowering, WhatFollowsHasTheExtentsThatValuesDecide) {
+  const auto x = open_parameter(2);
+  const auto pick = [&](const Out& rows, double limit) {
+    const Out first = outputs("Gather", 8, {rows, scalar(0), scalar(1)})[0];
+    const Out found = outputs("NonZero", 3, {outputs("Greater", 1, {first, real(limit)})[0]})[0];
+    return outputs("Gather", 8, {rows, outputs("Squeeze", 0, {found, ints({0})})[0], scalar(0)})[0];
+  };
+  const Out some = pick(x, -0.5), few = pick(some, 0.2);
+  const Out sum = outputs("ReduceSum", 1, {few, ints({0})}, {{"keep_dims", false}})[0];
+  const Out same = outputs("Add", 1, {x, x})[0];
+  judge_moving({sum, few, same, some}, {x}, {{{40, 3}}, {{7, 5}}, {{40, 3}}, {{1, 3}}});
+}
+
+/// A shape that kernels compute, a branch and a loop whose length and beginning they decide.
+TEST_F(GpuLowering, ValuesOfKernelsDecideShapesAndControlFlow) {
+  const auto x = parameter({12});
+  const Out most = outputs("ReduceMax", 1, {outputs("Abs", 0, {x})[0], ints({0})}, {{"keep_dims", false}})[0];
+  const Out trips = outputs("Convert", 0, {outputs("Ceiling", 0, {most})[0]}, {{"destination_type", element::i64}})[0];
+  const Out range = outputs("Range", 4, {scalar(0), trips, scalar(1)}, {{"output_type", element::i64}})[0];
+  judge({outputs("Add", 1, {outputs("Convert", 0, {range}, {{"destination_type", element::f32}})[0], most})[0]}, {x});
+
+  const auto s = parameter({12}), t = parameter({12});
+  const auto branch = [](const std::shared_ptr<op::v0::Parameter>& from, const char* what) {
+    return std::make_shared<Model>(outputs(what, 0, {from}), ParameterVector{from});
+  };
+  const Out condition = outputs("Greater", 1, {most, real(0.5)})[0];
+  const auto choice = std::make_shared<op::v8::If>(condition);
+  choice->set_then_body(branch(s, "Abs"));
+  choice->set_else_body(branch(t, "Negative"));
+  choice->set_input(x, s, t);
+  const Out chosen =
+      choice->set_output(choice->get_then_body()->get_results()[0], choice->get_else_body()->get_results()[0]);
+  judge({chosen}, {x});
+}
+
+/// Doubles a state until its sum is above a limit, beginning anew with each input; -1: no other limit.
+TEST_F(GpuLowering, LoopsThatTheirBodiesEnd) {
+  for (const std::int64_t trips : {std::int64_t{-1}, std::int64_t{3}, std::int64_t{1}}) {
+    SCOPED_TRACE(trips);
+    const auto x = parameter({1, 4}), limit = parameter({});
+    const auto state = parameter({1, 4}), least = parameter({}), number = parameter({}, element::i64);
+    const Out count = outputs("Convert", 0, {number}, {{"destination_type", element::f32}})[0];
+    const Out next = outputs("Add", 1, {outputs("Multiply", 1, {state, real(2)})[0], count})[0];
+    const Out sum = outputs("ReduceSum", 1, {outputs("Abs", 0, {next})[0], ints({0, 1})}, {{"keep_dims", false}})[0];
+    const Out goes_on = outputs("Less", 1, {sum, least})[0];
+    const auto body =
+        std::make_shared<Model>(OutputVector{goes_on, next}, ParameterVector{state, least, number}, "body");
+    const auto loop = std::make_shared<op::v5::Loop>(
+        scalar(trips), op::v0::Constant::create(element::boolean, Shape{}, {true})->output(0));
+    loop->set_function(body);
+    loop->set_special_body_ports({2, 0});
+    loop->set_merged_input(state, x, next);
+    loop->set_invariant_input(least, limit);
+    const Out last = loop->get_iter_value(next), all = loop->get_concatenated_slices(next, 0, 1, 1, -1, 0);
+    loop->validate_and_infer_types();
+    for (const float most : {0.0F, 50.0F, 9000.0F}) {
+      Tensor wanted(element::f32, Shape{});
+      *wanted.data<float>() = most;
+      judge({outputs("Negative", 0, {last})[0], all}, {x, limit},
+            {random_tensor(ElementType::kF32, {1, 4}, 3), wanted});
+    }
+  }
+}
+
+TEST_F(GpuLowering, ResultsThatValuesDecideAreBookedAndWaitedFor) {
+  // So many that the wait begins before the kernels are over.
+  const auto x = parameter({2, 400000});
+  const auto found = outputs("NonZero", 3, {x});
   Core core;
-  InferRequest request;
+  auto request =
+      core.compile_model(std::make_shared<Model>(found, ParameterVector{x}, "values"), "GPU").create_infer_request();
+  request.set_input_tensor(random_tensor(ElementType::kF32, {2, 400000}, 1));
+  request.start_async();
+  request.wait();
+  const Tensor indices = request.get_output_tensor();
+  EXPECT_GT(indices.shape()[1], 799000u);
+  EXPECT_EQ(request.ledger().total().copied, indices.size_bytes());
+  EXPECT_GE(request.ledger().total().waits, 1u);
+}
+
+TEST_F(GpuLowering, WhatNoKernelCountsIsRefusedByName) {
+  const auto values = parameter({4}), fill = parameter({});
+  const auto shape = parameter({2}, element::i64), indices = parameter({4, 2}, element::i64);
+  const auto model = std::make_shared<Model>(outputs("SparseFillEmptyRows", 16, {values, shape, indices, fill}),
+                                             ParameterVector{values, shape, indices, fill}, "values");
+  Core core;
+  EXPECT_EQ(core.query_model(model, "GPU").count(model->get_results()[0]->get_input_node_ptr(0)->get_friendly_name()),
+            0u);
   try {
-    request = core.compile_model(model, "GPU").create_infer_request();
-    request.set_input_tensor(random_tensor(ElementType::kF32, {2, 3}, 1));
+    InferRequest request = core.compile_model(model, "GPU").create_infer_request();
+    for (std::size_t i = 0; i < 4; ++i)
+      request.set_input_tensor(
+          i, random_tensor(model->get_parameters()[i]->get_element_type(), model->get_parameters()[i]->get_shape(), 1));
     request.infer();
     FAIL() << "it ran";
   } catch (const std::exception& error) {
-    EXPECT_NE(std::string(error.what()).find("NonZero"), std::string::npos) << error.what();
-    EXPECT_EQ(std::string(error.what()).find("Abs"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("SparseFillEmptyRows"), std::string::npos) << error.what();
   }
 }
 

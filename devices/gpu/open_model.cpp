@@ -2,16 +2,15 @@
 // Finds the inputs that decide, and puts their values into the model.
 #include <tenon/devices/gpu/open_model.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/gpu/lower/lower.hpp>
-#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/cut.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model_ops.hpp>
-#include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -43,61 +42,69 @@ bool can_decide(const Tensor& tensor, bool takes_reals) {
   return (is_list || !info(tensor.element_type()).is_real) && element_count(tensor.shape()) <= kMostNumbers;
 }
 
-/// Nodes that a plan cannot be made of yet.
-NodeVector undecided(const Model& model, const Target& target) {
-  NodeVector found;
-  for (const auto& node : model.get_ordered_ops())
-    if (node->is_dynamic() || refusal(*node, target).find(kNoConstant) != std::string::npos) found.push_back(node);
-  return found;
-}
-
-/// Whether a node is open itself, not because one before it is.
+/// Whether the inputs' shapes are known: a node is open itself, not because one before it is.
 bool has_known_inputs(const Node& node) {
   for (std::size_t i = 0; i < node.get_input_size(); ++i)
     if (node.get_input_partial_shape(i).is_dynamic()) return false;
   return true;
 }
 
+/// Nodes that a plan cannot be made of yet.
+NodeVector undecided(const Model& model, const Target& target) {
+  NodeVector found;
+  for (const auto& node : model.get_ordered_ops())
+    if (!is_op(node, "Result") && (!has_known_inputs(*node) || !is_decided(*node, target))) found.push_back(node);
+  return found;
+}
+
+using Sources = std::unordered_set<const Node*>;
+
 /// All that these nodes depend on.
-/// @param also  Whether the walk goes on at an input of a node.
-template <typename Also>
-std::unordered_set<const Node*> sources_of(const NodeVector& nodes, Also also) {
-  std::unordered_set<const Node*> seen;
+Sources sources_of(const NodeVector& nodes) {
+  Sources seen;
   std::vector<const Node*> left;
   for (const auto& node : nodes) left.push_back(node.get());
   while (!left.empty()) {
     const Node* const node = left.back();
     left.pop_back();
     for (std::size_t i = 0; i < node->get_input_size(); ++i)
-      if (const Node* source = node->get_input_node_ptr(i); also(*node, i) && seen.insert(source).second)
-        left.push_back(source);
+      if (const Node* source = node->get_input_node_ptr(i); seen.insert(source).second) left.push_back(source);
   }
   return seen;
 }
 
-/// What makes these nodes what they are, not the data that they work on.
-std::unordered_set<const Node*> deciding_sources_of(const NodeVector& nodes) {
-  std::unordered_set<const Node*> open;
-  for (const auto& node : nodes) open.insert(node.get());
-  return sources_of(nodes, [&](const Node& node, std::size_t input) {
-    const bool is_data = open.count(&node) && input == 0 && !is_op(&node, "Range");
-    return !is_data && !open.count(node.get_input_node_ptr(input));
-  });
+/// What these nodes read beside the data that they work on.
+Sources operands_of(const NodeVector& nodes) {
+  Sources seen;
+  for (const auto& node : nodes)
+    for (std::size_t i = is_op(node, "Range") ? 0 : 1; i < node->get_input_size(); ++i)
+      seen.insert(node->get_input_node_ptr(i));
+  return seen;
 }
 
 }  // namespace
 
-bool OpenModel::is_open(const Model& model, const Target& target) { return !undecided(model, target).empty(); }
+std::shared_ptr<const Stage> whole_stage(std::shared_ptr<const Plan> plan) {
+  auto stage = std::make_shared<Stage>();
+  for (std::size_t i = 0; i < plan->model->get_results().size(); ++i)
+    stage->results.push_back({Stage::Source::Kind::kOutput, i});
+  stage->plan = std::move(plan);
+  return stage;
+}
+
+bool OpenModel::is_open(const Model& model, const Target& target) {
+  const NodeVector nodes = model.get_ordered_ops();
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](const auto& node) { return node->is_dynamic() || !is_decided(*node, target); });
+}
 
 OpenModel::Key OpenModel::key_of(const std::vector<InputState>& inputs) const {
-  std::set<std::size_t> deciding;
-  {
-    const std::lock_guard lock(mutex_);
-    deciding = deciding_;
-  }
   Key key;
-  for (const InputState& input : inputs) key.shapes.push_back(input.shape);
-  for (const std::size_t index : deciding) {
+  for (const InputState& input : inputs) {
+    key.shapes.push_back(input.shape);
+    key.forms.push_back(input.form);
+  }
+  for (const std::size_t index : deciding_) {
     const Tensor value = on_host(inputs[index].tensor);
     key.values.emplace_back(static_cast<const char*>(value.size_bytes() ? value.data() : nullptr), value.size_bytes());
   }
@@ -105,42 +112,78 @@ OpenModel::Key OpenModel::key_of(const std::vector<InputState>& inputs) const {
 }
 
 std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs) {
-  std::set<std::size_t> deciding;
-  {
-    const std::lock_guard lock(mutex_);
-    deciding = deciding_;
-  }
   for (;;) {
     const auto model = prepared_->clone();
     std::map<std::size_t, PartialShape> shapes;
     for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i].shape);
     const ParameterVector parameters = model->get_parameters();
-    for (const std::size_t index : deciding)
+    for (const std::size_t index : deciding_)
       Output<Node>(parameters[index], 0)
           .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index].tensor)), 0));
     model->reshape(shapes);
-    auto folded = run_passes(*model, TimeLimit(model_limits().compile_seconds));
-    const NodeVector open = undecided(*folded, target_);
-    if (open.empty()) {
-      const std::lock_guard lock(mutex_);
-      deciding_.insert(deciding.begin(), deciding.end());
-      return folded;
-    }
-    const std::size_t before = deciding.size();
-    const auto decide = [&](const std::unordered_set<const Node*>& sources, bool takes_reals) {
+    auto folded = make_.prepare(*model);
+    NodeVector open = undecided(*folded, target_);
+    std::erase_if(open, [](const auto& node) { return !has_known_inputs(*node); });
+    const std::size_t before = deciding_.size();
+    const auto decide = [&](const Sources& sources, bool takes_reals) {
       for (std::size_t i = 0; i < inputs.size(); ++i)
         if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i].tensor, takes_reals))
-          deciding.insert(i);
+          deciding_.insert(i);
     };
-    decide(sources_of(open, [](const Node&, std::size_t) { return true; }), false);
-    if (deciding.size() == before) decide(deciding_sources_of(open), true);
-    if (deciding.size() > before) continue;
-    std::string names;
-    for (const auto& node : open)
-      if (has_known_inputs(*node)) names += (names.empty() ? "" : ", ") + node->describe();
-    throw NotImplemented("GPU: what these nodes do depends on values that are known only when kernels have run: " +
-                         names + "; HETERO:GPU,CPU runs them on the CPU");
+    decide(sources_of(open), false);
+    if (deciding_.size() == before) decide(operands_of(open), true);
+    if (deciding_.size() == before) return folded;
   }
+}
+
+std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<InputState>& inputs) {
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const HostBudget::Scope scope(budget);
+  const auto model = closed(inputs);
+  std::vector<InputForm> forms;
+  for (const InputState& input : inputs) forms.push_back(input.form);
+  if (undecided(*model, target_).empty()) return whole_stage(make_.plan(model, forms));
+  auto stage = std::make_shared<Stage>();
+  const Cut parts = cut(model, target_);
+  stage->plan = make_.plan(parts.before, forms);
+  if (parts.rest) stage->rest = std::make_shared<OpenModel>(parts.rest, target_, make_);
+  std::size_t rest = 0;
+  for (const std::size_t result : parts.results)
+    stage->results.push_back(result == Cut::kRest ? Stage::Source{Stage::Source::Kind::kRest, rest++}
+                                                  : Stage::Source{Stage::Source::Kind::kOutput, result});
+  for (const Cut::Input& input : parts.rest_inputs)
+    stage->rest_inputs.push_back(
+        {input.is_parameter ? Stage::Source::Kind::kInput : Stage::Source::Kind::kOutput, input.index});
+  return stage;
+}
+
+std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<InputState>& inputs) {
+  const std::lock_guard lock(mutex_);
+  const Key key = key_of(inputs);
+  const auto known =
+      std::find_if(stages_.begin(), stages_.end(), [&](const auto& entry) { return entry.first == key; });
+  if (known != stages_.end()) {
+    stages_.splice(stages_.begin(), stages_, known);
+    return stages_.front().second;
+  }
+  auto stage = make_stage(inputs);
+  // By now it is known which inputs decide.
+  stages_.emplace_front(key_of(inputs), std::move(stage));
+  if (stages_.size() > kKeptStages) stages_.pop_back();
+  return stages_.front().second;
+}
+
+std::vector<std::shared_ptr<const Stage>> OpenModel::last_stages() const {
+  std::shared_ptr<const Stage> last;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stages_.empty()) last = stages_.front().second;
+  }
+  if (!last) return {};
+  std::vector<std::shared_ptr<const Stage>> all{last};
+  if (last->rest)
+    for (auto& stage : last->rest->last_stages()) all.push_back(std::move(stage));
+  return all;
 }
 
 }  // namespace tenon::inline v1::gpu_device

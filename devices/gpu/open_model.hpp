@@ -3,55 +3,100 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
-/// What a plan is made for, of one input.
+class OpenModel;
+
+/// Of one model, the latest first.
+inline constexpr std::size_t kKeptStages = 64;
+
+/// What a stage is made for, of one input.
 struct InputState {
   Tensor tensor;  ///< Empty if it is a batch in several tensors.
   Shape shape;    ///< Of all of it.
   InputForm form;
 };
 
+/// What runs an open model with certain inputs: a plan, and, if more depends on values that its kernels compute, an open
+/// model of the rest. Immutable.
+struct Stage {
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<OpenModel> rest;  ///< Null: the plan computes all results.
+  /// A value that the host hands on.
+  struct Source {
+    enum class Kind { kInput, kOutput, kRest };
+    Kind kind = Kind::kOutput;
+    std::size_t index = 0;  ///< Of the stage's inputs, the plan's outputs, or the rest's results.
+  };
+  std::vector<Source> rest_inputs;
+  std::vector<Source> results;  ///< Of the open model: outputs of the plan, or results of the rest.
+};
+
+/// That of a plan which computes all results.
+std::shared_ptr<const Stage> whole_stage(std::shared_ptr<const Plan> plan);
+
 /// Inputs that say what others are shaped like (a Reshape's shape, a Slice's positions, a resize's scales) are read on
-/// the host, and become constants of the plan.
+/// the host, and become constants of the plan. Where kernels compute such values, or say how much they put out, the
+/// model is cut: the rest is an open model of its own, with what the first part made as its inputs.
 /// @thread all members from any thread.
 class OpenModel {
  public:
+  struct Maker {
+    std::function<std::shared_ptr<Model>(const Model& model)> prepare;  ///< run_passes().
+    /// The plan of a model of known shapes, but for nodes with a bound (lower/table.hpp), for inputs of these forms.
+    std::function<std::shared_ptr<const Plan>(const std::shared_ptr<const Model>& model,
+                                              const std::vector<InputForm>& forms)>
+        plan;
+  };
+
   /// @param prepared  After run_passes().
-  OpenModel(std::shared_ptr<const Model> prepared, const Target& target)
-      : prepared_(std::move(prepared)), target_(target) {}
+  OpenModel(std::shared_ptr<const Model> prepared, const Target& target, Maker make)
+      : prepared_(std::move(prepared)), target_(target), make_(std::move(make)) {}
 
   /// Whether the model needs its inputs to be planned.
   static bool is_open(const Model& model, const Target& target);
-  /// What a plan is for: the inputs' shapes, and the values of those that decide.
-  struct Key {
-    std::vector<Shape> shapes;
-    std::vector<std::string> values;  ///< Their bytes.
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  /// @cost a read of each input whose values decide.
-  Key key_of(const std::vector<InputState>& inputs) const;
-  /// The model with these inputs' shapes and values; inputs that decide are read by nobody in it.
-  /// @errors those of shape inference; kUnimplemented: shapes depend on values that kernels compute, naming the nodes.
-  std::shared_ptr<Model> closed(const std::vector<InputState>& inputs);
+
+  /// For these inputs' shapes and forms, and the values of those that decide; those used last are kept.
+  /// @cost a read of each input whose values decide; the first time, that of compiling.
+  /// @errors those of shape inference and of the maker; kUnimplemented: no cut helps, naming the nodes.
+  std::shared_ptr<const Stage> stage_for(const std::vector<InputState>& inputs);
+  /// The stages of the last inference, the first first. For reports.
+  std::vector<std::shared_ptr<const Stage>> last_stages() const;
 
  private:
+  /// What a stage is for.
+  struct Key {
+    std::vector<Shape> shapes;
+    std::vector<InputForm> forms;
+    std::vector<std::string> values;  ///< The bytes of inputs that decide.
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  Key key_of(const std::vector<InputState>& inputs) const;
+  /// The model with these inputs' shapes, and the values of those that decide, after the passes.
+  std::shared_ptr<Model> closed(const std::vector<InputState>& inputs);
+  std::shared_ptr<const Stage> make_stage(const std::vector<InputState>& inputs);
+
   const std::shared_ptr<const Model> prepared_;
   const Target target_;
+  const Maker make_;
   mutable std::mutex mutex_;
-  std::set<std::size_t> deciding_;  ///< Inputs.
+  std::set<std::size_t> deciding_;                                  ///< Inputs.
+  std::list<std::pair<Key, std::shared_ptr<const Stage>>> stages_;  ///< The latest first.
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request on the GPU: bindings, and inferences that are enqueued whole.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
@@ -23,6 +26,10 @@ EdgeId upload_edge() {
   static const EdgeId edge = register_edge("GPU: upload");
   return edge;
 }
+EdgeId counted_edge() {
+  static const EdgeId edge = register_edge("GPU: results that values decide");
+  return edge;
+}
 EdgeId download_edge() {
   static const EdgeId edge = register_edge("GPU: download");
   return edge;
@@ -33,6 +40,9 @@ std::size_t rows_of(const Shape& shape) {
   const std::size_t rank = shape.size();
   return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
 }
+
+/// Each has a plan of its own, and so has each iteration of a loop that its body ends.
+constexpr std::size_t kMostStages = 1024;
 
 class Request final : public InferRequestImpl, private Completion::Pending {
  public:
@@ -46,10 +56,11 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       is_in_order_ = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
       has_times_ = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
     } else {
-      queue_ = client::make_queue(gpu.native(), owner_->config().profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
+      const Config& config = owner_->config();
+      queue_ = make_queue(gpu, config.profiling, config.queue_priority, config.queue_throttle);
       has_times_ = owner_->config().profiling;
     }
-    if (owner_->static_plan()) use(owner_->static_plan());
+    if (owner_->static_stage()) use(0, owner_->static_stage());
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
@@ -72,7 +83,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
     place(outputs_.at(index), tensor, Access::kWrite);
-    if (execution_ && tensor) execution_->bind_output(index, outputs_[index].memory);
+    if (!owner_->open() && tensor) parts_[0].execution->bind_output(index, outputs_[index].memory);
   }
 
   bool is_asynchronous() const noexcept override { return true; }
@@ -80,7 +91,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool runs_in_caller() const noexcept override { return true; }
   bool wait_for(const TimelinePoint& point) override {
     // What decides shapes is read by the host, which waits itself.
-    if (!owner_->static_plan()) return false;
+    if (owner_->open()) return false;
     waits_.push_back(client::event_for(owner_->gpu()->native(), point));
     return true;
   }
@@ -93,6 +104,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       std::rethrow_exception(failure(std::current_exception()));
     }
     ran_ = true;
+    if (profiles()) note_times();
   }
 
   void start(Inference& inference) override {
@@ -118,17 +130,19 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     bool is_bound() const { return tensor || !items.empty(); }
   };
 
-  /// Where the input lies, for the kernels; or a plan for another form is due before the next inference.
+  /// Where the input lies, for the kernels of a model whose shapes are known; or a plan for another form is due before the
+  /// next inference. Stages of an open model are bound at each inference.
   void bind_input(std::size_t index) {
     const Bound& input = inputs_[index];
-    if (!execution_ || !input.is_bound()) return;
-    if (execution_->plan().inputs[index].form != input.form) {
+    if (owner_->open() || !input.is_bound()) return;
+    Execution& execution = *parts_[0].execution;
+    if (execution.plan().inputs[index].form != input.form) {
       has_other_forms_ = true;
       return;
     }
-    if (input.items.empty()) return execution_->bind_input(index, 0, input.memory);
+    if (input.items.empty()) return execution.bind_input(index, 0, input.memory);
     for (std::size_t item = 0; item < input.items.size(); ++item)
-      execution_->bind_input(index, item, input.items[item].memory);
+      execution.bind_input(index, item, input.items[item].memory);
   }
 
   void place(Bound& bound, const Tensor& tensor, Access access, bool takes_pitch = false) {
@@ -149,6 +163,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (bound.staging_bytes < bytes) {
       bound.staging = client::make_buffer(owner_->gpu()->native(), CL_MEM_READ_WRITE, bytes, nullptr,
                                           "a buffer for a tensor in host memory");
+      owner_->gpu()->count_memory(bound.staging.get(), bytes);
       bound.staging_bytes = bytes;
     }
     // Moved rows lie side by side.
@@ -156,13 +171,50 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                     tensor.size_bytes() / std::max<std::size_t>(rows_of(tensor.shape()), 1)};
   }
 
+  /// What runs one stage, and the values that it hands on.
+  struct Part {
+    std::shared_ptr<const Stage> stage;
+    std::unique_ptr<Execution> execution;
+    std::vector<Tensor> made;  ///< Of the plan's outputs that are not bound to the request's; empty for those that are.
+    std::vector<std::int32_t> counts;  ///< Of the same.
+    std::vector<client::Handle<cl_event>> events;
+    const Plan& plan() const { return *stage->plan; }
+    Shape shape_of(std::size_t output) const {
+      const PlanPort& port = plan().outputs[output];
+      return port.shape_of(port.count ? static_cast<std::size_t>(counts[*port.count]) : 0);
+    }
+    /// As it lies there, with the extents that it has got.
+    Tensor value(std::size_t output) const {
+      return Tensor(TensorInfo{plan().outputs[output].type, shape_of(output), {}}, made[output].memory(),
+                    made[output].offset());
+    }
+  };
+  /// What a stage reads.
+  struct Value {
+    InputState state;
+    std::vector<BoundMemory> memory;  ///< Of each item of a batch in several tensors, else one.
+  };
+  static Value value_of(const Bound& input) {
+    Value value{{input.tensor, input.tensor ? input.tensor.shape() : input.batch_shape, input.form}, {}};
+    for (const Location& item : input.items) value.memory.push_back(item.memory);
+    if (input.items.empty()) value.memory.push_back(input.memory);
+    return value;
+  }
+
   /// @return the event of the last command.
   Ref<opencl::EventTimeline> enqueue_all(Inference& inference) {
-    if (!owner_->static_plan() || has_other_forms_) use_inputs_of_now(inference);
     wait_list_.clear();
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
-      enqueue(inference);
+      if (has_other_forms_) use_forms_of_now();
+      if (!wait_list_.empty()) barrier(wait_list_);
+      for (const Bound& input : inputs_) move_in(input, inference.ledger());
+      if (owner_->open())
+        enqueue_stages(inference);
+      else
+        enqueue(parts_[0], inference);
+      for (const auto& state : states_) state->advance(queue_.get());
+      for (const Bound& output : outputs_) move_out(output, inference.ledger());
       waits_.clear();
       return opencl::EventTimeline::over(client::marker(queue_.get()));
     } catch (...) {
@@ -171,9 +223,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       throw;
     }
   }
-  void enqueue(Inference& inference) {
-    Ledger& ledger = inference.ledger();
-    const std::size_t gathered = execution_->plan().gathered_bytes;
+  void enqueue(Part& part, Inference& inference) {
+    const std::size_t gathered = part.plan().gathered_bytes;
     if (gathered && inference.policy() == ZeroCopy::kRequire)
       throw Error(Code::kFailedPrecondition,
                   "GPU: what first reads an input that lies in an image, at a pitch or in several tensors takes packed "
@@ -181,16 +232,132 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                       std::to_string(gathered) +
                       " bytes would be copied, which the zero-copy policy 'require' forbids; give it one packed "
                       "tensor");
-    if (!wait_list_.empty()) barrier(wait_list_);
-    for (const Bound& input : inputs_) move_in(input, ledger);
-    if (gathered) ledger.book_copied(gather_edge(), gathered);
-    const bool profiles = owner_->config().profiling && has_times_;
-    events_.clear();
-    execution_->enqueue(queue_.get(), is_in_order_, profiles ? &events_ : nullptr);
+    if (gathered) inference.ledger().book_copied(gather_edge(), gathered);
+    part.events.clear();
+    part.execution->enqueue(queue_.get(), is_in_order_, profiles() ? &part.events : nullptr);
     if (!is_in_order_) barrier({});
-    for (const auto& state : states_) state->advance(queue_.get());
-    for (const Bound& output : outputs_) move_out(output, ledger);
   }
+
+  /// The stages for these inputs one after the other; between them the host waits, and reads what decides the next.
+  void enqueue_stages(Inference& inference) {
+    std::vector<Value> inputs;
+    for (const Bound& input : inputs_) inputs.push_back(value_of(input));
+    std::vector<std::size_t> wanted(outputs_.size());
+    std::iota(wanted.begin(), wanted.end(), std::size_t{0});
+    OpenModel* open = owner_->open();
+    for (std::size_t depth = 0; open; ++depth) {
+      if (depth == kMostStages)
+        throw Error(
+            Code::kResourceExhausted,
+            "GPU: values decided " + std::to_string(kMostStages) +
+                " times what comes next, and still do: a loop whose body does not end it? HETERO:GPU,CPU runs it "
+                "on the CPU");
+      inference.throw_if_cancelled();
+      std::vector<InputState> states;
+      for (const Value& input : inputs) states.push_back(input.state);
+      Part& part = use(depth, open->stage_for(states));
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        for (std::size_t item = 0; item < inputs[i].memory.size(); ++item)
+          part.execution->bind_input(i, item, inputs[i].memory[item]);
+      bind_outputs(part, wanted, inference);
+      enqueue(part, inference);
+      used_ = depth + 1;
+      open = part.stage->rest.get();
+      const bool has_counts = part.plan().outputs.size() > part.plan().model->get_results().size();
+      if (!open && !has_counts) return;
+      read_counts(part, inference);
+      put_out_counted(part, wanted, inference);
+      std::vector<Value> handed;
+      for (const auto& source : part.stage->rest_inputs)
+        handed.push_back(source.kind == Stage::Source::Kind::kInput ? inputs[source.index]
+                                                                    : value_of(part, source.index));
+      inputs = std::move(handed);
+      std::vector<std::size_t> left;
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        if (part.stage->results[i].kind == Stage::Source::Kind::kRest) left.push_back(wanted[i]);
+      wanted = std::move(left);
+    }
+  }
+
+  static Value value_of(const Part& part, std::size_t output) {
+    Tensor tensor = part.value(output);
+    const BoundMemory memory{opencl::buffer(tensor), nullptr, tensor.offset()};
+    return {{tensor, tensor.shape(), {}}, {memory}};
+  }
+
+  /// The request's tensors for results whose shape is known, memory of the part's for all else.
+  /// @param wanted  Which results of the model those of the stage are.
+  void bind_outputs(Part& part, const std::vector<std::size_t>& wanted, Inference& inference) {
+    const auto& ports = part.plan().outputs;
+    std::vector<bool> is_bound(ports.size(), false);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto& source = part.stage->results[i];
+      if (source.kind != Stage::Source::Kind::kOutput || ports[source.index].count) continue;
+      place_output(wanted[i], ports[source.index].shape, inference);
+      part.execution->bind_output(source.index, outputs_[wanted[i]].memory);
+      is_bound[source.index] = true;
+    }
+    bind_made(part, is_bound);
+  }
+  /// Memory of the part's for outputs of its plan that have no other.
+  void bind_made(Part& part, const std::vector<bool>& is_bound) {
+    const auto& ports = part.plan().outputs;
+    part.made.resize(ports.size());
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (is_bound[i]) continue;
+      if (!part.made[i]) part.made[i] = device_tensor(*owner_->gpu(), ports[i].type, ports[i].shape);
+      part.execution->bind_output(i, {opencl::buffer(part.made[i]), nullptr, part.made[i].offset()});
+    }
+  }
+  void place_output(std::size_t index, const Shape& shape, Inference& inference) {
+    if (owner_->ports().outputs[index].get_partial_shape().is_dynamic())
+      place(outputs_[index], inference.output(index, shape), Access::kWrite);
+  }
+
+  /// Waits for all that has been enqueued.
+  void read_counts(Part& part, Inference& inference) const {
+    const auto& ports = part.plan().outputs;
+    part.counts.assign(ports.size(), 0);
+    for (std::size_t i = part.plan().model->get_results().size(); i < ports.size(); ++i)
+      read(part.made[i], &part.counts[i], sizeof part.counts[i], "reading how much a node put out");
+    try {
+      TimelinePoint(opencl::EventTimeline::over(client::marker(queue_.get())), 1)
+          .wait(Deadline::max(), &inference.ledger());
+    } catch (const Error&) {
+      std::rethrow_exception(failure(std::current_exception()));
+    }
+  }
+  /// Enqueues the read of a part's memory into the host's, or where the host's addresses are the device's.
+  void read(const Tensor& from, void* to, std::size_t bytes, const char* what) const {
+    client::check(
+        client::call(clEnqueueReadBuffer, queue_.get(), opencl::buffer(from), cl_bool{CL_FALSE}, from.offset(), bytes,
+                     to, cl_uint{0}, static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+        "clEnqueueReadBuffer", what);
+  }
+
+  /// Results that values decide lie in memory for the largest: what there is of them is copied.
+  void put_out_counted(const Part& part, const std::vector<std::size_t>& wanted, Inference& inference) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto& source = part.stage->results[i];
+      if (source.kind != Stage::Source::Kind::kOutput || !part.plan().outputs[source.index].count) continue;
+      place_output(wanted[i], part.shape_of(source.index), inference);
+      const BoundMemory& to = outputs_[wanted[i]].memory;
+      const Tensor from = part.value(source.index);
+      const std::size_t bytes = from.size_bytes();
+      if (bytes == 0) continue;
+      const char* const what = "putting out a result that values decide";
+      if (to.buffer)
+        client::check(
+            client::call(clEnqueueCopyBuffer, queue_.get(), opencl::buffer(from), to.buffer, from.offset(), to.offset,
+                         bytes, cl_uint{0}, static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+            "clEnqueueCopyBuffer", what);
+      else
+        read(from, to.pointer + to.offset, bytes, what);
+      if (!is_in_order_) barrier({});
+      inference.ledger().book_copied(counted_edge(), bytes);
+    }
+  }
+
   /// What is enqueued later waits for these events, or for all that is in the queue if there are none.
   void barrier(std::span<const cl_event> events) const {
     client::check(client::call(clEnqueueBarrierWithWaitList, queue_.get(), static_cast<cl_uint>(events.size()),
@@ -238,34 +405,63 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     ledger.book_transferred(download_edge(), target.size_bytes());
   }
 
-  void use(std::shared_ptr<const Plan> plan) {
-    execution_ = std::make_unique<Execution>(owner_->gpu(), std::move(plan));
-    const auto& variables = execution_->plan().variables;
+  /// Makes ready what runs a stage, unless it ran last there.
+  Part& use(std::size_t depth, std::shared_ptr<const Stage> stage) {
+    if (parts_.size() <= depth) parts_.resize(depth + 1);
+    Part& part = parts_[depth];
+    if (part.stage == stage) return part;
+    Part made;
+    made.execution = std::make_unique<Execution>(owner_->gpu(), stage->plan);
+    made.stage = std::move(stage);
+    part = std::move(made);
     if (states_.empty())
-      for (const PlanVariable& variable : variables)
+      for (const PlanVariable& variable : part.plan().variables)
         states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
-    for (std::size_t i = 0; i < states_.size(); ++i) states_[i]->bind(*execution_, i);
-    has_other_forms_ = false;
+    for (std::size_t i = 0; i < states_.size(); ++i) states_[i]->bind(*part.execution, i);
+    // Stages of an open model are bound at each inference.
+    if (owner_->open()) return part;
     for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);
     for (std::size_t i = 0; i < outputs_.size(); ++i)
-      if (outputs_[i].tensor) execution_->bind_output(i, outputs_[i].memory);
+      if (outputs_[i].tensor) part.execution->bind_output(i, outputs_[i].memory);
+    std::vector<bool> is_bound(part.plan().outputs.size(), false);
+    std::fill_n(is_bound.begin(), outputs_.size(), true);
+    bind_made(part, is_bound);
+    return part;
   }
 
-  /// The plan for the inputs' shapes and forms, and outputs of the shapes that come of them.
-  void use_inputs_of_now(Inference& inference) {
-    std::vector<InputState> inputs;
-    for (const Bound& input : inputs_)
-      inputs.push_back({input.tensor, input.tensor ? input.tensor.shape() : input.batch_shape, input.form});
-    auto plan = owner_->plan_for(inputs);
-    if (!execution_ || &execution_->plan() != plan.get()) use(std::move(plan));
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      if (owner_->ports().outputs[i].get_partial_shape().is_static()) continue;
-      place(outputs_[i], inference.output(i, execution_->plan().outputs[i].shape), Access::kWrite);
-      execution_->bind_output(i, outputs_[i].memory);
+  void use_forms_of_now() {
+    std::vector<InputForm> forms;
+    for (const Bound& input : inputs_) forms.push_back(input.form);
+    use(0, owner_->stage_for(forms));
+    has_other_forms_ = false;
+  }
+
+  bool profiles() const { return owner_->config().profiling && has_times_; }
+  static cl_ulong time_of(const client::Handle<cl_event>& event, cl_profiling_info key) {
+    return client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event.get(), key);
+  }
+  static std::vector<std::chrono::nanoseconds> times_of(const Part& part) {
+    std::vector<std::chrono::nanoseconds> all;
+    for (const auto& event : part.events)
+      all.emplace_back(time_of(event, CL_PROFILING_COMMAND_END) - time_of(event, CL_PROFILING_COMMAND_START));
+    return all;
+  }
+  /// Of the inference that ended.
+  void note_times() const {
+    std::vector<std::shared_ptr<const Stage>> stages;
+    StageTimes times;
+    for (const Part& part : std::span(parts_).first(used_)) {
+      stages.push_back(part.stage);
+      times.push_back(times_of(part));
     }
+    owner_->note_times(std::move(stages), std::move(times));
   }
-
   void ended(std::exception_ptr error) noexcept override {
+    try {
+      if (!error && profiles()) note_times();
+    } catch (...) {
+      error = std::current_exception();
+    }
     ran_ = !error;
     inference_->finish(error ? failure(error) : nullptr);
   }
@@ -288,8 +484,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Bound> inputs_, outputs_;
   std::vector<std::shared_ptr<State>> states_;
-  std::unique_ptr<Execution> execution_;
-  std::vector<client::Handle<cl_event>> waits_, events_;
+  std::vector<Part> parts_;  ///< Of the stages that ran last.
+  std::size_t used_ = 1;     ///< How many of them the last inference had.
+  std::vector<client::Handle<cl_event>> waits_;
   std::vector<cl_event> wait_list_;
   Inference* inference_ = nullptr;
 };
@@ -303,12 +500,7 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
         "GPU: the application's queue was made without CL_QUEUE_PROFILING_ENABLE, so its commands have no times");
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
-  using std::chrono::nanoseconds;
-  const auto time = [](cl_event event, cl_profiling_info key) {
-    return client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event, key);
-  };
   std::vector<ProfilingInfo> infos;
-  const auto& plan = execution_->plan();
   const auto add = [&](const std::string& name, const std::string& type) -> ProfilingInfo& {
     ProfilingInfo& info = infos.emplace_back();
     info.node_name = name;
@@ -316,19 +508,22 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
     info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
     return info;
   };
-  const cl_ulong begin = events_.empty() ? 0 : time(events_.front().get(), CL_PROFILING_COMMAND_START);
-  for (std::size_t i = 0; i < events_.size(); ++i) {
-    const Launch& launch = plan.launches[i];
-    const cl_ulong start = time(events_[i].get(), CL_PROFILING_COMMAND_START),
-                   end = time(events_[i].get(), CL_PROFILING_COMMAND_END);
-    ProfilingInfo& info = add(launch.node_name, launch.node_type);
-    info.status = ProfilingInfo::Status::EXECUTED;
-    info.exec_type = launch.kernel->kind;
-    info.start_time = duration_cast<microseconds>(nanoseconds(start - begin));
-    info.real_time = info.cpu_time = duration_cast<microseconds>(nanoseconds(end - start));
-    for (const auto& [name, type] : launch.fused) add(name, type);
+  std::optional<cl_ulong> begin;
+  for (const Part& part : std::span(parts_).first(used_)) {
+    const auto durations = times_of(part);
+    for (std::size_t i = 0; i < part.events.size(); ++i) {
+      const Launch& launch = part.plan().launches[i];
+      const cl_ulong start = time_of(part.events[i], CL_PROFILING_COMMAND_START);
+      if (!begin) begin = start;
+      ProfilingInfo& info = add(launch.node_name, launch.node_type);
+      info.status = ProfilingInfo::Status::EXECUTED;
+      info.exec_type = launch.kernel->kind;
+      info.start_time = duration_cast<microseconds>(std::chrono::nanoseconds(start - *begin));
+      info.real_time = info.cpu_time = duration_cast<microseconds>(durations[i]);
+      for (const auto& [name, type] : launch.fused) add(name, type);
+    }
+    for (const auto& [name, type] : part.plan().optimized_out) add(name, type);
   }
-  for (const auto& [name, type] : plan.optimized_out) add(name, type);
   return infos;
 }
 

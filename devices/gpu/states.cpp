@@ -10,15 +10,20 @@
 
 namespace tenon::inline v1::gpu_device {
 
-State::State(std::shared_ptr<const Gpu> gpu, const PlanVariable& variable)
-    : gpu_(std::move(gpu)), variable_(variable), present_(allocate()), next_(allocate()) {
-  reset();
+Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape) {
+  Requirements wanted = gpu.context()->requirements();
+  wanted.size_bytes = std::max<std::size_t>(checked_size_bytes(type, shape).value_or(0), 1);
+  Tensor made(TensorInfo{type, shape, {}}, gpu.context()->allocate(wanted));
+  gpu.count_memory(opencl::buffer(made), wanted.size_bytes);
+  return made;
 }
 
-Tensor State::allocate() const {
-  Requirements wanted = gpu_->context()->requirements();
-  wanted.size_bytes = std::max<std::size_t>(variable_.size_bytes(), 1);
-  return Tensor(TensorInfo{variable_.type, variable_.shape, {}}, gpu_->context()->allocate(wanted));
+State::State(std::shared_ptr<const Gpu> gpu, const PlanVariable& variable)
+    : gpu_(std::move(gpu)),
+      variable_(variable),
+      present_(device_tensor(*gpu_, variable_.type, variable_.shape)),
+      next_(device_tensor(*gpu_, variable_.type, variable_.shape)) {
+  reset();
 }
 
 Tensor State::state() const {

@@ -14,6 +14,9 @@
 
 namespace tenon::inline v1::gpu_device {
 
+/// Memory of the device's context. @errors kResourceExhausted.
+Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape);
+
 /// One variable: its present value, and memory for the next one, since kernels may still read the present one while the
 /// next is written.
 class State final : public VariableStateImpl {
@@ -30,7 +33,6 @@ class State final : public VariableStateImpl {
   void advance(cl_command_queue queue) const;
 
  private:
-  Tensor allocate() const;
   const std::shared_ptr<const Gpu> gpu_;
   const PlanVariable variable_;
   Tensor present_, next_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device itself: properties, compilation, contexts, and the symbol by which the runtime finds the module.
-#include <mutex>
-
 #include <tenon/devices/template/template.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -12,15 +10,15 @@ namespace {
 class TemplateDevice final : public Device {
  public:
   TemplateDevice() {
-    config_.declare(table_);
+    PropertyTable& table = properties_.table();
     // What every device answers.
-    table_.add_constant(available_devices, std::vector<std::string>{""});
-    table_.add_constant(device::full_name, std::string("Tenon template device (reference kernels)"));
-    table_.add_constant(device::architecture, std::string("reference"));
-    table_.add_constant(device::capabilities,
-                        std::vector<std::string>{device::capability::FP32, device::capability::EXPORT_IMPORT});
+    table.add_constant(available_devices, std::vector<std::string>{""});
+    table.add_constant(device::full_name, std::string("Tenon template device (reference kernels)"));
+    table.add_constant(device::architecture, std::string("reference"));
+    table.add_constant(device::capabilities,
+                       std::vector<std::string>{device::capability::FP32, device::capability::EXPORT_IMPORT});
     // What a blob depends on: the cache puts it into the names of its entries.
-    table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name});
+    table.add_constant(caching_properties, std::vector<PropertyName>{device::full_name});
   }
 
   std::string name() const override { return kName; }
@@ -38,7 +36,7 @@ class TemplateDevice final : public Device {
                                               " is none of this device's");
     check_supported(*model);
     // A copy, because the caller may change its model afterwards.
-    return std::make_shared<CompiledModel>(model->clone(), configured(properties), context);
+    return std::make_shared<CompiledModel>(model->clone(), properties_.with(properties), context);
   }
   std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
     return import_blob(read_all(stream), false, properties);
@@ -49,25 +47,20 @@ class TemplateDevice final : public Device {
     // Where weights of weightless blobs come from; ours hold theirs.
     own.erase(hint::model.name());
     own.erase(weights_path.name());
-    return std::make_shared<CompiledModel>(read_blob(blob, is_verified), configured(own), context_);
+    return std::make_shared<CompiledModel>(read_model_blob(blob, is_verified, kBlobFormat), properties_.with(own),
+                                           context_);
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
-    configured(properties);
+    properties_.with(properties);
     SupportedOpsMap supported;
     for (const auto& node : model->get_ordered_ops())
       if (runs(*node)) supported[node->get_friendly_name()] = kName;
     return supported;
   }
 
-  Any get_property(const std::string& name, const AnyMap&) const override {
-    const std::lock_guard lock(mutex_);
-    return table_.get(name);
-  }
-  void set_property(const AnyMap& properties) override {
-    const std::lock_guard lock(mutex_);
-    table_.set(properties);
-  }
+  Any get_property(const std::string& name, const AnyMap&) const override { return properties_.get(name); }
+  void set_property(const AnyMap& properties) override { properties_.set(properties); }
 
   std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override {
     if (!params.empty())
@@ -89,22 +82,8 @@ class TemplateDevice final : public Device {
       if (!runs(*node)) lacking += (lacking.empty() ? "" : ", ") + node->describe();
     if (!lacking.empty()) throw NotImplemented(std::string(kName) + " has no kernel for " + lacking);
   }
-  /// The device's settings with those of one call over them: an unknown name is an error, and changes nothing.
-  Config configured(const AnyMap& properties) const {
-    Config config;
-    {
-      const std::lock_guard lock(mutex_);
-      config = config_;
-    }
-    PropertyTable table(kName);
-    config.declare(table);
-    table.set(properties);
-    return config;
-  }
 
-  mutable std::mutex mutex_;
-  Config config_;
-  PropertyTable table_{kName};
+  DeviceProperties<Config> properties_{kName};
   std::shared_ptr<DeviceContext> context_ = std::make_shared<DeviceContext>();
 };
 

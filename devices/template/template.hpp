@@ -17,6 +17,7 @@
 #include <tenon/graph/evaluate.hpp>  // IWYU pragma: export
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/model_blob.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
 #include <tenon/runtime/remote_tensor.hpp>  // IWYU pragma: export
@@ -25,6 +26,8 @@ namespace tenon::inline v1::template_device {
 
 /// How messages and users name this device; the module's file is libtenon_device_template.so.
 inline constexpr const char* kName = "TEMPLATE";
+
+inline constexpr ModelBlobFormat kBlobFormat{kName, "TENONTPL", 3};
 
 /// What a user may set, on the device or for one compilation. Accept only what has an effect.
 struct Config {
@@ -83,8 +86,5 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<RemoteContextImpl> context_;
   PropertyTable table_{std::string("compiled model of ") + kName};
 };
-
-/// Reads what export_model() wrote. @errors kDataLoss: truncated or damaged; kFailedPrecondition: of another version.
-std::shared_ptr<Model> read_blob(const Tensor& bytes, bool is_verified);
 
 }  // namespace tenon::inline v1::template_device

@@ -10,16 +10,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include <tenon/graph/executed_model.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
-
-std::string letters(std::size_t rank) {
-  std::string text;
-  for (std::size_t i = 0; i < std::max<std::size_t>(rank, 1); ++i) text += static_cast<char>('a' + i);
-  return rank > 26 ? "undef" : text;
-}
 
 /// Bytes [begin, end) of a root buffer.
 struct Extent {
@@ -52,7 +47,7 @@ Content content_of(const md& desc) {
   return {{element_type(desc), Shape(dims.begin(), dims.end()), layout_name(desc, dims.size())}, desc.get_size()};
 }
 Content content_of(ElementType type, const Shape& shape) {
-  return {{type, shape, letters(shape.size())}, checked_size_bytes(type, shape).value_or(0)};
+  return {{type, shape, exec_model_info::packed_layout(shape.size())}, checked_size_bytes(type, shape).value_or(0)};
 }
 Content content_of(const Made& made) {
   if (made.desc.get_ndims() == 0) return content_of(made.type, made.shape);
@@ -344,11 +339,11 @@ class Flow {
 
 std::string layout_name(const md& desc, std::size_t rank) {
   if (desc.get_ndims() == 0 || desc.get_format_kind() != dnnl::memory::format_kind::blocked)
-    return desc.get_ndims() == 0 ? letters(rank) : "undef";
+    return desc.get_ndims() == 0 ? exec_model_info::packed_layout(rank) : "undef";
   const auto dims = desc.get_dims(), strides = desc.get_strides(), blocks = desc.get_inner_blks(),
              axes = desc.get_inner_idxs();
   // Extents of one make many names true for one order of elements.
-  if (blocks.empty() && is_packed(desc, Shape(dims.begin(), dims.end()))) return letters(rank);
+  if (blocks.empty() && is_packed(desc, Shape(dims.begin(), dims.end()))) return exec_model_info::packed_layout(rank);
   std::vector<std::size_t> order(dims.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });

@@ -90,6 +90,13 @@ TENON_API Pass fuse_quantize_dequantize();
 /// @param most_nodes  Of all runs of this pass together: a loop that would make more stays.
 TENON_API Pass unroll_loops(std::size_t most_nodes = 20000);
 
+/// A Loop that its body ends: its first iteration, then an If on what the body says, in which the loop goes on. For
+/// devices that decide branches on the host; run it again when the condition is known. Loops that read slices stay, as do
+/// those whose condition or trip count is not known yet.
+TENON_API Pass peel_loops();
+/// Whether peel_loops() takes the node apart, once its condition and trip count are known.
+TENON_API bool can_peel(const Node& node);
+
 /// Computes f16 and bf16 values in f32, for devices that compute in f32: a file's type only says how it is stored.
 /// Parameters, results and states keep their types, with conversions added; so do constants, which a device converts
 /// once. A conversion to a narrow type rounds only if nothing but conversions and outputs read it.

@@ -77,11 +77,17 @@ class Unrolling {
     for (std::int64_t i = 0; i < iterations_; ++i) {
       const Copy copy = iterate(i);
       for (std::size_t k = 0; k < outputs.size(); ++k) made[k].push_back(copy.result(outputs[k]->m_body_value_index));
+      last_.clear();
+      for (std::size_t k = 0; k < node_.get_function()->get_results().size(); ++k) last_.push_back(copy.result(k));
     }
     OutputVector values(outputs.size());
     for (std::size_t k = 0; k < outputs.size(); ++k) values[outputs[k]->m_output_index] = joined(*outputs[k], made[k]);
     return values;
   }
+
+  /// After run(): a result of the last iteration's body, and what a merged parameter would be next.
+  const Output<Node>& last(std::size_t result) const { return last_[result]; }
+  const Output<Node>& state(std::size_t parameter) const { return state_[parameter]; }
 
  private:
   Copy iterate(std::int64_t iteration) {
@@ -121,6 +127,7 @@ class Unrolling {
   const std::int64_t iterations_;
   op::v5::Loop::SpecialBodyPorts special_;
   OutputVector state_;  ///< What merged inputs are now, by parameter.
+  OutputVector last_;
 };
 
 /// Whether a loop that has begun goes on to its last trip: its body says so always, or hands its condition through.
@@ -169,6 +176,117 @@ OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
   return Unrolling(*loop, *count).run();
 }
 
+/// A loop whose end its body decides, when it is known that it begins.
+class Peeling {
+ public:
+  /// @param trips  At least 1; negative: as long as the body says.
+  Peeling(const op::v5::Loop& loop, std::int64_t trips) : loop_(loop), trips_(trips), first_(loop, 1) {}
+
+  OutputVector run() {
+    const OutputVector first = first_.run();
+    if (trips_ == 1) return first;
+    const std::int64_t port = loop_.get_special_body_ports().body_condition_output_idx;
+    const auto branch = std::make_shared<op::v8::If>(first_.last(static_cast<std::size_t>(port)));
+    const auto next = go_on();
+    OutputVector ends;
+    for (std::size_t k = 0; k < first.size(); ++k) ends.push_back(parameter_for(first[k], else_, else_values_));
+    OutputVector values(first.size());
+    const auto& outputs = loop_.get_output_descriptions();
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const std::size_t index = outputs[k]->m_output_index;
+      values[index] = next->output(k);
+      const auto* joint = dynamic_cast<const MultiSubGraphOp::ConcatOutputDescription*>(outputs[k].get());
+      if (!joint) continue;
+      const Output<Node> before = parameter_for(first[index], then_, then_values_);
+      values[index] = make_node("Concat", 1, {before, values[index]}, {{"axis", joint->m_axis}}, "")->output(0);
+    }
+    branch->set_then_body(std::make_shared<Model>(values, then_));
+    branch->set_else_body(std::make_shared<Model>(ends, else_));
+    for (std::size_t i = 0; i < then_.size(); ++i) branch->set_input(then_values_[i], then_[i], nullptr);
+    for (std::size_t i = 0; i < else_.size(); ++i) branch->set_input(else_values_[i], nullptr, else_[i]);
+    const auto &then_results = branch->get_then_body()->get_results(),
+               &else_results = branch->get_else_body()->get_results();
+    for (std::size_t k = 0; k < values.size(); ++k) branch->set_output(then_results[k], else_results[k]);
+    branch->validate_and_infer_types();
+    return branch->outputs();
+  }
+
+ private:
+  static Output<Node> parameter_for(const Output<Node>& value, ParameterVector& parameters, OutputVector& values) {
+    parameters.push_back(std::make_shared<op::v0::Parameter>(value.get_element_type(), value.get_partial_shape()));
+    values.push_back(value);
+    return parameters.back()->output(0);
+  }
+
+  /// The loop from its second iteration on, over parameters of the branch. Outputs in the order of the descriptions.
+  std::shared_ptr<op::v5::Loop> go_on() {
+    auto body = loop_.get_function()->clone();
+    auto ports = loop_.get_special_body_ports();
+    // The number of the iteration becomes a state, which begins with 1.
+    std::shared_ptr<op::v0::Parameter> number;
+    Output<Node> after;
+    if (ports.current_iteration_input_idx >= 0) {
+      number = body->get_parameters()[static_cast<std::size_t>(ports.current_iteration_input_idx)];
+      after = make_node("Add", 1, {number->output(0), number_like(*number, 1)}, {}, "")->output(0);
+      OutputVector results;
+      for (const auto& result : body->get_results()) results.push_back(result->input_value(0));
+      results.push_back(after);
+      body = std::make_shared<Model>(results, body->get_parameters());
+      ports.current_iteration_input_idx = -1;
+    }
+    const auto next = std::make_shared<op::v5::Loop>(
+        std::make_shared<op::v0::Constant>(element::i64, Shape{},
+                                           std::vector<std::int64_t>{trips_ < 0 ? trips_ : trips_ - 1})
+            ->output(0),
+        op::v0::Constant::create(element::boolean, Shape{}, {true})->output(0));
+    next->set_function(body);
+    next->set_special_body_ports(ports);
+    const auto value_of = [&](std::uint64_t result) { return body->get_results()[result]->input_value(0); };
+    for (const auto& input : loop_.get_input_descriptions()) {
+      const auto& parameter = body->get_parameters()[input->m_body_parameter_index];
+      const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(input);
+      const Output<Node> value =
+          parameter_for(merged ? first_.state(input->m_body_parameter_index) : loop_.input_value(input->m_input_index),
+                        then_, then_values_);
+      if (merged)
+        next->set_merged_input(parameter, value, value_of(merged->m_body_value_index));
+      else
+        next->set_invariant_input(parameter, value);
+    }
+    if (number) next->set_merged_input(number, number_like(*number, 1), after);
+    for (const auto& output : loop_.get_output_descriptions()) {
+      const Output<Node> value = value_of(output->m_body_value_index);
+      if (const auto* joint = dynamic_cast<const MultiSubGraphOp::ConcatOutputDescription*>(output.get()))
+        next->get_concatenated_slices(value, joint->m_start, joint->m_stride, joint->m_part_size, joint->m_end,
+                                      joint->m_axis);
+      else
+        next->get_iter_value(value);
+    }
+    next->validate_and_infer_types();
+    return next;
+  }
+  static Output<Node> number_like(const op::v0::Parameter& like, std::int64_t value) {
+    return std::make_shared<op::v0::Constant>(like.get_element_type(), like.get_partial_shape().to_shape(),
+                                              std::vector<std::int64_t>{value})
+        ->output(0);
+  }
+
+  const op::v5::Loop& loop_;
+  const std::int64_t trips_;
+  Unrolling first_;
+  ParameterVector then_, else_;
+  OutputVector then_values_, else_values_;
+};
+
+bool peel(const std::shared_ptr<Node>& node) {
+  if (!can_peel(*node)) return false;
+  const auto trips = known_number(node->input_value(0)), begins = known_number(node->input_value(1));
+  if (!trips || *trips == 0 || !begins || *begins == 0) return false;
+  const OutputVector values = Peeling(static_cast<const op::v5::Loop&>(*node), *trips).run();
+  for (std::size_t i = 0; i < values.size(); ++i) node->output(i).replace(values[i]);
+  return true;
+}
+
 bool unroll(const std::shared_ptr<Node>& node, std::size_t& left) {
   const OutputVector values = iterations_as_nodes(*node, left);
   for (std::size_t i = 0; i < values.size(); ++i) node->output(i).replace(values[i]);
@@ -176,6 +294,24 @@ bool unroll(const std::shared_ptr<Node>& node, std::size_t& left) {
   return !values.empty();
 }
 }  // namespace
+
+bool can_peel(const Node& node) {
+  const auto* loop = as_type<op::v5::Loop>(&node);
+  if (!loop || loop->get_special_body_ports().body_condition_output_idx < 0 || goes_on(*loop) ||
+      !loop->get_function()->get_sinks().empty())
+    return false;
+  const auto& inputs = loop->get_input_descriptions();
+  const auto& outputs = loop->get_output_descriptions();
+  return std::none_of(inputs.begin(), inputs.end(),
+                      [](const auto& input) { return as<MultiSubGraphOp::SliceInputDescription>(input); }) &&
+         std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
+           const auto* joint = dynamic_cast<const MultiSubGraphOp::ConcatOutputDescription*>(output.get());
+           const auto* one = dynamic_cast<const MultiSubGraphOp::BodyOutputDescription*>(output.get());
+           return joint ? joint->m_stride > 0 : one->m_iteration < 0;
+         });
+}
+
+Pass peel_loops() { return for_each_node("peel_loops", peel); }
 
 Pass unroll_loops(std::size_t most_nodes) {
   // Of all runs together: a few loops within each other could make any number of nodes.

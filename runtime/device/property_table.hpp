@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,49 @@ class TENON_API PropertyTable {
   const Entry& find(const std::string& name) const;
   std::string owner_;
   std::vector<Entry> entries_;
+};
+
+/// A device's properties, of which some are settings that calls override.
+/// @tparam Config  What users can set: a value whose declare(PropertyTable&) adds each of its members.
+/// @thread get(), set() and with() from any thread.
+template <typename Config>
+class DeviceProperties {
+ public:
+  explicit DeviceProperties(const std::string& owner) : owner_(owner), table_(owner) { config_.declare(table_); }
+  DeviceProperties(const DeviceProperties&) = delete;  // The table refers to the settings.
+  DeviceProperties& operator=(const DeviceProperties&) = delete;
+
+  /// For the other properties, before the first get(). What getters read of config() is theirs alone while they run.
+  PropertyTable& table() { return table_; }
+  const Config& config() const { return config_; }
+
+  /// @errors as PropertyTable's.
+  Any get(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    return table_.get(name);
+  }
+  void set(const AnyMap& properties) {
+    const std::lock_guard lock(mutex_);
+    table_.set(properties);
+  }
+  /// The settings with those of one call over them: an unknown name is an error, and changes nothing.
+  Config with(const AnyMap& properties) const {
+    Config config = copy();
+    PropertyTable table(owner_);
+    config.declare(table);
+    table.set(properties);
+    return config;
+  }
+
+ private:
+  Config copy() const {
+    const std::lock_guard lock(mutex_);
+    return config_;
+  }
+  const std::string owner_;
+  mutable std::mutex mutex_;
+  Config config_;
+  PropertyTable table_;
 };
 
 }  // namespace v1

@@ -11,6 +11,7 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/graph/exec_model_info.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/device_conformance/allocation_count.hpp>
 #include <tenon/tests/device_conformance/suite.hpp>
@@ -371,6 +372,27 @@ TEST_P(DeviceConformance, ProfilingNamesNodesOrSaysHowToTurnItOn) {
   bool found = false;
   for (const ProfilingInfo& info : on.get_profiling_info()) found |= info.node_type == "MatMul";
   EXPECT_TRUE(found);
+}
+
+TEST_P(DeviceConformance, ShowsTheStepsThatItTimedOrSaysThatItCannot) {
+  auto compiled = core.compile_model(small_network(), name, enable_profiling(true));
+  auto request = compiled.create_infer_request();
+  request.infer();
+  std::shared_ptr<const Model> steps;
+  try {
+    steps = compiled.get_runtime_model();
+  } catch (const NotImplemented&) {
+    EXPECT_TRUE(name != "CPU" && name.compare(0, 3, "GPU") != 0) << "these devices know their steps";
+    return;
+  }
+  EXPECT_EQ(steps->get_parameters().size(), 1u);
+  EXPECT_EQ(steps->get_results().size(), 2u);
+  for (const auto& node : steps->get_ordered_ops()) {
+    if (!is_op(node, "ExecutionNode")) continue;
+    const auto note = [&](const char* key) { return node->get_rt_info().at(key).to_text(); };
+    EXPECT_NE(note(exec_model_info::PERF_COUNTER), exec_model_info::kNotExecuted) << node->get_friendly_name();
+    EXPECT_NE(note(exec_model_info::BYTES_WRITTEN), "0") << node->get_friendly_name();
+  }
 }
 
 TEST_P(DeviceConformance, ExportsOrSaysThatItCannot) {

@@ -3,7 +3,7 @@
 KERNEL {
   const int pixel = (int)get_global_id(0), channel = (int)get_global_id(1), image = (int)get_global_id(2);
   if (pixel >= OD * OH * OW) return;
-  const int x0 = pixel % OW * SW - PW, y0 = pixel / OW % OH * SH - PH, z0 = pixel / (OW * OH) * SD - PD;
+  const int x0 = FIRST_X(pixel), y0 = FIRST_Y(pixel), z0 = FIRST_Z(pixel);
   ACC sum = 0;
   for (int c = 0; c < IC; ++c) {
     const int plane = (image * GROUPS * IC + channel / OC * IC + c) * ID * IH * IW;

@@ -2,7 +2,7 @@
 KERNEL {
   const int pixel = (int)get_global_id(0), plane = (int)get_global_id(1);
   if (pixel >= OD * OH * OW) return;
-  const int x0 = pixel % OW * SW - PW, y0 = pixel / OW % OH * SH - PH, z0 = pixel / (OW * OH) * SD - PD;
+  const int x0 = FIRST_X(pixel), y0 = FIRST_Y(pixel), z0 = FIRST_Z(pixel);
   const int begin = plane * ID * IH * IW;
   ACC sum = IS_MAX ? (ACC)LEAST : 0;
   int inside = 0, where = 0;

@@ -69,3 +69,8 @@ inline long power(long x, long y) {
     if (y & 1) result *= base;
   return (long)result;
 }
+
+// Where the window of a pixel begins in the input, of convolutions and poolings.
+#define FIRST_X(pixel) ((pixel) % OW * SW - PW)
+#define FIRST_Y(pixel) ((pixel) / OW % OH * SH - PH)
+#define FIRST_Z(pixel) ((pixel) / (OW * OH) * SD - PD)

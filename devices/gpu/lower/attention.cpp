@@ -143,6 +143,8 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& wh
     for (const auto& [name, view] :
          {std::pair("Q_BATCH", &what.query), {"K_BATCH", &what.key}, {"V_BATCH", &what.value}})
       kernel.define(std::string(name) + "(batch)", batch_place(kernel, name, *view, what.batch));
+    const std::size_t columns = what.query.shape[rank - 1] + out.shape[rank - 1];
+    kernel.multiply_adds(std::uint64_t{what.batches()} * what.queries * what.keys * columns);
     kernel.text(kernels::attention);
     kernel.over({(what.queries + kTiles.m - 1) / kTiles.m * kTiles.lanes(), 1, what.batches()}, {kTiles.lanes(), 1, 1});
     builder.launch(kernel, *self);
@@ -175,7 +177,7 @@ View lower_scores(Builder& builder, const Node& node, const Attention& what) {
 void lower_weights(Builder& builder, const Node& node, const View& scores) {
   Kernel kernel = builder.kernel("attention_weights");
   const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 128);
-  kernel.writes("X", scores).number("KEYS", static_cast<std::int64_t>(scores.shape[2]));
+  kernel.updates("X", scores).number("KEYS", static_cast<std::int64_t>(scores.shape[2]));
   kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(kernels::attention_weights);
   kernel.over({scores.shape[0] * scores.shape[1] * lanes}, {lanes});
   builder.launch(kernel, node);
@@ -213,13 +215,15 @@ void lower_attention(Builder& builder, const Node& node) {
   builder.set(node, 0, ElementType::kF32, std::move(producer));
 }
 
-std::string refuses(const Node& node) {
+std::string refuses_attention(const Node& node) {
   if (node.get_input_element_type(0) == element::f64) return "its kernel computes in f32, not f64";
   return node.get_input_size() > 5 ? "sinks have no kernel" : "";
 }
 
 }  // namespace
 
-void register_attention(LoweringTable& table) { table["ScaledDotProductAttention"] = {lower_attention, refuses}; }
+void register_attention(LoweringTable& table) {
+  table["ScaledDotProductAttention"] = {lower_attention, refuses_attention};
+}
 
 }  // namespace tenon::inline v1::gpu_device

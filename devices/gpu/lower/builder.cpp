@@ -47,10 +47,10 @@ Builder::Value& Builder::value_of(const Output<Node>& value) {
   return values_.at({value.get_node(), value.get_index()});
 }
 
-Builder::Value& Builder::add_value(const Node& node, std::size_t output) {
+Builder::Value& Builder::add_value(const Node& node, std::size_t output, const Shape& shape) {
   Value& value = values_[{&node, output}];
   value.type = node.get_output_element_type(output);
-  value.shape = node.get_output_shape(output);
+  value.shape = shape;
   value.readers = node.count_output_readers(output);
   if (!is_readable(value.type))
     throw Error(Code::kUnimplemented, "GPU: " + node.describe() + " makes " + std::string(name(value.type)) +
@@ -130,6 +130,22 @@ View Builder::make(const Node& node, std::size_t output) {
   Value& value = add_value(node, output);
   value.view = make_for(node, output, value, packed_strides(value.shape));
   return *value.view;
+}
+
+View Builder::make(const Node& node, std::size_t output, const Shape& most) {
+  Value& value = add_value(node, output, most);
+  value.view = make_for(node, output, value, packed_strides(value.shape));
+  return *value.view;
+}
+
+View Builder::make_count(const Node& node) {
+  const std::size_t index = model_.get_results().size() + counts_.size();
+  counts_[&node] = index;
+  const View view{{add_buffer(engine::BufferKind::kOutput, sizeof(std::int32_t), static_cast<std::uint32_t>(index)), 0},
+                  ElementType::kI32,
+                  {1},
+                  packed_strides({1})};
+  return view;
 }
 
 View Builder::scratch(ElementType type, const Shape& shape) {
@@ -477,8 +493,15 @@ Plan Builder::finish() {
     port.type = parameter.get_element_type();
     port.shape = parameter.get_shape();
   }
-  for (const auto& result : model_.get_results())
-    plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), result->get_shape(), false});
+  for (const auto& result : model_.get_results()) {
+    const Output<Node> source = result->input_value(0);
+    plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), value_of(source).shape, false});
+    const auto count = counts_.find(source.get_node());
+    if (count == counts_.end() || source.get_partial_shape().is_static()) continue;
+    plan_.outputs.back().count = count->second;
+    plan_.outputs.back().open = source.get_partial_shape();
+  }
+  for (std::size_t i = 0; i < counts_.size(); ++i) plan_.outputs.push_back({"count", ElementType::kI32, {1}, false});
   find_pitched_inputs(plan_);
   std::vector<std::span<const engine::Operand>> operands;
   for (const Launch& launch : plan_.launches) operands.emplace_back(launch.operands);

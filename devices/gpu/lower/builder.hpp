@@ -82,6 +82,10 @@ class Builder {
   void set(const Node& node, std::size_t output, ElementType computed, Producer producer);
   /// Memory for the output, row-major, which the caller's launches write.
   View make(const Node& node, std::size_t output);
+  /// The same of an output of which values decide an extent. @param most  Packed in what there is of it.
+  View make(const Node& node, std::size_t output, const Shape& most);
+  /// i32 [1]: what is written there is that extent of the node's outputs.
+  View make_count(const Node& node);
   /// A table that launches read.
   View hold(const Tensor& table);
   /// i32 zeros that are the plan's alone, and that kernels leave as zeros.
@@ -136,7 +140,10 @@ class Builder {
   using Key = std::pair<const Node*, std::size_t>;
 
   Value& value_of(const Output<Node>& value);
-  Value& add_value(const Node& node, std::size_t output);
+  Value& add_value(const Node& node, std::size_t output, const Shape& shape);
+  Value& add_value(const Node& node, std::size_t output) {
+    return add_value(node, output, node.get_output_shape(output));
+  }
   engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
   /// @param strides  How it is to lie unless it is a port.
   View make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides);
@@ -161,7 +168,8 @@ class Builder {
   const std::vector<InputForm> forms_;
   Plan plan_;
   std::map<Key, Value> values_;
-  std::map<Key, std::uint32_t> results_;  ///< The first result that reads each value.
+  std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.
+  std::map<const Node*, std::size_t> counts_;  ///< Outputs of the plan.
   std::map<const void*, engine::BufferId> constants_;
   std::map<std::pair<std::string, bool>, engine::BufferId> states_;
   std::map<const Node*, View> wholes_;  ///< Of Concats whose inputs are computed into them.

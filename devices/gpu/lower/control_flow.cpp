@@ -4,6 +4,7 @@
 #include <string>
 
 #include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -14,16 +15,17 @@ std::string refuses_loop(const Node& node) {
   for (std::size_t i = 0; i < 2; ++i)
     if (const std::string why = wants_constant(node, i); !why.empty())
       return (i ? "its condition, " : "its trip count, ") + why;
-  return "its body decides how often it runs, or it runs so often that it cannot be unrolled";
+  // The passes took it apart, unless it never begins, which they folded.
+  if (pass::can_peel(node)) return {};
+  return "it runs so often that it cannot be unrolled, or its body ends it and it reads slices";
 }
 
 std::string refuses_iterator(const Node&) {
   return "how often it runs is not known, or it runs so often that it cannot be unrolled";
 }
 
-/// Launches are enqueued before any of them has run.
 std::string refuses_unknown_extents(const Node&) {
-  return "how much it puts out depends on its data, and no launch can be enqueued before that is known";
+  return "how much it puts out depends on its data, and it has no kernel that counts it";
 }
 
 }  // namespace
@@ -32,8 +34,7 @@ void register_control_flow(LoweringTable& table) {
   table["If"] = {nullptr, refuses_if};
   table["Loop"] = {nullptr, refuses_loop};
   table["TensorIterator"] = {nullptr, refuses_iterator};
-  for (const char* type : {"NonZero", "Unique", "NonMaxSuppression", "NMSRotated", "MatrixNms", "MulticlassNms",
-                           "GenerateProposals", "SparseFillEmptyRows"})
+  for (const char* type : {"GenerateProposals", "SparseFillEmptyRows"})
     table[type] = {nullptr, refuses_unknown_extents};
 }
 

@@ -15,9 +15,16 @@ namespace {
 
 struct Convolution {
   View data, filters;  ///< Packed.
+  bool is_transposed = false;
   Spatial3 window;
   std::size_t images = 0, groups = 1, in_channels = 0, out_channels = 0;  ///< Channels of a group.
   std::size_t out_pixels() const { return window.out[0] * window.out[1] * window.out[2]; }
+  /// Each weight meets each pixel of the output; of a transposed one, of the input.
+  std::uint64_t multiply_adds() const {
+    const std::size_t pixels =
+        is_transposed ? element_count(data.shape) / (data.shape[0] * data.shape[1]) : out_pixels();
+    return std::uint64_t{images} * pixels * element_count(filters.shape);
+  }
   std::size_t taps() const {
     return static_cast<std::size_t>(window.window[0].kernel * window.window[1].kernel * window.window[2].kernel);
   }
@@ -32,6 +39,7 @@ Kernel begin_kernel(Builder& builder, const std::string& kind, const Convolution
   for (std::size_t axis = 2; axis < out.shape.size(); ++axis) groups[2].push_back(axis);
   builder.add_store(kernel, root, out, groups);
   add_window(kernel, what.window);
+  kernel.multiply_adds(what.multiply_adds());
   kernel.number("GROUPS", static_cast<std::int64_t>(what.groups))
       .number("IC", static_cast<std::int64_t>(what.in_channels))
       .number("OC", static_cast<std::int64_t>(what.out_channels));
@@ -103,6 +111,7 @@ void lower_convolution(Builder& builder, const Node& node) {
   what.data = builder.packed(node.input_value(0));
   what.filters = builder.packed(node.input_value(1));
   what.window = sliding_window(node);
+  what.is_transposed = kTransposed;
   const Shape& filters = what.filters.shape;
   constexpr std::size_t kFirst = kGrouped ? 1 : 0;
   what.images = what.data.shape[0];

@@ -91,7 +91,7 @@ void lower_fourier(Builder& builder, const Node& node) {
   }
 }
 
-std::string refuses(const Node& node) {
+std::string refuses_fourier(const Node& node) {
   if (node.get_input_element_type(0) == element::f64) return "its kernel computes in f32, not f64";
   for (std::size_t i = 1; i < node.get_input_size(); ++i)
     if (std::string why = wants_constant(node, i); !why.empty()) return why;
@@ -101,7 +101,7 @@ std::string refuses(const Node& node) {
 }  // namespace
 
 void register_fourier(LoweringTable& table) {
-  for (const char* type : {"DFT", "IDFT", "RDFT", "IRDFT"}) table[type] = {lower_fourier, refuses};
+  for (const char* type : {"DFT", "IDFT", "RDFT", "IRDFT"}) table[type] = {lower_fourier, refuses_fourier};
 }
 
 }  // namespace tenon::inline v1::gpu_device

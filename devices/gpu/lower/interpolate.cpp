@@ -274,7 +274,7 @@ void lower_interpolate(Builder& builder, const Node& node) {
       text_of(left, shape.size(), rule.rounds ? "rint(sum)" : "sum"), is_channels_last(data));
 }
 
-std::string refuses(const Node& node) {
+std::string refuses_resize(const Node& node) {
   if (node.get_attributes().get_string("mode") == "area") return "mode 'area' is not defined by its specification";
   for (std::size_t i = 1; i < node.get_input_size(); ++i)
     if (std::string why = wants_constant(node, i); !why.empty()) return why;
@@ -283,6 +283,6 @@ std::string refuses(const Node& node) {
 
 }  // namespace
 
-void register_interpolate(LoweringTable& table) { table["Interpolate"] = {lower_interpolate, refuses}; }
+void register_interpolate(LoweringTable& table) { table["Interpolate"] = {lower_interpolate, refuses_resize}; }
 
 }  // namespace tenon::inline v1::gpu_device

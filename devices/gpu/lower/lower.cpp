@@ -2,6 +2,7 @@
 // The passes, and the walk over the nodes.
 #include <tenon/devices/gpu/lower/lower.hpp>
 
+#include <set>
 #include <string>
 
 #include <tenon/devices/gpu/lower/table.hpp>
@@ -26,7 +27,7 @@ bool has_control_flow(const Model& model) {
 
 }  // namespace
 
-std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
+std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention) {
   const auto mine = model.clone();
   const auto check = [&](const Model&, const std::string&, bool) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
@@ -34,11 +35,11 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time) {
   constexpr pass::FoldOptions kFold{.keep_decompression = false};
   // Folding says how often loops run, and what they hold is folded then.
   pass::Manager unroll;
-  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_loops());
+  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_loops()).add(pass::peel_loops());
   unroll.set_hook(check);
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
   pass::Manager passes = pass::common_passes(kFold);
-  passes.add(pass::fuse_attention());
+  if (fuses_attention) passes.add(pass::fuse_attention());
   passes.add(pass::fold_input_stage(false));
   passes.set_hook(check);
   passes.run(mine);
@@ -92,7 +93,17 @@ Plan lower_model(const Model& model, const Target& target, PackedWeights& weight
       lowering_table().at(type).lower(builder, *node);
   }
   for (const auto& result : model.get_results()) builder.add_result(*result, results++);
-  return builder.finish();
+  Plan plan = builder.finish();
+  std::set<std::string> computed;
+  for (const Launch& launch : plan.launches) {
+    computed.insert(launch.node_name);
+    for (const auto& [name, type] : launch.fused) computed.insert(name);
+  }
+  for (const auto& node : model.get_ordered_ops())
+    if (!is_op(node, "Constant") && !is_op(node, "Parameter") && !is_op(node, "Result") &&
+        !computed.count(node->get_friendly_name()))
+      plan.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+  return plan;
 }
 
 }  // namespace tenon::inline v1::gpu_device

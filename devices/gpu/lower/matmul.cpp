@@ -47,6 +47,7 @@ Tiles tiles_for(const Product& product, const Target& target) {
 
 void launch_product(Builder& builder, const Node& node, Kernel kernel, const Product& product) {
   const Target& target = builder.target();
+  kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
   kernel.number("M", static_cast<std::int64_t>(product.m))
       .number("N", static_cast<std::int64_t>(product.n))
       .number("K", static_cast<std::int64_t>(product.k));

@@ -75,8 +75,8 @@ void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const Matr
       .define("SPLITS", signed_number(splits));
   if (splits > 1) {
     const std::size_t groups = tiles.groups(product);
-    kernel.writes("PARTS", builder.scratch(ElementType::kF32, {groups, splits, tiles.m, tiles.n}))
-        .writes("COUNTERS", builder.counters(groups));
+    kernel.uses("PARTS", builder.scratch(ElementType::kF32, {groups, splits, tiles.m, tiles.n}))
+        .uses("COUNTERS", builder.counters(groups));
   }
   kernel.text(kernels::matrix);
   kernel.over({(product.n + tiles.n - 1) / tiles.n * tiles.lanes(), (product.m + tiles.m - 1) / tiles.m,

@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/lower/matrix_convolution.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -31,9 +32,15 @@ struct WindowProduct {
   Picture data;
   View filters;
   Spatial3 window;
-  std::size_t channels = 0;  ///< Of a tap.
+  std::size_t channels = 0;  ///< Of a tap, with zeros up to a whole chunk.
   std::size_t out_channels = 0;
+  std::size_t weights = 0;  ///< Of all filters, as they are given.
 };
+
+/// Each weight meets each pixel of the output.
+std::uint64_t multiply_adds(std::size_t images, const Spatial3& window, std::size_t weights) {
+  return std::uint64_t{images} * window.out[1] * window.out[2] * weights;
+}
 
 void emit_window_product(Builder& builder, const Node& node, const WindowProduct& what, const ExpressionRef& root,
                          const View& out) {
@@ -56,6 +63,7 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
       what.data.line_step == what.data.pixel_step * signed_of(what.data.pixels) &&
       (what.data.images == 1 || what.data.image_step == what.data.line_step * signed_of(what.data.lines));
   add_window(kernel, what.window);
+  kernel.multiply_adds(multiply_adds(what.data.images, what.window, what.weights));
   kernel.define("IS_PLAIN", is_plain ? 1 : 0).define("A_BATCH(batch)", "0").define("B_BATCH(batch)", "0");
   if (is_plain) kernel.define("A_PLACE(m)", "((m) * A_PIXEL)");
   kernel.number("A_IMAGE", what.data.image_step)
@@ -120,6 +128,7 @@ void lower_depthwise(Builder& builder, const Node& node, const Picture& data, co
     kernel.reads("X", data.view).reads("W", filters);
     builder.add_wide_store(kernel, root, out, groups_of(out));
     add_window(kernel, window);
+    kernel.multiply_adds(multiply_adds(data.images, window, element_count(filters.shape)));
     kernel.number("CHANNELS", signed_of(data.channels))
         .number("X_IMAGE", data.image_step)
         .number("X_LINE", data.line_step)
@@ -173,6 +182,7 @@ bool lower_matrix_convolution(Builder& builder, const Node& node, bool is_groupe
     what.window = window;
   }
   what.out_channels = filters.shape()[0];
+  what.weights = element_count(filters.shape());
   const Node* const self = &node;
   Producer producer;
   producer.channels_last = true;

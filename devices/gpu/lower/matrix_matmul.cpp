@@ -2,6 +2,7 @@
 // Brings both sides into rows.
 #include <tenon/devices/gpu/lower/matrix_matmul.hpp>
 
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -91,6 +92,7 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
         .number("B_ROW", right.strides[rank - 2]);
     kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
         .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
+    kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
     launch_matrix(builder, *self, std::move(kernel), product);
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));

@@ -34,6 +34,8 @@ const LoweringTable& lowering_table() {
     register_generation(made);
     register_fourier(made);
     register_control_flow(made);
+    register_suppression(made);
+    register_distinct(made);
     return made;
   }();
   return table;
@@ -42,6 +44,14 @@ const LoweringTable& lowering_table() {
 std::string wants_constant(const Node& node, std::size_t input) {
   if (input >= node.get_input_size() || node.get_input_tensor(input).value()) return {};
   return "input " + std::to_string(input) + " " + kNoConstant;
+}
+
+std::optional<std::size_t> most_of(const Node& node) {
+  const auto found = lowering_table().find(node.get_type_name());
+  if (found == lowering_table().end() || !found->second.most) return std::nullopt;
+  for (std::size_t i = 0; i < node.get_input_size(); ++i)
+    if (node.get_input_partial_shape(i).is_dynamic()) return std::nullopt;
+  return found->second.most(node);
 }
 
 namespace {

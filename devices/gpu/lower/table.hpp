@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ struct Lowering {
   void (*lower)(Builder& builder, const Node& node) = nullptr;
   /// Why this node cannot be lowered, as far as it tells by itself; empty if it can. Null: types are all that matters.
   std::string (*refuses)(const Node& node) = nullptr;
+  /// How large the one extent of its outputs that values decide can get; its inputs have known shapes. Null: none does.
+  std::size_t (*most)(const Node& node) = nullptr;
 };
 using LoweringTable = std::map<std::string_view, Lowering>;
 
@@ -23,6 +26,9 @@ const LoweringTable& lowering_table();
 
 /// Why the device cannot run the node; empty if it can.
 std::string refusal(const Node& node, const Target& target);
+
+/// The bound of an output whose extent values decide; none: the node is not of that kind, or its inputs' shapes are open.
+std::optional<std::size_t> most_of(const Node& node);
 
 /// @name The families, each in a file of its own.
 /// @{
@@ -48,6 +54,8 @@ void register_embedding(LoweringTable& table);
 void register_generation(LoweringTable& table);
 void register_fourier(LoweringTable& table);
 void register_control_flow(LoweringTable& table);
+void register_suppression(LoweringTable& table);
+void register_distinct(LoweringTable& table);
 /// @}
 
 /// Part of what wants_constant() says, by which such refusals are told from others.

@@ -19,6 +19,7 @@ std::shared_ptr<const ConstantBuffer> Constants::buffer(const Tensor& bytes) {
   auto made = std::make_shared<const ConstantBuffer>(
       ConstantBuffer{bytes, client::make_buffer(gpu_->native(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, data,
                                                 "a buffer of constants")});
+  gpu_->count_memory(made->buffer.get(), size);
   std::erase_if(buffers_, [](const auto& entry) { return entry.second.expired(); });
   buffers_[bytes.data()] = made;
   return made;
@@ -34,6 +35,7 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
                                               std::to_string(most) + " at once");
   arena_ = client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE, std::max<std::size_t>(plan_->arena_bytes, 1), nullptr,
                                "a buffer for values between kernels");
+  gpu_->count_memory(arena_.get(), std::max<std::size_t>(plan_->arena_bytes, 1));
   if (plan_->counters != engine::kNoBuffer) {
     std::vector<std::byte> zeros(plan_->buffers[plan_->counters].size_bytes);
     counters_ = client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, zeros.size(),

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,8 @@
 #include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/engine/plan/places.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -25,6 +28,15 @@ struct PlanPort {
   Shape shape;
   bool takes_pitch = false;  ///< All who read it take rows at any distance.
   InputForm form{};          ///< Of inputs: what the kernels read.
+  /// Of an output that values decide: the plan's output of kind i32 that says how large. `shape` is the largest then.
+  std::optional<std::size_t> count{};
+  PartialShape open{};  ///< With the extents that the count says.
+  Shape shape_of(std::size_t counted) const {
+    Shape known = shape;
+    for (std::size_t axis = 0; count && axis < known.size(); ++axis)
+      if (open[axis].is_dynamic()) known[axis] = counted;
+    return known;
+  }
   std::size_t size_bytes() const { return checked_size_bytes(type, shape).value_or(0); }
 };
 
@@ -45,7 +57,8 @@ struct ConstantBuffer {
 
 /// Immutable once made; shared by requests.
 struct Plan {
-  std::vector<PlanPort> inputs, outputs;
+  std::vector<PlanPort> inputs;
+  std::vector<PlanPort> outputs;  ///< The model's results, then counts of outputs that values decide.
   std::vector<PlanVariable> variables;
   std::vector<engine::Buffer> buffers;  ///< All of them roots.
   std::vector<Launch> launches;
@@ -62,6 +75,7 @@ struct Plan {
   std::uint32_t input_index(std::size_t input, std::size_t item) const {
     return static_cast<std::uint32_t>(item * inputs.size() + input);
   }
+  std::shared_ptr<const Model> model;  ///< That was lowered: for reports.
 };
 
 }  // namespace tenon::inline v1::gpu_device

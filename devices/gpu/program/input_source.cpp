@@ -36,7 +36,8 @@ void InputSource::define(Kernel& kernel, const std::string& name) const {
     const std::string memory =
         form_.is_image() ? "__read_only image2d_t" : "__global const " + std::string(storage_name(type_)) + "*";
     const std::string declaration = memory + " " + own + ", const ulong " + at + ", const int " + pitch;
-    kernel.memory(declaration, items_[item], size_bytes(type_), static_cast<std::int32_t>(form_.row));
+    const View all{items_[item], type_, {item_elements_}, {1}};
+    kernel.memory(declaration, all, static_cast<std::int32_t>(form_.row));
     declared += declaration + ", ";
     given += own + ", " + at + ", " + pitch + ", ";
     const std::string place = form_.row == 0 ? "i" : "row * " + pitch + " + i";

@@ -43,11 +43,25 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
     define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
   launch_.arguments.push_back({view.place, std::max<std::size_t>(size_bytes(view.type), 1), 0, false});
   launch_.operands.push_back({view.place, written, false});
+  launch_.views.push_back(view);
   return *this;
 }
 
 Kernel& Kernel::reads(const std::string& name, const View& view) { return parameter(name, view, false); }
 Kernel& Kernel::writes(const std::string& name, const View& view) { return parameter(name, view, true); }
+
+Kernel& Kernel::updates(const std::string& name, const View& view) {
+  writes(name, view);
+  launch_.operands.push_back({view.place, false, false});
+  launch_.views.push_back(view);
+  return *this;
+}
+
+Kernel& Kernel::uses(const std::string& name, const View& view) {
+  writes(name, view);
+  launch_.views.back() = {};
+  return *this;
+}
 
 Kernel& Kernel::reads_rows(const std::string& name, const View& view) {
   reads(name, view);
@@ -66,12 +80,13 @@ Kernel& Kernel::reads_rows(const std::string& name, const View& view) {
   return define(name + "_IN(r, i)", name + "((r) * " + name + "_pitch + (i))");
 }
 
-Kernel& Kernel::memory(const std::string& declaration, const engine::Place& place, std::size_t element_bytes,
-                       std::int32_t pitch) {
+Kernel& Kernel::memory(const std::string& declaration, const View& view, std::int32_t pitch) {
+  const std::size_t element_bytes = size_bytes(view.type);
   parameters_ += (parameters_.empty() ? "" : ", ") + declaration;
-  launch_.arguments.push_back({place, element_bytes, 0, false});
-  launch_.arguments.push_back({place, element_bytes, pitch, true});
-  launch_.operands.push_back({place, false, false});
+  launch_.arguments.push_back({view.place, element_bytes, 0, false});
+  launch_.arguments.push_back({view.place, element_bytes, pitch, true});
+  launch_.operands.push_back({view.place, false, false});
+  launch_.views.push_back(view);
   return *this;
 }
 

@@ -29,12 +29,15 @@ class Kernel {
 
   Kernel& reads(const std::string& name, const View& view);
   Kernel& writes(const std::string& name, const View& view);
+  /// Reads what lies there, and writes over it.
+  Kernel& updates(const std::string& name, const View& view);
+  /// Memory of the kernel's own: what it writes there, nobody else reads.
+  Kernel& uses(const std::string& name, const View& view);
   /// The same as rows, which may lie further apart than the view says if it is an application's tensor: NAME_IN(r, i) is
   /// element i of row r, the rows of all pictures counted on. @param view  Packed.
   Kernel& reads_rows(const std::string& name, const View& view);
   /// Three parameters of the text's own: memory, where in it, and how far rows are apart, in elements.
-  Kernel& memory(const std::string& declaration, const engine::Place& place, std::size_t element_bytes,
-                 std::int32_t pitch);
+  Kernel& memory(const std::string& declaration, const View& view, std::int32_t pitch);
   /// Notes the nodes that the kernel computes by a source, for profiles. reads() does it.
   Kernel& computes(const ViewSource& source);
   /// A number that other shapes change; one name, one number. @errors kUnimplemented: it needs more than 32 bits.
@@ -48,6 +51,12 @@ class Kernel {
   Kernel& text(std::string_view text);
   /// @param local  None: the driver chooses.
   Kernel& over(std::vector<std::size_t> global, std::vector<std::size_t> local = {});
+
+  /// For reports: of products and convolutions.
+  Kernel& multiply_adds(std::uint64_t count) {
+    launch_.multiply_adds = count;
+    return *this;
+  }
 
   bool is_special() const { return is_special_; }
   Launch launch() const;

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/engine/plan/places.hpp>
 
@@ -34,6 +36,8 @@ struct Launch {
   std::string node_name, node_type;                        ///< The node that it computes, for profiles.
   std::vector<std::pair<std::string, std::string>> fused;  ///< Others that it computes, too: name and type.
   std::vector<engine::Operand> operands;                   ///< For planning memory.
+  std::vector<View> views;  ///< How each operand lies; kUndefined: the kernel's own memory. For reports.
+  std::optional<std::uint64_t> multiply_adds;  ///< Of products and convolutions; for reports.
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -166,7 +166,7 @@ std::vector<KernelLibrary::Texts> KernelLibrary::unknown(const Texts& texts) con
 
 std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& texts,
                                                                  const std::filesystem::path& folder,
-                                                                 const TimeLimit& time) {
+                                                                 const TimeLimit& time, std::int32_t most_threads) {
   const std::vector<Texts> programs = unknown(texts);
   std::vector<Built> built(programs.size());
   std::atomic<std::size_t> next{0};
@@ -186,7 +186,9 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& te
   };
   {
     std::vector<std::jthread> threads;
-    const std::size_t count = std::min<std::size_t>(std::thread::hardware_concurrency(), programs.size());
+    const std::size_t most =
+        most_threads > 0 ? static_cast<std::size_t>(most_threads) : std::size_t{std::thread::hardware_concurrency()};
+    const std::size_t count = std::min(most, programs.size());
     for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
     work();
   }
@@ -204,7 +206,8 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& te
     std::erase_if(by_name_, [](const auto& entry) { return entry.second.expired(); });
   }
   // What another thread let go of in between is built once more.
-  return std::find(found.begin(), found.end(), nullptr) == found.end() ? found : build(texts, folder, time);
+  return std::find(found.begin(), found.end(), nullptr) == found.end() ? found
+                                                                       : build(texts, folder, time, most_threads);
 }
 
 KernelLibrary::Counts KernelLibrary::counts() const {

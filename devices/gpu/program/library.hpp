@@ -50,9 +50,10 @@ class KernelLibrary {
   using Texts = std::vector<std::shared_ptr<const KernelText>>;
   /// The program of each text; those that are not there yet are built.
   /// @param folder  Empty: nothing is kept on disk.
+  /// @param most_threads  That build at the same time; 0: as many as there are CPUs.
   /// @errors kInternal: the compiler refused a text; its log is in the message. kDeadlineExceeded: `time` is over.
   std::vector<std::shared_ptr<const Program>> build(const Texts& texts, const std::filesystem::path& folder,
-                                                    const TimeLimit& time);
+                                                    const TimeLimit& time, std::int32_t most_threads = 0);
 
   struct Counts {
     std::size_t built = 0;   ///< Programs that the driver compiled...

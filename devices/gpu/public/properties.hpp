@@ -2,6 +2,7 @@
 // The GPU's own properties, with OpenVINO's names and keys.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,6 +25,45 @@ inline constexpr Property<std::string, PropertyMutability::RO> uarch_version{"GP
 inline constexpr Property<std::int32_t, PropertyMutability::RO> execution_units_count{"GPU_EXECUTION_UNITS_COUNT"};
 /// Bytes of a line of its cache.
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> cacheline_size{"GPU_CACHELINE_SIZE"};
+
+/// Bytes that the device's contexts hold now, of the device's own, by kind: "cl_mem" for buffers.
+inline constexpr Property<std::map<std::string, std::uint64_t>, PropertyMutability::RO> memory_statistics{
+    "GPU_MEMORY_STATISTICS"};
+/// Loops run unrolled, always: YES.
+inline constexpr Property<bool> enable_loop_unrolling{"GPU_ENABLE_LOOP_UNROLLING"};
+/// There is no Winograd convolution: YES.
+inline constexpr Property<bool> disable_winograd_convolution{"GPU_DISABLE_WINOGRAD_CONVOLUTION"};
+/// How much of the weights lies in host memory: 0.
+inline constexpr Property<std::size_t, PropertyMutability::RW> offload_ratio{"OFFLOAD_RATIO"};
+
+namespace hint {
+using ThrottleLevel = tenon::hint::Priority;
+/// How eagerly the queues of requests use the device, against power: where it has cl_khr_throttle_hints.
+inline constexpr Property<ThrottleLevel> queue_throttle{"GPU_QUEUE_THROTTLE"};
+/// Of the queues of requests among all queues: where the device has cl_khr_priority_hints.
+inline constexpr Property<tenon::hint::Priority> queue_priority{"GPU_QUEUE_PRIORITY"};
+/// Of threads of the host: MEDIUM.
+inline constexpr Property<tenon::hint::Priority> host_task_priority{"GPU_HOST_TASK_PRIORITY"};
+/// Bytes of the device's memory that nothing of the device's own holds.
+inline constexpr Property<std::int64_t> available_device_mem{"AVAILABLE_DEVICE_MEM_SIZE"};
+/// NO: the nodes that exporters write for attention stay what they are.
+inline constexpr Property<bool> enable_sdpa_optimization{"GPU_ENABLE_SDPA_OPTIMIZATION"};
+/// Low-rank updates are plain nodes here: NO.
+inline constexpr Property<bool> enable_lora_operation{"GPU_ENABLE_LORA_OPERATION"};
+/// Models share kernels, always: YES.
+inline constexpr Property<bool> enable_kernels_reuse{"GPU_ENABLE_KERNELS_REUSE"};
+/// Nothing is rounded to 8 bits on the way: 0.
+inline constexpr Property<std::uint64_t, PropertyMutability::RW> dynamic_quantization_group_size_max{
+    "GPU_DYNAMIC_QUANTIZATION_GROUP_SIZE_MAX"};
+/// A buffer is as large as the device says at most: NO.
+inline constexpr Property<bool> enable_large_allocations{"GPU_ENABLE_LARGE_ALLOCATIONS"};
+}  // namespace hint
+
+/// Of OPTIMIZATION_CAPABILITIES.
+namespace capability {
+inline constexpr auto HW_MATMUL = "GPU_HW_MATMUL";
+inline constexpr auto USM_MEMORY = "GPU_USM_MEMORY";
+}  // namespace capability
 
 /// Where an input's tensor lies, for InputTensorInfo::set_memory_type.
 namespace memory_type {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts nodes into those before the cut and those after it.
+#include <tenon/devices/gpu/cut.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+using Key = std::pair<const Node*, std::size_t>;
+Key key_of(const Output<Node>& value) { return {value.get_node(), value.get_index()}; }
+
+class Cutter {
+ public:
+  Cutter(const Model& model, const Target& target) : model_(model), order_(model.get_ordered_ops()) {
+    for (const auto& node : order_) {
+      const auto inputs = node->input_values();
+      const bool is_ready = std::all_of(inputs.begin(), inputs.end(), [&](const auto& source) {
+        return before_.count(source.get_node()) && source.get_partial_shape().is_static();
+      });
+      const bool is_result = is_op(node, "Result");
+      if (is_result || !is_ready || !is_decided(*node, target)) continue;
+      before_.insert(node.get());
+    }
+  }
+
+  Cut run() {
+    check();
+    Cut made;
+    OutputVector computed, wanted;
+    for (const auto& result : model_.get_results()) {
+      const Output<Node> source = result->input_value(0);
+      const bool is_before = before_.count(source.get_node()) > 0;
+      made.results.push_back(is_before ? computed.size() : Cut::kRest);
+      (is_before ? computed : wanted).push_back(source);
+    }
+    std::map<Key, std::size_t> crossing;
+    const auto late = late_nodes();
+    for (const auto& node : late)
+      for (const auto& source : node->input_values())
+        if (crosses(source) && crossing.emplace(key_of(source), computed.size()).second) computed.push_back(source);
+    made.before = std::make_shared<Model>(computed, model_.get_parameters(), model_.get_friendly_name())->clone();
+    if (!wanted.empty()) made.rest = take_rest(late, wanted, crossing, made.rest_inputs);
+    return made;
+  }
+
+ private:
+  NodeVector late_nodes() const {
+    NodeVector late;
+    for (const auto& node : order_)
+      if (!before_.count(node.get()) && !is_op(node, "Result")) late.push_back(node);
+    return late;
+  }
+  /// Whether kernels compute it for the rest.
+  bool crosses(const Output<Node>& source) const {
+    const Node* const node = source.get_node();
+    return before_.count(node) && !is_op(node, "Parameter") && !is_op(node, "Constant");
+  }
+
+  void check() const {
+    std::string names;
+    bool helps = false;
+    for (const auto& node : order_) {
+      if (is_op(node, "ReadValue") || is_op(node, "Assign"))
+        throw NotImplemented(
+            "GPU: " + node->describe() +
+            ": states beside nodes whose outputs depend on values have no kernels; HETERO:GPU,CPU runs "
+            "them on the CPU");
+      const bool is_late = !before_.count(node.get()) && !is_op(node, "Result");
+      for (const auto& source : node->input_values())
+        helps |= crosses(source) && (is_late || source.get_partial_shape().is_dynamic());
+      if (!is_late) continue;
+      const auto inputs = node->input_values();
+      const bool is_first = std::all_of(inputs.begin(), inputs.end(),
+                                        [&](const auto& source) { return before_.count(source.get_node()) > 0; });
+      if (is_first) names += (names.empty() ? "" : ", ") + node->describe();
+    }
+    if (!helps)
+      throw NotImplemented("GPU: what these nodes do depends on values that no kernel computes before: " + names +
+                           "; HETERO:GPU,CPU runs them on the CPU");
+  }
+
+  std::shared_ptr<Model> take_rest(const NodeVector& late, const OutputVector& wanted,
+                                   const std::map<Key, std::size_t>& crossing, std::vector<Cut::Input>& inputs) const {
+    ParameterVector parameters;
+    std::map<Key, Output<Node>> stands_for;
+    const auto stand_in = [&](const Output<Node>& source) {
+      const auto parameter = std::make_shared<op::v0::Parameter>(source.get_element_type(), source.get_partial_shape());
+      // Not the node's own name, which copies of it in the rest may have: another iteration of a loop.
+      parameter->set_friendly_name(source.get_node()->get_friendly_name() + " before the cut");
+      parameters.push_back(parameter);
+      const auto& given = model_.get_parameters();
+      const auto own =
+          std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.get() == source.get_node(); });
+      if (own != given.end())
+        inputs.push_back({true, static_cast<std::size_t>(own - given.begin())});
+      else
+        inputs.push_back({false, crossing.at(key_of(source))});
+      return parameter->output(0);
+    };
+    for (const auto& node : late) {
+      for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+        const Output<Node> source = node->input_value(i);
+        if (!before_.count(source.get_node()) || is_op(source.get_node(), "Constant")) continue;
+        auto found = stands_for.find(key_of(source));
+        if (found == stands_for.end()) found = stands_for.emplace(key_of(source), stand_in(source)).first;
+        node->input(i).replace_source_output(found->second);
+      }
+    }
+    return std::make_shared<Model>(wanted, parameters, model_.get_friendly_name());
+  }
+
+  const Model& model_;
+  const NodeVector order_;
+  std::unordered_set<const Node*> before_;
+};
+
+}  // namespace
+
+bool is_decided(const Node& node, const Target& target) {
+  if (refusal(node, target).find(kNoConstant) != std::string::npos) return false;
+  return !node.is_dynamic() || most_of(node).has_value();
+}
+
+Cut cut(const std::shared_ptr<Model>& model, const Target& target) { return Cutter(*model, target).run(); }
+
+}  // namespace tenon::inline v1::gpu_device

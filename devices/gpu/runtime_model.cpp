@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows values from launch to launch.
+#include <tenon/devices/gpu/runtime_model.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/graph/executed_model.hpp>
+#include <tenon/graph/passes/original_names.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+using exec_model_info::ExecutedModel;
+using exec_model_info::StepNotes;
+using exec_model_info::StepOutput;
+
+StepOutput packed(ElementType type, const Shape& shape) {
+  return {type, PartialShape(shape), exec_model_info::packed_layout(shape.size())};
+}
+
+/// The axes in the order in which they lie.
+StepOutput output_of(const View& view) {
+  StepOutput output = packed(view.type, view.shape);
+  if (view.is_packed() || view.shape.size() > 26) return output;
+  std::stable_sort(output.layout.begin(), output.layout.end(), [&](char a, char b) {
+    return view.strides[static_cast<std::size_t>(a - 'a')] > view.strides[static_cast<std::size_t>(b - 'a')];
+  });
+  return output;
+}
+
+/// Of the elements that a view shows, each once.
+std::size_t bytes_of(const View& view) {
+  std::size_t elements = 1;
+  for (std::size_t axis = 0; axis < view.shape.size(); ++axis)
+    if (view.strides[axis] != 0 || view.shape[axis] == 0) elements *= view.shape[axis];
+  return (elements * info(view.type).bits + 7) / 8;
+}
+
+/// Not memory of the kernel's own.
+bool is_value(const View& view) { return view.type != ElementType::kUndefined; }
+
+class Flow {
+ public:
+  Flow(ExecutedModel& made, const Plan& plan, OutputVector inputs)
+      : made_(made), plan_(plan), inputs_(std::move(inputs)) {
+    for (const auto& node : plan.model->get_ordered_ops()) nodes_.emplace(node->get_friendly_name(), node.get());
+  }
+
+  void add(const Launch& launch, std::optional<std::chrono::nanoseconds> time) {
+    StepNotes notes{launch.node_type, launch.node_name, launch.kernel->kind};
+    notes.time = time;
+    notes.multiply_adds = launch.multiply_adds;
+    // A copy to a result: the given model's results are nodes of their own.
+    if (launch.node_type != "Result") add_names(notes, launch);
+    OutputVector arguments;
+    std::vector<StepOutput> outputs;
+    for (const bool written : {false, true}) {
+      for (std::size_t i = 0; i < launch.operands.size(); ++i) {
+        const View& view = launch.views[i];
+        if (launch.operands[i].written != written || !is_value(view)) continue;
+        if (!written) {
+          add_read(notes, arguments, view);
+          continue;
+        }
+        outputs.push_back(output_of(view));
+        notes.bytes_written += bytes_of(view);
+      }
+    }
+    const auto node = made_.add_step(notes, arguments, outputs);
+    std::size_t port = 0;
+    for (std::size_t i = 0; i < launch.operands.size(); ++i)
+      if (launch.operands[i].written && is_value(launch.views[i]))
+        writes_[launch.views[i].place.buffer].push_back({launch.views[i], node->output(port++)});
+  }
+
+  Output<Node> result(std::size_t index) {
+    OutputVector sources;
+    for (engine::BufferId id = 0; id < plan_.buffers.size(); ++id)
+      if (plan_.buffers[id].kind == engine::BufferKind::kOutput && plan_.buffers[id].index == index)
+        add_sources(sources, id, 0, plan_.buffers[id].size_bytes);
+    const PlanPort& port = plan_.outputs[index];
+    const StepOutput as = packed(port.type, port.shape);
+    if (sources.empty()) return made_.add_memory("Const", port.name, as);
+    if (sources.size() == 1) return sources.front();
+    return made_.add_step({"Concat", port.name, "in place"}, sources, {as})->output(0);
+  }
+
+ private:
+  struct Write {
+    View view;
+    Output<Node> value;
+  };
+
+  void add_names(StepNotes& notes, const Launch& launch) const {
+    const auto add = [&](const std::string& name) {
+      if (const auto found = nodes_.find(name); found != nodes_.end())
+        exec_model_info::add_originals(notes, *found->second);
+    };
+    for (auto fused = launch.fused.rbegin(); fused != launch.fused.rend(); ++fused) add(fused->first);
+    add(launch.node_name);
+  }
+
+  void add_read(StepNotes& notes, OutputVector& arguments, const View& view) {
+    if (plan_.buffers[view.place.buffer].kind == engine::BufferKind::kConstant) {
+      notes.weight_bytes += bytes_of(view);
+      return;
+    }
+    notes.bytes_read += bytes_of(view);
+    if (!notes.precision) notes.precision = element::Type(view.type);
+    add_sources(arguments, view.place.buffer, view.place.offset, view.place.offset + view.extent_bytes());
+  }
+
+  /// Who wrote these bytes last.
+  void add_sources(OutputVector& sources, engine::BufferId buffer, std::size_t begin, std::size_t end) {
+    OutputVector found;
+    bool is_covered = false;
+    const auto& writes = writes_[buffer];
+    for (auto write = writes.rbegin(); write != writes.rend() && !is_covered; ++write) {
+      const std::size_t first = write->view.place.offset, last = first + write->view.extent_bytes();
+      if (first >= end || last <= begin) continue;
+      found.push_back(write->value);
+      is_covered = write->view.is_packed() && first <= begin && last >= end;
+    }
+    const engine::Buffer& memory = plan_.buffers[buffer];
+    if (found.empty() && memory.kind == engine::BufferKind::kInput)
+      found.push_back(inputs_.at(memory.index % inputs_.size()));
+    if (found.empty() && memory.kind == engine::BufferKind::kState) found.push_back(state(memory.index / 2));
+    for (auto value = found.rbegin(); value != found.rend(); ++value)
+      if (std::find(sources.begin(), sources.end(), *value) == sources.end()) sources.push_back(*value);
+  }
+
+  Output<Node> state(std::size_t index) {
+    auto& value = states_[index];
+    const PlanVariable& variable = plan_.variables[index];
+    if (!value) value = made_.add_memory("ReadValue", variable.id, packed(variable.type, variable.shape));
+    return value;
+  }
+
+  ExecutedModel& made_;
+  const Plan& plan_;
+  const OutputVector inputs_;
+  std::map<std::string, const Node*> nodes_;
+  std::map<engine::BufferId, std::vector<Write>> writes_;
+  std::map<std::size_t, Output<Node>> states_;
+};
+
+/// All that the plan's model stands for, of which what steps name is left out later.
+void add_nodes(ExecutedModel& made, const Model& model) {
+  for (const auto& node : model.get_ordered_ops()) {
+    if (as_type<op::v0::Constant>(node.get())) continue;
+    StepNotes notes;
+    exec_model_info::add_originals(notes, *node);
+    for (const auto* names : {&notes.originals, &notes.folded})
+      for (const std::string& name : *names) made.add_optimized_out(name);
+  }
+}
+
+/// The stages, one after the other.
+class Stages {
+ public:
+  Stages(ExecutedModel& made, const std::vector<std::shared_ptr<const Stage>>& stages, const StageTimes& times)
+      : made_(made), stages_(stages), times_(times) {}
+
+  /// @return the results of the model at `depth`.
+  OutputVector add(std::size_t depth, const OutputVector& inputs) {
+    const Stage& stage = *stages_[depth];
+    Flow flow(made_, *stage.plan, inputs);
+    for (std::size_t i = 0; i < stage.plan->launches.size(); ++i)
+      flow.add(stage.plan->launches[i],
+               depth < times_.size() && i < times_[depth].size() ? std::optional(times_[depth][i]) : std::nullopt);
+    using Kind = Stage::Source::Kind;
+    OutputVector rest;
+    if (stage.rest && depth + 1 < stages_.size()) {
+      OutputVector handed;
+      for (const auto& source : stage.rest_inputs)
+        handed.push_back(source.kind == Kind::kInput ? inputs.at(source.index) : flow.result(source.index));
+      rest = add(depth + 1, handed);
+    }
+    OutputVector results;
+    for (const auto& source : stage.results)
+      results.push_back(source.kind == Kind::kRest ? rest.at(source.index) : flow.result(source.index));
+    return results;
+  }
+
+ private:
+  ExecutedModel& made_;
+  const std::vector<std::shared_ptr<const Stage>>& stages_;
+  const StageTimes& times_;
+};
+
+}  // namespace
+
+std::shared_ptr<Model> runtime_model(const Model& given, const std::vector<std::shared_ptr<const Stage>>& stages,
+                                     const StageTimes& times) {
+  ExecutedModel made;
+  OutputVector inputs;
+  const auto& ports = stages.front()->plan->inputs;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    inputs.push_back(made.add_parameter(*given.get_parameters()[i], packed(ports[i].type, ports[i].shape)));
+  const OutputVector values = Stages(made, stages, times).add(0, inputs);
+  add_nodes(made, given);
+  std::vector<ExecutedModel::Made> results;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    StepNotes notes{"Result", given.get_results()[i]->get_friendly_name(), "none"};
+    notes.originals = {notes.name};
+    results.push_back({values[i], values[i].get_partial_shape(), std::move(notes)});
+  }
+  return made.finish(given, results);
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -14,8 +14,20 @@ namespace tenon::inline v1::gpu_device {
 namespace {
 
 bool is_of(const Gpu& gpu, const Tensor& tensor) {
+  if (tensor.context() == gpu.context()) return tensor.kind() == opencl::kBufferMemory;
   const auto* facet = tensor.context().as<opencl::FacetContext>();
   return facet && tensor.kind() == opencl::kBufferMemory && facet->native().context.get() == gpu.native().context.get();
+}
+
+/// Whether a tensor begins where an element of its memory does.
+bool is_aligned(const Tensor& tensor) {
+  const std::size_t element = size_bytes(tensor.element_type());
+  return element <= 1 || tensor.offset() % element == 0;
+}
+
+/// What locate() finds in place, at the cost of a look.
+bool is_usable(const Gpu& gpu, const Tensor& tensor) {
+  return is_of(gpu, tensor) && tensor.is_contiguous() && is_aligned(tensor);
 }
 
 /// Bytes from row to row of a picture's plane [1, rows, columns, samples], or without the first axis, whose samples lie
@@ -43,20 +55,19 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
   if (!tensor.is_contiguous() && pitch == 0)
     return Refusal{"kernels take packed tensors, and " + to_string(tensor) +
                    " is strided; copy_to() a packed one of this context"};
-  const std::size_t element = std::max<std::size_t>(size_bytes(tensor.element_type()), 1);
-  if (tensor.offset() % element != 0) return Refusal{to_string(tensor) + " begins within an element of its memory"};
-  if (is_of(gpu, tensor)) return Location{tensor, {opencl::buffer(tensor), nullptr, tensor.offset(), pitch}};
-  if (std::byte* const pointer = pointer_of(gpu, tensor)) return Location{tensor, {nullptr, pointer, 0, pitch}};
+  if (!is_aligned(tensor)) return Refusal{to_string(tensor) + " begins within an element of its memory"};
+  if (is_of(gpu, tensor)) return Location{false, {}, {opencl::buffer(tensor), nullptr, tensor.offset(), pitch}};
+  if (std::byte* const pointer = pointer_of(gpu, tensor)) return Location{false, {}, {nullptr, pointer, 0, pitch}};
   if (!tensor.is_host_addressable())
     return Refusal{to_string(tensor) + " lies neither in the device's cl_context nor in host memory"};
-  if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) return Location{};
+  if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) return Location{true, {}, {}};
   try {
     MapOptions options;
     options.access = access;
     options.policy = ZeroCopy::kRequire;
     Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
     const BoundMemory memory{opencl::buffer(mapped), nullptr, mapped.offset(), pitch};
-    return Location{std::move(mapped), memory};
+    return Location{false, std::move(mapped), memory};
   } catch (const Error& error) {
     return Refusal{error.what()};
   }
@@ -139,12 +150,14 @@ void CompiledModel::note_times(std::vector<std::shared_ptr<const Stage>> stages,
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
 
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
+  if (is_usable(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kRead, takes_pitch(index));
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;
 }
 
 std::optional<Refusal> CompiledModel::refuses_output(std::size_t, const Tensor& tensor) const {
+  if (is_usable(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kWrite);
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;

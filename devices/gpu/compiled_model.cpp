@@ -15,8 +15,20 @@ namespace tenon::inline v1::gpu_device {
 namespace {
 
 bool is_of(const Gpu& gpu, const Tensor& tensor) {
+  if (tensor.context() == gpu.context()) return tensor.kind() == opencl::kBufferMemory;
   const auto* facet = tensor.context().as<opencl::FacetContext>();
   return facet && tensor.kind() == opencl::kBufferMemory && facet->native().context.get() == gpu.native().context.get();
+}
+
+/// Whether a tensor begins where an element of its memory does.
+bool is_aligned(const Tensor& tensor) {
+  const std::size_t element = size_bytes(tensor.element_type());
+  return element <= 1 || tensor.offset() % element == 0;
+}
+
+/// What locate() finds in place, at the cost of a look.
+bool is_usable(const Gpu& gpu, const Tensor& tensor) {
+  return is_of(gpu, tensor) && tensor.is_contiguous() && is_aligned(tensor) && !image_of(gpu, tensor);
 }
 
 /// Bytes from row to row of planes [n, rows, columns, samples], or without the first axis, whose samples lie side by side
@@ -102,7 +114,7 @@ std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor&
   if (writes(access)) return Refusal{to_string(tensor) + " is an image, and kernels write buffers only; use a buffer"};
   const auto [image, layout] = client::image_and_layout(seen);
   const auto format = client::info<cl_image_format>(clGetImageInfo, "clGetImageInfo", image, CL_IMAGE_FORMAT);
-  Location location{tensor, {image, nullptr, seen.offset() - layout->base, layout->pitch}, {}};
+  Location location{false, {}, {image, nullptr, seen.offset() - layout->base, layout->pitch}, {}};
   location.form.components = components_of(format.image_channel_order);
   location.form.is_integer =
       format.image_channel_data_type >= CL_SIGNED_INT8 && format.image_channel_data_type <= CL_UNSIGNED_INT32;
@@ -166,22 +178,21 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     form.row = rows->elements;
     memory.pitch = rows->pitch;
   }
-  const std::size_t element = std::max<std::size_t>(size_bytes(tensor.element_type()), 1);
-  if (tensor.offset() % element != 0) return Refusal{to_string(tensor) + " begins within an element of its memory"};
+  if (!is_aligned(tensor)) return Refusal{to_string(tensor) + " begins within an element of its memory"};
   if (is_of(gpu, tensor)) {
     memory.buffer = opencl::buffer(tensor);
     memory.offset = tensor.offset();
-    return Location{tensor, memory, form};
+    return Location{false, {}, memory, form};
   }
   if (std::byte* const pointer = pointer_of(gpu, tensor)) {
     memory.pointer = pointer;
-    return Location{tensor, memory, form};
+    return Location{false, {}, memory, form};
   }
   if (!tensor.is_host_addressable())
     return Refusal{to_string(tensor) + " lies neither in the device's cl_context nor in host memory"};
   if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) {
     // Moved: the request moves rows of pictures as they lie, and nothing else that is strided.
-    if (form.is_plain()) return Location{};
+    if (form.is_plain()) return Location{true, {}, {}, {}};
     return Refusal{to_string(tensor) + " is strided, and is packed before it is moved to the device"};
   }
   MapOptions options;
@@ -190,7 +201,7 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
   Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
   memory.buffer = opencl::buffer(mapped);
   memory.offset = mapped.offset();
-  return Location{std::move(mapped), memory, form};
+  return Location{false, std::move(mapped), memory, form};
 } catch (const Error& error) {
   return Refusal{error.what()};
 }
@@ -201,11 +212,12 @@ std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::s
     auto found = locate(gpu, item, Access::kRead);
     if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
     auto& location = std::get<Location>(found);
-    if (!location.mapped) return Refusal{"the device has memory of its own, to which a batch is moved at once"};
+    if (location.is_moved) return Refusal{"the device has memory of its own, to which a batch is moved at once"};
     if (!locations.empty() && location.form != locations.front().form)
       return Refusal{
           "[GPU] Incorrect input blobs. All blobs must be of the same type: images of one format, or buffers "
           "with rows of one length"};
+    if (!location.mapped) location.mapped = item;
     locations.push_back(std::move(location));
   }
   return locations;
@@ -322,6 +334,7 @@ void CompiledModel::note_times(std::vector<std::shared_ptr<const Stage>> stages,
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
 
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
+  if (is_usable(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kRead, takes_pitch(index));
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;
@@ -334,6 +347,7 @@ std::optional<Refusal> CompiledModel::refuses_batch(std::size_t, std::span<const
 }
 
 std::optional<Refusal> CompiledModel::refuses_output(std::size_t, const Tensor& tensor) const {
+  if (is_usable(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kWrite);
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;

@@ -35,7 +35,8 @@ namespace tenon::inline v1::gpu_device {
 /// How a tensor is used: in place, or moved to or from a buffer of the request's at every inference, where the device has
 /// memory of its own.
 struct Location {
-  Tensor mapped;  ///< In the device's context; empty: moved.
+  bool is_moved = false;
+  Tensor mapped;  ///< Keeps what `memory` is in, where that is not the tensor itself.
   BoundMemory memory;
   InputForm form;  ///< Of one tensor; what is moved is plain.
 };

@@ -74,6 +74,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
     Bound& input = inputs_.at(index);
     input.tensor = input.mapped = Tensor();
+    input.is_moved = false;
     input.items = std::move(std::get<std::vector<Location>>(found));
     input.form = input.items.front().form;
     input.form.items = input.items.size();
@@ -118,8 +119,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
  private:
   /// A port's tensor, and where the kernels find it.
   struct Bound {
-    Tensor tensor;                   ///< As it was given: host memory if it is moved. Empty: a batch.
-    Tensor mapped;                   ///< Keeps what `memory` is in.
+    Tensor tensor;                   ///< As it was given. Empty: a batch.
+    Tensor mapped;                   ///< Keeps what `memory` is in, where that is not the tensor itself.
+    bool is_moved = false;           ///< The tensor is host memory, `memory` is `staging`.
     client::Handle<cl_mem> staging;  ///< Of one that is moved.
     std::size_t staging_bytes = 0;
     BoundMemory memory;
@@ -147,14 +149,16 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   void place(Bound& bound, const Tensor& tensor, Access access, bool takes_pitch = false) {
     bound.tensor = tensor;
-    bound.mapped = Tensor();
+    if (bound.mapped) bound.mapped = Tensor();
+    bound.is_moved = false;
     bound.form = {};
     if (!tensor) return;
     auto found = locate(*owner_->gpu(), tensor, access, takes_pitch);
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
     auto& location = std::get<Location>(found);
-    if (location.mapped) {
-      bound.mapped = std::move(location.mapped);
+    bound.is_moved = location.is_moved;
+    if (!location.is_moved) {
+      if (location.mapped) bound.mapped = std::move(location.mapped);
       bound.memory = location.memory;
       bound.form = std::move(location.form);
       return;
@@ -373,7 +377,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   void move_in(const Bound& bound, Ledger& ledger) const {
-    if (bound.mapped || !bound.tensor || bound.tensor.size_bytes() == 0) return;
+    if (!bound.is_moved || !bound.tensor || bound.tensor.size_bytes() == 0) return;
     const char* const what = "moving an input to the device";
     const auto* const no_events = static_cast<const cl_event*>(nullptr);
     if (bound.tensor.is_contiguous()) {
@@ -396,7 +400,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     ledger.book_transferred(upload_edge(), bound.tensor.size_bytes());
   }
   void move_out(const Bound& bound, Ledger& ledger) const {
-    if (bound.mapped || !bound.tensor || bound.tensor.size_bytes() == 0) return;
+    if (!bound.is_moved || !bound.tensor || bound.tensor.size_bytes() == 0) return;
     Tensor target = bound.tensor;
     client::check(client::call(clEnqueueReadBuffer, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
                                std::size_t{0}, target.size_bytes(), static_cast<void*>(target.data()), cl_uint{0},

@@ -459,6 +459,40 @@ TEST_F(Pictures, BatchesOfOpenShapes) {
   }
 }
 
+/// Of a model that is cut both parts read what lies in images: the first one counts, the rest puts out what there is.
+TEST_F(Pictures, PartsThatValuesDecideReadImages) {
+  auto x = std::make_shared<op::v0::Parameter>(element::u8, PartialShape{2, 6, 8, 1});
+  const auto number = [](double value) { return op::v0::Constant::create(element::f32, Shape{}, {value}); };
+  const auto values = make_node("Convert", 0, {x}, {{"destination_type", element::f32}}, "values");
+  const auto bright = make_node("Greater", 1, {values, number(100)}, {}, "bright");
+  const auto found = make_node("NonZero", 3, {bright}, {}, "found");
+  const auto first = make_node("Gather", 8,
+                               {found, op::v0::Constant::create(element::i64, Shape{}, {0}),
+                                op::v0::Constant::create(element::i64, Shape{}, {0})},
+                               {}, "first");
+  const auto picked =
+      make_node("Gather", 8, {values, first, op::v0::Constant::create(element::i64, Shape{}, {0})}, {}, "picked");
+  const auto sum = make_node("Add", 1, {picked, number(0.5)}, {}, "sum");
+  const auto model = std::make_shared<Model>(OutputVector{sum}, ParameterVector{x}, "counted");
+  ClContext context(core);
+  auto compiled = core.compile_model(model, context);
+  auto request = compiled.create_infer_request();
+  for (const Placing& placing : {Placing(in_image), Placing(at_a_pitch), Placing(in_buffer), Placing(in_image)}) {
+    std::vector<Tensor> items, placed;
+    for (std::uint8_t item = 0; item < 2; ++item) {
+      Tensor one(element::u8, Shape{1, 6, 8, 1});
+      for (std::size_t i = 0; i < 48; ++i) one.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 37 + item * 11);
+      items.push_back(one);
+      placed.push_back(placing(context, one));
+    }
+    request.set_input_tensors(0, placed);
+    request.infer();
+    EXPECT_EQ(values_of(request.get_output_tensor(0)), judged(model, {items}));
+  }
+  const auto steps = compiled.get_runtime_model();
+  EXPECT_EQ(steps->get_parameters().size(), 1u);
+}
+
 TEST_F(Pictures, FramesOfImagesAndOfBuffersAreReadWhereTheyLie) {
   const Context memory = opencl::wrap(app.context, app.queue);
   ClContext context(core, app.context);

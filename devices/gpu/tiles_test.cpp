@@ -194,5 +194,33 @@ TEST_F(GpuTiles, MovingShapes) {
                1e-2, {hint::inference_precision(element::f16)});
 }
 
+/// What kernels count and what the host hands on lie as the graph says, whatever lies as f16 between kernels.
+TEST_F(GpuTiles, PartsOfModelsThatValuesDecide) {
+  const auto x = parameter({1, 16, 6, 8});
+  const Out wide = relu(convolution(x, 16, 8, {3, 3})), other = add(wide, wide);
+  const Out rows = outputs("Reshape", 1, {other, ints({-1, 4})}, {{"special_zero", false}})[0];
+  const Out found = outputs("NonZero", 3, {outputs("Greater", 1, {rows, reals({}, {-1})})[0]})[0];
+  const Out flat = outputs("Gather", 8, {found, scalar(0), scalar(0)})[0];
+  const Out all = outputs("Gather", 8, {rows, flat, scalar(0)})[0];
+  judge_both(
+      {outputs("MatMul", 0, {all, weights({4, 8}, 4)}, {{"transpose_a", false}, {"transpose_b", false}})[0], wide},
+      {x});
+  // Boxes that kernels computed.
+  const auto corner = parameter({1, 40, 4}), score = parameter({1, 2, 40});
+  Tensor given = random_tensor(ElementType::kF32, {1, 40, 4}, 17);
+  for (std::size_t i = 0; i < 40; ++i)
+    for (std::size_t k = 0; k < 2; ++k)
+      given.data<float>()[4 * i + 2 + k] =
+          given.data<float>()[4 * i + k] + 1 + std::abs(given.data<float>()[4 * i + 2 + k]);
+  const Out box = add(corner, corner);
+  const OutputVector kept = outputs("MulticlassNms", 9, {box, score},
+                                    {{"sort_result_type", "score"}, {"iou_threshold", 0.6}, {"nms_top_k", 15}});
+  OutputVector results = kept;
+  results.push_back(add(box, box));
+  for (const element::Type type : {element::f16, element::f32})
+    judge(results, {corner, score}, {given, random_tensor(ElementType::kF32, {1, 2, 40}, 5)}, 1e-2,
+          {hint::inference_precision(type)});
+}
+
 }  // namespace
 }  // namespace tenon

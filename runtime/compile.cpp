@@ -65,7 +65,7 @@ std::shared_ptr<ModelState> compile_state(const std::shared_ptr<SharedState>& sh
     cache::Compiler compiler(*device, options.device, options.cache);
     if (compiler.active())
       if (auto compiled = compiler.load(source.origin))
-        return std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), std::move(source),
+        return std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), true, std::move(source),
                                             options.device, options.policy);
   }
   if (source.model)

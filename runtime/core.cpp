@@ -20,7 +20,13 @@ std::pair<std::string, Any> input_frames(const FrameInfo& info, const std::strin
   return {kInputFrames, Any(FrameOption{info, input})};
 }
 
-Core::Core() : impl_(std::make_shared<Impl>()) { impl_->self = impl_; }
+Core::Core() {
+  telling_shortage([] { return std::string("making a Core"); },
+                   [this] {
+                     impl_ = std::make_shared<Impl>();
+                     impl_->self = impl_;
+                   });
+}
 
 std::map<std::string, Version> Core::get_versions(const std::string& device_name) const {
   std::map<std::string, Version> versions;
@@ -86,8 +92,12 @@ CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, con
   CompileOptions options = impl_->split(name.base, properties);
   auto device = impl_->device(name, &options.device);
   auto compiled = device->compile_in_context(model, context.impl(), options.device);
-  return CompiledModel(
-      std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
+  // A copy for the plans that frames need, because the caller may change its model.
+  ModelSource source;
+  source.model = model->clone();
+  source.context = context.impl();
+  return CompiledModel(std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), false,
+                                                    std::move(source), options.device, options.policy));
 }
 
 CompiledModel Core::import_model(std::istream& stream, const std::string& device_name, const AnyMap& properties) {

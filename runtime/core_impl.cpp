@@ -165,18 +165,22 @@ CompiledModel Core::Impl::compile(ModelSource source, const std::string& device_
   // A model given only by an entry's id may be missing.
   if (!source.model && !source.read && !properties.count(cache_blob_id.name()))
     throw AssertFailure("compile_model: the model is null");
-  const DeviceName name = choose(device_name, source.model);
-  auto device = this->device(name, nullptr);
-  CompileOptions options = options_for(name, device, properties);
-  this->device(name, &options.device);
+  std::shared_ptr<Device> device;
+  // Memory may also run out where the device is loaded and asked.
   return telling_shortage(
       [&] {
         const auto what = source.model ? "model '" + source.model->get_friendly_name() + "'"
                                        : "\"" + source.origin.model.string() + '"';
-        return "compiling " + what + " for " + device->name();
+        return "compiling " + what + " for " + (device ? device->name() : device_name);
       },
-      // A copy: the message needs what the compilation consumes.
-      [&] { return CompiledModel(compile_state(shared, device, source, std::move(options))); });
+      [&] {
+        const DeviceName name = choose(device_name, source.model);
+        device = this->device(name, nullptr);
+        CompileOptions options = options_for(name, device, properties);
+        this->device(name, &options.device);
+        // A copy: the message needs what the compilation consumes.
+        return CompiledModel(compile_state(shared, device, source, std::move(options)));
+      });
 }
 
 CompiledModel Core::Impl::compile(const std::shared_ptr<const Model>& model, const std::string& device_name,

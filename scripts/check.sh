@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu vm package chroot12-full chroot12 chroot13 npu13)
+PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu gpu vm package chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -142,6 +142,18 @@ check_fuzz() {
     sees_libraries "$target.log" || { echo "$name sees no code but its own: its libraries are built without coverage"; failed=1; }
   done
   [ "$failed" = 0 ]
+}
+
+# Remote tensors as OpenVINO's own GPU plugin does them, on Intel's CPU runtime behind a layer that shows it as a GPU. That runtime
+# takes the newest instructions of any CPU, and miscompiles for some that are not Intel's: the target is named.
+check_gpu() {
+  local libraries="$PWD/build/venv/lib" tests="$PWD/build/release/tests"
+  [ -e "$libraries/libintelocl.so" ] || { echo "check: no Intel OpenCL runtime in build/venv" >&2; return 1; }
+  configure release && build release tenon_gpu_twin || return 1
+  OCL_ICD_VENDORS="$libraries/libintelocl.so" OPENCL_LAYERS="$PWD/build/release/lib/libtenon_gpu_twin_layer.so" \
+    CL_CONFIG_CPU_TARGET_ARCH=core-avx2 TENON_DEVICE_PATH="$PWD/build/release/lib" \
+    python3 tests/gpu_twin/compare.py --ours "$tests/gpu_twin_ours" --theirs "$tests/gpu_twin_theirs" \
+    --preload "$libraries/libtbb.so.12" --guide docs/guide/gpu_oracle.md "$@"
 }
 
 # Random graphs on the CPU engine beside the reference, from another seed each time; a failure says how to repeat it.

@@ -23,6 +23,8 @@ PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx
 # A second OpenCL platform for the tests, with USM and images over buffers. 230 MB: only the slow tier downloads it. Its
 # version is that of the compiler runtime above.
 PYPI_CHECK=("intel-opencl-rt==2023.2.0")
+# SYCL's runtime and headers, and an OpenCL CPU runtime of its release, in a folder of their own: they contradict those above. 500 MB.
+PYPI_SYCL=("intel-sycl-rt==2026.2.0" "intel-opencl-rt==2026.2.0")
 # Used as data only: the schema file for the ONNX reader, and the node tests. Any Python may unpack it.
 ONNX_DATA="onnx==1.16.2"
 
@@ -59,13 +61,15 @@ choose() {
 
 venv_python() { echo "$PWD/build/venv/bin/python"; }
 
+# Into build/venv, or the folder that VENV names.
 pip_install() {
-  [ -x build/venv/bin/python ] || python3 -m venv build/venv
+  local venv="${VENV:-build/venv}"
+  [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
   local wanted="$*"
-  [ "$(cat "build/venv/.tenon-$1" 2>/dev/null)" = "$wanted" ] && return 0
-  say "PyPI packages to install into build/venv: $*"
-  local stamp="build/venv/.tenon-$1"
-  build/venv/bin/pip install -q --disable-pip-version-check "$@"
+  [ "$(cat "$venv/.tenon-$1" 2>/dev/null)" = "$wanted" ] && return 0
+  say "PyPI packages to install into $venv: $*"
+  local stamp="$venv/.tenon-$1"
+  "$venv/bin/pip" install -q --disable-pip-version-check "$@"
   echo "$wanted" >"$stamp"
 }
 
@@ -96,7 +100,10 @@ setup() {
   pip_install "${PYPI_DEMO[@]}"
   onnx_data
   if [ "$1" != demo ]; then pip_install "${PYPI_TEST[@]}"; fi
-  if [ "$1" = all ]; then pip_install "${PYPI_CHECK[@]}"; fi
+  if [ "$1" = all ]; then
+    pip_install "${PYPI_CHECK[@]}"
+    VENV=build/venv-sycl pip_install "${PYPI_SYCL[@]}"
+  fi
 }
 
 configure() {

@@ -168,6 +168,16 @@ vm_run() {
   return "$result"
 }
 
+# What PoCL reads when it compiles a kernel: its headers and built-ins, the linker, and what that looks for. Nothing without PoCL.
+vm_pocl_files() {
+  local place=/usr/lib/x86_64-linux-gnu compiler
+  [ -e "$place/libpocl.so.2" ] || return 0
+  compiler=$(dirname "$(gcc -print-libgcc-file-name)")
+  find /usr/share/pocl/include -type f
+  ls /usr/share/pocl/kernel-*avx2.bc "$place"/libpocl.so.2 "$place"/pocl/*.so "$place"/{libm.so,libc.so,libc_nonshared.a,libmvec.so.1} \
+    "$compiler"/{libgcc.a,libgcc_s.so} "$(readlink -f "$(command -v ld)")" 2>/dev/null
+}
+
 # The tests that know about dma-bufs, and the matrix, in one boot. vm_suite SECONDS FILTER [BINARY...]: FILTER is the conformance
 # suite's; further test binaries run whole.
 vm_suite() {
@@ -194,6 +204,17 @@ vm_suite() {
     binaries+=("$driver" "$tests/level_zero_test")
     script+="; ZE_ENABLE_ALT_DRIVERS=$driver $tests/level_zero_test || status=1
       ZE_ENABLE_ALT_DRIVERS=$driver $tests/conformance_test --gtest_filter='*dmabuf*evel_zero*' || status=1"
+  fi
+  # OpenCL imports them behind the layer that adds external memory to PoCL.
+  local layer="$lib/libtenon_opencl_external_layer.so" pocl
+  pocl=$(readlink -f /usr/lib/x86_64-linux-gnu/libpocl.so.2 || true)
+  if [ -e "$layer" ] && [ -x "$tests/opencl_test" ] && [ -e "$pocl" ]; then
+    binaries+=("$layer" "$tests/opencl_test" $(vm_pocl_files))
+    script+="; ln -sf $(readlink -f "$(command -v ld)") /bin/ld
+      export OCL_ICD_VENDORS=$pocl XDG_CACHE_HOME=/tmp; export OPENCL_LAYERS=$layer
+      $tests/opencl_test --gtest_filter='ImportFd.*:DmabufEdges.*:ExternalTest.*:OutOfOrder.*' || status=1
+      $tests/conformance_test --gtest_filter='*dmabuf*opencl_buffer*' || status=1
+      unset OPENCL_LAYERS OCL_ICD_VENDORS"
   fi
   if [ -x "$tool" ]; then binaries+=("$tool" "$PWD"/build/release/lib/libtenon_contexts_*.so); script+="; $tool matrix --json >/dev/ttyS2 || status=1"; fi
   script+="; exit \$status"

@@ -6,12 +6,15 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
+
+constexpr std::size_t kKeptForms = 64;
 
 bool is_of(const Gpu& gpu, const Tensor& tensor) {
   if (tensor.context() == gpu.context()) return tensor.kind() == opencl::kBufferMemory;
@@ -30,8 +33,8 @@ bool is_usable(const Gpu& gpu, const Tensor& tensor) {
   return is_of(gpu, tensor) && tensor.is_contiguous() && is_aligned(tensor);
 }
 
-/// Bytes from row to row of a picture's plane [1, rows, columns, samples], or without the first axis, whose samples lie
-/// side by side within a row; 0 for any other tensor.
+/// Bytes from row to row of planes [n, rows, columns, samples], or without the first axis, whose samples lie side by side
+/// within a row, and rows of all of them at one pitch; 0 for any other tensor.
 std::size_t pitch_of(const Tensor& tensor) {
   const std::size_t rank = tensor.shape().size(), element = size_bytes(tensor.element_type());
   if (rank < 3 || rank > 4 || tensor.byte_strides().size() != rank) return 0;
@@ -42,35 +45,183 @@ std::size_t pitch_of(const Tensor& tensor) {
   const std::size_t row = shape[rank - 1] * shape[rank - 2] * element;
   const bool is_side_by_side = (shape[rank - 1] == 1 || stride(1) == element) &&
                                (shape[rank - 2] == 1 || stride(2) == shape[rank - 1] * element);
-  if (!is_side_by_side || (rank == 4 && shape[0] != 1)) return 0;
-  if (shape[rank - 3] <= 1) return row;
-  return stride(3) % element == 0 && tensor.byte_strides()[rank - 3] >= static_cast<std::ptrdiff_t>(row) ? stride(3)
-                                                                                                         : 0;
+  if (!is_side_by_side) return 0;
+  const bool is_pitch = stride(3) % element == 0 && tensor.byte_strides()[rank - 3] >= static_cast<std::ptrdiff_t>(row);
+  const std::size_t pitch = shape[rank - 3] <= 1 ? row : is_pitch ? stride(3) : 0;
+  const bool follows = rank == 3 || shape[0] == 1 || stride(4) == pitch * shape[1];
+  return follows ? pitch : 0;
 }
 
 }  // namespace
 
-std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch) {
+namespace {
+
+/// The letters of a pixel's components, in the order in which they lie in memory; "" for orders that no tensor has.
+std::string components_of(cl_channel_order order) {
+  switch (order) {
+    case CL_R:
+    case CL_LUMINANCE:
+    case CL_INTENSITY:
+      return "x";
+    case CL_A:
+      return "w";
+    case CL_RG:
+      return "xy";
+    case CL_RA:
+      return "xw";
+    case CL_RGBA:
+      return "xyzw";
+    case CL_BGRA:
+      return "zyxw";
+    case CL_ARGB:
+      return "wxyz";
+    default:
+      return {};
+  }
+}
+
+/// How a tensor lies as rows at a pitch: elements that are side by side, and from row to row.
+struct Rows {
+  std::size_t elements = 0, pitch = 0;
+};
+/// Nothing if it does not lie so.
+std::optional<Rows> rows_of(const Tensor& tensor) {
+  const Shape& shape = tensor.shape();
+  const ByteStrides& strides = tensor.byte_strides();
+  const auto element = static_cast<std::ptrdiff_t>(size_bytes(tensor.element_type()));
+  if (element == 0 || strides.size() != shape.size() || tensor.size_bytes() == 0) return std::nullopt;
+  Rows rows{1, 0};
+  std::ptrdiff_t step = element;
+  std::size_t axis = shape.size();
+  for (; axis > 0 && (shape[axis - 1] == 1 || strides[axis - 1] == step); --axis) {
+    step *= static_cast<std::ptrdiff_t>(shape[axis - 1]);
+    rows.elements *= shape[axis - 1];
+  }
+  // Axes of extent 1 in front say nothing of rows.
+  while (axis > 0 && shape[axis - 1] == 1) --axis;
+  if (axis == 0) return Rows{rows.elements, rows.elements * static_cast<std::size_t>(element)};
+  const std::ptrdiff_t pitch = strides[axis - 1];
+  if (pitch < step || pitch % element != 0) return std::nullopt;
+  rows.pitch = static_cast<std::size_t>(pitch);
+  step = pitch;
+  for (; axis > 0; --axis) {
+    if (shape[axis - 1] != 1 && strides[axis - 1] != step) return std::nullopt;
+    step *= static_cast<std::ptrdiff_t>(shape[axis - 1]);
+  }
+  return rows;
+}
+
+/// An image of the device's cl_context, or an image over a buffer of it.
+std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor& seen, Access access) {
+  if (writes(access)) return Refusal{to_string(tensor) + " is an image, and kernels write buffers only; use a buffer"};
+  const auto [image, layout] = client::image_and_layout(seen);
+  const auto format = client::info<cl_image_format>(clGetImageInfo, "clGetImageInfo", image, CL_IMAGE_FORMAT);
+  Location location{tensor, {image, nullptr, seen.offset() - layout->base, layout->pitch}, {}};
+  location.form.components = components_of(format.image_channel_order);
+  location.form.is_integer =
+      format.image_channel_data_type >= CL_SIGNED_INT8 && format.image_channel_data_type <= CL_UNSIGNED_INT32;
+  const ElementType type = client::elements_of(format).first;
+  const bool is_signed_share = !location.form.is_integer && (type == ElementType::kI8 || type == ElementType::kI16);
+  if (type != tensor.element_type() || location.form.components.empty() || is_signed_share)
+    return Refusal{"an image of channel order " + std::to_string(format.image_channel_order) + " and data type " +
+                   std::to_string(format.image_channel_data_type) + " is not read as " +
+                   std::string(name(tensor.element_type())) +
+                   "; kernels read unsigned integers, scaled or not, signed ones that are not scaled, f16 and f32"};
+  const auto rows = rows_of(tensor);
+  const bool lies_in_rows = rows && (rows->pitch == layout->pitch || element_count(tensor.shape()) == rows->elements);
+  if (!lies_in_rows)
+    return Refusal{"the rows of " + to_string(tensor) + " are not those of its image; copy_to() a buffer"};
+  // One row of all elements, where the image has no space beside them, is as many rows as the image has.
+  location.form.row = std::min(rows->elements, layout->row_bytes() / size_bytes(type));
+  return location;
+}
+
+/// Whether the model's maker said that the input's tensors are images.
+bool is_surface(const Node& parameter) {
+  const auto& info = parameter.output(0).get_rt_info();
+  const auto found = info.find("memory_type_0");
+  if (found == info.end() || !found->second.is<AnyMap>()) return false;
+  const auto map = found->second.as<AnyMap>();
+  const auto value = map.find("value");
+  return value != map.end() && value->second.to_text() == intel_gpu::memory_type::surface;
+}
+
+/// The form of images that the device would make for such an input; plain if it has none.
+InputForm surface_form(const Gpu& gpu, element::Type type, const Shape& shape) {
+  if (shape.size() != 4 || shape[0] == 0 || gpu.native().device.max_width == 0) return {};
+  const Context images = opencl::images(gpu.context());
+  const Shape pixels{shape[1], shape[2], shape[3]};
+  const bool has_format =
+      !images.as<opencl::ImageContext>()->refusal(static_cast<ElementType>(type), pixels, opencl::Samples::kNormalised);
+  constexpr const char* kComponents[] = {"x", "x", "xy", "x", "xyzw"};
+  return {shape[0], shape[2] * shape[3], kComponents[has_format ? std::min<std::size_t>(shape[3], 4) : 1], false};
+}
+
+/// The image that a tensor lies in; empty if it is none of the device's.
+Tensor seen_image(const Gpu& gpu, const Tensor& tensor) {
+  if (Tensor image = image_of(gpu, tensor)) return image;
+  const auto* facet = tensor.context().as<opencl::FacetContext>();
+  const bool is_own = facet && facet->native().context.get() == gpu.native().context.get();
+  return is_own && tensor.kind() == opencl::kImageMemory ? tensor : Tensor();
+}
+
+}  // namespace
+
+std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch) try {
+  if (const Tensor seen = seen_image(gpu, tensor)) return locate_image(tensor, seen, access);
   const std::size_t pitch = takes_pitch ? pitch_of(tensor) : 0;
-  if (!tensor.is_contiguous() && pitch == 0)
-    return Refusal{"kernels take packed tensors, and " + to_string(tensor) +
-                   " is strided; copy_to() a packed one of this context"};
+  BoundMemory memory{nullptr, nullptr, 0, pitch};
+  InputForm form;
+  if (!tensor.is_contiguous() && pitch == 0) {
+    const auto rows = rows_of(tensor);
+    if (!rows || writes(access))
+      return Refusal{std::string(writes(access) ? "outputs are packed" : "kernels take rows at one pitch") + ", and " +
+                     to_string(tensor) + " is strided; copy_to() a packed one of this context"};
+    form.row = rows->elements;
+    memory.pitch = rows->pitch;
+  }
   if (!is_aligned(tensor)) return Refusal{to_string(tensor) + " begins within an element of its memory"};
-  if (is_of(gpu, tensor)) return Location{false, {}, {opencl::buffer(tensor), nullptr, tensor.offset(), pitch}};
-  if (std::byte* const pointer = pointer_of(gpu, tensor)) return Location{false, {}, {nullptr, pointer, 0, pitch}};
+  if (is_of(gpu, tensor)) {
+    memory.buffer = opencl::buffer(tensor);
+    memory.offset = tensor.offset();
+    return Location{tensor, memory, form};
+  }
+  if (std::byte* const pointer = pointer_of(gpu, tensor)) {
+    memory.pointer = pointer;
+    return Location{tensor, memory, form};
+  }
   if (!tensor.is_host_addressable())
     return Refusal{to_string(tensor) + " lies neither in the device's cl_context nor in host memory"};
-  if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) return Location{true, {}, {}};
-  try {
-    MapOptions options;
-    options.access = access;
-    options.policy = ZeroCopy::kRequire;
-    Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
-    const BoundMemory memory{opencl::buffer(mapped), nullptr, mapped.offset(), pitch};
-    return Location{false, std::move(mapped), memory};
-  } catch (const Error& error) {
-    return Refusal{error.what()};
+  if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) {
+    // Moved: the request moves rows of pictures as they lie, and nothing else that is strided.
+    if (form.is_plain()) return Location{};
+    return Refusal{to_string(tensor) + " is strided, and is packed before it is moved to the device"};
   }
+  MapOptions options;
+  options.access = access;
+  options.policy = ZeroCopy::kRequire;
+  Tensor mapped = gpu.router().map(tensor, gpu.context(), options);
+  memory.buffer = opencl::buffer(mapped);
+  memory.offset = mapped.offset();
+  return Location{std::move(mapped), memory, form};
+} catch (const Error& error) {
+  return Refusal{error.what()};
+}
+
+std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items) {
+  std::vector<Location> locations;
+  for (const Tensor& item : items) {
+    auto found = locate(gpu, item, Access::kRead);
+    if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
+    auto& location = std::get<Location>(found);
+    if (!location.mapped) return Refusal{"the device has memory of its own, to which a batch is moved at once"};
+    if (!locations.empty() && location.form != locations.front().form)
+      return Refusal{
+          "[GPU] Incorrect input blobs. All blobs must be of the same type: images of one format, or buffers "
+          "with rows of one length"};
+    locations.push_back(std::move(location));
+  }
+  return locations;
 }
 
 CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr<const Gpu> gpu, const Config& config,
@@ -80,6 +231,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       gpu_(std::move(gpu)),
       config_(config),
       context_(std::move(context)),
+      target_(config.target_of(gpu_->target())),
       constants_(gpu_) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
@@ -89,16 +241,17 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   const auto& outputs = ports().outputs;
   const bool is_moving = std::any_of(outputs.begin(), outputs.end(),
                                      [](const auto& port) { return port.get_partial_shape().is_dynamic(); });
-  if (is_moving || OpenModel::is_open(*prepared_, gpu_->target()))
-    open_ =
-        std::make_unique<OpenModel>(prepared_, gpu_->target(),
-                                    OpenModel::Maker{[this](const Model& closed) {
-                                                       const TimeLimit limit(model_limits().compile_seconds);
-                                                       return run_passes(closed, limit, config_.fuses_attention);
-                                                     },
-                                                     [this](const auto& closed) { return make_plan(closed, false); }});
-  else
-    static_stage_ = whole_stage(make_plan(prepared_, true));
+  if (is_moving || OpenModel::is_open(*prepared_, target_)) {
+    OpenModel::Maker make;
+    make.prepare = [this](const Model& closed) {
+      return run_passes(closed, TimeLimit(model_limits().compile_seconds), config_.fuses_attention);
+    };
+    make.plan = [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); };
+    open_ = std::make_unique<OpenModel>(prepared_, target_, std::move(make));
+  } else {
+    static_stage_ = whole_stage(make_plan(prepared_, true, {}));
+    plan_surfaces();
+  }
   table_.add_constant(model_name, source_->get_friendly_name());
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
@@ -114,20 +267,53 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(compilation_num_threads, config_.compile_threads);
   table_.add_constant(intel_gpu::hint::enable_sdpa_optimization, config_.fuses_attention);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
-  table_.add_constant(hint::inference_precision, element::Type(element::f32));
+  table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
 }
 
-std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special) {
+void CompiledModel::plan_surfaces() {
+  std::vector<InputForm> forms;
+  bool has_surface = false;
+  for (const auto& parameter : prepared_->get_parameters()) {
+    const Shape& shape = parameter->get_shape();
+    forms.push_back(is_surface(*parameter) ? surface_form(*gpu_, parameter->get_element_type(), shape) : InputForm{});
+    has_surface |= !forms.back().is_plain();
+  }
+  if (has_surface) formed_stages_.emplace_front(forms, whole_stage(make_plan(prepared_, true, forms)));
+}
+
+std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special,
+                                                     const std::vector<InputForm>& forms) {
   const TimeLimit time(model_limits().compile_seconds);
-  auto plan = std::make_shared<Plan>(lower_model(*model, gpu_->target(), is_special, time));
+  auto plan = std::make_shared<Plan>(lower_model(*model, target_, weights_, is_special, forms, time));
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->model = model;
   plan->programs = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
-  for (const engine::Buffer& buffer : plan->buffers)
-    plan->constants.push_back(buffer.kind == engine::BufferKind::kConstant ? constants_.buffer(buffer.constant)
-                                                                           : nullptr);
+  for (engine::BufferId id = 0; id < plan->buffers.size(); ++id) {
+    const engine::Buffer& buffer = plan->buffers[id];
+    const bool is_held = buffer.kind == engine::BufferKind::kConstant && id != plan->counters;
+    plan->constants.push_back(is_held ? constants_.buffer(buffer.constant) : nullptr);
+  }
   return plan;
+}
+
+std::shared_ptr<const Stage> CompiledModel::stage_for(const std::vector<InputState>& inputs) {
+  std::vector<InputForm> forms;
+  for (const InputState& input : inputs) forms.push_back(input.form);
+  if (std::all_of(forms.begin(), forms.end(), [](const InputForm& form) { return form.is_plain(); }))
+    return static_stage_;
+  const std::lock_guard lock(forms_mutex_);
+  const auto known =
+      std::find_if(formed_stages_.begin(), formed_stages_.end(), [&](const auto& kept) { return kept.first == forms; });
+  if (known != formed_stages_.end()) {
+    formed_stages_.splice(formed_stages_.begin(), formed_stages_, known);
+    return formed_stages_.front().second;
+  }
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const HostBudget::Scope scope(budget);
+  formed_stages_.emplace_front(forms, whole_stage(make_plan(prepared_, true, forms)));
+  if (formed_stages_.size() > kKeptForms) formed_stages_.pop_back();
+  return formed_stages_.front().second;
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {
@@ -152,6 +338,12 @@ std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
   if (is_usable(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kRead, takes_pitch(index));
+  if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
+  return std::nullopt;
+}
+
+std::optional<Refusal> CompiledModel::refuses_batch(std::size_t, std::span<const Tensor> items) const {
+  auto found = locate_batch(*gpu_, items);
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;
 }

@@ -4,12 +4,15 @@
 
 #include <chrono>
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <tenon/core/any.hpp>
@@ -17,6 +20,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/config.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/lower/weights.hpp>
 #include <tenon/devices/gpu/open_model.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
@@ -31,13 +35,15 @@ namespace tenon::inline v1::gpu_device {
 /// How a tensor is used: in place, or moved to or from a buffer of the request's at every inference, where the device has
 /// memory of its own.
 struct Location {
-  bool is_moved = false;
-  Tensor mapped;  ///< Keeps what `memory` is in, where that is not the tensor itself.
+  Tensor mapped;  ///< In the device's context; empty: moved.
   BoundMemory memory;
+  InputForm form;  ///< Of one tensor; what is moved is plain.
 };
-/// @param takes_pitch  Rows may lie further apart than they are long.
+/// @param takes_pitch  Plain tensors' rows may lie further apart than they are long.
 /// @errors none: what cannot be used is refused.
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch = false);
+/// The items of a batch, each in place. @errors none, as locate().
+std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items);
 
 /// Of exported models. Their programs are in the cache of programs, which belongs to one driver.
 inline constexpr ModelBlobFormat kBlobFormat{"GPU", "TENONGBL", 1};
@@ -53,6 +59,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::size_t stream_count() const override { return config_.stream_count(); }
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override;
+  std::optional<Refusal> refuses_batch(std::size_t index, std::span<const Tensor> items) const override;
   Context memory_context() const override { return gpu_->context(); }
   Tensor allocate_input(std::size_t index, const Shape& shape) const override;
   Tensor allocate_output(std::size_t index, const Shape& shape) const override;
@@ -67,25 +74,35 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
   bool takes_pitch(std::size_t input) const { return static_stage_ && static_stage_->plan->inputs[input].takes_pitch; }
-  /// The whole of a model whose shapes are known; null otherwise.
+  /// The whole of a model whose shapes are known, for plain inputs; null otherwise.
   const std::shared_ptr<const Stage>& static_stage() const { return static_stage_; }
+  /// The same for inputs of these forms; those used last are kept. @pre static_stage() @errors as compiling.
+  std::shared_ptr<const Stage> stage_for(const std::vector<InputState>& inputs);
   /// Of a model that is planned for its inputs; null otherwise.
   OpenModel* open() const { return open_.get(); }
   /// For runtime_model(). @param times  Of the launches of each stage.
   void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
 
  private:
+  /// Of a model whose maker said that its inputs are images: their plan, before the first image comes.
+  void plan_surfaces();
   Tensor allocate(element::Type type, const Shape& shape) const;
-  std::shared_ptr<const Plan> make_plan(const std::shared_ptr<const Model>& model, bool is_special);
+  std::shared_ptr<const Plan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
+                                        const std::vector<InputForm>& forms);
 
   const std::shared_ptr<const Model> source_;  ///< As given: for export.
   const std::shared_ptr<const Gpu> gpu_;
   const Config config_;
   const std::shared_ptr<RemoteContextImpl> context_;
+  const Target target_;  ///< The device, as this model's settings use it.
   Constants constants_;
+  PackedWeights weights_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::shared_ptr<const Stage> static_stage_;
   std::unique_ptr<OpenModel> open_;
+  std::mutex forms_mutex_;
+  /// Of a model whose shapes are known, for inputs that are not plain; the latest first.
+  std::list<std::pair<std::vector<InputForm>, std::shared_ptr<const Stage>>> formed_stages_;
   mutable std::mutex times_mutex_;
   std::vector<std::shared_ptr<const Stage>> timed_stages_;
   StageTimes last_times_;

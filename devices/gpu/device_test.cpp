@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU device over PoCL, or whatever OpenCL devices there are: contexts, queues and tensors of the application's.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,10 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
+#include <tenon/devices/gpu/public/va.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
+#include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/graph/exec_model_info.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
@@ -64,6 +68,52 @@ TEST_F(Gpu, RunsInTheApplicationsContextOnItsBuffers) {
   }
   drain_deferred(default_deadline());
   EXPECT_TRUE(app.references_fall_to(references)) << "something still holds the application's context";
+}
+
+TEST_F(Gpu, SurfacesAreRefusedByWhatIsMissing) {
+  int display = 0;
+  const std::string context = message_of([&] { intel_gpu::ocl::VAContext(core, &display); });
+  const std::string tensor = message_of([&] {
+    core.get_default_context("GPU").create_tensor(
+        element::u8, Shape{1, 8, 16, 1},
+        {{"SHARED_MEM_TYPE", "VA_SURFACE"}, {"DEV_OBJECT_HANDLE", std::uint32_t{5}}, {"VA_PLANE", std::uint32_t{0}}});
+  });
+  for (const std::string& text : {context, tensor}) {
+    EXPECT_THAT(text, HasSubstr("cl_intel_va_api_media_sharing"));
+    EXPECT_THAT(text, HasSubstr("By a dma-buf: "));
+    EXPECT_THAT(text, HasSubstr("In the host's memory: "));
+  }
+  EXPECT_THAT(message_of([&] { intel_gpu::ocl::VAContext(core, nullptr); }), HasSubstr("user handle is nullptr"));
+}
+
+/// Another API's memory: behind the layer of frameworks/opencl that adds external memory to a CPU's platform.
+TEST_F(Gpu, MemoryOfOtherApisIsUsedInPlace) {
+  ClContext context(core);
+  const auto wrap = [&](int fd) {
+    return static_cast<RemoteContext&>(context).create_tensor(
+        element::f32, Shape{kCount},
+        {{"SHARED_MEM_TYPE", "BUFFER_FROM_HANDLE"},
+         {"MEM_HANDLE", reinterpret_cast<void*>(static_cast<std::intptr_t>(fd))}});
+  };
+  EXPECT_THAT(message_of([&] { wrap(-1); }), HasSubstr("must be a valid file descriptor"));
+  const UniqueFd memory = dmabuf::client::sealed_memfd(kCount * sizeof(float));
+  auto* const theirs =
+      static_cast<float*>(::mmap(nullptr, kCount * sizeof(float), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0));
+  std::iota(theirs, theirs + kCount, 5.0f);
+  std::string reason;
+  if (!opencl::imports(opencl::make_context(app.device), FdKind::kMemfd, &reason)) {
+    EXPECT_THAT(message_of([&] { wrap(memory.get()); }), HasSubstr(reason));
+  } else {
+    auto request = core.compile_model(line_model(), context).create_infer_request();
+    const RemoteTensor in = wrap(memory.get());
+    EXPECT_EQ(in.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "BUFFER_FROM_HANDLE");
+    request.set_tensor("x", in);
+    request.infer();
+    for (std::size_t i = 0; i < kCount; ++i)
+      ASSERT_EQ(request.get_tensor("y").data<float>()[i], 2 * (5 + static_cast<float>(i)) + 1);
+    EXPECT_EQ(request.ledger().total().copied, 0u);
+  }
+  ::munmap(theirs, kCount * sizeof(float));
 }
 
 /// A user's kernel, an inference, a user's kernel: one queue, and nobody waits in between.
@@ -154,17 +204,23 @@ TEST_F(Gpu, PartsOfRemoteTensorsAreInputsAndOutputs) {
   EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
 }
 
-TEST_F(Gpu, ColumnsOfRemoteTensorsAreRefusedWithTheRemedy) {
+TEST_F(Gpu, ColumnsOfRemoteTensorsAreInputsAndNoOutputs) {
   ClContext context(core);
-  const RemoteTensor wide = context.create_tensor(element::f32, Shape{4, 64});
+  RemoteTensor wide = context.create_tensor(element::f32, Shape{4, 64});
+  Tensor values(element::f32, Shape{4, 64});
+  std::iota(values.data<float>(), values.data<float>() + 4 * 64, 0.0f);
+  wide.copy_from(values);
   auto model = line_model();
   model->reshape(PartialShape{4, 16});
   auto request = core.compile_model(model, context).create_infer_request();
   const RemoteTensor columns(wide, Shape{0, 8}, Shape{4, 24});
-  EXPECT_THAT(message_of([&] { request.set_tensor("x", columns); }), HasSubstr("is strided; copy_to() a packed one"));
-  RemoteTensor packed = context.create_tensor(element::f32, Shape{4, 16});
-  packed.copy_from(columns);
-  EXPECT_NO_THROW(request.set_tensor("x", packed));
+  request.set_tensor("x", columns);
+  request.infer();
+  const Tensor y = request.get_tensor("y");
+  for (std::size_t i = 0; i < 4 * 16; ++i)
+    ASSERT_EQ(y.data<float>()[i], 2 * static_cast<float>(i / 16 * 64 + 8 + i % 16) + 1) << i;
+  EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
+  EXPECT_THAT(message_of([&] { request.set_tensor("y", columns); }), HasSubstr("is strided; copy_to() a packed one"));
 }
 
 /// USM, or SVM where there is none: the device's own, and an application's.

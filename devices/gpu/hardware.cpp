@@ -30,6 +30,14 @@ Target target_of(const opencl::Device& device) {
   target.max_group = ask<std::size_t>(device.id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   target.local_bytes = ask<cl_ulong>(device.id, CL_DEVICE_LOCAL_MEM_SIZE);
   target.compute_units = std::max<cl_uint>(ask<cl_uint>(device.id, CL_DEVICE_MAX_COMPUTE_UNITS), 1);
+  // mma.sync of f16 by f16: since compute capability 8.0.
+  constexpr cl_device_info kComputeCapability = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
+  if (device.has("cl_nv_device_attribute_query") && ask<cl_uint>(device.id, kComputeCapability) >= 8)
+    target.matrices = Target::Matrices::kNvidia;
+  // A kernel of three planes takes a pointer, an offset and a pitch of each, and has some other arguments.
+  constexpr std::size_t kOthers = 256, kOfItem = 3 * 24, kMost = 32;
+  const auto arguments = ask<std::size_t>(device.id, CL_DEVICE_MAX_PARAMETER_SIZE);
+  target.most_items = std::clamp<std::size_t>(arguments > kOthers ? (arguments - kOthers) / kOfItem : 1, 1, kMost);
   target.alignment = std::max<std::size_t>(device.base_alignment, 64);
   return target;
 }

@@ -11,6 +11,8 @@
 #include <tenon/devices/gpu/cut.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -20,10 +22,15 @@ constexpr std::size_t kMostNumbers = 1024;
 constexpr std::size_t kKeptStages = 64;
 
 Tensor on_host(const Tensor& tensor) {
+  if (!tensor)
+    throw Error(Code::kInvalidArgument,
+                "GPU: an input whose values decide shapes is a batch in several tensors; give it one");
   Tensor copy(tensor.element_type(), tensor.shape());
   if (tensor.size_bytes() == 0) return copy;
   tensor.memory()->wait_for(Access::kRead, default_deadline());
-  if (tensor.is_host_addressable())
+  if (const auto* remote = dynamic_cast<const RemoteMemory*>(tensor.memory().get()))
+    remote->copy_to(tensor, copy);
+  else if (tensor.is_host_addressable())
     tensor.copy_to(copy);
   else
     tensor.context()->read(tensor, {static_cast<std::byte*>(copy.data()), copy.size_bytes()});
@@ -32,6 +39,7 @@ Tensor on_host(const Tensor& tensor) {
 
 /// Whole numbers; where these do not suffice, lists of reals, too: the scales of a resize.
 bool can_decide(const Tensor& tensor, bool takes_reals) {
+  if (!tensor) return false;
   const bool is_list = takes_reals && tensor.shape().size() <= 1;
   return (is_list || !info(tensor.element_type()).is_real) && element_count(tensor.shape()) <= kMostNumbers;
 }
@@ -92,25 +100,28 @@ bool OpenModel::is_open(const Model& model, const Target& target) {
                      [&](const auto& node) { return node->is_dynamic() || !is_decided(*node, target); });
 }
 
-OpenModel::Key OpenModel::key_of(const std::vector<Tensor>& inputs) const {
+OpenModel::Key OpenModel::key_of(const std::vector<InputState>& inputs) const {
   Key key;
-  for (const Tensor& input : inputs) key.shapes.push_back(input.shape());
+  for (const InputState& input : inputs) {
+    key.shapes.push_back(input.shape);
+    key.forms.push_back(input.form);
+  }
   for (const std::size_t index : deciding_) {
-    const Tensor value = on_host(inputs[index]);
+    const Tensor value = on_host(inputs[index].tensor);
     key.values.emplace_back(static_cast<const char*>(value.size_bytes() ? value.data() : nullptr), value.size_bytes());
   }
   return key;
 }
 
-std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
+std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs) {
   for (;;) {
     const auto model = prepared_->clone();
     std::map<std::size_t, PartialShape> shapes;
-    for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i].shape());
+    for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i].shape);
     const ParameterVector parameters = model->get_parameters();
     for (const std::size_t index : deciding_)
       Output<Node>(parameters[index], 0)
-          .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index])), 0));
+          .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index].tensor)), 0));
     model->reshape(shapes);
     auto folded = make_.prepare(*model);
     NodeVector open = undecided(*folded, target_);
@@ -118,7 +129,8 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
     const std::size_t before = deciding_.size();
     const auto decide = [&](const Sources& sources, bool takes_reals) {
       for (std::size_t i = 0; i < inputs.size(); ++i)
-        if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i], takes_reals)) deciding_.insert(i);
+        if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i].tensor, takes_reals))
+          deciding_.insert(i);
     };
     decide(sources_of(open), false);
     if (deciding_.size() == before) decide(operands_of(open), true);
@@ -126,14 +138,16 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<Tensor>& inputs) {
   }
 }
 
-std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<Tensor>& inputs) {
+std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<InputState>& inputs) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   const auto model = closed(inputs);
-  if (undecided(*model, target_).empty()) return whole_stage(make_.plan(model));
+  std::vector<InputForm> forms;
+  for (const InputState& input : inputs) forms.push_back(input.form);
+  if (undecided(*model, target_).empty()) return whole_stage(make_.plan(model, forms));
   auto stage = std::make_shared<Stage>();
   const Cut parts = cut(model, target_);
-  stage->plan = make_.plan(parts.before);
+  stage->plan = make_.plan(parts.before, forms);
   if (parts.rest) stage->rest = std::make_shared<OpenModel>(parts.rest, target_, make_);
   std::size_t rest = 0;
   for (const std::size_t result : parts.results)
@@ -145,7 +159,7 @@ std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<Tensor>& in
   return stage;
 }
 
-std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<Tensor>& inputs) {
+std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<InputState>& inputs) {
   const std::lock_guard lock(mutex_);
   const Key key = key_of(inputs);
   const auto known =

@@ -20,6 +20,13 @@
 
 namespace tenon::inline v1::gpu_device {
 
+/// What a plan is made for, of one input.
+struct InputState {
+  Tensor tensor;  ///< Empty if it is a batch in several tensors.
+  Shape shape;    ///< Of all of it.
+  InputForm form;
+};
+
 class OpenModel;
 
 /// What runs an open model with certain inputs: a plan, and, if more depends on values that its kernels compute, an open
@@ -49,7 +56,9 @@ class OpenModel {
   struct Maker {
     std::function<std::shared_ptr<Model>(const Model& model)> prepare;  ///< run_passes().
     /// The plan of a model of known shapes, but for nodes with a bound (lower/table.hpp).
-    std::function<std::shared_ptr<const Plan>(const std::shared_ptr<const Model>& model)> plan;
+    std::function<std::shared_ptr<const Plan>(const std::shared_ptr<const Model>& model,
+                                              const std::vector<InputForm>& forms)>
+        plan;
   };
 
   /// @param prepared  After run_passes().
@@ -59,10 +68,10 @@ class OpenModel {
   /// Whether the model needs its inputs to be planned.
   static bool is_open(const Model& model, const Target& target);
 
-  /// For these inputs' shapes, and the values of those that decide; those used last are kept.
+  /// For these inputs' shapes and forms, and the values of those that decide; those used last are kept.
   /// @cost a read of each input whose values decide; the first time, that of compiling.
   /// @errors those of shape inference and of the maker; kUnimplemented: no cut helps, naming the nodes.
-  std::shared_ptr<const Stage> stage_for(const std::vector<Tensor>& inputs);
+  std::shared_ptr<const Stage> stage_for(const std::vector<InputState>& inputs);
   /// The stages of the last inference, the first first. For reports.
   std::vector<std::shared_ptr<const Stage>> last_stages() const;
 
@@ -70,13 +79,14 @@ class OpenModel {
   /// What a stage is for.
   struct Key {
     std::vector<Shape> shapes;
+    std::vector<InputForm> forms;
     std::vector<std::string> values;  ///< The bytes of inputs that decide.
     friend bool operator==(const Key&, const Key&) = default;
   };
-  Key key_of(const std::vector<Tensor>& inputs) const;
+  Key key_of(const std::vector<InputState>& inputs) const;
   /// The model with these inputs' shapes, and the values of those that decide, after the passes.
-  std::shared_ptr<Model> closed(const std::vector<Tensor>& inputs);
-  std::shared_ptr<const Stage> make_stage(const std::vector<Tensor>& inputs);
+  std::shared_ptr<Model> closed(const std::vector<InputState>& inputs);
+  std::shared_ptr<const Stage> make_stage(const std::vector<InputState>& inputs);
 
   const std::shared_ptr<const Model> prepared_;
   const Target target_;

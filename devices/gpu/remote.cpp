@@ -2,8 +2,12 @@
 // Contexts around an application's handles, and tensors in them.
 #include <tenon/devices/gpu/remote.hpp>
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +15,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
+#include <tenon/devices/gpu/surfaces.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
+#include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/svm.hpp>
 #include <tenon/frameworks/opencl/usm.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -94,12 +101,13 @@ void copy_in(const Tensor& tensor, const Tensor& source) {
 class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
  public:
   RemoteBuffer(std::shared_ptr<const Gpu> gpu, const Properties& properties, client::Handle<cl_mem> buffer,
-               cl_mem_flags flags)
+               cl_mem_flags flags, SharedMemType type)
       : BufferMemory(gpu->context(), properties, gpu->native_ref(), std::move(buffer), flags, {}),
-        gpu_(std::move(gpu)) {}
+        gpu_(std::move(gpu)),
+        type_(type) {}
   std::string device_name() const override { return "GPU." + gpu_->id(); }
   AnyMap remote_params() const override {
-    return {{intel_gpu::shared_mem_type.name(), SharedMemType::OCL_BUFFER},
+    return {{intel_gpu::shared_mem_type.name(), type_},
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
             {intel_gpu::mem_handle.name(), static_cast<void*>(buffer())}};
   }
@@ -111,51 +119,140 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
 
  private:
   const std::shared_ptr<const Gpu> gpu_;
+  const SharedMemType type_;
 };
 
-/// The kind of remote pointers: no edge leads from or to it.
-inline constexpr MemoryKind kRemotePointer{"gpu.pointer"};
-
-/// USM or SVM: memory of the OpenCL framework's, whose host address is hidden.
-class RemotePointer final : public Memory, public RemoteMemory {
+/// Memory of the OpenCL framework's other kinds, whose host address is hidden: no edge leads from or to its kind.
+class RemoteView : public Memory, public RemoteMemory {
  public:
-  /// @param bytes  All of it, as u8.
-  RemotePointer(std::shared_ptr<const Gpu> gpu, const Tensor& bytes, SharedMemType type)
-      : Memory(gpu->context(), kRemotePointer, properties_of(bytes)),
-        gpu_(std::move(gpu)),
-        bytes_(bytes),
-        type_(type) {}
-  ~RemotePointer() override { drop_views(); }
+  /// @param whole  All of it, as the framework sees it.
+  RemoteView(std::shared_ptr<const Gpu> gpu, MemoryKind kind, const Tensor& whole, SharedMemType type)
+      : Memory(gpu->context(), kind, properties_of(whole)), gpu_(std::move(gpu)), whole_(whole), type_(type) {}
+  ~RemoteView() override { drop_views(); }
   std::string device_name() const override { return "GPU." + gpu_->id(); }
   AnyMap remote_params() const override {
     return {{intel_gpu::shared_mem_type.name(), type_},
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
-            {intel_gpu::mem_handle.name(), static_cast<void*>(pointer_of(*gpu_, bytes_))}};
+            {intel_gpu::mem_handle.name(), handle()}};
   }
   void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(seen(self), destination); }
   void copy_from(const Tensor& self, const Tensor& source) override {
     check_alike(self, source);
     copy_in(seen(self), source);
   }
-  const Tensor& bytes() const { return bytes_; }
+  const Tensor& whole() const { return whole_; }
   const Gpu& gpu() const { return *gpu_; }
+  /// `self` in the framework's memory.
+  Tensor seen(const Tensor& self) const { return Tensor(self.info(), whole_.memory(), self.offset()); }
 
  private:
-  static Properties properties_of(const Tensor& bytes) {
+  virtual void* handle() const = 0;
+  static Properties properties_of(const Tensor& whole) {
     Properties properties;
-    properties.size_bytes = bytes.size_bytes();
-    properties.identity = bytes.memory()->identity();
+    properties.size_bytes = whole.memory()->size_bytes();
+    properties.identity = whole.memory()->identity();
     return properties;
   }
-  /// `self` in the framework's memory.
-  Tensor seen(const Tensor& self) const { return Tensor(self.info(), bytes_.memory(), self.offset()); }
   const std::shared_ptr<const Gpu> gpu_;
-  const Tensor bytes_;
+  const Tensor whole_;
   const SharedMemType type_;
 };
 
+/// USM or SVM.
+class RemotePointer final : public RemoteView {
+ public:
+  static constexpr MemoryKind kKind{"gpu.pointer"};
+  RemotePointer(std::shared_ptr<const Gpu> gpu, const Tensor& bytes, SharedMemType type)
+      : RemoteView(std::move(gpu), kKind, bytes, type) {}
+
+ private:
+  void* handle() const override { return static_cast<void*>(pointer_of(gpu(), whole())); }
+};
+
+/// A 2-D image.
+class RemoteImage final : public RemoteView {
+ public:
+  static constexpr MemoryKind kKind{"gpu.image"};
+  RemoteImage(std::shared_ptr<const Gpu> gpu, const Tensor& image)
+      : RemoteView(std::move(gpu), kKind, image, SharedMemType::OCL_IMAGE2D) {}
+
+ private:
+  void* handle() const override { return static_cast<void*>(opencl::image(whole())); }
+};
+
+/// An image's pixels lie as its driver wants: no other shape fits over them.
+class ImageLease final : public LeaseState {
+ public:
+  bool reshape(Tensor& tensor, const Shape& shape) override {
+    if (tensor.shape() == shape) return false;
+    throw AssertFailure("Cannot call set_shape for Tensor created on top of an image (" + to_string(tensor.shape()) +
+                        " to " + to_string(shape) + ")");
+  }
+};
+
+/// Rows, columns and samples of a picture's plane, [h, w], [h, w, c] or [1, h, w, c].
+struct Plane {
+  std::size_t height = 0, width = 0, samples = 1;
+};
+Plane plane_of(const Shape& shape) {
+  const bool has_batch = shape.size() == 4 && shape[0] == 1;
+  if (shape.size() != 2 && shape.size() != 3 && !has_batch)
+    throw Error(Code::kInvalidArgument, "GPU: a tensor over an image is [h, w], [h, w, c] or [1, h, w, c], not " +
+                                            to_string(shape) +
+                                            "; the items of a batch are images of their own (set_tensors)");
+  const std::size_t first = has_batch ? 1 : 0;
+  return {shape[first], shape[first + 1], shape.size() > 2 ? shape[first + 2] : 1};
+}
+
+/// @param image  The framework's tensor over all of it.
+Tensor over_image(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape, const Tensor& image) {
+  const Plane plane = plane_of(shape);
+  const Shape& found = image.shape();
+  const std::size_t channels = found.size() == 3 ? found[2] : 1;
+  const std::string what = "GPU: an image of " + std::to_string(found[1]) + "x" + std::to_string(found[0]) +
+                           " pixels of " + std::to_string(channels) + " " + std::string(name(image.element_type())) +
+                           (channels == 1 ? " component" : " components");
+  const std::string wanted = " a tensor " + to_string(shape) + " of " + type.to_string();
+  if (image.element_type() != static_cast<ElementType>(type) || (channels != 1 && channels != plane.samples))
+    throw Error(Code::kInvalidArgument,
+                what + " does not hold" + wanted +
+                    ": it wants that type, and as many components as samples, or one (CL_R with " +
+                    std::to_string(plane.samples) + " pixels a column)");
+  if (plane.height > found[0] || plane.width * plane.samples > found[1] * channels)
+    throw Error(Code::kOutOfRange, what + " is too small for" + wanted + ", which has " + std::to_string(plane.height) +
+                                       " rows of " + std::to_string(plane.width * plane.samples));
+  const auto sample = static_cast<std::ptrdiff_t>(size_bytes(image.element_type()));
+  const auto pitch = image.byte_strides()[0];
+  TensorInfo info{type, shape, {}};
+  if (static_cast<std::size_t>(pitch) != plane.width * plane.samples * static_cast<std::size_t>(sample)) {
+    info.strides.resize(shape.size());
+    std::size_t axis = shape.size();
+    if (shape.size() > 2) info.strides[--axis] = sample;
+    info.strides[--axis] = sample * static_cast<std::ptrdiff_t>(plane.samples);
+    info.strides[--axis] = pitch;
+    if (axis > 0) info.strides[0] = pitch * static_cast<std::ptrdiff_t>(plane.height);
+  }
+  return Tensor(std::move(info), make_ref<RemoteImage>(gpu, image), 0, make_ref<ImageLease>());
+}
+
+Tensor application_image(const Gpu& gpu, void* handle) {
+  if (!handle) throw AssertFailure("[GPU] Null MEM_HANDLE: a tensor over an image needs the application's cl_mem");
+  return opencl::wrap_image(opencl::images(gpu.context()), static_cast<cl_mem>(handle));
+}
+
+/// Of as many components as the plane has samples, or one where the platform has no such format.
+Tensor new_image(const Gpu& gpu, element::Type type, const Shape& shape) {
+  const Plane plane = plane_of(shape);
+  const Context images = opencl::images(gpu.context());
+  const auto element = static_cast<ElementType>(type);
+  const Shape pixels{plane.height, plane.width, plane.samples};
+  const bool has_format = !images.as<opencl::ImageContext>()->refusal(element, pixels, opencl::Samples::kNormalised);
+  return opencl::allocate_image(images, element,
+                                has_format ? pixels : Shape{plane.height, plane.width * plane.samples});
+}
+
 Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape,
-            client::Handle<cl_mem> buffer) {
+            client::Handle<cl_mem> buffer, SharedMemType kind = SharedMemType::OCL_BUFFER) {
   const auto needed = checked_size_bytes(type, shape);
   const auto size = client::info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_SIZE);
   const auto flags = client::info<cl_mem_flags>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_FLAGS);
@@ -167,7 +264,7 @@ Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Sha
   properties.size_bytes = size;
   properties.read_only = (flags & CL_MEM_READ_ONLY) != 0;
   properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer.get())};
-  auto memory = make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags);
+  auto memory = make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags, kind);
   return Tensor(TensorInfo{type, shape, {}}, std::move(memory), 0, make_ref<RemoteLease>(size));
 }
 
@@ -178,6 +275,21 @@ client::Handle<cl_mem> application_buffer(const Gpu& gpu, const AnyMap& params) 
     throw AssertFailure("[GPU] Null or missing MEM_HANDLE: a tensor over a buffer needs the application's cl_mem");
   client::check_mem(gpu.native(), buffer, CL_MEM_OBJECT_BUFFER, "create_tensor");
   return client::Handle<cl_mem>::retain(buffer, "wrapping a buffer");
+}
+
+/// What another API exported, by its descriptor, which stays the application's. OpenCL has it as long as the tensor lives.
+client::Handle<cl_mem> described_buffer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
+  const Any* given = find(params, intel_gpu::mem_handle.name());
+  const auto number = given ? reinterpret_cast<std::intptr_t>(given->as<void*>()) : -1;
+  if (number < 0 || number > std::numeric_limits<int>::max() || ::fcntl(static_cast<int>(number), F_GETFD) < 0)
+    throw AssertFailure("[GPU] External memory handle must be a valid file descriptor");
+  const int fd = static_cast<int>(number);
+  const bool sealed = ::fcntl(fd, F_GET_SEALS) >= 0;  // A memfd, which stands in for a dma-buf on kernels without.
+  const FdKind kind = dmabuf::client::is_dmabuf(fd) ? FdKind::kDmabuf : sealed ? FdKind::kMemfd : FdKind::kOpaqueFd;
+  const std::size_t bytes = std::max<std::size_t>(size, 1);
+  const Tensor imported = opencl::import_fd(gpu.context(), fd, kind, bytes, {element::u8, Shape{bytes}, {}});
+  imported.memory()->wait_for(Access::kReadWrite, default_deadline());
+  return client::Handle<cl_mem>::retain(opencl::buffer(imported), "imported memory");
 }
 
 /// A context of several devices has to say which: by its queue, or by number.
@@ -221,7 +333,7 @@ Tensor over_pointer(const std::shared_ptr<const Gpu>& gpu, element::Type type, c
 
 std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor) {
   if (const auto* remote = dynamic_cast<const RemotePointer*>(tensor.memory().get())) {
-    std::byte* const begin = pointer_of(gpu, remote->bytes());
+    std::byte* const begin = pointer_of(gpu, remote->whole());
     return begin ? begin + tensor.offset() : nullptr;
   }
   const auto* facet = tensor.context().as<opencl::FacetContext>();
@@ -232,6 +344,12 @@ std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor) {
   return nullptr;
 }
 
+Tensor image_of(const Gpu& gpu, const Tensor& tensor) {
+  const auto* remote = dynamic_cast<const RemoteImage*>(tensor.memory().get());
+  const bool is_own = remote && remote->gpu().native().context.get() == gpu.native().context.get();
+  return is_own ? remote->seen(tensor) : Tensor();
+}
+
 AnyMap GpuContext::params() const {
   void* const queue = gpu_->shares_queue() ? static_cast<void*>(gpu_->native().queue.get()) : nullptr;
   return {{intel_gpu::context_type.name(), ContextType::OCL},
@@ -240,7 +358,10 @@ AnyMap GpuContext::params() const {
 }
 
 Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const AnyMap& params) {
-  check_keys(params, {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name()}, "remote tensors");
+  check_keys(params,
+             {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name(), intel_gpu::dev_object_handle.name(),
+              intel_gpu::va_plane.name()},
+             "remote tensors");
   const auto size = checked_size_bytes(type, shape);
   if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
   const Any* kind = find(params, intel_gpu::shared_mem_type.name());
@@ -251,18 +372,29 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
                 client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE, std::max<std::size_t>(*size, 1), nullptr,
                                     "a remote tensor"));
   }
+  const Any* handle = find(params, intel_gpu::mem_handle.name());
   switch (const auto wanted = kind->as<SharedMemType>()) {
+    case SharedMemType::OCL_IMAGE2D:
+      return over_image(gpu_, type, shape,
+                        handle ? application_image(*gpu_, handle->as<void*>()) : new_image(*gpu_, type, shape));
     case SharedMemType::OCL_BUFFER:
       return over(gpu_, type, shape, application_buffer(*gpu_, params));
+    case SharedMemType::BUFFER_FROM_HANDLE:
+      return over(gpu_, type, shape, described_buffer(*gpu_, params, *size), wanted);
     case SharedMemType::USM_USER_BUFFER:
       return over_pointer(gpu_, type, shape, application_pointer(*gpu_, params, *size), wanted);
     case SharedMemType::USM_HOST_BUFFER:
     case SharedMemType::USM_DEVICE_BUFFER:
       return over_pointer(gpu_, type, shape, allocate_pointer(*gpu_, *size, wanted == SharedMemType::USM_HOST_BUFFER),
                           wanted);
+    case SharedMemType::VA_SURFACE:
+      refuse_surfaces(gpu_->context(), "a tensor over a VASurfaceID");
+    case SharedMemType::DX_BUFFER:
+      throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE DX_BUFFER: Direct3D 11 exists on Windows only");
     default:
-      throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
-                           "; OCL_BUFFER, USM_USER_BUFFER, USM_HOST_BUFFER and USM_DEVICE_BUFFER work");
+      throw NotImplemented(
+          "GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
+          "; OCL_BUFFER, OCL_IMAGE2D, USM_USER_BUFFER, USM_HOST_BUFFER, USM_DEVICE_BUFFER and BUFFER_FROM_HANDLE work");
   }
 }
 
@@ -277,10 +409,18 @@ Tensor GpuContext::create_host_tensor(element::Type type, const Shape& shape) {
 std::shared_ptr<GpuContext> make_context(const AnyMap& params) {
   check_keys(params,
              {intel_gpu::context_type.name(), intel_gpu::ocl_context.name(), intel_gpu::ocl_queue.name(),
-              intel_gpu::ocl_context_device_id.name(), intel_gpu::va_device.name()},
+              intel_gpu::ocl_context_device_id.name(), intel_gpu::va_device.name(), intel_gpu::tile_id.name()},
              "contexts");
   const Any* type = find(params, intel_gpu::context_type.name());
   if (!type) throw AssertFailure("[GPU] No parameter CONTEXT_TYPE found in parameters map");
+  if (type->as<ContextType>() == ContextType::VA_SHARED) {
+    const Any* display = find(params, intel_gpu::va_device.name());
+    if (!display || !display->as<void*>())
+      throw AssertFailure("[GPU] Can't create shared VA/DX context as user handle is nullptr!");
+    const auto gpus = all_gpus();
+    if (gpus.empty()) throw Error(Code::kUnavailable, "GPU: there is no OpenCL device to share a VADisplay with");
+    refuse_surfaces(gpus.front()->context(), "a context of a VADisplay");
+  }
   if (type->as<ContextType>() != ContextType::OCL)
     throw NotImplemented("GPU: contexts of CONTEXT_TYPE " + type->to_text() + "; OCL works");
   const Any* given = find(params, intel_gpu::ocl_context.name());

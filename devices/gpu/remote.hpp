@@ -31,6 +31,10 @@ class GpuContext final : public RemoteContextImpl {
 /// Where a tensor begins that lies in USM or SVM of the device's cl_context; null for any other.
 std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor);
 
+/// The OpenCL framework's tensor over the same image, if a tensor lies in a remote image of the device's cl_context; empty for
+/// any other.
+Tensor image_of(const Gpu& gpu, const Tensor& tensor);
+
 /// From create_context()'s parameters: OCL_CONTEXT, and OCL_QUEUE or OCL_CONTEXT_DEVICE_ID.
 /// @errors kInvalidArgument: missing or null handles, a queue of another cl_context, several devices and none named.
 std::shared_ptr<GpuContext> make_context(const AnyMap& params);

@@ -18,6 +18,10 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
+EdgeId gather_edge() {
+  static const EdgeId edge = register_edge("GPU: gather");
+  return edge;
+}
 EdgeId upload_edge() {
   static const EdgeId edge = register_edge("GPU: upload");
   return edge;
@@ -33,6 +37,11 @@ EdgeId download_edge() {
 
 /// Each has a plan of its own, and so has each iteration of a loop that its body ends.
 constexpr std::size_t kMostStages = 1024;
+/// Of a picture's planes [n, rows, columns, samples], or without the first axis.
+std::size_t rows_of(const Shape& shape) {
+  const std::size_t rank = shape.size();
+  return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
+}
 
 class Request final : public InferRequestImpl, private Completion::Pending {
  public:
@@ -54,8 +63,22 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
-    place(inputs_.at(index), tensor, Access::kRead, owner_->takes_pitch(index));
-    if (!owner_->open() && tensor) parts_[0].execution->bind_input(index, inputs_[index].memory);
+    Bound& input = inputs_.at(index);
+    input.items.clear();
+    place(input, tensor, Access::kRead, owner_->takes_pitch(index));
+    bind_input(index);
+  }
+  void bind_batch(std::size_t index, std::span<const Tensor> items) override {
+    auto found = locate_batch(*owner_->gpu(), items);
+    if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
+    Bound& input = inputs_.at(index);
+    input.tensor = input.mapped = Tensor();
+    input.items = std::move(std::get<std::vector<Location>>(found));
+    input.form = input.items.front().form;
+    input.form.items = input.items.size();
+    input.batch_shape = items.front().shape();
+    input.batch_shape[0] = items.size();
+    bind_input(index);
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
     place(outputs_.at(index), tensor, Access::kWrite);
@@ -94,26 +117,41 @@ class Request final : public InferRequestImpl, private Completion::Pending {
  private:
   /// A port's tensor, and where the kernels find it.
   struct Bound {
-    Tensor tensor;                   ///< As it was given.
-    Tensor mapped;                   ///< Keeps what `memory` is in, where that is not the tensor itself.
-    bool is_moved = false;           ///< The tensor is host memory, `memory` is `staging`.
+    Tensor tensor;                   ///< As it was given: host memory if it is moved. Empty: a batch.
+    Tensor mapped;                   ///< Keeps what `memory` is in.
     client::Handle<cl_mem> staging;  ///< Of one that is moved.
     std::size_t staging_bytes = 0;
     BoundMemory memory;
+    InputForm form;
+    std::vector<Location> items;  ///< Of a batch in several tensors.
+    Shape batch_shape;
+
+    bool is_bound() const { return tensor || !items.empty(); }
   };
+
+  /// Where the input lies, for the kernels; or a plan for another form is due before the next inference.
+  void bind_input(std::size_t index) {
+    const Bound& input = inputs_[index];
+    if (owner_->open() || !input.is_bound()) return;
+    if (parts_[0].plan().inputs[index].form != input.form) {
+      has_other_forms_ = true;
+      return;
+    }
+    bind_value(*parts_[0].execution, index, value_of(input));
+  }
 
   void place(Bound& bound, const Tensor& tensor, Access access, bool takes_pitch = false) {
     bound.tensor = tensor;
     if (bound.mapped) bound.mapped = Tensor();
-    bound.is_moved = false;
+    bound.form = {};
     if (!tensor) return;
     auto found = locate(*owner_->gpu(), tensor, access, takes_pitch);
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
     auto& location = std::get<Location>(found);
-    bound.is_moved = location.is_moved;
-    if (!location.is_moved) {
-      if (location.mapped) bound.mapped = std::move(location.mapped);
+    if (location.mapped) {
+      bound.mapped = std::move(location.mapped);
       bound.memory = location.memory;
+      bound.form = std::move(location.form);
       return;
     }
     const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
@@ -124,8 +162,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       bound.staging_bytes = bytes;
     }
     // Moved rows lie side by side.
-    const std::size_t rows = tensor.shape().size() >= 3 ? tensor.shape()[tensor.shape().size() - 3] : 1;
-    bound.memory = {bound.staging.get(), nullptr, 0, tensor.size_bytes() / std::max<std::size_t>(rows, 1)};
+    bound.memory = {bound.staging.get(), nullptr, 0,
+                    tensor.size_bytes() / std::max<std::size_t>(rows_of(tensor.shape()), 1)};
   }
 
   /// What runs one stage, and the values that it hands on.
@@ -148,12 +186,22 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   };
   /// What a stage reads.
   struct Value {
-    Tensor tensor;
-    BoundMemory memory;
+    InputState state;
+    std::vector<BoundMemory> items;  ///< One, or those of a batch in several tensors.
   };
+  static Value value_of(const Bound& input) {
+    Value value{{input.tensor, input.tensor ? input.tensor.shape() : input.batch_shape, input.form}, {}};
+    if (input.items.empty()) value.items.push_back(input.memory);
+    for (const Location& item : input.items) value.items.push_back(item.memory);
+    return value;
+  }
+  static void bind_value(Execution& execution, std::size_t index, const Value& value) {
+    for (std::size_t item = 0; item < value.items.size(); ++item) execution.bind_input(index, item, value.items[item]);
+  }
 
   /// @return the event of the last command.
   Ref<opencl::EventTimeline> enqueue_all(Inference& inference) {
+    if (has_other_forms_) use(0, owner_->stage_for(states_of_inputs()));
     wait_list_.clear();
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
@@ -162,7 +210,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       if (owner_->open())
         enqueue_stages(inference);
       else
-        enqueue(parts_[0]);
+        enqueue(parts_[0], inference);
       for (const auto& state : states_) state->advance(queue_.get());
       for (const Bound& output : outputs_) move_out(output, inference.ledger());
       waits_.clear();
@@ -173,7 +221,16 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       throw;
     }
   }
-  void enqueue(Part& part) {
+  void enqueue(Part& part, Inference& inference) {
+    const std::size_t gathered = part.plan().gathered_bytes;
+    if (gathered && inference.policy() == ZeroCopy::kRequire)
+      throw Error(Code::kFailedPrecondition,
+                  "GPU: what first reads an input that lies in an image, at a pitch or in several tensors takes packed "
+                  "ones only, so " +
+                      std::to_string(gathered) +
+                      " bytes would be copied, which the zero-copy policy 'require' forbids; give it one packed "
+                      "tensor");
+    if (gathered) inference.ledger().book_copied(gather_edge(), gathered);
     part.events.clear();
     part.execution->enqueue(queue_.get(), is_in_order_, profiles() ? &part.events : nullptr);
     if (!is_in_order_) barrier({});
@@ -182,7 +239,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// The stages for these inputs one after the other; between them the host waits, and reads what decides the next.
   void enqueue_stages(Inference& inference) {
     std::vector<Value> inputs;
-    for (const Bound& input : inputs_) inputs.push_back({input.tensor, input.memory});
+    for (const Bound& input : inputs_) inputs.push_back(value_of(input));
     std::vector<std::size_t> wanted(outputs_.size());
     std::iota(wanted.begin(), wanted.end(), std::size_t{0});
     OpenModel* open = owner_->open();
@@ -194,12 +251,12 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                 " times what comes next, and still do: a loop whose body does not end it? HETERO:GPU,CPU runs it "
                 "on the CPU");
       inference.throw_if_cancelled();
-      std::vector<Tensor> tensors;
-      for (const Value& input : inputs) tensors.push_back(input.tensor);
-      Part& part = use(depth, open->stage_for(tensors));
-      for (std::size_t i = 0; i < inputs.size(); ++i) part.execution->bind_input(i, inputs[i].memory);
+      std::vector<InputState> states;
+      for (const Value& input : inputs) states.push_back(input.state);
+      Part& part = use(depth, open->stage_for(states));
+      for (std::size_t i = 0; i < inputs.size(); ++i) bind_value(*part.execution, i, inputs[i]);
       bind_outputs(part, wanted, inference);
-      enqueue(part);
+      enqueue(part, inference);
       used_ = depth + 1;
       open = part.stage->rest.get();
       const bool has_counts = part.plan().outputs.size() > part.plan().model->get_results().size();
@@ -221,7 +278,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   static Value value_of(const Part& part, std::size_t output) {
     Tensor tensor = part.value(output);
     const BoundMemory memory{opencl::buffer(tensor), nullptr, tensor.offset()};
-    return {std::move(tensor), memory};
+    Shape shape = tensor.shape();
+    return {{std::move(tensor), std::move(shape), {}}, {memory}};
   }
 
   /// The request's tensors for results whose shape is known, memory of the part's for all else.
@@ -312,7 +370,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   void move_in(const Bound& bound, Ledger& ledger) const {
-    if (!bound.is_moved || !bound.tensor || bound.tensor.size_bytes() == 0) return;
+    if (bound.mapped || !bound.tensor || bound.tensor.size_bytes() == 0) return;
     const char* const what = "moving an input to the device";
     const auto* const no_events = static_cast<const cl_event*>(nullptr);
     if (bound.tensor.is_contiguous()) {
@@ -324,7 +382,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     } else {  // Rows at a pitch.
       const std::size_t rank = bound.tensor.shape().size(), row = bound.memory.pitch;
       const auto pitch = static_cast<std::size_t>(bound.tensor.byte_strides()[rank - 3]);
-      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, bound.tensor.shape()[rank - 3], 1};
+      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, rows_of(bound.tensor.shape()), 1};
       client::check(client::call(clEnqueueWriteBufferRect, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
                                  static_cast<const std::size_t*>(origin), static_cast<const std::size_t*>(origin),
                                  static_cast<const std::size_t*>(region), row, std::size_t{0}, pitch, std::size_t{0},
@@ -335,7 +393,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     ledger.book_transferred(upload_edge(), bound.tensor.size_bytes());
   }
   void move_out(const Bound& bound, Ledger& ledger) const {
-    if (!bound.is_moved || !bound.tensor || bound.tensor.size_bytes() == 0) return;
+    if (bound.mapped || !bound.tensor || bound.tensor.size_bytes() == 0) return;
     Tensor target = bound.tensor;
     client::check(client::call(clEnqueueReadBuffer, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
                                std::size_t{0}, target.size_bytes(), static_cast<void*>(target.data()), cl_uint{0},
@@ -359,14 +417,20 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     for (std::size_t i = 0; i < states_.size(); ++i) states_[i]->bind(*part.execution, i);
     // Stages of an open model are bound at each inference.
     if (owner_->open()) return part;
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].tensor) part.execution->bind_input(i, inputs_[i].memory);
+    has_other_forms_ = false;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);
     for (std::size_t i = 0; i < outputs_.size(); ++i)
       if (outputs_[i].tensor) part.execution->bind_output(i, outputs_[i].memory);
     std::vector<bool> is_bound(part.plan().outputs.size(), false);
     std::fill_n(is_bound.begin(), outputs_.size(), true);
     bind_made(part, is_bound);
     return part;
+  }
+
+  std::vector<InputState> states_of_inputs() const {
+    std::vector<InputState> all;
+    for (const Bound& input : inputs_) all.push_back(value_of(input).state);
+    return all;
   }
 
   bool profiles() const { return owner_->config().profiling && has_times_; }
@@ -414,6 +478,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   std::shared_ptr<CompiledModel> owner_;
   client::Handle<cl_command_queue> queue_;
   bool is_in_order_ = true, has_times_ = false, ran_ = false;
+  bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Bound> inputs_, outputs_;
   std::vector<std::shared_ptr<State>> states_;
   std::vector<Part> parts_;  ///< Of the stages that ran last.

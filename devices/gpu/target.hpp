@@ -3,17 +3,27 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tenon::inline v1::gpu_device {
 
 /// What kernels are written for.
 struct Target {
+  /// What multiplies matrices of f16.
+  enum class Matrices : std::uint8_t {
+    kPortable,  ///< Each work-item its elements, in OpenCL C.
+    kNvidia,    ///< Warps, by mma.sync: compute capability 8.0 and later.
+  };
   bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
+  Matrices matrices = Matrices::kPortable;
+  /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
+  bool stores_f16 = false;
   bool has_f64 = false;
   std::size_t max_group = 64;   ///< Work-items of a group.
   std::size_t local_bytes = 0;  ///< Local memory of a group.
   std::size_t compute_units = 1;
-  std::size_t alignment = 64;  ///< Of buffers, bytes.
+  std::size_t alignment = 64;   ///< Of buffers, bytes.
+  std::size_t most_items = 12;  ///< Items of a batch that one kernel takes as an argument each.
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -162,15 +162,9 @@ inline EdgeId export_edge() {
   return id;
 }
 
-/// Checks all of a foreign struct before using any of it. `may_lack_strides`: versions before 1.2.
+/// Checks all of a foreign struct but its device before using any of it. `may_lack_strides`: versions before 1.2.
 inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags) {
   const std::string what = "dlpack import";
-  if (!is_host(dl.device.device_type)) {
-    throw Error(Code::kUnimplemented, what + ": the tensor lies on device type " +
-                                          std::to_string(dl.device.device_type) + " (" +
-                                          device_name(dl.device.device_type) +
-                                          "), only host memory is taken; export it with dl_device=(1, 0)");
-  }
   if (dl.ndim < 0 || dl.ndim > kMaxRank)
     throw Error(Code::kInvalidArgument,
                 what + ": rank " + std::to_string(dl.ndim) + ", expected 0.." + std::to_string(kMaxRank));
@@ -231,10 +225,8 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
   return info;
 }
 
-/// The common part of both imports. `release` calls the producer's deleter, once, also when this throws.
-inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags,
-                          cpu::client::ReleaseGuard& guard, Ledger* ledger) {
-  TensorInfo info = checked_info(dl, may_lack_strides, legacy, flags);
+/// Bytes from dl.data to the end of the tensor. @errors kInvalidArgument: past the address space, or no data
+inline std::size_t checked_size(const abi::DLTensor& dl, const TensorInfo& info) {
   const auto extent = checked_extent_bytes(info);
   std::size_t size = 0, end = 0;
   if (!extent || __builtin_add_overflow(*extent, dl.byte_offset, &size) ||
@@ -245,6 +237,30 @@ inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool l
   }
   if (!dl.data && *extent != 0)
     throw Error(Code::kInvalidArgument, "dlpack import " + to_string(info.shape) + ": data is NULL");
+  return size;
+}
+
+/// @errors kUnimplemented: another major version.
+inline void check_version(const abi::DLPackVersion& version) {
+  if (version.major == abi::kMajorVersion) return;
+  throw Error(Code::kUnimplemented, "dlpack import: the tensor is of version " + std::to_string(version.major) + "." +
+                                        std::to_string(version.minor) +
+                                        ", versions 1.x are understood; ask the producer for max_version=(1, " +
+                                        std::to_string(abi::kMinorVersion) + ")");
+}
+
+/// The common part of both imports. `release` calls the producer's deleter, once, also when this throws.
+inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags,
+                          cpu::client::ReleaseGuard& guard, Ledger* ledger) {
+  if (!is_host(dl.device.device_type)) {
+    throw Error(Code::kUnimplemented,
+                "dlpack import: the tensor lies on device type " + std::to_string(dl.device.device_type) + " (" +
+                    device_name(dl.device.device_type) +
+                    "), only host memory is taken here; export it with dl_device=(1, 0)" +
+                    (dl.device.device_type == abi::kDLCUDA ? ", or import it by bridges/cuda_dlpack" : ""));
+  }
+  TensorInfo info = checked_info(dl, may_lack_strides, legacy, flags);
+  const std::size_t size = checked_size(dl, info);
   // Without data the offset is ignored: producers of empty tensors may set any.
   const std::size_t offset = dl.data ? static_cast<std::size_t>(dl.byte_offset) : 0;
   Ref<HostMemory> memory =
@@ -384,13 +400,7 @@ inline Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledg
   cpu::client::ReleaseGuard guard([managed] {
     if (managed->deleter) managed->deleter(managed);
   });
-  if (managed->version.major != abi::kMajorVersion) {
-    throw Error(Code::kUnimplemented, "dlpack import: the tensor is of version " +
-                                          std::to_string(managed->version.major) + "." +
-                                          std::to_string(managed->version.minor) +
-                                          ", versions 1.x are understood; ask the producer for max_version=(1, " +
-                                          std::to_string(abi::kMinorVersion) + ")");
-  }
+  detail::check_version(managed->version);
   return detail::import_host(managed->dl_tensor, managed->version.minor < 2, false, managed->flags, guard, ledger);
 }
 

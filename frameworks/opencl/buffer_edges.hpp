@@ -282,6 +282,8 @@ class BufferToCpu final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
     if (!native) return Refusal{"the source is not memory of this framework"};
+    if (from.fd == FdKind::kDmabuf)
+      return Refusal{"the CPU reaches a dma-buf by dmabuf->cpu, which brackets each access"};
     Reached reached = shared_in_place(from, to, kCpuMemory, 300);
     if (from.host_addressable) return reached;
     if (!native->maps_alias)
@@ -418,12 +420,7 @@ class BufferToBuffer final : public Edge {
 inline const CpuToBufferCopy cpu_to_buffer_copy;
 inline const BufferToCpuCopy buffer_to_cpu_copy;
 inline const BufferToBuffer buffer_to_buffer;
-inline constexpr const Edge* kBufferEdges[] = {&cpu_to_buffer, &cpu_to_buffer_copy, &buffer_to_cpu, &buffer_to_cpu_copy,
-                                               &buffer_to_buffer};
-
 }  // namespace detail
-
-inline std::span<const Edge* const> BufferContext::edges() const { return detail::kBufferEdges; }
 
 }  // namespace opencl
 }  // namespace v1

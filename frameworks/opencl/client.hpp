@@ -5,7 +5,9 @@
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/fence.hpp>
+#include <tenon/frameworks/opencl/image.hpp>
 #include <tenon/frameworks/opencl/make.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
@@ -37,12 +39,23 @@ using detail::info_text;
 using detail::marker;
 using detail::read_device;
 
+// Images: how their pixels count as bytes, and what elements a format has.
+using detail::elements_of;
+using detail::image_and_layout;
+using detail::ImageLayout;
+
 // The queues and buffers behind a context, and the packed runs of a strided buffer.
+using detail::copy_buffer;
 using detail::event_for;
 using detail::for_each_run;
 using detail::make_buffer;
 using detail::make_queue;
 using detail::Native;
+
+// For edges from other frameworks' memory with a descriptor: judge a description; map its memory, which is imported once
+// for each cl_context, and acquired while tensors use it.
+using detail::map_by_descriptor;
+using detail::refuses_descriptor;
 
 }  // namespace client
 

@@ -18,6 +18,7 @@
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/extensions.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -33,7 +34,7 @@ inline constexpr MemoryKind kSvmMemory{"opencl.svm"};
 /// How host and device see each other's writes to the same memory.
 enum class Coherency : std::uint8_t {
   kStanding,  ///< At once: a CPU device that passed an alias test when the context was made.
-  kMapped,    ///< Same physical memory, but each access needs a map or unmap: GPUs that share the host's memory.
+  kMapped,    ///< Same physical memory, but each access needs a map or unmap: GPUs that passed an alias test, too.
   kCopied,    ///< The device has its own memory: mapping moves the bytes.
 };
 
@@ -46,6 +47,13 @@ class Native final : public RefCounted {
   Handle<cl_context> context;
   Handle<cl_command_queue> queue;      ///< The user's, or one of ours.
   Handle<cl_command_queue> transfers;  ///< Ours alone, in order: Tenon's commands never wait behind a user's event.
+  /// Ours alone, out of order where the device can: takes and gives back memory of other APIs. Null where there is none.
+  Handle<cl_command_queue> handovers;
+  ExtensionCalls extensions;
+  void* va_display = nullptr;  ///< The VADisplay that the cl_context was made of; the application's.
+  /// Why no dma-buf is imported; empty when they are, proven by an alias test where this process can make one.
+  std::string dmabuf_obstacle;
+  bool imports_memfd = false;  ///< Takes the memfd that stands in for a dma-buf; proven likewise.
   Coherency coherency = Coherency::kCopied;
   /// CL_MEM_USE_HOST_PTR shares host pointers of this alignment without a copy. 0: none.
   std::size_t share_alignment = 0;
@@ -138,9 +146,11 @@ class MappedBuffer {
   void* data_ = nullptr;
 };
 
-/// Tests whether a buffer and an address are the same memory: the host writes and the device copies it out; the device
-/// copies back in and the host checks. No map or unmap in between.
-inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::size_t size) {
+/// Tests whether a buffer and what the host sees are the same memory: the host writes and the device copies it out; the
+/// device copies back in and the host checks. No map or unmap in between.
+/// @param on_host  Calls its argument with the host's address.  @param take, give  Begin and end the device's turn.
+template <typename OnHost, typename Take, typename Give>
+bool aliases(const Native& native, cl_mem buffer, std::size_t size, OnHost on_host, Take take, Give give) {
   const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, size, nullptr, "a scratch buffer");
   const auto value = [](std::size_t i, int seed) { return static_cast<std::byte>(seed + static_cast<int>(i % 251)); };
   const auto fill = [&](std::byte* bytes, int seed) {
@@ -152,7 +162,11 @@ inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::s
     }
     return true;
   };
-  fill(host, 1);
+  on_host([&](std::byte* host) {
+    fill(host, 1);
+    return true;
+  });
+  take();
   finish(copy_buffer(native, buffer, scratch.get(), 0, 0, size), default_deadline());
   {
     MappedBuffer seen(native, scratch.get(), CL_MAP_READ | CL_MAP_WRITE, 0, size, default_deadline());
@@ -161,7 +175,14 @@ inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::s
     finish(seen.end(), default_deadline());
   }
   finish(copy_buffer(native, scratch.get(), buffer, 0, 0, size), default_deadline());
-  return holds(host, 2);
+  give();
+  return on_host([&](std::byte* host) { return holds(host, 2); });
+}
+/// The same for a host address that may be used at any time.
+inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::size_t size) {
+  const auto nothing = [] {};
+  return aliases(
+      native, buffer, size, [&](const auto& use) { return use(host); }, nothing, nothing);
 }
 
 inline constexpr std::size_t kProbeBytes = 4096 + 64;
@@ -187,9 +208,21 @@ inline bool shares_mapped_buffer(const Native& native) {
   return aliases(native, buffer.get(), mapped.data(), kProbeBytes);
 }
 
-/// Tests only CPU devices: elsewhere sharing without map and unmap would be luck.
+/// Tests whether a device that says that it has the host's memory does: some drivers of such GPUs copy behind the pointer
+/// (of old versions, or where the pages do not suit them), and mapping would hide that. Both sides are idle in between,
+/// so that caches of GPUs are written back.
+inline bool shares_host_memory(const Native& native) {
+  try {
+    return shares_host_pointer(native, 4096);
+  } catch (const Error& error) {
+    if (error.code() == Code::kResourceExhausted || error.code() == Code::kDeadlineExceeded) throw;
+    return false;  // The driver refuses host pointers.
+  }
+}
+
+/// CPU devices share without map and unmap if a test says so; of other devices that would be luck.
 inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
-  native.coherency = native.device.host_unified ? Coherency::kMapped : Coherency::kCopied;
+  native.coherency = Coherency::kCopied;
   if (native.device.is_cpu()) {
     for (std::size_t alignment : {std::size_t{4096}, native.device.base_alignment, std::size_t{64}}) {
       if (!shares_host_pointer(native, alignment)) break;
@@ -197,6 +230,8 @@ inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
       native.share_alignment = alignment;
     }
     native.maps_alias = native.coherency == Coherency::kStanding && shares_mapped_buffer(native);
+  } else if (native.device.host_unified && !wished && shares_host_memory(native)) {
+    native.coherency = Coherency::kMapped;
   }
   if (wished) native.coherency = *wished;
   // Drivers of GPUs that use the host's memory share pages and whole cache lines.

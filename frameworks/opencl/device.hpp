@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -36,6 +38,10 @@ struct Device {
   bool image_from_buffer = false;         ///< cl_khr_image2d_from_buffer.
   std::size_t image_pitch_alignment = 0;  ///< For an image over a buffer, px.
   bool usm = false;                       ///< cl_intel_unified_shared_memory.
+  bool out_of_order = false;              ///< Its queues on the host may be out of order.
+  /// @name Handles of other APIs, as the extensions number them (CL_EXTERNAL_MEMORY_HANDLE_*, CL_SEMAPHORE_HANDLE_*).
+  /// Empty where the extension string does not name the handle's extension.
+  std::vector<cl_uint> memory_imports, linear_image_imports, semaphore_imports, semaphore_exports;
   DeviceIdentity identity;
 
   bool is_cpu() const { return (type & CL_DEVICE_TYPE_CPU) != 0; }
@@ -51,6 +57,17 @@ struct Device {
 };
 
 namespace detail {
+
+/// @name Numbers of extensions, newer than some packaged headers.
+/// @source cl_ext.h
+inline constexpr cl_uint kMemoryOpaqueFd = 0x2060, kMemoryDmabuf = 0x2067;
+inline constexpr cl_uint kSemaphoreOpaqueFd = 0x2055, kSemaphoreSyncFd = 0x2058;
+inline constexpr cl_device_info kMemoryImports = 0x204F, kLinearImageImports = 0x2052;
+inline constexpr cl_device_info kSemaphoreImports = 0x204D, kSemaphoreExports = 0x204E;
+
+inline bool contains(const std::vector<cl_uint>& list, cl_uint value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
 template <typename T>
 T device_info(cl_device_id id, cl_device_info key) {
@@ -81,6 +98,39 @@ inline int version_of(const std::string& text) {
   return std::sscanf(text.c_str(), "OpenCL %d.%d", &major, &minor) == 2 ? 10 * major + minor : 10;
 }
 
+/// A list of handle types, as far as the extensions that define them are there.
+inline std::vector<cl_uint> handle_types(const Device& device, cl_device_info key) {
+  struct Known {
+    cl_uint type;
+    const char* extension;
+  };
+  constexpr Known kKnown[] = {{kMemoryOpaqueFd, "cl_khr_external_memory_opaque_fd"},
+                              {kMemoryDmabuf, "cl_khr_external_memory_dma_buf"},
+                              {kSemaphoreOpaqueFd, "cl_khr_external_semaphore_opaque_fd"},
+                              {kSemaphoreSyncFd, "cl_khr_external_semaphore_sync_fd"}};
+  std::vector<cl_uint> found = info_list<cl_uint>(clGetDeviceInfo, "clGetDeviceInfo", device.id, key);
+  const auto undeclared = [&](cl_uint type) {
+    return std::none_of(std::begin(kKnown), std::end(kKnown),
+                        [&](const Known& known) { return known.type == type && device.has(known.extension); });
+  };
+  found.erase(std::remove_if(found.begin(), found.end(), undeclared), found.end());
+  return found;
+}
+
+inline void read_handle_types(Device& device) {
+  if (device.version >= 30 && device.has("cl_khr_external_memory")) {
+    device.memory_imports = handle_types(device, kMemoryImports);
+    try {
+      device.linear_image_imports = handle_types(device, kLinearImageImports);
+    } catch (const Error&) {  // Drivers of the extension's first revisions do not know the question.
+    }
+  }
+  if (device.has("cl_khr_external_semaphore")) {
+    device.semaphore_imports = handle_types(device, kSemaphoreImports);
+    device.semaphore_exports = handle_types(device, kSemaphoreExports);
+  }
+}
+
 inline Device read_device(cl_device_id id) {
   Device device;
   device.id = id;
@@ -99,10 +149,13 @@ inline Device read_device(cl_device_id id) {
   }
   if (device.version >= 20) device.svm = device_info<cl_device_svm_capabilities>(id, CL_DEVICE_SVM_CAPABILITIES);
   device.usm = device.has("cl_intel_unified_shared_memory");
+  device.out_of_order = (device_info<cl_command_queue_properties>(id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES) &
+                         CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
   if (device.has("cl_khr_image2d_from_buffer") && device.max_width) {
     device.image_from_buffer = true;
     device.image_pitch_alignment = std::max<std::size_t>(device_info<cl_uint>(id, CL_DEVICE_IMAGE_PITCH_ALIGNMENT), 1);
   }
+  read_handle_types(device);
   device.identity = identity_of(device);
   return device;
 }

@@ -2,17 +2,15 @@
 // cl_event as a timeline point: queried, waited for with a deadline, failures raised.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/free_list.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/polling.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
@@ -47,27 +45,23 @@ class EventTimeline final : public Timeline {
   /// drivers never call back once their context has failed.
   /// @errors kAborted with the event's own code when its command failed; kDeadlineExceeded; errors of a query.
   void wait(std::uint64_t, Deadline deadline) const override {
-    const auto begin = Clock::now();
     bool flushed = false;
-    for (;;) {
-      const cl_int status = execution_status();
-      if (status == CL_COMPLETE) return;
+    cl_int status = CL_QUEUED;
+    const bool in_time = poll_until(deadline, [&] {
+      status = execution_status();
       if (status < 0) {
         throw Error(Code::kAborted,
                     "opencl: the command behind an event failed: " + status_name(status) +
                         "; what it was to write is undefined",
                     "CL_EVENT_COMMAND_EXECUTION_STATUS", status);
       }
-      if (!flushed) flush();
-      flushed = true;
-      const auto now = Clock::now();
-      if (now >= deadline) {
-        throw Error(Code::kDeadlineExceeded, "opencl: an event was not complete in time (" +
-                                                 std::string(status_text(status)) +
-                                                 "); the command is late, or waits for a user event that nobody sets");
-      }
-      pause(now - begin, deadline - now);
-    }
+      if (status != CL_COMPLETE && !std::exchange(flushed, true)) flush();
+      return status == CL_COMPLETE;
+    });
+    if (!in_time)
+      throw Error(Code::kDeadlineExceeded, "opencl: an event was not complete in time (" +
+                                               std::string(status_text(status)) +
+                                               "); the command is late, or waits for a user event that nobody sets");
   }
 
   /// A command in an unflushed queue would never start. User events have no queue.
@@ -91,14 +85,6 @@ class EventTimeline final : public Timeline {
   static std::string_view status_text(cl_int status) {
     return status == CL_QUEUED ? "queued" : status == CL_SUBMITTED ? "submitted" : "running";
   }
-  /// Short waits spin; longer ones overshoot by at most an eighth, and by at most a quarter of a millisecond.
-  static void pause(Clock::duration waited, Clock::duration left) {
-    using std::chrono::microseconds;
-    if (waited < microseconds(30)) return std::this_thread::yield();
-    const auto nap = std::min<Clock::duration>(waited / 8, microseconds(250));
-    std::this_thread::sleep_for(std::min<Clock::duration>(nap, left));
-  }
-
   detail::Handle<cl_event> event_;
   EventTimeline* next_ = nullptr;
 };

@@ -7,9 +7,11 @@
 
 #include <tenon/core/relayed_point.hpp>
 #include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/dmabuf/sync.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
+#include <tenon/frameworks/opencl/semaphore.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -42,11 +44,26 @@ inline Handle<cl_event> relay(const Native& native, const TimelinePoint& point) 
   return event;
 }
 
+/// A sync file as an event, on devices that wait for fences of the kernel. The semaphore is the driver's to keep until
+/// the wait is over.
+inline Handle<cl_event> wait_for_sync_file(const Native& native, const dmabuf::SyncFileTimeline& fence) {
+  const OwnedSemaphore semaphore = import_semaphore(native, fence.export_fd(), SemaphoreKind::kSyncFile);
+  return pass(native.extensions.wait, "clEnqueueWaitSemaphoresKHR", semaphore.get(), native.handovers.get());
+}
+/// Its waits must not hold up each other.
+inline bool waits_for_sync_files(const Native& native) {
+  return native.device.out_of_order && imports(native, SemaphoreKind::kSyncFile);
+}
+
 /// `point` as an event that commands of this cl_context can wait for. Its own event, if it is one of this cl_context;
-/// its queue is flushed, since a queue that waits for an unflushed one would wait for ever.
+/// its queue is flushed, since a queue that waits for an unflushed one would wait for ever. A sync file where the device
+/// waits for such, else a user event.
 inline Handle<cl_event> event_for(const Native& native, const TimelinePoint& point) {
   const auto* timeline = dynamic_cast<const EventTimeline*>(point.timeline().get());
   const cl_event event = timeline ? timeline->event() : nullptr;
+  if (const auto* fence = dynamic_cast<const dmabuf::SyncFileTimeline*>(point.timeline().get());
+      fence && waits_for_sync_files(native))
+    return wait_for_sync_file(native, *fence);
   if (!event || info<cl_context>(clGetEventInfo, "clGetEventInfo", event, CL_EVENT_CONTEXT) != native.context.get())
     return relay(native, point);
   timeline->flush();

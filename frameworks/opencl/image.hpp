@@ -135,7 +135,7 @@ inline std::optional<Picture> picture_of(const Shape& shape) {
 
 /// An image as memory. Its bytes count as packed rows, whatever the driver's layout, and tensors over it are laid out
 /// that way.
-class ImageMemory final : public Memory {
+class ImageMemory : public Memory {
  public:
   ImageMemory(Context context, const Properties& properties, Ref<detail::Native> native, detail::Handle<cl_mem> image,
               const detail::ImageLayout& layout)
@@ -481,19 +481,30 @@ inline Tensor allocate_image(const Context& context, ElementType type, const Sha
 
 namespace detail {
 
-inline Tensor image_tensor(ImageContext& images, Handle<cl_mem> image, const char* what) {
-  const auto format = info<cl_image_format>(clGetImageInfo, "clGetImageInfo", image.get(), CL_IMAGE_FORMAT);
+/// What an image holds, as a tensor.
+struct ImageContents {
+  TensorInfo info;
+  ImageLayout layout;
+};
+/// @errors kUnimplemented: a format without an element type.
+inline ImageContents contents_of(cl_mem image, const char* what) {
+  const auto format = info<cl_image_format>(clGetImageInfo, "clGetImageInfo", image, CL_IMAGE_FORMAT);
   const auto [type, channels] = elements_of(format);
   if (type == ElementType::kUndefined || channels == 0)
     throw Error(Code::kUnimplemented, std::string("opencl::") + what + ": channel order " +
                                           std::to_string(format.image_channel_order) + " of data type " +
                                           std::to_string(format.image_channel_data_type) +
                                           " has no element type; convert it in a kernel");
-  const auto width = info<std::size_t>(clGetImageInfo, "clGetImageInfo", image.get(), CL_IMAGE_WIDTH);
-  const auto height = info<std::size_t>(clGetImageInfo, "clGetImageInfo", image.get(), CL_IMAGE_HEIGHT);
+  const auto width = info<std::size_t>(clGetImageInfo, "clGetImageInfo", image, CL_IMAGE_WIDTH);
+  const auto height = info<std::size_t>(clGetImageInfo, "clGetImageInfo", image, CL_IMAGE_HEIGHT);
   const std::size_t pixel = size_bytes(type) * channels;
   const Shape shape = channels == 1 ? Shape{height, width} : Shape{height, width, channels};
-  return Tensor(TensorInfo{type, shape, {}}, images.over(std::move(image), {width, height, pixel, 0, width * pixel}));
+  return {{type, shape, {}}, {width, height, pixel, 0, width * pixel}};
+}
+
+inline Tensor image_tensor(ImageContext& images, Handle<cl_mem> image, const char* what) {
+  const ImageContents contents = contents_of(image.get(), what);
+  return Tensor(contents.info, images.over(std::move(image), contents.layout));
 }
 
 }  // namespace detail

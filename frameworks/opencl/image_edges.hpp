@@ -202,11 +202,7 @@ class CpuToImage final : public Edge {
 inline const BufferToImage buffer_to_image;
 inline const ImageToCpu image_to_cpu;
 inline const CpuToImage cpu_to_image;
-inline constexpr const Edge* kImageEdges[] = {&buffer_to_image, &image_to_cpu, &cpu_to_image};
-
 }  // namespace detail
-
-inline std::span<const Edge* const> ImageContext::edges() const { return detail::kImageEdges; }
 
 }  // namespace opencl
 }  // namespace v1

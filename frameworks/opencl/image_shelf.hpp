@@ -37,6 +37,7 @@ class ImageLease final : public LeaseState {
     return Lease(lease);
   }
   bool writable() const override { return !inner_ || inner_->writable(); }
+  const Lease& inner() const { return inner_; }
 
  protected:
   void dispose() noexcept override {

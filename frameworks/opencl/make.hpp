@@ -13,9 +13,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/buffer_edges.hpp>  // IWYU pragma: keep
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/edges.hpp>  // IWYU pragma: keep
+#include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -27,17 +28,21 @@ namespace detail {
 inline Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name = {}) {
   native->transfers = make_queue(*native);
   judge_sharing(*native, wished);
+  judge_imports(*native);
   if (name.empty()) name = short_name(native->device);
   return Context(make_ref<BufferContext>(std::move(native), name));
 }
 
-inline Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name) {
+/// @param properties  Of the cl_context; null: none.  @param display  The VADisplay among them.
+inline Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name,
+                            const cl_context_properties* properties = nullptr, void* display = nullptr) {
   if (!device) throw Error(Code::kInvalidArgument, "opencl::make_context: a null cl_device_id");
   auto native = make_ref<Native>();
+  native->va_display = display;
   native->device = read_device(device);
   native->context = Handle<cl_context>(create(
-      "clCreateContext", [&] { return "making a context for " + native->device.name; }, clCreateContext,
-      static_cast<const cl_context_properties*>(nullptr), cl_uint{1}, static_cast<const cl_device_id*>(&device),
+      "clCreateContext", [&] { return "making a context for " + native->device.name; }, clCreateContext, properties,
+      cl_uint{1}, static_cast<const cl_device_id*>(&device),
       static_cast<void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*)>(nullptr),
       static_cast<void*>(nullptr)));
   native->queue = make_queue(*native);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/native_calls.hpp>
@@ -58,6 +59,9 @@ inline std::string status_name(cl_int status) {
                                           "PROPERTY",        "IMAGE_DESCRIPTOR"};
   if (status <= 0 && status > -15) return std::string(runtime[-status]);
   if (status <= -30 && status > -66) return "CL_INVALID_" + std::string(invalid[-30 - status]);
+  if (status == -1142) return "CL_INVALID_SEMAPHORE_KHR";
+  if (status == -1098) return "CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL";
+  if (status == -1099) return "CL_INVALID_VA_API_MEDIA_SURFACE_INTEL";
   return status == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an OpenCL code";
 }
 
@@ -85,6 +89,9 @@ constexpr Code code_of(cl_int status) {
       return Code::kFailedPrecondition;
     case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
       return Code::kAborted;
+    case -1098:  // CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL
+    case -1099:  // CL_INVALID_VA_API_MEDIA_SURFACE_INTEL
+      return Code::kInvalidArgument;
     default:
       return status <= -30 && status > -80 ? Code::kInvalidArgument : Code::kInternal;
   }
@@ -184,6 +191,20 @@ T info(Function function, const char* name, Object object, Key key) {
   check(call(function, object, key, sizeof(T), static_cast<void*>(&value), static_cast<std::size_t*>(nullptr)), name,
         [key] { return "asking for " + std::to_string(key); });
   return value;
+}
+
+/// Reads a list of scalars with one of the clGet*Info functions.
+template <typename T, typename Function, typename Object, typename Key>
+std::vector<T> info_list(Function function, const char* name, Object object, Key key) {
+  const auto what = [key] { return "asking for " + std::to_string(key); };
+  std::size_t size = 0;
+  check(call(function, object, key, std::size_t{0}, static_cast<void*>(nullptr), &size), name, what);
+  std::vector<T> list(size / sizeof(T));
+  if (!list.empty())
+    check(call(function, object, key, list.size() * sizeof(T), static_cast<void*>(list.data()),
+               static_cast<std::size_t*>(nullptr)),
+          name, what);
+  return list;
 }
 
 /// Reads a text with one of the clGet*Info functions.

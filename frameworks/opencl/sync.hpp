@@ -64,6 +64,8 @@ class WaitList {
     events_[size_] = kept_[size_].get();
     ++size_;
   }
+  /// Adds an event of the same cl_context that the caller keeps until the command is enqueued; its queue was flushed.
+  void add(cl_event event) { events_[size_++] = event; }
 
  private:
   static constexpr std::size_t kMost = 2 * Hazards::kMaxPoints;

@@ -75,11 +75,25 @@ bool match_scores(Node* node, Scores& scores) {
   return product && is_op(product, "MatMul") && only_user(*product) && !flag(*product, "transpose_a");
 }
 
+/// The softmax whose result a node weighs by. Exporters guard against rows that are masked as a whole, for which the fused
+/// operation gives zeros, too: Select(IsNaN(s), 0, s).
+Node* softmax_of(Node* weights) {
+  double other = 1;
+  if (is_op(weights, "Select") && only_user(*weights) && scalar_input(*weights, 1, other) && other == 0) {
+    Node* const test = weights->get_input_node_ptr(0);
+    Node* const softmax = weights->get_input_node_ptr(2);
+    const bool is_guard = is_op(test, "IsNaN") && test->get_input_node_ptr(0) == softmax && only_user(*test) &&
+                          softmax->count_output_readers(0) == 2;
+    return is_guard && is_op(softmax, "Softmax") ? softmax : nullptr;
+  }
+  return is_op(weights, "Softmax") && only_user(*weights) ? weights : nullptr;
+}
+
 bool fuse_one_attention(const std::shared_ptr<Node>& node) {
   if (!is_op(node, "MatMul") || flag(*node, "transpose_a") || flag(*node, "transpose_b")) return false;
-  Node* softmax = node->get_input_node_ptr(0);
+  const Node* const softmax = softmax_of(node->get_input_node_ptr(0));
   const PartialShape& shape = node->get_output_partial_shape(0);
-  if (!is_op(softmax, "Softmax") || !only_user(*softmax) || shape.is_dynamic()) return false;
+  if (!softmax || shape.is_dynamic()) return false;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const std::int64_t axis = softmax->get_attributes().get_int("axis");
   if (rank < 3 || (axis != -1 && axis != rank - 1)) return false;

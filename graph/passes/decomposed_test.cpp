@@ -156,8 +156,8 @@ TEST(FuseClamp, TakesEitherOrderAndKeepsCrossedBounds) {
 }
 
 TEST(FuseAttention, TakesScaleMaskAndBothFormsOfTheKeys) {
-  for (int form = 0; form < 4; ++form) {
-    const bool masked = form & 1, transposed = form & 2;
+  for (int form = 0; form < 8; ++form) {
+    const bool masked = form & 1, transposed = form & 2, guarded = form & 4;
     Case c;
     const Out q = c.input({2, 3, 5, 8}), k = c.input({2, 7, 3, 8}), v = c.input({2, 3, 7, 4});
     const Out keys =
@@ -166,7 +166,9 @@ TEST(FuseAttention, TakesScaleMaskAndBothFormsOfTheKeys) {
     Out scores = op("MatMul", 1, {q, keys}, {{"transpose_a", false}, {"transpose_b", !transposed}});
     scores = masked ? mul(scores, number(0.25)) : divide(scores, number(3));
     if (masked) scores = add(scores, c.input({2, 1, 1, 7}));
-    const Out weights = op("Softmax", 8, {scores}, {{"axis", -1}});
+    Out weights = op("Softmax", 8, {scores}, {{"axis", -1}});
+    if (guarded)
+      weights = op("Select", 1, {op("IsNaN", 10, {weights}), number(0), weights}, {{"auto_broadcast", "numpy"}});
     c.ends_in(op("MatMul", 1, {weights, v}, {{"transpose_a", false}, {"transpose_b", false}}));
     EXPECT_TRUE(c.changes(pass::fuse_attention(), 1e-4)) << form;
     EXPECT_EQ(c.count("ScaledDotProductAttention"), 1u) << form;

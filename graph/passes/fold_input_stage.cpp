@@ -320,6 +320,11 @@ Picture follow(Picture p) {
 /// The first kernel passes over the picture anyway, so a fold that saves no pass is not done.
 bool pays(const Picture& p) { return p.channels != 4 && (p.has_colour || (p.moves > 0 && p.type.is_real())); }
 
+bool ends_at_resize(const Picture& p) {
+  const auto user = only_user(*p.last);
+  return user && is_op(user, "Interpolate");
+}
+
 bool replace(Picture& p) {
   InputStageOptions& o = p.options;
   o.type = static_cast<ElementType>(p.type);
@@ -344,8 +349,8 @@ bool replace(Picture& p) {
 
 }  // namespace
 
-Pass fold_input_stage() {
-  return {"fold_input_stage", [](Model& model) {
+Pass fold_input_stage(bool before_resizes) {
+  return {"fold_input_stage", [before_resizes](Model& model) {
             bool changed = false;
             for (const auto& node : model.get_ordered_ops()) {
               std::vector<Picture> found;
@@ -353,7 +358,8 @@ Pass fold_input_stage() {
               for (const bool planar : {false, true}) {
                 if (auto p = start_at_picture(node, planar)) found.push_back(follow(*std::move(p)));
               }
-              std::erase_if(found, [](const Picture& p) { return !pays(p); });
+              std::erase_if(found,
+                            [&](const Picture& p) { return !pays(p) || (!before_resizes && ends_at_resize(p)); });
               if (found.empty()) continue;
               const auto best = std::max_element(found.begin(), found.end(),
                                                  [](const Picture& a, const Picture& b) { return a.moves < b.moves; });

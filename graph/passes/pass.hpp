@@ -67,7 +67,8 @@ TENON_API Pass fuse_gelu();
 /// Pre-processing of a picture (a u8 input, or NV12 and I420 planes, then conversions of type and colour, crop, linear
 /// or nearest resize, layout, channel order, mean and scale, padding) to one InputStage with the same results, for
 /// devices that have it as a kernel. Only for batches of one and static shapes.
-TENON_API Pass fold_input_stage();
+/// @param before_resizes  Also what stands before another resize: for devices whose resizes do not compute what they read.
+TENON_API Pass fold_input_stage(bool before_resizes = true);
 
 /// 0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in any order of factors, to Gelu.
 TENON_API Pass fuse_gelu_tanh();

@@ -25,6 +25,10 @@ void Inference::throw_if_cancelled() const {
   if (cancelled()) throw Cancelled("Infer Request was canceled");
 }
 
+void InferRequestImpl::bind_batch(std::size_t, std::span<const Tensor>) {
+  throw Error(Code::kUnimplemented, "this device takes a batch as one tensor");
+}
+
 void InferRequestImpl::start(Inference&) {
   throw Error(Code::kInternal, "this device is synchronous: its requests are run, not started");
 }
@@ -81,6 +85,9 @@ std::optional<Refusal> CompiledModelImpl::refuses_input(std::size_t, const Tenso
 }
 std::optional<Refusal> CompiledModelImpl::refuses_output(std::size_t, const Tensor& tensor) const {
   return refuses_unless_packed_host(tensor);
+}
+std::optional<Refusal> CompiledModelImpl::refuses_batch(std::size_t, std::span<const Tensor> items) const {
+  return Refusal{"the device takes a batch as one tensor, not as " + std::to_string(items.size()) + " of an item each"};
 }
 Context CompiledModelImpl::memory_context() const { return host_context(); }
 Requirements CompiledModelImpl::requirements() const {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
@@ -50,6 +52,9 @@ class TENON_API Inference {
   /// registers.
   Ledger& ledger() noexcept { return *ledger_; }
 
+  /// Under ZeroCopy::kRequire a device does not copy inputs or outputs by itself: it throws.
+  ZeroCopy policy() const noexcept { return policy_; }
+
   /// The tensor for an output whose shape is known only now: the user's own when it was set (its shape is set to
   /// `shape`), else one that the request owns and grows. Packed host memory. For outputs of static shape bind_output()
   /// has been called before.
@@ -60,13 +65,14 @@ class TENON_API Inference {
   virtual void finish(std::exception_ptr error) noexcept = 0;
 
  protected:
-  explicit Inference(Ledger& ledger) : ledger_(&ledger) {}
+  Inference(Ledger& ledger, ZeroCopy policy) : ledger_(&ledger), policy_(policy) {}
   ~Inference() = default;
   std::atomic<bool> cancelled_{false};
   int stream_ = kCallerThread;
 
  private:
   Ledger* ledger_;
+  ZeroCopy policy_;
 };
 
 /// State of a stateful model (a Variable) inside one request.
@@ -91,6 +97,9 @@ class TENON_API InferRequestImpl {
   /// bound only if the user set one; the device asks Inference::output() either way.
   virtual void bind_input(std::size_t index, const Tensor& tensor) = 0;
   virtual void bind_output(std::size_t index, const Tensor& tensor) = 0;
+  /// Binds an input to one tensor for each item of its batch, which refuses_batch() did not refuse, as bind_input() binds
+  /// it to one for all. @errors kUnimplemented: the device refuses every batch.
+  virtual void bind_batch(std::size_t index, std::span<const Tensor> items);
 
   /// Runs one inference to its end in the calling thread. Every input, and every output of static shape, is bound.
   virtual void run(Inference& inference) = 0;
@@ -143,6 +152,9 @@ class TENON_API CompiledModelImpl {
   /// been checked before. The default accepts packed host memory.
   virtual std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const;
   virtual std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const;
+  /// Why the items of a batch, two or more of one type and shape, can't be used each where it lies; nothing if they can.
+  /// Items in host memory that are refused are copied into one tensor at every inference. The default refuses all.
+  virtual std::optional<Refusal> refuses_batch(std::size_t index, std::span<const Tensor> items) const;
   /// Context in which tensors must lie to be used in place; the router maps to it. The default is the host.
   virtual Context memory_context() const;
   /// Allocates in the memory that suits the device best for this port; the default is 64-byte aligned host memory.
@@ -232,7 +244,7 @@ class TENON_API Device {
 TENON_API Tensor read_all(std::istream& stream);
 
 /// Incremented at every change to the classes above. A module of another version is refused, naming both numbers.
-inline constexpr std::uint32_t kDeviceAbiVersion = 3;
+inline constexpr std::uint32_t kDeviceAbiVersion = 4;
 
 /// What a module's factory symbol returns; a static object of the module.
 struct DeviceModule {

@@ -42,15 +42,11 @@ void check_items(const PortInfo& info, const std::vector<Tensor>& items, const S
   Shape item = whole;
   item[0] = 1;
   for (const Tensor& tensor : items) {
-    if (!tensor || tensor.element_type() != items.front().element_type() || tensor.shape() != item ||
-        !tensor.is_host_addressable()) {
-      throw AssertFailure("set_input_tensors/set_tensors error: each tensor for '" + info.label +
-                          "' must be host memory of " + std::string(name(info.type)) + " " + to_string(item) +
-                          ", got " + (tensor ? to_string(tensor) : "an empty one"));
+    if (!tensor || tensor.element_type() != items.front().element_type() || tensor.shape() != item) {
+      throw AssertFailure("set_input_tensors/set_tensors error: each tensor for '" + info.label + "' must be of " +
+                          std::string(name(info.type)) + " " + to_string(item) + ", got " +
+                          (tensor ? to_string(tensor) : "an empty one"));
     }
-    if (!tensor.is_contiguous())
-      throw AssertFailure("Strides for batched tensors should be default. ('" + info.label + "' was given " +
-                          to_string(tensor) + " with byte strides " + to_string(tensor.byte_strides()) + ")");
   }
 }
 
@@ -81,10 +77,23 @@ Shape batch_shape(const PortInfo& info, const std::vector<Tensor>& items) {
   return whole;
 }
 
+void check_copied_items(const PortInfo& info, const std::vector<Tensor>& items, const Refusal& refusal) {
+  for (const Tensor& tensor : items) {
+    if (!tensor.is_host_addressable())
+      throw AssertFailure("set_input_tensors/set_tensors error: the tensors for '" + info.label +
+                          "' can't be used each where it lies (" + refusal.reason +
+                          "), and only host memory is copied into one: " + to_string(tensor) + " is none");
+    if (!tensor.is_contiguous())
+      throw AssertFailure("Strides for batched tensors should be default. ('" + info.label + "' was given " +
+                          to_string(tensor) + " with byte strides " + to_string(tensor.byte_strides()) + ")");
+  }
+}
+
 Tensor joined(const std::vector<Tensor>& items, const Shape& shape) {
   std::size_t at = items.front().offset();
   for (const Tensor& item : items) {
-    if (item.memory() != items.front().memory() || item.view() != items.front().view() || item.offset() != at)
+    if (item.memory() != items.front().memory() || item.view() != items.front().view() || item.offset() != at ||
+        !item.is_contiguous())
       return Tensor();
     at += item.size_bytes();
   }

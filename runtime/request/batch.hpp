@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
@@ -15,6 +16,10 @@ inline namespace v1 {
 /// The shape that `items` make together. @param items  Two or more, each with a batch of 1.
 /// @errors kInvalidArgument, in OpenVINO's words: what they can't be together, or the input does not take.
 Shape batch_shape(const PortInfo& info, const std::vector<Tensor>& items);
+
+/// Before the items are copied into one tensor. @errors kInvalidArgument: they are strided, or no host memory, with the
+/// device's reason why it does not use them where they lie.
+void check_copied_items(const PortInfo& info, const std::vector<Tensor>& items, const Refusal& refusal);
 
 /// Items that are adjacent in one memory form a tensor already: that tensor, of `shape`; else an empty one.
 Tensor joined(const std::vector<Tensor>& items, const Shape& shape);

@@ -81,6 +81,10 @@ void Bindings::bind_all() {
         }
         continue;
       }
+      if (slots[i].way == Way::kItems) {
+        devices_.active().impl->bind_batch(devices_.active().first_port({is_input, i}), slots[i].batch);
+        continue;
+      }
       const Tensor tensor = slots[i].tensor;
       settle({is_input, i}, slots[i], tensor, slots[i].from_user);
     }
@@ -136,13 +140,14 @@ void Bindings::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
   if (tensors.size() == 1) return set(port, tensors.front());
   const Shape whole = batch_shape(info, tensors);
   check_tensor(info, tensors.front(), whole, port.is_input);
+  use_tensor(port.index);
   const Tensor in_place = joined(tensors, whole);
+  if (!in_place && use_items(port, tensors)) return;
   if (!in_place && model_->policy() == ZeroCopy::kRequire) {
     throw Error(Code::kFailedPrecondition, "batched tensors for '" + info.label +
                                                "' would be copied into one, which the zero-copy policy 'require' "
                                                "forbids: lay the batch out in one tensor");
   }
-  use_tensor(port.index);
   Slot& slot = this->slot(port);
   if (in_place) {
     settle(port, slot, in_place, true);
@@ -154,6 +159,26 @@ void Bindings::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
   slot.batch_in_place = static_cast<bool>(in_place);
   slot.detach();
   needs_prepare_ = true;
+}
+
+bool Bindings::use_items(PortRef port, const std::vector<Tensor>& tensors) {
+  const DeviceRequest& device = devices_.active();
+  std::vector<Tensor> items;
+  for (const Tensor& tensor : tensors) items.push_back(as_type(without_slot_lease(tensor), model_->info(port).type));
+  if (const auto refused = device.compiled().refuses_batch(device.first_port(port), items)) {
+    check_copied_items(model_->info(port), items, *refused);
+    return false;
+  }
+  device.impl->bind_batch(device.first_port(port), items);
+  Slot& slot = this->slot(port);
+  slot.tensor = slot.staging = slot.mapped = Tensor();
+  slot.way = Way::kItems;
+  slot.from_user = true;
+  slot.batch = std::move(items);
+  slot.batch_in_place = false;
+  slot.detach();
+  needs_prepare_ = true;
+  return true;
 }
 
 void Bindings::set_frame(std::size_t input, const Frame& frame) {
@@ -320,7 +345,7 @@ void Bindings::prepare_input(std::size_t index) {
   }
   begin_access({true, index}, slot);
   // The items come first: if the device only takes packed copies, the joined batch is packed.
-  if (!slot.batch.empty() && !slot.batch_in_place) copy_batch(slot);
+  if (!slot.batch.empty() && !slot.batch_in_place && slot.way != Way::kItems) copy_batch(slot);
   if (slot.way == Way::kFrame) {
     prepare_planes(index, slot);
     ledger_.book_map(frame_edge(), true);

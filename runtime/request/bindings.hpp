@@ -82,6 +82,8 @@ class Bindings {
   };
 
   Slot& slot(PortRef port) { return (port.is_input ? inputs_ : outputs_)[port.index]; }
+  /// Binds each item where it lies. @return false: they are to be copied into one.  @errors as set_batch
+  bool use_items(PortRef port, const std::vector<Tensor>& tensors);
   /// Chooses the way and binds. If it throws, nothing has changed.
   void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
   void allocate(PortRef port);

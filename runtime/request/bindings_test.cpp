@@ -105,7 +105,7 @@ TEST_F(Batches, AreRefusedWithWhatTheInputTakes) {
   EXPECT_THAT(message({item(0), item(1)}), HasSubstr("as many tensors as its batch, got 2"));
   EXPECT_THAT(message({whole, whole, whole}), HasSubstr("must have a batch of 1"));
   EXPECT_THAT(message({Tensor(), item(1), item(2)}), HasSubstr("needs as many tensors"));
-  EXPECT_THAT(message({item(0), Tensor(element::i32, Shape{1, 4}), item(2)}), HasSubstr("must be host memory of f32"));
+  EXPECT_THAT(message({item(0), Tensor(element::i32, Shape{1, 4}), item(2)}), HasSubstr("must be of f32"));
   graph->get_parameters()[0]->output(0).get_rt_info()["layout"] = std::string("[C,N]");
   EXPECT_THAT(message({item(0), item(1), item(2)}), HasSubstr("layout of 'x' is [C,N]"));
 }

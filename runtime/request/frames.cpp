@@ -72,7 +72,11 @@ std::array<BoundPlane, 4> planes_for(const ModelState& model, const DeviceReques
   for (std::size_t i = 0; i < count; ++i) {
     BoundPlane& plane = planes[i];
     plane.source = frame.plane(i);
-    plane.each_inference = !plane.source.is_host_addressable() || needs_bracket(model, device, plane.source);
+    // Memory of the device's own kinds needs no map.
+    const bool is_usable = !plane.source.is_host_addressable() && plane.source.memory()->fd_kind() == FdKind::kNone &&
+                           !compiled.refuses_input(first + i, as_picture(plane.source));
+    plane.each_inference =
+        !is_usable && (!plane.source.is_host_addressable() || needs_bracket(model, device, plane.source));
     const Tensor known = plane.each_inference ? mapped_before(device, plane.source, Access::kRead) : Tensor();
     if (known) {  // An access for the check alone would be a second one beside the inference's.
       plane.reached = as_picture(known);

@@ -45,6 +45,15 @@ class Frames : public ::testing::Test {
   Core core;
 };
 
+TEST_F(Frames, AreTakenByModelsInARemoteContext) {
+  const RemoteContext context = core.create_context("REFERENCE", AnyMap{{"HANDLE", 7}});
+  auto compiled = core.compile_model(picture_model(), context, takes_strides(true));
+  auto request = compiled.create_infer_request();
+  request.set_frame("x", grey_frame(kNv12, 16, 8, 77));
+  request.infer();
+  EXPECT_NEAR(first_value(request), 77, 1);
+}
+
 TEST_F(Frames, AreReadInPlaceAndConverted) {
   auto request = compile({zero_copy(ZeroCopy::kRequire)}).create_infer_request();
   Frame frame = grey_frame(kNv12, 16, 8, 77);

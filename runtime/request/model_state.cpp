@@ -72,7 +72,8 @@ ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Devi
 }
 
 ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
-                       std::shared_ptr<CompiledModelImpl> impl, ModelSource source, AnyMap properties, ZeroCopy policy)
+                       std::shared_ptr<CompiledModelImpl> impl, bool from_cache, ModelSource source, AnyMap properties,
+                       ZeroCopy policy)
     : shared_(std::move(shared)),
       device_(std::move(device)),
       source_(std::move(source)),
@@ -80,7 +81,7 @@ ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Devi
       policy_(policy),
       ports_(impl->ports()) {
   read_ports();
-  add_main(std::move(impl), true);
+  add_main(std::move(impl), from_cache);
 }
 
 ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
@@ -194,7 +195,9 @@ std::shared_ptr<const InputVariant> ModelState::build(const InputVariant::Key& k
     next += count;
   }
   cache::Compiler compiler(*device_, properties_, source_.cache);
-  if (compiler.active()) {
+  if (source_.context) {
+    variant->impl = device_->compile_in_context(model, source_.context, properties_);
+  } else if (compiler.active()) {
     // With an input stage it is another model, named by its content.
     auto outcome = compiler.compile(model, as_given ? source_.origin : cache::Origin{},
                                     as_given ? source_.files : std::vector<cache::FileIdentity>{});

@@ -64,8 +64,9 @@ struct ModelSource {
   std::shared_ptr<const Model> model;                  ///< Null until first needed...
   std::function<std::shared_ptr<const Model>()> read;  ///< ...then this reads it.
   cache::Settings cache;
-  cache::Origin origin;                    ///< Names the unchanged model to the cache.
-  std::vector<cache::FileIdentity> files;  ///< All files that it was read from.
+  cache::Origin origin;                                  ///< Names the unchanged model to the cache.
+  std::vector<cache::FileIdentity> files;                ///< All files that it was read from.
+  std::shared_ptr<RemoteContextImpl> context = nullptr;  ///< Where it is compiled; null: the device chooses.
 };
 
 /// The model built for one combination of frame formats; without frames, the model as it was given.
@@ -86,10 +87,11 @@ class ModelState {
   /// A model that is compiled when a variant is first asked for.
   ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, ModelSource source, AnyMap properties,
              ZeroCopy policy);
-  /// A model whose plan came from the cache, so that the model itself was not read yet.
+  /// A model whose first plan is there: from the cache, so that the model itself was not read yet, or made for a context.
   ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
-             std::shared_ptr<CompiledModelImpl> impl, ModelSource source, AnyMap properties, ZeroCopy policy);
-  /// An imported model, or one compiled for a remote context.
+             std::shared_ptr<CompiledModelImpl> impl, bool from_cache, ModelSource source, AnyMap properties,
+             ZeroCopy policy);
+  /// An imported model.
   ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
              std::shared_ptr<CompiledModelImpl> impl, ZeroCopy policy);
 

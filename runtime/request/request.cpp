@@ -29,7 +29,7 @@ class AccessEnd {
 }  // namespace
 
 RequestState::RequestState(std::shared_ptr<ModelState> model)
-    : Inference(ledger_),
+    : Inference(ledger_, model->policy()),
       model_(std::move(model)),
       ledger_(&model_->shared().ledger),
       devices_(*model_),

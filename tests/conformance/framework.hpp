@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,9 @@ class FrameworkUnderTest {
   /// A context; a fresh one at each call if the framework has several. Its kind() is the kind of memory made below.
   /// @errors kUnavailable when the machine lacks something needed: the tests are then skipped with the message.
   virtual Context make_context() = 0;
+
+  /// Edges that belong to no context: those of a bridge between two frameworks.
+  virtual std::span<const Edge* const> edges() const { return {}; }
 
   /// The ways in which this framework's memory can be created ("owned", "borrowed", "pooled"); each is tested
   /// separately.

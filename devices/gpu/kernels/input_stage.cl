@@ -2,8 +2,8 @@
 // normalisation. SAMPLE0(x, y)... give the source's samples; MATRIX, OFFSET, MEAN, SCALE and PAD are lists.
 #if CONVERTS_FIRST
 // As OpenVINO's NV12toRGB computes a pixel: in this order, so that halves round to the same side.
-#define PIXEL(c, y, u, v) pixel_of(c, y, u, v)
-inline float pixel_of(int c, float y, float u, float v) {
+#define PIXEL(c, y, u, v) @name@_pixel(c, y, u, v)
+inline float @name@_pixel(int c, float y, float u, float v) {
   const float matrix[3][3] = MATRIX;
   float value = matrix[c][0] * (y - 16);
   value += matrix[c][1] * (u - 128);

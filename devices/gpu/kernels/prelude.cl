@@ -15,6 +15,36 @@ inline float round_f16(float value) {
   return vload_half(0, (const half*)&bits);
 }
 
+// 8 neighbours at once. @pre the address is a multiple of 16.
+inline void load8_f32(__global const float* from, float* to) {
+  const float4 a = *(__global const float4*)from, b = *(__global const float4*)(from + 4);
+  to[0] = a.x, to[1] = a.y, to[2] = a.z, to[3] = a.w, to[4] = b.x, to[5] = b.y, to[6] = b.z, to[7] = b.w;
+}
+inline void load8_f16(__global const half* from, float* to) {
+  const uint4 words = *(__global const uint4*)from;
+  const uint word[4] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const ushort bits = (ushort)(word[i / 2] >> i % 2 * 16);
+    to[i] = vload_half(0, (const half*)&bits);
+  }
+}
+inline void store8_f32(const float* from, __global float* to) {
+  *(__global float4*)to = (float4)(from[0], from[1], from[2], from[3]);
+  *(__global float4*)(to + 4) = (float4)(from[4], from[5], from[6], from[7]);
+}
+inline void store8_f16(const float* from, __global half* to) {
+  uint word[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    ushort low, high;
+    vstore_half_rte(from[2 * i], 0, (half*)&low);
+    vstore_half_rte(from[2 * i + 1], 0, (half*)&high);
+    word[i] = (uint)high << 16 | low;
+  }
+  *(__global uint4*)to = (uint4)(word[0], word[1], word[2], word[3]);
+}
+
 // Functions of the operation table's expressions. A NaN in x stays one.
 #define tn_max(x, y) ((x) < (y) ? (y) : (x))
 #define tn_min(x, y) ((y) < (x) ? (y) : (x))

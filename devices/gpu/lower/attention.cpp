@@ -2,6 +2,7 @@
 // Scaled dot-product attention: scores, their softmax, and what it weighs.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
+#include <tenon/devices/gpu/lower/matrix.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 
@@ -22,24 +24,27 @@ View with_batch(const View& view, const Shape& batch) {
   return broadcast(view, shape);
 }
 
-/// Where an element of one of the matrices lies.
-std::string place_text(Kernel& kernel, const std::string& name, const View& view, const Walk& walk, std::size_t side,
-                       const std::string& row, const std::string& column) {
-  const std::vector<std::string> at = coordinate_texts(kernel, walk, name + "_b", "(batch)");
+/// Where a batch begins, of a view [batch..., rows, columns].
+std::string batch_place(Kernel& kernel, const std::string& name, const View& view, const Shape& batch) {
+  std::vector<std::size_t> axes(batch.size());
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  const Walk walk = collapse(batch, {&view}, axes);
+  return index_text(kernel, name, walk.strides[0], coordinate_texts(kernel, walk, name + "_b", "(batch)"));
+}
+
+/// Where an element lies.
+std::string place_of(Kernel& kernel, const std::string& name, const View& view, const Shape& batch,
+                     const std::string& row, const std::string& column) {
   const std::size_t rank = view.shape.size();
-  return index_text(kernel, name + "_BATCH", walk.strides[side], at) + " + " +
+  return batch_place(kernel, name + "_BATCH", view, batch) + " + " +
          index_text(kernel, name, {view.strides[rank - 2], view.strides[rank - 1]}, {row, column});
 }
 
 /// Adds LEFT, RIGHT and RIGHT16 over two views of [batch..., rows, columns].
 void define_sides(Kernel& kernel, const View& left, const View& right, const Shape& batch) {
   kernel.reads("A", left).reads("MATRIX", right);
-  Shape axes = batch;
-  std::vector<std::size_t> list;
-  for (std::size_t axis = 0; axis < batch.size(); ++axis) list.push_back(axis);
-  const Walk walk = collapse(axes, {&left, &right}, list);
-  const std::string from_left = place_text(kernel, "A", left, walk, 0, "(m)", "(k)"),
-                    from_right = place_text(kernel, "MATRIX", right, walk, 1, "(k)", "(n)");
+  const std::string from_left = place_of(kernel, "A", left, batch, "(m)", "(k)"),
+                    from_right = place_of(kernel, "MATRIX", right, batch, "(k)", "(n)");
   kernel.define("LEFT(batch, m, k)", "A(" + from_left + ")").define("RIGHT(batch, k, n)", "MATRIX(" + from_right + ")");
   const bool are_neighbours = right.strides[right.shape.size() - 1] == 1 && right.type != ElementType::kBf16;
   kernel.define("RIGHT16(batch, k, n)", are_neighbours ? "MATRIX_LOAD16(" + from_right + ")" : neighbours_text());
@@ -83,24 +88,77 @@ Attention attention_of(Builder& builder, const Node& node) {
   return all;
 }
 
+/// SCORE(value, batch, m, n): a product of a query and a key, scaled and masked.
+void define_score(Kernel& kernel, const Attention& what) {
+  if (what.scale_view) kernel.reads("SCALE", *what.scale_view);
+  std::string score = "(value) * " + (what.scale_view ? "SCALE(0)" : what.scale);
+  if (what.is_causal) score = "((n) > (m) ? -INFINITY : " + score + ")";
+  if (what.mask) {
+    kernel.reads("MASK", *what.mask);
+    const std::string mask = "MASK(" + place_of(kernel, "MASK", *what.mask, what.batch, "(m)", "(n)") + ")";
+    score = what.mask->type == ElementType::kBool ? "(" + mask + " ? " + score + " : -INFINITY)" : score + " + " + mask;
+  }
+  kernel.define("SCORE(value, batch, m, n)", "(" + score + ")");
+}
+
+/// Columns of a tile in local memory.
+constexpr std::size_t kMostHeadColumns = 64;
+
+/// Whether one kernel does it all: heads of f16 with few columns, whose rows are read in chunks.
+bool is_one_kernel(const Builder& builder, const Attention& what) {
+  const std::size_t columns = what.query.shape.back();
+  // A key's rows are its columns here.
+  View key = what.key;
+  std::swap(key.shape[key.shape.size() - 1], key.shape[key.shape.size() - 2]);
+  std::swap(key.strides[key.shape.size() - 1], key.strides[key.shape.size() - 2]);
+  const auto is_read_in_chunks = [&](const View& view) {
+    return view.type == ElementType::kF16 && builder.is_wide(view, view.shape.size() - 1);
+  };
+  return builder.target().stores_f16 && takes_matrices(builder.target()) && columns <= kMostHeadColumns &&
+         what.value.shape.back() == columns && is_read_in_chunks(what.query) && is_read_in_chunks(key) &&
+         is_read_in_chunks(what.value);
+}
+
+void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& what) {
+  const Node* const self = &node;
+  Producer producer;
+  producer.emit = [&builder, self, what](const ExpressionRef& root, const View& out) {
+    static constexpr MatrixTiles kTiles{64, 64, 4, 1, 2};
+    const std::size_t rank = out.shape.size();
+    Kernel kernel = builder.kernel("attention");
+    kernel.reads("Q", what.query).reads("K", what.key).reads("V", what.value);
+    define_score(kernel, what);
+    AxisGroups groups(2);
+    for (std::size_t axis = 0; axis + 1 < rank; ++axis) groups[0].push_back(axis);
+    groups[1] = {rank - 1};
+    builder.add_wide_store(kernel, root, out, groups);
+    kernel.define("STORE8_AT(v, batch, m, n)", "STORE8(v, (batch) * M + (m), n)");
+    define_tiles(kernel, kTiles, builder.target());
+    kernel.number("M", static_cast<std::int64_t>(what.queries))
+        .number("N", static_cast<std::int64_t>(what.keys))
+        .number("D", static_cast<std::int64_t>(out.shape[rank - 1]))
+        .number("Q_ROW", what.query.strides[rank - 2])
+        .number("K_ROW", what.key.strides[rank - 1])
+        .number("V_ROW", what.value.strides[rank - 2]);
+    for (const auto& [name, view] :
+         {std::pair("Q_BATCH", &what.query), {"K_BATCH", &what.key}, {"V_BATCH", &what.value}})
+      kernel.define(std::string(name) + "(batch)", batch_place(kernel, name, *view, what.batch));
+    kernel.text(kernels::attention);
+    kernel.over({(what.queries + kTiles.m - 1) / kTiles.m * kTiles.lanes(), 1, what.batches()}, {kTiles.lanes(), 1, 1});
+    builder.launch(kernel, *self);
+  };
+  builder.set(node, 0, ElementType::kF32, std::move(producer));
+}
+
 /// query x key^T * scale + mask, in f32.
 View lower_scores(Builder& builder, const Node& node, const Attention& what) {
   const View out = builder.scratch(ElementType::kF32, {what.batches(), what.queries, what.keys});
   Kernel kernel = builder.kernel("attention_scores");
   define_sides(kernel, what.query, what.key, what.batch);
   kernel.writes("OUT", out);
-  if (what.scale_view) kernel.reads("SCALE", *what.scale_view);
-  std::string score = "(value) * " + (what.scale_view ? "SCALE(0)" : what.scale);
-  if (what.is_causal) score = "((n) > (m) ? -INFINITY : " + score + ")";
-  if (what.mask) {
-    kernel.reads("MASK", *what.mask);
-    std::vector<std::size_t> list;
-    for (std::size_t axis = 0; axis < what.batch.size(); ++axis) list.push_back(axis);
-    const Walk walk = collapse(what.batch, {&*what.mask}, list);
-    const std::string mask = "MASK(" + place_text(kernel, "MASK", *what.mask, walk, 0, "(m)", "(n)") + ")";
-    score = what.mask->type == ElementType::kBool ? "(" + mask + " ? " + score + " : -INFINITY)" : score + " + " + mask;
-  }
-  kernel.define("STORE_AT(value, batch, m, n)", "OUT_SET(((batch) * M_ROWS + (m)) * N_KEYS + (n), " + score + ")");
+  define_score(kernel, what);
+  kernel.define("STORE_AT(value, batch, m, n)",
+                "OUT_SET(((batch) * M_ROWS + (m)) * N_KEYS + (n), SCORE(value, batch, m, n))");
   kernel.number("M_ROWS", static_cast<std::int64_t>(what.queries))
       .number("N_KEYS", static_cast<std::int64_t>(what.keys));
   Product product;
@@ -125,6 +183,7 @@ void lower_weights(Builder& builder, const Node& node, const View& scores) {
 
 void lower_attention(Builder& builder, const Node& node) {
   const Attention what = attention_of(builder, node);
+  if (is_one_kernel(builder, what)) return lower_in_one_kernel(builder, node, what);
   const View scores = lower_scores(builder, node, what);
   lower_weights(builder, node, scores);
   const Node* const self = &node;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
+#include <tenon/devices/gpu/program/tree_source.hpp>
 #include <tenon/engine/plan/memory_plan.hpp>
 #include <tenon/graph/model_ops.hpp>
 
@@ -18,23 +20,22 @@ namespace {
 constexpr std::size_t kMaxTree = 48;
 constexpr std::size_t kMaxLoads = 12;
 
-/// What a store's macros need no conversion for.
-ExpressionRef as_stored(const ExpressionRef& root, ElementType type) {
-  if (std::strcmp(compute_name(root->type()), compute_name(type)) == 0 && info(type).is_real) return root;
-  return convert(root, type);
-}
-
 /// For types whose elements share bytes.
 ExpressionRef code_of(const ExpressionRef& root, ElementType type) {
   return Expression::call(ElementType::kU8, code_text(type, "$0"), {convert(root, type)});
 }
 
+/// Of the type that the graph says, whatever lies in memory.
+ExpressionRef loaded(const View& view, ElementType type) { return convert(Expression::load(view), type); }
+
 bool is_short_number(double value) { return value == 0.5 || (std::floor(value) == value && std::abs(value) <= 16); }
 
 }  // namespace
 
-Builder::Builder(const Model& model, const Target& target, bool is_special)
-    : model_(model), target_(target), is_special_(is_special) {
+Builder::Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+                 const std::vector<InputForm>& forms)
+    : model_(model), target_(target), weights_(weights), is_special_(is_special), forms_(forms) {
+  plan_.inputs.resize(model.get_parameters().size());
   std::uint32_t index = 0;
   for (const auto& result : model.get_results()) {
     const Output<Node> source = result->input_value(0);
@@ -73,10 +74,53 @@ std::optional<std::uint32_t> Builder::result_of(const Node& node, std::size_t ou
   return found->second;
 }
 
-View Builder::make_for(const Node& node, std::size_t output, const Value& value) {
-  View view{{}, value.type, value.shape, packed_strides(value.shape)};
-  const std::size_t bytes = bytes_of(value.type, value.shape);
+View Builder::counters(std::size_t count) {
+  const Shape shape{count};
+  if (plan_.counters == engine::kNoBuffer) plan_.counters = add_buffer(engine::BufferKind::kConstant, 0, 0);
+  std::size_t& size = plan_.buffers[plan_.counters].size_bytes;
+  size = std::max(size, bytes_of(ElementType::kI32, shape));
+  return {{plan_.counters, 0}, ElementType::kI32, shape, packed_strides(shape)};
+}
+
+View Builder::whole(const Node& concat, bool channels_last) {
+  auto known = wholes_.find(&concat);
+  if (known == wholes_.end()) {
+    Value value;
+    value.type = concat.get_output_element_type(0);
+    value.shape = concat.get_output_shape(0);
+    const Extents strides = channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
+    known = wholes_.emplace(&concat, make_for(concat, 0, value, strides)).first;
+  }
+  return known->second;
+}
+
+std::optional<View> Builder::part_of_whole(const Output<Node>& output, const Extents& strides) {
+  if (!is_channels_last({{}, ElementType::kF16, output.get_shape(), strides})) return std::nullopt;
+  for (const Input<Node>& reader : output.get_target_inputs()) {
+    const Node& concat = *reader.get_node();
+    const std::int64_t axis = is_op(&concat, "Concat") ? concat.get_attributes().get_int("axis") : 0;
+    if (axis != 1 || concat.get_output_element_type(0) != element::f32) continue;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < reader.get_index(); ++i) begin += concat.get_input_shape(i)[1];
+    const View all = whole(concat, true);
+    if (!is_wide(all, 1) || begin % 8 != 0) continue;
+    View part = all;
+    part.shape[1] = output.get_shape()[1];
+    part.place.offset += begin * size_bytes(all.type);
+    return part;
+  }
+  return std::nullopt;
+}
+
+View Builder::make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides) {
   const auto result = result_of(node, output);
+  View view{{}, value.type, value.shape, packed_strides(value.shape)};
+  if (!result) {
+    if (const auto part = part_of_whole(Output<Node>(const_cast<Node*>(&node), output), strides)) return *part;
+    view.type = stored_type(value.type);
+    view.strides = strides;
+  }
+  const std::size_t bytes = bytes_of(view.type, view.shape);
   view.place.buffer = result ? add_buffer(engine::BufferKind::kOutput, bytes, *result)
                              : add_buffer(engine::BufferKind::kArena, bytes, 0);
   return view;
@@ -84,13 +128,13 @@ View Builder::make_for(const Node& node, std::size_t output, const Value& value)
 
 View Builder::make(const Node& node, std::size_t output) {
   Value& value = add_value(node, output);
-  value.view = make_for(node, output, value);
+  value.view = make_for(node, output, value, packed_strides(value.shape));
   return *value.view;
 }
 
 View Builder::make(const Node& node, std::size_t output, const Shape& most) {
   Value& value = add_value(node, output, most);
-  value.view = make_for(node, output, value);
+  value.view = make_for(node, output, value, packed_strides(value.shape));
   return *value.view;
 }
 
@@ -128,12 +172,21 @@ void Builder::set(const Node& node, std::size_t output, ElementType computed, Pr
 }
 
 void Builder::compute(Value& value, const Output<Node>& output) {
-  const View view = make_for(*output.get_node(), output.get_index(), value);
+  const View view = make_for(*output.get_node(), output.get_index(), value, best_strides(value));
   launching_ = std::move(value.nodes);
   const ExpressionRef root = std::exchange(value.pending, nullptr);
   const auto producer = std::exchange(value.producer, std::nullopt);
   emit(root, producer, view);
   value.view = view;
+}
+
+Extents Builder::best_strides(const Value& value) const {
+  if (target_.is_cpu || value.shape.size() < 3) return packed_strides(value.shape);
+  if (value.producer)
+    return value.producer->channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
+  for (const ExpressionRef& load : loads_of(value.pending))
+    if (const View& view = *load->view(); view.shape == value.shape && !view.repeats()) return packed_as(view);
+  return packed_strides(value.shape);
 }
 
 void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out) {
@@ -180,10 +233,41 @@ View Builder::made(const Output<Node>& output) {
   return *value.view;
 }
 
-View Builder::view(const Output<Node>& value) { return made(value); }
+View Builder::view(const Output<Node>& output) {
+  const View view = made(output);
+  if (!view.source) return view;
+  Value& value = value_of(output);
+  if (!value.plain) value.plain = plain_copy(view, *output.get_node());
+  return *value.plain;
+}
+
+View Builder::plain_copy(const View& view, const Node& of) {
+  View whole = scratch(stored_type(view.type), view.shape);
+  if (target_.stores_f16 && is_channels_last(view)) whole.strides = channels_last_strides(view.shape);
+  launching_ = {{of.get_friendly_name(), of.get_type_name()}};
+  copy(view, whole, of);
+  if (view.source->is_input()) plan_.gathered_bytes += bytes_of(view.type, view.shape);
+  return whole;
+}
+
+View Builder::source(const Output<Node>& output) {
+  Value& value = value_of(output);
+  if (value.pending && !value.producer && TreeSource::is_cheap(*value.pending)) {
+    auto nodes = std::exchange(value.nodes, {});
+    value.view = View{{}, value.type, value.shape, packed_strides(value.shape)};
+    value.view->source =
+        std::make_shared<const TreeSource>(std::exchange(value.pending, nullptr), value.shape, std::move(nodes));
+  }
+  return made(output);
+}
+
+View Builder::packed_source(const Output<Node>& value) {
+  const View view = source(value);
+  return view.source && view.is_packed() ? view : packed(value);
+}
 
 View Builder::packed(const Output<Node>& value) {
-  const View view = made(value);
+  const View view = this->view(value);
   if (view.is_packed()) return {view.place, view.type, view.shape, packed_strides(view.shape)};
   const View copy = scratch(view.type, view.shape);
   launching_ = {{value.get_node()->get_friendly_name(), value.get_node()->get_type_name()}};
@@ -218,13 +302,17 @@ std::optional<std::vector<double>> Builder::reals(const Output<Node>& value) con
   return numbers_of<double>(known);
 }
 
+ElementType Builder::stored_type(ElementType type) const {
+  return target_.stores_f16 && type == ElementType::kF32 ? ElementType::kF16 : type;
+}
+
 ExpressionRef Builder::tree(const Output<Node>& output) {
   Value& value = value_of(output);
   if (value.pending && !value.producer) {
     joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
     return std::exchange(value.pending, nullptr);
   }
-  return Expression::load(made(output));
+  return loaded(made(output), value.type);
 }
 
 ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
@@ -238,14 +326,14 @@ ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
     joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
     return std::exchange(value.pending, nullptr);
   }
-  return Expression::load(broadcast(made(output), shape));
+  return loaded(broadcast(made(output), shape), value.type);
 }
 
 void Builder::launch(const Kernel& kernel, const Node& node) {
   Launch launch = kernel.launch();
   if (launching_.empty()) launching_ = {{node.get_friendly_name(), node.get_type_name()}};
   std::tie(launch.node_name, launch.node_type) = launching_.front();
-  launch.fused.assign(launching_.begin() + 1, launching_.end());
+  launch.fused.insert(launch.fused.begin(), launching_.begin() + 1, launching_.end());
   launching_.clear();
   // A range without work-items is an error to OpenCL.
   if (std::find(launch.global.begin(), launch.global.end(), 0u) != launch.global.end()) return;
@@ -262,7 +350,8 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
   const std::vector<ExpressionRef> loads = loads_of(stored);
   std::vector<const View*> views{&out};
   for (const auto& load : loads) views.push_back(load->view());
-  const Walk walk = collapse(out.shape, views);
+  // Neighbouring work-items write neighbours.
+  const Walk walk = collapse(out.shape, views, axes_by_stride(out));
   Kernel kernel = this->kernel("map");
   for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("X" + std::to_string(i), *loads[i]->view());
   kernel.writes("OUT", out);
@@ -284,81 +373,48 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
   launch(kernel, of);
 }
 
-void Builder::add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const {
-  const ExpressionRef stored = as_stored(root, out.type);
-  const std::vector<ExpressionRef> loads = loads_of(stored);
-  std::string parameters = "(value", lines = "{ ";
-  std::vector<std::string> coordinates(out.shape.size(), "0");
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    const std::string index = "g" + std::to_string(group);
-    parameters += ", " + index;
-    if (groups[group].size() == 1) {
-      coordinates[groups[group][0]] = "(" + index + ")";
-      continue;
-    }
-    // Taken apart only as far as views need it: one that lies as one along the group uses the index itself.
-    std::string rest = "(" + index + ")";
-    for (std::size_t at = groups[group].size(); at-- > 0;) {
-      const std::size_t axis = groups[group][at];
-      const std::string name = "c" + std::to_string(axis);
-      if (at == 0) {
-        lines += "const int " + name + " = " + rest + "; ";
-      } else {
-        const std::string extent = "OUT_E" + std::to_string(axis), left = "q" + std::to_string(axis);
-        kernel.number(extent, static_cast<std::int64_t>(out.shape[axis]));
-        lines +=
-            "const int " + name + " = " + rest + " % " + extent + ", " + left + " = " + rest + " / " + extent + "; ";
-        rest = left;
-      }
-      coordinates[axis] = name;
-    }
-  }
-  const auto index_of = [&](const std::string& name, const View& view) {
-    // Groups that lie as one.
-    Extents strides;
-    std::vector<std::string> indices;
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-      const auto& axes = groups[group];
-      if (axes.empty()) continue;
-      bool is_one = true;
-      for (std::size_t i = 0; i + 1 < axes.size(); ++i)
-        is_one = is_one && (out.shape[axes[i]] == 1 ||
-                            view.strides[axes[i]] == view.strides[axes.back()] * static_cast<std::int64_t>([&] {
-                                                       std::size_t count = 1;
-                                                       for (std::size_t j = i + 1; j < axes.size(); ++j)
-                                                         count *= out.shape[axes[j]];
-                                                       return count;
-                                                     }()));
-      if (is_one) {
-        strides.push_back(view.strides[axes.back()]);
-        indices.push_back("(g" + std::to_string(group) + ")");
-        continue;
-      }
-      for (std::size_t axis : axes) {
-        strides.push_back(view.strides[axis]);
-        indices.push_back(coordinates[axis]);
-      }
-    }
-    return index_text(kernel, name, strides, indices);
-  };
-  for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("Y" + std::to_string(i), *loads[i]->view());
-  kernel.writes("OUT", out);
-  const Statements body = statements(
-      stored,
-      [&](std::size_t i) {
-        const std::string name = "Y" + std::to_string(i);
-        return name + "(" + index_of(name, *loads[i]->view()) + ")";
-      },
-      "(value)");
-  lines += body.lines + "OUT_SET(" + index_of("OUT", out) + ", " + body.value + "); }";
-  kernel.define("STORE" + parameters + ")", lines);
-}
-
 void Builder::add_input(const Node& parameter, std::uint32_t index) {
   Value& value = add_value(parameter, 0);
-  const std::size_t bytes = bytes_of(value.type, value.shape);
-  value.view = View{
-      {add_buffer(engine::BufferKind::kInput, bytes, index), 0}, value.type, value.shape, packed_strides(value.shape)};
+  const InputForm form = index < forms_.size() ? forms_[index] : InputForm{};
+  plan_.inputs[index].form = form;
+  const std::size_t bytes = bytes_of(value.type, value.shape) / form.items;
+  std::vector<engine::Place> items;
+  for (std::size_t item = 0; item < form.items; ++item)
+    items.push_back({add_buffer(engine::BufferKind::kInput, bytes, plan_.input_index(index, item)), 0});
+  View view{items[0], value.type, value.shape, packed_strides(value.shape)};
+  if (form.items > target_.most_items) {
+    value.view = gathered(view, form, items, parameter);
+    return;
+  }
+  if (!form.is_plain()) view = sourced(view, form, std::move(items));
+  value.view = view;
+}
+
+View Builder::sourced(const View& view, const InputForm& form, std::vector<engine::Place> items) {
+  View result = view;
+  const std::size_t elements = element_count(view.shape) / form.items;
+  result.place = {};
+  result.source = std::make_shared<const InputSource>(view.type, form, std::move(items), elements);
+  return result;
+}
+
+/// Of a batch in more tensors than a kernel takes: a launch for each of them.
+View Builder::gathered(const View& view, const InputForm& form, const std::vector<engine::Place>& items,
+                       const Node& of) {
+  const View whole = scratch(view.type, view.shape);
+  InputForm one = form;
+  one.items = 1;
+  View to = whole;
+  to.shape[0] /= items.size();
+  for (const engine::Place& item : items) {
+    View from = to;
+    from.place = item;
+    launching_ = {{of.get_friendly_name(), of.get_type_name()}};
+    copy(one.is_plain() ? from : sourced(from, one, {item}), to, of);
+    to.place.offset += bytes_of(to.type, to.shape);
+  }
+  plan_.gathered_bytes += bytes_of(view.type, view.shape);
+  return whole;
 }
 
 void Builder::add_constant(const Node& node, const Tensor& bytes) {
@@ -376,8 +432,9 @@ void Builder::add_result(const Node& result, std::uint32_t index) {
     throw Error(Code::kUnimplemented, "GPU: " + result.describe() + " is of type " + std::string(name(value.type)) +
                                           ", which kernels neither read nor write");
   const View from = made(source);
-  const engine::Buffer& buffer = plan_.buffers[from.place.buffer];
-  if (buffer.kind == engine::BufferKind::kOutput && buffer.index == index && from.place.offset == 0 && from.is_packed())
+  const engine::Buffer* const buffer = from.source ? nullptr : &plan_.buffers[from.place.buffer];
+  if (buffer && buffer->kind == engine::BufferKind::kOutput && buffer->index == index && from.place.offset == 0 &&
+      from.is_packed())
     return;
   View to{{add_buffer(engine::BufferKind::kOutput, bytes_of(value.type, value.shape), index), 0},
           value.type,
@@ -419,7 +476,7 @@ void find_pitched_inputs(Plan& plan) {
       if (!argument.place) continue;
       const engine::Buffer& buffer = plan.buffers[argument.place.buffer];
       if (buffer.kind != engine::BufferKind::kInput) continue;
-      ++(argument.is_pitch ? pitches : reads)[buffer.index];
+      ++(argument.is_pitch ? pitches : reads)[buffer.index % plan.inputs.size()];
     }
   }
   for (std::size_t i = 0; i < plan.inputs.size(); ++i)
@@ -429,9 +486,13 @@ void find_pitched_inputs(Plan& plan) {
 }  // namespace
 
 Plan Builder::finish() {
-  for (const auto& parameter : model_.get_parameters())
-    plan_.inputs.push_back(
-        {parameter->get_friendly_name(), parameter->get_element_type(), parameter->get_shape(), false});
+  for (std::size_t i = 0; i < plan_.inputs.size(); ++i) {
+    const auto& parameter = *model_.get_parameters()[i];
+    PlanPort& port = plan_.inputs[i];
+    port.name = parameter.get_friendly_name();
+    port.type = parameter.get_element_type();
+    port.shape = parameter.get_shape();
+  }
   for (const auto& result : model_.get_results()) {
     const Output<Node> source = result->input_value(0);
     plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), value_of(source).shape, false});

@@ -14,6 +14,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/lower/weights.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
@@ -30,23 +31,33 @@ using AxisGroups = std::vector<std::vector<std::size_t>>;
 struct Producer {
   /// Adds the launch. @param root  What is stored: a tree with one Expression::computed(), of the producer's type.
   std::function<void(const ExpressionRef& root, const View& out)> emit;
+  bool channels_last = false;  ///< How it writes best.
 };
 
 /// Lowers one model of known shapes, node by node.
 class Builder {
  public:
   /// @param is_special  Shapes become constants of the kernels' texts: for models whose shapes do not move.
-  Builder(const Model& model, const Target& target, bool is_special);
+  /// @param weights  The model's, of all its plans.
+  /// @param forms  Of each input; none: all are plain.
+  Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+          const std::vector<InputForm>& forms);
 
   const Target& target() const { return target_; }
   Kernel kernel(const std::string& kind) const { return Kernel(kind, is_special_); }
 
   /// @name What a node reads
   /// @{
-  /// In memory, with any strides.
+  /// How values of a type lie between kernels.
+  ElementType stored_type(ElementType type) const;
+  /// In memory, with any strides, of the type that is stored.
   View view(const Output<Node>& value);
   /// In memory, row-major.
   View packed(const Output<Node>& value);
+  /// As view() and packed(), for kernels that read NAME(i) alone, and most elements once: inputs that lie in no plain
+  /// memory are not copied, and cheap functions of pictures are not computed before (View::source).
+  View source(const Output<Node>& value);
+  View packed_source(const Output<Node>& value);
   /// Its bytes if no input changes them; empty else.
   Tensor constant(const Output<Node>& value) const;
   std::optional<std::vector<std::int64_t>> integers(const Output<Node>& value) const;
@@ -56,6 +67,10 @@ class Builder {
   /// What a kernel other than an element-wise one reads: loads, and functions of these that are not computed yet.
   ExpressionRef tree(const Output<Node>& value);
   /// @}
+
+  /// The memory of a Concat's result, into which its inputs may have been computed already.
+  /// @param channels_last  Unless it is there.
+  View whole(const Node& concat, bool channels_last);
 
   /// @name What it makes
   /// @{
@@ -73,6 +88,12 @@ class Builder {
   View make_count(const Node& node);
   /// A table that launches read.
   View hold(const Tensor& table);
+  /// i32 zeros that are the plan's alone, and that kernels leave as zeros.
+  View counters(std::size_t count);
+  /// What `pack` makes of a constant, once for all plans. @param how  Names it.
+  View hold_packed(const Tensor& constant, const std::string& how, const std::function<Tensor(const Tensor&)>& pack) {
+    return hold(weights_.get(constant, how, pack));
+  }
   /// Memory that lives between launches of one node.
   View scratch(ElementType type, const Shape& shape);
   void launch(const Kernel& kernel, const Node& node);
@@ -87,6 +108,11 @@ class Builder {
   /// Gives a kernel the macro STORE(value, i0, i1...): computes the rest of the tree and writes it. One index for each
   /// group of axes.
   void add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+  /// Besides, STORE8(value, i0, i1...): an array of 8 neighbours, of which the index of the last group is the first.
+  /// @pre the last group is one axis whose extent is a multiple of 8.
+  void add_wide_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+  /// Whether 8 neighbours along an axis can be read or written at once.
+  bool is_wide(const View& view, std::size_t axis) const;
 
   /// A port, a constant, a state: called by the walk.
   void add_input(const Node& parameter, std::uint32_t index);
@@ -104,7 +130,8 @@ class Builder {
     ElementType type = ElementType::kUndefined;
     Shape shape;
     std::optional<View> view;
-    ExpressionRef pending;  ///< Not computed yet...
+    std::optional<View> plain;  ///< A copy of `view` in plain memory.
+    ExpressionRef pending;      ///< Not computed yet...
     std::optional<Producer> producer;
     std::vector<std::pair<std::string, std::string>> nodes;  ///< ...by these nodes: the last one first.
     Tensor constant;
@@ -118,8 +145,16 @@ class Builder {
     return add_value(node, output, node.get_output_shape(output));
   }
   engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
-  View make_for(const Node& node, std::size_t output, const Value& value);
+  /// @param strides  How it is to lie unless it is a port.
+  View make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides);
+  /// Where a Concat wants this input of its own; none if it is to lie elsewhere.
+  std::optional<View> part_of_whole(const Output<Node>& value, const Extents& strides);
+  /// As what computes the value writes best, or as what it reads lies.
+  Extents best_strides(const Value& value) const;
   View made(const Output<Node>& value);
+  View plain_copy(const View& view, const Node& of);
+  static View sourced(const View& view, const InputForm& form, std::vector<engine::Place> items);
+  View gathered(const View& view, const InputForm& form, const std::vector<engine::Place>& items, const Node& of);
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.
   void pack(const View& codes, const View& out, const Node& of);
@@ -128,13 +163,16 @@ class Builder {
 
   const Model& model_;
   const Target target_;
+  PackedWeights& weights_;
   const bool is_special_;
+  const std::vector<InputForm> forms_;
   Plan plan_;
   std::map<Key, Value> values_;
   std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.
   std::map<const Node*, std::size_t> counts_;  ///< Outputs of the plan.
   std::map<const void*, engine::BufferId> constants_;
   std::map<std::pair<std::string, bool>, engine::BufferId> states_;
+  std::map<const Node*, View> wholes_;  ///< Of Concats whose inputs are computed into them.
   /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
   std::optional<Producer> joined_;
   Shape joined_shape_;

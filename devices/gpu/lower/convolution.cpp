@@ -6,6 +6,7 @@
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
+#include <tenon/devices/gpu/lower/matrix_convolution.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/lower/window.hpp>
 
@@ -105,6 +106,7 @@ void emit_elements(Builder& builder, const Node& node, const Convolution& what, 
 
 template <bool kGrouped, bool kTransposed>
 void lower_convolution(Builder& builder, const Node& node) {
+  if (!kTransposed && lower_matrix_convolution(builder, node, kGrouped)) return;
   Convolution what;
   what.data = builder.packed(node.input_value(0));
   what.filters = builder.packed(node.input_value(1));

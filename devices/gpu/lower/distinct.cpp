@@ -70,9 +70,9 @@ void lower_unique(Builder& builder, const Node& node) {
   const auto begin = [&](const char* kind) {
     Kernel kernel = builder.kernel(kind);
     kernel.reads("X", data).number("OUTER", items.outer).number("ITEMS", items.count).number("INNER", items.inner);
-    kernel.define("ELEMENT(item, k)", "X(((k) / INNER * ITEMS + (item)) * INNER + (k) % INNER)");
+    kernel.define("ITEM_AT(item, k)", "X(((k) / INNER * ITEMS + (item)) * INNER + (k) % INNER)");
     kernel.define("FIND_DIFFERENCE(a, b)",
-                  "int k = 0; while (k < OUTER * INNER && ELEMENT(a, k) == ELEMENT(b, k)) ++k;");
+                  "int k = 0; while (k < OUTER * INNER && ITEM_AT(a, k) == ITEM_AT(b, k)) ++k;");
     return kernel;
   };
   Kernel equals = begin("unique_first");
@@ -94,8 +94,8 @@ void lower_unique(Builder& builder, const Node& node) {
               "  for (int j = 0; j < ITEMS; ++j) {\n    same += FIRST(j) == at;\n"
               "    if (FIRST(j) != j || j == at) continue;\n    bool is_less = j < at;\n#if SORTED\n"
               "    FIND_DIFFERENCE(at, j)\n"
-              "    if (ELEMENT(j, k) < ELEMENT(at, k)) is_less = true;\n"
-              "    else if (ELEMENT(at, k) < ELEMENT(j, k)) is_less = false;\n#endif\n    before += is_less;\n  }\n"
+              "    if (ITEM_AT(j, k) < ITEM_AT(at, k)) is_less = true;\n"
+              "    else if (ITEM_AT(at, k) < ITEM_AT(j, k)) is_less = false;\n#endif\n    before += is_less;\n  }\n"
               "  PLACE_SET(at, before);\n  FIRSTS_SET(before, at);\n  COUNTS_SET(before, same);\n");
 
   Kernel values = begin("unique");

@@ -19,10 +19,10 @@ void launch_each(Builder& builder, const Node& node, Kernel& kernel, std::size_t
 /// @param prepare  Gives the kernel what `text` reads.
 /// @param text  Sees the element's number as `at`, and ends with STORE(value, at).
 void set_each(Builder& builder, const Node& node, const std::string& kind, ElementType computed,
-              std::function<void(Kernel&)> prepare, const std::string& text);
+              std::function<void(Kernel&)> prepare, const std::string& text, bool channels_last = false);
 
 /// The same with a kernel's whole text, which sees how many elements there are as COUNT.
 void set_whole(Builder& builder, const Node& node, const std::string& kind, ElementType computed, const char* text,
-               std::function<void(Kernel&)> prepare);
+               std::function<void(Kernel&)> prepare, bool channels_last = false);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -34,6 +34,22 @@ void add_taps(Builder& builder, Kernel& kernel, const std::string& name, const A
       .reads(name + "_WEIGHT", builder.hold(tensor_of(ElementType::kF32, weight)));
 }
 
+/// A sample in a plane; planes that lie in one tensor follow each other there.
+std::string sample_text(const InputStageSpec& spec, std::size_t plane, const std::string& row,
+                        const std::string& element) {
+  if (!spec.packed) return "PLANE" + std::to_string(plane) + "_IN(" + row + ", " + element + ")";
+  const std::string width = std::to_string(spec.source_width);
+  if (!spec.layout.is_yuv)
+    return "PLANE0_IN(" + std::to_string(plane) + ", (" + row + ") * " + width + " + " + element + ")";
+  if (plane == 0) return "PLANE0_IN(" + row + ", " + element + ")";
+  // Chroma has shorter rows in I420: two of them are one of luma.
+  const Shape shape = spec.plane_shape(plane);
+  const std::size_t before = spec.source_height * spec.source_width + (plane - 1) * shape[1] * shape[2] * shape[3];
+  const std::string at = "(" + std::to_string(before) + " + (" + row + ") * " + std::to_string(shape[2] * shape[3]) +
+                         " + " + element + ")";
+  return "PLANE0_IN(" + at + " / " + width + ", " + at + " % " + width + ")";
+}
+
 /// SAMPLE0(x, y)...: where a component's sample lies in its plane.
 void add_samples(Kernel& kernel, const InputStageSpec& spec) {
   const std::size_t count = spec.layout.component_count;
@@ -44,10 +60,9 @@ void add_samples(Kernel& kernel, const InputStageSpec& spec) {
       continue;
     }
     const FrameComponent& component = spec.layout.components[k];
-    const std::string plane = "PLANE" + std::to_string(component.plane);
-    std::string text = plane + "(((y) >> " + std::to_string(component.shift_y) + ") * " + plane + "_pitch + ((x) >> " +
-                       std::to_string(component.shift_x) + ") * " + std::to_string(component.step) + " + " +
-                       std::to_string(component.offset) + ")";
+    std::string text = sample_text(spec, component.plane, "(y) >> " + std::to_string(component.shift_y),
+                                   "((x) >> " + std::to_string(component.shift_x) + ") * " +
+                                       std::to_string(component.step) + " + " + std::to_string(component.offset));
     if (spec.layout.bits != 8) text = "(" + text + " >> " + std::to_string(16 - spec.layout.bits) + ")";
     kernel.define(name, "(float)" + text);
   }
@@ -57,7 +72,7 @@ void lower_input_stage(Builder& builder, const Node& node) {
   const InputStageSpec spec = spec_of(node);
   Kernel kernel = builder.kernel("input_stage");
   for (std::size_t i = 0; i < node.get_input_size(); ++i)
-    kernel.reads_rows("PLANE" + std::to_string(i), builder.packed(node.input_value(i)));
+    kernel.reads_rows("PLANE" + std::to_string(i), builder.packed_source(node.input_value(i)));
   add_samples(kernel, spec);
   add_taps(builder, kernel, "COLUMN", spec.columns);
   add_taps(builder, kernel, "LINE", spec.rows);
@@ -87,13 +102,8 @@ void lower_input_stage(Builder& builder, const Node& node) {
   builder.launch(kernel, node);
 }
 
-/// Planes that lie in one tensor are pieces of it.
-std::string refuses_packed(const Node& node) {
-  return spec_of(node).packed ? "its planes come in one tensor" : std::string();
-}
-
 }  // namespace
 
-void register_input_stage(LoweringTable& table) { table["InputStage"] = {lower_input_stage, refuses_packed}; }
+void register_input_stage(LoweringTable& table) { table["InputStage"] = {lower_input_stage}; }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -40,7 +40,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
   pass::Manager passes = pass::common_passes(kFold);
   if (fuses_attention) passes.add(pass::fuse_attention());
-  passes.add(pass::fold_input_stage());
+  passes.add(pass::fold_input_stage(false));
   passes.set_hook(check);
   passes.run(mine);
   pass::note_original_nodes(model, *mine);
@@ -58,7 +58,7 @@ void lower_read_value(Builder& builder, const Node& node) {
 void lower_assign(Builder& builder, const Node& node) {
   const std::string& id = node.get_attributes().get_string("variable_id");
   const View value = builder.view(node.input_value(0));
-  builder.copy(value, builder.state(id, value.type, value.shape, true), node);
+  builder.copy(value, builder.state(id, node.get_output_element_type(0), value.shape, true), node);
   builder.set(node, 0, value);
 }
 
@@ -72,9 +72,10 @@ void check_supported(const Model& model, const Target& target) {
 
 }  // namespace
 
-Plan lower_model(const Model& model, const Target& target, bool is_special, const TimeLimit& time) {
+Plan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+                 const std::vector<InputForm>& forms, const TimeLimit& time) {
   check_supported(model, target);
-  Builder builder(model, target, is_special);
+  Builder builder(model, target, weights, is_special, forms);
   std::uint32_t inputs = 0, results = 0;
   // Ports keep the order of the model, whatever the order of the walk.
   for (const auto& parameter : model.get_parameters()) builder.add_input(*parameter, inputs++);

@@ -17,7 +17,9 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
 
 /// @param model  After run_passes(); with known shapes.
 /// @param is_special  For these shapes alone: they become constants of the kernels.
+/// @param forms  How each input's tensor lies; none: all are plain.
 /// @errors kUnimplemented: names every node that has no kernel, and why.
-Plan lower_model(const Model& model, const Target& target, bool is_special, const TimeLimit& time);
+Plan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+                 const std::vector<InputForm>& forms, const TimeLimit& time);
 
 }  // namespace tenon::inline v1::gpu_device

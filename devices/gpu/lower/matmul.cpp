@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
+#include <tenon/devices/gpu/lower/matrix_matmul.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 
@@ -112,8 +113,11 @@ void lower_matmul(Builder& builder, const Node& node) {
   if (second.shape.size() == 1) full.push_back(1);
   Shape batch;
   for (std::size_t i = 0; i + 2 < full.size(); ++i) batch.push_back(full[i]);
+  const bool is_transposed = attributes.get_bool("transpose_b");
   const View left = side_of(first, attributes.get_bool("transpose_a"), true, batch),
-             right = side_of(second, attributes.get_bool("transpose_b"), false, batch);
+             right = side_of(second, is_transposed, false, batch);
+  const Tensor weights = second.shape.size() > 1 ? builder.constant(node.input_value(1)) : Tensor();
+  if (lower_matrix_matmul(builder, node, {left, right}, weights, is_transposed)) return;
   const Node* const self = &node;
   Producer producer;
   producer.emit = [&builder, self, left, right, full](const ExpressionRef& root, const View& out) {

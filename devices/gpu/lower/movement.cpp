@@ -21,7 +21,7 @@ void advance(View& view, std::size_t axis, std::int64_t count) {
 
 /// Every order of the elements that reads `from` in the order of `to`.
 void set_reshaped(Builder& builder, const Node& node, const Output<Node>& source, const Shape& shape) {
-  View view = builder.view(source);
+  View view = builder.source(source);
   if (!reshape(view, shape)) {
     view = builder.packed(source);
     reshape(view, shape);
@@ -44,7 +44,7 @@ View transposed(const View& view, const std::vector<std::int64_t>& order) {
 }
 
 void lower_transpose(Builder& builder, const Node& node) {
-  const View view = builder.view(node.input_value(0));
+  const View view = builder.source(node.input_value(0));
   std::vector<std::int64_t> order = *builder.integers(node.input_value(1));
   if (order.empty()) {
     order.resize(view.shape.size());
@@ -54,7 +54,7 @@ void lower_transpose(Builder& builder, const Node& node) {
 }
 
 void lower_slice(Builder& builder, const Node& node) {
-  View view = builder.view(node.input_value(0));
+  View view = builder.source(node.input_value(0));
   std::vector<Tensor> positions;
   for (std::size_t i = 1; i < node.get_input_size(); ++i) positions.push_back(builder.constant(node.input_value(i)));
   const std::vector<AxisSlice> slices = slices_of(node, view.shape, positions);
@@ -79,7 +79,7 @@ void lower_slice(Builder& builder, const Node& node) {
 }
 
 void lower_split(Builder& builder, const Node& node) {
-  View view = builder.view(node.input_value(0));
+  View view = builder.source(node.input_value(0));
   const std::size_t axis = normalized(builder.integers(node.input_value(1))->front(), view.shape.size());
   for (std::size_t i = 0; i < node.get_output_size(); ++i) {
     view.shape = node.get_output_shape(i);
@@ -98,19 +98,25 @@ View part_of(const View& whole, std::size_t axis, std::size_t begin, std::size_t
 
 void lower_concat(Builder& builder, const Node& node) {
   std::vector<View> parts;
-  for (const Output<Node>& source : node.input_values()) parts.push_back(builder.view(source));
-  const View whole = builder.make(node, 0);
+  bool channels_last = false;
+  for (const Output<Node>& source : node.input_values()) {
+    parts.push_back(builder.source(source));
+    channels_last |= is_channels_last(parts.back());
+  }
+  const View whole = builder.whole(node, channels_last && !builder.target().is_cpu);
+  builder.set(node, 0, whole);
   const std::size_t axis = normalized(node.get_attributes().get_int("axis"), whole.shape.size());
   std::size_t begin = 0;
   for (const View& part : parts) {
-    builder.copy(part, part_of(whole, axis, begin, part.shape[axis]), node);
+    const View to = part_of(whole, axis, begin, part.shape[axis]);
+    if (!(part.place == to.place)) builder.copy(part, to, node);
     begin += part.shape[axis];
   }
 }
 
 /// Explicit broadcasting names the axes of the result that the data's axes are.
 void lower_broadcast(Builder& builder, const Node& node) {
-  View view = builder.view(node.input_value(0));
+  View view = builder.source(node.input_value(0));
   const Shape& shape = node.get_output_shape(0);
   if (node.get_attributes().get_string("mode") == "explicit" && node.get_input_size() > 2) {
     const std::vector<std::int64_t> axes = *builder.integers(node.input_value(2));
@@ -129,7 +135,7 @@ void lower_broadcast(Builder& builder, const Node& node) {
 
 /// Each axis becomes two: how often, and what; together they are the axis of the result.
 void lower_tile(Builder& builder, const Node& node) {
-  View view = builder.view(node.input_value(0));
+  View view = builder.source(node.input_value(0));
   const Shape& shape = node.get_output_shape(0);
   view = broadcast(view, [&] {
     Shape lifted = shape;
@@ -137,7 +143,7 @@ void lower_tile(Builder& builder, const Node& node) {
     for (std::size_t axis = 0; axis < shape.size(); ++axis) lifted[axis] = axis < added ? 1 : view.shape[axis - added];
     return lifted;
   }());
-  View from{view.place, view.type, {}, {}};
+  View from{view.place, view.type, {}, {}, view.source};
   const View made = builder.make(node, 0);
   View to{made.place, made.type, {}, {}};
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {

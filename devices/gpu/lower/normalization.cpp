@@ -6,6 +6,7 @@
 #include <tenon/devices/gpu/lower/axes.hpp>
 #include <tenon/devices/gpu/lower/each.hpp>
 #include <tenon/devices/gpu/lower/reduction.hpp>
+#include <tenon/devices/gpu/lower/rows.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -22,10 +23,11 @@ void lower_softmax(Builder& builder, const Node& node) {
   const std::vector<std::int64_t> axes{node.get_attributes().get_int("axis")};
   const ExpressionRef x = builder.tree(node.input_value(0));
   const ElementType type = x->type();
+  const bool is_log = is_op(&node, "LogSoftmax");
+  if (set_rows(builder, node, is_log ? RowRule::kLogSoftmax : RowRule::kSoftmax, x, axes)) return;
   const ExpressionRef most = reduce(builder, node, "ReduceMax", x, shape, axes);
   const ExpressionRef power = call(type, "exp($0 - $1)", {x, most});
   const ExpressionRef sum = reduce(builder, node, "ReduceSum", power, shape, axes);
-  const bool is_log = is_op(&node, "LogSoftmax");
   builder.set(node, 0,
               is_log ? call(type, "($0 - $1 - log($2))", {x, most, sum}) : call(type, "($0 / $1)", {power, sum}));
 }
@@ -45,14 +47,17 @@ void lower_mvn(Builder& builder, const Node& node) {
   }
   const ExpressionRef x = builder.tree(node.input_value(0));
   const ElementType type = x->type();
-  const ExpressionRef mean = reduce(builder, node, "ReduceMean", x, shape, axes);
-  const ExpressionRef apart = call(type, "($0 - $1)", {x, mean});
-  if (!attributes.get_bool("normalize_variance")) return builder.set(node, 0, apart);
-  const ExpressionRef square = call(type, "($0 * $0)", {apart});
-  const ExpressionRef variance = reduce(builder, node, "ReduceMean", square, shape, axes);
   const std::string epsilon = number(attributes.get_double("eps"));
   const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
   const bool inside = mode == "inside_sqrt" || mode == "INSIDE_SQRT";
+  const bool scales = attributes.get_bool("normalize_variance");
+  const std::string spread = inside ? "sqrt((v) + " + epsilon + ")" : "(sqrt(v) + " + epsilon + ")";
+  if (scales && set_rows(builder, node, RowRule::kNormalize, x, axes, spread)) return;
+  const ExpressionRef mean = reduce(builder, node, "ReduceMean", x, shape, axes);
+  const ExpressionRef apart = call(type, "($0 - $1)", {x, mean});
+  if (!scales) return builder.set(node, 0, apart);
+  const ExpressionRef square = call(type, "($0 * $0)", {apart});
+  const ExpressionRef variance = reduce(builder, node, "ReduceMean", square, shape, axes);
   const std::string text = inside ? "($0 / sqrt($1 + " + epsilon + "))" : "($0 / (sqrt($1) + " + epsilon + "))";
   builder.set(node, 0, Expression::call(type, text, {apart, variance}));
 }

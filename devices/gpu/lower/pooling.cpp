@@ -4,19 +4,53 @@
 #include <string>
 
 #include <tenon/devices/gpu/kernels.hpp>
+#include <tenon/devices/gpu/lower/channels_last.hpp>
 #include <tenon/devices/gpu/lower/each.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
+#include <tenon/devices/gpu/lower/matrix.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/lower/window.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
 
+/// 8 channels a work-item.
+void set_wide_pool(Builder& builder, const Node& node, const Picture& data, const Spatial3& window) {
+  const Node* const self = &node;
+  const bool is_max = is_op(&node, "MaxPool");
+  Producer producer;
+  producer.channels_last = true;
+  producer.emit = [&builder, self, data, window, is_max](const ExpressionRef& root, const View& out) {
+    Kernel kernel = builder.kernel(is_max ? "max_pool" : "average_pool");
+    kernel.reads("X", data.view);
+    AxisGroups groups{{0}, {}, {1}};
+    for (std::size_t axis = 2; axis < out.shape.size(); ++axis) groups[1].push_back(axis);
+    builder.add_wide_store(kernel, root, out, groups);
+    add_window(kernel, window);
+    kernel.number("CHANNELS", static_cast<std::int64_t>(data.channels))
+        .number("X_IMAGE", data.image_step)
+        .number("X_LINE", data.line_step)
+        .number("X_PIXEL", data.pixel_step);
+    const bool excludes = !is_max && self->get_attributes().get_bool("exclude-pad");
+    kernel.define("IS_MAX", is_max ? 1 : 0).define("EXCLUDES_PAD", excludes ? 1 : 0);
+    kernel.text(kernels::pool_channels_last);
+    kernel.over({window.out[1] * window.out[2] * data.channels / kChunk, data.images},
+                {std::min<std::size_t>(builder.target().max_group, 128), 1});
+    builder.launch(kernel, *self);
+  };
+  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+}
+
 void lower_pool(Builder& builder, const Node& node) {
-  const View data = builder.packed(node.input_value(0));
   const Spatial3 window = sliding_window(node);
   const bool is_max = is_op(&node, "MaxPool");
-  const bool has_indices = is_max && node.get_output_size() > 1;
+  const bool has_indices = is_max && node.get_output_size() > 1 && node.count_output_readers(1) > 0;
+  const bool is_torch = !is_max && node.get_attributes().get_string("rounding_type") == "ceil_torch";
+  if (takes_matrices(builder.target()) && is_planar(window) && !is_torch && !has_indices) {
+    const View given = builder.view(node.input_value(0));
+    if (is_wide_picture(builder, given)) return set_wide_pool(builder, node, picture_of(given), window);
+  }
+  const View data = builder.packed(node.input_value(0));
   const Node* const self = &node;
   const View indices = has_indices ? builder.make(node, 1) : View();
   Producer producer;
@@ -43,7 +77,6 @@ void lower_pool(Builder& builder, const Node& node) {
       kernel.number("PER_AXIS", static_cast<std::int64_t>(per_axis));
     }
     const bool excludes = !is_max && self->get_attributes().get_bool("exclude-pad");
-    const bool is_torch = !is_max && self->get_attributes().get_string("rounding_type") == "ceil_torch";
     kernel.define("EXCLUDES_PAD", excludes ? 1 : 0).define("IS_TORCH", is_torch ? 1 : 0);
     for (std::size_t i = 0; i < 3; ++i) kernel.number(std::string("PEND_") + "DHW"[i], window.window[i].pad_end);
     kernel.text(kernels::pool);

@@ -202,7 +202,10 @@ void lower_classes(Builder& builder, const Node& node) {
   kernel.define("IS_LEFT_OUT(class)",
                 "((class) % IN_PICTURE == " + std::to_string(attributes.get_int("background_class")) + ")");
   const auto corners = [](const char* box) {
-    return "vload4((class) / IN_PICTURE * BOXES + (" + std::string(box) + "), BOX_p)";
+    const std::string first = "4 * ((class) / IN_PICTURE * BOXES + (" + std::string(box) + "))";
+    std::string text = "(float4)(";
+    for (int i = 0; i < 4; ++i) text += (i ? ", BOX(" : "BOX(") + first + " + " + std::to_string(i) + ")";
+    return text + ")";
   };
   const std::string more = attributes.get_bool("normalized") ? "0.0f" : "1.0f";
   kernel.define("OVERLAP(class, i, j)", "pixel_overlap(" + corners("i") + ", " + corners("j") + ", " + more + ", " +

@@ -36,6 +36,11 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
   arena_ = client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE, std::max<std::size_t>(plan_->arena_bytes, 1), nullptr,
                                "a buffer for values between kernels");
   gpu_->count_memory(arena_.get(), std::max<std::size_t>(plan_->arena_bytes, 1));
+  if (plan_->counters != engine::kNoBuffer) {
+    std::vector<std::byte> zeros(plan_->buffers[plan_->counters].size_bytes);
+    counters_ = client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, zeros.size(),
+                                    zeros.data(), "a buffer of counters");
+  }
   steps_.reserve(plan_->launches.size());
   for (std::size_t i = 0; i < plan_->launches.size(); ++i) {
     const Launch& launch = plan_->launches[i];
@@ -56,7 +61,9 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
       const auto set = [&](cl_mem memory, std::size_t offset) {
         set_memory(step.kernel.get(), at, memory, offset + root.offset, argument.element_bytes);
       };
-      if (buffer.kind == engine::BufferKind::kArena)
+      if (root.buffer == plan_->counters)
+        set(counters_.get(), 0);
+      else if (buffer.kind == engine::BufferKind::kArena)
         set(arena_.get(), buffer.arena_offset);
       else if (buffer.kind == engine::BufferKind::kConstant)
         set(plan_->constants[root.buffer]->buffer.get(), 0);
@@ -105,8 +112,8 @@ void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory m
   }
 }
 
-void Execution::bind_input(std::size_t index, BoundMemory memory) {
-  bind(engine::BufferKind::kInput, static_cast<std::uint32_t>(index), memory);
+void Execution::bind_input(std::size_t index, std::size_t item, BoundMemory memory) {
+  bind(engine::BufferKind::kInput, plan_->input_index(index, item), memory);
 }
 void Execution::bind_output(std::size_t index, BoundMemory memory) {
   bind(engine::BufferKind::kOutput, static_cast<std::uint32_t>(index), memory);

@@ -46,7 +46,8 @@ class Execution {
 
   const Plan& plan() const { return *plan_; }
   /// The memory must live until what was enqueued with it is over.
-  void bind_input(std::size_t index, BoundMemory memory);
+  /// @param item  Of a batch in several tensors.
+  void bind_input(std::size_t index, std::size_t item, BoundMemory memory);
   void bind_output(std::size_t index, BoundMemory memory);
   void bind_state(std::size_t index, bool next, BoundMemory memory);
 
@@ -77,7 +78,7 @@ class Execution {
 
   const std::shared_ptr<const Gpu> gpu_;
   const std::shared_ptr<const Plan> plan_;
-  client::Handle<cl_mem> arena_;
+  client::Handle<cl_mem> arena_, counters_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;
 };

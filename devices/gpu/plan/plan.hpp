@@ -13,6 +13,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/program/input_source.hpp>
 #include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/engine/plan/places.hpp>
@@ -35,6 +36,7 @@ struct PlanPort {
       if (open[axis].is_dynamic()) known[axis] = counted;
     return known;
   }
+  InputForm form{};  ///< Of inputs: what the kernels read.
   std::size_t size_bytes() const { return checked_size_bytes(type, shape).value_or(0); }
 };
 
@@ -65,6 +67,15 @@ struct Plan {
   std::vector<std::pair<std::string, std::string>> optimized_out;  ///< Nodes that no kernel computes: name and type.
   std::size_t arena_bytes = 0;
   std::shared_ptr<const Model> model;  ///< That was lowered: for reports.
+  /// A buffer of an execution's own, which begins as zeros; kNoBuffer: none.
+  engine::BufferId counters = engine::kNoBuffer;
+  /// What launches copy of inputs that lie in images, at a pitch or in several tensors.
+  std::size_t gathered_bytes = 0;
+
+  /// An input's memory as a buffer's index: each item of a batch has its own.
+  std::uint32_t input_index(std::size_t input, std::size_t item) const {
+    return static_cast<std::uint32_t>(item * inputs.size() + input);
+  }
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -39,6 +40,55 @@ Extents packed_strides(const Shape& shape) {
     step *= static_cast<std::int64_t>(std::max<std::size_t>(shape[axis], 1));
   }
   return strides;
+}
+
+bool View::repeats() const {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (shape[axis] > 1 && strides[axis] == 0) return true;
+  return false;
+}
+
+std::vector<std::size_t> axes_by_stride(const View& view) {
+  std::vector<std::size_t> axes(view.shape.size());
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](std::size_t a, std::size_t b) { return view.strides[a] > view.strides[b]; });
+  return axes;
+}
+
+Extents packed_as(const View& view) {
+  const std::vector<std::size_t> axes = axes_by_stride(view);
+  Extents strides(axes.size());
+  std::int64_t step = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    strides[axes[i]] = step;
+    step *= static_cast<std::int64_t>(std::max<std::size_t>(view.shape[axes[i]], 1));
+  }
+  return strides;
+}
+
+Extents channels_last_strides(const Shape& shape) {
+  Extents strides(shape.size());
+  auto step = static_cast<std::int64_t>(shape[1]);
+  strides[1] = 1;
+  for (std::size_t axis = shape.size(); axis-- > 2;) {
+    strides[axis] = step;
+    step *= static_cast<std::int64_t>(shape[axis]);
+  }
+  strides[0] = step;
+  return strides;
+}
+
+bool is_channels_last(const View& view) {
+  const std::size_t rank = view.shape.size();
+  if (rank < 3 || view.shape[1] == 1 || view.strides[1] != 1) return false;
+  std::int64_t step = view.strides[rank - 1];
+  if (step < static_cast<std::int64_t>(view.shape[1])) return false;
+  for (std::size_t axis = rank; axis-- > 2;) {
+    if (view.shape[axis] > 1 && view.strides[axis] != step) return false;
+    step *= static_cast<std::int64_t>(view.shape[axis]);
+  }
+  return view.shape[0] == 1 || view.strides[0] == step;
 }
 
 bool reshape(View& view, const Shape& shape) {
@@ -136,6 +186,11 @@ ExpressionRef Expression::call(ElementType type, std::string text, std::vector<E
 ExpressionRef convert(const ExpressionRef& value, ElementType type) {
   if (value->type() == type) return value;
   return Expression::call(type, convert_text(value->type(), type, "$0"), {value});
+}
+
+ExpressionRef as_stored(const ExpressionRef& value, ElementType type) {
+  if (std::string_view(compute_name(value->type())) == compute_name(type) && info(type).is_real) return value;
+  return convert(value, type);
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/small_vector.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/devices/gpu/program/view_source.hpp>
 #include <tenon/engine/plan/places.hpp>
 #include <tenon/graph/node.hpp>
 
@@ -26,14 +27,27 @@ struct View {
   ElementType type = ElementType::kUndefined;
   Shape shape;
   Extents strides;
+  /// Null: plain memory. Else offset and strides count as if the source were packed, kernels read by NAME(i) alone, and
+  /// nobody writes.
+  ViewSourceRef source = nullptr;
 
   bool is_packed() const;
+  /// Whether elements along some axis are the same one.
+  bool repeats() const;
   /// Bytes from the first element to the last, included.
   std::size_t extent_bytes() const;
 };
 
 /// Row-major strides.
 Extents packed_strides(const Shape& shape);
+/// The axes of a view, the one whose neighbours are furthest apart first.
+std::vector<std::size_t> axes_by_stride(const View& view);
+/// Without gaps, the axes in the same order in memory as those of a view.
+Extents packed_as(const View& view);
+/// Of [N, C, ...]: the channels of a place are neighbours, and places follow each other in row-major order.
+Extents channels_last_strides(const Shape& shape);
+/// Whether a view [N, C, ...] lies so; pixels may be further apart than their channels need.
+bool is_channels_last(const View& view);
 /// The view with other extents, if its elements lie so that no copy is needed.
 /// @return false else; `view` is unchanged.
 bool reshape(View& view, const Shape& shape);
@@ -78,6 +92,8 @@ class Expression {
 
 /// Another type's value of the same tree.
 ExpressionRef convert(const ExpressionRef& value, ElementType type);
+/// The same for a store, whose macros round.
+ExpressionRef as_stored(const ExpressionRef& value, ElementType type);
 
 /// All loads of a tree, each once, in the order in which statements() meets them.
 std::vector<ExpressionRef> loads_of(const ExpressionRef& root);

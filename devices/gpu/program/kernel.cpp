@@ -12,7 +12,21 @@
 
 namespace tenon::inline v1::gpu_device {
 
+Kernel& Kernel::computes(const ViewSource& source) {
+  launch_.fused.insert(launch_.fused.end(), source.nodes().begin(), source.nodes().end());
+  return *this;
+}
+
+Kernel& Kernel::sourced(const std::string& name, const View& view) {
+  const std::size_t bytes = std::max<std::size_t>(size_bytes(view.type), 1);
+  view.source->define(*this, name + "_all");
+  computes(*view.source);
+  number(name + "_first", static_cast<std::int64_t>(view.place.offset / bytes));
+  return define(name + "(i)", name + "_all((i) + " + name + "_first)");
+}
+
 Kernel& Kernel::parameter(const std::string& name, const View& view, bool written) {
+  if (view.source) return sourced(name, view);
   const std::string type = storage_name(view.type);
   const std::string pointer = std::string(written ? "__global " : "__global const ") + type + "*";
   parameters_ += (parameters_.empty() ? "" : ", ") + pointer + " " + name + "_whole, const ulong " + name + "_at";
@@ -20,6 +34,11 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
   define(name + "(i)", load_text(view.type, name + "_p", "i"));
   if (view.type == ElementType::kF32) define(name + "_LOAD16(i)", "vload16(0, " + name + "_p + (i))");
   if (view.type == ElementType::kF16) define(name + "_LOAD16(i)", "vload_half16(0, " + name + "_p + (i))");
+  if (view.type == ElementType::kF32 || view.type == ElementType::kF16) {
+    const std::string suffix = view.type == ElementType::kF32 ? "f32" : "f16";
+    define(name + "_LOAD8(i, to)", "load8_" + suffix + "(" + name + "_p + (i), to)");
+    if (written) define(name + "_STORE8(i, from)", "store8_" + suffix + "(from, " + name + "_p + (i))");
+  }
   if (written && !shares_bytes(view.type))
     define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
   launch_.arguments.push_back({view.place, std::max<std::size_t>(size_bytes(view.type), 1), 0, false});
@@ -40,10 +59,32 @@ Kernel& Kernel::updates(const std::string& name, const View& view) {
 
 Kernel& Kernel::reads_rows(const std::string& name, const View& view) {
   reads(name, view);
+  const std::size_t rank = view.shape.size();
+  if (view.source) {
+    const std::int64_t line = rank >= 3 ? view.strides[rank - 3] : 0;
+    if (view.place.offset == 0 && line > 0 && static_cast<std::size_t>(line) == view.source->row())
+      return define(name + "_IN(r, i)", name + "_all_IN(r, i)");
+    number(name + "_line", line);
+    return define(name + "_IN(r, i)", name + "((r) * " + name + "_line + (i))");
+  }
   parameters_ += ", const int " + name + "_pitch";
   // Rows are the axis before columns and samples.
-  const auto pitch = static_cast<std::int32_t>(view.shape.size() >= 3 ? view.strides[view.shape.size() - 3] : 0);
+  const auto pitch = static_cast<std::int32_t>(rank >= 3 ? view.strides[rank - 3] : 0);
   launch_.arguments.push_back({view.place, size_bytes(view.type), pitch, true});
+  return define(name + "_IN(r, i)", name + "((r) * " + name + "_pitch + (i))");
+}
+
+Kernel& Kernel::memory(const std::string& declaration, const engine::Place& place, std::size_t element_bytes,
+                       std::int32_t pitch) {
+  parameters_ += (parameters_.empty() ? "" : ", ") + declaration;
+  launch_.arguments.push_back({place, element_bytes, 0, false});
+  launch_.arguments.push_back({place, element_bytes, pitch, true});
+  launch_.operands.push_back({place, false, false});
+  return *this;
+}
+
+Kernel& Kernel::helper(const std::string& text) {
+  defines_ += text;
   return *this;
 }
 
@@ -51,6 +92,7 @@ Kernel& Kernel::number(const std::string& name, std::int64_t value) {
   if (value > std::numeric_limits<std::int32_t>::max() || value < std::numeric_limits<std::int32_t>::min())
     throw Error(Code::kUnimplemented, "GPU: a tensor has an extent or stride of " + std::to_string(value) +
                                           " elements; kernels count in 32 bits, up to 2147483647");
+  if (!numbers_.insert(name).second) return *this;
   if (is_special_) return define(name, "(" + std::to_string(value) + ")");
   parameters_ += (parameters_.empty() ? "" : ", ") + ("const int " + name);
   launch_.arguments.push_back({{}, 1, static_cast<std::int32_t>(value), false});
@@ -80,7 +122,7 @@ Kernel& Kernel::over(std::vector<std::size_t> global, std::vector<std::size_t> l
 }
 
 Launch Kernel::launch() const {
-  static constexpr std::string_view kHere = "KERNEL {", kName = "@name@";
+  static constexpr std::string_view kHere = "KERNEL {";
   std::string head = "__kernel ";
   if (launch_.local[0] != 0) {
     head += "__attribute__((reqd_work_group_size(";

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +16,14 @@
 namespace tenon::inline v1::gpu_device {
 
 /// Texts see a parameter NAME as NAME(i), its element i, or as NAME_SET(i, value), and its address as NAME_p; f32 and f16
-/// also as NAME_LOAD16(i), 16 of them as float16. Their function begins with "KERNEL {", once. Numbers are constants of the text if the plan is for these shapes alone, else
+/// also as NAME_LOAD16(i), 16 of them as float16, and as NAME_LOAD8(i, to) and NAME_STORE8(i, from), 8 of them in an
+/// array, where the address is a multiple of 16 bytes. Their function begins with "KERNEL {", once. Numbers are constants of the text if the plan is for these shapes alone, else
 /// arguments, so that one program serves all shapes.
 class Kernel {
  public:
+  /// Stands for the function's name, until the text's hash gives one.
+  static constexpr std::string_view kName = "@name@";
+
   /// @param is_special  Numbers become constants of the text.
   Kernel(std::string kind, bool is_special) : kind_(std::move(kind)), is_special_(is_special) {}
 
@@ -26,13 +31,21 @@ class Kernel {
   Kernel& writes(const std::string& name, const View& view);
   /// Reads what lies there, and writes over it.
   Kernel& updates(const std::string& name, const View& view);
-  /// Rows that may lie further apart than the view says, if it is an application's tensor: NAME_pitch elements.
+  /// The same as rows, which may lie further apart than the view says if it is an application's tensor: NAME_IN(r, i) is
+  /// element i of row r, the rows of all pictures counted on. @param view  Packed.
   Kernel& reads_rows(const std::string& name, const View& view);
-  /// A number that other shapes change. @errors kUnimplemented: it needs more than 32 bits.
+  /// Three parameters of the text's own: memory, where in it, and how far rows are apart, in elements.
+  Kernel& memory(const std::string& declaration, const engine::Place& place, std::size_t element_bytes,
+                 std::int32_t pitch);
+  /// Notes the nodes that the kernel computes by a source, for profiles. reads() does it.
+  Kernel& computes(const ViewSource& source);
+  /// A number that other shapes change; one name, one number. @errors kUnimplemented: it needs more than 32 bits.
   Kernel& number(const std::string& name, std::int64_t value);
   /// A macro: part of the text.
   Kernel& define(const std::string& name, const std::string& text);
   Kernel& define(const std::string& name, std::int64_t value) { return define(name, std::to_string(value)); }
+  /// A function that stands before the kernel's, with a name that begins with kName.
+  Kernel& helper(const std::string& text);
   /// The function's text, and what stands before it.
   Kernel& text(std::string_view text);
   /// @param local  None: the driver chooses.
@@ -49,8 +62,10 @@ class Kernel {
 
  private:
   Kernel& parameter(const std::string& name, const View& view, bool written);
+  Kernel& sourced(const std::string& name, const View& view);
   const std::string kind_;
   const bool is_special_;
+  std::set<std::string> numbers_;
   std::string defines_, undefines_, parameters_, begin_, text_;
   Launch launch_;
 };

@@ -88,7 +88,7 @@ std::string load_text(ElementType type, const std::string& pointer, const std::s
 
 std::string store_text(ElementType type, const std::string& pointer, const std::string& index,
                        const std::string& value) {
-  if (type == ElementType::kF16) return "vstore_half_rte(" + value + ", " + index + ", " + pointer + ")";
+  if (type == ElementType::kF16) return "vstore_half_rte((float)(" + value + "), " + index + ", " + pointer + ")";
   const std::string element = pointer + "[" + index + "] = ";
   if (is_small_float(type)) return element + call_text("to_", type, value);
   if (type == ElementType::kBf16) return element + "to_bf16(" + value + ")";

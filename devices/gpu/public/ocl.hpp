@@ -2,6 +2,7 @@
 // Typed wrappers of the GPU's contexts and remote tensors, with OpenVINO's names.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -46,6 +47,25 @@ class ClBufferTensor : public RemoteTensor {
 #endif
 };
 
+/// A tensor over a 2-D image: a plane of a picture. Kernels read it where it lies. @thread as Tensor.
+class ClImage2DTensor : public RemoteTensor {
+ public:
+  /// @errors kInvalidArgument: no tensor over an image.
+  static void type_check(const Tensor& tensor) {
+    RemoteTensor::type_check(
+        tensor,
+        {{mem_handle.name(), {}},
+         {shared_mem_type.name(),
+          {Any(SharedMemType::OCL_IMAGE2D).as<std::string>(), Any(SharedMemType::VA_SURFACE).as<std::string>()}}});
+  }
+  /// Valid as long as the tensor; retain it to keep it longer.
+  cl_mem get() const { return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>()); }
+  operator cl_mem() const { return get(); }
+#ifdef CL_HPP_
+  operator cl::Image2D() const { return cl::Image2D(get(), true); }
+#endif
+};
+
 /// A tensor over a USM pointer, or an SVM one where the platform has no USM. @thread as Tensor.
 class USMTensor : public RemoteTensor {
  public:
@@ -66,7 +86,8 @@ class USMTensor : public RemoteTensor {
 ///
 /// The wrappers for cl::Buffer and cl::Context are there if TENON_OPENCL_HPP is defined before this header, and
 /// CL/opencl.hpp is installed.
-/// @errors of the functions that make tensors: kInvalidArgument (null, an image, a buffer of another cl_context),
+/// @errors of the functions that make tensors: kInvalidArgument (null, an image for a buffer or the other way round, a cl_mem of another cl_context, an image format that
+///         does not hold the type and samples),
 ///         kOutOfRange (too small: both sizes are named), kResourceExhausted.
 /// @thread any.
 class ClContext : public RemoteContext {
@@ -122,6 +143,27 @@ class ClContext : public RemoteContext {
                {{shared_mem_type.name(), SharedMemType::OCL_BUFFER}, {mem_handle.name(), static_cast<void*>(buffer)}})
         .as<ClBufferTensor>();
   }
+  /// The application's 2-D image, in place: a picture [h, w], [h, w, c] or [1, h, w, c] of the image's type, with as
+  /// many components a pixel as samples, or one (CL_R, with c pixels for a column). The image may be larger.
+  ClImage2DTensor create_image_tensor(const element::Type type, const Shape& shape, const cl_mem image) {
+    return make_image(type, shape, {{mem_handle.name(), static_cast<void*>(image)}});
+  }
+  /// A new image; of one component a pixel where the platform has no format of as many as the shape has samples.
+  ClImage2DTensor create_image_tensor(const element::Type type, const Shape& shape) {
+    return make_image(type, shape, {});
+  }
+  /// The planes of an NV12 picture, in place: u8 [1, h, w, 1] and [1, h/2, w/2, 2].
+  /// @param y  An image of CL_R, whose extents are the picture's.
+  /// @param uv  CL_RG of half the extents, or CL_R of its width and half its height.
+  /// @errors kInvalidArgument: an odd width or height, besides those of every tensor.
+  std::pair<ClImage2DTensor, ClImage2DTensor> create_tensor_nv12(const cl_mem y, const cl_mem uv) {
+    return make_nv12(extent(y, CL_IMAGE_HEIGHT), extent(y, CL_IMAGE_WIDTH),
+                     {{mem_handle.name(), static_cast<void*>(y)}}, {{mem_handle.name(), static_cast<void*>(uv)}});
+  }
+  /// The same of new images. @errors as above; kUnimplemented: the platform has no images of bytes.
+  std::pair<ClImage2DTensor, ClImage2DTensor> create_tensor_nv12(const std::size_t height, const std::size_t width) {
+    return make_nv12(height, width, {}, {});
+  }
   /// The application's USM, in place; it must outlive the tensor. Where the platform has no USM, its SVM of this
   /// cl_context, which OpenCL cannot check.
   USMTensor create_tensor(const element::Type type, const Shape& shape, void* usm_ptr) {
@@ -140,9 +182,34 @@ class ClContext : public RemoteContext {
   ClBufferTensor create_tensor(const element::Type type, const Shape& shape, const cl::Buffer& buffer) {
     return create_tensor(type, shape, buffer.get());
   }
+  ClImage2DTensor create_tensor(const element::Type type, const Shape& shape, const cl::Image2D& image) {
+    return create_image_tensor(type, shape, image.get());
+  }
+  std::pair<ClImage2DTensor, ClImage2DTensor> create_tensor_nv12(const cl::Image2D& y, const cl::Image2D& uv) {
+    return create_tensor_nv12(y.get(), uv.get());
+  }
 #endif
 
  private:
+  static std::size_t extent(cl_mem image, cl_image_info what) {
+    std::size_t value = 0;
+    if (!image || clGetImageInfo(image, what, sizeof value, &value, nullptr) != CL_SUCCESS)
+      throw AssertFailure("[GPU] Can't create an NV12 tensor: a plane is null or no image");
+    return value;
+  }
+  std::pair<ClImage2DTensor, ClImage2DTensor> make_nv12(std::size_t height, std::size_t width, const AnyMap& y,
+                                                        const AnyMap& uv) {
+    if (height % 2 != 0 || width % 2 != 0 || height == 0 || width == 0)
+      throw AssertFailure("[GPU] Can't create an NV12 tensor of " + std::to_string(width) + "x" +
+                          std::to_string(height) +
+                          " pixels: chroma has half of the width and height, so both must be even and not 0");
+    return {make_image(element::u8, Shape{1, height, width, 1}, y),
+            make_image(element::u8, Shape{1, height / 2, width / 2, 2}, uv)};
+  }
+  ClImage2DTensor make_image(const element::Type type, const Shape& shape, AnyMap params) {
+    params[shared_mem_type.name()] = SharedMemType::OCL_IMAGE2D;
+    return RemoteContext::create_tensor(type, shape, params).as<ClImage2DTensor>();
+  }
   USMTensor make_pointer(const element::Type type, const Shape& shape, const AnyMap& params) {
     return RemoteContext::create_tensor(type, shape, params).as<USMTensor>();
   }

@@ -38,7 +38,7 @@ inline constexpr Property<gpu_handle_param> va_device{"VA_DEVICE"};
 /// What a tensor's memory is.
 enum class SharedMemType {
   OCL_BUFFER = 0,          ///< A cl_mem of the application's; when read, also one that the device made.
-  OCL_IMAGE2D = 1,         ///< A 2-D image.
+  OCL_IMAGE2D = 1,         ///< A 2-D image: the application's, or a new one if MEM_HANDLE is missing.
   USM_USER_BUFFER = 2,     ///< The application's USM pointer.
   USM_HOST_BUFFER = 3,     ///< USM that the device allocates in host memory.
   USM_DEVICE_BUFFER = 4,   ///< USM that the device allocates in its own memory.
@@ -62,6 +62,10 @@ TENON_ENUM_TEXT(SharedMemType, "kind of memory",
 inline constexpr Property<SharedMemType> shared_mem_type{"SHARED_MEM_TYPE"};
 /// The cl_mem, or the pointer.
 inline constexpr Property<gpu_handle_param> mem_handle{"MEM_HANDLE"};
+/// The VASurfaceID.
+inline constexpr Property<std::uint32_t> dev_object_handle{"DEV_OBJECT_HANDLE"};
+/// The plane of a VASurfaceID: 0 is Y, 1 is UV.
+inline constexpr Property<std::uint32_t> va_plane{"VA_PLANE"};
 
 }  // namespace intel_gpu
 }  // namespace v1

@@ -75,6 +75,17 @@ struct Application {
     if (context) clReleaseContext(context);
   }
   cl_mem buffer(std::size_t bytes) const { return clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr); }
+  /// Null if the platform has no such format. @param pixels  Packed, or null.
+  cl_mem image(cl_channel_order order, cl_channel_type type, std::size_t width, std::size_t height,
+               const void* pixels) const {
+    const cl_image_format format{order, type};
+    cl_image_desc desc{};
+    desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+    desc.image_width = width;
+    desc.image_height = height;
+    const cl_mem_flags copies = pixels ? CL_MEM_COPY_HOST_PTR : 0;
+    return clCreateImage(context, CL_MEM_READ_ONLY | copies, &format, &desc, const_cast<void*>(pixels), nullptr);
+  }
   cl_uint references() const {
     cl_uint count = 0;
     clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, nullptr);

@@ -34,7 +34,7 @@ std::map<std::string, fs::path> find_modules(const std::vector<fs::path>& folder
 }
 
 /// @return why it failed; empty on success, even if this machine has no such device.
-std::string load(const fs::path& module, std::vector<Context>& contexts) {
+std::string load(const fs::path& module, KnownContexts& known) {
   // Global: frameworks are headers, and what they keep once per process (OpenCL's contexts, say, which cv::UMat shares)
   // must be one for all modules, as it is for a program that links them.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
@@ -45,7 +45,9 @@ std::string load(const fs::path& module, std::vector<Context>& contexts) {
   const auto function = reinterpret_cast<void (*)(std::vector<Context>*)>(::dlsym(library, TENON_CONTEXTS_SYMBOL));
   if (!function) return module.string() + " has no " TENON_CONTEXTS_SYMBOL ": it is of another release";
   try {
-    function(&contexts);
+    function(&known.contexts);
+    const auto edges = reinterpret_cast<void (*)(std::vector<const Edge*>*)>(::dlsym(library, TENON_EDGES_SYMBOL));
+    if (edges) edges(&known.edges);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -57,7 +59,7 @@ std::string load(const fs::path& module, std::vector<Context>& contexts) {
 KnownContexts load_contexts(const std::vector<fs::path>& folders) {
   KnownContexts known;
   for (const auto& [name, path] : find_modules(folders)) {
-    std::string reason = load(path, known.contexts);
+    std::string reason = load(path, known);
     if (!reason.empty()) known.absent.push_back({name, std::move(reason)});
   }
   return known;
@@ -70,6 +72,7 @@ const KnownContexts& known_contexts() {
 
 void add_known_contexts(Router& router) {
   for (const Context& context : known_contexts().contexts) router.add(context);
+  router.add(known_contexts().edges);
 }
 
 Context find_context(const Router& router, const std::string& name) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
 #include <tenon/core/router.hpp>
 
 namespace tenon::tool {
@@ -18,6 +19,7 @@ struct AbsentFramework {
 
 struct KnownContexts {
   std::vector<Context> contexts;
+  std::vector<const Edge*> edges;  ///< Those of bridges.
   std::vector<AbsentFramework> absent;
 };
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// One model on the GPU device, with inputs and outputs in the device's memory: gpu_worker MODEL PRECISION SECONDS FOLDER
+// [profile]. Reads FOLDER/input_N.bin, writes FOLDER/output_N.bin, and prints a line of JSON.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/gpu/public/ocl.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+tenon::Tensor read(const std::filesystem::path& path, const tenon::Output<const tenon::Node>& port) {
+  tenon::Tensor tensor(port.get_element_type(), port.get_shape());
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  if (bytes.size() != tensor.get_byte_size()) throw std::runtime_error(path.string() + ": not as large as the input");
+  std::memcpy(tensor.data(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+/// Where the time goes: microseconds by kernel, the largest first.
+void print_profile(const tenon::InferRequest& request) {
+  std::vector<std::pair<double, std::string>> lines;
+  for (const auto& info : request.get_profiling_info())
+    lines.emplace_back(static_cast<double>(info.real_time.count()), info.exec_type + " " + info.node_name);
+  std::sort(lines.rbegin(), lines.rend());
+  for (std::size_t i = 0; i < std::min<std::size_t>(lines.size(), 40); ++i)
+    std::fprintf(stderr, "%8.1f us  %s\n", lines[i].first, lines[i].second.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 5) throw std::runtime_error("usage: gpu_worker MODEL PRECISION SECONDS FOLDER [profile]");
+  const std::filesystem::path folder = argv[4];
+  const bool profiles = argc > 5;
+  tenon::Core core;
+  const auto start = Clock::now();
+  const tenon::element::Type precision = std::string(argv[2]) == "f16" ? tenon::element::f16 : tenon::element::f32;
+  auto compiled = core.compile_model(argv[1], "GPU", tenon::hint::inference_precision(precision),
+                                     tenon::enable_profiling(profiles));
+  const double compile_ms = ms_since(start);
+  auto context = compiled.get_context().as<tenon::intel_gpu::ocl::ClContext>();
+  auto request = compiled.create_infer_request();
+  for (std::size_t i = 0; i < compiled.inputs().size(); ++i) {
+    const auto port = compiled.input(i);
+    auto remote = context.create_tensor(port.get_element_type(), port.get_shape());
+    remote.copy_from(read(folder / ("input_" + std::to_string(i) + ".bin"), port));
+    request.set_tensor(port, remote);
+  }
+  std::vector<tenon::RemoteTensor> results;
+  for (std::size_t i = 0; i < compiled.outputs().size(); ++i) {
+    const auto port = compiled.output(i);
+    results.push_back(context.create_tensor(port.get_element_type(), port.get_shape()));
+    request.set_tensor(port, results.back());
+  }
+  for (int i = 0; i < 5; ++i) request.infer();
+  if (profiles) print_profile(request);
+  std::vector<double> times;
+  std::vector<double> starts;
+  const auto begin = Clock::now();
+  while (ms_since(begin) < 1000 * std::stod(argv[3]) || times.size() < 5) {
+    const auto one = Clock::now();
+    request.start_async();
+    starts.push_back(ms_since(one));
+    request.wait();
+    times.push_back(ms_since(one));
+  }
+  std::sort(times.begin(), times.end());
+  std::sort(starts.begin(), starts.end());
+  for (std::size_t i = 0; i < compiled.outputs().size(); ++i) {
+    const auto port = compiled.output(i);
+    tenon::Tensor host(port.get_element_type(), port.get_shape());
+    results[i].copy_to(host);
+    std::ofstream file(folder / ("output_" + std::to_string(i) + ".bin"), std::ios::binary);
+    file.write(static_cast<const char*>(host.data()), static_cast<std::streamsize>(host.get_byte_size()));
+  }
+  std::printf("{\"compile_ms\": %.1f, \"ms\": %.4f, \"best_ms\": %.4f, \"start_ms\": %.4f, \"runs\": %zu}\n",
+              compile_ms, times[times.size() / 2], times.front(), starts[starts.size() / 2], times.size());
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "gpu_worker: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tool loads of this bridge: edges between contexts that CUDA and OpenCL bring.
+#pragma once
+
+#include <vector>
+
+#include <tenon/bridges/cuda_opencl/cuda_opencl.hpp>  // IWYU pragma: export
+#include <tenon/core/context.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace cuda_opencl {
+
+/// None of its own.
+inline std::vector<Context> contexts() { return {}; }
+
+}  // namespace cuda_opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,130 @@
+// A product of matrices of f16 or f32 with sums in f32: rows of the left side by rows of the right one, [M, K] by [N, K]. The
+// left side's rows lie in memory (IS_PLAIN), or are the windows of a convolution over channels last: K counts channels
+// within taps. 16 bytes, a chunk, are read at once; CHANNELS, and K of the right side, are multiples of 8.
+// A group of WARPS_M x WARPS_N warps of 32 work-items computes TILE_M x TILE_N elements. STEP columns of both sides are
+// copied to one of STAGES slots of local memory while earlier ones are multiplied.
+// With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each tile, before and after.
+// A_p, B_p; A_PLACE(m): where a row begins, IS_PLAIN; A_BATCH(batch), B_BATCH(batch): where a batch begins. STORE8_AT(v, batch, m, n) writes 8 neighbours along n,
+// STORE_AT(value, batch, m, n) one.
+KERNEL {
+  __local uchar tiles[(STAGES * SLOT_BYTES > TILE_M * OUT_ROW * 4 ? STAGES * SLOT_BYTES : TILE_M * OUT_ROW * 4)] __attribute__((aligned(128)));
+  const int at = (int)get_local_id(0), lane = at & 31, warp = at >> 5;
+  const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = (int)get_group_id(2) / SPLITS;
+  const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
+  const int first_row = warp_m * WARP_M + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
+  const int row = at / CHUNKS, chunk = at % CHUNKS;
+  __global const STORED* const left = A_p + A_BATCH(batch);
+  __global const STORED* const right = B_p + B_BATCH(batch);
+  // Of each row that this work-item copies: where its first tap lies, and which taps lie within the picture.
+  int places[TILE_M / ROWS_AT_ONCE];
+  uint taps[TILE_M / ROWS_AT_ONCE];
+#pragma unroll
+  for (int i = 0; i < TILE_M / ROWS_AT_ONCE; ++i) {
+    const int m = m0 + row + i * ROWS_AT_ONCE;
+#if IS_PLAIN
+    places[i] = m < M ? A_PLACE(m) : 0;
+    taps[i] = m < M;
+#else
+    const int image = m / (OH * OW), pixel = m - image * (OH * OW), oy = pixel / OW, ox = pixel - oy * OW;
+    const int y = oy * SH - PH, x = ox * SW - PW;
+    places[i] = image * A_IMAGE + y * A_LINE + x * A_PIXEL;
+    taps[i] = 0;
+    if (m < M)
+      for (int ky = 0; ky < KH; ++ky)
+        for (int kx = 0; kx < KW; ++kx)
+          taps[i] |= (uint)((uint)(y + ky * DH) < (uint)IH && (uint)(x + kx * DW) < (uint)IW) << (ky * KW + kx);
+#endif
+  }
+  float sum[PARTS_M][PARTS_N][4];
+#pragma unroll
+  for (int i = 0; i < PARTS_M; ++i)
+#pragma unroll
+    for (int j = 0; j < PARTS_N; ++j) sum[i][j][0] = sum[i][j][1] = sum[i][j][2] = sum[i][j][3] = 0;
+  // Of several groups, each has a part of K.
+  const int split = (int)get_group_id(2) % SPLITS, all_steps = (K + STEP - 1) / STEP;
+  const int first_step = split * all_steps / SPLITS, steps = (split + 1) * all_steps / SPLITS - first_step;
+  for (int step = 1 - STAGES; step < steps; ++step) {
+    // What the slot before held is multiplied when all are here.
+    if (step >= 0) {
+      COPIES_WAIT();
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const int next = step + STAGES - 1;
+    if (next < steps) {
+      __local uchar* const slot = tiles + next % STAGES * SLOT_BYTES;
+      const int k = (first_step + next) * STEP + chunk * PER_CHUNK;
+#if IS_PLAIN
+      const int tap = 0, offset = k;
+#else
+      const int tap = k / CHANNELS, ky = tap / KW;
+      const int offset = k - tap * CHANNELS + ky * DH * A_LINE + (tap - ky * KW) * DW * A_PIXEL;
+#endif
+#pragma unroll
+      for (int i = 0; i < TILE_M / ROWS_AT_ONCE; ++i)
+        COPY16(slot + PLACE(row + i * ROWS_AT_ONCE, chunk), left + places[i] + offset, k < K && (taps[i] >> tap & 1));
+#pragma unroll
+      for (int i = 0; i < TILE_N / ROWS_AT_ONCE; ++i) {
+        const int n = n0 + row + i * ROWS_AT_ONCE;
+        COPY16(slot + TILE_M * 128 + PLACE(row + i * ROWS_AT_ONCE, chunk), right + n * B_ROW + k, k < K && n < N);
+      }
+    }
+    COPIES_END();
+    if (step < 0) continue;
+    __local const uchar* const slot = tiles + step % STAGES * SLOT_BYTES;
+    MULTIPLY(sum, slot, (slot + TILE_M * 128));
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+#if SPLITS > 1
+  // All leave their parts; the group that comes last adds them, always in the same order.
+  const int tile = ((int)get_group_id(1) * (int)get_num_groups(0) + (int)get_group_id(0)) +
+                   batch * (int)(get_num_groups(0) * get_num_groups(1));
+  __global float* const mine = PARTS_p + (tile * SPLITS + split) * TILE_M * TILE_N + at;
+#pragma unroll
+  for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) mine[i * LANES] = sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4];
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  __local int* const is_last = (__local int*)tiles;
+  if (at == 0) {
+    RELEASE_WRITES();
+    *is_last = atomic_inc((volatile __global int*)COUNTERS_p + tile) == SPLITS - 1;
+    if (*is_last) COUNTERS_p[tile] = 0;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (!*is_last) return;
+  RELEASE_WRITES();
+  __global const volatile float* const parts = PARTS_p + tile * SPLITS * TILE_M * TILE_N + at;
+#pragma unroll
+  for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) {
+    float total = 0;
+    for (int part = 0; part < SPLITS; ++part) total += parts[part * TILE_M * TILE_N + i * LANES];
+    sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4] = total;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+  // Through local memory, so that neighbours along n are written together.
+  __local float* const results = (__local float*)tiles;
+#pragma unroll
+  for (int i = 0; i < PARTS_M; ++i)
+#pragma unroll
+    for (int j = 0; j < PARTS_N; ++j) {
+      __local float* const to = results + (first_row + i * 16) * OUT_ROW + first_column + j * 8;
+      to[0] = sum[i][j][0];
+      to[1] = sum[i][j][1];
+      to[8 * OUT_ROW] = sum[i][j][2];
+      to[8 * OUT_ROW + 1] = sum[i][j][3];
+    }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = at; i < TILE_M * TILE_N / 8; i += LANES) {
+    const int m = m0 + i / (TILE_N / 8), n = n0 + i % (TILE_N / 8) * 8;
+    if (m >= M || n >= N) continue;
+    __local const float* const from = results + i / (TILE_N / 8) * OUT_ROW + i % (TILE_N / 8) * 8;
+#if IS_WIDE
+    float v[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) v[j] = from[j];
+    STORE8_AT(v, batch, m, n);
+#else
+    for (int j = 0; j < min(8, N - n); ++j) STORE_AT(from[j], batch, m, (n + j));
+#endif
+  }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings pictures into the order that kernels read fastest.
+#include <tenon/devices/gpu/lower/channels_last.hpp>
+
+#include <algorithm>
+
+#include <tenon/devices/gpu/kernels.hpp>
+#include <tenon/devices/gpu/lower/matrix.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+Picture picture_of(const View& view) {
+  const std::size_t rank = view.shape.size();
+  Picture picture;
+  picture.view = view;
+  picture.images = view.shape[0];
+  picture.channels = view.shape[1];
+  picture.pixels = view.shape[rank - 1];
+  picture.image_step = view.strides[0];
+  picture.pixel_step = view.strides[rank - 1];
+  if (rank > 3) {
+    picture.lines = view.shape[2];
+    picture.line_step = view.strides[2];
+  }
+  return picture;
+}
+
+bool is_wide_picture(const Builder& builder, const View& view) {
+  return view.type == matrix_type(builder.target()) && is_channels_last(view) && builder.is_wide(view, 1);
+}
+
+Picture framed(Builder& builder, const Node& node, const View& view, const Frame& frame) {
+  const Picture from = picture_of(view);
+  Picture to;
+  to.images = from.images;
+  to.channels = frame.wide;
+  to.lines = from.lines + frame.top + frame.bottom;
+  to.pixels = from.pixels + frame.left + frame.right;
+  to.pixel_step = static_cast<std::int64_t>(frame.wide);
+  to.line_step = to.pixel_step * static_cast<std::int64_t>(to.pixels);
+  to.image_step = to.line_step * static_cast<std::int64_t>(to.lines);
+  to.view = builder.scratch(matrix_type(builder.target()), {to.images, to.lines, to.pixels, frame.wide});
+  Kernel kernel = builder.kernel("channels_last");
+  const std::size_t count = to.images * to.lines * to.pixels;
+  const auto number = [&](const char* name, std::size_t value) {
+    kernel.number(name, static_cast<std::int64_t>(value));
+  };
+  kernel.reads("X", view).writes("OUT", to.view).define("IS_HALF", to.view.type == ElementType::kF16 ? 1 : 0);
+  number("COUNT", count);
+  number("OUT_H", to.lines);
+  number("OUT_W", to.pixels);
+  number("LEFT_PAD", frame.left);
+  number("TOP_PAD", frame.top);
+  number("IN_H", from.lines);
+  number("IN_W", from.pixels);
+  number("CHANNELS", from.channels);
+  number("WIDE", frame.wide);
+  kernel.number("S_IMAGE", from.image_step)
+      .number("S_CHANNEL", view.strides[1])
+      .number("S_LINE", from.line_step)
+      .number("S_PIXEL", from.pixel_step);
+  kernel.text(kernels::channels_last);
+  kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 128)});
+  builder.launch(kernel, node);
+  return to;
+}
+
+Picture wide_picture(Builder& builder, const Node& node, const View& view) {
+  if (is_wide_picture(builder, view)) return picture_of(view);
+  return framed(builder, node, view, {.wide = whole_chunks(view.shape[1])});
+}
+
+bool is_planar(const Spatial3& window) {
+  const WindowAxis& depth = window.window[0];
+  return window.in[0] == 1 && window.out[0] == 1 && depth.kernel == 1;
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures with their channels last, as kernels that read whole chunks take them.
+#pragma once
+
+#include <cstdint>
+
+#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/windows.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// [images, channels, lines, pixels]; the distances between neighbours in elements.
+struct Picture {
+  View view;
+  std::size_t images = 0, channels = 0, lines = 1, pixels = 0;
+  std::int64_t image_step = 0, line_step = 0, pixel_step = 0;
+};
+
+/// A view [N, C, W] or [N, C, H, W] as a picture; its own steps.
+Picture picture_of(const View& view);
+
+/// Whether kernels that read 8 channels at once can read it.
+bool is_wide_picture(const Builder& builder, const View& view);
+
+/// A copy with its channels last, `wide` a place, and a frame of zeros.
+struct Frame {
+  std::size_t wide = 0, left = 0, right = 0, top = 0, bottom = 0;
+};
+Picture framed(Builder& builder, const Node& node, const View& view, const Frame& frame);
+
+/// The view itself, or a copy: channels last, in whole chunks.
+Picture wide_picture(Builder& builder, const Node& node, const View& view);
+
+/// Whether a window moves over one or two axes.
+bool is_planar(const Spatial3& window);
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of f16 or f32 (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
+#pragma once
+
+#include <cstddef>
+
+#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// Kernels read and write so many neighbours at once.
+constexpr std::size_t kChunk = 8;
+
+inline std::size_t whole_chunks(std::size_t count) { return (count + kChunk - 1) / kChunk * kChunk; }
+
+/// Whether the device's work-items share tiles in local memory: CPUs have other kernels.
+inline bool takes_matrices(const Target& target) { return !target.is_cpu; }
+/// Of both sides: how values lie between kernels.
+inline ElementType matrix_type(const Target& target) {
+  return target.stores_f16 ? ElementType::kF16 : ElementType::kF32;
+}
+
+/// [m, k] by [n, k], `batch` times.
+struct MatrixProduct {
+  std::size_t m = 0, n = 0, k = 0, batch = 1;
+};
+
+/// How a group of warps shares a tile of the result.
+struct MatrixTiles {
+  std::size_t m, n, warps_m, warps_n, stages;
+  std::size_t lanes() const { return 32 * warps_m * warps_n; }
+  std::size_t groups(const MatrixProduct& product) const {
+    return (product.m + m - 1) / m * ((product.n + n - 1) / n) * product.batch;
+  }
+};
+
+/// The macros of kernels over tiles: TILE_M, WARP_M..., PLACE(row, chunk) in local memory, and what multiplies them.
+void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target);
+
+/// Adds the launch.
+/// @param kernel  Reads A and B, has A_BATCH, B_BATCH, A_PLACE(m) (IS_PLAIN) or the window's numbers and A_IMAGE, A_LINE, A_PIXEL
+/// and CHANNELS, B_ROW, STORE_AT(value, batch, m, n), and, where n is a multiple of 8, STORE8_AT(v, batch, m, n).
+void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const MatrixProduct& product);
+
+}  // namespace tenon::inline v1::gpu_device

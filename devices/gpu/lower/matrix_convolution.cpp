@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses how a convolution is read and computed.
+#include <tenon/devices/gpu/lower/matrix_convolution.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <tenon/devices/gpu/kernels.hpp>
+#include <tenon/devices/gpu/lower/channels_last.hpp>
+#include <tenon/devices/gpu/lower/matrix.hpp>
+#include <tenon/devices/gpu/lower/weights.hpp>
+#include <tenon/devices/gpu/lower/window.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// The taps of a window are bits of a word.
+constexpr std::int64_t kTapBits = 32;
+
+/// {image}, {lines, pixels}, {channels}: as these kernels count.
+AxisGroups groups_of(const View& out) {
+  AxisGroups groups{{0}, {}, {1}};
+  for (std::size_t axis = 2; axis < out.shape.size(); ++axis) groups[1].push_back(axis);
+  return groups;
+}
+
+std::int64_t signed_of(std::size_t value) { return static_cast<std::int64_t>(value); }
+
+/// The window of the product's rows: what differs from the node's own.
+struct WindowProduct {
+  Picture data;
+  View filters;
+  Spatial3 window;
+  std::size_t channels = 0;  ///< Of a tap.
+  std::size_t out_channels = 0;
+};
+
+void emit_window_product(Builder& builder, const Node& node, const WindowProduct& what, const ExpressionRef& root,
+                         const View& out) {
+  const WindowAxis &rows = what.window.window[1], &columns = what.window.window[2];
+  Kernel kernel = builder.kernel("convolution");
+  kernel.reads("A", what.data.view).reads("B", what.filters);
+  const bool is_wide = what.out_channels % kChunk == 0;
+  if (is_wide)
+    builder.add_wide_store(kernel, root, out, groups_of(out));
+  else
+    builder.add_store(kernel, root, out, groups_of(out));
+  MatrixProduct product;
+  const std::size_t pixels = what.window.out[1] * what.window.out[2];
+  product.m = what.data.images * pixels;
+  product.n = what.out_channels;
+  product.k = static_cast<std::size_t>(rows.kernel * columns.kernel) * what.channels;
+  const auto one = [](const WindowAxis& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0; };
+  const bool is_plain =
+      one(rows) && one(columns) && rows.pad_end == 0 && columns.pad_end == 0 &&
+      what.data.line_step == what.data.pixel_step * signed_of(what.data.pixels) &&
+      (what.data.images == 1 || what.data.image_step == what.data.line_step * signed_of(what.data.lines));
+  add_window(kernel, what.window);
+  kernel.define("IS_PLAIN", is_plain ? 1 : 0).define("A_BATCH(batch)", "0").define("B_BATCH(batch)", "0");
+  if (is_plain) kernel.define("A_PLACE(m)", "((m) * A_PIXEL)");
+  kernel.number("A_IMAGE", what.data.image_step)
+      .number("A_LINE", what.data.line_step)
+      .number("A_PIXEL", what.data.pixel_step)
+      .number("CHANNELS", signed_of(what.channels))
+      .number("B_ROW", signed_of(product.k))
+      .number("PIXELS", signed_of(pixels));
+  kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (m) / PIXELS, (m) % PIXELS, n)");
+  kernel.define("STORE8_AT(value, batch, m, n)", "STORE8(value, (m) / PIXELS, (m) % PIXELS, n)");
+  launch_matrix(builder, node, std::move(kernel), product);
+}
+
+/// How a convolution of few channels is read: a row of its window is one run of pixels of 4 channels, in a picture with a
+/// frame, so that no tap is outside. Runs begin at whole chunks: of f16, if the window moves by an even number of pixels.
+bool reads_runs(const Shape& data, const Spatial3& window, ElementType type) {
+  const WindowAxis& columns = window.window[2];
+  const bool is_whole = type == ElementType::kF32 || columns.stride % 2 == 0;
+  return data[1] <= 4 && is_whole && columns.dilation == 1 && columns.kernel > 1 && window.window[1].kernel <= kTapBits;
+}
+
+WindowProduct runs_product(Builder& builder, const Node& node, const View& data, const Tensor& filters,
+                           const Spatial3& window) {
+  const WindowAxis &rows = window.window[1], &columns = window.window[2];
+  const std::size_t run = whole_chunks(static_cast<std::size_t>(columns.kernel) * 4);
+  const Picture from = picture_of(data);
+  // The last window's run may reach beyond the padding.
+  const auto reach = [](const WindowAxis& axis, std::size_t out, std::int64_t length, std::size_t in) {
+    return static_cast<std::size_t>(
+        std::max<std::int64_t>(signed_of(out - 1) * axis.stride + length - axis.pad_begin - signed_of(in), 0));
+  };
+  Frame frame;
+  frame.wide = 4;
+  frame.left = static_cast<std::size_t>(columns.pad_begin);
+  frame.top = static_cast<std::size_t>(rows.pad_begin);
+  frame.right = reach(columns, window.out[2], signed_of(run / 4), from.pixels);
+  // Lines begin at whole chunks.
+  frame.right += (from.pixels + frame.left + frame.right) % 2;
+  frame.bottom = reach(rows, window.out[1], (rows.kernel - 1) * rows.dilation + 1, from.lines);
+  WindowProduct what;
+  what.data = framed(builder, node, data, frame);
+  what.filters = builder.hold_packed(filters, "rows of filters",
+                                     [run, type = matrix_type(builder.target())](const Tensor& source) {
+                                       return pack_filter_rows(source, type, run);
+                                     });
+  what.window = window;
+  what.window.in[1] = what.data.lines;
+  what.window.in[2] = what.data.pixels;
+  what.window.window[1].pad_begin = what.window.window[2].pad_begin = 0;
+  what.window.window[2].kernel = 1;
+  what.channels = run;
+  return what;
+}
+
+void lower_depthwise(Builder& builder, const Node& node, const Picture& data, const View& filters,
+                     const Spatial3& window) {
+  const Node* const self = &node;
+  Producer producer;
+  producer.channels_last = true;
+  producer.emit = [&builder, self, data, filters, window](const ExpressionRef& root, const View& out) {
+    Kernel kernel = builder.kernel("depthwise");
+    kernel.reads("X", data.view).reads("W", filters);
+    builder.add_wide_store(kernel, root, out, groups_of(out));
+    add_window(kernel, window);
+    kernel.number("CHANNELS", signed_of(data.channels))
+        .number("X_IMAGE", data.image_step)
+        .number("X_LINE", data.line_step)
+        .number("X_PIXEL", data.pixel_step);
+    kernel.text(kernels::depthwise);
+    kernel.over({window.out[1] * window.out[2] * data.channels / kChunk, data.images},
+                {std::min<std::size_t>(builder.target().max_group, 128), 1});
+    builder.launch(kernel, *self);
+  };
+  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+}
+
+}  // namespace
+
+bool lower_matrix_convolution(Builder& builder, const Node& node, bool is_grouped) {
+  if (!takes_matrices(builder.target()) || node.get_output_element_type(0) != element::f32) return false;
+  const Tensor filters = builder.constant(node.input_value(1));
+  const Spatial3 window = sliding_window(node);
+  if (!filters || !is_planar(window)) return false;
+  const std::size_t rank = filters.shape().size();
+  const bool has_lines = rank == (is_grouped ? 5u : 4u);
+  if (!has_lines && rank != (is_grouped ? 4u : 3u)) return false;
+  const View data = builder.view(node.input_value(0));
+  if (is_grouped) {
+    // [groups, 1, 1, rows, columns]: one channel each.
+    const Shape& shape = filters.shape();
+    if (shape[1] != 1 || shape[2] != 1 || shape[0] % kChunk != 0) return false;
+    const View packed = builder.hold_packed(filters, "filters of channels",
+                                            [type = matrix_type(builder.target())](const Tensor& source) {
+                                              const Shape& given = source.shape();
+                                              // As one filter of many input channels.
+                                              Shape flat{1, given[0]};
+                                              for (std::size_t axis = 3; axis < given.size(); ++axis)
+                                                flat.push_back(given[axis]);
+                                              return pack_filters(source.reshaped(flat), type, given[0]);
+                                            });
+    lower_depthwise(builder, node, wide_picture(builder, node, data), packed, window);
+    return true;
+  }
+  WindowProduct what;
+  if (reads_runs(data.shape, window, matrix_type(builder.target()))) {
+    what = runs_product(builder, node, data, filters, window);
+  } else {
+    if (window.window[1].kernel * window.window[2].kernel > kTapBits) return false;
+    what.data = wide_picture(builder, node, data);
+    what.channels = what.data.channels;
+    what.filters = builder.hold_packed(
+        filters, "filters", [channels = what.channels, type = matrix_type(builder.target())](const Tensor& source) {
+          return pack_filters(source, type, channels);
+        });
+    what.window = window;
+  }
+  what.out_channels = filters.shape()[0];
+  const Node* const self = &node;
+  Producer producer;
+  producer.channels_last = true;
+  producer.emit = [&builder, self, what](const ExpressionRef& root, const View& out) {
+    emit_window_product(builder, *self, what, root, out);
+  };
+  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+  return true;
+}
+
+}  // namespace tenon::inline v1::gpu_device

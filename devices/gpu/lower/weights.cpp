@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rearranges constants.
+#include <tenon/devices/gpu/lower/weights.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <tenon/devices/gpu/lower/matrix.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// Zeros, and the source's elements.
+struct Packing {
+  Packing(const Tensor& source, ElementType type, const Shape& shape)
+      : values(op::v0::Constant(source).cast_vector<float>()), packed(type, shape) {
+    std::memset(packed.data(), 0, packed.size_bytes());
+  }
+  void set(std::size_t to, std::size_t from) {
+    if (packed.element_type() == ElementType::kF32)
+      static_cast<float*>(packed.data())[to] = values[from];
+    else
+      static_cast<std::uint16_t*>(packed.data())[to] = float_to_half(values[from]);
+  }
+  std::vector<float> values;
+  Tensor packed;
+};
+
+struct Filters {
+  std::size_t out, in, rows, columns;
+};
+Filters filters_of(const Tensor& filters) {
+  const Shape& shape = filters.shape();
+  return {shape[0], shape[1], shape.size() > 3 ? shape[2] : 1, shape.back()};
+}
+
+}  // namespace
+
+Tensor PackedWeights::get(const Tensor& source, const std::string& how,
+                          const std::function<Tensor(const Tensor&)>& pack) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[{source.data(), how}];
+  if (!entry.packed) entry = {source, pack(source)};
+  return entry.packed;
+}
+
+Tensor pack_filters(const Tensor& filters, ElementType type, std::size_t channels) {
+  const Filters of = filters_of(filters);
+  const std::size_t taps = of.rows * of.columns;
+  Packing packing(filters, type, Shape{of.out, of.rows, of.columns, channels});
+  std::size_t from = 0;
+  for (std::size_t out = 0; out < of.out; ++out)
+    for (std::size_t in = 0; in < of.in; ++in)
+      for (std::size_t tap = 0; tap < taps; ++tap) packing.set((out * taps + tap) * channels + in, from++);
+  return packing.packed;
+}
+
+Tensor pack_filter_rows(const Tensor& filters, ElementType type, std::size_t run) {
+  const Filters of = filters_of(filters);
+  Packing packing(filters, type, Shape{of.out, of.rows, run});
+  std::size_t from = 0;
+  for (std::size_t out = 0; out < of.out; ++out)
+    for (std::size_t in = 0; in < of.in; ++in)
+      for (std::size_t row = 0; row < of.rows; ++row)
+        for (std::size_t column = 0; column < of.columns; ++column)
+          packing.set((out * of.rows + row) * run + column * 4 + in, from++);
+  return packing.packed;
+}
+
+Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed) {
+  Shape shape = sides.shape();
+  const std::size_t rank = shape.size();
+  if (!is_transposed) std::swap(shape[rank - 1], shape[rank - 2]);
+  const std::size_t n = shape[rank - 2], k = shape[rank - 1], wide = whole_chunks(k);
+  shape[rank - 1] = wide;
+  Packing packing(sides, type, shape);
+  const std::size_t count = packing.values.size() / (n * k);
+  for (std::size_t batch = 0; batch < count; ++batch)
+    for (std::size_t row = 0; row < n; ++row)
+      for (std::size_t at = 0; at < k; ++at)
+        packing.set((batch * n + row) * wide + at, batch * n * k + (is_transposed ? row * k + at : at * n + row));
+  return packing.packed;
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoded pictures on the GPU device: planes in images and buffers, every colour and resize, batches of surfaces; the
+// CPU device is the judge.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
+#include <tenon/devices/gpu/testing/gpu.hpp>
+#include <tenon/runtime/preprocess/pre_post_process.hpp>
+#include <tenon/tests/support/error_of.hpp>
+#include <tenon/tests/support/fail_each_call.hpp>
+
+namespace tenon::gpu_testing {
+namespace {
+
+using intel_gpu::ocl::ClContext;
+using intel_gpu::ocl::ClImage2DTensor;
+using preprocess::ColorFormat;
+using preprocess::PrePostProcessor;
+using preprocess::ResizeAlgorithm;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kHeight = 20, kWidth = 24;
+
+/// value + 0.5 of pictures; 3 channels, or 1.
+std::shared_ptr<Model> picture_model(std::size_t channels, bool is_planar, std::size_t batch = 1) {
+  const Shape shape = is_planar ? Shape{batch, channels, 12, 16} : Shape{batch, 12, 16, channels};
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(shape));
+  x->set_friendly_name("x");
+  x->output(0).set_names({"x"});
+  auto sum =
+      make_node("Add", 1, {x, op::v0::Constant::create(element::f32, Shape{}, std::vector<double>{0.5})}, {}, "sum");
+  sum->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{sum}, ParameterVector{x}, "picture");
+}
+
+struct Picture {
+  ColorFormat from = ColorFormat::NV12_TWO_PLANES, to = ColorFormat::BGR;
+  ResizeAlgorithm resize = ResizeAlgorithm::RESIZE_LINEAR;
+  bool is_planar = true, is_cropped = false;
+  std::size_t batch = 1;
+  bool is_surface = false;
+};
+
+std::shared_ptr<Model> with_preprocessing(const Picture& picture) {
+  const bool is_gray = picture.to == ColorFormat::GRAY;
+  PrePostProcessor p(picture_model(is_gray ? 1 : 3, picture.is_planar, picture.batch));
+  auto& tensor = p.input().tensor();
+  tensor.set_element_type(element::u8).set_layout("NHWC").set_spatial_static_shape(kHeight, kWidth);
+  if (picture.from == ColorFormat::NV12_TWO_PLANES)
+    tensor.set_color_format(picture.from, {"y", "uv"});
+  else if (picture.from == ColorFormat::I420_THREE_PLANES)
+    tensor.set_color_format(picture.from, {"y", "u", "v"});
+  else
+    tensor.set_color_format(picture.from);
+  if (picture.is_surface) tensor.set_memory_type(intel_gpu::memory_type::surface);
+  auto& steps = p.input().preprocess();
+  steps.convert_color(picture.to);
+  if (picture.is_cropped) steps.crop({0, 2, 4, 0}, {static_cast<int>(picture.batch), 18, 22, is_gray ? 1 : 3});
+  steps.convert_element_type(element::f32).resize(picture.resize);
+  p.input().model().set_layout(picture.is_planar ? "NCHW" : "NHWC");
+  return p.build();
+}
+
+/// Smooth, with all colours in it.
+std::vector<Tensor> random_planes(const CompiledModel& compiled, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Tensor> planes;
+  for (const auto& input : compiled.inputs()) {
+    Tensor plane(element::u8, input.get_shape());
+    for (std::size_t i = 0; i < plane.size_bytes(); ++i)
+      plane.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(random());
+    planes.push_back(plane);
+  }
+  return planes;
+}
+
+std::vector<float> values_of(const Tensor& tensor) {
+  return {tensor.data<float>(), tensor.data<float>() + tensor.element_count()};
+}
+
+/// In 0..255.
+float largest_step(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  float most = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+/// What the first kernel of an inference is: the only one that reads planes.
+std::string first_kernel_of(const InferRequest& request) {
+  for (const ProfilingInfo& info : request.get_profiling_info())
+    if (info.status == ProfilingInfo::Status::EXECUTED) return info.exec_type;
+  return {};
+}
+
+class Pictures : public Gpu {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+    if (IsSkipped()) return;
+    try {
+      core.get_property("CPU", supported_properties);
+    } catch (const Error& error) {
+      GTEST_SKIP() << "there is no CPU device to judge: " << error.what();
+    }
+  }
+  std::vector<float> judged(const std::shared_ptr<Model>& model, const std::vector<std::vector<Tensor>>& planes) {
+    auto request = core.compile_model(model, "CPU").create_infer_request();
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      if (planes[i].size() == 1)
+        request.set_input_tensor(i, planes[i][0]);
+      else
+        request.set_input_tensors(i, planes[i]);
+    }
+    request.infer();
+    return values_of(request.get_output_tensor(0));
+  }
+
+  /// Where a plane lies: each makes a tensor with the plane's bytes.
+  using Placing = std::function<Tensor(ClContext&, const Tensor&)>;
+  static Tensor on_host(ClContext&, const Tensor& plane) { return plane; }
+  static Tensor in_buffer(ClContext& context, const Tensor& plane) {
+    RemoteTensor tensor = context.create_tensor(element::u8, plane.shape());
+    tensor.copy_from(plane);
+    return tensor;
+  }
+  /// Rows further apart than they are long.
+  static Tensor at_a_pitch(ClContext& context, const Tensor& plane) {
+    Shape wide = plane.shape(), begin(4), end = plane.shape();
+    wide[1] += 3;
+    wide[2] += 5;
+    begin[1] = 2, end[1] += 2;
+    begin[2] = 1, end[2] += 1;
+    const RemoteTensor all = context.create_tensor(element::u8, wide);
+    RemoteTensor tensor(all, begin, end);
+    tensor.copy_from(plane);
+    return tensor;
+  }
+  static Tensor in_part_of_an_image(ClContext& context, const Tensor& plane) {
+    Shape wide = plane.shape(), begin(4), end = plane.shape();
+    wide[1] += 3;
+    wide[2] += 5;
+    begin[1] = 2, end[1] += 2;
+    begin[2] = 1, end[2] += 1;
+    RemoteTensor tensor(context.create_image_tensor(element::u8, wide), begin, end);
+    tensor.copy_from(plane);
+    return tensor;
+  }
+  static Tensor in_image(ClContext& context, const Tensor& plane) {
+    ClImage2DTensor tensor = context.create_image_tensor(element::u8, plane.shape());
+    tensor.copy_from(plane);
+    return tensor;
+  }
+};
+
+TEST_F(Pictures, EveryColourAndEveryResizeIsTheCpusToOneStep) {
+  ClContext context(core);
+  const ColorFormat all[] = {ColorFormat::NV12_TWO_PLANES,
+                             ColorFormat::NV12_SINGLE_PLANE,
+                             ColorFormat::I420_THREE_PLANES,
+                             ColorFormat::I420_SINGLE_PLANE,
+                             ColorFormat::RGB,
+                             ColorFormat::BGR,
+                             ColorFormat::RGBX,
+                             ColorFormat::BGRX,
+                             ColorFormat::GRAY};
+  unsigned seed = 0;
+  for (const ColorFormat from : all) {
+    for (const ColorFormat to : {ColorFormat::RGB, ColorFormat::BGR, ColorFormat::GRAY}) {
+      const bool is_x = from == ColorFormat::RGBX || from == ColorFormat::BGRX;
+      if ((from == ColorFormat::GRAY) != (to == ColorFormat::GRAY) && from == ColorFormat::GRAY) continue;
+      if (is_x && to == ColorFormat::GRAY) continue;
+      for (const ResizeAlgorithm resize :
+           {ResizeAlgorithm::RESIZE_LINEAR, ResizeAlgorithm::RESIZE_CUBIC, ResizeAlgorithm::RESIZE_NEAREST,
+            ResizeAlgorithm::RESIZE_BILINEAR_PILLOW, ResizeAlgorithm::RESIZE_BICUBIC_PILLOW}) {
+        const bool is_odd = ++seed % 2 != 0;
+        const Picture picture{from, to, resize, is_odd, seed % 3 != 0, 1};
+        SCOPED_TRACE(::testing::Message() << "from " << static_cast<int>(from) << " to " << static_cast<int>(to)
+                                          << " by " << static_cast<int>(resize) << (is_odd ? " NCHW" : " NHWC"));
+        const auto model = with_preprocessing(picture);
+        auto compiled = core.compile_model(model, context, enable_profiling(true));
+        auto request = compiled.create_infer_request();
+        const std::vector<Tensor> planes = random_planes(compiled, seed);
+        const Placing placings[] = {on_host, at_a_pitch, in_image};
+        std::vector<std::vector<Tensor>> given;
+        for (std::size_t i = 0; i < planes.size(); ++i) {
+          given.push_back({planes[i]});
+          request.set_input_tensor(i, placings[seed % 3](context, planes[i]));
+        }
+        request.infer();
+        EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), judged(model, given)), 1);
+        EXPECT_EQ(request.ledger().total().copied, 0u);
+        // What RGB is grey of is a weighted sum, which is the first kernel then.
+        const bool is_sum = to == ColorFormat::GRAY && (from == ColorFormat::RGB || from == ColorFormat::BGR);
+        if (!is_sum) {
+          const bool is_stage = resize == ResizeAlgorithm::RESIZE_LINEAR || resize == ResizeAlgorithm::RESIZE_NEAREST;
+          EXPECT_EQ(first_kernel_of(request), is_stage ? "input_stage" : "interpolate");
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Pictures, PlanesMayLieWhereverTheyAre) {
+  ClContext context(core);
+  for (const ColorFormat from : {ColorFormat::NV12_TWO_PLANES, ColorFormat::I420_SINGLE_PLANE, ColorFormat::RGBX}) {
+    const auto model = with_preprocessing({from, ColorFormat::RGB});
+    auto compiled = core.compile_model(model, context);
+    auto request = compiled.create_infer_request();
+    for (const Placing& placing : {Placing(in_image), Placing(at_a_pitch), Placing(in_buffer), Placing(in_image),
+                                   Placing(in_part_of_an_image)}) {
+      const std::vector<Tensor> planes = random_planes(compiled, 7);
+      std::vector<std::vector<Tensor>> given;
+      for (std::size_t i = 0; i < planes.size(); ++i) {
+        given.push_back({planes[i]});
+        request.set_input_tensor(i, placing(context, planes[i]));
+      }
+      request.infer();
+      EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), judged(model, given)), 1);
+    }
+    EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
+  }
+}
+
+/// The application's images: a pair of NV12, in its own context.
+TEST_F(Pictures, ImagesOfTheApplicationsAreReadInPlace) {
+  const cl_uint references = app.references();
+  {
+    ClContext context(core, app.context);
+    const auto model = with_preprocessing({});
+    auto compiled = core.compile_model(model, context);
+    auto request = compiled.create_infer_request();
+    const std::vector<Tensor> planes = random_planes(compiled, 3);
+    // PoCL has no CL_RG; chroma may be pairs of pixels in CL_R.
+    const cl_mem y = app.image(CL_R, CL_UNORM_INT8, kWidth, kHeight, planes[0].data());
+    cl_mem uv = app.image(CL_RG, CL_UNORM_INT8, kWidth / 2, kHeight / 2, planes[1].data());
+    if (!uv) uv = app.image(CL_R, CL_UNSIGNED_INT8, kWidth, kHeight / 2, planes[1].data());
+    auto pair = context.create_tensor_nv12(y, uv);
+    EXPECT_EQ(pair.first.get(), y);
+    EXPECT_EQ(static_cast<cl_mem>(pair.second), uv);
+    EXPECT_EQ(pair.first.shape(), (Shape{1, kHeight, kWidth, 1}));
+    EXPECT_EQ(pair.second.shape(), (Shape{1, kHeight / 2, kWidth / 2, 2}));
+    EXPECT_EQ(pair.first.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "OCL_IMAGE2D");
+    EXPECT_EQ(pair.first.get_params().at("OCL_CONTEXT").as<void*>(), static_cast<void*>(app.context));
+    clReleaseMemObject(y), clReleaseMemObject(uv);
+    request.set_input_tensor(0, pair.first);
+    request.set_input_tensor(1, pair.second);
+    request.infer();
+    EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), judged(model, {{planes[0]}, {planes[1]}})), 1);
+    EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
+    // By keys, as the typed forms do it.
+    RemoteTensor again =
+        context.create_tensor(element::u8, Shape{kHeight, kWidth},
+                              {{"SHARED_MEM_TYPE", "OCL_IMAGE2D"}, {"MEM_HANDLE", static_cast<void*>(y)}});
+    Tensor back;
+    again.copy_to(back);
+    EXPECT_EQ(std::memcmp(back.data(), planes[0].data(), kHeight * kWidth), 0);
+  }
+  drain_deferred(default_deadline());
+  EXPECT_TRUE(app.references_fall_to(references)) << "something still holds the application's context";
+}
+
+/// The order of a pixel's bytes in memory is the tensor's, whatever the image calls its components.
+TEST_F(Pictures, ImagesOfEveryOrderOfComponents) {
+  ClContext context(core, app.context);
+  const auto model = with_preprocessing({ColorFormat::BGRX, ColorFormat::BGR});
+  auto compiled = core.compile_model(model, context);
+  auto request = compiled.create_infer_request();
+  const std::vector<Tensor> planes = random_planes(compiled, 5);
+  const std::vector<float> wanted = judged(model, {{planes[0]}});
+  std::size_t found = 0;
+  for (const cl_channel_order order : {CL_RGBA, CL_BGRA, CL_ARGB}) {
+    for (const cl_channel_type type : {CL_UNORM_INT8, CL_UNSIGNED_INT8}) {
+      const cl_mem image = app.image(order, type, kWidth, kHeight, planes[0].data());
+      if (!image) continue;
+      ++found;
+      request.set_input_tensor(context.create_image_tensor(element::u8, planes[0].shape(), image));
+      clReleaseMemObject(image);
+      request.infer();
+      EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), wanted), 1) << order << " " << type;
+    }
+  }
+  EXPECT_GT(found, 0u);
+}
+
+TEST_F(Pictures, BatchesOfTensorsAreReadWhereTheyLie) {
+  ClContext context(core);
+  for (const ColorFormat from :
+       {ColorFormat::NV12_TWO_PLANES, ColorFormat::I420_THREE_PLANES, ColorFormat::NV12_SINGLE_PLANE, ColorFormat::BGR,
+        ColorFormat::RGBX, ColorFormat::GRAY}) {
+    const ColorFormat to = from == ColorFormat::GRAY ? ColorFormat::GRAY : ColorFormat::RGB;
+    const auto model = with_preprocessing({from, to, ResizeAlgorithm::RESIZE_LINEAR, true, true, 3});
+    auto compiled = core.compile_model(model, context);
+    auto request = compiled.create_infer_request();
+    std::vector<std::vector<Tensor>> given;
+    for (const Tensor& plane : random_planes(compiled, 11)) {
+      auto& items = given.emplace_back();
+      Shape begin(4), end = plane.shape();
+      for (std::size_t item = 0; item < 3; ++item) {
+        begin[0] = item, end[0] = item + 1;
+        Tensor one(element::u8, Shape{1, plane.shape()[1], plane.shape()[2], plane.shape()[3]});
+        Tensor(plane, begin, end).copy_to(one);
+        items.push_back(one);
+      }
+    }
+    const std::vector<float> wanted = judged(model, given);
+    for (const Placing& placing : {Placing(in_buffer), Placing(in_image), Placing(at_a_pitch)}) {
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        std::vector<Tensor> items;
+        for (const Tensor& item : given[i]) items.push_back(placing(context, item));
+        request.set_input_tensors(i, items);
+      }
+      request.infer();
+      EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), wanted), 1) << static_cast<int>(from);
+    }
+    EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u) << static_cast<int>(from);
+  }
+}
+
+TEST_F(Pictures, KernelsForSurfacesAreCompiledWithTheModel) {
+  auto context = core.get_default_context("GPU").as<ClContext>();
+  const Picture picture{
+      ColorFormat::NV12_TWO_PLANES, ColorFormat::RGB, ResizeAlgorithm::RESIZE_CUBIC, false, true, 1, true};
+  auto compiled = core.compile_model(with_preprocessing(picture), "GPU");
+  const auto built = gpu_device::find_gpu("")->library().counts().built;
+  auto request = compiled.create_infer_request();
+  auto pair = context.create_tensor_nv12(kHeight, kWidth);
+  request.set_input_tensor(0, pair.first);
+  request.set_input_tensor(1, pair.second);
+  request.infer();
+  EXPECT_EQ(gpu_device::find_gpu("")->library().counts().built, built);
+}
+
+/// Kernels of matrices want channels last and f16.
+TEST_F(Pictures, AConvolutionInHalfReadsPicturesOfImages) {
+  std::vector<double> weights(8 * 3 * 3 * 3);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = (static_cast<double>(i % 7) - 3) / 400;
+  ClContext context(core);
+  for (const std::size_t batch : {1, 2}) {
+    auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{batch, 3, 12, 16}));
+    x->output(0).set_names({"x"});
+    auto filter = op::v0::Constant::create(element::f32, Shape{8, 3, 3, 3}, weights);
+    const std::vector<std::int64_t> ones{1, 1};
+    auto convolution =
+        make_node("Convolution", 1, {x, filter},
+                  {{"strides", ones}, {"pads_begin", ones}, {"pads_end", ones}, {"dilations", ones}}, "c");
+    PrePostProcessor p(std::make_shared<Model>(OutputVector{convolution}, ParameterVector{x}, "convolution"));
+    p.input()
+        .tensor()
+        .set_element_type(element::u8)
+        .set_spatial_static_shape(kHeight, kWidth)
+        .set_color_format(ColorFormat::NV12_TWO_PLANES, {"y", "uv"});
+    p.input().preprocess().convert_color(ColorFormat::RGB).resize(ResizeAlgorithm::RESIZE_CUBIC);
+    p.input().model().set_layout("NCHW");
+    const auto model = p.build();
+    auto compiled = core.compile_model(model, context, hint::inference_precision(element::f16));
+    auto request = compiled.create_infer_request();
+    std::vector<std::vector<Tensor>> given;
+    for (const Tensor& plane : random_planes(compiled, 4)) {
+      auto& items = given.emplace_back();
+      std::vector<Tensor> images;
+      for (std::size_t item = 0; item < batch; ++item) {
+        Tensor one(element::u8, Shape{1, plane.shape()[1], plane.shape()[2], plane.shape()[3]});
+        std::memcpy(one.data(), plane.data<std::uint8_t>() + item * one.size_bytes(), one.size_bytes());
+        items.push_back(one);
+        images.push_back(in_image(context, one));
+      }
+      request.set_input_tensors(given.size() - 1, images);
+    }
+    request.infer();
+    EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), judged(model, given)), 0.05);
+    EXPECT_EQ(request.ledger().total().copied, 0u);
+  }
+}
+
+/// x of [count, 8] times a matrix: no kernel that takes several pointers reads x first.
+std::shared_ptr<Model> matrix_model(std::size_t count) {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{count, 8}));
+  x->output(0).set_names({"x"});
+  std::vector<double> weights(64);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 5);
+  auto product =
+      make_node("MatMul", 1, {x, op::v0::Constant::create(element::f32, Shape{8, 8}, weights)}, {}, "product");
+  return std::make_shared<Model>(OutputVector{product}, ParameterVector{x}, "matrix");
+}
+
+/// Batches in as many tensors as items.
+struct Batch {
+  std::vector<Tensor> host, remote;
+  Batch(ClContext& context, std::size_t count) {
+    for (std::size_t item = 0; item < count; ++item) {
+      host.emplace_back(element::f32, Shape{1, 8});
+      for (std::size_t i = 0; i < 8; ++i) host.back().data<float>()[i] = static_cast<float>(item * 3 + i);
+      RemoteTensor tensor = context.create_tensor(element::f32, Shape{1, 8});
+      tensor.copy_from(host.back());
+      remote.push_back(tensor);
+    }
+  }
+};
+
+TEST_F(Pictures, BatchesThatAKernelCannotTakeAreCopiedOnceByTheDevice) {
+  ClContext context(core);
+  for (const std::size_t count : {3, 40}) {  // Of 40, a launch copies each.
+    const auto model = matrix_model(count);
+    auto request = core.compile_model(model, context).create_infer_request();
+    const Batch batch(context, count);
+    request.set_input_tensors(0, batch.remote);
+    for (int i = 0; i < 2; ++i) request.infer();
+    EXPECT_EQ(values_of(request.get_output_tensor(0)), judged(model, {batch.host}));
+    EXPECT_EQ(request.ledger().total().copied, 2 * count * 32);
+    EXPECT_EQ(request.ledger().total().transferred, 0u);
+    EXPECT_THROW(request.get_input_tensor(0), Error);
+    auto strict = core.compile_model(model, context, zero_copy(ZeroCopy::kRequire)).create_infer_request();
+    strict.set_input_tensors(0, batch.remote);
+    EXPECT_THAT(error_of([&] { strict.infer(); }).what(),
+                ::testing::AllOf(HasSubstr("require"), HasSubstr(std::to_string(count * 32) + " bytes")));
+  }
+}
+
+TEST_F(Pictures, BatchesOfOtherMemoryAreRefusedOrMerged) {
+  ClContext context(core);
+  auto request = core.compile_model(matrix_model(3), context).create_infer_request();
+  const Batch batch(context, 3);
+  std::vector<Tensor> mixed = batch.remote;
+  mixed[1] = context.create_image_tensor(element::f32, Shape{1, 8});
+  EXPECT_THAT(error_of([&] { request.set_input_tensors(0, mixed); }).what(),
+              HasSubstr("All blobs must be of the same type"));
+  Application other;
+  ClContext elsewhere(core, other.context);
+  mixed[1] = elsewhere.create_tensor(element::f32, Shape{1, 8});
+  EXPECT_THAT(error_of([&] { request.set_input_tensors(0, mixed); }).what(), HasSubstr("cl_context"));
+  // Where the device shares the host's memory, that lies as well as its own.
+  request.set_input_tensors(0, batch.host);
+  request.infer();
+  EXPECT_EQ(values_of(request.get_output_tensor(0)), judged(matrix_model(3), {batch.host}));
+  // One tensor ends the batch.
+  Tensor whole(element::f32, Shape{3, 8});
+  std::fill_n(whole.data<float>(), 24, 1.0f);
+  request.set_input_tensor(0, whole);
+  request.infer();
+  EXPECT_EQ(values_of(request.get_output_tensor(0)), judged(matrix_model(3), {{whole}}));
+}
+
+TEST_F(Pictures, BatchesOfOpenShapes) {
+  ClContext context(core);
+  auto model = matrix_model(3);
+  model->reshape(PartialShape{-1, 8});
+  auto request = core.compile_model(model, context).create_infer_request();
+  for (const std::size_t count : {2, 5, 2}) {
+    const Batch batch(context, count);
+    request.set_input_tensors(0, batch.remote);
+    request.infer();
+    EXPECT_EQ(values_of(request.get_output_tensor(0)), judged(matrix_model(count), {batch.host}));
+  }
+}
+
+TEST_F(Pictures, FramesOfImagesAndOfBuffersAreReadWhereTheyLie) {
+  const Context memory = opencl::wrap(app.context, app.queue);
+  ClContext context(core, app.context);
+  const auto model = picture_model(3, true);
+  auto on_gpu = core.compile_model(model, context).create_infer_request();
+  auto on_cpu = core.compile_model(model, "CPU").create_infer_request();
+  for (const PixelFormat format : {kI420, kRgbx, kNv12, kGray8, kP010}) {
+    const FrameInfo info{format, kWidth, kHeight};
+    Frame host = Frame::allocate(info);
+    std::mt19937 random(9);
+    std::vector<Tensor> packed;
+    for (std::size_t i = 0; i < host.plane_count(); ++i) {
+      packed.emplace_back(host.plane(i).element_type(), host.plane(i).shape());
+      std::generate_n(static_cast<std::uint8_t*>(packed[i].data()), packed[i].size_bytes(),
+                      [&] { return static_cast<std::uint8_t>(random()); });
+      Tensor plane = host.plane(i);
+      packed[i].copy_to(plane);
+    }
+    on_cpu.set_frame("x", host);
+    on_cpu.infer();
+    const std::vector<float> wanted = values_of(on_cpu.get_tensor("y"));
+    std::vector<Frame> frames{host};
+    Requirements wide;
+    wide.pitch_alignment = 128;
+    wide.size_bytes = Frame::size_bytes_for(info, wide);
+    frames.push_back(Frame::over(info, memory->allocate(wide), wide));
+    try {
+      frames.push_back(opencl::allocate_image_frame(opencl::images(memory), info));
+    } catch (const Error& error) {  // PoCL lacks CL_RG, of which NV12's chroma is.
+      EXPECT_EQ(error.code(), Code::kUnimplemented) << error.what();
+    }
+    for (Frame& frame : frames) {
+      for (std::size_t i = 0; &frame != &frames[0] && i < frame.plane_count(); ++i) {
+        const auto* const bytes = static_cast<const std::byte*>(packed[i].data());
+        frame.plane(i).context()->write(frame.plane(i), {bytes, packed[i].size_bytes()});
+      }
+      on_gpu.set_frame("x", frame);
+      on_gpu.infer();
+      EXPECT_LE(largest_step(values_of(on_gpu.get_tensor("y")), wanted), 1)
+          << format_info(format).name << " in " << frame.plane(0).kind().name();
+    }
+  }
+  EXPECT_EQ(on_gpu.ledger().total().copied + on_gpu.ledger().total().transferred, 0u);
+}
+
+TEST_F(Pictures, WhatNoPictureFitsIsRefused) {
+  ClContext context(core, app.context);
+  const auto message = [](auto&& body) { return std::string(error_of(body).what()); };
+  EXPECT_THAT(message([&] { context.create_tensor_nv12(std::size_t{5}, std::size_t{4}); }),
+              ::testing::AllOf(HasSubstr("4x5"), HasSubstr("even")));
+  EXPECT_THAT(message([&] { context.create_tensor_nv12(nullptr, nullptr); }), HasSubstr("null"));
+  const cl_mem image = app.image(CL_R, CL_UNORM_INT8, 8, 6, nullptr),
+               odd = app.image(CL_R, CL_UNORM_INT8, 7, 6, nullptr);
+  EXPECT_THAT(message([&] { context.create_tensor_nv12(odd, image); }), HasSubstr("7x6"));
+  EXPECT_THAT(message([&] { context.create_tensor_nv12(image, odd); }),
+              ::testing::AllOf(HasSubstr("7x6"), HasSubstr("too small"), HasSubstr("rows of 8")));
+  const auto wrap = [&](element::Type type, const Shape& shape, cl_mem memory) {
+    return message([&] { context.create_image_tensor(type, shape, memory); });
+  };
+  EXPECT_THAT(wrap(element::f32, Shape{6, 8}, image), ::testing::AllOf(HasSubstr("f32"), HasSubstr("does not hold")));
+  EXPECT_THAT(wrap(element::u8, Shape{7, 8}, image), ::testing::AllOf(HasSubstr("8x6"), HasSubstr("too small")));
+  EXPECT_THAT(wrap(element::u8, Shape{2, 3, 4, 2}, image), HasSubstr("set_tensors"));
+  EXPECT_THAT(wrap(element::u8, Shape{6, 8}, nullptr), HasSubstr("Null MEM_HANDLE"));
+  const cl_mem four = app.image(CL_RGBA, CL_UNORM_INT8, 8, 6, nullptr), buffer = app.buffer(64);
+  EXPECT_THAT(wrap(element::u8, Shape{6, 8}, four), HasSubstr("as many components as samples"));
+  EXPECT_THAT(wrap(element::u8, Shape{6, 8}, buffer), HasSubstr("a 2-D image"));
+  EXPECT_THAT(message([&] { context.create_tensor(element::u8, Shape{6, 8}, image); }), HasSubstr("a buffer"));
+  Application other;
+  const cl_mem foreign = other.image(CL_R, CL_UNORM_INT8, 8, 6, nullptr);
+  EXPECT_THAT(wrap(element::u8, Shape{6, 8}, foreign), HasSubstr("another cl_context"));
+  auto tensor = context.create_image_tensor(element::u8, Shape{1, 6, 8, 1}, image);
+  EXPECT_THAT(message([&] { tensor.as<intel_gpu::ocl::ClBufferTensor>(); }), HasSubstr("OCL_IMAGE2D"));
+  EXPECT_THAT(message([&] { tensor.set_shape(Shape{1, 3, 8, 1}); }), HasSubstr("on top of an image"));
+  for (const cl_mem each : {image, odd, four, buffer, foreign}) clReleaseMemObject(each);
+  // Kernels write no images.
+  auto request = core.compile_model(picture_model(1, false), context).create_infer_request();
+  const auto result = context.create_image_tensor(element::f32, Shape{1, 12, 16, 1});
+  EXPECT_THAT(message([&] { request.set_tensor("y", result); }), HasSubstr("use a buffer"));
+}
+
+TEST_F(Pictures, EveryCallOfAnInferenceOnImagesMayFail) {
+  const auto model = with_preprocessing({});
+  const std::vector<Tensor> planes = random_planes(core.compile_model(model, "GPU"), 2);
+  const std::vector<float> wanted = judged(model, {{planes[0]}, {planes[1]}});
+  testing::fail_each_call<opencl::client::Probe>(
+      "CL_OUT_OF_RESOURCES",
+      [&] {
+        auto compiled = core.compile_model(model, "GPU");
+        auto context = compiled.get_context().as<ClContext>();
+        auto pair = context.create_tensor_nv12(kHeight, kWidth);
+        pair.first.copy_from(planes[0]);
+        pair.second.copy_from(planes[1]);
+        auto request = compiled.create_infer_request();
+        request.set_input_tensor(0, pair.first);
+        request.set_input_tensor(1, pair.second);
+        request.infer();
+        return values_of(request.get_output_tensor(0));
+      },
+      [&](const std::vector<float>& values) { ASSERT_LE(largest_step(values, wanted), 1); });
+}
+
+TEST_F(Pictures, EveryCallOfABatchMayFail) {
+  ClContext context(core);
+  auto compiled = core.compile_model(matrix_model(3), context);
+  const Batch batch(context, 3);
+  const std::vector<float> wanted = judged(matrix_model(3), {batch.host});
+  testing::fail_each_call<opencl::client::Probe>(
+      "CL_OUT_OF_RESOURCES",
+      [&] {
+        auto request = compiled.create_infer_request();
+        request.set_input_tensors(0, batch.remote);
+        request.infer();
+        return values_of(request.get_output_tensor(0));
+      },
+      [&](const std::vector<float>& values) { ASSERT_EQ(values, wanted); });
+}
+
+}  // namespace
+}  // namespace tenon::gpu_testing

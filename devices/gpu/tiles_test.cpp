@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices in tiles, and channels last, of f16 and f32.
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenon/devices/gpu/testing/judge.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace tenon {
+namespace {
+
+using namespace gpu_device::testing;
+
+using Ints = std::vector<std::int64_t>;
+
+/// Of the size that weights have.
+Out weights(const Shape& shape, std::size_t inputs) {
+  Tensor values = random_tensor(ElementType::kF32, shape, 77);
+  for (std::size_t i = 0; i < values.element_count(); ++i)
+    values.data<float>()[i] /= std::sqrt(static_cast<float>(inputs));
+  return std::make_shared<op::v0::Constant>(values)->output(0);
+}
+
+void judge_both(const OutputVector& results, const ParameterVector& parameters) {
+  judge(results, parameters, {}, 1e-2, {hint::inference_precision(element::f16)});
+  judge(results, parameters, {}, 5e-4, {hint::inference_precision(element::f32)});
+}
+
+Attributes window(const Ints& strides, const Ints& pads, const Ints& dilations) {
+  return {{"strides", strides},
+          {"pads_begin", pads},
+          {"pads_end", pads},
+          {"dilations", dilations},
+          {"auto_pad", "explicit"}};
+}
+
+Out convolution(const Out& x, std::size_t in, std::size_t out, const Ints& kernel, std::int64_t stride = 1,
+                std::int64_t dilation = 1) {
+  Shape shape{out, in};
+  Ints strides, pads, dilations;
+  std::size_t taps = 1;
+  for (const std::int64_t extent : kernel) {
+    shape.push_back(static_cast<std::size_t>(extent));
+    taps *= static_cast<std::size_t>(extent);
+    strides.push_back(stride);
+    dilations.push_back(dilation);
+    pads.push_back((extent - 1) * dilation / 2);
+  }
+  return outputs("Convolution", 1, {x, weights(shape, in * taps)}, window(strides, pads, dilations))[0];
+}
+
+Out relu(const Out& x) { return outputs("Relu", 1, {x})[0]; }
+Out add(const Out& x, const Out& y) { return outputs("Add", 1, {x, y})[0]; }
+
+class GpuTiles : public GpuLowering {};
+
+TEST_F(GpuTiles, ConvolutionsOfEveryShape) {
+  struct Case {
+    Shape data;
+    std::size_t out;
+    Ints kernel;
+    std::int64_t stride, dilation;
+  };
+  // Few channels are read in runs if the stride is even; numbers of channels are whole chunks or not.
+  const std::vector<Case> cases{{{1, 3, 17, 21}, 16, {7, 7}, 2, 1}, {{2, 3, 9, 8}, 24, {3, 3}, 2, 1},
+                                {{1, 3, 9, 8}, 8, {3, 3}, 1, 1},    {{2, 16, 11, 7}, 40, {3, 3}, 1, 1},
+                                {{1, 20, 6, 6}, 33, {3, 3}, 1, 2},  {{3, 64, 5, 5}, 72, {1, 1}, 1, 1},
+                                {{1, 72, 9, 9}, 16, {1, 1}, 2, 1},  {{2, 24, 19}, 16, {5}, 1, 1},
+                                {{1, 8, 12, 12}, 8, {7, 7}, 1, 1},  {{1, 128, 3, 3}, 130, {5, 5}, 1, 1}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(to_string(one.data));
+    const auto x = parameter(one.data);
+    // The second one reads what the first one left.
+    const Out first = relu(convolution(x, one.data[1], one.out, one.kernel, one.stride, one.dilation));
+    judge_both({convolution(first, one.out, 16, Ints(one.kernel.size(), 1))}, {x});
+  }
+}
+
+TEST_F(GpuTiles, WhatFollowsAConvolutionJoinsIt) {
+  const auto x = parameter({2, 16, 10, 12});
+  const Out bias = weights({1, 32, 1, 1}, 1), first = relu(add(convolution(x, 16, 32, {3, 3}), bias));
+  const Out second = convolution(first, 32, 32, {3, 3});
+  const Out sum = relu(add(second, first));
+  judge_both({outputs("ReduceMean", 1, {sum, ints({2, 3})}, {{"keep_dims", true}})[0], convolution(sum, 32, 8, {1, 1})},
+             {x});
+}
+
+TEST_F(GpuTiles, ChannelByChannel) {
+  for (const std::int64_t stride : {1, 2}) {
+    const auto x = parameter({2, 16, 13, 10});
+    const Out wide = relu(convolution(x, 16, 48, {1, 1}));
+    const Out deep = relu(outputs("GroupConvolution", 1, {wide, weights({48, 1, 1, 3, 3}, 9)},
+                                  window({stride, stride}, {1, 1}, {1, 1}))[0]);
+    judge_both({convolution(deep, 48, 24, {1, 1})}, {x});
+  }
+}
+
+TEST_F(GpuTiles, Pooling) {
+  const auto x = parameter({2, 8, 15, 14});
+  const Out wide = convolution(x, 8, 16, {3, 3});
+  const Ints two{2, 2}, one{1, 1};
+  Attributes attributes{{"strides", two},       {"pads_begin", one},        {"pads_end", one},
+                        {"kernel", Ints{3, 3}}, {"rounding_type", "floor"}, {"auto_pad", "explicit"}};
+  const Out most = outputs("MaxPool", 1, {wide}, attributes)[0];
+  attributes.set("exclude-pad", true);
+  const Out mean = outputs("AvgPool", 1, {wide}, attributes)[0];
+  judge_both({convolution(add(most, mean), 16, 8, {1, 1})}, {x});
+}
+
+TEST_F(GpuTiles, PartsJoinedAndResized) {
+  const auto x = parameter({1, 8, 12, 10});
+  const Out wide = convolution(x, 8, 32, {3, 3});
+  const auto halves = outputs("Split", 1, {wide, scalar(1)}, {{"num_splits", std::int64_t{2}}});
+  const Out joined = outputs("Concat", 0, {relu(halves[1]), halves[0], wide}, {{"axis", 1}})[0];
+  const Out turned = outputs("Transpose", 1, {convolution(joined, 64, 16, {1, 1}), ints({0, 2, 3, 1})})[0];
+  judge_both({outputs("Reshape", 1, {turned, ints({1, -1, 4})}, {{"special_zero", false}})[0]}, {x});
+}
+
+TEST_F(GpuTiles, ProductsOfMatrices) {
+  const auto x = parameter({2, 5, 64});
+  const Out linear =
+      outputs("MatMul", 0, {x, weights({64, 96}, 64)}, {{"transpose_a", false}, {"transpose_b", false}})[0];
+  const Out turned =
+      outputs("MatMul", 0, {relu(linear), weights({33, 96}, 96)}, {{"transpose_a", false}, {"transpose_b", true}})[0];
+  judge_both({turned}, {x});
+  const auto y = parameter({2, 3, 7, 16}), z = parameter({1, 3, 16, 24});
+  judge_both({outputs("MatMul", 0, {y, z}, {{"transpose_a", false}, {"transpose_b", false}})[0]}, {y, z});
+  const auto u = parameter({1, 16, 9}), v = parameter({5, 16});
+  judge_both({outputs("MatMul", 0, {u, v}, {{"transpose_a", true}, {"transpose_b", true}})[0]}, {u, v});
+}
+
+TEST_F(GpuTiles, AttentionInOneKernel) {
+  for (const std::size_t columns : {64u, 24u}) {
+    const auto x = parameter({2, 67, 3 * columns});
+    const Out flat = outputs("MatMul", 0, {x, weights({3 * columns, 9 * columns}, 3 * columns)},
+                             {{"transpose_a", false}, {"transpose_b", false}})[0];
+    const Out split = outputs("Reshape", 1, {flat, ints({2, 67, 3, 3, static_cast<std::int64_t>(columns)})},
+                              {{"special_zero", false}})[0];
+    const Out heads = outputs("Transpose", 1, {split, ints({2, 0, 3, 1, 4})})[0];
+    const auto parts = outputs("Split", 1, {heads, scalar(0)}, {{"num_splits", std::int64_t{3}}});
+    OutputVector sides;
+    for (const Out& part : parts) sides.push_back(outputs("Squeeze", 0, {part, ints({0})})[0]);
+    judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x});
+    judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", true}}), {x});
+    const auto mask = parameter({2, 1, 1, 67});
+    sides.push_back(mask);
+    judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x, mask});
+  }
+}
+
+TEST_F(GpuTiles, RowsInOneKernel) {
+  const auto x = parameter({3, 5, 70}), y = parameter({200});
+  const Attributes mvn{{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "inside_sqrt"}};
+  const Out rows = outputs("MVN", 6, {add(x, x), ints({-1})}, mvn)[0];
+  judge_both({outputs("Softmax", 8, {rows}, {{"axis", std::int64_t{2}}})[0],
+              outputs("LogSoftmax", 5, {y}, {{"axis", std::int64_t{0}}})[0]},
+             {x, y});
+}
+
+TEST_F(GpuTiles, Resized) {
+  const auto x = parameter({2, 8, 6, 5});
+  const Out wide = relu(convolution(x, 8, 16, {1, 1}));
+  for (const char* mode : {"nearest", "linear_onnx", "cubic"}) {
+    SCOPED_TRACE(mode);
+    const Attributes attributes{{"mode", mode}, {"shape_calculation_mode", "sizes"}};
+    judge_both(
+        {convolution(outputs("Interpolate", 11, {wide, ints({13, 10}), ints({2, 3})}, attributes)[0], 16, 8, {1, 1})},
+        {x});
+  }
+}
+
+TEST_F(GpuTiles, FewTilesShareTheirSums) {
+  const auto x = parameter({1, 512, 4, 4});
+  judge_both({convolution(relu(convolution(x, 512, 64, {3, 3})), 64, 32, {3, 3})}, {x});
+}
+
+TEST_F(GpuTiles, PartsAreComputedWhereTheyAreJoined) {
+  const auto x = parameter({2, 8, 6, 7});
+  const Out first = convolution(x, 8, 16, {3, 3}), second = relu(convolution(first, 16, 24, {3, 3}));
+  const Out inner = outputs("Concat", 0, {first, second}, {{"axis", 1}})[0];
+  const Out third = convolution(inner, 40, 8, {1, 1});
+  const Out all = outputs("Concat", 0, {inner, third, first}, {{"axis", 1}})[0];
+  judge_both({convolution(all, 64, 8, {3, 3}), add(second, second)}, {x});
+}
+
+TEST_F(GpuTiles, MovingShapes) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 8, -1, -1});
+  const Out first = relu(convolution(x, 8, 16, {3, 3}));
+  judge_moving({add(convolution(first, 16, 16, {3, 3}), first)}, {x}, {{{1, 8, 9, 7}}, {{3, 8, 5, 12}}, {{1, 8, 9, 7}}},
+               1e-2, {hint::inference_precision(element::f16)});
+}
+
+}  // namespace
+}  // namespace tenon

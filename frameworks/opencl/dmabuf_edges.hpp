@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edges between dma-bufs, buffers and images: imports by descriptor, and the way back to a dma-buf.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/cpu/fd.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
+#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/sync.hpp>
+#include <tenon/frameworks/opencl/access.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/external.hpp>
+#include <tenon/frameworks/opencl/fence.hpp>
+#include <tenon/frameworks/opencl/image.hpp>
+#include <tenon/frameworks/opencl/image_shelf.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+namespace detail {
+
+/// Orders what OpenCL does next with a dma-buf after the fences that drivers have attached to it: its queue waits where
+/// the device waits for sync files, else the host. @errors kDeadlineExceeded; those of the calls. @cost one poll.
+inline void order_after_fences(const Memory& memory, int fd, const Native& native, const MapOptions& options) {
+  if (waits_for_sync_files(native)) {
+    const short event = writes(options.access) ? POLLOUT : POLLIN;
+    if (dmabuf::native::poll_until(Clock::time_point::min(), fd, event)) return;
+    try {
+      memory.hazards().wrote(dmabuf::export_sync_file(fd, options.access), kNoBytes);
+      return;
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnimplemented) throw;  // A kernel before 6.0 hands out no fences.
+    }
+  }
+  dmabuf::client::wait_for_fences(fd, options.access, deadline_of(options), &ledger_of(options));
+}
+
+/// A dma-buf, or the memfd that stands in for one, as a buffer. Imported once for each cl_context.
+class DmabufToBuffer final : public Edge {
+ public:
+  std::string_view name() const override { return "dmabuf->opencl.buffer"; }
+  MemoryKind from() const override { return dmabuf::kDmabufMemory; }
+  MemoryKind to() const override { return kBufferMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    if (auto refusal = refuses_descriptor(from, to, access)) return *std::move(refusal);
+    Reached reached = shared_in_place(from, to, kBufferMemory, 10'000);
+    reached.result.host_addressable = false;
+    reached.result.alignment = 1;
+    return reached;
+  }
+
+  std::string_view host_wait(const Description& from) const override {
+    return from.fd == FdKind::kDmabuf ? "drivers of OpenCL that wait for no sync files may ignore a dma-buf's fences"
+                                      : "";
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Reached reached = reach(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    const dmabuf::client::Place place = dmabuf::client::place_of(source);
+    if (!place.stand_in) order_after_fences(memory, place.fd, facet_of(to)->native(), options);
+    if (memory.context() == to) return source.through(nullptr);
+    return map_by_descriptor(source, to, place.fd, reached.result.fd, options);
+  }
+};
+
+/// The lease of the tensor that was mapped to OpenCL: back in its own framework, OpenCL's turn can end.
+inline Lease without_device_turn(const Lease& lease) {
+  if (const auto* image = dynamic_cast<const ImageLease*>(lease.get())) return without_device_turn(image->inner());
+  const auto* turn = dynamic_cast<const TurnLease*>(lease.get());
+  return turn && dynamic_cast<const ImportedView*>(&turn->turns()) ? turn->inner() : lease;
+}
+
+/// Memory behind a dma-buf, back as one. OpenCL exports none of its own.
+class ToDmabuf final : public Edge {
+ public:
+  ToDmabuf(std::string_view name, MemoryKind from) : name_(name), from_(from) {}
+  std::string_view name() const override { return name_; }
+  MemoryKind from() const override { return from_; }
+  MemoryKind to() const override { return dmabuf::kDmabufMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    if (!facet_of(from.context)) return Refusal{"the source is not memory of this framework"};
+    if (from.fd == FdKind::kNone || !from.fd.serves(FdKind::kMemfd))
+      return Refusal{
+          "OpenCL exports no memory as a dma-buf; allocate with frameworks/dmabuf or frameworks/cpu and map that here"};
+    if (from.host_addressable) return Refusal{"the host has its address, and goes to a dma-buf in place"};
+    if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
+    Reached reached = shared_in_place(from, to, dmabuf::kDmabufMemory, 300);
+    reached.result.alignment = 1;
+    return reached;
+  }
+
+  std::string_view host_wait(const Description& /*from*/) const override {
+    return "who imports the descriptor cannot wait for OpenCL's work";
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    check_step(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    const Tensor returned = source.with_lease(without_device_turn(source.lease()));
+    if (memory.context() == to) return returned.through(nullptr);
+    memory.wait_for(options.access, deadline_of(options), &ledger_of(options));
+    const View* view = memory.find_view(*to, dmabuf::kDmabufMemory, options.access);
+    if (!view) {
+      if (memory.borrow_fd() < 0)
+        throw Error(Code::kFailedPrecondition,
+                    std::string(name_) + ": " + to_string(source) + " has no descriptor of its own");
+      view = &memory.add_view(std::make_unique<dmabuf::DmabufView>(
+          to, memory.read_only() ? Access::kRead : Access::kReadWrite, cpu::UniqueFd(), memory.borrow_fd(),
+          memory.fd_kind() != FdKind::kDmabuf));
+    }
+    return returned.through(view);
+  }
+
+ private:
+  std::string_view name_;
+  MemoryKind from_;
+};
+
+inline const DmabufToBuffer dmabuf_to_buffer;
+inline const ToDmabuf buffer_to_dmabuf{"opencl.buffer->dmabuf", kBufferMemory};
+inline const ToDmabuf image_to_dmabuf{"opencl.image->dmabuf", kImageMemory};
+
+}  // namespace detail
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

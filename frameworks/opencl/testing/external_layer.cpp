@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+// An OpenCL layer for tests (OPENCL_LAYERS): gives a CPU's platform memory and semaphores of other APIs by descriptor. The
+// memory is mapped and truly shared. Commands on it are refused unless it was acquired, as drivers may do.
+//
+// TENON_OPENCL_LAYER, a list of words, makes it another driver:
+//   apart     memory moves only when it is acquired and released, like that of a device with caches of its own
+//   elsewhere imports succeed and give other memory; device memory over host pointers is a copy
+//   unified   the device is a GPU that has the host's memory
+//   surfaces  shares VA surfaces: a "VADisplay" is the address of a number of surfaces, whose planes are images of their number
+//   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <CL/cl_icd.h>
+#include <CL/cl_layer.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+struct _cl_semaphore_khr {
+  std::atomic<int> references{1};
+  cl_context context = nullptr;
+  int fd = -1;
+  bool counts = true;  // An eventfd; else a fence, which stays signalled.
+};
+
+namespace {
+
+using Semaphore = _cl_semaphore_khr;
+
+constexpr cl_uint kOpaqueFd = 0x2060, kDmabuf = 0x2067, kSemaphoreOpaqueFd = 0x2055, kSemaphoreSyncFd = 0x2058;
+constexpr cl_device_info kMemoryImports = 0x204F, kLinearImageImports = 0x2052, kSemaphoreImports = 0x204D,
+                         kSemaphoreExports = 0x204E;
+constexpr int kFenceTimeout_ms = 20'000;
+
+const cl_icd_dispatch* next;  // The platform, or the next layer.
+cl_icd_dispatch table;
+
+bool asked_for(const char* word) {
+  const char* words = std::getenv("TENON_OPENCL_LAYER");
+  return words && std::string(words).find(word) != std::string::npos;
+}
+
+/// An imported buffer: where it is mapped, and, if it is apart, the device's own copy.
+struct Import {
+  void* mapped = nullptr;
+  std::size_t size = 0;
+  void* own = nullptr;
+  int acquired = 0;
+};
+std::mutex mutex;
+std::map<cl_mem, Import> imports;
+std::map<cl_kernel, std::map<cl_uint, cl_mem>> arguments;
+
+template <typename T>
+cl_int answer(const T* values, std::size_t count, std::size_t size, void* value, std::size_t* size_ret) {
+  const std::size_t bytes = count * sizeof(T);
+  if (size_ret) *size_ret = bytes;
+  if (!value) return CL_SUCCESS;
+  if (size < bytes) return CL_INVALID_VALUE;
+  if (bytes) std::memcpy(value, values, bytes);
+  return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size_t size, void* value,
+                                   size_t* size_ret) {
+  const cl_uint memory[] = {kOpaqueFd, kDmabuf}, semaphores[] = {kSemaphoreOpaqueFd, kSemaphoreSyncFd};
+  switch (key) {
+    case kMemoryImports:
+      return answer(memory, 2, size, value, size_ret);
+    case kLinearImageImports:
+      return answer(memory, 0, size, value, size_ret);
+    case kSemaphoreImports:
+      return answer(semaphores, 2, size, value, size_ret);
+    case kSemaphoreExports:
+      return answer(semaphores, 1, size, value, size_ret);
+    case CL_DEVICE_TYPE:
+      if (asked_for("unified")) {
+        const cl_device_type type = CL_DEVICE_TYPE_GPU;
+        return answer(&type, 1, size, value, size_ret);
+      }
+      break;
+    case CL_DEVICE_EXTENSIONS: {
+      std::size_t length = 0;
+      if (const cl_int status = next->clGetDeviceInfo(device, key, 0, nullptr, &length)) return status;
+      std::string names(length, '\0');
+      if (const cl_int status = next->clGetDeviceInfo(device, key, length, names.data(), nullptr)) return status;
+      names = names.c_str();
+      names +=
+          " cl_khr_external_memory cl_khr_external_memory_opaque_fd cl_khr_external_memory_dma_buf cl_khr_semaphore "
+          "cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd cl_khr_external_semaphore_sync_fd";
+      if (asked_for("surfaces")) names += " cl_intel_va_api_media_sharing";
+      return answer(names.c_str(), names.size() + 1, size, value, size_ret);
+    }
+    default:
+      break;
+  }
+  return next->clGetDeviceInfo(device, key, size, value, size_ret);
+}
+
+void CL_CALLBACK forget(cl_mem buffer, void*) {
+  std::lock_guard lock(mutex);
+  const auto found = imports.find(buffer);
+  if (found == imports.end()) return;
+  ::munmap(found->second.mapped, found->second.size);
+  std::free(found->second.own);
+  imports.erase(found);
+}
+
+cl_mem import(cl_context context, cl_mem_flags flags, std::size_t size, int fd, cl_int* status) {
+  Import made;
+  made.size = size;
+  const off_t end = ::lseek(fd, 0, SEEK_END);
+  if (end < 0 || static_cast<std::size_t>(end) < size) {
+    *status = CL_INVALID_VALUE;
+    return nullptr;
+  }
+  made.mapped = asked_for("elsewhere")
+                    ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                    : ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (made.mapped == MAP_FAILED) {
+    *status = CL_INVALID_VALUE;
+    return nullptr;
+  }
+  if (asked_for("apart")) made.own = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+  cl_mem buffer =
+      next->clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, made.own ? made.own : made.mapped, status);
+  if (!buffer) {
+    ::munmap(made.mapped, size);
+    std::free(made.own);
+    return nullptr;
+  }
+  {
+    std::lock_guard lock(mutex);
+    imports[buffer] = made;
+  }
+  next->clSetMemObjectDestructorCallback(buffer, forget, nullptr);
+  if (!asked_for("keeps")) ::close(fd);
+  return buffer;
+}
+
+cl_mem CL_API_CALL create_buffer_with_properties(cl_context context, const cl_mem_properties* properties,
+                                                 cl_mem_flags flags, size_t size, void* host, cl_int* status) {
+  cl_int ignored = CL_SUCCESS;
+  if (!status) status = &ignored;
+  int fd = -1;
+  for (const cl_mem_properties* p = properties; p && *p;) {
+    if (*p == kOpaqueFd || *p == kDmabuf) {
+      fd = static_cast<int>(p[1]);
+      p += 2;
+    } else if (*p == 0x2051) {  // The list of devices.
+      for (++p; *p; ++p) {
+      }
+      ++p;
+    } else {
+      *status = CL_INVALID_PROPERTY;
+      return nullptr;
+    }
+  }
+  if (fd < 0) return next->clCreateBuffer(context, flags, size, host, status);
+  return import(context, flags, size, fd, status);
+}
+
+/// A driver that copies behind host pointers, and says nothing.
+cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void* host, cl_int* status) {
+  if (asked_for("elsewhere") && (flags & CL_MEM_USE_HOST_PTR))
+    flags = (flags & ~static_cast<cl_mem_flags>(CL_MEM_USE_HOST_PTR)) | CL_MEM_COPY_HOST_PTR;
+  return next->clCreateBuffer(context, flags, size, host, status);
+}
+
+/// Whether commands may use it now.
+bool is_ours(cl_mem buffer) {
+  std::lock_guard lock(mutex);
+  const auto found = imports.find(buffer);
+  return found == imports.end() || found->second.acquired > 0;
+}
+
+bool is_out_of_order(cl_command_queue queue) {
+  cl_command_queue_properties properties = 0;
+  next->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, nullptr);
+  return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+}
+/// A command that does nothing, after `count` events and, in a queue in order, after those before it.
+cl_int mark(cl_command_queue queue, cl_uint count, const cl_event* after, cl_event* event) {
+  return is_out_of_order(queue) && count ? next->clEnqueueMarkerWithWaitList(queue, count, after, event)
+                                         : next->clEnqueueBarrierWithWaitList(queue, count, after, event);
+}
+cl_context context_of(cl_command_queue queue) {
+  cl_context context = nullptr;
+  next->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  return context;
+}
+
+/// Moves the bytes of buffers that are apart when `after` is over; the command's end is a user event.
+struct Move {
+  std::vector<Import> imports;
+  bool in = false;
+  cl_event done = nullptr;
+};
+void CL_CALLBACK run(cl_event, cl_int status, void* data) {
+  auto* move = static_cast<Move*>(data);
+  for (const Import& each : move->imports) {
+    if (!each.own) continue;
+    std::memcpy(move->in ? each.own : each.mapped, move->in ? each.mapped : each.own, each.size);
+  }
+  next->clSetUserEventStatus(move->done, status < 0 ? status : CL_COMPLETE);
+  next->clReleaseEvent(move->done);
+  delete move;
+}
+
+cl_int hand_over(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint after_count,
+                 const cl_event* after, cl_event* event, int change) {
+  auto move = std::make_unique<Move>();
+  move->in = change > 0;
+  {
+    std::lock_guard lock(mutex);
+    for (cl_uint i = 0; i < count; ++i) {
+      const auto found = imports.find(buffers[i]);
+      if (found == imports.end()) return CL_INVALID_MEM_OBJECT;
+      if (found->second.acquired + change < 0) return CL_INVALID_OPERATION;
+    }
+    for (cl_uint i = 0; i < count; ++i) {
+      Import& each = imports[buffers[i]];
+      each.acquired += change;
+      move->imports.push_back(each);
+    }
+  }
+  cl_int status = CL_SUCCESS;
+  const cl_event done = next->clCreateUserEvent(context_of(queue), &status);
+  if (!done) return status;
+  cl_event before = nullptr;
+  if ((status = mark(queue, after_count, after, &before)) != CL_SUCCESS) return status;
+  next->clRetainEvent(done);
+  move->done = done;
+  next->clSetEventCallback(before, CL_COMPLETE, run, move.release());
+  next->clReleaseEvent(before);
+  status = mark(queue, 1, &done, event);
+  next->clReleaseEvent(done);
+  next->clFlush(queue);
+  return status;
+}
+cl_int CL_API_CALL acquire(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint after_count,
+                           const cl_event* after, cl_event* event) {
+  return hand_over(queue, count, buffers, after_count, after, event, 1);
+}
+cl_int CL_API_CALL release(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint after_count,
+                           const cl_event* after, cl_event* event) {
+  return hand_over(queue, count, buffers, after_count, after, event, -1);
+}
+
+cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+                               size_t size, cl_uint count, const cl_event* after, cl_event* event) {
+  if (!is_ours(from) || !is_ours(to)) return CL_INVALID_OPERATION;
+  return next->clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, size, count, after, event);
+}
+cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t size,
+                               void* to, cl_uint count, const cl_event* after, cl_event* event) {
+  if (!is_ours(from)) return CL_INVALID_OPERATION;
+  return next->clEnqueueReadBuffer(queue, from, blocking, offset, size, to, count, after, event);
+}
+void* CL_API_CALL map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+                             size_t size, cl_uint count, const cl_event* after, cl_event* event, cl_int* status) {
+  if (!is_ours(buffer)) {
+    if (status) *status = CL_INVALID_OPERATION;
+    return nullptr;
+  }
+  return next->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, count, after, event, status);
+}
+cl_int CL_API_CALL set_kernel_arg(cl_kernel kernel, cl_uint index, size_t size, const void* value) {
+  if (size == sizeof(cl_mem) && value) {
+    std::lock_guard lock(mutex);
+    cl_mem buffer = nullptr;
+    std::memcpy(&buffer, value, sizeof buffer);
+    arguments[kernel][index] = imports.count(buffer) ? buffer : nullptr;
+  }
+  return next->clSetKernelArg(kernel, index, size, value);
+}
+cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t* offset,
+                              const size_t* global, const size_t* local, cl_uint count, const cl_event* after,
+                              cl_event* event) {
+  {
+    std::lock_guard lock(mutex);
+    for (const auto& [index, buffer] : arguments[kernel]) {
+      const auto found = imports.find(buffer);
+      if (found != imports.end() && found->second.acquired == 0) return CL_INVALID_OPERATION;
+    }
+  }
+  return next->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, count, after, event);
+}
+
+Semaphore* CL_API_CALL create_semaphore(cl_context context, const cl_properties* properties, cl_int* status) {
+  auto made = std::make_unique<Semaphore>();
+  made->context = context;
+  cl_int result = CL_SUCCESS;
+  for (const cl_properties* p = properties; *p; p += 2) {
+    if (*p == 0x203D) continue;  // Its type: there is only one.
+    if (*p == kSemaphoreOpaqueFd || *p == kSemaphoreSyncFd) {
+      made->fd = static_cast<int>(p[1]);
+      made->counts = *p == kSemaphoreOpaqueFd;
+      if (::fcntl(made->fd, F_GETFD) < 0) result = CL_INVALID_VALUE;
+    } else if (*p == 0x203F) {  // What it can be exported as: a list.
+      if (p[1] != kSemaphoreOpaqueFd || p[2] != 0) result = CL_INVALID_VALUE;
+      made->fd = ::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+      ++p;
+    } else {
+      result = CL_INVALID_PROPERTY;
+    }
+    if (result != CL_SUCCESS) break;
+  }
+  if (status) *status = result;
+  return result == CL_SUCCESS ? made.release() : nullptr;
+}
+cl_int CL_API_CALL release_semaphore(Semaphore* semaphore) {
+  if (--semaphore->references == 0) {
+    ::close(semaphore->fd);
+    delete semaphore;
+  }
+  return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL wait_semaphores(cl_command_queue queue, cl_uint count, Semaphore* const* semaphores, const cl_ulong*,
+                                   cl_uint after_count, const cl_event* after, cl_event* event) {
+  cl_int status = CL_SUCCESS;
+  std::vector<cl_event> all(after, after + after_count);
+  for (cl_uint i = 0; i < count; ++i) {
+    const cl_event signalled = next->clCreateUserEvent(context_of(queue), &status);
+    if (!signalled) return status;
+    all.push_back(signalled);
+    next->clRetainEvent(signalled);
+    ++semaphores[i]->references;
+    std::thread([semaphore = semaphores[i], signalled] {
+      struct pollfd entry = {semaphore->fd, POLLIN, 0};
+      const bool ready = ::poll(&entry, 1, kFenceTimeout_ms) == 1;
+      std::uint64_t taken = 0;
+      if (ready && semaphore->counts && ::read(semaphore->fd, &taken, sizeof taken) != sizeof taken) taken = 0;
+      next->clSetUserEventStatus(signalled, ready ? CL_COMPLETE : CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+      next->clReleaseEvent(signalled);
+      release_semaphore(semaphore);
+    }).detach();
+  }
+  status = mark(queue, static_cast<cl_uint>(all.size()), all.data(), event);
+  for (std::size_t i = after_count; i < all.size(); ++i) next->clReleaseEvent(all[i]);
+  return status;
+}
+void CL_CALLBACK set_semaphore(cl_event, cl_int, void* data) {
+  auto* semaphore = static_cast<Semaphore*>(data);
+  const std::uint64_t one = 1;
+  if (::write(semaphore->fd, &one, sizeof one) < 0) std::abort();
+  release_semaphore(semaphore);
+}
+cl_int CL_API_CALL signal_semaphores(cl_command_queue queue, cl_uint count, Semaphore* const* semaphores,
+                                     const cl_ulong*, cl_uint after_count, const cl_event* after, cl_event* event) {
+  cl_event done = nullptr;
+  const cl_int status = next->clEnqueueMarkerWithWaitList(queue, after_count, after, &done);
+  if (status != CL_SUCCESS) return status;
+  for (cl_uint i = 0; i < count; ++i) {
+    ++semaphores[i]->references;
+    next->clSetEventCallback(done, CL_COMPLETE, set_semaphore, semaphores[i]);
+  }
+  if (event)
+    *event = done;
+  else
+    next->clReleaseEvent(done);
+  return CL_SUCCESS;
+}
+cl_int CL_API_CALL export_semaphore(Semaphore* semaphore, cl_device_id, cl_uint type, size_t size, void* value,
+                                    size_t* size_ret) {
+  if (type != kSemaphoreOpaqueFd || !semaphore->counts) return CL_INVALID_VALUE;
+  const int fd = ::fcntl(semaphore->fd, F_DUPFD_CLOEXEC, 0);
+  return fd < 0 ? CL_OUT_OF_RESOURCES : answer(&fd, 1, size, value, size_ret);
+}
+
+/// Surfaces of 64x32 px in NV12.
+std::map<cl_context, const unsigned*> displays;
+std::map<cl_mem, bool> surfaces;  // Whether each image of one is acquired.
+
+cl_int CL_API_CALL devices_of_display(cl_platform_id platform, cl_uint, void* display, cl_uint, cl_uint entries,
+                                      cl_device_id* devices, cl_uint* count) {
+  if (*static_cast<const unsigned*>(display) == 0) return -1098;  // CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL
+  return next->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, entries, devices, count);
+}
+cl_context CL_API_CALL create_context(const cl_context_properties* properties, cl_uint count,
+                                      const cl_device_id* devices,
+                                      void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data,
+                                      cl_int* status) {
+  std::vector<cl_context_properties> kept;
+  const unsigned* display = nullptr;
+  for (const cl_context_properties* p = properties; p && *p; p += 2) {
+    if (*p == 0x4097)  // CL_CONTEXT_VA_API_DISPLAY_INTEL
+      display = reinterpret_cast<const unsigned*>(p[1]);
+    else
+      kept.insert(kept.end(), {p[0], p[1]});
+  }
+  kept.push_back(0);
+  const cl_context made =
+      next->clCreateContext(properties ? kept.data() : nullptr, count, devices, notify, data, status);
+  std::lock_guard lock(mutex);
+  displays[made] = display;
+  return made;
+}
+void CL_CALLBACK forget_surface(cl_mem image, void*) {
+  std::lock_guard lock(mutex);
+  surfaces.erase(image);
+}
+cl_mem CL_API_CALL from_surface(cl_context context, cl_mem_flags flags, unsigned* surface, cl_uint plane,
+                                cl_int* status) {
+  {
+    std::lock_guard lock(mutex);
+    const unsigned* display = displays[context];
+    if (!display || *surface >= *display || plane > 1) {
+      *status = -1099;  // CL_INVALID_VA_API_MEDIA_SURFACE_INTEL
+      return nullptr;
+    }
+  }
+  const cl_image_format format{plane ? cl_channel_order{CL_RG} : cl_channel_order{CL_R}, CL_UNORM_INT8};
+  cl_image_desc desc{};
+  desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+  desc.image_width = plane ? 32 : 64;
+  desc.image_height = plane ? 16 : 32;
+  std::vector<unsigned char> pixels(64 * 32, static_cast<unsigned char>(*surface + 1));
+  const cl_mem image =
+      next->clCreateImage(context, flags | CL_MEM_COPY_HOST_PTR, &format, &desc, pixels.data(), status);
+  if (!image) return nullptr;
+  std::lock_guard lock(mutex);
+  surfaces[image] = false;
+  next->clSetMemObjectDestructorCallback(image, forget_surface, nullptr);
+  return image;
+}
+cl_int pass_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
+                     const cl_event* after, cl_event* event, bool acquired) {
+  {
+    std::lock_guard lock(mutex);
+    for (cl_uint i = 0; i < count; ++i) {
+      const auto found = surfaces.find(images[i]);
+      if (found == surfaces.end()) return CL_INVALID_MEM_OBJECT;
+      if (found->second == acquired) return acquired ? -1100 : -1101;
+      found->second = acquired;
+    }
+  }
+  return next->clEnqueueMarkerWithWaitList(queue, after_count, after, event);
+}
+cl_int CL_API_CALL acquire_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
+                                    const cl_event* after, cl_event* event) {
+  return pass_surfaces(queue, count, images, after_count, after, event, true);
+}
+cl_int CL_API_CALL release_surfaces(cl_command_queue queue, cl_uint count, const cl_mem* images, cl_uint after_count,
+                                    const cl_event* after, cl_event* event) {
+  return pass_surfaces(queue, count, images, after_count, after, event, false);
+}
+cl_int CL_API_CALL copy_image_to_buffer(cl_command_queue queue, cl_mem image, cl_mem buffer, const size_t* origin,
+                                        const size_t* region, size_t offset, cl_uint count, const cl_event* after,
+                                        cl_event* event) {
+  {
+    std::lock_guard lock(mutex);
+    const auto found = surfaces.find(image);
+    if (found != surfaces.end() && !found->second) return -1101;  // CL_VA_API_MEDIA_SURFACE_NOT_ACQUIRED_INTEL
+  }
+  return next->clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, count, after, event);
+}
+
+void* CL_API_CALL extension_function(cl_platform_id platform, const char* name) {
+  const std::map<std::string, void*> ours = {
+      {"clEnqueueAcquireExternalMemObjectsKHR", reinterpret_cast<void*>(acquire)},
+      {"clEnqueueReleaseExternalMemObjectsKHR", reinterpret_cast<void*>(release)},
+      {"clCreateSemaphoreWithPropertiesKHR", reinterpret_cast<void*>(create_semaphore)},
+      {"clReleaseSemaphoreKHR", reinterpret_cast<void*>(release_semaphore)},
+      {"clEnqueueWaitSemaphoresKHR", reinterpret_cast<void*>(wait_semaphores)},
+      {"clEnqueueSignalSemaphoresKHR", reinterpret_cast<void*>(signal_semaphores)},
+      {"clGetSemaphoreHandleForTypeKHR", reinterpret_cast<void*>(export_semaphore)},
+      {"clGetDeviceIDsFromVA_APIMediaAdapterINTEL", reinterpret_cast<void*>(devices_of_display)},
+      {"clCreateFromVA_APIMediaSurfaceINTEL", reinterpret_cast<void*>(from_surface)},
+      {"clEnqueueAcquireVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(acquire_surfaces)},
+      {"clEnqueueReleaseVA_APIMediaSurfacesINTEL", reinterpret_cast<void*>(release_surfaces)}};
+  const auto found = ours.find(name);
+  return found != ours.end() ? found->second : next->clGetExtensionFunctionAddressForPlatform(platform, name);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info key, size_t size,
+                                                                                    void* value, size_t* size_ret) {
+  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  return key == CL_LAYER_API_VERSION ? answer(&version, 1, size, value, size_ret) : CL_INVALID_VALUE;
+}
+
+extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer(cl_uint entries,
+                                                                                 const cl_icd_dispatch* target,
+                                                                                 cl_uint* entries_ret,
+                                                                                 const cl_icd_dispatch** layer) {
+  if (entries < sizeof table / sizeof(void*)) return CL_INVALID_VALUE;
+  next = target;
+  table.clGetDeviceInfo = get_device_info;
+  table.clCreateContext = create_context;
+  table.clCreateBuffer = create_buffer;
+  table.clEnqueueCopyImageToBuffer = copy_image_to_buffer;
+  table.clCreateBufferWithProperties = create_buffer_with_properties;
+  table.clEnqueueCopyBuffer = copy_buffer;
+  table.clEnqueueReadBuffer = read_buffer;
+  table.clEnqueueMapBuffer = map_buffer;
+  table.clSetKernelArg = set_kernel_arg;
+  table.clEnqueueNDRangeKernel = run_kernel;
+  table.clGetExtensionFunctionAddressForPlatform = extension_function;
+  *entries_ret = sizeof table / sizeof(void*);
+  *layer = &table;
+  return CL_SUCCESS;
+}

@@ -103,10 +103,10 @@ void lower_unique(Builder& builder, const Node& node) {
   values.reads("FIRST", first).reads("PLACE", place).writes("OUT", builder.make(node, 0, shape));
   values.writes("INVERSE", builder.make(node, 2)).define("IS_FLAT", items.outer == 1 ? 1 : 0);
   launch_each(builder, node, values, static_cast<std::size_t>(items.outer * items.count * items.inner),
-              "  const int item = at / INNER % ITEMS;\n  if (at < ITEMS) INVERSE_SET(at, PLACE(FIRST(at)));\n"
-              "  if (FIRST(item) != item) return;\n  int total = 0;\n#if IS_FLAT\n#else\n"
+              "  const int own = at / INNER % ITEMS;\n  if (at < ITEMS) INVERSE_SET(at, PLACE(FIRST(at)));\n"
+              "  if (FIRST(own) != own) return;\n  int total = 0;\n#if IS_FLAT\n#else\n"
               "  for (int j = 0; j < ITEMS; ++j) total += FIRST(j) == j;\n#endif\n"
-              "  OUT_SET((at / (INNER * ITEMS) * total + PLACE(item)) * INNER + at % INNER, X(at));\n");
+              "  OUT_SET((at / (INNER * ITEMS) * total + PLACE(own)) * INNER + at % INNER, X(at));\n");
 }
 
 std::string refuses_unique(const Node& node) { return wants_constant(node, 1); }

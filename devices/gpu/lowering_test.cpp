@@ -99,6 +99,13 @@ TEST_F(GpuLowering, IndicesAtEqualDistancesAreSlices) {
          outputs("ReduceSum", 1, {reversed, ints({3})}, {{"keep_dims", false}})[0],
          outputs("Concat", 1, {reversed, x}, {{"axis", 1}})[0]},
         {x});
+  // Of what is not computed before it is read.
+  const auto picture = parameter({1, 4, 5, 3}, element::u8);
+  const Out real = outputs("Convert", 1, {picture}, {{"destination_type", element::f32}})[0];
+  judge(outputs("Gather", 8, {real, scalar(1), scalar(3)}), {picture});
+  judge(outputs("MatMul", 1,
+                {outputs("Gather", 8, {real, scalar(2), scalar(3)})[0], reals({5, 2}, std::vector<double>(10, 1))}),
+        {picture});
 }
 
 TEST_F(GpuLowering, BatchesBecomeSpaceAndBack) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build. ./dev bench peers: whole programs and models beside
-# their alternatives. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench graphs: models of many small nodes. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
+# their alternatives. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench graphs: models of many small nodes. ./dev bench gpu: the GPU device beside torch. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
 
 bench_peers() {
   setup test
@@ -66,6 +66,15 @@ bench_npu() {
   "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/release/zoo "$@"
 }
 
+# Models on the GPU device beside torch with CUDA graphs: on a machine with an NVIDIA GPU, and torch, torchvision and transformers in its own python3.
+bench_gpu() {
+  setup test
+  configure release
+  build release gpu_worker
+  say "gpu: about 6 minutes"
+  python3 bench/gpu/gpu.py --worker build/release/peers/gpu_worker "$@"
+}
+
 # All OpenCL platforms here: the system's, and Intel's CPU runtime if build/venv has it.
 opencl_platforms() {
   local folder="$PWD/build/icd" intel="$PWD/build/venv/lib/libintelocl.so"
@@ -99,6 +108,7 @@ bench() {
   if [ "${1:-}" = pack ]; then shift; bench_pack "$@"; return; fi
   if [ "${1:-}" = npu ]; then shift; bench_npu "$@"; return; fi
   if [ "${1:-}" = graphs ]; then shift; bench_graphs "$@"; return; fi
+  if [ "${1:-}" = gpu ]; then shift; bench_gpu "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   if [ "${1:-}" = moving ]; then shift; bench_moving "$@"; return; fi
   setup test

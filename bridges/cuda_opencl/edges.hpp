@@ -54,9 +54,8 @@ struct Sides {
 /// Why OpenCL cannot use memory that CUDA exports; nothing when it can.
 inline std::optional<Refusal> refuses_imports(const opencl::client::Native& native, std::size_t size) {
   const opencl::Device& device = native.device;
-  if (!device.has(kExtension))
-    return Refusal{device.name + " (" + device.platform_name +
-                   ") imports no memory of other APIs: " + std::string(kExtension) + " is not among its extensions"};
+  if (std::string obstacle = opencl::client::import_obstacle(native, FdKind::kCudaFd); !obstacle.empty())
+    return Refusal{std::move(obstacle)};
   if (size > device.max_allocation)
     return Refusal{"the memory has " + std::to_string(size) + " bytes, buffers of " + device.name + " have at most " +
                    std::to_string(device.max_allocation)};
@@ -147,8 +146,7 @@ class CudaToBuffer final : public Edge {
       return other && other->native().context.get() == native->context.get() && covers(view.access(), access);
     });
     std::unique_ptr<Import> import;
-    if (!twin)
-      import = std::make_unique<Import>(native, UniqueFd::duplicate(memory.borrow_fd()), memory.size_bytes(), deadline);
+    if (!twin) import = std::make_unique<Import>(native, memory.borrow_fd(), memory.size_bytes(), deadline);
     const cl_mem buffer = twin ? static_cast<const opencl::BufferView*>(twin)->buffer() : import->buffer();
     return std::make_unique<ImportedView>(
         to, access, opencl::client::Handle<cl_mem>::retain(buffer, "sharing an imported buffer"), std::move(import));
@@ -188,8 +186,7 @@ class CudaToBufferCopy final : public Edge {
     Ref<Memory> made = from.allocate_exported(wanted);
     const cuda::client::Side side{cuda::pointer(Tensor(packed, made)), false};
     cuda::client::copy_elements(from.native_ref(), source, made, side, cuda::client::Direction::kOut, deadline);
-    auto import = std::make_unique<Import>(target.native_ref(), UniqueFd::duplicate(made->borrow_fd()),
-                                           made->size_bytes(), deadline);
+    auto import = std::make_unique<Import>(target.native_ref(), made->borrow_fd(), made->size_bytes(), deadline);
     auto buffer = opencl::client::Handle<cl_mem>::retain(import->buffer(), "using an imported buffer");
     Memory::Properties properties;
     properties.size_bytes = made->size_bytes();
@@ -257,8 +254,7 @@ class BufferToCudaCopy final : public Edge {
     const Tensor copy = cuda::allocate_exported(to, {source.element_type(), source.shape(), {}});
     if (source.size_bytes() == 0) return copy;
     const auto& from = *source.context().as<opencl::BufferContext>();
-    const Import import(from.native_ref(), UniqueFd::duplicate(copy.memory()->borrow_fd()), copy.memory()->size_bytes(),
-                        deadline);
+    const Import import(from.native_ref(), copy.memory()->borrow_fd(), copy.memory()->size_bytes(), deadline);
     TimelinePoint last;
     try {
       opencl::client::for_each_run(source, [&](std::size_t offset, std::size_t packed, std::size_t size) {

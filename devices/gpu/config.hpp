@@ -50,7 +50,7 @@ struct Config {
     table.add_value(enable_profiling, profiling);
     table.add_value(hint::execution_mode, execution_mode);
     table.add(
-        hint::inference_precision, [this] { return Any(precision == element::dynamic ? element::f32 : precision); },
+        hint::inference_precision, [this] { return Any(precision); },
         [this](const Any& value, bool apply) {
           const auto type = value.as<element::Type>();
           if (type != element::f32 && type != element::f16 && type != element::dynamic)

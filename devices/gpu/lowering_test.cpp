@@ -61,6 +61,55 @@ TEST_F(GpuLowering, ColoursOfEveryLayoutOfPlanes) {
   }
 }
 
+/// Colours, conversions and crops that nobody computes before they are read.
+TEST_F(GpuLowering, PicturesAreComputedByWhatReadsThem) {
+  const auto resize = [](const Out& x, const char* mode, const std::vector<std::int64_t>& size) {
+    return outputs("Interpolate", 11, {x, ints(size), ints({1, 2})},
+                   {{"mode", std::string(mode)}, {"shape_calculation_mode", std::string("sizes")}})[0];
+  };
+  const Out order = ints({0, 3, 1, 2}), mean = reals({1, 1, 1, 3}, {10, 20, 30});
+  // Whatever its shape: numbers are constants of the kernels, or their arguments.
+  const auto colours = [&](const Out& y, const Out& uv) { return make_node("NV12toBGR", 8, {y, uv})->output(0); };
+  const auto real = [](const Out& x) { return outputs("Convert", 1, {x}, {{"destination_type", element::f32}})[0]; };
+  const auto results = [&](const Out& y, const Out& uv) {
+    const Out crop = outputs("Slice", 8, {colours(y, uv), ints({1, 2}), ints({5, 7}), ints({1, 1}), ints({1, 2})})[0];
+    const Out reversed = outputs("Gather", 8, {real(colours(y, uv)), ints({2, 1, 0}), scalar(3)})[0];
+    const Out normal = outputs("Subtract", 1, {reversed, mean})[0];
+    return OutputVector{resize(real(crop), "cubic", {7, 9}),
+                        resize(colours(y, uv), "bilinear_pillow", {3, 4}),
+                        outputs("Transpose", 1, {normal, order})[0],
+                        resize(normal, "linear", {4, 5}),
+                        outputs("ReduceMean", 1, {real(crop), ints({1, 2})}, {{"keep_dims", false}})[0],
+                        outputs("Concat", 1, {normal, real(colours(y, uv))}, {{"axis", 3}})[0]};
+  };
+  const auto y = parameter({2, 6, 8, 1}, element::u8), uv = parameter({2, 3, 4, 2}, element::u8);
+  judge(results(y, uv), {y, uv});
+  const auto open_y = open_parameter(4, element::u8), open_uv = open_parameter(4, element::u8);
+  judge_moving(results(open_y, open_uv), {open_y, open_uv},
+               {{Shape{1, 6, 8, 1}, Shape{1, 3, 4, 2}}, {Shape{2, 8, 12, 1}, Shape{2, 4, 6, 2}}});
+}
+
+TEST_F(GpuLowering, IndicesAtEqualDistancesAreSlices) {
+  const auto x = parameter({2, 3, 4, 6});
+  const auto gather = [&](const std::vector<std::int64_t>& indices, std::int64_t axis) {
+    return outputs("Gather", 8, {x, ints(indices), scalar(axis)})[0];
+  };
+  const Out weights = reals({6, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const Out reversed = gather({5, 4, 3, 2, 1, 0}, -1);
+  judge({gather({2, 1, 0}, 1), gather({0, 2}, 1), gather({-1}, 2), gather({4, 2, 0}, -1), gather({1, 1}, 0),
+         gather({0, 1, 3}, 2), outputs("MatMul", 1, {reversed, weights})[0],
+         outputs("ReduceSum", 1, {reversed, ints({3})}, {{"keep_dims", false}})[0],
+         outputs("Concat", 1, {reversed, x}, {{"axis", 1}})[0]},
+        {x});
+  // Of what is not computed before it is read.
+  const auto picture = parameter({1, 4, 5, 3}, element::u8);
+  const Out real = outputs("Convert", 1, {picture}, {{"destination_type", element::f32}})[0];
+  judge(outputs("Gather", 8, {real, scalar(1), scalar(3)}), {picture});
+  judge(outputs("MatMul", 1,
+                {outputs("Gather", 8, {real, scalar(2), scalar(3)})[0], reals({5, 2}, std::vector<double>(10, 1))}),
+        {picture});
+}
+
 TEST_F(GpuLowering, BatchesBecomeSpaceAndBack) {
   const auto x = parameter({12, 3, 2, 4});
   judge(outputs("BatchToSpace", 2, {x, ints({1, 1, 2, 3}), ints({0, 0, 1, 2}), ints({0, 0, 0, 1})}), {x});

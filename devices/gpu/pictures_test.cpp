@@ -336,6 +336,40 @@ TEST_F(Pictures, KernelsForSurfacesAreCompiledWithTheModel) {
   EXPECT_EQ(gpu_device::find_gpu("")->library().counts().built, built);
 }
 
+TEST_F(Pictures, OfAnySizeInModelsOfOpenShapes) {
+  ClContext context(core);
+  PrePostProcessor p(picture_model(3, true));
+  p.input()
+      .tensor()
+      .set_element_type(element::u8)
+      .set_spatial_dynamic_shape()
+      .set_color_format(ColorFormat::NV12_TWO_PLANES, {"y", "uv"});
+  p.input()
+      .preprocess()
+      .convert_color(ColorFormat::RGB)
+      .convert_element_type(element::f32)
+      .resize(ResizeAlgorithm::RESIZE_LINEAR);
+  p.input().model().set_layout("NCHW");
+  const auto model = p.build();
+  auto request = core.compile_model(model, context).create_infer_request();
+  std::mt19937 random(6);
+  for (const std::size_t height : {20, 8, 20}) {
+    std::vector<Tensor> planes{Tensor(element::u8, Shape{1, height, 24, 1}),
+                               Tensor(element::u8, Shape{1, height / 2, 12, 2})};
+    for (const Tensor& plane : planes)
+      std::generate_n(plane.data<std::uint8_t>(), plane.size_bytes(),
+                      [&] { return static_cast<std::uint8_t>(random()); });
+    const std::vector<float> wanted = judged(model, {{planes[0]}, {planes[1]}});
+    for (const Placing& placing :
+         {Placing(on_host), Placing(in_buffer), Placing(at_a_pitch), Placing(in_image), Placing(in_part_of_an_image)}) {
+      for (std::size_t i = 0; i < 2; ++i) request.set_input_tensor(i, placing(context, planes[i]));
+      request.infer();
+      EXPECT_LE(largest_step(values_of(request.get_output_tensor(0)), wanted), 1) << height;
+    }
+  }
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+}
+
 /// Kernels of matrices want channels last and f16.
 TEST_F(Pictures, AConvolutionInHalfReadsPicturesOfImages) {
   std::vector<double> weights(8 * 3 * 3 * 3);

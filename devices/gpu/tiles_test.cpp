@@ -187,6 +187,27 @@ TEST_F(GpuTiles, PartsAreComputedWhereTheyAreJoined) {
   judge_both({convolution(all, 64, 8, {3, 3}), add(second, second)}, {x});
 }
 
+TEST_F(GpuTiles, HalfIsHowValuesLie) {
+  const auto x = parameter({1, 8, 6, 7});
+  const auto model = std::make_shared<Model>(
+      OutputVector{convolution(relu(convolution(x, 8, 16, {3, 3})), 16, 8, {3, 3})}, ParameterVector{x}, "rounded");
+  Core core;
+  const auto result = [&](const AnyMap& properties) {
+    CompiledModel compiled = core.compile_model(model, "GPU", properties);
+    InferRequest request = compiled.create_infer_request();
+    request.set_input_tensor(random_tensor(ElementType::kF32, {1, 8, 6, 7}, 3));
+    request.infer();
+    return std::pair(compiled.get_property(hint::inference_precision), request.get_output_tensor());
+  };
+  const auto [half, rounded] = result({hint::inference_precision(element::f16)});
+  const auto [single, exact] = result({hint::execution_mode(hint::ExecutionMode::ACCURACY)});
+  EXPECT_EQ(half, element::f16);
+  EXPECT_EQ(single, element::f32);
+  expect_close(exact, rounded, 1e-2);
+  EXPECT_NE(0, std::memcmp(exact.data(), rounded.data(), exact.get_byte_size()));
+  EXPECT_THROW(result({hint::inference_precision(element::bf16)}), Error);
+}
+
 TEST_F(GpuTiles, MovingShapes) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 8, -1, -1});
   const Out first = relu(convolution(x, 8, 16, {3, 3}));

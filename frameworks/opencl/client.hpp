@@ -54,6 +54,8 @@ using detail::Native;
 
 // For edges from other frameworks' memory with a descriptor: judge a description; map its memory, which is imported once
 // for each cl_context, and acquired while tensors use it.
+using detail::import_buffer;
+using detail::import_obstacle;
 using detail::map_by_descriptor;
 using detail::refuses_descriptor;
 

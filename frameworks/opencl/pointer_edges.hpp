@@ -103,8 +103,7 @@ class CpuToUsm final : public Edge {
     const View* view = memory.find_view(context, kUsmMemory, options.access);
     if (!view) {
       void* const host = source.view() ? source.view()->host() : memory.host();
-      auto made =
-          std::make_unique<UsmView>(to, kUsmMemory, memory.read_only() ? Access::kRead : Access::kReadWrite, host);
+      auto made = std::make_unique<UsmView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite, host, host);
       made->set_standing(id());
       view = &memory.add_view(std::move(made));
     }

@@ -166,10 +166,16 @@ class UsmMemory final : public Memory {
   detail::UsmBlock owned_;  // Empty for memory that the user keeps.
 };
 
-/// Host memory on devices where any pointer is valid USM: the pointer itself.
+/// Foreign memory whose address is valid USM here: any host pointer on some devices, or USM of another API over this
+/// cl_context.
 class UsmView final : public View {
  public:
-  using View::View;
+  UsmView(Context context, Access access, void* host, void* data)
+      : View(std::move(context), kUsmMemory, access, host), data_(data) {}
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
 };
 
 /// The address of a tensor's first element, for clSetKernelArgMemPointerINTEL.
@@ -177,7 +183,7 @@ class UsmView final : public View {
 inline void* usm_pointer(const Tensor& tensor) {
   if (tensor && tensor.view()) {
     if (const auto* view = dynamic_cast<const UsmView*>(tensor.view()))
-      return static_cast<std::byte*>(view->host()) + tensor.offset();
+      return static_cast<std::byte*>(view->data()) + tensor.offset();
   } else if (tensor) {
     if (const auto* memory = dynamic_cast<const UsmMemory*>(tensor.memory().get()))
       return static_cast<std::byte*>(memory->data()) + tensor.offset();

@@ -61,9 +61,11 @@ inline DeviceIdentity identity_of(const ::sycl::device& device) {
 /// The native objects behind a context. @thread members from any thread.
 class Native final : public RefCounted {
  public:
+  /// @param owner  Of native objects below the queue that SYCL does not keep; may be null.
   /// @errors those of making a queue.
-  explicit Native(const ::sycl::queue& users)
-      : context(users.get_context()),
+  explicit Native(const ::sycl::queue& users, Ref<RefCounted> owner = {})
+      : owner_(std::move(owner)),
+        context(users.get_context()),
         device(users.get_device()),
         name(device.get_info<::sycl::info::device::name>()),
         identity(identity_of(device)),
@@ -82,6 +84,10 @@ class Native final : public RefCounted {
   /// Whether kernels may use any host pointer.
   bool takes_any_pointer() const { return device.has(::sycl::aspect::usm_system_allocations); }
 
+ private:
+  const Ref<RefCounted> owner_;  // Released last.
+
+ public:
   const ::sycl::context context;
   const ::sycl::device device;
   const std::string name;

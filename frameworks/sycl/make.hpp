@@ -62,19 +62,21 @@ inline std::vector<::sycl::device> usable_devices() {
   });
 }
 
-inline Context make_context(const ::sycl::queue& queue, const std::string& name) {
-  return Context(make_ref<UsmContext>(make_ref<Native>(queue), name));
+inline Context make_context(const ::sycl::queue& queue, const std::string& name, Ref<RefCounted> owner = {}) {
+  return Context(make_ref<UsmContext>(make_ref<Native>(queue, std::move(owner)), name));
 }
 
 }  // namespace detail
 
-/// Wraps the context and device of the user's queue. @errors kUnimplemented: a device without USM; those of native calls.
-inline Context wrap(const ::sycl::queue& queue) {
+/// Wraps the context and device of the user's queue.
+/// @param owner  Kept as long as the context: what native objects below the queue need. Null: SYCL keeps all.
+/// @errors kUnimplemented: a device without USM; those of native calls.
+inline Context wrap(const ::sycl::queue& queue, Ref<RefCounted> owner = {}) {
   const ::sycl::device device = queue.get_device();
   if (!detail::has_usm(device))
     throw Error(Code::kUnimplemented, "sycl::wrap: " + device.get_info<::sycl::info::device::name>() +
                                           " has no USM (its aspects), and a sycl::buffer has no address that stays");
-  return detail::make_context(queue, detail::short_name(device));
+  return detail::make_context(queue, detail::short_name(device), std::move(owner));
 }
 
 /// A new context on a device. @errors as wrap().

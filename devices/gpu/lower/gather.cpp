@@ -40,7 +40,7 @@ std::optional<View> slice_of(Builder& builder, const Node& node) {
     return view;
   }
   // A scalar takes the axis away.
-  View slice{view.place, view.type, {}, {}};
+  View slice{view.place, view.type, {}, {}, view.source};
   for (std::size_t i = 0; i < view.shape.size(); ++i) {
     if (i == axis) continue;
     slice.shape.push_back(view.shape[i]);

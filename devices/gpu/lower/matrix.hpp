@@ -5,15 +5,11 @@
 #include <cstddef>
 
 #include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/lower/chunks.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::gpu_device {
-
-/// Kernels read and write so many neighbours at once.
-constexpr std::size_t kChunk = 8;
-
-inline std::size_t whole_chunks(std::size_t count) { return (count + kChunk - 1) / kChunk * kChunk; }
 
 /// Whether the device's work-items share tiles in local memory: CPUs have other kernels.
 inline bool takes_matrices(const Target& target) { return !target.is_cpu; }

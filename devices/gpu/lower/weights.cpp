@@ -2,31 +2,23 @@
 // Rearranges constants.
 #include <tenon/devices/gpu/lower/weights.hpp>
 
-#include <cstdint>
-#include <cstring>
+#include <utility>
 #include <vector>
 
-#include <tenon/devices/gpu/lower/matrix.hpp>
+#include <tenon/devices/gpu/lower/chunks.hpp>
 #include <tenon/graph/model_ops.hpp>
-#include <tenon/graph/ops/internal/kernel.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
 
 /// Zeros, and the source's elements.
 struct Packing {
-  Packing(const Tensor& source, ElementType type, const Shape& shape)
-      : values(op::v0::Constant(source).cast_vector<float>()), packed(type, shape) {
-    std::memset(packed.data(), 0, packed.size_bytes());
-  }
-  void set(std::size_t to, std::size_t from) {
-    if (packed.element_type() == ElementType::kF32)
-      static_cast<float*>(packed.data())[to] = values[from];
-    else
-      static_cast<std::uint16_t*>(packed.data())[to] = float_to_half(values[from]);
-  }
-  std::vector<float> values;
-  Tensor packed;
+  Packing(const Tensor& source, const Shape& packed_shape)
+      : shape(packed_shape), from(op::v0::Constant(source).cast_vector<float>()), to(element_count(shape)) {}
+  Tensor tensor(ElementType type) const { return op::v0::Constant::create(type, shape, to)->get_tensor(); }
+  const Shape shape;
+  const std::vector<float> from;
+  std::vector<float> to;
 };
 
 struct Filters {
@@ -50,24 +42,25 @@ Tensor PackedWeights::get(const Tensor& source, const std::string& how,
 Tensor pack_filters(const Tensor& filters, ElementType type, std::size_t channels) {
   const Filters of = filters_of(filters);
   const std::size_t taps = of.rows * of.columns;
-  Packing packing(filters, type, Shape{of.out, of.rows, of.columns, channels});
+  Packing packing(filters, Shape{of.out, of.rows, of.columns, channels});
   std::size_t from = 0;
   for (std::size_t out = 0; out < of.out; ++out)
     for (std::size_t in = 0; in < of.in; ++in)
-      for (std::size_t tap = 0; tap < taps; ++tap) packing.set((out * taps + tap) * channels + in, from++);
-  return packing.packed;
+      for (std::size_t tap = 0; tap < taps; ++tap)
+        packing.to[(out * taps + tap) * channels + in] = packing.from[from++];
+  return packing.tensor(type);
 }
 
 Tensor pack_filter_rows(const Tensor& filters, ElementType type, std::size_t run) {
   const Filters of = filters_of(filters);
-  Packing packing(filters, type, Shape{of.out, of.rows, run});
+  Packing packing(filters, Shape{of.out, of.rows, run});
   std::size_t from = 0;
   for (std::size_t out = 0; out < of.out; ++out)
     for (std::size_t in = 0; in < of.in; ++in)
       for (std::size_t row = 0; row < of.rows; ++row)
         for (std::size_t column = 0; column < of.columns; ++column)
-          packing.set((out * of.rows + row) * run + column * 4 + in, from++);
-  return packing.packed;
+          packing.to[(out * of.rows + row) * run + column * 4 + in] = packing.from[from++];
+  return packing.tensor(type);
 }
 
 Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed) {
@@ -76,13 +69,14 @@ Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transpose
   if (!is_transposed) std::swap(shape[rank - 1], shape[rank - 2]);
   const std::size_t n = shape[rank - 2], k = shape[rank - 1], wide = whole_chunks(k);
   shape[rank - 1] = wide;
-  Packing packing(sides, type, shape);
-  const std::size_t count = packing.values.size() / (n * k);
+  Packing packing(sides, shape);
+  const std::size_t count = packing.from.size() / (n * k);
   for (std::size_t batch = 0; batch < count; ++batch)
     for (std::size_t row = 0; row < n; ++row)
       for (std::size_t at = 0; at < k; ++at)
-        packing.set((batch * n + row) * wide + at, batch * n * k + (is_transposed ? row * k + at : at * n + row));
-  return packing.packed;
+        packing.to[(batch * n + row) * wide + at] =
+            packing.from[batch * n * k + (is_transposed ? row * k + at : at * n + row)];
+  return packing.tensor(type);
 }
 
 }  // namespace tenon::inline v1::gpu_device

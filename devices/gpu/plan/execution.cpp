@@ -51,7 +51,7 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
       if (!argument.place || argument.is_pitch) {
         if (is_bound)
           uses_.push_back({engine::BufferKind::kInput, plan_->buffers[argument.place.buffer].index, step.kernel.get(),
-                           at, 0, argument.element_bytes, true});
+                           at, 0, argument.element_bytes, true, argument.number});
         set_number(step.kernel.get(), at, argument.number);
         ++at;
         continue;
@@ -68,7 +68,8 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
       else if (buffer.kind == engine::BufferKind::kConstant)
         set(plan_->constants[root.buffer]->buffer.get(), 0);
       else
-        uses_.push_back({buffer.kind, buffer.index, step.kernel.get(), at, root.offset, argument.element_bytes, false});
+        uses_.push_back(
+            {buffer.kind, buffer.index, step.kernel.get(), at, root.offset, argument.element_bytes, false, 0});
       at += 2;
     }
     steps_.push_back(std::move(step));
@@ -104,7 +105,8 @@ void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory m
   for (const Use& use : uses_) {
     if (use.kind != kind || use.index != index) continue;
     if (use.is_pitch)
-      set_number(use.kernel, use.at, static_cast<std::int32_t>(memory.pitch / use.element_bytes));
+      set_number(use.kernel, use.at,
+                 memory.pitch ? static_cast<std::int32_t>(memory.pitch / use.element_bytes) : use.number);
     else if (memory.pointer)
       set_pointer(use.kernel, use.at, memory.pointer + memory.offset + use.offset);
     else

@@ -35,7 +35,7 @@ struct BoundMemory {
   cl_mem buffer = nullptr;
   std::byte* pointer = nullptr;  ///< USM or SVM, instead of a buffer.
   std::size_t offset = 0;        ///< Bytes.
-  std::size_t pitch = 0;         ///< Bytes from row to row, where kernels take that.
+  std::size_t pitch = 0;         ///< Bytes from row to row, where kernels take that; 0: side by side.
 };
 
 /// @thread one at a time.
@@ -70,6 +70,7 @@ class Execution {
     cl_uint at = 0;
     std::size_t offset = 0, element_bytes = 1;
     bool is_pitch = false;
+    std::int32_t number = 0;  ///< Of rows side by side.
   };
   void bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory);
   static void set_number(cl_kernel kernel, cl_uint at, std::int32_t number);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many neighbours kernels read at once.
+#pragma once
+
+#include <cstddef>
+
+namespace tenon::inline v1::gpu_device {
+
+/// Kernels read and write so many neighbours at once.
+constexpr std::size_t kChunk = 8;
+
+inline std::size_t whole_chunks(std::size_t count) { return (count + kChunk - 1) / kChunk * kChunk; }
+
+}  // namespace tenon::inline v1::gpu_device

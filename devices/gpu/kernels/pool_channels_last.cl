@@ -4,7 +4,7 @@ KERNEL {
   if (pixel >= OH * OW) return;
   const int y0 = pixel / OW * SH - PH, x0 = pixel % OW * SW - PW;
   float v[8];
-  for (int j = 0; j < 8; ++j) v[j] = 0;
+  for (int j = 0; j < 8; ++j) v[j] = IS_MAX ? -MAXFLOAT : 0;
   int inside = 0;
   for (int ky = 0; ky < KH; ++ky) {
     const int y = y0 + ky * DH;

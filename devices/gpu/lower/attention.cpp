@@ -114,7 +114,8 @@ bool is_one_kernel(const Builder& builder, const Attention& what) {
   const auto is_read_in_chunks = [&](const View& view) {
     return view.type == ElementType::kF16 && builder.is_wide(view, view.shape.size() - 1);
   };
-  return builder.target().stores_f16 && takes_matrices(builder.target()) && columns <= kMostHeadColumns &&
+  return builder.target().stores_f16 && takes_matrices(builder.target()) &&
+         builder.target().local_bytes >= std::size_t{48} << 10 && columns <= kMostHeadColumns &&
          what.value.shape.back() == columns && is_read_in_chunks(what.query) && is_read_in_chunks(key) &&
          is_read_in_chunks(what.value);
 }

@@ -17,11 +17,14 @@ std::size_t step_of(ElementType type) { return kRowBytes / size_bytes(type); }
 
 /// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50.
 MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target) {
-  static constexpr MatrixTiles kAll[] = {{128, 64, 4, 1, 2}, {64, 64, 2, 2, 3}};
-  for (const MatrixTiles& tiles : kAll)
-    if (product.n > tiles.n / 2 && tiles.groups(product) >= 2 * target.compute_units) return tiles;
-  static constexpr MatrixTiles kWide{32, 64, 2, 2, 4}, kSmall{32, 32, 2, 1, 4};
-  return product.n > 32 ? kWide : kSmall;
+  static constexpr MatrixTiles kLarge[] = {{128, 64, 4, 1, 2}, {64, 64, 2, 2, 3}};
+  for (const MatrixTiles& tiles : kLarge)
+    if (product.n > tiles.n / 2 && tiles.groups(product) >= 2 * target.compute_units &&
+        tiles.local_bytes() <= target.local_bytes)
+      return tiles;
+  MatrixTiles tiles = product.n > 32 ? MatrixTiles{32, 64, 2, 2, 4} : MatrixTiles{32, 32, 2, 1, 4};
+  while (tiles.local_bytes() > target.local_bytes && tiles.stages > 2) --tiles.stages;
+  return tiles;
 }
 
 /// So many groups share a tile that every unit has work, and each has at least 4 steps.
@@ -71,6 +74,7 @@ void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const Matr
   kernel.number("M", signed_number(product.m))
       .number("N", signed_number(product.n))
       .number("K", signed_number(product.k))
+      .number("RESULTS", signed_number(product.m * product.n * product.batch))
       .define("IS_WIDE", product.n % kChunk == 0 ? 1 : 0)
       .define("SPLITS", signed_number(splits));
   if (splits > 1) {

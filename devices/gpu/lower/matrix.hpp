@@ -2,6 +2,7 @@
 // Products of matrices of f16 or f32 (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include <tenon/devices/gpu/lower/builder.hpp>
@@ -11,8 +12,10 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Whether the device's work-items share tiles in local memory: CPUs have other kernels.
-inline bool takes_matrices(const Target& target) { return !target.is_cpu; }
+/// Whether the device's work-items share tiles in local memory: CPUs have other kernels, and the smallest tiles have needs.
+inline bool takes_matrices(const Target& target) {
+  return !target.is_cpu && target.max_group >= 128 && target.local_bytes >= std::size_t{32} << 10;
+}
 /// Of both sides: how values lie between kernels.
 inline ElementType matrix_type(const Target& target) {
   return target.stores_f16 ? ElementType::kF16 : ElementType::kF32;
@@ -27,6 +30,8 @@ struct MatrixProduct {
 struct MatrixTiles {
   std::size_t m, n, warps_m, warps_n, stages;
   std::size_t lanes() const { return 32 * warps_m * warps_n; }
+  /// Of local memory: the slots, or the results that take their place.
+  std::size_t local_bytes() const { return std::max(stages * (m + n) * 128, m * (n + 4) * sizeof(float)); }
   std::size_t groups(const MatrixProduct& product) const {
     return (product.m + m - 1) / m * ((product.n + n - 1) / n) * product.batch;
   }

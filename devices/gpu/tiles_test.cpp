@@ -208,6 +208,12 @@ TEST_F(GpuTiles, HalfIsHowValuesLie) {
   EXPECT_THROW(result({hint::inference_precision(element::bf16)}), Error);
 }
 
+TEST_F(GpuTiles, WindowsThatBeginWithinAPicture) {
+  const auto x = parameter({1, 3, 13, 12});
+  const Out y = outputs("Convolution", 1, {x, weights({8, 3, 3, 3}, 27)}, window({2, 2}, {-1, -1}, {1, 1}))[0];
+  judge_both({relu(y)}, {x});
+}
+
 TEST_F(GpuTiles, MovingShapes) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 8, -1, -1});
   const Out first = relu(convolution(x, 8, 16, {3, 3}));

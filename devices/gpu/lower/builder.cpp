@@ -95,11 +95,16 @@ View Builder::whole(const Node& concat, bool channels_last) {
 }
 
 std::optional<View> Builder::part_of_whole(const Output<Node>& output, const Extents& strides) {
-  if (!is_channels_last({{}, ElementType::kF16, output.get_shape(), strides})) return std::nullopt;
+  // A count that kernels find out has a bound instead of a shape, and is no picture.
+  if (output.get_partial_shape().is_dynamic() ||
+      !is_channels_last({{}, ElementType::kF16, output.get_shape(), strides}))
+    return std::nullopt;
   for (const Input<Node>& reader : output.get_target_inputs()) {
     const Node& concat = *reader.get_node();
     const std::int64_t axis = is_op(&concat, "Concat") ? concat.get_attributes().get_int("axis") : 0;
-    if (axis != 1 || concat.get_output_element_type(0) != element::f32) continue;
+    if (axis != 1 || concat.get_output_partial_shape(0).is_dynamic() ||
+        concat.get_output_element_type(0) != element::f32)
+      continue;
     std::size_t begin = 0;
     for (std::size_t i = 0; i < reader.get_index(); ++i) begin += concat.get_input_shape(i)[1];
     const View all = whole(concat, true);

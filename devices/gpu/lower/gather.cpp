@@ -16,6 +16,7 @@ namespace {
 /// Constant indices at equal distances are a slice, which costs nothing: channels in reverse order.
 std::optional<View> slice_of(Builder& builder, const Node& node) {
   const auto indices = builder.integers(node.input_value(1));
+  if (node.get_input_partial_shape(0).is_dynamic()) return std::nullopt;
   const Shape& shape = node.get_input_shape(0);
   const std::size_t index_rank = node.get_input_shape(1).size();
   if (!indices || index_rank > 1 || indices->empty()) return std::nullopt;

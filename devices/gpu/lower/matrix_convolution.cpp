@@ -82,7 +82,10 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
 bool reads_runs(const Shape& data, const Spatial3& window, ElementType type) {
   const WindowAxis& columns = window.window[2];
   const bool is_whole = type == ElementType::kF32 || columns.stride % 2 == 0;
-  return data[1] <= 4 && is_whole && columns.dilation == 1 && columns.kernel > 1 && window.window[1].kernel <= kTapBits;
+  // A frame only adds.
+  const bool is_framed = columns.pad_begin >= 0 && window.window[1].pad_begin >= 0;
+  return data[1] <= 4 && is_whole && is_framed && columns.dilation == 1 && columns.kernel > 1 &&
+         window.window[1].kernel <= kTapBits;
 }
 
 WindowProduct runs_product(Builder& builder, const Node& node, const View& data, const Tensor& filters,

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tenon/core/element_type.hpp>
+
 namespace tenon::inline v1::gpu_device {
 
 /// What kernels are written for.
@@ -19,6 +21,8 @@ struct Target {
   /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
   bool stores_f16 = false;
   bool has_f64 = false;
+  /// How values that are f32 to the graph lie between kernels.
+  ElementType reals() const { return stores_f16 ? ElementType::kF16 : ElementType::kF32; }
   std::size_t max_group = 64;   ///< Work-items of a group.
   std::size_t local_bytes = 0;  ///< Local memory of a group.
   std::size_t compute_units = 1;

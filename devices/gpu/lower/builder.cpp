@@ -307,9 +307,7 @@ std::optional<std::vector<double>> Builder::reals(const Output<Node>& value) con
   return numbers_of<double>(known);
 }
 
-ElementType Builder::stored_type(ElementType type) const {
-  return target_.stores_f16 && type == ElementType::kF32 ? ElementType::kF16 : type;
-}
+ElementType Builder::stored_type(ElementType type) const { return type == ElementType::kF32 ? target_.reals() : type; }
 
 ExpressionRef Builder::tree(const Output<Node>& output) {
   Value& value = value_of(output);

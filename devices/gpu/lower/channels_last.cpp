@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/lower/channels_last.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/matrix.hpp>
@@ -26,7 +27,7 @@ Picture picture_of(const View& view) {
 }
 
 bool is_wide_picture(const Builder& builder, const View& view) {
-  return view.type == matrix_type(builder.target()) && is_channels_last(view) && builder.is_wide(view, 1);
+  return view.type == builder.target().reals() && is_channels_last(view) && builder.is_wide(view, 1);
 }
 
 Picture framed(Builder& builder, const Node& node, const View& view, const Frame& frame) {
@@ -39,7 +40,7 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
   to.pixel_step = static_cast<std::int64_t>(frame.wide);
   to.line_step = to.pixel_step * static_cast<std::int64_t>(to.pixels);
   to.image_step = to.line_step * static_cast<std::int64_t>(to.lines);
-  to.view = builder.scratch(matrix_type(builder.target()), {to.images, to.lines, to.pixels, frame.wide});
+  to.view = builder.scratch(builder.target().reals(), {to.images, to.lines, to.pixels, frame.wide});
   Kernel kernel = builder.kernel("channels_last");
   const std::size_t count = to.images * to.lines * to.pixels;
   const auto number = [&](const char* name, std::size_t value) {
@@ -68,6 +69,34 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
 Picture wide_picture(Builder& builder, const Node& node, const View& view) {
   if (is_wide_picture(builder, view)) return picture_of(view);
   return framed(builder, node, view, {.wide = whole_chunks(view.shape[1])});
+}
+
+AxisGroups picture_groups(const View& out) {
+  AxisGroups groups{{0}, {}, {1}};
+  for (std::size_t axis = 2; axis < out.shape.size(); ++axis) groups[1].push_back(axis);
+  return groups;
+}
+
+void set_wide_picture(Builder& builder, const Node& node, const char* kind, const Picture& data, std::size_t pixels,
+                      const char* text, std::function<void(Kernel&)> prepare) {
+  const Node* const self = &node;
+  Producer producer;
+  producer.channels_last = true;
+  producer.emit = [=, &builder, prepare = std::move(prepare)](const ExpressionRef& root, const View& out) {
+    Kernel kernel = builder.kernel(kind);
+    kernel.reads("X", data.view);
+    builder.add_wide_store(kernel, root, out, picture_groups(out));
+    prepare(kernel);
+    kernel.number("CHANNELS", static_cast<std::int64_t>(data.channels))
+        .number("X_IMAGE", data.image_step)
+        .number("X_LINE", data.line_step)
+        .number("X_PIXEL", data.pixel_step);
+    kernel.text(text);
+    kernel.over({pixels * data.channels / kChunk, data.images},
+                {std::min<std::size_t>(builder.target().max_group, 128), 1});
+    builder.launch(kernel, *self);
+  };
+  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
 }
 
 bool is_planar(const Spatial3& window) {

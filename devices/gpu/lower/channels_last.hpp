@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include <tenon/devices/gpu/lower/builder.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
@@ -32,6 +33,15 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
 
 /// The view itself, or a copy: channels last, in whole chunks.
 Picture wide_picture(Builder& builder, const Node& node, const View& view);
+
+/// {image}, {lines, pixels}, {channels}: as these kernels count.
+AxisGroups picture_groups(const View& out);
+
+/// Sets the node's output to what a kernel computes with channels last, 8 of a pixel in each work-item.
+/// @param pixels  Of an output picture. @param text  Reads X by X_IMAGE, X_LINE, X_PIXEL and CHANNELS, and ends with
+/// STORE8(v, image, pixel, channel). @param prepare  Adds what else it reads.
+void set_wide_picture(Builder& builder, const Node& node, const char* kind, const Picture& data, std::size_t pixels,
+                      const char* text, std::function<void(Kernel&)> prepare);
 
 /// Whether a window moves over one or two axes.
 bool is_planar(const Spatial3& window);

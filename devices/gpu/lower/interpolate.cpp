@@ -210,37 +210,24 @@ View resize_axis(Builder& builder, const Node& node, const View& data, const Tap
   return out;
 }
 
-/// 8 channels a work-item. @param tables  Of rows and columns.
+/// @param tables  Of rows and columns.
 void set_wide_resize(Builder& builder, const Node& node, const Picture& data, const TapTable& rows,
                      const TapTable& columns) {
-  const Node* const self = &node;
-  Producer producer;
-  producer.channels_last = true;
-  producer.emit = [&builder, self, data, rows, columns](const ExpressionRef& root, const View& out) {
-    Kernel kernel = builder.kernel("interpolate");
-    kernel.reads("X", data.view);
-    for (const auto& [table, name] : {std::pair(&rows, std::string("ROW")), {&columns, "COLUMN"}}) {
-      kernel.reads(name, table->positions);
-      if (table->has_weights)
-        kernel.reads(name + "_WEIGHT", table->weights);
-      else
-        kernel.define(name + "_WEIGHT(i)", "1");
-    }
-    builder.add_wide_store(kernel, root, out, {{0}, {2, 3}, {1}});
-    kernel.number("CHANNELS", static_cast<std::int64_t>(data.channels))
-        .number("OH", static_cast<std::int64_t>(out.shape[2]))
-        .number("OW", static_cast<std::int64_t>(out.shape[3]))
-        .number("TAPS_Y", static_cast<std::int64_t>(rows.taps))
-        .number("TAPS_X", static_cast<std::int64_t>(columns.taps))
-        .number("X_IMAGE", data.image_step)
-        .number("X_LINE", data.line_step)
-        .number("X_PIXEL", data.pixel_step);
-    kernel.text(kernels::interpolate_channels_last);
-    kernel.over({out.shape[2] * out.shape[3] * data.channels / kChunk, data.images},
-                {std::min<std::size_t>(builder.target().max_group, 128), 1});
-    builder.launch(kernel, *self);
-  };
-  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+  const Shape& out = node.get_output_shape(0);
+  set_wide_picture(builder, node, "interpolate", data, out[2] * out[3], kernels::interpolate_channels_last,
+                   [=](Kernel& kernel) {
+                     for (const auto& [table, name] : {std::pair(&rows, std::string("ROW")), {&columns, "COLUMN"}}) {
+                       kernel.reads(name, table->positions);
+                       if (table->has_weights)
+                         kernel.reads(name + "_WEIGHT", table->weights);
+                       else
+                         kernel.define(name + "_WEIGHT(i)", "1");
+                     }
+                     kernel.number("OH", static_cast<std::int64_t>(out[2]))
+                         .number("OW", static_cast<std::int64_t>(out[3]))
+                         .number("TAPS_Y", static_cast<std::int64_t>(rows.taps))
+                         .number("TAPS_X", static_cast<std::int64_t>(columns.taps));
+                   });
 }
 
 void lower_interpolate(Builder& builder, const Node& node) {

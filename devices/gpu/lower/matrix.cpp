@@ -10,9 +10,6 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// A row of a tile in local memory.
-constexpr std::size_t kRowBytes = 128;
-
 std::size_t step_of(ElementType type) { return kRowBytes / size_bytes(type); }
 
 /// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50.
@@ -29,7 +26,7 @@ MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target)
 
 /// So many groups share a tile that every unit has work, and each has at least 4 steps.
 std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
-  const std::size_t step = step_of(matrix_type(target)), steps = (product.k + step - 1) / step,
+  const std::size_t step = step_of(target.reals()), steps = (product.k + step - 1) / step,
                     groups = tiles.groups(product);
   return std::clamp<std::size_t>(std::min(2 * target.compute_units / groups, steps / 4), 1, 8);
 }
@@ -39,7 +36,7 @@ std::int64_t signed_number(std::size_t value) { return static_cast<std::int64_t>
 }  // namespace
 
 void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target) {
-  const ElementType type = matrix_type(target);
+  const ElementType type = target.reals();
   const auto define = [&](const char* name, std::size_t value) { kernel.define(name, signed_number(value)); };
   define("TILE_M", tiles.m);
   define("TILE_N", tiles.n);

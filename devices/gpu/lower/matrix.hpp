@@ -16,22 +16,21 @@ namespace tenon::inline v1::gpu_device {
 inline bool takes_matrices(const Target& target) {
   return !target.is_cpu && target.max_group >= 128 && target.local_bytes >= std::size_t{32} << 10;
 }
-/// Of both sides: how values lie between kernels.
-inline ElementType matrix_type(const Target& target) {
-  return target.stores_f16 ? ElementType::kF16 : ElementType::kF32;
-}
 
 /// [m, k] by [n, k], `batch` times.
 struct MatrixProduct {
   std::size_t m = 0, n = 0, k = 0, batch = 1;
 };
 
+/// A row of a tile in local memory.
+inline constexpr std::size_t kRowBytes = 128;
+
 /// How a group of warps shares a tile of the result.
 struct MatrixTiles {
   std::size_t m, n, warps_m, warps_n, stages;
   std::size_t lanes() const { return 32 * warps_m * warps_n; }
   /// Of local memory: the slots, or the results that take their place.
-  std::size_t local_bytes() const { return std::max(stages * (m + n) * 128, m * (n + 4) * sizeof(float)); }
+  std::size_t local_bytes() const { return std::max(stages * (m + n) * kRowBytes, m * (n + 4) * sizeof(float)); }
   std::size_t groups(const MatrixProduct& product) const {
     return (product.m + m - 1) / m * ((product.n + n - 1) / n) * product.batch;
   }

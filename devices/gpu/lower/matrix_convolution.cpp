@@ -18,13 +18,6 @@ namespace {
 /// The taps of a window are bits of a word.
 constexpr std::int64_t kTapBits = 32;
 
-/// {image}, {lines, pixels}, {channels}: as these kernels count.
-AxisGroups groups_of(const View& out) {
-  AxisGroups groups{{0}, {}, {1}};
-  for (std::size_t axis = 2; axis < out.shape.size(); ++axis) groups[1].push_back(axis);
-  return groups;
-}
-
 std::int64_t signed_of(std::size_t value) { return static_cast<std::int64_t>(value); }
 
 /// The window of the product's rows: what differs from the node's own.
@@ -49,9 +42,9 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
   kernel.reads("A", what.data.view).reads("B", what.filters);
   const bool is_wide = what.out_channels % kChunk == 0;
   if (is_wide)
-    builder.add_wide_store(kernel, root, out, groups_of(out));
+    builder.add_wide_store(kernel, root, out, picture_groups(out));
   else
-    builder.add_store(kernel, root, out, groups_of(out));
+    builder.add_store(kernel, root, out, picture_groups(out));
   MatrixProduct product;
   const std::size_t pixels = what.window.out[1] * what.window.out[2];
   product.m = what.data.images * pixels;
@@ -108,10 +101,9 @@ WindowProduct runs_product(Builder& builder, const Node& node, const View& data,
   frame.bottom = reach(rows, window.out[1], (rows.kernel - 1) * rows.dilation + 1, from.lines);
   WindowProduct what;
   what.data = framed(builder, node, data, frame);
-  what.filters = builder.hold_packed(filters, "rows of filters",
-                                     [run, type = matrix_type(builder.target())](const Tensor& source) {
-                                       return pack_filter_rows(source, type, run);
-                                     });
+  what.filters = builder.hold_packed(
+      filters, "rows of filters",
+      [run, type = builder.target().reals()](const Tensor& source) { return pack_filter_rows(source, type, run); });
   what.window = window;
   what.window.in[1] = what.data.lines;
   what.window.in[2] = what.data.pixels;
@@ -123,25 +115,12 @@ WindowProduct runs_product(Builder& builder, const Node& node, const View& data,
 
 void lower_depthwise(Builder& builder, const Node& node, const Picture& data, const View& filters,
                      const Spatial3& window) {
-  const Node* const self = &node;
-  Producer producer;
-  producer.channels_last = true;
-  producer.emit = [&builder, self, data, filters, window](const ExpressionRef& root, const View& out) {
-    Kernel kernel = builder.kernel("depthwise");
-    kernel.reads("X", data.view).reads("W", filters);
-    builder.add_wide_store(kernel, root, out, groups_of(out));
-    add_window(kernel, window);
-    kernel.multiply_adds(multiply_adds(data.images, window, element_count(filters.shape)));
-    kernel.number("CHANNELS", signed_of(data.channels))
-        .number("X_IMAGE", data.image_step)
-        .number("X_LINE", data.line_step)
-        .number("X_PIXEL", data.pixel_step);
-    kernel.text(kernels::depthwise);
-    kernel.over({window.out[1] * window.out[2] * data.channels / kChunk, data.images},
-                {std::min<std::size_t>(builder.target().max_group, 128), 1});
-    builder.launch(kernel, *self);
-  };
-  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+  set_wide_picture(builder, node, "depthwise", data, window.out[1] * window.out[2], kernels::depthwise,
+                   [=](Kernel& kernel) {
+                     kernel.reads("W", filters);
+                     add_window(kernel, window);
+                     kernel.multiply_adds(multiply_adds(data.images, window, element_count(filters.shape)));
+                   });
 }
 
 }  // namespace
@@ -159,27 +138,26 @@ bool lower_matrix_convolution(Builder& builder, const Node& node, bool is_groupe
     // [groups, 1, 1, rows, columns]: one channel each.
     const Shape& shape = filters.shape();
     if (shape[1] != 1 || shape[2] != 1 || shape[0] % kChunk != 0) return false;
-    const View packed = builder.hold_packed(filters, "filters of channels",
-                                            [type = matrix_type(builder.target())](const Tensor& source) {
-                                              const Shape& given = source.shape();
-                                              // As one filter of many input channels.
-                                              Shape flat{1, given[0]};
-                                              for (std::size_t axis = 3; axis < given.size(); ++axis)
-                                                flat.push_back(given[axis]);
-                                              return pack_filters(source.reshaped(flat), type, given[0]);
-                                            });
+    const View packed =
+        builder.hold_packed(filters, "filters of channels", [type = builder.target().reals()](const Tensor& source) {
+          const Shape& given = source.shape();
+          // As one filter of many input channels.
+          Shape flat{1, given[0]};
+          for (std::size_t axis = 3; axis < given.size(); ++axis) flat.push_back(given[axis]);
+          return pack_filters(source.reshaped(flat), type, given[0]);
+        });
     lower_depthwise(builder, node, wide_picture(builder, node, data), packed, window);
     return true;
   }
   WindowProduct what;
-  if (reads_runs(data.shape, window, matrix_type(builder.target()))) {
+  if (reads_runs(data.shape, window, builder.target().reals())) {
     what = runs_product(builder, node, data, filters, window);
   } else {
     if (window.window[1].kernel * window.window[2].kernel > kTapBits) return false;
     what.data = wide_picture(builder, node, data);
     what.channels = what.data.channels;
     what.filters = builder.hold_packed(
-        filters, "filters", [channels = what.channels, type = matrix_type(builder.target())](const Tensor& source) {
+        filters, "filters", [channels = what.channels, type = builder.target().reals()](const Tensor& source) {
           return pack_filters(source, type, channels);
         });
     what.window = window;

@@ -15,7 +15,7 @@ namespace {
 
 /// The view if its rows can be read in chunks; else a copy.
 View rows_of(Builder& builder, const Node& node, const View& view) {
-  const ElementType type = matrix_type(builder.target());
+  const ElementType type = builder.target().reals();
   if (view.type == type && builder.is_wide(view, view.shape.size() - 1)) return view;
   const View copy = builder.scratch(type, view.shape);
   builder.copy(view, copy, node);
@@ -46,7 +46,7 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
     return false;
   View left = rows_of(builder, node, sides.left), right;
   if (weights) {
-    const ElementType type = matrix_type(builder.target());
+    const ElementType type = builder.target().reals();
     const std::string how = is_transposed ? "right sides" : "right sides, transposed";
     right = broadcast(builder.hold_packed(weights, how,
                                           [is_transposed, type](const Tensor& source) {

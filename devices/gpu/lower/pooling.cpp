@@ -14,31 +14,14 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// 8 channels a work-item.
 void set_wide_pool(Builder& builder, const Node& node, const Picture& data, const Spatial3& window) {
-  const Node* const self = &node;
   const bool is_max = is_op(&node, "MaxPool");
-  Producer producer;
-  producer.channels_last = true;
-  producer.emit = [&builder, self, data, window, is_max](const ExpressionRef& root, const View& out) {
-    Kernel kernel = builder.kernel(is_max ? "max_pool" : "average_pool");
-    kernel.reads("X", data.view);
-    AxisGroups groups{{0}, {}, {1}};
-    for (std::size_t axis = 2; axis < out.shape.size(); ++axis) groups[1].push_back(axis);
-    builder.add_wide_store(kernel, root, out, groups);
-    add_window(kernel, window);
-    kernel.number("CHANNELS", static_cast<std::int64_t>(data.channels))
-        .number("X_IMAGE", data.image_step)
-        .number("X_LINE", data.line_step)
-        .number("X_PIXEL", data.pixel_step);
-    const bool excludes = !is_max && self->get_attributes().get_bool("exclude-pad");
-    kernel.define("IS_MAX", is_max ? 1 : 0).define("EXCLUDES_PAD", excludes ? 1 : 0);
-    kernel.text(kernels::pool_channels_last);
-    kernel.over({window.out[1] * window.out[2] * data.channels / kChunk, data.images},
-                {std::min<std::size_t>(builder.target().max_group, 128), 1});
-    builder.launch(kernel, *self);
-  };
-  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+  const bool excludes = !is_max && node.get_attributes().get_bool("exclude-pad");
+  set_wide_picture(builder, node, is_max ? "max_pool" : "average_pool", data, window.out[1] * window.out[2],
+                   kernels::pool_channels_last, [=](Kernel& kernel) {
+                     add_window(kernel, window);
+                     kernel.define("IS_MAX", is_max ? 1 : 0).define("EXCLUDES_PAD", excludes ? 1 : 0);
+                   });
 }
 
 void lower_pool(Builder& builder, const Node& node) {

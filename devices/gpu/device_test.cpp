@@ -20,6 +20,7 @@
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/graph/exec_model_info.hpp>
+#include <tenon/runtime/roofline.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
@@ -444,6 +445,22 @@ TEST_F(Gpu, TimesOfKernelsAreReported) {
   ASSERT_FALSE(infos.empty());
   EXPECT_EQ(infos.front().exec_type, "map");
   EXPECT_EQ(infos.front().status, ProfilingInfo::Status::EXECUTED);
+}
+
+TEST_F(Gpu, MemoryAndArithmeticAreMeasuredOnce) {
+  const auto gops = core.get_property("GPU", device::gops);
+  const double bandwidth = core.get_property("GPU", device::memory_bandwidth);
+  ASSERT_TRUE(gops.count(element::f32));
+  // What no device of these days is below, or above.
+  EXPECT_GT(gops.at(element::f32), 0.1F);
+  EXPECT_LT(gops.at(element::f32), 1e7F);
+  EXPECT_GT(bandwidth, 1e8);
+  EXPECT_LT(bandwidth, 1e14);
+  if (gops.count(element::f16)) {
+    EXPECT_GT(gops.at(element::f16), gops.at(element::f32));
+  }
+  EXPECT_EQ(core.get_property("GPU.0", device::gops), gops) << "kept for the process";
+  EXPECT_EQ(core.get_property("GPU.0", device::memory_bandwidth), bandwidth);
 }
 
 }  // namespace

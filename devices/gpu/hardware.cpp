@@ -84,6 +84,11 @@ void Gpu::count_memory(cl_mem buffer, std::size_t bytes) const {
 client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint::Priority priority,
                                             hint::Priority throttle) {
   const cl_command_queue_properties properties = has_times ? CL_QUEUE_PROFILING_ENABLE : 0;
+  const cl_device_id device = gpu.native().device.id;
+  if (has_times && !(ask<cl_command_queue_properties>(device, CL_DEVICE_QUEUE_PROPERTIES) & CL_QUEUE_PROFILING_ENABLE))
+    throw Error(Code::kUnimplemented, "GPU: queues of " + gpu.native().device.name +
+                                          " do not time their commands (no CL_QUEUE_PROFILING_ENABLE in "
+                                          "CL_DEVICE_QUEUE_PROPERTIES): leave PERF_COUNT off");
   std::vector<cl_queue_properties> list{CL_QUEUE_PROPERTIES, properties};
   const auto hint = [&](hint::Priority wanted, const char* extension, cl_queue_properties key, const char* property) {
     if (wanted == hint::Priority::MEDIUM) return;
@@ -99,7 +104,7 @@ client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint
   list.push_back(0);
   return client::Handle<cl_command_queue>(client::create(
       "clCreateCommandQueueWithProperties", [&] { return "making a queue for " + gpu.native().device.name; },
-      clCreateCommandQueueWithProperties, gpu.native().context.get(), gpu.native().device.id,
+      clCreateCommandQueueWithProperties, gpu.native().context.get(), device,
       static_cast<const cl_queue_properties*>(list.data())));
 }
 

@@ -441,13 +441,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   bool profiles() const { return owner_->config().profiling && has_times_; }
-  static cl_ulong time_of(const client::Handle<cl_event>& event, cl_profiling_info key) {
-    return client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event.get(), key);
-  }
   static std::vector<std::chrono::nanoseconds> times_of(const Part& part) {
     std::vector<std::chrono::nanoseconds> all;
-    for (const auto& event : part.events)
-      all.emplace_back(time_of(event, CL_PROFILING_COMMAND_END) - time_of(event, CL_PROFILING_COMMAND_START));
+    for (const auto& event : part.events) all.push_back(duration_of(event.get()));
     return all;
   }
   /// Of the inference that ended.
@@ -502,8 +498,8 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
     throw Error(
         Code::kFailedPrecondition,
         "GPU: the application's queue was made without CL_QUEUE_PROFILING_ENABLE, so its commands have no times");
-  using std::chrono::duration_cast;
   using std::chrono::microseconds;
+  using std::chrono::round;
   std::vector<ProfilingInfo> infos;
   const auto add = [&](const std::string& name, const std::string& type) -> ProfilingInfo& {
     ProfilingInfo& info = infos.emplace_back();
@@ -512,18 +508,18 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
     info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
     return info;
   };
-  std::optional<cl_ulong> begin;
+  std::optional<std::chrono::nanoseconds> begin;
   for (const Part& part : std::span(parts_).first(used_)) {
     const auto durations = times_of(part);
     for (std::size_t i = 0; i < part.events.size(); ++i) {
       const Launch& launch = part.plan().launches[i];
-      const cl_ulong start = time_of(part.events[i], CL_PROFILING_COMMAND_START);
+      const auto start = time_of(part.events[i].get(), CL_PROFILING_COMMAND_START);
       if (!begin) begin = start;
       ProfilingInfo& info = add(launch.node_name, launch.node_type);
       info.status = ProfilingInfo::Status::EXECUTED;
       info.exec_type = launch.kernel->kind;
-      info.start_time = duration_cast<microseconds>(std::chrono::nanoseconds(start - *begin));
-      info.real_time = info.cpu_time = duration_cast<microseconds>(durations[i]);
+      info.start_time = round<microseconds>(start - *begin);
+      info.real_time = info.cpu_time = round<microseconds>(durations[i]);
       for (const auto& [name, type] : launch.fused) add(name, type);
     }
     for (const auto& [name, type] : part.plan().optimized_out) add(name, type);

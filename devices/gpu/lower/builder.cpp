@@ -335,6 +335,10 @@ ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
 void Builder::launch(const Kernel& kernel, const Node& node) {
   Launch launch = kernel.launch();
   if (launching_.empty()) launching_ = {{node.get_friendly_name(), node.get_type_name()}};
+  // Called after the node that it was written for, not after what was joined to that.
+  const std::pair own(node.get_friendly_name(), std::string(node.get_type_name()));
+  if (const auto found = std::find(launching_.begin(), launching_.end(), own); found != launching_.end())
+    std::rotate(launching_.begin(), found, found + 1);
   std::tie(launch.node_name, launch.node_type) = launching_.front();
   launch.fused.insert(launch.fused.begin(), launching_.begin() + 1, launching_.end());
   launching_.clear();

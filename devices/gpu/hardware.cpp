@@ -58,6 +58,7 @@ Gpu::Gpu(Context context, std::string id, bool shares_queue)
   if (native_->device.usm)
     set_usm_argument_ = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(
         clGetExtensionFunctionAddressForPlatform(native_->device.platform, "clSetKernelArgMemPointerINTEL"));
+  command_buffers_ = command_buffer_calls(native_->device);
   library_ = std::make_unique<KernelLibrary>(native_);
   router_.add(host_context());
   router_.add(context_);

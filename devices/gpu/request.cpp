@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request on the GPU: bindings, and inferences that are enqueued whole.
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -39,6 +41,13 @@ EdgeId download_edge() {
 std::size_t rows_of(const Shape& shape) {
   const std::size_t rank = shape.size();
   return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
+}
+
+/// Of a CPU that worked for this thread: on a busy machine, other times say little.
+std::chrono::nanoseconds time_of_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 /// Each has a plan of its own, and so has each iteration of a loop that its body ends.
@@ -151,8 +160,12 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     bound.tensor = tensor;
     if (bound.mapped) bound.mapped = Tensor();
     bound.is_moved = false;
-    bound.form = {};
+    if (bound.form != InputForm{}) bound.form = {};
     if (!tensor) return;
+    if (const auto memory = plain_memory(*owner_->gpu(), tensor, takes_pitch)) {
+      bound.memory = *memory;
+      return;
+    }
     auto found = locate(*owner_->gpu(), tensor, access, takes_pitch);
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
     auto& location = std::get<Location>(found);
@@ -238,8 +251,31 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                       "tensor");
     if (gathered) inference.ledger().book_copied(gather_edge(), gathered);
     part.events.clear();
-    part.execution->enqueue(queue_.get(), is_in_order_, profiles() ? &part.events : nullptr);
+    launch(part);
     if (!is_in_order_) barrier({});
+  }
+  /// By the way of the model's, or by the one whose turn it is to be tried.
+  void launch(Part& part) {
+    LaunchTrial& launches = owner_->launches();
+    auto* const events = profiles() ? &part.events : nullptr;
+    const std::size_t kernels = part.plan().launches.size();
+    if (launches.is_over()) {
+      const LaunchWay way = launches.way();
+      if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
+      return part.execution->enqueue(queue_.get(), is_in_order_, way, events);
+    }
+    if (kernels < LaunchTrial::kLeastKernels)
+      return part.execution->enqueue(queue_.get(), is_in_order_, LaunchWay::kSingly, events);
+    LaunchWay way = launches.way();
+    const std::chrono::nanoseconds begin = time_of_thread();
+    try {
+      if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
+    } catch (const Error&) {  // Nobody asked for it.
+      launches.drop(way);
+      way = LaunchWay::kSingly;
+    }
+    part.execution->enqueue(queue_.get(), is_in_order_, way, events);
+    launches.note(way, kernels, time_of_thread() - begin);
   }
 
   /// The stages for these inputs one after the other; between them the host waits, and reads what decides the next.

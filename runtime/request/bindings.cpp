@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include <tenon/core/host.hpp>
@@ -21,7 +22,9 @@ namespace {
 
 /// The tensor without the lease of the request that lent it, so that it can be set like any other.
 Tensor without_slot_lease(const Tensor& tensor) {
-  return tensor.lease() && dynamic_cast<SlotLease*>(tensor.lease().get()) ? tensor.with_lease({}) : tensor;
+  // SlotLease is final, and a cast would cost more than all else here.
+  const LeaseState* const lease = tensor.lease().get();
+  return lease && typeid(*lease) == typeid(SlotLease) ? tensor.with_lease({}) : tensor;
 }
 
 /// The same elements of the same memory, under the same lease.

@@ -441,6 +441,200 @@ TEST_F(GpuLowering, SuppressionOverClasses) {
   }
 }
 
+/// Scores of the same box in several classes, and boxes that belong to the first, second... picture.
+TEST_F(GpuLowering, SuppressionOfBoxesThatPicturesShare) {
+  const auto box = parameter({3, 37, 4}), score = parameter({3, 37});
+  const Tensor given = boxes(3, 37), scores = random_tensor(ElementType::kF32, {3, 37}, 5);
+  for (const element::Type type : {element::i64, element::i32}) {
+    const auto counts = parameter({4}, type);
+    for (const bool across : {false, true}) {
+      Tensor numbers(type, Shape{4});
+      const std::int64_t in_picture[] = {14, 0, 20, 2};
+      for (std::size_t i = 0; i < 4; ++i)
+        type == element::i64 ? void(numbers.data<std::int64_t>()[i] = in_picture[i])
+                             : void(numbers.data<std::int32_t>()[i] = static_cast<std::int32_t>(in_picture[i]));
+      judge(outputs("MulticlassNms", 9, {box, score, counts},
+                    {{"sort_result_type", std::string(across ? "classid" : "score")},
+                     {"sort_result_across_batch", across},
+                     {"score_threshold", -0.5},
+                     {"nms_top_k", across ? -1 : 6},
+                     {"keep_top_k", across ? 11 : -1},
+                     {"background_class", across ? 1 : -1},
+                     {"iou_threshold", 0.4}}),
+            {box, score, counts}, {given, scores, numbers});
+    }
+  }
+}
+
+/// Numbers that ask for more boxes than there are end at the last: nothing is read beyond it.
+TEST_F(GpuLowering, PicturesGetNoMoreBoxesThanThereAre) {
+  const auto box = parameter({2, 5, 4}), score = parameter({2, 5}), counts = parameter({3}, element::i64);
+  const auto found =
+      outputs("MulticlassNms", 9, {box, score, counts}, {{"iou_threshold", 1.0}, {"score_threshold", -9.0}});
+  const auto model = std::make_shared<Model>(found, ParameterVector{box, score, counts}, "greedy");
+  InferRequest request = Core().compile_model(model, "GPU").create_infer_request();
+  request.set_input_tensor(0, boxes(2, 5));
+  request.set_input_tensor(1, random_tensor(ElementType::kF32, {2, 5}, 3));
+  Tensor numbers(element::i64, Shape{3});
+  numbers.data<std::int64_t>()[0] = -7;
+  numbers.data<std::int64_t>()[1] = 4;
+  numbers.data<std::int64_t>()[2] = std::int64_t{1} << 40;
+  request.set_input_tensor(2, numbers);
+  request.infer();
+  const Tensor got = request.get_output_tensor(2);
+  EXPECT_EQ(op::v0::Constant(got).to_integers(), (std::vector<std::int64_t>{0, 8, 2}));
+  EXPECT_EQ(request.get_output_tensor(0).shape(), (Shape{10, 6}));
+}
+
+/// Priors of two corners within a picture, each with its variances.
+Tensor priors(std::size_t pictures, std::size_t count, std::size_t size, bool has_variances) {
+  Tensor made(element::f32, Shape{pictures, has_variances ? 2u : 1u, count * size});
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> place(0, 0.7F), extent(0.1F, 0.3F);
+  const float scale = size == 4 ? 1 : 200;
+  for (std::size_t n = 0; n < pictures; ++n) {
+    float* const row = made.data<float>() + n * (has_variances ? 2 : 1) * count * size;
+    for (std::size_t i = 0; i < count; ++i) {
+      float* const box = row + i * size + size - 4;
+      if (size == 5) box[-1] = 0;
+      for (std::size_t k = 0; k < 2; ++k) box[k] = scale * place(random), box[2 + k] = box[k] + scale * extent(random);
+    }
+    if (!has_variances) continue;
+    for (std::size_t i = 0; i < count * size; ++i) row[count * size + i] = i % 4 < 2 ? 0.1F : 0.2F;
+  }
+  return made;
+}
+
+TEST_F(GpuLowering, DetectionOutput) {
+  const std::size_t count = 61, classes = 4;
+  const Attributes common{{"background_label_id", 0},
+                          {"top_k", 25},
+                          {"keep_top_k", std::vector<std::int64_t>{30}},
+                          {"share_location", true},
+                          {"nms_threshold", 0.4},
+                          {"confidence_threshold", 0.1},
+                          {"code_type", std::string("caffe.PriorBoxParameter.CENTER_SIZE")},
+                          {"normalized", true}};
+  struct Case {
+    const char* name;
+    Attributes more;
+    std::size_t prior_pictures = 1;
+    bool has_variances = true;
+  };
+  const std::vector<Case> cases{
+      {"shared boxes", {}},
+      {"corners, clipped", {{"code_type", std::string("caffe.PriorBoxParameter.CORNER")}, {"clip_before_nms", true}}},
+      {"clipped afterwards, own priors", {{"clip_after_nms", true}}, 2},
+      {"boxes of each class", {{"share_location", false}, {"background_label_id", -1}}},
+      {"pixels", {{"normalized", false}, {"input_width", 200}, {"input_height", 100}}},
+      {"no variances", {{"variance_encoded_in_target", true}}, 1, false},
+      {"few", {{"keep_top_k", std::vector<std::int64_t>{3}}}},
+      {"all", {{"keep_top_k", std::vector<std::int64_t>{-1}}, {"top_k", -1}, {"nms_threshold", 1.0}}},
+      {"none", {{"confidence_threshold", 99.0}}},
+  };
+  for (const Case& each : cases) {
+    for (const unsigned opset : {1u, 8u}) {
+      SCOPED_TRACE(each.name + std::string(", set ") + std::to_string(opset));
+      Attributes attributes = common;
+      for (const auto& [name, value] : each.more) attributes.set(name, value);
+      if (opset == 1) attributes.set("num_classes", static_cast<std::int64_t>(classes));
+      const bool shares = attributes.get_bool("share_location");
+      const Tensor prior =
+          priors(each.prior_pictures, count, attributes.get_bool("normalized") ? 4 : 5, each.has_variances);
+      const auto delta = parameter({2, count * (shares ? 1 : classes) * 4}), score = parameter({2, count * classes}),
+                 given = parameter(prior.shape());
+      Tensor scores = random_tensor(ElementType::kF32, {2, count * classes}, 9);
+      for (std::size_t i = 0; i < scores.element_count(); i += 5) scores.data<float>()[i] = 0.5F;  // Equal ones.
+      judge(outputs("DetectionOutput", opset, {delta, score, given}, attributes), {delta, score, given},
+            {random_tensor(ElementType::kF32, delta->get_shape(), 4), scores, prior});
+    }
+  }
+  // In f16.
+  const auto delta = parameter({1, 244}, element::f16), score = parameter({1, 244}, element::f16),
+             given = parameter({1, 2, 244}, element::f16);
+  judge(outputs("DetectionOutput", 8, {delta, score, given}, common), {delta, score, given}, {}, 4e-3);
+}
+
+TEST_F(GpuLowering, ProposalsAroundAnchors) {
+  const std::size_t kinds = 3, rows = 5, columns = 7, plane = rows * columns;
+  const auto info = parameter({2, 3}), anchor = parameter({rows, columns, kinds, 4}),
+             delta = parameter({2, 4 * kinds, rows, columns}), score = parameter({2, kinds, rows, columns});
+  Tensor infos(element::f32, Shape{2, 3}), anchors(element::f32, Shape{rows, columns, kinds, 4});
+  const float sizes[] = {90, 110, 1, 80, 100, 0.5F};
+  std::copy_n(sizes, 6, infos.data<float>());
+  for (std::size_t i = 0; i < plane * kinds; ++i) {
+    const auto x = static_cast<float>(i / kinds % columns) * 15, y = static_cast<float>(i / kinds / columns) * 15,
+               half = 6 + 7 * static_cast<float>(i % kinds);
+    const float box[] = {x - half, y - half, x + half, y + half};
+    std::copy_n(box, 4, anchors.data<float>() + 4 * i);
+  }
+  Tensor scores = random_tensor(ElementType::kF32, {2, kinds, rows, columns}, 3);
+  for (std::size_t i = 0; i < scores.element_count(); i += 4) scores.data<float>()[i] = 0.25F;  // Equal ones.
+  Tensor deltas = random_tensor(ElementType::kF32, {2, 4 * kinds, rows, columns}, 8);
+  for (std::size_t i = 0; i < deltas.element_count(); ++i) deltas.data<float>()[i] *= 0.3F;
+  const Attributes common{{"min_size", 3.0}, {"nms_threshold", 0.6}, {"pre_nms_count", 60}, {"post_nms_count", 20}};
+  const std::vector<Attributes> cases{
+      {},
+      {{"normalized", false}, {"roi_num_type", element::i32}},
+      {{"nms_threshold", 0.2}, {"pre_nms_count", 1000}, {"post_nms_count", 1000}},
+      {{"nms_threshold", 0.9}, {"nms_eta", 0.8}},
+      {{"min_size", 25.0}, {"pre_nms_count", 9}},
+      {{"min_size", 1e6}},
+      {{"post_nms_count", 0}},
+      {{"pre_nms_count", 0}},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE("case " + std::to_string(i));
+    Attributes attributes = common;
+    for (const auto& [name, value] : cases[i]) attributes.set(name, value);
+    judge(outputs("GenerateProposals", 9, {info, anchor, delta, score}, attributes), {info, anchor, delta, score},
+          {infos, anchors, deltas, scores});
+  }
+}
+
+TEST_F(GpuLowering, EmptyRowsOfSparseMatricesAreFilled) {
+  const auto place = [](const std::vector<std::int64_t>& numbers, element::Type type) {
+    Tensor made(type, Shape{numbers.size() / 2, 2});
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      type == element::i64 ? void(made.data<std::int64_t>()[i] = numbers[i])
+                           : void(made.data<std::int32_t>()[i] = static_cast<std::int32_t>(numbers[i]));
+    return made;
+  };
+  const std::vector<std::int64_t> some{1, 7, 299, 0, 1, 3, 600, 2, 1, 5, 0, 1};
+  for (const element::Type type : {element::i64, element::i32}) {
+    const auto values = parameter({6}), indices = parameter({6, 2}, type);
+    const Tensor numbers = random_tensor(ElementType::kF32, {6}, 2);
+    judge(outputs("SparseFillEmptyRows", 16, {values, ints({700, 8}, type), indices, real(-4)}), {values, indices},
+          {numbers, place(some, type)});
+  }
+  const auto values = parameter({4}, element::i64), indices = parameter({4, 2}, element::i64),
+             fallback = parameter({}, element::i64);
+  const Tensor numbers = random_tensor(ElementType::kI64, {4}, 2), full = place({3, 0, 0, 0, 1, 0, 2, 0}, element::i64);
+  judge(outputs("SparseFillEmptyRows", 16, {values, ints({4, 8}), indices, fallback}), {values, indices, fallback},
+        {numbers, full});
+  const auto no_values = parameter({0}), nowhere = parameter({0, 2}, element::i64);
+  judge(outputs("SparseFillEmptyRows", 16, {no_values, ints({3, 8}), nowhere, real(1)}), {no_values, nowhere});
+  judge(outputs("SparseFillEmptyRows", 16, {no_values, ints({0, 8}), nowhere, real(1)}), {no_values, nowhere});
+  // The number of rows is an input, or computed.
+  const auto shape = parameter({2}, element::i64);
+  Tensor rows(element::i64, Shape{2});
+  rows.data<std::int64_t>()[0] = 9, rows.data<std::int64_t>()[1] = 8;
+  judge(outputs("SparseFillEmptyRows", 16, {values, shape, indices, fallback}), {values, shape, indices, fallback},
+        {numbers, rows, full});
+  const auto twice = outputs("Add", 1, {shape, shape})[0];
+  judge(outputs("SparseFillEmptyRows", 16, {values, twice, indices, fallback}), {values, shape, indices, fallback},
+        {numbers, rows, full});
+  // An entry of a row that is not there is left out, and writes nowhere.
+  const auto found = outputs("SparseFillEmptyRows", 16, {values, ints({4, 8}), indices, fallback});
+  const auto model = std::make_shared<Model>(found, ParameterVector{values, indices, fallback}, "outside");
+  InferRequest request = Core().compile_model(model, "GPU").create_infer_request();
+  request.set_input_tensor(0, numbers);
+  request.set_input_tensor(1, place({3, 0, 4, 0, -1, 0, 2, 0}, element::i64));
+  request.infer();
+  EXPECT_EQ(op::v0::Constant(request.get_output_tensor(0)).to_integers(),
+            (std::vector<std::int64_t>{0, 0, 1, 0, 2, 0, 3, 0}));
+}
+
 TEST_F(GpuLowering, WhatIsNotZeroAndWhatIsThereOnce) {
   for (const element::Type type : {element::f32, element::i64, element::u8, element::boolean}) {
     const auto x = parameter({3, 5, 41}, type);

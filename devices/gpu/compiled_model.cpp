@@ -109,9 +109,35 @@ std::optional<Rows> rows_of(const Tensor& tensor) {
   return rows;
 }
 
+/// Elements that lie side by side in a row of the image; nothing if the tensor's rows are not the image's.
+std::optional<std::size_t> row_in(const client::ImageLayout& layout, const Tensor& tensor) {
+  const auto rows = rows_of(tensor);
+  if (!rows || (rows->pitch != layout.pitch && element_count(tensor.shape()) != rows->elements)) return std::nullopt;
+  // One row of all elements, where the image has no space beside them, is as many rows as the image has.
+  return std::min(rows->elements, layout.row_bytes() / size_bytes(tensor.element_type()));
+}
+Refusal other_rows(const Tensor& tensor) {
+  return Refusal{"the rows of " + to_string(tensor) + " are not those of its image; copy_to() a buffer"};
+}
+
+/// The pixels that are exactly `tensor`, as the target of a copy: bytes stay what they are, in every format.
+std::variant<Location, Refusal> locate_image_target(const Tensor& tensor, const Tensor& seen) {
+  const auto [image, layout] = client::image_and_layout(seen);
+  const auto row = row_in(*layout, tensor);
+  if (!row) return other_rows(tensor);
+  const std::size_t begin = seen.offset() - layout->base, left = begin % layout->pitch,
+                    row_bytes = *row * size_bytes(tensor.element_type());
+  if (left % layout->pixel_bytes != 0 || row_bytes % layout->pixel_bytes != 0)
+    return Refusal{to_string(tensor) + " begins or ends within a pixel of its image"};
+  Location location;
+  location.image = {image,
+                    {left / layout->pixel_bytes, begin / layout->pitch, 0},
+                    {row_bytes / layout->pixel_bytes, element_count(tensor.shape()) / *row, 1}};
+  return location;
+}
+
 /// An image of the device's cl_context, or an image over a buffer of it.
-std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor& seen, Access access) {
-  if (writes(access)) return Refusal{to_string(tensor) + " is an image, and kernels write buffers only; use a buffer"};
+std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor& seen) {
   const auto [image, layout] = client::image_and_layout(seen);
   const auto format = client::info<cl_image_format>(clGetImageInfo, "clGetImageInfo", image, CL_IMAGE_FORMAT);
   Location location{false, {}, {image, nullptr, seen.offset() - layout->base, layout->pitch}, {}};
@@ -125,12 +151,9 @@ std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor&
                    std::to_string(format.image_channel_data_type) + " is not read as " +
                    std::string(name(tensor.element_type())) +
                    "; kernels read unsigned integers, scaled or not, signed ones that are not scaled, f16 and f32"};
-  const auto rows = rows_of(tensor);
-  const bool lies_in_rows = rows && (rows->pitch == layout->pitch || element_count(tensor.shape()) == rows->elements);
-  if (!lies_in_rows)
-    return Refusal{"the rows of " + to_string(tensor) + " are not those of its image; copy_to() a buffer"};
-  // One row of all elements, where the image has no space beside them, is as many rows as the image has.
-  location.form.row = std::min(rows->elements, layout->row_bytes() / size_bytes(type));
+  const auto row = row_in(*layout, tensor);
+  if (!row) return other_rows(tensor);
+  location.form.row = *row;
   return location;
 }
 
@@ -172,7 +195,8 @@ std::optional<BoundMemory> plain_memory(const Gpu& gpu, const Tensor& tensor, bo
 
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch) try {
   if (const auto memory = plain_memory(gpu, tensor, takes_pitch)) return Location{false, {}, *memory, {}};
-  if (const Tensor seen = seen_image(gpu, tensor)) return locate_image(tensor, seen, access);
+  if (const Tensor seen = seen_image(gpu, tensor))
+    return writes(access) ? locate_image_target(tensor, seen) : locate_image(tensor, seen);
   const std::size_t pitch = takes_pitch ? pitch_of(tensor) : 0;
   BoundMemory memory{nullptr, nullptr, 0, pitch};
   InputForm form;

@@ -2,6 +2,7 @@
 // A model compiled for one OpenCL device.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <list>
@@ -33,13 +34,20 @@
 
 namespace tenon::inline v1::gpu_device {
 
+/// A rectangle of an image, as its calls take it.
+struct ImageTarget {
+  cl_mem image = nullptr;
+  std::array<std::size_t, 3> origin{}, size{};  ///< Pixels.
+};
+
 /// How a tensor is used: in place, or moved to or from a buffer of the request's at every inference, where the device has
 /// memory of its own.
 struct Location {
   bool is_moved = false;
   Tensor mapped;  ///< Keeps what `memory` is in, where that is not the tensor itself.
   BoundMemory memory;
-  InputForm form;  ///< Of one tensor; what is moved is plain.
+  InputForm form;                      ///< Of one tensor; what is moved is plain.
+  std::optional<ImageTarget> image{};  ///< Of an output: the device copies a buffer of the request's there.
 };
 /// A packed tensor in a buffer of the device's, found at the cost of a look; nothing for any other.
 std::optional<BoundMemory> plain_memory(const Gpu& gpu, const Tensor& tensor, bool takes_pitch = false);

@@ -32,6 +32,10 @@ EdgeId counted_edge() {
   static const EdgeId edge = register_edge("GPU: results that values decide");
   return edge;
 }
+EdgeId image_edge() {
+  static const EdgeId edge = register_edge("GPU: to image");
+  return edge;
+}
 EdgeId download_edge() {
   static const EdgeId edge = register_edge("GPU: download");
   return edge;
@@ -128,10 +132,11 @@ class Request final : public InferRequestImpl, private Completion::Pending {
  private:
   /// A port's tensor, and where the kernels find it.
   struct Bound {
-    Tensor tensor;                   ///< As it was given. Empty: a batch.
-    Tensor mapped;                   ///< Keeps what `memory` is in, where that is not the tensor itself.
-    bool is_moved = false;           ///< The tensor is host memory, `memory` is `staging`.
-    client::Handle<cl_mem> staging;  ///< Of one that is moved.
+    Tensor tensor;                     ///< As it was given. Empty: a batch.
+    Tensor mapped;                     ///< Keeps what `memory` is in, where that is not the tensor itself.
+    bool is_moved = false;             ///< The tensor is host memory, `memory` is `staging`.
+    std::optional<ImageTarget> image;  ///< Of an output: the tensor lies there, `memory` is `staging`.
+    client::Handle<cl_mem> staging;    ///< Of one that is moved, or put into an image.
     std::size_t staging_bytes = 0;
     BoundMemory memory;
     InputForm form;
@@ -160,6 +165,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     bound.tensor = tensor;
     if (bound.mapped) bound.mapped = Tensor();
     bound.is_moved = false;
+    bound.image.reset();
     if (bound.form != InputForm{}) bound.form = {};
     if (!tensor) return;
     if (const auto memory = plain_memory(*owner_->gpu(), tensor, takes_pitch)) {
@@ -170,7 +176,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
     auto& location = std::get<Location>(found);
     bound.is_moved = location.is_moved;
-    if (!location.is_moved) {
+    bound.image = location.image;
+    if (!location.is_moved && !location.image) {
       if (location.mapped) bound.mapped = std::move(location.mapped);
       bound.memory = location.memory;
       bound.form = std::move(location.form);
@@ -179,7 +186,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
     if (bound.staging_bytes < bytes) {
       bound.staging = client::make_buffer(owner_->gpu()->native(), CL_MEM_READ_WRITE, bytes, nullptr,
-                                          "a buffer for a tensor in host memory");
+                                          "a buffer for a tensor in host memory or in an image");
       owner_->gpu()->count_memory(bound.staging.get(), bytes);
       bound.staging_bytes = bytes;
     }
@@ -231,7 +238,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       else
         enqueue(parts_[0], inference);
       for (const auto& state : states_) state->advance(queue_.get());
-      for (const Bound& output : outputs_) move_out(output, inference.ledger());
+      for (const Bound& output : outputs_) {
+        move_out(output, inference.ledger());
+        put_into_image(output, inference);
+      }
       waits_.clear();
       return opencl::EventTimeline::over(client::marker(queue_.get()));
     } catch (...) {
@@ -443,6 +453,21 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                                static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
                   "clEnqueueReadBuffer", "moving an output from the device");
     ledger.book_transferred(download_edge(), target.size_bytes());
+  }
+
+  /// Kernels write buffers: the device copies the bytes into the image.
+  void put_into_image(const Bound& bound, Inference& inference) const {
+    if (!bound.image || !bound.tensor || bound.tensor.size_bytes() == 0) return;
+    if (inference.policy() == ZeroCopy::kRequire)
+      throw Error(Code::kFailedPrecondition, "GPU: " + to_string(bound.tensor) + " is an image, into which " +
+                                                 std::to_string(bound.tensor.size_bytes()) +
+                                                 " bytes would be copied, which the zero-copy policy 'require' "
+                                                 "forbids; give the output a buffer");
+    client::check(client::call(clEnqueueCopyBufferToImage, queue_.get(), bound.memory.buffer, bound.image->image,
+                               std::size_t{0}, bound.image->origin.data(), bound.image->size.data(), cl_uint{0},
+                               static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+                  "clEnqueueCopyBufferToImage", "putting an output into an image");
+    inference.ledger().book_copied(image_edge(), bound.tensor.size_bytes());
   }
 
   /// Makes ready what runs a stage, unless it ran last there.

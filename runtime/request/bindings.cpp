@@ -442,9 +442,11 @@ Tensor Bindings::output(std::size_t index, const Shape& shape) {
     try {
       if (slot.tensor.shape() != shape) slot.tensor.set_shape(shape);
       if (slot.mapped && slot.mapped.shape() != shape) slot.mapped.set_shape(shape);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      const bool has_room = element_count(shape) <= element_count(slot.tensor.shape());
       throw AssertFailure("output '" + info.label + "' has the shape " + to_string(shape) +
-                          " now, for which the tensor set by the user, " + to_string(slot.tensor) + ", is too small");
+                          " now, for which the tensor set by the user, " + to_string(slot.tensor) + ", is " +
+                          (has_room ? "of no use: " + std::string(error.what()) : "too small"));
     }
     if (slot.way == Way::kPacked) {
       if (slot.staging.shape() != shape) slot.staging = Tensor(info.type, shape);

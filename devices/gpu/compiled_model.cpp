@@ -341,6 +341,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(intel_gpu::hint::queue_priority, config_.queue_priority);
   table_.add_constant(intel_gpu::hint::queue_throttle, config_.queue_throttle);
   table_.add_constant(hint::model_priority, config_.queue_priority);
+  table_.add_constant(cache_dir, config_.cache_dir);
   table_.add_constant(compilation_num_threads, config_.compile_threads);
   table_.add_constant(intel_gpu::hint::enable_sdpa_optimization, config_.fuses_attention);
   table_.add(PropertyName(gpu::launches.name(), PropertyMutability::RO), [this] {

@@ -20,6 +20,8 @@
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/graph/exec_model_info.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/runtime/roofline.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
@@ -301,7 +303,12 @@ TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
   {
     Core caching;
     caching.set_property(cache_dir(folder.string()));
-    caching.compile_model(fresh_model(), "GPU");
+    const auto model = fresh_model();
+    for (const bool is_known : {false, true}) {
+      const auto compiled = caching.compile_model(model, "GPU");
+      EXPECT_EQ(compiled.get_property(loaded_from_cache), is_known);
+      EXPECT_EQ(compiled.get_property(cache_dir), folder.string()) << "else a cached model's programs are built anew";
+    }
   }
   std::size_t programs = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -417,6 +424,86 @@ TEST_F(Gpu, AsManyThreadsCompileAsAreAllowed) {
   };
   const std::size_t alone = threads(1);
   EXPECT_GT(threads(3), alone);
+}
+
+/// Counts programs that a library has made.
+std::size_t programs_made() {
+  const auto counts = gpu_device::find_gpu("")->library().counts();
+  return counts.built + counts.loaded;
+}
+
+/// Eight of them are one program.
+gpu_device::KernelLibrary::Texts texts_of(std::size_t count, const std::string& name) {
+  gpu_device::KernelLibrary::Texts texts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string each = name + "_" + std::to_string(i);
+    texts.push_back(std::make_shared<const gpu_device::KernelText>(gpu_device::KernelText{
+        "test", each, "__kernel void " + each + "(__global float* x) { x[0] = " + std::to_string(i) + "; }"}));
+  }
+  return texts;
+}
+
+TEST_F(Gpu, ABuildThatNobodyWantsStops) {
+  auto& library = gpu_device::find_gpu("")->library();
+  const auto texts = texts_of(40, "unwanted");
+  for (const std::int32_t threads : {1, 3}) {
+    const auto before = programs_made();
+    std::atomic<int> looks{0};
+    const WantedScope scope([&] { return ++looks < 2; });
+    EXPECT_EQ(error_of([&] { library.build(texts, {}, TimeLimit(0), threads); }).code(), Code::kCancelled);
+    EXPECT_LE(looks, 1 + threads) << "of five programs";
+    EXPECT_EQ(programs_made(), before);
+  }
+  EXPECT_EQ(library.build(texts, {}, TimeLimit(0)).size(), texts.size()) << "the next one is wanted";
+}
+
+TEST_F(Gpu, ProgramsAreBuiltWithinTheTime) {
+  const TimeLimit limit(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  auto& library = gpu_device::find_gpu("")->library();
+  const auto texts = texts_of(1, "late");
+  EXPECT_EQ(error_of([&] { library.build(texts, {}, limit); }).code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(library.build(texts, {}, TimeLimit(0)).size(), 1u);
+}
+
+TEST_F(Gpu, ACompilationThatNobodyWantsStops) {
+  const WantedScope scope([] { return false; });
+  EXPECT_EQ(error_of([&] { core.compile_model(line_model(), "GPU"); }).code(), Code::kCancelled);
+}
+
+TEST_F(Gpu, CancellingAnInferenceStopsTheBuildThatItWaitsFor) {
+  // Texts that no driver has cached.
+  const double seed = static_cast<double>(::getpid() % 30000) * 1e-5;
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
+  x->output(0).set_names({"x"});
+  OutputVector outputs;
+  for (int i = 0; i < 400; ++i) {
+    const auto clamp = make_node("Clamp", 1, {x}, {{"min", -9.0 - seed - i}, {"max", 7.0}}, "clamp");
+    outputs.push_back(make_node("Sin", 1, {clamp}, {}, "sine")->output(0));
+  }
+  auto compiled = core.compile_model(std::make_shared<Model>(outputs, ParameterVector{x}, "open"), "GPU");
+  auto request = compiled.create_infer_request();
+  request.set_tensor("x", Tensor(element::f32, Shape{8}));
+  const auto before = programs_made();
+  std::exception_ptr failure;
+  std::atomic<bool> is_over{false};
+  std::jthread runs([&] {
+    try {
+      request.infer();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    is_over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // It builds 50 programs, for seconds.
+  while (!is_over) {
+    request.cancel();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  runs.join();
+  ASSERT_TRUE(failure);
+  EXPECT_THROW(std::rethrow_exception(failure), Cancelled);
+  EXPECT_EQ(programs_made(), before);
 }
 
 TEST_F(Gpu, PartsOfADeviceAreDevices) {

@@ -16,6 +16,7 @@
 #include <tenon/devices/gpu/compiled_model.hpp>
 #include <tenon/devices/gpu/completion.hpp>
 #include <tenon/devices/gpu/states.hpp>
+#include <tenon/graph/wanted.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -230,7 +231,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     wait_list_.clear();
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
-      if (has_other_forms_) use_forms_of_now();
+      if (has_other_forms_) use_forms_of_now(inference);
       if (!wait_list_.empty()) barrier(wait_list_);
       for (const Bound& input : inputs_) move_in(input, inference.ledger());
       if (owner_->open())
@@ -305,7 +306,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       inference.throw_if_cancelled();
       std::vector<InputState> states;
       for (const Value& input : inputs) states.push_back(input.state);
-      Part& part = use(depth, open->stage_for(states));
+      Part& part = use(depth, wanted_by(inference, [&] { return open->stage_for(states); }));
       for (std::size_t i = 0; i < inputs.size(); ++i)
         for (std::size_t item = 0; item < inputs[i].memory.size(); ++item)
           part.execution->bind_input(i, item, inputs[i].memory[item]);
@@ -470,6 +471,18 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     inference.ledger().book_copied(image_edge(), bound.tensor.size_bytes());
   }
 
+  /// What `find` finds or compiles, which ends early if the inference is cancelled.
+  template <typename Find>
+  static std::shared_ptr<const Stage> wanted_by(Inference& inference, const Find& find) {
+    const WantedScope scope([&inference] { return !inference.cancelled(); });
+    try {
+      return find();
+    } catch (const Error&) {
+      inference.throw_if_cancelled();
+      throw;
+    }
+  }
+
   /// Makes ready what runs a stage, unless it ran last there.
   Part& use(std::size_t depth, std::shared_ptr<const Stage> stage) {
     if (parts_.size() <= depth) parts_.resize(depth + 1);
@@ -494,10 +507,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     return part;
   }
 
-  void use_forms_of_now() {
+  void use_forms_of_now(Inference& inference) {
     std::vector<InputForm> forms;
     for (const Bound& input : inputs_) forms.push_back(input.form);
-    use(0, owner_->stage_for(forms));
+    use(0, wanted_by(inference, [&] { return owner_->stage_for(forms); }));
     has_other_forms_ = false;
   }
 

@@ -11,6 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/store/bytes.hpp>
 #include <tenon/store/cache_folder.hpp>
 #include <tenon/store/release.hpp>
@@ -172,7 +173,8 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& te
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  const auto work = [&] {
+  const auto work = [&, is_wanted = WantedScope::current()] {
+    const WantedScope scope(is_wanted);
     for (std::size_t i = next++; i < programs.size(); i = next++) {
       try {
         time.check("compiling", "kernels for " + native_->device.name, limit_property::kCompileSeconds);

@@ -26,6 +26,7 @@
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/runtime_model.hpp>
+#include <tenon/devices/gpu/states.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/model_blob.hpp>
@@ -81,6 +82,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Stage> stage_for(const std::vector<InputForm>& forms);
   /// Of a model that is planned for its inputs; null otherwise.
   OpenModel* open() const { return open_.get(); }
+  /// As variables_of() the model.
+  std::vector<PlanVariable> variables() const { return variables_of(*prepared_); }
   /// For runtime_model(). @param times  Of the launches of each stage.
   void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
 

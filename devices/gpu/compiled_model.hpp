@@ -28,6 +28,7 @@
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/runtime_model.hpp>
+#include <tenon/devices/gpu/states.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/model_blob.hpp>
@@ -94,6 +95,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   OpenModel* open() const { return open_.get(); }
   /// How kernels get into the requests' queues.
   LaunchTrial& launches() const { return launches_; }
+  /// As variables_of() the model.
+  std::vector<PlanVariable> variables() const { return variables_of(*prepared_); }
   /// For runtime_model(). @param times  Of the launches of each stage.
   void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
 

@@ -669,6 +669,59 @@ TEST_F(GpuLowering, WhatFollowsHasTheExtentsThatValuesDecide) {
   judge_moving({sum, few, same, some}, {x}, {{{40, 3}}, {{7, 5}}, {{40, 3}}, {{1, 3}}});
 }
 
+/// One state is known before the cut, the other only after it; the second also when nothing else comes after.
+TEST_F(GpuLowering, StatesLieBesideACut) {
+  const auto x = parameter({12});
+  const auto variable = [](const char* id, const Shape& shape) {
+    return Attributes{
+        {"variable_id", std::string(id)}, {"variable_shape", PartialShape(shape)}, {"variable_type", element::f32}};
+  };
+  const Out seen = outputs("ReadValue", 6, {reals({12}, std::vector<double>(12, 0.5))}, variable("seen", {12}))[0];
+  const Out picked = outputs("ReadValue", 6, {}, variable("picked", {1}))[0];
+  const Out sum = outputs("Add", 1, {x, seen})[0];
+  const Out found = outputs("NonZero", 3, {outputs("Greater", 1, {sum, real(0.7)})[0]})[0];
+  const Out some = outputs("Gather", 8, {sum, outputs("Squeeze", 0, {found, ints({0})})[0], scalar(0)})[0];
+  const Out total = outputs("ReduceSum", 1, {some, ints({0})}, {{"keep_dims", true}})[0];
+  const Out next = outputs("Add", 1, {total, picked})[0];
+  const SinkVector sinks{make_node("Assign", 6, {sum}, variable("seen", {12})),
+                         make_node("Assign", 6, {next}, variable("picked", {1}))};
+  for (const bool puts_out : {true, false}) {
+    SCOPED_TRACE(puts_out ? "results after the cut" : "states alone after the cut");
+    const OutputVector results = puts_out ? OutputVector{some, next, sum} : OutputVector{sum};
+    const auto model = std::make_shared<Model>(results, sinks, ParameterVector{x}, "beside");
+    InferRequest request =
+        Core().compile_model(model, "GPU", hint::inference_precision(element::f32)).create_infer_request();
+    auto states = request.query_state();
+    ASSERT_EQ(states.size(), 2u) << "known before the first inference";
+    const auto state = [&](const std::string& id) {
+      return *std::find_if(states.begin(), states.end(), [&](const auto& each) { return each.get_name() == id; });
+    };
+    VariableMap wanted_states;
+    for (unsigned round = 0; round < 4; ++round) {
+      SCOPED_TRACE("inference " + std::to_string(round));
+      if (round == 3) {
+        for (auto& each : states) each.reset();
+        wanted_states.clear();
+      }
+      const Tensor given = random_tensor(ElementType::kF32, {12}, 40 + round);
+      const auto wanted = evaluate(*model, {given}, &wanted_states);
+      request.set_input_tensor(given);
+      request.infer();
+      for (std::size_t i = 0; i < wanted.size(); ++i) expect_close(wanted[i], request.get_output_tensor(i), 1e-4);
+      for (const char* id : {"seen", "picked"}) expect_close(wanted_states.at(id), state(id).get_state(), 1e-4);
+    }
+    Tensor own(element::f32, Shape{1});
+    own.data<float>()[0] = 100;
+    state("picked").set_state(own);
+    wanted_states["picked"] = own;
+    const Tensor given = random_tensor(ElementType::kF32, {12}, 50);
+    evaluate(*model, {given}, &wanted_states);
+    request.set_input_tensor(given);
+    request.infer();
+    expect_close(wanted_states.at("picked"), state("picked").get_state(), 1e-4);
+  }
+}
+
 /// A shape that kernels compute, a branch and a loop whose length and beginning they decide.
 TEST_F(GpuLowering, ValuesOfKernelsDecideShapesAndControlFlow) {
   const auto x = parameter({12});

@@ -74,6 +74,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       queue_ = make_queue(gpu, config.profiling, config.queue_priority, config.queue_throttle);
       has_times_ = owner_->config().profiling;
     }
+    for (const PlanVariable& variable : owner_->variables())
+      states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
     if (owner_->static_stage()) use(0, owner_->static_stage());
   }
 
@@ -238,7 +240,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
         enqueue_stages(inference);
       else
         enqueue(parts_[0], inference);
-      for (const auto& state : states_) state->advance(queue_.get());
+      for (const Part& part : std::span(parts_).first(used_))
+        for (const PlanVariable& variable : part.plan().variables)
+          if (variable.is_assigned) state_of(variable).advance(queue_.get());
       for (const Bound& output : outputs_) {
         move_out(output, inference.ledger());
         put_into_image(output, inference);
@@ -483,6 +487,18 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
   }
 
+  /// Parts of a model that is cut share them. @errors kFailedPrecondition: it has another shape.
+  State& state_of(const PlanVariable& variable) {
+    const auto known = std::ranges::find_if(states_, [&](const auto& state) { return state->name() == variable.id; });
+    if (known == states_.end()) return *states_.emplace_back(std::make_shared<State>(owner_->gpu(), variable));
+    if ((*known)->variable().shape != variable.shape)
+      throw Error(Code::kFailedPrecondition, "GPU: with inputs of these shapes the state '" + variable.id +
+                                                 "' would be " + to_string(variable.shape) + ", and the request's is " +
+                                                 to_string((*known)->variable().shape) +
+                                                 ": take another request for inputs of other shapes");
+    return **known;
+  }
+
   /// Makes ready what runs a stage, unless it ran last there.
   Part& use(std::size_t depth, std::shared_ptr<const Stage> stage) {
     if (parts_.size() <= depth) parts_.resize(depth + 1);
@@ -492,10 +508,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     made.execution = std::make_unique<Execution>(owner_->gpu(), stage->plan);
     made.stage = std::move(stage);
     part = std::move(made);
-    if (states_.empty())
-      for (const PlanVariable& variable : part.plan().variables)
-        states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
-    for (std::size_t i = 0; i < states_.size(); ++i) states_[i]->bind(*part.execution, i);
+    const auto& variables = part.plan().variables;
+    for (std::size_t i = 0; i < variables.size(); ++i) state_of(variables[i]).bind(*part.execution, i);
     // Stages of an open model are bound at each inference.
     if (owner_->open()) return part;
     for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);

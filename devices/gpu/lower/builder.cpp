@@ -181,7 +181,7 @@ void Builder::compute(Value& value, const Output<Node>& output) {
   launching_ = std::move(value.nodes);
   const ExpressionRef root = std::exchange(value.pending, nullptr);
   const auto producer = std::exchange(value.producer, std::nullopt);
-  emit(root, producer, view);
+  emit(root, producer, view, *output.get_node());
   value.view = view;
 }
 
@@ -194,13 +194,13 @@ Extents Builder::best_strides(const Value& value) const {
   return packed_strides(value.shape);
 }
 
-void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out) {
-  const Node& result = *model_.get_results().front();
-  if (!producer) return compute(root, out, result);
+void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out,
+                   const Node& of) {
+  if (!producer) return compute(root, out, of);
   if (!shares_bytes(out.type)) return producer->emit(root, out);
   const View codes = scratch(ElementType::kU8, out.shape);
   producer->emit(code_of(root, out.type), codes);
-  pack(codes, out, result);
+  pack(codes, out, of);
 }
 
 void Builder::pack(const View& codes, const View& out, const Node& of) {

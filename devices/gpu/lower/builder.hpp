@@ -158,7 +158,7 @@ class Builder {
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.
   void pack(const View& codes, const View& out, const Node& of);
-  void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out);
+  void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out, const Node& of);
   std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
 
   const Model& model_;

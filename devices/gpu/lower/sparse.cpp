@@ -29,9 +29,10 @@ void lower_fill_empty_rows(Builder& builder, const Node& node) {
     Kernel kernel = builder.kernel(kind);
     return kernel.number("ROWS", static_cast<std::int64_t>(rows)).define("RUN", kRun);
   };
-  Kernel clear = begin("sparse_clear");
-  clear.writes("IN_ROW", in_row);
-  launch_each(builder, node, clear, rows, "  IN_ROW_SET(at, 0);\n");
+  // Every value is what empty rows get, until entries take their places.
+  Kernel begun = begin("sparse_begin");
+  begun.reads("FALLBACK", fallback).writes("IN_ROW", in_row).writes("VALUES", filled);
+  launch_each(builder, node, begun, most, "  VALUES_SET(at, FALLBACK(0));\n  if (at < ROWS) IN_ROW_SET(at, 0);\n");
 
   Kernel count = begin("sparse_count");
   count.reads("INDEX", indices).updates("IN_ROW", in_row);
@@ -46,8 +47,8 @@ void lower_fill_empty_rows(Builder& builder, const Node& node) {
       "  IN_RUN_SET(at, all);\n");
 
   Kernel fill = begin("sparse_fill");
-  fill.reads("IN_ROW", in_row).reads("IN_RUN", in_run).reads("FALLBACK", fallback);
-  fill.writes("BEGIN", begins).writes("PLACES", places).writes("VALUES", filled);
+  fill.reads("IN_ROW", in_row).reads("IN_RUN", in_run);
+  fill.writes("BEGIN", begins).writes("PLACES", places);
   fill.writes("IS_EMPTY", builder.make(node, 2)).writes("TOTAL", builder.make_count(node));
   launch_each(builder, node, fill, runs,
               "  int total = 0, next = 0;\n"
@@ -55,8 +56,8 @@ void lower_fill_empty_rows(Builder& builder, const Node& node) {
               "  if (at == 0) TOTAL_SET(0, total);\n"
               "  for (int row = at * RUN; row < min((at + 1) * RUN, ROWS); ++row) {\n"
               "    const int own = IN_ROW(row);\n    BEGIN_SET(row, next);\n    IS_EMPTY_SET(row, own == 0);\n"
-              "    if (own == 0) {\n      PLACES_SET(2 * next, row);\n      PLACES_SET(2 * next + 1, 0);\n"
-              "      VALUES_SET(next, FALLBACK(0));\n    }\n    next += max(own, 1);\n  }\n");
+              "    if (own == 0) {\n      PLACES_SET(2 * next, row);\n      PLACES_SET(2 * next + 1, 0);\n    }\n    "
+              "next += max(own, 1);\n  }\n");
 
   // Entries of a row keep their order.
   Kernel move = begin("sparse_move");

@@ -8,6 +8,7 @@
 #include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -236,9 +237,13 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
   return Refusal{error.what()};
 }
 
-std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items) {
+std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items) try {
   std::vector<Location> locations;
-  for (const Tensor& item : items) {
+  for (const Tensor& given : items) {
+    // A dma-buf, as one tensor, is mapped for each inference; as an item, as long as it is bound.
+    Tensor item = given;
+    if (given.kind() == dmabuf::kDmabufMemory)
+      item = gpu.router().map(given, gpu.context(), MapOptions{Access::kRead, ZeroCopy::kRequire});
     auto found = locate(gpu, item, Access::kRead);
     if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
     auto& location = std::get<Location>(found);
@@ -251,6 +256,8 @@ std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::s
     locations.push_back(std::move(location));
   }
   return locations;
+} catch (const Error& error) {
+  return Refusal{error.what()};
 }
 
 namespace {

@@ -167,10 +167,8 @@ TEST_F(Pictures, OutOfModelsOfOpenShapes) {
   request.infer();
   const std::vector<std::uint8_t> found = bytes_of(image);
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], input.data<std::uint8_t>()[i] + 1);
-  for (const auto& [columns, message] : {std::pair{kColumns + 2, "too small"}, {kColumns - 2, "on top of an image"}}) {
-    request.set_input_tensor(input_of(element::u8, Shape{1, kRows, columns, 1}));
-    EXPECT_THAT(error_of([&] { request.infer(); }).what(), HasSubstr(message));
-  }
+  request.set_input_tensor(input_of(element::u8, Shape{1, kRows, kColumns + 2, 1}));
+  EXPECT_THAT(error_of([&] { request.infer(); }).what(), HasSubstr("too small"));
 }
 
 TEST_F(Pictures, OutIntoImagesAreACopyThatRequireForbids) {

@@ -790,22 +790,18 @@ TEST_F(GpuLowering, ResultsThatValuesDecideAreBookedAndWaitedFor) {
 }
 
 TEST_F(GpuLowering, WhatNoKernelCountsIsRefusedByName) {
-  const auto values = parameter({4}), fill = parameter({});
-  const auto shape = parameter({2}, element::i64), indices = parameter({4, 2}, element::i64);
-  const auto model = std::make_shared<Model>(outputs("SparseFillEmptyRows", 16, {values, shape, indices, fill}),
-                                             ParameterVector{values, shape, indices, fill}, "values");
+  const auto x = parameter({});
+  const auto model = std::make_shared<Model>(outputs("NonZero", 3, {x}), ParameterVector{x}, "values");
   Core core;
   EXPECT_EQ(core.query_model(model, "GPU").count(model->get_results()[0]->get_input_node_ptr(0)->get_friendly_name()),
             0u);
   try {
     InferRequest request = core.compile_model(model, "GPU").create_infer_request();
-    for (std::size_t i = 0; i < 4; ++i)
-      request.set_input_tensor(
-          i, random_tensor(model->get_parameters()[i]->get_element_type(), model->get_parameters()[i]->get_shape(), 1));
+    request.set_input_tensor(random_tensor(ElementType::kF32, {}, 1));
     request.infer();
     FAIL() << "it ran";
   } catch (const std::exception& error) {
-    EXPECT_NE(std::string(error.what()).find("SparseFillEmptyRows"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("NonZero"), std::string::npos) << error.what();
   }
 }
 

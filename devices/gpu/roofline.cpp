@@ -22,6 +22,8 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kLongEnough = std::chrono::milliseconds(3);
 constexpr int kRuns = 5;
 constexpr std::size_t kGroup = 64;
+/// Of roofline_copy's work-items, each of which moves four times 16 bytes.
+constexpr std::size_t kCopyGroup = 256, kCopyBytes = 4 * 16;
 /// Of roofline_multiply and roofline_matrix.
 constexpr double kSums = 8;
 
@@ -60,15 +62,16 @@ class Probes {
     const auto cache =
         client::info<cl_ulong>(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     constexpr std::size_t kMegabyte = std::size_t{1} << 20;
-    std::size_t bytes = std::clamp<std::size_t>(8 * cache, 32 * kMegabyte, 256 * kMegabyte);
+    std::size_t bytes = std::clamp<std::size_t>(8 * cache, 32 * kMegabyte, (device.is_cpu() ? 256 : 1024) * kMegabyte);
     bytes = std::min({bytes, static_cast<std::size_t>(device.max_allocation), gpu_.memory_bytes() / 8});
-    bytes = bytes / (16 * kGroup) * (16 * kGroup);
+    const std::size_t group = std::min(kCopyGroup, gpu_.target().max_group);
+    bytes = bytes / (kCopyBytes * group) * (kCopyBytes * group);
     const auto from = filled(bytes), to = filled(bytes);
     const auto kernel = make("roofline_copy");
     set(kernel, 0, from.get());
     set(kernel, 1, to.get());
     nanoseconds best = nanoseconds::max();
-    for (int i = 0; i < kRuns; ++i) best = std::min(best, time(kernel, bytes / 16));
+    for (int i = 0; i < kRuns; ++i) best = std::min(best, time(kernel, bytes / kCopyBytes, group));
     return 2 * static_cast<double>(bytes) / seconds(best);
   }
 
@@ -82,11 +85,11 @@ class Probes {
     cl_int rounds = 64;
     for (nanoseconds last{0}; last < kLongEnough && rounds < 1 << 24; rounds *= 2) {
       set(kernel, 2, rounds);
-      last = time(kernel, items);
+      last = time(kernel, items, kGroup);
     }
     rounds /= 2;
     nanoseconds best = nanoseconds::max();
-    for (int i = 0; i < kRuns; ++i) best = std::min(best, time(kernel, items));
+    for (int i = 0; i < kRuns; ++i) best = std::min(best, time(kernel, items, kGroup));
     return operations * kSums * rounds * static_cast<double>(items) / seconds(best);
   }
 
@@ -110,12 +113,13 @@ class Probes {
                   "clSetKernelArg", "giving a probe its arguments");
   }
 
-  nanoseconds time(const client::Handle<cl_kernel>& kernel, std::size_t items) const {
+  nanoseconds time(const client::Handle<cl_kernel>& kernel, std::size_t items, std::size_t group) const {
     cl_event made = nullptr;
-    client::check(client::call(clEnqueueNDRangeKernel, queue_.get(), kernel.get(), cl_uint{1},
-                               static_cast<const std::size_t*>(nullptr), static_cast<const std::size_t*>(&items),
-                               &kGroup, cl_uint{0}, static_cast<const cl_event*>(nullptr), &made),
-                  "clEnqueueNDRangeKernel", [&] { return "measuring the roofline of " + gpu_.native().device.name; });
+    client::check(
+        client::call(clEnqueueNDRangeKernel, queue_.get(), kernel.get(), cl_uint{1},
+                     static_cast<const std::size_t*>(nullptr), static_cast<const std::size_t*>(&items),
+                     static_cast<const std::size_t*>(&group), cl_uint{0}, static_cast<const cl_event*>(nullptr), &made),
+        "clEnqueueNDRangeKernel", [&] { return "measuring the roofline of " + gpu_.native().device.name; });
     const client::Handle<cl_event> event(made);
     client::finish(client::Handle<cl_event>::retain(made, "a probe's event"), default_deadline());
     return duration_of(event.get());

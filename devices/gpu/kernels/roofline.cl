@@ -5,7 +5,10 @@
 #define MULTIPLY_ADD(a, b, c) mad(a, b, c)
 #endif
 __kernel void roofline_copy(__global const uint4* from, __global uint4* to) {
-  to[get_global_id(0)] = from[get_global_id(0)];
+  // Neighbouring work-items read neighbours, each four of them before it waits for one.
+  const size_t lanes = get_local_size(0), at = get_group_id(0) * lanes * 4 + get_local_id(0);
+  const uint4 a = from[at], b = from[at + lanes], c = from[at + 2 * lanes], d = from[at + 3 * lanes];
+  to[at] = a, to[at + lanes] = b, to[at + 2 * lanes] = c, to[at + 3 * lanes] = d;
 }
 
 // Eight sums that do not wait for each other.

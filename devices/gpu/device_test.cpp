@@ -16,6 +16,7 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/program/warpgroups.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/public/va.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
@@ -38,6 +39,20 @@ using ::testing::HasSubstr;
 template <typename Body>
 std::string message_of(Body&& body) {
   return error_of(std::forward<Body>(body)).what();
+}
+
+TEST(Warpgroups, CommentsOfPtxAreOpened) {
+  using gpu_device::open_warpgroups;
+  const std::string head = ".version 8.0\n.target sm_90", code = "mov;\n/*sm_90a a; sm_90a*/\n/*sm_90a b; sm_90a*/ret;";
+  EXPECT_TRUE(gpu_device::has_warpgroups(code));
+  EXPECT_FALSE(gpu_device::has_warpgroups("mov; /* sm_90 */"));
+  EXPECT_EQ(open_warpgroups(head + ", debug\n" + code + std::string(1, '\0')),
+            ".version 8.0\n.target sm_90a, debug\nmov;\na;\nb;ret;");
+  EXPECT_EQ(open_warpgroups(head + "a\n" + code), std::nullopt);
+  EXPECT_EQ(open_warpgroups(".target sm_100\n" + code), std::nullopt);
+  EXPECT_EQ(open_warpgroups(head + "\nret;"), std::nullopt);
+  EXPECT_EQ(open_warpgroups(head + "\n/*sm_90a a;"), std::nullopt);
+  EXPECT_EQ(open_warpgroups("a binary"), std::nullopt);
 }
 
 TEST_F(Gpu, TheDefaultContextIsOne) {

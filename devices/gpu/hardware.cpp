@@ -32,8 +32,10 @@ Target target_of(const opencl::Device& device) {
   target.compute_units = std::max<cl_uint>(ask<cl_uint>(device.id, CL_DEVICE_MAX_COMPUTE_UNITS), 1);
   // mma.sync of f16 by f16: since compute capability 8.0.
   constexpr cl_device_info kComputeCapability = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
-  if (device.has("cl_nv_device_attribute_query") && ask<cl_uint>(device.id, kComputeCapability) >= 8)
-    target.matrices = Target::Matrices::kNvidia;
+  const cl_uint capability =
+      device.has("cl_nv_device_attribute_query") ? ask<cl_uint>(device.id, kComputeCapability) : 0;
+  if (capability >= 8) target.matrices = Target::Matrices::kNvidia;
+  target.has_warpgroups = capability == 9;
   // A kernel of three planes takes a pointer, an offset and a pitch of each, and has some other arguments.
   constexpr std::size_t kOthers = 256, kOfItem = 3 * 24, kMost = 32;
   const auto arguments = ask<std::size_t>(device.id, CL_DEVICE_MAX_PARAMETER_SIZE);

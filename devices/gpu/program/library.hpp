@@ -73,6 +73,11 @@ class KernelLibrary {
   std::vector<Texts> unknown(const Texts& texts) const;
   Built build_program(const Texts& texts, const std::filesystem::path& folder) const;
   client::Handle<cl_program> load(const store::ContentHash& key, const std::filesystem::path& folder) const;
+  /// @return none if the driver does not take it.
+  client::Handle<cl_program> from_binary(const unsigned char* binary, std::size_t size) const;
+  /// @errors kInternal: it does not compile; the message has the driver's log.
+  client::Handle<cl_program> from_source(const Texts& texts, const std::string& source,
+                                         const std::string& options) const;
   void keep(const store::ContentHash& key, const std::filesystem::path& folder, cl_program program) const;
   store::ContentHash key_of(const std::string& source) const;
 

@@ -96,7 +96,7 @@ void Bindings::bind_all() {
 
 void Bindings::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user) {
   const DeviceRequest& device = devices_.active();
-  const ChosenWay chosen = choose_way(*model_, device, port, tensor, ledger_);
+  ChosenWay chosen = choose_way(*model_, device, port, tensor, ledger_);
   if (chosen.way == Way::kPacked) {
     const ElementType type = model_->info(port).type;
     if (!slot.staging || slot.staging.shape() != tensor.shape() || slot.staging.element_type() != type) {
@@ -108,10 +108,13 @@ void Bindings::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_
     device.bind(port, slot.staging);
   } else {
     if (chosen.way == Way::kInPlace) device.bind(port, chosen.tensor);
-    slot.staging = Tensor();
+    if (slot.staging) slot.staging = Tensor();
     slot.tensor = tensor;
   }
-  slot.mapped = chosen.bracketed ? chosen.tensor : Tensor();
+  if (chosen.bracketed)
+    slot.mapped = std::move(chosen.tensor);
+  else if (slot.mapped)
+    slot.mapped = Tensor();
   slot.way = chosen.way;
   slot.from_user = from_user;
   if (slot.way != Way::kInPlace || from_user) needs_prepare_ = true;

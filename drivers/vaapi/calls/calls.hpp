@@ -57,6 +57,7 @@ void fill_buffer_calls(VADriverVTable& table);
 void fill_image_calls(VADriverVTable& table);
 void fill_picture_calls(VADriverVTable& table);
 void fill_display_calls(VADriverVTable& table);
+void fill_process_calls(VADriverVTableVPP& table);
 
 /// What libva gives arrays for.
 int max_profiles();

@@ -12,12 +12,14 @@ namespace {
 std::vector<VAProfile> profiles() {
   std::vector<VAProfile> all;
   for (const DecodeProfile& one : decode_profiles()) all.push_back(one.profile);
+  all.push_back(VAProfileNone);  // Of video processing.
   return all;
 }
 
 std::vector<VAEntrypoint> entrypoints(VAProfile profile) {
   std::vector<VAEntrypoint> all;
   if (find_decode_profile(profile)) all.push_back(VAEntrypointVLD);
+  if (profile == VAProfileNone) all.push_back(VAEntrypointVideoProc);
   return all;
 }
 
@@ -128,6 +130,11 @@ VAStatus query_config(VADriverContextP context, VAConfigID id, VAProfile* profil
 int max_profiles() { return static_cast<int>(profiles().size()); }
 
 std::uint32_t rt_formats_of(VAProfile profile, VAEntrypoint entrypoint) {
+  if (profile == VAProfileNone && entrypoint == VAEntrypointVideoProc) {
+    std::uint32_t all = 0;
+    for (const Format& format : formats()) all |= format.rt_format;
+    return all;
+  }
   const DecodeProfile* decode = find_decode_profile(profile);
   return decode && entrypoint == VAEntrypointVLD ? decode->rt_formats : 0;
 }

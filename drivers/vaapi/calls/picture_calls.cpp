@@ -5,11 +5,15 @@
 
 #include <tenon/drivers/vaapi/calls/calls.hpp>
 #include <tenon/drivers/vaapi/codec/decode_task.hpp>
+#include <tenon/drivers/vaapi/process/process_task.hpp>
 
 namespace tenon::va::calls {
 namespace {
 
-std::unique_ptr<Task> make_task(const Config& config) { return make_decode_task(*find_decode_profile(config.profile)); }
+std::unique_ptr<Task> make_task(const Config& config) {
+  if (config.entrypoint == VAEntrypointVideoProc) return make_process_task();
+  return make_decode_task(*find_decode_profile(config.profile));
+}
 
 VAStatus create_context(VADriverContextP context, VAConfigID config_id, int width_px, int height_px, int,
                         VASurfaceID* targets, int target_count, VAContextID* id) {

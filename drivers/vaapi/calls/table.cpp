@@ -90,6 +90,7 @@ static VAStatus initialise(VADriverContextP context) {
     fill_buffer_calls(table);
     fill_image_calls(table);
     fill_picture_calls(table);
+    if (context->vtable_vpp) fill_process_calls(*context->vtable_vpp);
     context->version_major = VA_MAJOR_VERSION;
     context->version_minor = VA_MINOR_VERSION;
     context->max_profiles = max_profiles();

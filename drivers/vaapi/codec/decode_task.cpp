@@ -23,6 +23,11 @@ constexpr DecodeProfile kProfiles[] = {
     {VAProfileH264ConstrainedBaseline, "h264", k420, 8192},
     {VAProfileH264Main, "h264", k420, 8192},
     {VAProfileH264High, "h264", k420, 8192},
+    {VAProfileHEVCMain, "hevc", k420, 8192},
+    {VAProfileHEVCMain10, "hevc", k420_10, 8192},
+    {VAProfileVP9Profile0, "vp9", k420, 8192},
+    {VAProfileVP9Profile2, "vp9", k420_10, 8192},
+    {VAProfileJPEGBaseline, "mjpeg", kJpeg, 16384},
 };
 
 std::unique_ptr<StreamWriter> make_writer(VAProfile profile) {
@@ -31,6 +36,14 @@ std::unique_ptr<StreamWriter> make_writer(VAProfile profile) {
     case VAProfileH264Main:
     case VAProfileH264High:
       return make_h264_writer();
+    case VAProfileHEVCMain:
+    case VAProfileHEVCMain10:
+      return make_hevc_writer();
+    case VAProfileVP9Profile0:
+    case VAProfileVP9Profile2:
+      return make_vp9_writer();
+    case VAProfileJPEGBaseline:
+      return make_jpeg_writer();
     default:
       return nullptr;
   }

@@ -7,6 +7,7 @@
 #include <tenon/drivers/vaapi/codec/picture.hpp>
 
 namespace tenon::va {
+namespace h264 {
 namespace {
 
 constexpr std::uint8_t kSps = 0x67, kPps = 0x68;
@@ -215,7 +216,8 @@ class H264Writer final : public StreamWriter {
 };
 
 }  // namespace
+}  // namespace h264
 
-std::unique_ptr<StreamWriter> make_h264_writer() { return std::make_unique<H264Writer>(); }
+std::unique_ptr<StreamWriter> make_h264_writer() { return std::make_unique<h264::H264Writer>(); }
 
 }  // namespace tenon::va

@@ -6,7 +6,7 @@
 #include <cstring>
 
 extern "C" {
-#include <libavutil/imgutils.h>
+#include <libavutil/common.h>
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 }

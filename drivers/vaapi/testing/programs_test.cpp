@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -155,6 +157,71 @@ std::string name_of(const ::testing::TestParamInfo<Clip>& info) {
 
 INSTANTIATE_TEST_SUITE_P(H264, VaClips, ::testing::ValuesIn(h264_clips()), name_of);
 
+std::vector<Clip> hevc_clips() {
+  const std::string plain = "-c:v libx265 -preset fast -pix_fmt ", hevc = plain + "yuv420p -x265-params log-level=none";
+  return {
+      {"hevc.mp4", "176x144", 30, hevc},
+      {"hevc_10_bits.mp4", "176x144", 20, plain + "yuv420p10le -x265-params log-level=none", "yuv420p10le", "p010le"},
+      {"hevc_b.mp4", "176x144", 40, hevc + ":bframes=8:b-adapt=0"},
+      {"hevc_refs.mp4", "176x144", 30, hevc + ":ref=6"},
+      {"hevc_slices.mp4", "352x288", 8, hevc + ":slices=3"},
+      {"hevc_lists.mp4", "176x144", 12, hevc + ":scaling-list=default"},
+      {"hevc_no_filters.mp4", "176x144", 12, hevc + ":no-sao=1:no-deblock=1"},
+      {"hevc_weighted.mp4", "176x144", 30, hevc + ":weightb=1 -vf fade=in:0:25"},
+      {"hevc_178x146.mp4", "178x146", 12, hevc},
+      {"hevc_small_units.mp4", "176x144", 12, hevc + ":ctu=16:max-tu-size=16"},
+      {"hevc_lossless.mp4", "176x144", 8, hevc + ":tskip=1:cu-lossless=1"},
+      {"hevc_open_groups.mp4", "176x144", 40, hevc + ":keyint=12:open-gop=1"},
+      {"hevc_wavefront.mp4", "640x360", 6, hevc + ":wpp=1:amp=1:rect=1"},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Hevc, VaClips, ::testing::ValuesIn(hevc_clips()), name_of);
+
+std::vector<Clip> frame_clips() {
+  const std::string vp9 = "-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -pix_fmt ";
+  return {
+      {"vp9.webm", "176x144", 20, vp9 + "yuv420p"},
+      {"vp9_hidden.webm", "176x144", 40,
+       "-c:v libvpx-vp9 -pix_fmt yuv420p -deadline good -cpu-used 5 -auto-alt-ref 1 -lag-in-frames 16"},
+      {"vp9_178x146.webm", "178x146", 12, vp9 + "yuv420p"},
+      {"vp9_tiles.webm", "1024x256", 6, vp9 + "yuv420p -tile-columns 2"},
+      {"vp9_10_bits.webm", "176x144", 12, vp9 + "yuv420p10le -profile:v 2", "yuv420p10le", "p010le"},
+      {"jpeg_420.avi", "178x146", 4, "-c:v mjpeg -q:v 3 -pix_fmt yuvj420p", "yuvj420p", "nv12"},
+      {"jpeg_422.avi", "178x146", 4, "-c:v mjpeg -q:v 3 -pix_fmt yuvj422p", "yuvj422p", "yuyv422"},
+      {"jpeg_444.avi", "178x146", 4, "-c:v mjpeg -q:v 3 -pix_fmt yuvj444p", "yuvj444p", "yuv444p"},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Frames, VaClips, ::testing::ValuesIn(frame_clips()), name_of);
+
+/// Filters on surfaces beside ffmpeg's own, with libswscale's flags that the driver uses.
+TEST(VaPrograms, FfmpegProcessesSurfacesAsItsFiltersDo) {
+  const fs::path clip = make({"processed.mp4", "176x144", 6, kH264});
+  const std::string exact = ":flags=bicubic+accurate_rnd+full_chroma_int";
+  struct Pair {
+    std::string ours, theirs, format;
+  };
+  for (const Pair& pair : std::vector<Pair>{
+           {"scale_vaapi=w=320:h=200", "scale=320:200" + exact, "nv12"},
+           {"scale_vaapi=w=64:h=36", "scale=64:36" + exact, "nv12"},
+           {"scale_vaapi=format=bgra", "scale=w=176:h=144" + exact, "bgra"},
+           {"scale_vaapi=format=p010", "format=yuv420p10le", "p010le"},
+           {"transpose_vaapi=clock", "transpose=clock", "nv12"},
+           {"transpose_vaapi=cclock", "transpose=cclock", "nv12"},
+           {"transpose_vaapi=clock_flip", "transpose=clock_flip", "nv12"},
+           {"transpose_vaapi=cclock_flip", "transpose=cclock_flip", "nv12"},
+           {"transpose_vaapi=reversal", "hflip,vflip", "nv12"},
+           {"transpose_vaapi=hflip", "hflip", "nv12"},
+           {"transpose_vaapi=vflip", "vflip", "nv12"},
+           {"crop=64:32:16:8,scale_vaapi=w=64:h=32", "crop=64:32:16:8", "nv12"},
+       }) {
+    const std::string ours = frames_of(clip, on_driver("ffmpeg -v error -hwaccel vaapi -hwaccel_output_format vaapi"),
+                                       pair.ours + ",hwdownload,format=" + pair.format);
+    EXPECT_FALSE(ours.empty()) << pair.ours;
+    EXPECT_EQ(ours, frames_of(clip, "ffmpeg -v error", "format=nv12," + pair.theirs + ",format=" + pair.format))
+        << pair.ours;
+  }
+}
+
 TEST(VaPrograms, FfmpegFollowsAStreamThatChangesSize) {
   const Clip small{"change_a.h264", "176x144", 10, kH264}, large{"change_b.h264", "320x240", 10, kH264};
   const fs::path both = clips() / "change.h264";
@@ -215,6 +282,16 @@ TEST_F(VaGstreamer, DecodesAsInSoftware) {
           << clip;
     }
   }
+}
+
+TEST_F(VaGstreamer, ProcessesSurfaces) {
+  if (run(on_driver("gst-inspect-1.0 vapostproc")).status != 0) GTEST_SKIP() << "no vapostproc";
+  const fs::path clip = make({"processed.mp4", "176x144", 6, kH264});
+  const std::string source = "filesrc location=" + quoted(clip) + " ! qtdemux ! h264parse ! vah264dec ! vapostproc ";
+  EXPECT_EQ(frames(source + "! video/x-raw,format=NV12,width=88,height=72"),
+            run("ffmpeg -v error -i " + quoted(clip) +
+                " -vf format=nv12,scale=88:72:flags=bicubic+accurate_rnd+full_chroma_int -f rawvideo - | md5sum")
+                .out);
 }
 
 }  // namespace

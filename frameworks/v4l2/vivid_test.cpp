@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cameras that the kernel plays (its module vivid): every format, all ways into memory, faults, and an unplugged camera.
 // Skips where there are none; with TENON_EXPECT_VIVID that is a failure.
+#include <tenon/frameworks/v4l2/testing/vivid.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,20 +31,10 @@ using ::testing::HasSubstr;
 
 constexpr std::uint32_t kWidth = 320, kHeight = 180;
 
-/// Paths of vivid's nodes, in order: two with one buffer per picture around one with several.
-std::vector<std::string> vivid_paths() {
-  std::vector<std::string> found;
-  for (const std::string& path : v4l2::device_paths()) {
-    const v4l2::Device device(path);
-    if (device.driver() == "vivid" && device.captures()) found.push_back(path);
-  }
-  return found;
-}
-
 class Vivid : public ::testing::Test {
  protected:
   void SetUp() override {
-    paths = vivid_paths();
+    paths = v4l2::test::vivid_paths();
     if (!paths.empty()) return;
     ASSERT_EQ(std::getenv("TENON_EXPECT_VIVID"), nullptr) << "no device of the driver vivid";
     GTEST_SKIP() << "no device of the driver vivid: modprobe vivid, or ./dev test-vm";

@@ -27,9 +27,9 @@ bool is_aligned(const Tensor& tensor) {
   return element <= 1 || tensor.offset() % element == 0;
 }
 
-/// What locate() finds in place, at the cost of a look.
-bool is_usable(const Gpu& gpu, const Tensor& tensor) {
-  return is_of(gpu, tensor) && tensor.is_contiguous() && is_aligned(tensor) && !image_of(gpu, tensor);
+/// Whether plain_memory() finds it.
+bool is_plain(const Gpu& gpu, const Tensor& tensor) {
+  return is_of(gpu, tensor) && tensor.is_contiguous() && is_aligned(tensor);
 }
 
 /// Bytes from row to row of planes [n, rows, columns, samples], or without the first axis, whose samples lie side by side
@@ -189,7 +189,13 @@ Tensor seen_image(const Gpu& gpu, const Tensor& tensor) {
 
 }  // namespace
 
+std::optional<BoundMemory> plain_memory(const Gpu& gpu, const Tensor& tensor, bool takes_pitch) {
+  if (!is_plain(gpu, tensor)) return std::nullopt;
+  return BoundMemory{opencl::buffer(tensor), nullptr, tensor.offset(), takes_pitch ? pitch_of(tensor) : 0};
+}
+
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch) try {
+  if (const auto memory = plain_memory(gpu, tensor, takes_pitch)) return Location{false, {}, *memory, {}};
   if (const Tensor seen = seen_image(gpu, tensor))
     return writes(access) ? locate_image_target(tensor, seen) : locate_image(tensor, seen);
   const std::size_t pitch = takes_pitch ? pitch_of(tensor) : 0;
@@ -204,7 +210,7 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     memory.pitch = rows->pitch;
   }
   if (!is_aligned(tensor)) return Refusal{to_string(tensor) + " begins within an element of its memory"};
-  if (is_of(gpu, tensor)) {
+  if (is_of(gpu, tensor)) {  // Strided, or at a pitch.
     memory.buffer = opencl::buffer(tensor);
     memory.offset = tensor.offset();
     return Location{false, {}, memory, form};
@@ -254,6 +260,52 @@ std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::s
   return Refusal{error.what()};
 }
 
+namespace {
+
+/// What the setting says, or else what is worth trying on the device.
+std::vector<LaunchWay> launch_ways(const Gpu& gpu, const Config& config) {
+  using Properties = cl_command_queue_properties;
+  const Properties properties = gpu.shares_queue()
+                                    ? client::info<Properties>(clGetCommandQueueInfo, "clGetCommandQueueInfo",
+                                                               gpu.native().queue.get(), CL_QUEUE_PROPERTIES)
+                                    : Properties{0};
+  const bool takes_buffers = gpu.command_buffers().take(properties);
+  if (config.launches == gpu::launch::singly) return {LaunchWay::kSingly};
+  if (config.launches == gpu::launch::held) return {LaunchWay::kHeld};
+  if (config.launches == gpu::launch::command_buffer) {
+    if (!takes_buffers)
+      throw Error(Code::kUnimplemented,
+                  "GPU: GPU_LAUNCHES is COMMAND_BUFFER, and " + gpu.native().device.name + " " +
+                      (gpu.command_buffers() ? "records no command buffers for such a queue (out of order, or of other "
+                                               "properties than the driver takes)"
+                                             : "has no cl_khr_command_buffer") +
+                      ": leave it at AUTO");
+    if (config.profiling)
+      throw Error(Code::kInvalidArgument,
+                  "GPU: GPU_LAUNCHES is COMMAND_BUFFER, and PERF_COUNT wants the time of each kernel, which a command "
+                  "buffer does not tell: leave one of them away");
+    return {LaunchWay::kBuffer};
+  }
+  std::vector<LaunchWay> ways{LaunchWay::kSingly};
+  if (config.profiling) return ways;
+  if (gpu.native().device.is_cpu()) ways.push_back(LaunchWay::kHeld);
+  if (takes_buffers) ways.push_back(LaunchWay::kBuffer);
+  return ways;
+}
+
+const char* name_of(LaunchWay way) {
+  switch (way) {
+    case LaunchWay::kHeld:
+      return gpu::launch::held;
+    case LaunchWay::kBuffer:
+      return gpu::launch::command_buffer;
+    default:
+      return gpu::launch::singly;
+  }
+}
+
+}  // namespace
+
 CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr<const Gpu> gpu, const Config& config,
                              std::shared_ptr<RemoteContextImpl> context)
     : CompiledModelImpl(Ports::of(*model)),
@@ -262,6 +314,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       config_(config),
       context_(std::move(context)),
       target_(config.target_of(gpu_->target())),
+      launches_(launch_ways(*gpu_, config)),
       constants_(gpu_) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
@@ -295,8 +348,12 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(intel_gpu::hint::queue_priority, config_.queue_priority);
   table_.add_constant(intel_gpu::hint::queue_throttle, config_.queue_throttle);
   table_.add_constant(hint::model_priority, config_.queue_priority);
+  table_.add_constant(cache_dir, config_.cache_dir);
   table_.add_constant(compilation_num_threads, config_.compile_threads);
   table_.add_constant(intel_gpu::hint::enable_sdpa_optimization, config_.fuses_attention);
+  table_.add(PropertyName(gpu::launches.name(), PropertyMutability::RO), [this] {
+    return Any(std::string(launches_.is_over() ? name_of(launches_.way()) : gpu::launch::automatic));
+  });
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
 }
@@ -365,7 +422,7 @@ void CompiledModel::note_times(std::vector<std::shared_ptr<const Stage>> stages,
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
 
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
-  if (is_usable(*gpu_, tensor)) return std::nullopt;
+  if (is_plain(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kRead, takes_pitch(index));
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;
@@ -378,7 +435,7 @@ std::optional<Refusal> CompiledModel::refuses_batch(std::size_t, std::span<const
 }
 
 std::optional<Refusal> CompiledModel::refuses_output(std::size_t, const Tensor& tensor) const {
-  if (is_usable(*gpu_, tensor)) return std::nullopt;
+  if (is_plain(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kWrite);
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;

@@ -2,6 +2,8 @@
 // What this device uses of OpenCL.
 #pragma once
 
+#include <chrono>
+
 #include <tenon/frameworks/opencl/client.hpp>
 #include <tenon/frameworks/opencl/make.hpp>    // IWYU pragma: export
 #include <tenon/frameworks/opencl/opencl.hpp>  // IWYU pragma: export
@@ -9,5 +11,15 @@
 namespace tenon::inline v1::gpu_device {
 
 namespace client = tenon::v1::opencl::client;
+
+/// When a command of a queue with times began or ended, as `key` says. @errors those of clGetEventProfilingInfo.
+inline std::chrono::nanoseconds time_of(cl_event event, cl_profiling_info key) {
+  return std::chrono::nanoseconds(
+      client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event, key));
+}
+/// How long it ran.
+inline std::chrono::nanoseconds duration_of(cl_event event) {
+  return time_of(event, CL_PROFILING_COMMAND_END) - time_of(event, CL_PROFILING_COMMAND_START);
+}
 
 }  // namespace tenon::inline v1::gpu_device

@@ -10,6 +10,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/store/release.hpp>
@@ -39,7 +40,7 @@ bool can_export(Device& device) {
   }
 }
 
-/// The properties of a compilation whose result goes into the folder. A device that lists CACHE_DIR among its
+/// The properties of a compilation whose result goes into the folder, or that comes from there. A device that lists CACHE_DIR among its
 /// writable properties is told: its driver may have a cache of its own, and one is enough.
 AnyMap told_of_folder(Device& device, AnyMap properties, const fs::path& folder) {
   try {
@@ -156,7 +157,7 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
       const std::string text(static_cast<const char*>(entry.payload.data()), entry.payload.size_bytes());
       entry.payload = copied(settings_.callbacks->decrypt(text));
     }
-    AnyMap properties = properties_;
+    AnyMap properties = told_of_folder(device_, properties_, settings_.folder);
     if (entry.info.weightless && model)
       properties[hint::model.name()] = Any(model);
     else if (entry.info.weightless && origin.known())
@@ -166,6 +167,7 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
     if (compiled) touch_entry(file);
     return compiled;
   } catch (const std::exception& error) {
+    WantedScope::check("loading", file.string());  // Else it would be compiled now.
     say("cache entry \"" + file.string() + "\" is not used: " + error.what());
   } catch (...) {  // A callback may throw anything.
     say("cache entry \"" + file.string() + "\" is not used: a callback threw what is no std::exception");

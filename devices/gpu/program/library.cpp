@@ -11,6 +11,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/devices/gpu/program/warpgroups.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/store/bytes.hpp>
 #include <tenon/store/cache_folder.hpp>
 #include <tenon/store/release.hpp>
@@ -42,6 +44,19 @@ std::string build_log(cl_program program, cl_device_id device) {
   clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
   log.resize(std::min<std::size_t>(log.find('\0'), 4000));
   return log;
+}
+
+std::string binary_of(cl_program program) {
+  std::size_t size = 0;
+  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARY_SIZES}, sizeof size,
+                             static_cast<void*>(&size), static_cast<std::size_t*>(nullptr)),
+                "clGetProgramInfo", "asking for a program's binary");
+  std::string binary(size, '\0');
+  char* data = binary.data();
+  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARIES}, sizeof data,
+                             static_cast<void*>(&data), static_cast<std::size_t*>(nullptr)),
+                "clGetProgramInfo", "asking for a program's binary");
+  return binary;
 }
 
 }  // namespace
@@ -86,7 +101,12 @@ client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, co
   store::check_content(header.start, sizeof header, all, &damaged);
   if (header.fields.key != key) return {};
   const auto* binary = reinterpret_cast<const unsigned char*>(all.data() + sizeof header);
-  const std::size_t size = header.start.total - sizeof header;
+  return from_binary(binary, header.start.total - sizeof header);
+} catch (const Error&) {  // Damaged, or another release's: as if it were not there.
+  return {};
+}
+
+client::Handle<cl_program> KernelLibrary::from_binary(const unsigned char* binary, std::size_t size) const {
   cl_int binary_status = CL_SUCCESS;
   const cl_device_id device = native_->device.id;
   client::Handle<cl_program> program(
@@ -94,32 +114,22 @@ client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, co
   if (!program || binary_status != CL_SUCCESS) return {};
   if (clBuildProgram(program.get(), 1, &device, options_.c_str(), nullptr, nullptr) != CL_SUCCESS) return {};
   return program;
-} catch (const Error&) {  // Damaged, or another release's: as if it were not there.
-  return {};
 }
 
 void KernelLibrary::keep(const store::ContentHash& key, const std::filesystem::path& path, cl_program program) const
     try {
   const store::CacheFolder folder(path, kRules, store::CacheFolder::Missing::kMake);
   if (!folder) return;
-  std::size_t size = 0;
-  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARY_SIZES}, sizeof size,
-                             static_cast<void*>(&size), static_cast<std::size_t*>(nullptr)),
-                "clGetProgramInfo", "asking for a program's binary");
-  std::vector<unsigned char> binary(size);
-  unsigned char* data = binary.data();
-  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARIES}, sizeof data,
-                             static_cast<void*>(&data), static_cast<std::size_t*>(nullptr)),
-                "clGetProgramInfo", "asking for a program's binary");
+  const std::string binary = binary_of(program);
   EntryHeader header{};
   header.fields.key = key;
-  header.start.total = sizeof header + size;
-  header.start.content = store::content_hash(binary.data(), size);
+  header.start.total = sizeof header + binary.size();
+  header.start.content = store::content_hash(binary.data(), binary.size());
   store::seal(header, entry_format());
   const std::string name = store::CacheFolder::name_of(key, kRules);
   const auto file = folder.make(name);
   file->write(&header, sizeof header);
-  file->write(binary.data(), size);
+  file->write(binary.data(), binary.size());
   file->commit();
   folder.evict(kFolderBytes, name);
 } catch (const Error&) {  // A full disk, say: as if there were no cache.
@@ -131,6 +141,21 @@ KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std:
   const store::ContentHash key = key_of(source);
   if (!folder.empty())
     if (auto program = load(key, folder)) return {std::move(program), true};
+  client::Handle<cl_program> program = from_source(texts, source, options_);
+  const std::string compiled = has_warpgroups(source) ? binary_of(program.get()) : "";
+  if (has_warpgroups(compiled)) {
+    // A driver that does not take what was opened gets kernels without it.
+    const auto opened = open_warpgroups(compiled);
+    program = opened ? from_binary(reinterpret_cast<const unsigned char*>(opened->data()), opened->size())
+                     : client::Handle<cl_program>();
+    if (!program) program = from_source(texts, source, options_ + " -DTN_NO_WARPGROUPS");
+  }
+  if (!folder.empty()) keep(key, folder, program.get());
+  return {std::move(program), false};
+}
+
+client::Handle<cl_program> KernelLibrary::from_source(const Texts& texts, const std::string& source,
+                                                      const std::string& options) const {
   const char* begin = source.c_str();
   const std::size_t size = source.size();
   const cl_device_id device = native_->device.id;
@@ -138,7 +163,7 @@ KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std:
   client::Handle<cl_program> program(client::create("clCreateProgramWithSource", what, clCreateProgramWithSource,
                                                     native_->context.get(), cl_uint{1}, &begin, &size));
   const cl_int status =
-      client::call(clBuildProgram, program.get(), cl_uint{1}, &device, options_.c_str(),
+      client::call(clBuildProgram, program.get(), cl_uint{1}, &device, options.c_str(),
                    static_cast<void(CL_CALLBACK*)(cl_program, void*)>(nullptr), static_cast<void*>(nullptr));
   if (status != CL_SUCCESS) {
     std::string kinds;
@@ -147,8 +172,7 @@ KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std:
                  "building kernels (" + kinds + ") for " + native_->device.name +
                      "; the driver's log: " + build_log(program.get(), device));
   }
-  if (!folder.empty()) keep(key, folder, program.get());
-  return {std::move(program), false};
+  return program;
 }
 
 std::vector<KernelLibrary::Texts> KernelLibrary::unknown(const Texts& texts) const {
@@ -172,7 +196,8 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& te
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  const auto work = [&] {
+  const auto work = [&, is_wanted = WantedScope::current()] {
+    const WantedScope scope(is_wanted);
     for (std::size_t i = next++; i < programs.size(); i = next++) {
       try {
         time.check("compiling", "kernels for " + native_->device.name, limit_property::kCompileSeconds);

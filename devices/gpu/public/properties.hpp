@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's own properties, with OpenVINO's names and keys.
+// The GPU's own properties, with OpenVINO's names and keys, and those that Tenon adds.
 #pragma once
 
 #include <cstddef>
@@ -72,5 +72,24 @@ inline constexpr auto buffer = "GPU_BUFFER";
 }  // namespace memory_type
 
 }  // namespace intel_gpu
+
+/// What Tenon adds.
+namespace gpu {
+
+/// How the kernels of an inference get into the queue: one of `launch`. A compiled model answers which it is.
+inline constexpr Property<std::string> launches{"GPU_LAUNCHES"};
+
+namespace launch {
+/// The model's first inferences try what the device offers, and the one that costs the host least stays.
+inline constexpr auto automatic = "AUTO";
+/// Each is enqueued, and the device begins with the first.
+inline constexpr auto singly = "SINGLY";
+/// Each is enqueued, and the device begins when the last one is there: for CPUs, whose workers else disturb the caller.
+inline constexpr auto held = "HELD";
+/// cl_khr_command_buffer: recorded once and enqueued as one command, but for kernels that use an application's memory.
+inline constexpr auto command_buffer = "COMMAND_BUFFER";
+}  // namespace launch
+
+}  // namespace gpu
 }  // namespace v1
 }  // namespace tenon

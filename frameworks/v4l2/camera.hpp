@@ -18,18 +18,15 @@
 #include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
-#include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/core/router.hpp>
-#include <tenon/frameworks/cpu/cpu.hpp>
-#include <tenon/frameworks/cpu/fd.hpp>
-#include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/v4l2/context.hpp>
 #include <tenon/frameworks/v4l2/device.hpp>
 #include <tenon/frameworks/v4l2/native.hpp>
 #include <tenon/frameworks/v4l2/pixel_format.hpp>
+#include <tenon/frameworks/v4l2/pool.hpp>
 #include <tenon/frameworks/v4l2/ring.hpp>
 
 namespace tenon {
@@ -59,9 +56,7 @@ class Camera {
                   "v4l2: " + device_.what() +
                       " does not capture pictures into buffers; `v4l2-ctl --list-devices` names "
                       "the nodes that do");
-    if (options_.buffers == 0 || options_.buffers > VIDEO_MAX_FRAME)
-      throw Error(Code::kInvalidArgument, "v4l2: " + device_.what() + ": " + std::to_string(options_.buffers) +
-                                              " buffers; give 1.." + std::to_string(VIDEO_MAX_FRAME));
+    detail::check_buffers(device_, options_.buffers);
     if (options_.input) device_.select_input(*options_.input);
     layout_ = device_.negotiate(type(), options_.format);
     fps_ = device_.negotiate_rate(type(), layout_, options_.format.fps);
@@ -83,12 +78,7 @@ class Camera {
   /// Pictures per second; 0 where the device does not say.
   double fps() const { return fps_; }
   /// Where pictures lie, for reports: "YUYV -> v4l2(mmap)", "NV12 -> pool(memfd)".
-  std::string path() const {
-    const std::string from = fourcc_name(layout_.fourcc) + " -> ";
-    if (!allocator_) return from + "v4l2(mmap)";
-    return from + "pool(" + std::string(wanted_.fd == FdKind::kNone ? allocator_->kind().name() : wanted_.fd.name()) +
-           ")";
-  }
+  std::string path() const { return fourcc_name(layout_.fourcc) + " -> " + pool_.name(); }
   /// How the driver gets its buffers; nothing before the first read().
   std::optional<Transfer> transfer() const { return ring_ ? std::optional(ring_->transfer()) : std::nullopt; }
   /// Buffers of the stream; 0 before the first read().
@@ -101,10 +91,7 @@ class Camera {
   /// @param buffers    How many; 0: as before.
   /// @errors kFailedPrecondition: rows and planes that the driver does not lay out so, or memory that it cannot take.
   void use_pool(const Requirements& wanted, Context allocator = {}, std::uint32_t buffers = 0) {
-    if (!allocator) allocator = host_context();
-    if (buffers > VIDEO_MAX_FRAME)
-      throw Error(Code::kInvalidArgument, "v4l2: " + device_.what() + ": use_pool(): " + std::to_string(buffers) +
-                                              " buffers; give 1.." + std::to_string(VIDEO_MAX_FRAME));
+    if (buffers) detail::check_buffers(device_, buffers);
     ring_ = {};
     if (buffers) options_.buffers = buffers;
     WantedFormat again = options_.format;
@@ -113,14 +100,14 @@ class Camera {
     again.height_px = layout_.info.height_px;
     again.pitch_alignment = std::max(again.pitch_alignment, wanted.pitch_alignment);
     layout_ = device_.negotiate(type(), again);
-    check_layout(wanted);
-    wanted_ = wanted;
-    const bool own = allocator == v4l2::context(device_.path());
-    allocator_ = own ? Context() : std::move(allocator);
+    fps_ = device_.negotiate_rate(type(), layout_, options_.format.fps);  // Some drivers forget it with the format.
+    detail::Pool pool(device_, wanted, std::move(allocator));
+    pool.check(device_, layout_);
+    pool_ = std::move(pool);
     try {
       start();
     } catch (...) {
-      allocator_ = {};
+      pool_ = {};
       ring_ = {};
       throw;
     }
@@ -149,7 +136,7 @@ class Camera {
         if (!ring_->wait_idle(deadline, options_.ledger)) throw all_out();
         continue;
       }
-      const short events = wait(deadline);
+      const short events = detail::wait_for(device_, POLLIN | POLLPRI, deadline);
       if (events == 0) throw late(spoilt);
       if (events & POLLPRI) take_events();
       if (changed_) continue;
@@ -191,7 +178,7 @@ class Camera {
 
   void start() {
     ring_ = {};
-    ring_ = detail::OpenRing(make_ring());
+    ring_ = detail::OpenRing(pool_.make(device_, type(), layout_, options_.buffers));
     try {
       ring_->queue_idle();
       ring_->start();
@@ -200,62 +187,6 @@ class Camera {
       throw;
     }
     numbered_ = false;
-  }
-
-  Ref<detail::Ring> make_ring() {
-    if (!allocator_) return detail::Ring::of_driver(device_, type(), layout_, options_.buffers);
-    const auto allocate = [this](std::size_t bytes) {
-      Requirements wanted = wanted_;
-      wanted.size_bytes = std::max(wanted.size_bytes, bytes);
-      wanted.alignment = std::max(wanted.alignment, cpu::page_bytes());
-      return allocator_ == host_context() ? cpu::allocate_memory(wanted) : allocator_->allocate(wanted);
-    };
-    // The first memory says how the device can take it; it is the allocator's business that all are alike.
-    const Ref<Memory> sample = allocate(layout_.size_bytes[0]);
-    const std::optional<Transfer> way = detail::Ring::way_for(*sample);
-    if (!way)
-      throw Error(Code::kFailedPrecondition, "v4l2: " + device_.what() + ": memory of " +
-                                                 std::string(allocator_->name()) +
-                                                 " has neither a dma-buf nor an address of whole pages, so the driver "
-                                                 "cannot write into it; pass another allocator");
-    return detail::Ring::of_memory(device_, type(), layout_, *way, options_.buffers, allocate);
-  }
-
-  /// @errors kFailedPrecondition naming what the driver lays out otherwise.
-  void check_layout(const Requirements& wanted) const {
-    const auto refuse = [&](const std::string& why) {
-      return Error(Code::kFailedPrecondition,
-                   "v4l2: " + device_.what() + ": use_pool(): " + why +
-                       "; its driver decides where rows lie: let the consumer take them so, or "
-                       "choose another size");
-    };
-    for (std::size_t p = 0; p < layout_.planes; ++p) {
-      const BufferLayout::Plane& plane = layout_.plane[p];
-      const std::size_t row = plane_extent(layout_.info, p).row_bytes;
-      const std::string label =
-          "plane " + std::to_string(p) + " has rows of " + std::to_string(plane.pitch_bytes) + " bytes";
-      if (plane.pitch_bytes % wanted.pitch_alignment != 0)
-        throw refuse(label + ", a consumer wants multiples of " + std::to_string(wanted.pitch_alignment));
-      if (plane.pitch_bytes > wanted.max_pitch)
-        throw refuse(label + ", a consumer takes at most " + std::to_string(wanted.max_pitch));
-      if (wanted.contiguous && plane.pitch_bytes != row)
-        throw refuse(label + ", a consumer wants them without padding: " + std::to_string(row));
-    }
-    if (layout_.planes > 1 && layout_.memories == 1 && layout_.info.height_px % wanted.height_alignment != 0)
-      throw refuse("planes follow each other after " + std::to_string(layout_.info.height_px) +
-                   " rows, a consumer wants multiples of " + std::to_string(wanted.height_alignment));
-  }
-
-  /// @return what poll said; 0 at the deadline.
-  short wait(Deadline deadline) const {
-    short said = 0;
-    const bool ready = cpu::poll_until(deadline, device_.fd().get(), POLLIN | POLLPRI,
-                                       [&](struct pollfd* entries, nfds_t count, int timeout_ms) {
-                                         const int result = native::poll(entries, count, timeout_ms);
-                                         said = entries->revents;
-                                         return result;
-                                       });
-    return ready ? said : short{0};
   }
 
   /// Counts what is missing between the last picture of this stream and number `sequence`.
@@ -304,7 +235,7 @@ class Camera {
       ++size_changes_;
     }
     layout_ = now;
-    if (allocator_) check_layout(wanted_);
+    if (!pool_.of_driver()) pool_.check(device_, layout_);
     fps_ = device_.negotiate_rate(type(), layout_, 0);
     changed_ = false;
   }
@@ -327,8 +258,7 @@ class Camera {
   Device device_;
   BufferLayout layout_;
   double fps_ = 0;
-  Requirements wanted_;
-  Context allocator_;  ///< Null: the driver's own buffers.
+  detail::Pool pool_;
   bool changed_ = false, tell_change_ = false;
   bool numbered_ = false;  ///< last_sequence_ is of this stream.
   std::uint32_t last_sequence_ = 0;

@@ -197,6 +197,8 @@ class CpuToDevice final : public HostEdge {
 
  private:
   std::optional<Refusal> refuses(const Description& from) const override {
+    // Its pages may be a device's, which drivers do not take by address.
+    if (from.fd == FdKind::kDmabuf) return Refusal{"memory of a dma-buf goes by its descriptor"};
     if (from.alignment >= cpu::page_bytes()) return std::nullopt;
     return Refusal{"V4L2_MEMORY_USERPTR takes whole pages, and the memory is aligned to " +
                    std::to_string(from.alignment) + " bytes; allocate with an alignment of a page, or as a memfd"};

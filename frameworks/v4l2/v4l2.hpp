@@ -4,5 +4,6 @@
 
 #include <tenon/frameworks/v4l2/camera.hpp>
 #include <tenon/frameworks/v4l2/context.hpp>
+#include <tenon/frameworks/v4l2/converter.hpp>
 #include <tenon/frameworks/v4l2/device.hpp>
 #include <tenon/frameworks/v4l2/pixel_format.hpp>

@@ -32,12 +32,14 @@
 namespace tenon::v4l2::test {
 
 /// Plays one camera behind every path while it lives. Its pictures hold their number in every byte. It gives YUYV, NV12 and
-/// MJPG of 64x48 and 128x96. Kernel answers that no test needs are ENOTTY. @thread any
+/// MJPG of 64x48 and 128x96. With `converts` it is a device from memory to memory instead: each byte that it writes is the
+/// complement of the first that it read. Kernel answers that no test needs are ENOTTY. @thread any
 class FakeDriver {
  public:
   FakeDriver() {
     current() = this;
-    format_ = adjusted(request_of(V4L2_PIX_FMT_NV12, 64, 48));
+    capture_.format = adjusted(request_of(V4L2_PIX_FMT_NV12, 64, 48));
+    output_.format = capture_.format;
     native::driver = &kDriver;
   }
   ~FakeDriver() {
@@ -53,17 +55,18 @@ class FakeDriver {
   std::atomic<bool> unplugged{false};
   std::atomic<bool> silent{false};  ///< Gives no picture.
   bool has_userptr = true, has_dmabuf = true;
+  bool converts = false;
 
   /// The source changes: the format is another from now on, and an event says so.
   void change_source(std::uint32_t fourcc, std::uint32_t width, std::uint32_t height) {
     std::lock_guard lock(mutex_);
-    format_ = adjusted(request_of(fourcc, width, height));
+    capture_.format = adjusted(request_of(fourcc, width, height));
     ++events_;
   }
   /// Buffers with the driver now.
   std::size_t queued() {
     std::lock_guard lock(mutex_);
-    return queue_.size();
+    return capture_.waiting.size();
   }
   /// Device descriptors that are open, and the memory of buffers that this driver keeps.
   std::size_t open_nodes() {
@@ -84,6 +87,27 @@ class FakeDriver {
     std::size_t size = 0;
     v4l2_buffer given{};
   };
+  /// The buffers of one direction.
+  struct Queue {
+    v4l2_format format{};
+    int owner = -1;
+    std::uint32_t memory = 0;
+    std::vector<Buffer> buffers;
+    std::deque<std::uint32_t> waiting, done;
+    bool streaming = false;
+
+    void release() {
+      owner = -1;
+      buffers.clear();
+      stop();
+    }
+    void stop() {
+      waiting.clear();
+      done.clear();
+      streaming = false;
+    }
+  };
+  Queue& queue_of(std::uint32_t type) { return type == V4L2_BUF_TYPE_VIDEO_OUTPUT ? output_ : capture_; }
 
   static v4l2_format request_of(std::uint32_t fourcc, std::uint32_t width, std::uint32_t height) {
     v4l2_format format{};
@@ -123,13 +147,8 @@ class FakeDriver {
   /// Nobody tells a fake that a descriptor was closed: it looks.
   void drop_closed() {
     std::erase_if(nodes_, [](const auto& node) { return inode_of(node.first) != node.second; });
-    if (owner_ >= 0 && !nodes_.count(owner_)) release();
-  }
-  void release() {
-    owner_ = -1;
-    buffers_.clear();
-    queue_.clear();
-    streaming_ = false;
+    for (Queue* queue : {&capture_, &output_})
+      if (queue->owner >= 0 && !nodes_.count(queue->owner)) queue->release();
   }
 
   int ioctl(int fd, unsigned long request, void* argument) {
@@ -151,8 +170,8 @@ class FakeDriver {
         auto& can = *static_cast<v4l2_capability*>(argument);
         std::memcpy(can.driver, "fake", 5);
         std::memcpy(can.card, "Fake camera", 12);
-        can.capabilities = V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_STREAMING | V4L2_CAP_DEVICE_CAPS;
-        can.device_caps = V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_STREAMING;
+        can.device_caps = (converts ? V4L2_CAP_VIDEO_M2M : V4L2_CAP_VIDEO_CAPTURE) | V4L2_CAP_STREAMING;
+        can.capabilities = can.device_caps | V4L2_CAP_DEVICE_CAPS;
         return 0;
       }
       case VIDIOC_ENUM_FMT: {
@@ -170,48 +189,55 @@ class FakeDriver {
         entry.discrete = {entry.index ? 128u : 64u, entry.index ? 96u : 48u};
         return 0;
       }
-      case VIDIOC_G_FMT:
-        static_cast<v4l2_format*>(argument)->fmt = format_.fmt;
+      case VIDIOC_G_FMT: {
+        auto& asked = *static_cast<v4l2_format*>(argument);
+        asked.fmt = queue_of(asked.type).format.fmt;
         return 0;
-      case VIDIOC_S_FMT:
-        if (!buffers_.empty()) return EBUSY;
-        *static_cast<v4l2_format*>(argument) = format_ = adjusted(*static_cast<v4l2_format*>(argument));
+      }
+      case VIDIOC_S_FMT: {
+        auto& asked = *static_cast<v4l2_format*>(argument);
+        Queue& queue = queue_of(asked.type);
+        if (!queue.buffers.empty()) return EBUSY;
+        asked = queue.format = adjusted(asked);
         return 0;
+      }
       case VIDIOC_REQBUFS:
         return request_buffers(fd, *static_cast<v4l2_requestbuffers*>(argument));
       case VIDIOC_CREATE_BUFS:
         return create_buffers(fd, *static_cast<v4l2_create_buffers*>(argument));
       case VIDIOC_QUERYBUF: {
         auto& buffer = *static_cast<v4l2_buffer*>(argument);
-        if (buffer.index >= buffers_.size()) return EINVAL;
-        buffer.length = static_cast<std::uint32_t>(buffers_[buffer.index].size);
+        const Queue& queue = queue_of(buffer.type);
+        if (buffer.index >= queue.buffers.size()) return EINVAL;
+        buffer.length = static_cast<std::uint32_t>(queue.buffers[buffer.index].size);
         buffer.m.offset = buffer.index * 4096;
         return 0;
       }
       case VIDIOC_EXPBUF: {
         auto& wanted = *static_cast<v4l2_exportbuffer*>(argument);
+        const Queue& queue = queue_of(wanted.type);
         if (!exports) return ENOTTY;
-        if (wanted.index >= buffers_.size()) return EINVAL;
-        wanted.fd = UniqueFd::duplicate(buffers_[wanted.index].memory.get()).release();
+        if (wanted.index >= queue.buffers.size()) return EINVAL;
+        wanted.fd = UniqueFd::duplicate(queue.buffers[wanted.index].memory.get()).release();
         return 0;
       }
       case VIDIOC_QBUF: {
         auto& buffer = *static_cast<v4l2_buffer*>(argument);
-        if (fd != owner_ || buffer.index >= buffers_.size() || buffer.memory != memory_) return EINVAL;
-        if (buffer.memory != V4L2_MEMORY_MMAP && buffer.length < format_.fmt.pix.sizeimage) return EINVAL;
-        if (std::find(queue_.begin(), queue_.end(), buffer.index) != queue_.end()) return EINVAL;
-        buffers_[buffer.index].given = buffer;
-        queue_.push_back(buffer.index);
+        Queue& queue = queue_of(buffer.type);
+        if (fd != queue.owner || buffer.index >= queue.buffers.size() || buffer.memory != queue.memory) return EINVAL;
+        if (buffer.memory != V4L2_MEMORY_MMAP && buffer.length < queue.format.fmt.pix.sizeimage) return EINVAL;
+        if (std::find(queue.waiting.begin(), queue.waiting.end(), buffer.index) != queue.waiting.end()) return EINVAL;
+        queue.buffers[buffer.index].given = buffer;
+        queue.waiting.push_back(buffer.index);
         return 0;
       }
       case VIDIOC_DQBUF:
         return dequeue(*static_cast<v4l2_buffer*>(argument));
       case VIDIOC_STREAMON:
-        streaming_ = true;
+        queue_of(static_cast<std::uint32_t>(*static_cast<int*>(argument))).streaming = true;
         return 0;
       case VIDIOC_STREAMOFF:
-        streaming_ = false;
-        queue_.clear();
+        queue_of(static_cast<std::uint32_t>(*static_cast<int*>(argument))).stop();
         return 0;
       case VIDIOC_SUBSCRIBE_EVENT:
         return 0;
@@ -229,57 +255,91 @@ class FakeDriver {
   }
 
   int request_buffers(int fd, v4l2_requestbuffers& wanted) {
-    if (owner_ >= 0 && owner_ != fd) return EBUSY;
+    Queue& queue = queue_of(wanted.type);
+    if (queue.owner >= 0 && queue.owner != fd) return EBUSY;
     if (wanted.memory == V4L2_MEMORY_USERPTR && !has_userptr) return EINVAL;
     if (wanted.memory == V4L2_MEMORY_DMABUF && !has_dmabuf) return EINVAL;
-    release();
+    queue.release();
     if (wanted.count == 0) return 0;
-    owner_ = fd;
-    memory_ = wanted.memory;
-    for (std::uint32_t i = 0; i < wanted.count; ++i) add_buffer(format_.fmt.pix.sizeimage);
+    queue.owner = fd;
+    queue.memory = wanted.memory;
+    for (std::uint32_t i = 0; i < wanted.count; ++i) add_buffer(queue, queue.format.fmt.pix.sizeimage);
     return 0;
   }
   int create_buffers(int fd, v4l2_create_buffers& wanted) {
-    if (owner_ >= 0 && owner_ != fd) return EBUSY;
-    if (wanted.format.fmt.pix.sizeimage < format_.fmt.pix.sizeimage) return EINVAL;
-    owner_ = fd;
-    memory_ = wanted.memory;
-    wanted.index = static_cast<std::uint32_t>(buffers_.size());
-    add_buffer(wanted.format.fmt.pix.sizeimage);
+    Queue& queue = queue_of(wanted.format.type);
+    if (queue.owner >= 0 && queue.owner != fd) return EBUSY;
+    if (wanted.format.fmt.pix.sizeimage < queue.format.fmt.pix.sizeimage) return EINVAL;
+    queue.owner = fd;
+    queue.memory = wanted.memory;
+    wanted.index = static_cast<std::uint32_t>(queue.buffers.size());
+    add_buffer(queue, wanted.format.fmt.pix.sizeimage);
     return 0;
   }
-  void add_buffer(std::size_t size) {
+  static void add_buffer(Queue& queue, std::size_t size) {
     Buffer buffer;
     buffer.size = (size + 4095) / 4096 * 4096;
-    if (memory_ == V4L2_MEMORY_MMAP) buffer.memory = dmabuf::client::sealed_memfd(buffer.size);
-    buffers_.push_back(std::move(buffer));
+    if (queue.memory == V4L2_MEMORY_MMAP) buffer.memory = dmabuf::client::sealed_memfd(buffer.size);
+    queue.buffers.push_back(std::move(buffer));
   }
 
   int dequeue(v4l2_buffer& wanted) {
-    if (!streaming_) return EINVAL;
-    if (queue_.empty() || silent) return EAGAIN;
-    const std::uint32_t index = queue_.front();
-    queue_.pop_front();
-    Buffer& buffer = buffers_[index];
-    fill(buffer, static_cast<int>(sequence_ & 0xff));
-    wanted = buffer.given;
-    wanted.bytesused = format_.fmt.pix.sizeimage;
-    wanted.sequence = sequence_++;
+    Queue& queue = queue_of(wanted.type);
+    if (!queue.streaming) return EINVAL;
+    if (silent) return EAGAIN;
+    if (converts)
+      convert();
+    else
+      capture();
+    if (queue.done.empty()) return EAGAIN;
+    const std::uint32_t index = queue.done.front();
+    queue.done.pop_front();
+    wanted = queue.buffers[index].given;
+    wanted.bytesused = queue.format.fmt.pix.sizeimage;
+    wanted.sequence = sequence_;
     wanted.flags = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
+    if (&queue == &capture_) ++sequence_;
     wanted.timestamp = {1, static_cast<suseconds_t>(sequence_)};
     return 0;
   }
-  void fill(const Buffer& buffer, int value) const {
-    const std::size_t size = format_.fmt.pix.sizeimage;
-    if (memory_ == V4L2_MEMORY_USERPTR) {
-      std::memset(reinterpret_cast<void*>(buffer.given.m.userptr), value, size);
-      return;
-    }
-    const int fd = memory_ == V4L2_MEMORY_DMABUF ? buffer.given.m.fd : buffer.memory.get();
+  static void finish_first(Queue& queue) {
+    queue.done.push_back(queue.waiting.front());
+    queue.waiting.pop_front();
+  }
+  void capture() {
+    if (capture_.waiting.empty()) return;
+    fill(capture_, static_cast<int>(sequence_ & 0xff));
+    finish_first(capture_);
+  }
+  void convert() {
+    if (!works()) return;
+    fill(capture_, ~first_byte(output_) & 0xff);
+    finish_first(capture_);
+    finish_first(output_);
+  }
+  bool works() const {
+    return capture_.streaming && output_.streaming && !capture_.waiting.empty() && !output_.waiting.empty();
+  }
+
+  /// Calls visit(address) with the memory of the buffer that is next.
+  template <typename Visit>
+  static void with_next(const Queue& queue, Visit&& visit) {
+    const Buffer& buffer = queue.buffers[queue.waiting.front()];
+    if (queue.memory == V4L2_MEMORY_USERPTR) return visit(reinterpret_cast<void*>(buffer.given.m.userptr));
+    const std::size_t size = queue.format.fmt.pix.sizeimage;
+    const int fd = queue.memory == V4L2_MEMORY_DMABUF ? buffer.given.m.fd : buffer.memory.get();
     void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (address == MAP_FAILED) return;
-    std::memset(address, value, size);
+    visit(address);
     ::munmap(address, size);
+  }
+  static void fill(const Queue& queue, int value) {
+    with_next(queue, [&](void* address) { std::memset(address, value, queue.format.fmt.pix.sizeimage); });
+  }
+  static int first_byte(const Queue& queue) {
+    int first = 0;
+    with_next(queue, [&](const void* address) { first = *static_cast<const unsigned char*>(address); });
+    return first;
   }
 
   void* mmap(int fd, std::size_t size, std::uint64_t offset) {
@@ -287,8 +347,8 @@ class FakeDriver {
     drop_closed();
     int memory = fd;
     if (nodes_.count(fd)) {
-      if (offset / 4096 >= buffers_.size()) return errno = EINVAL, MAP_FAILED;
-      memory = buffers_[offset / 4096].memory.get();
+      if (offset / 4096 >= capture_.buffers.size()) return errno = EINVAL, MAP_FAILED;
+      memory = capture_.buffers[offset / 4096].memory.get();
     }
     return ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
   }
@@ -303,8 +363,10 @@ class FakeDriver {
           entry.revents = POLLERR | POLLHUP;
         else if (events_)
           entry.revents = POLLPRI;
-        else if (streaming_ && !queue_.empty() && !silent)
+        else if (!silent && (converts ? works() : capture_.streaming && !capture_.waiting.empty()))
           entry.revents = POLLIN;
+        if (converts && !capture_.done.empty()) entry.revents |= POLLIN;
+        if (converts && !output_.done.empty()) entry.revents |= POLLOUT;
         if (entry.revents) return 1;
       }
       if (std::chrono::steady_clock::now() >= end) return 0;
@@ -314,12 +376,7 @@ class FakeDriver {
 
   std::mutex mutex_;
   std::map<int, std::uint64_t> nodes_;
-  int owner_ = -1;
-  std::uint32_t memory_ = 0;
-  v4l2_format format_{};
-  std::vector<Buffer> buffers_;
-  std::deque<std::uint32_t> queue_;
-  bool streaming_ = false;
+  Queue capture_, output_;
   std::uint32_t sequence_ = 0;
   int events_ = 0;
 };

@@ -66,6 +66,31 @@ vm_fetch_kernel() {
   ls "$VM"/kernel/boot/vmlinuz-* >/dev/null && echo "${VM_FOLDERS[*]}" >"$VM/kernel/.complete"
 }
 
+# build/vm/m2m: vim2m, a scaler that the kernel plays, and what it stands on. Debian's kernel has neither, so they are built from its
+# sources, which are 165 MB: only if TENON_VM_M2M asks for them.
+vm_build_m2m() {
+  [ -n "${TENON_VM_M2M:-}" ] || return 0
+  [ ! -f "$VM/m2m/vim2m.ko" ] || return 0
+  local version base work="$PWD/$VM/m2m.part" package kernel
+  version=$(cd "$VM/kernel/lib/modules" && ls | head -1)
+  base=${version%-*}  # 6.12.95+deb12-amd64: the headers' common part has no -amd64.
+  vm_find_apt || return
+  rm -rf "$work"
+  mkdir -p "$work/root" "$work/modules"
+  say "sources of the kernel for vim2m"
+  (cd "$work" && apt-get download -qq "${VM_APT[@]}" "linux-headers-$version" "linux-headers-$base-common" "linux-kbuild-$base" \
+    "linux-source-${version%.*}") >>"$VM/apt.log" 2>&1 || { vm_missing "the sources of Linux $version"; return; }
+  for package in "$work"/linux-headers-*.deb "$work"/linux-kbuild-*.deb; do dpkg-deb -x "$package" "$work/root"; done
+  dpkg-deb --fsys-tarfile "$work"/linux-source-*.deb | tar -xO --wildcards '*/linux-source-*.tar.xz' | xz -dc |
+    tar -x -C "$work/modules" --strip-components=4 --wildcards '*/drivers/media/test-drivers/vim2m.c' '*/drivers/media/v4l2-core/v4l2-mem2mem.c'
+  echo 'obj-m += v4l2-mem2mem.o vim2m.o' >"$work/modules/Makefile"
+  kernel="$work/root/usr/src/linux-headers-$version"
+  sed -i "s#/usr/src/#$work/root/usr/src/#" "$kernel/Makefile"
+  rm -f "$kernel/vmlinux"  # Only for debug information, which needs pahole.
+  make -C "$kernel" M="$work/modules" modules >"$VM/m2m.log" 2>&1 || { tail -5 "$VM/m2m.log" >&2; return 1; }
+  mkdir -p "$VM/m2m" && mv "$work"/modules/*.ko "$VM/m2m/" && rm -rf "$work"
+}
+
 # The uncompressed kernel: unpacking it inside the VM would cost seconds in each run.
 vm_unpack_kernel() {
   python3 - "$1" "$2" <<'PYTHON'
@@ -151,6 +176,11 @@ vm_run() {
   work=$(mktemp -d "$PWD/$VM/run.XXXXXX")
   mkdir -p "$work/tree/vm"
   for binary in "$@"; do vm_pack "$work/tree" "$(readlink -f "$binary")"; done
+  if [ -f "$VM/m2m/vim2m.ko" ]; then  # Takes the place of the list in base.cpio.
+    mkdir -p "$work/tree/modules"
+    cp "$VM"/m2m/*.ko "$work/tree/modules/"
+    { cat "$VM/root/modules/order"; printf '%s\n' v4l2-mem2mem.ko vim2m.ko; } >"$work/tree/modules/order"
+  fi
   printf '#!/bin/busybox sh\ncd /tmp\n%s\n' "$script" >"$work/tree/vm/run"
   chmod +x "$work/tree/vm/run"
   (cd "$work/tree" && find . | cpio -o -H newc --quiet) >"$work/tree.cpio"
@@ -210,6 +240,7 @@ vm_suite() {
   fi
   if [ -x "$tests/vivid_test" ]; then  # Missing if v4l2 is off.
     binaries+=("$tests/vivid_test")
+    [ ! -f "$VM/m2m/vim2m.ko" ] || script+="; export TENON_EXPECT_M2M=1"
     script+="; TENON_EXPECT_VIVID=1 $tests/vivid_test || status=1"
     if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
       binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
@@ -263,6 +294,7 @@ vm_one_fd() {
 # ./dev test-vm [BINARY [ARGUMENTS...]]
 test_vm() {
   vm_build || return
+  vm_build_m2m || return
   if [ $# -gt 0 ]; then
     [ -x "$1" ] || { echo "vm: '$1' is no program; build it first: ./dev build release $(basename "$1")" >&2; return 2; }
     vm_run "${TENON_VM_SECONDS:-300}" "exec $(printf '%q ' "$(readlink -f "$1")" "${@:2}")" "$1"

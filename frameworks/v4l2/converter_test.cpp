@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion from memory to memory. On a driver that the test plays: the kernels of distributions have none to load.
+// Conversion from memory to memory on a driver that the test plays: it stalls, fails and goes away. vivid_test has the kernel's vim2m.
 #include <tenon/frameworks/v4l2/testing/fake_driver.hpp>
 
 #include <gmock/gmock.h>

@@ -193,11 +193,10 @@ vm_suite() {
     $tests/conformance_test --gtest_filter='$filter' || status=1"
   for binary in "$@"; do script+="; $binary || status=1"; done
   # Requests that are given dma-bufs; missing if runtime or dmabuf is off.
-  local lib="$PWD/build/release/lib"
+  local lib="$PWD/build/release/lib" npu=""
   local driver="$lib/libze_tenon_npu.so"  # A Level Zero driver imports and exports real dma-bufs.
   if [ -x "$tests/dmabuf_request_test" ]; then
     binaries+=("$tests/dmabuf_request_test")
-    local npu=""
     if [ -e "$driver" ] && [ -e "$lib/libtenon_device_npu.so" ]; then  # Otherwise its tests of the NPU skip.
       binaries+=("$driver" "$lib/libtenon_device_npu.so")
       npu="TENON_DEVICE_PATH=$lib ZE_ENABLE_ALT_DRIVERS=$driver"
@@ -212,6 +211,12 @@ vm_suite() {
   if [ -x "$tests/vivid_test" ]; then  # Missing if v4l2 is off.
     binaries+=("$tests/vivid_test")
     script+="; TENON_EXPECT_VIVID=1 $tests/vivid_test || status=1"
+    if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
+      binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
+      [ ! -e "$driver" ] || { npu=1; binaries+=("$lib/libtenon_device_npu.so" "$driver"); }
+      script+="; TENON_EXPECT_VIVID=1 TENON_TOOL=$tool TENON_SOURCE_DIR=$PWD ${npu:+TENON_HAS_SOFTWARE_NPU=1} \
+        $tests/tool_test --gtest_filter='RunCamera.*' || status=1"
+    fi
   fi
   # OpenCL imports them behind the layer that adds external memory to PoCL.
   local layer="$lib/libtenon_opencl_external_layer.so" pocl
@@ -266,7 +271,7 @@ test_vm() {
   local targets=(dmabuf_test conformance_test tenon)
   setup test
   configure release || return 1
-  grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test)  # Missing if v4l2 is off.
+  grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)
   build release "${targets[@]}" || return 1

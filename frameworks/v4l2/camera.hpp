@@ -106,6 +106,7 @@ class Camera {
       throw Error(Code::kInvalidArgument, "v4l2: " + device_.what() + ": use_pool(): " + std::to_string(buffers) +
                                               " buffers; give 1.." + std::to_string(VIDEO_MAX_FRAME));
     ring_ = {};
+    if (buffers) options_.buffers = buffers;
     WantedFormat again = options_.format;
     again.format = layout_.info.format;
     again.width_px = layout_.info.width_px;
@@ -113,7 +114,6 @@ class Camera {
     again.pitch_alignment = std::max(again.pitch_alignment, wanted.pitch_alignment);
     layout_ = device_.negotiate(type(), again);
     check_layout(wanted);
-    if (buffers) options_.buffers = buffers;
     wanted_ = wanted;
     const bool own = allocator == v4l2::context(device_.path());
     allocator_ = own ? Context() : std::move(allocator);
@@ -134,7 +134,8 @@ class Camera {
     use_pool(plan.requirements, plan.allocator, buffers);
   }
 
-  /// The next picture. Damaged ones are left out and counted. A source that changes size or format in flight
+  /// The next picture. Damaged ones are left out and counted. One after pictures that the driver lost has their number as
+  /// metadata "lost_frames" (std::uint64_t). A source that changes size or format in flight
   /// (V4L2_EVENT_SOURCE_CHANGE) is followed: the picture's info() says so, and once its metadata "size_changed".
   /// @errors kDeadlineExceeded: no picture in time, or all buffers are with the user, call again; kUnavailable: unplugged,
   /// no signal, the driver failed; kUnimplemented: the source changed to what Tenon cannot describe; errors of
@@ -159,9 +160,7 @@ class Camera {
         if (Clock::now() >= deadline) throw late(spoilt);
         continue;
       }
-      if (last_sequence_ != UINT32_MAX && filled.sequence > last_sequence_ + 1)
-        lost_ += filled.sequence - last_sequence_ - 1;
-      last_sequence_ = filled.sequence;
+      note_gap(filled.sequence);
       if (filled.damaged) {
         ring_->put_back(filled.slot);
         ++damaged_, ++spoilt;
@@ -171,6 +170,7 @@ class Camera {
       ++frames_;
       Frame frame = ring_->frame_of(filled);
       if (std::exchange(tell_change_, false)) frame.metadata()["size_changed"] = true;
+      if (lost_before_) frame.metadata()["lost_frames"] = std::exchange(lost_before_, 0);
       return frame;
     }
   }
@@ -199,7 +199,7 @@ class Camera {
       ring_ = {};
       throw;
     }
-    last_sequence_ = UINT32_MAX;
+    numbered_ = false;
   }
 
   Ref<detail::Ring> make_ring() {
@@ -256,6 +256,16 @@ class Camera {
                                          return result;
                                        });
     return ready ? said : short{0};
+  }
+
+  /// Counts what is missing between the last picture of this stream and number `sequence`.
+  void note_gap(std::uint32_t sequence) {
+    const std::uint32_t step = sequence - last_sequence_;  // Numbers wrap around.
+    if (std::exchange(numbered_, true) && step > 1 && step < UINT32_MAX / 2) {
+      lost_ += step - 1;
+      lost_before_ += step - 1;
+    }
+    last_sequence_ = sequence;
   }
 
   /// A stream that failed ends: the next read() starts another.
@@ -320,8 +330,9 @@ class Camera {
   Requirements wanted_;
   Context allocator_;  ///< Null: the driver's own buffers.
   bool changed_ = false, tell_change_ = false;
-  std::uint32_t last_sequence_ = UINT32_MAX;
-  std::uint64_t frames_ = 0, damaged_ = 0, lost_ = 0, size_changes_ = 0;
+  bool numbered_ = false;  ///< last_sequence_ is of this stream.
+  std::uint32_t last_sequence_ = 0;
+  std::uint64_t frames_ = 0, damaged_ = 0, lost_ = 0, lost_before_ = 0, size_changes_ = 0;
   detail::OpenRing ring_;  ///< Last: closed before the device.
 };
 

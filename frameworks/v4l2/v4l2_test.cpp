@@ -170,6 +170,27 @@ TEST_F(V4l2, TornAndDamagedPicturesAreLeftOutUntilTheDeadline) {
   EXPECT_NO_THROW(camera.read());
 }
 
+TEST_F(V4l2, PicturesThatTheDriverLostAreCountedAndToldOnceAlsoWhereNumbersWrap) {
+  std::uint32_t jump = UINT32_MAX - 2;  // Three pictures before the numbers begin again.
+  driver.tamper = [&](unsigned long request, void* argument) {
+    if (request == VIDIOC_DQBUF) static_cast<v4l2_buffer*>(argument)->sequence += jump;
+    return 0;
+  };
+  v4l2::Camera camera(kPath, small());
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(camera.read().metadata().count("lost_frames"), 0u);
+  EXPECT_EQ(camera.lost_frames(), 0u);
+  jump += 4;
+  const Frame after = camera.read();
+  ASSERT_EQ(after.metadata().count("lost_frames"), 1u);
+  EXPECT_EQ(after.metadata().at("lost_frames").as<std::uint64_t>(), 4u);
+  EXPECT_EQ(camera.read().metadata().count("lost_frames"), 0u);
+  EXPECT_EQ(camera.lost_frames(), 4u);
+  camera.stop();  // Another stream numbers anew.
+  jump += 1000;
+  camera.read();
+  EXPECT_EQ(camera.lost_frames(), 4u);
+}
+
 TEST_F(V4l2, AnEndlessListEnds) {
   driver.tamper = [](unsigned long request, void* argument) {
     if (request == VIDIOC_ENUM_FMT) static_cast<v4l2_fmtdesc*>(argument)->pixelformat = V4L2_PIX_FMT_NV12;

@@ -10,6 +10,7 @@
 #include <tenon/core/audio.hpp>
 #include <tenon/frameworks/ffmpeg/audio.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
+#include <tenon/frameworks/ffmpeg/testing/wav.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace {
@@ -27,20 +28,7 @@ std::string write_tone(const tenon_test::Folder& folder, std::uint32_t rate, std
     for (std::uint16_t c = 0; c < channels; ++c)
       samples[std::size_t{i} * channels + c] = static_cast<std::int16_t>(value);
   }
-  const auto bytes = static_cast<std::uint32_t>(samples.size() * 2);
-  std::string head = "RIFF....WAVEfmt ................data....";
-  head.resize(44);
-  const auto put = [&](std::size_t at, std::uint32_t value, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) head[at + i] = static_cast<char>(value >> 8 * i & 0xff);
-  };
-  put(4, bytes + 36, 4), put(16, 16, 4), put(20, 1, 2), put(22, channels, 2), put(24, rate, 4);
-  put(28, rate * channels * 2, 4), put(32, channels * 2u, 2), put(34, 16, 2);
-  head.replace(36, 4, "data");
-  put(40, bytes, 4);
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  EXPECT_EQ(std::fwrite(head.data(), 1, 44, file), 44u);
-  EXPECT_EQ(std::fwrite(samples.data(), 2, samples.size(), file), samples.size());
-  std::fclose(file);
+  tenon_test::write_wav(path, rate, channels, samples);
   return path;
 }
 

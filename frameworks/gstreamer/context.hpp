@@ -42,13 +42,14 @@ inline Context context();
 /// Memory of Tenon's own pool is not wrapped in this class: it comes out as the pool's memory.
 class BufferMemory final : public Memory {
  public:
-  /// What `map` maps, kept by `keeper`. @errors kResourceExhausted
-  static Ref<BufferMemory> over(const GstMapInfo& map, Ref<BufferLease> keeper) {
+  /// What `map` maps, kept by `keeper`. @param as  "gstreamer", or "cpu" for memory of the host's context.
+  /// @errors kResourceExhausted
+  static Ref<BufferMemory> over(const GstMapInfo& map, Ref<BufferLease> keeper, MemoryKind as = kGstMemory) {
     Properties properties;
     properties.size_bytes = map.size;
     properties.host = map.data;
     properties.read_only = (map.flags & GST_MAP_WRITE) == 0;
-    return Ref<BufferMemory>(new BufferMemory(properties, std::move(keeper)));
+    return Ref<BufferMemory>(new BufferMemory(properties, std::move(keeper), as));
   }
   ~BufferMemory() override { drop_views(); }  // Before the keeper releases the bytes that they refer to.
 
@@ -61,8 +62,8 @@ class BufferMemory final : public Memory {
 
  private:
   struct Room;
-  BufferMemory(const Properties& properties, Ref<BufferLease> keeper)
-      : Memory(gstreamer::context(), kGstMemory, properties), keeper_(std::move(keeper)) {}
+  BufferMemory(const Properties& properties, Ref<BufferLease> keeper, MemoryKind as)
+      : Memory(as == kCpuMemory ? host_context() : gstreamer::context(), as, properties), keeper_(std::move(keeper)) {}
 
   Ref<BufferLease> keeper_;
 };

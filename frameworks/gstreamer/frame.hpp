@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,13 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
@@ -45,7 +49,7 @@ inline GQuark tenon_quark() {
   return quark;
 }
 
-/// Notes that `memory` is `known`, byte for byte. @thread any.
+/// Notes that `memory` is `known`, byte for byte; it stays noted for the life of `memory`. @thread one at a time.
 inline void note_memory(GstMemory* memory, const Ref<Memory>& known) {
   known->add_ref();
   gst_mini_object_set_qdata(GST_MINI_OBJECT_CAST(memory), tenon_quark(), known.get(),
@@ -62,6 +66,10 @@ inline Memory* noted_memory(GstMemory* memory) {
 /// are not sealed: those are mapped.
 inline Ref<Memory> import_fd(GstMemory* memory, std::uint64_t modifier) {
   const int fd = gst_fd_memory_get_fd(memory);
+  static std::mutex* const importing = new std::mutex;  // So that what others read is never replaced.
+  const std::lock_guard lock(*importing);
+  Memory* const noted = noted_memory(memory);
+  if (noted && noted->modifier() == modifier) return Ref<Memory>(noted);
   Ref<dmabuf::DmabufMemory> imported;
   try {
     imported = dmabuf::import(dmabuf::UniqueFd::duplicate(fd), 0, modifier);
@@ -69,7 +77,7 @@ inline Ref<Memory> import_fd(GstMemory* memory, std::uint64_t modifier) {
     if (error.code() != Code::kInvalidArgument || modifier != kModifierLinear) throw;
     return {};
   }
-  note_memory(memory->parent ? memory->parent : memory, imported);
+  if (!noted) note_memory(memory->parent ? memory->parent : memory, imported);
   return imported;
 }
 
@@ -81,14 +89,33 @@ struct Part {
   std::size_t base = 0;  ///< Where the part begins in `known`.
 };
 
+/// Reading past the end of a file that is mapped ends the process. @errors kOutOfRange
+inline void check_fd_size(const GstMemory& memory) {
+  struct stat status {};
+  const int fd = gst_fd_memory_get_fd(const_cast<GstMemory*>(&memory));
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+      static_cast<std::uint64_t>(status.st_size) < std::uint64_t{memory.offset} + memory.size)
+    throw Error(Code::kOutOfRange, "gstreamer: a GstFdMemory of " + std::to_string(memory.size) + " bytes from byte " +
+                                       std::to_string(memory.offset) + " on, over a file of " +
+                                       std::to_string(status.st_size) + "; it was truncated");
+}
+
+/// How a buffer is wrapped.
+struct Wish {
+  GstMapFlags flags = GST_MAP_READ;
+  MemoryKind as = kGstMemory;  ///< What mapped memory becomes; with kCpuMemory no other memory is taken.
+  Ledger* ledger = nullptr;
+};
+
 /// Tenon's memory for `part`. @errors as BufferLease::map(), dmabuf::import().
-inline void resolve(Part& part, const Ref<BufferLease>& lease, GstMapFlags flags, std::uint64_t modifier) {
+inline void resolve(Part& part, const Ref<BufferLease>& lease, const Wish& wish, std::uint64_t modifier) {
   if (part.known) return;
   GstMemory* const memory = part.memory;
   if (Memory* const noted = noted_memory(memory); noted && noted->modifier() == modifier) {
     part.known = Ref<Memory>(noted);
   } else if (gst_is_fd_memory(memory)) {
     part.known = import_fd(memory, modifier);
+    if (!part.known) check_fd_size(*memory);
   }
   if (part.known) {
     part.base = memory->offset;
@@ -104,7 +131,7 @@ inline void resolve(Part& part, const Ref<BufferLease>& lease, GstMapFlags flags
     part.known = DeviceMemory::over(memory, lease);
     return;
   }
-  part.known = BufferMemory::over(lease->map(memory, flags), lease);
+  part.known = BufferMemory::over(lease->map(memory, wish.flags), lease, wish.as);
 }
 
 inline std::string describe(const VideoCaps& caps) {
@@ -226,25 +253,25 @@ inline bool has_broken_planes(Parts& parts, const Layout& layout, const PixelFor
 
 /// The planes of a buffer whose memories do not hold them whole: GStreamer copies them together.
 inline Frame build_merged(const Ref<BufferLease>& lease, const Layout& layout, const PixelFormatInfo& format,
-                          Ledger* ledger) {
+                          const Wish& wish) {
   const GstMapInfo& map = lease->map_merged();
   static const EdgeId edge = register_edge("gstreamer.merge");
-  Ledger& booked = ledger ? *ledger : Ledger::process();
+  Ledger& booked = wish.ledger ? *wish.ledger : Ledger::process();
   booked.book_map(edge, false);
   booked.book_copied(edge, map.size);
-  const Ref<Memory> memory = BufferMemory::over(map, lease);
+  const Ref<Memory> memory = BufferMemory::over(map, lease, wish.as);
   std::array<PlanePlace, 4> planes;
   for (std::size_t p = 0; p < format.plane_count; ++p) planes[p] = {memory, layout.offset[p], layout.pitch[p]};
   return Frame(layout.info, std::span(planes).first(format.plane_count), lease, timestamp_ns(lease->buffer()));
 }
 
 /// The picture in the buffer that `lease` holds. @errors as wrap()
-inline Frame build(const Ref<BufferLease>& lease, const VideoCaps& caps, GstMapFlags flags, Ledger* ledger) {
+inline Frame build(const Ref<BufferLease>& lease, const VideoCaps& caps, const Wish& wish) {
   GstBuffer* const buffer = lease->buffer();
   const PixelFormatInfo& format = format_info(caps.info.format);
   const Layout layout = layout_of(buffer, caps, format);
   Parts parts(buffer);
-  if (has_broken_planes(parts, layout, format)) return build_merged(lease, layout, format, ledger);
+  if (has_broken_planes(parts, layout, format)) return build_merged(lease, layout, format, wish);
   std::array<PlanePlace, 4> planes;
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     Part* const part = parts.find(layout.offset[p]);
@@ -253,7 +280,11 @@ inline Frame build(const Ref<BufferLease>& lease, const VideoCaps& caps, GstMapF
                                          std::to_string(layout.offset[p]) + " of a buffer of " +
                                          std::to_string(gst_buffer_get_size(buffer)) +
                                          "; it is truncated, or its caps are another stream's");
-    resolve(*part, lease, flags, caps.info.format.modifier);
+    resolve(*part, lease, wish, caps.info.format.modifier);
+    if (wish.as == kCpuMemory && part->known->kind() != kCpuMemory)
+      throw Error(Code::kFailedPrecondition, describe(caps) + " in memory of kind \"" +
+                                                 std::string(part->known->kind().name()) +
+                                                 "\", which is not the CPU's alone; wrap() it and map it by a Router");
     planes[p] = {part->known, part->base + (layout.offset[p] - part->begin), layout.pitch[p]};
     // The memory may be larger than the buffer's part of it; the picture may not.
     if (caps.info.format.modifier == kModifierLinear &&
@@ -284,7 +315,15 @@ inline Frame build(const Ref<BufferLease>& lease, const VideoCaps& caps, GstMapF
 inline Frame wrap(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger = nullptr) {
   if (!buffer) throw Error(Code::kInvalidArgument, "gstreamer::wrap: a null GstBuffer");
   const Ref<BufferLease> lease = BufferLease::hold(gst_buffer_ref(buffer));
-  return detail::build(lease, caps, GST_MAP_READ, ledger);
+  return detail::build(lease, caps, {GST_MAP_READ, kGstMemory, ledger});
+}
+
+/// As wrap(), as a frame of the host's context, which every edge from "cpu" takes: for buffers in system memory, without a
+/// router. @errors as wrap(); kFailedPrecondition: memory of a device, or a descriptor whose CPU access is bracketed.
+inline Frame wrap_for_cpu(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger = nullptr) {
+  if (!buffer) throw Error(Code::kInvalidArgument, "gstreamer::wrap_for_cpu: a null GstBuffer");
+  const Ref<BufferLease> lease = BufferLease::hold(gst_buffer_ref(buffer));
+  return detail::build(lease, caps, {GST_MAP_READ, kCpuMemory, ledger});
 }
 
 /// As wrap(), but takes over the caller's reference. If nobody else has one, the frame may be written. On failure the
@@ -293,7 +332,7 @@ inline Frame adopt(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger = nu
   if (!buffer) throw Error(Code::kInvalidArgument, "gstreamer::adopt: a null GstBuffer");
   const Ref<BufferLease> lease = BufferLease::hold(buffer);
   try {
-    return detail::build(lease, caps, lease->writable() ? GST_MAP_READWRITE : GST_MAP_READ, ledger);
+    return detail::build(lease, caps, {lease->writable() ? GST_MAP_READWRITE : GST_MAP_READ, kGstMemory, ledger});
   } catch (...) {
     lease->give_back();
     throw;
@@ -339,7 +378,7 @@ inline Tensor wrap(GstBuffer* buffer, const TensorInfo& info, std::size_t offset
                                        " bytes in " + std::to_string(parts.memory_count()) +
                                        " memories has no tensor of " + to_string(info.shape) + " at byte " +
                                        std::to_string(offset) + " in one of them");
-  detail::resolve(*part, lease, GST_MAP_READ, kModifierLinear);
+  detail::resolve(*part, lease, {}, kModifierLinear);
   return Tensor(info, part->known, part->base + (offset - part->begin), lease);
 }
 

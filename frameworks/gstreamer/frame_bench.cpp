@@ -79,6 +79,13 @@ void Wrap(benchmark::State& state, PixelFormat format) {
 BENCHMARK_CAPTURE(Wrap, nv12, kNv12)->Name("Wrap/gstreamer->tenon/1080p_nv12");
 BENCHMARK_CAPTURE(Wrap, bgr, kBgr24)->Name("Wrap/gstreamer->tenon/1080p_bgr");
 
+/// A frame of the CPU's, which needs no router.
+void WrapForCpu(benchmark::State& state) {
+  Stream stream(kNv12);
+  counted(state, [&] { benchmark::DoNotOptimize(gs::wrap_for_cpu(stream.buffer.get(), stream.video)); });
+}
+BENCHMARK(WrapForCpu)->Name("Wrap/gstreamer->cpu/1080p_nv12");
+
 /// Of Tenon's own pool: the memory is known.
 void WrapPooled(benchmark::State& state) {
   Stream stream(kNv12);

@@ -2,15 +2,19 @@
 // GstBuffers to frames and back: real pipelines, layouts, lives, writing, descriptors, devices, and what is refused.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
+#include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 #include <tenon/frameworks/gstreamer/frame.hpp>
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/frameworks/gstreamer/testing/lsan.hpp>
@@ -348,6 +352,88 @@ TEST(GstBufferFrame, ThatIsWrongIsRefused) {
     gst_buffer_add_video_meta_full(damaged.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 64, 48, 2, offsets,
                                    strides);
     EXPECT_THROW(gs::wrap(damaged.get(), caps), Error) << stride << " " << offset;
+  }
+}
+
+/// A buffer over `fd`, which says that it has `size` bytes.
+gs::BufferPtr fd_buffer(dmabuf::UniqueFd fd, std::size_t size) {
+  gs::start();
+  static GstAllocator* const allocator = gst_fd_allocator_new();
+  gs::BufferPtr buffer(gst_buffer_new());
+  gst_buffer_append_memory(buffer.get(),
+                           gst_fd_allocator_alloc(allocator, fd.release(), size, GST_FD_MEMORY_FLAG_NONE));
+  return buffer;
+}
+
+TEST(GstBufferFrame, OfForeignDescriptorsIsRefusedAndLeaksNone) {
+  const gs::VideoCaps caps = caps_of(kNv12, 64, 48);
+  fd_buffer(memfd(8192, false), 8192);  // The allocator's own.
+  const std::size_t before = dmabuf::test::open_descriptors();
+  for (int i = 0; i < 3; ++i) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const dmabuf::UniqueFd writer(ends[1]);
+    const gs::BufferPtr pipe = fd_buffer(dmabuf::UniqueFd(ends[0]), 8192);
+    error_of([&] { gs::wrap(pipe.get(), caps); }, Code::kFailedPrecondition);
+    // Shorter than it says: reading past its end would end the process.
+    for (bool sealed : {false, true}) {
+      const gs::BufferPtr truncated = fd_buffer(memfd(4096, sealed), 8192);
+      EXPECT_THROW(gs::wrap(truncated.get(), caps), Error) << sealed;
+    }
+    // Good ones, dropped while they are mapped.
+    const Frame imported = gs::wrap(fd_buffer(memfd(8192, true), 8192).get(), caps);
+    const Frame mapped = gs::wrap(fd_buffer(memfd(8192, false), 8192).get(), caps);
+    EXPECT_EQ(bytes(mapped.plane(1))[0], 0);
+    // Pixels in tiles are in dma-bufs alone, and an unknown arrangement in none.
+    for (std::uint64_t modifier : {std::uint64_t{0x0100000000000002}, kModifierInvalid}) {
+      gs::VideoCaps tiled = caps;
+      tiled.info.format.modifier = modifier;
+      const gs::BufferPtr plain = fd_buffer(memfd(8192, false), 8192);
+      EXPECT_THROW(gs::wrap(plain.get(), tiled), Error) << modifier;
+    }
+  }
+  EXPECT_EQ(dmabuf::test::open_descriptors(), before);
+}
+
+TEST(GstBufferFrame, ForTheCpuNeedsNoRouter) {
+  const gs::VideoCaps caps = caps_of(kNv12, 64, 48);
+  std::atomic<int> ended{0}, maps{0};
+  gs::BufferPtr buffer = filled_buffer(caps.size_bytes, 9);
+  count_end(buffer.get(), ended);
+  Frame frame = gs::wrap_for_cpu(buffer.get(), caps);
+  EXPECT_EQ(frame.plane(0).kind(), kCpuMemory);
+  EXPECT_EQ(frame.plane(1).context(), host_context());
+  EXPECT_EQ(bytes(frame.plane(1))[5], 9);
+  EXPECT_FALSE(frame.plane(0).is_writable());
+  Router router;
+  router.add(host_context());
+  EXPECT_EQ(router.map(frame, host_context()).plane(0).memory(), frame.plane(0).memory());
+  buffer.reset();
+  EXPECT_EQ(ended, 0);
+  frame = {};
+  EXPECT_EQ(ended, 1);
+  const gs::BufferPtr sealed = fd_buffer(memfd(8192, true), 8192);
+  error_of([&] { gs::wrap_for_cpu(sealed.get(), caps); }, Code::kFailedPrecondition);
+  const gs::BufferPtr device(gst_buffer_new());
+  gst_buffer_append_memory(device.get(), device_memory(std::vector<std::uint8_t>(caps.size_bytes), maps));
+  error_of([&] { gs::wrap_for_cpu(device.get(), caps); }, Code::kFailedPrecondition);
+  error_of([&] { gs::wrap_for_cpu(nullptr, caps); }, Code::kInvalidArgument);
+}
+
+TEST(GstBufferFrame, OfOneDescriptorIsOneMemoryToManyThreads) {
+  const gs::VideoCaps caps = caps_of(kNv12, 64, 48);
+  for (int round = 0; round < 50; ++round) {
+    const gs::BufferPtr shared = fd_buffer(memfd(8192, true), 8192);
+    std::array<Frame, 4> frames;
+    std::vector<std::thread> threads;
+    for (Frame& frame : frames) {
+      threads.emplace_back([&] {
+        frame = gs::wrap(shared.get(), caps);
+        frame = gs::wrap(shared.get(), caps);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Frame& frame : frames) EXPECT_EQ(frame.plane(0).memory(), frames[0].plane(0).memory());
   }
 }
 

@@ -121,22 +121,25 @@ class DmabufToImage final : public Edge {
     const dmabuf::client::Place place = dmabuf::client::place_of(source);
     if (!place.stand_in) order_after_fences(memory, place.fd, *native, options);
     const RowsOfImage rows = rows_of_image(source);
-    ImageShelf& shelf = ImageShelf::of(memory, to);
-    Ref<const ImageView> image = shelf.find(rows.layout, rows.format);
-    if (!image || !dynamic_cast<const ImportedImage*>(image.get())) {
-      const ImportedRows wanted =
-          imported_rows(rows.format, rows.layout.width_px, rows.layout.height_px, rows.layout.pitch);
-      const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
-      image = shelf.keep(make_ref<ImportedImage>(
-          to, access, native, import_buffer(*native, place.fd, reached.result.fd, memory.size_bytes(), &wanted),
-          rows.layout, rows.format, memory));
-    }
-    const ImageView* const view = image.get();
-    auto* const turns = dynamic_cast<ImportedImage*>(const_cast<ImageView*>(view));
-    if (!turns) throw Error(Code::kInternal, "dmabuf->opencl.image: another image of these rows is in use");
-    // The turn ends before the image goes.
-    return source.through(view).with_lease(TurnLease::enter(
-        source.memory(), *turns, ImageLease::over(source, std::move(image)), options.access, deadline_of(options)));
+    ImageShelf& shelf = ImageShelf::of(memory, to, ImageShelf::Of::kImport);
+    const auto in_turn = [&](Ref<const ImageView> image) {
+      const ImageView* const view = image.get();
+      // This shelf holds nothing else.
+      Turns& turns = static_cast<ImportedImage&>(const_cast<ImageView&>(*view));
+      // The turn ends before the image goes.
+      return source.through(view).with_lease(TurnLease::enter(
+          source.memory(), turns, ImageLease::over(source, std::move(image)), options.access, deadline_of(options)));
+    };
+    if (Ref<const ImageView> known = shelf.find(rows.layout, rows.format)) return in_turn(std::move(known));
+    const ImportedRows wanted =
+        imported_rows(rows.format, rows.layout.width_px, rows.layout.height_px, rows.layout.pitch);
+    const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+    const Ref<const ImageView> made = make_ref<ImportedImage>(
+        to, access, native, import_buffer(*native, place.fd, reached.result.fd, memory.size_bytes(), &wanted),
+        rows.layout, rows.format, memory);
+    Tensor mapped = in_turn(made);  // Before it is kept: an image that cannot be taken is not.
+    Ref<const ImageView> kept = shelf.keep(made);
+    return kept.get() == made.get() ? mapped : in_turn(std::move(kept));
   }
 };
 

@@ -65,7 +65,7 @@ class BufferToImage final : public Edge {
     check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
     const auto [layout, format] = rows_of_image(source);
-    ImageShelf& shelf = ImageShelf::of(memory, to);
+    ImageShelf& shelf = ImageShelf::of(memory, to, ImageShelf::Of::kBuffer);
     Ref<const ImageView> image = shelf.find(layout, format);
     if (!image) {
       const auto& target = *to.as<ImageContext>();

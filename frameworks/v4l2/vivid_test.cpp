@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cameras that the kernel plays (its module vivid): every format, all ways into memory, faults, and an unplugged camera.
 // Skips where there are none; with TENON_EXPECT_VIVID that is a failure.
+#include <tenon/frameworks/v4l2/testing/allocations.hpp>
 #include <tenon/frameworks/v4l2/testing/vivid.hpp>
 
 #include <gmock/gmock.h>
@@ -278,6 +279,23 @@ TEST_F(Vivid, APlanForCameraAndReaderCopiesNothing) {
     EXPECT_NE(seen.plane(0).data(), nullptr);
   }
   EXPECT_EQ(ledger.total().copied, 0u);
+}
+
+TEST_F(Vivid, ReadingAllocatesNothing) {
+  v4l2::Camera camera(several(), small(kI444));  // Three buffers per picture.
+  for (int i = 0; i < 3; ++i) camera.read();
+  for (int quiet = 0, all = 0; quiet < 10; ++all) {
+    ASSERT_LT(all, 100) << "the driver loses too many pictures to tell";
+    const std::size_t before = tenon_test::allocations();
+    const std::uint64_t lost = camera.lost_frames();
+    {
+      const Frame frame = camera.read();
+      const Frame copy = frame;
+    }
+    if (camera.lost_frames() != lost) continue;  // Their number is metadata, which is made then.
+    EXPECT_EQ(tenon_test::allocations(), before);
+    ++quiet;
+  }
 }
 
 TEST_F(Vivid, APictureInUseIsNotWrittenAgain) {

@@ -3,6 +3,9 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 #ifdef TENON_HAS_CAMERAS
+#include <chrono>
+#include <thread>
+
 #include <tenon/frameworks/v4l2/testing/vivid.hpp>
 
 namespace tenon::tool::testing {
@@ -53,6 +56,28 @@ TEST_F(RunCamera, TheNpuReadsWhereTheDriverWrote) {
 TEST_F(RunCamera, PicturesOfSeveralBuffersAreReadInPlace) {
   expect_in_place(cameras[1], "CPU", "--format i444 --max-frames 4 -m '" + model("motion.xml") + "'",
                   "YM24 -> v4l2(mmap) -> input stage -> CPU");
+}
+
+TEST_F(RunCamera, AnUnpluggedCameraEndsTheRunWithTheReportOfWhatRan) {
+  const v4l2::Device camera(cameras[0]);
+  std::thread unplug([&] {
+    // Buffers exist from the moment when the tool reads the camera: until then its format may be set.
+    const auto give_up = Clock::now() + std::chrono::seconds(60);
+    v4l2_format format = camera.format(camera.capture_type());
+    while (v4l2::native::ioctl(camera.fd().get(), VIDIOC_S_FMT, &format) != EBUSY && Clock::now() < give_up) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      format = camera.format(camera.capture_type());
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    camera.set("disconnect", 1);
+  });
+  const Outcome done = run(cameras[0], "--format nv12 -m '" + model("motion.xml") + "'");
+  unplug.join();
+  expect_one_message(done, "unplugged");
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_GT(report["frames"].get<int>(), 0);
+  EXPECT_EQ(report["bytes_copied_per_frame"], 0);
+  EXPECT_NE(report["ended_by"].get<std::string>().find("unplugged"), std::string::npos);
 }
 
 TEST_F(RunCamera, WhatItCannotGiveIsRefused) {

@@ -282,7 +282,9 @@ TEST_F(Vivid, APlanForCameraAndReaderCopiesNothing) {
 }
 
 TEST_F(Vivid, ReadingAllocatesNothing) {
-  v4l2::Camera camera(several(), small(kI444));  // Three buffers per picture.
+  v4l2::Options options = small(kI444);  // Three buffers per picture.
+  options.format.fps = 5;                // A busy machine loses none.
+  v4l2::Camera camera(several(), options);
   for (int i = 0; i < 3; ++i) camera.read();
   for (int quiet = 0, all = 0; quiet < 10; ++all) {
     ASSERT_LT(all, 100) << "the driver loses too many pictures to tell";

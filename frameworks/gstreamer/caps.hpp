@@ -235,6 +235,19 @@ inline GstVideoInfo drm_video_info(const GstCaps* caps, const GstStructure* stru
 
 inline constexpr gint kMostPx = 1 << 20;
 
+/// The feature that says where buffers lie; empty for system memory.
+inline std::string memory_feature(const GstCaps* caps) {
+  static const GQuark kSystem = g_quark_from_static_string(GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
+  const GstCapsFeatures* features = gst_caps_get_features(caps, 0);
+  if (!features || gst_caps_features_is_any(features)) return {};
+  for (guint i = 0; i < gst_caps_features_get_size(features); ++i) {
+    if (gst_caps_features_get_nth_id(features, i) == kSystem) continue;
+    const std::string_view name(gst_caps_features_get_nth(features, i));
+    if (name.starts_with("memory:")) return std::string(name);
+  }
+  return {};
+}
+
 }  // namespace detail
 
 /// What `video` says; the modifier is linear, and there is no memory feature.
@@ -275,28 +288,24 @@ inline VideoCaps video_caps(const GstVideoInfo& video) {
 /// @thread any, while nobody writes `caps`. @cost that of gst_video_info_from_caps, and little more.
 inline VideoCaps video_caps(const GstCaps* caps) {
   const GstStructure* structure = detail::fixed_structure(caps, "video/x-raw");
-  const char* format = gst_structure_get_string(structure, "format");
-  const bool drm = format && std::string_view(format) == "DMA_DRM";
-  PixelFormat drm_format;
   GstVideoInfo video;
-  if (drm) {
-    video = detail::drm_video_info(caps, structure, drm_format);
-  } else if (!gst_video_info_from_caps(&video, caps)) {
-    throw Error(Code::kInvalidArgument,
-                detail::describe(caps) + ": GStreamer finds no video in them; format, width and height are needed",
-                "gst_video_info_from_caps", 0);
+  PixelFormat drm_format;
+  bool drm = false;
+  const bool read = gst_video_info_from_caps(&video, caps);
+  // From 1.24 on GStreamer reads caps with a drm-format, as a format without planes; before that it does not.
+  if (!read || !find_mapping(GST_VIDEO_INFO_FORMAT(&video))) {
+    const char* format = gst_structure_get_string(structure, "format");
+    drm = format && std::string_view(format) == "DMA_DRM";
+    if (drm)
+      video = detail::drm_video_info(caps, structure, drm_format);
+    else if (!read)
+      throw Error(Code::kInvalidArgument,
+                  detail::describe(caps) + ": GStreamer finds no video in them; format, width and height are needed",
+                  "gst_video_info_from_caps", 0);
   }
   VideoCaps result = video_caps(video);
   if (drm) result.info.format.modifier = drm_format.modifier;
-  const GstCapsFeatures* features = gst_caps_get_features(caps, 0);
-  if (features && !gst_caps_features_is_any(features)) {
-    const guint count = gst_caps_features_get_size(features);
-    for (guint i = 0; i < count; ++i) {
-      const char* feature = gst_caps_features_get_nth(features, i);
-      const std::string_view name(feature ? feature : "");
-      if (name.starts_with("memory:") && name != GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY) result.memory = name;
-    }
-  }
+  result.memory = detail::memory_feature(caps);
   return result;
 }
 

@@ -2,12 +2,14 @@
 // Frames of vah264dec in each of the memories that it offers, beside software decoding of the same clip.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include <tenon/bridges/gstreamer_vaapi/gstreamer_vaapi.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
@@ -15,6 +17,8 @@
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
+#include <tenon/frameworks/vaapi/vaapi.hpp>
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 
@@ -108,6 +112,70 @@ TEST_F(VaElements, SystemMemoryIsRead) {
   MapOptions options;
   options.ledger = &ledger;
   decode("video/x-raw,format=NV12", options);
+}
+
+TEST_F(VaElements, SurfacesAreFramesOfTheirDisplay) {
+  Pipeline pipeline("filesrc location=" + clip() +
+                    " ! qtdemux ! h264parse ! vah264dec ! video/x-raw(memory:VAMemory),format=NV12 ! appsink name=sink "
+                    "max-buffers=2");
+  pipeline.play();
+  ffmpeg::Video software(clip());
+  gs::CapsCache cache;
+  gstreamer_vaapi::Surfaces surfaces;
+  Ledger ledger;
+  MapOptions options;
+  options.policy = ZeroCopy::kRequire;
+  options.ledger = &ledger;
+  std::atomic<int> ended{0};
+  for (std::size_t i = 0; i < kFrames; ++i) {
+    SamplePtr sample = pipeline.pull();
+    const std::optional<Frame> expected = software.read();
+    ASSERT_TRUE(sample && expected) << i;
+    GstBuffer* const buffer = gst_sample_get_buffer(sample.get());
+    count_end(buffer, ended);
+    const Frame frame = surfaces.wrap(buffer, cache.of(gst_sample_get_caps(sample.get())));
+    EXPECT_EQ(frame.timestamp_ns(), static_cast<std::int64_t>(GST_BUFFER_PTS(buffer)));
+    const int before = ended;
+    sample.reset();
+    EXPECT_EQ(ended, before) << "the frame holds the decoder's buffer";
+    EXPECT_EQ(frame.plane(0).context(), surfaces.context());
+    EXPECT_NE(vaapi::surface(frame), VA_INVALID_SURFACE);
+    if (i == 0) router.add(surfaces.context());
+    EXPECT_EQ(router.map(frame, dmabuf::context(), options).plane(0).kind(), dmabuf::kDmabufMemory);
+    EXPECT_EQ(packed(router.map(frame, host_context(), options)), packed(*expected)) << i;
+  }
+  EXPECT_EQ(ledger.total().copied + ledger.total().transferred, 0u);
+}
+
+TEST_F(VaElements, DmabufsBecomeSurfacesAgain) {
+  Pipeline pipeline("filesrc location=" + clip() +
+                    " ! qtdemux ! h264parse ! vah264dec ! video/x-raw(memory:DMABuf),format=NV12 ! appsink name=sink "
+                    "max-buffers=2");
+  pipeline.play();
+  const Context display = vaapi::open();
+  router.add(display);
+  gs::CapsCache cache;
+  Ledger ledger;
+  MapOptions options;
+  options.policy = ZeroCopy::kRequire;
+  options.ledger = &ledger;
+  const SamplePtr sample = pipeline.pull();
+  ASSERT_TRUE(sample);
+  const Frame surface = router.map(gs::wrap(sample.get(), cache), display, options);
+  EXPECT_NE(vaapi::surface(surface), VA_INVALID_SURFACE);
+  EXPECT_EQ(packed(router.map(surface, host_context(), options)), packed(*ffmpeg::Video(clip()).read()));
+  EXPECT_EQ(ledger.total().copied + ledger.total().transferred, 0u);
+}
+
+TEST_F(VaElements, WhatIsNoSurfaceIsRefused) {
+  gstreamer_vaapi::Surfaces surfaces;
+  const gs::VideoCaps caps = gs::video_caps(gs::caps(FrameInfo{kNv12, 64, 48}).get());
+  error_of([&] { surfaces.wrap(nullptr, caps); }, Code::kInvalidArgument);
+  const gs::ObjectPtr<GstElement> element(gst_element_factory_make("vah264dec", nullptr));  // Loads the library.
+  const gs::BufferPtr plain = filled_buffer(caps.size_bytes, 0), empty(gst_buffer_new());
+  error_of([&] { surfaces.wrap(plain.get(), caps); }, Code::kFailedPrecondition);
+  error_of([&] { surfaces.wrap(empty.get(), caps); }, Code::kFailedPrecondition);
+  EXPECT_FALSE(surfaces.context());
 }
 
 }  // namespace

@@ -339,6 +339,7 @@ inline CapsPtr caps(const VideoCaps& video) {
     throw Error(Code::kInvalidArgument, "gstreamer::caps: a frame rate of " + std::to_string(video.rate_num) + "/" +
                                             std::to_string(video.rate_den) + " or a pixel aspect of " +
                                             std::to_string(video.aspect_num) + "/" + std::to_string(video.aspect_den));
+  start();
   const bool tiled = info.format.modifier != kModifierLinear;
   CapsPtr made(gst_caps_new_simple(
       "video/x-raw", "format", G_TYPE_STRING, tiled ? "DMA_DRM" : gst_video_format_to_string(mapping->gst), "width",
@@ -405,6 +406,7 @@ inline CapsPtr caps(const AudioInfo& info) {
     throw Error(Code::kInvalidArgument, "gstreamer::caps: audio of " + std::to_string(info.channels) + " channels at " +
                                             std::to_string(info.rate_hz) +
                                             " Hz; 1 to 64 channels and a rate are needed");
+  start();
   for (const detail::SampleMapping& mapping : detail::kSamples) {
     if (mapping.type != info.sample) continue;
     CapsPtr made(gst_caps_new_simple("audio/x-raw", "format", G_TYPE_STRING, gst_audio_format_to_string(mapping.gst),

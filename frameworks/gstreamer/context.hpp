@@ -81,6 +81,7 @@ namespace detail {
 /// Copies between `tensor` and packed bytes by gst_buffer_extract and gst_buffer_fill, run by run.
 inline void copy_by_gstreamer(const Tensor& tensor, std::byte* packed, bool to_packed) {
   if (tensor.size_bytes() == 0) return;
+  start();
   auto* const base = static_cast<std::byte*>(tensor.data()) - tensor.offset();
   const std::size_t size = tensor.memory()->size_bytes();
   const BufferPtr buffer(gst_buffer_new());

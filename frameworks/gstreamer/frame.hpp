@@ -409,12 +409,12 @@ inline GstAllocator* fd_allocator(bool dmabuf) {
 /// A GstMemory over the whole of `memory`: by its descriptor, if it has one that GStreamer knows, else by its address.
 /// It keeps the memory and the lease. @errors kFailedPrecondition: it has neither
 inline MemoryPtr gst_memory_over(const Ref<Memory>& memory, const Lease& lease, void* host, bool writable) {
+  start();
   const bool dmabuf = memory->fd_kind() == FdKind::kDmabuf;
   const auto flags = writable ? static_cast<GstMemoryFlags>(0) : GST_MEMORY_FLAG_READONLY;
   auto kept = std::make_unique<Kept>(Kept{memory, lease});
   MemoryPtr made;
   if ((dmabuf || (memory->fd_kind() == FdKind::kMemfd && !host)) && memory->borrow_fd() >= 0) {
-    start();
     dmabuf::UniqueFd fd = dmabuf::UniqueFd::duplicate(memory->borrow_fd());
     const auto keep = GST_FD_MEMORY_FLAG_KEEP_MAPPED;
     made.reset(dmabuf ? gst_dmabuf_allocator_alloc_with_flags(fd_allocator(true), fd.get(), memory->size_bytes(), keep)
@@ -525,6 +525,7 @@ inline BufferPtr buffer(const Frame& frame, Deadline deadline = default_deadline
   if (!mapping)
     throw Error(Code::kUnimplemented,
                 "gstreamer::buffer: GStreamer has no format like " + to_string(frame.info().format));
+  start();
   for (const Tensor& plane : frame.planes()) plane.memory()->wait_for(Access::kRead, deadline, ledger);
   if (GstBuffer* common = detail::common_buffer(frame);
       common && detail::timestamp_ns(common) == frame.timestamp_ns() && detail::describes(common, frame))
@@ -539,6 +540,7 @@ inline BufferPtr buffer(const Frame& frame, Deadline deadline = default_deadline
 /// The frames of a batch as a list of buffers, one each. @errors as buffer()
 inline BufferListPtr buffer_list(const Frame& batch, Deadline deadline = default_deadline(), Ledger* ledger = nullptr) {
   if (batch.batch().empty()) throw Error(Code::kInvalidArgument, "gstreamer::buffer_list: not a batch; see buffer()");
+  start();
   BufferListPtr list(gst_buffer_list_new_sized(static_cast<guint>(batch.batch().size())));
   for (const Frame& frame : batch.batch()) gst_buffer_list_add(list.get(), buffer(frame, deadline, ledger).release());
   return list;

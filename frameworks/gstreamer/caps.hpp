@@ -188,6 +188,16 @@ inline std::string drm_format_text(PixelFormat format) {
   return text + number;
 }
 
+/// Whether elements of this GStreamer write linear dma-bufs of the format with a drm-format.
+inline bool writes_drm_format(const FormatMapping& mapping) {
+#if GST_CHECK_VERSION(1, 24, 0)
+  return gst_video_dma_drm_fourcc_from_format(mapping.gst) == mapping.format.fourcc;
+#else
+  static_cast<void>(mapping);
+  return false;
+#endif
+}
+
 inline void copy_layout(const GstVideoInfo& from, VideoCaps& to) {
   to.size_bytes = from.size;
   for (std::size_t p = 0; p < 4; ++p) {
@@ -328,7 +338,7 @@ class CapsCache {
 };
 
 /// Caps that say what `video` says; its layout of planes is GStreamer's business and not in caps. A tiled format becomes
-/// format=DMA_DRM with drm-format, as GStreamer 1.24 and later negotiate it.
+/// format=DMA_DRM with drm-format, and so do linear dma-bufs (memory:DMABuf) from GStreamer 1.24 on, as elements negotiate it.
 /// @errors kUnimplemented: GStreamer has no such format; kInvalidArgument: a rate or an aspect with a denominator of 0.
 inline CapsPtr caps(const VideoCaps& video) {
   const FrameInfo& info = video.info;
@@ -341,13 +351,14 @@ inline CapsPtr caps(const VideoCaps& video) {
                                             std::to_string(video.aspect_num) + "/" + std::to_string(video.aspect_den));
   start();
   const bool tiled = info.format.modifier != kModifierLinear;
+  const bool drm = tiled || (video.memory == "memory:DMABuf" && detail::writes_drm_format(*mapping));
   CapsPtr made(gst_caps_new_simple(
-      "video/x-raw", "format", G_TYPE_STRING, tiled ? "DMA_DRM" : gst_video_format_to_string(mapping->gst), "width",
+      "video/x-raw", "format", G_TYPE_STRING, drm ? "DMA_DRM" : gst_video_format_to_string(mapping->gst), "width",
       G_TYPE_INT, static_cast<gint>(info.width_px), "height", G_TYPE_INT, static_cast<gint>(info.height_px),
       "framerate", GST_TYPE_FRACTION, video.rate_num, video.rate_den, "pixel-aspect-ratio", GST_TYPE_FRACTION,
       video.aspect_num, video.aspect_den, "interlace-mode", G_TYPE_STRING,
       video.interlaced ? "interleaved" : "progressive", nullptr));
-  if (tiled)
+  if (drm)
     gst_caps_set_simple(made.get(), "drm-format", G_TYPE_STRING, detail::drm_format_text(info.format).c_str(), nullptr);
   if (const std::string colours = detail::colorimetry(info); !colours.empty())
     gst_caps_set_simple(made.get(), "colorimetry", G_TYPE_STRING, colours.c_str(), nullptr);

@@ -62,9 +62,17 @@ inline Memory* noted_memory(GstMemory* memory) {
   return static_cast<Memory*>(gst_mini_object_get_qdata(GST_MINI_OBJECT_CAST(memory), tenon_quark()));
 }
 
+/// Marks what import_fd() cannot import, so that it is asked once.
+inline GQuark plain_quark() {
+  static const GQuark quark = g_quark_from_static_string("tenon-plain");
+  return quark;
+}
+
 /// A dma-buf, or a memfd that may stand in for one, as Tenon's memory; imported once, and noted. Null for memfds that
 /// are not sealed: those are mapped.
 inline Ref<Memory> import_fd(GstMemory* memory, std::uint64_t modifier) {
+  GstMiniObject* const whole = GST_MINI_OBJECT_CAST(memory->parent ? memory->parent : memory);
+  if (gst_mini_object_get_qdata(whole, plain_quark())) return {};
   const int fd = gst_fd_memory_get_fd(memory);
   static std::mutex* const importing = new std::mutex;  // So that what others read is never replaced.
   const std::lock_guard lock(*importing);
@@ -75,6 +83,7 @@ inline Ref<Memory> import_fd(GstMemory* memory, std::uint64_t modifier) {
     imported = dmabuf::import(dmabuf::UniqueFd::duplicate(fd), 0, modifier);
   } catch (const Error& error) {
     if (error.code() != Code::kInvalidArgument || modifier != kModifierLinear) throw;
+    gst_mini_object_set_qdata(whole, plain_quark(), whole, nullptr);
     return {};
   }
   if (!noted) note_memory(memory->parent ? memory->parent : memory, imported);

@@ -270,6 +270,11 @@ TEST(GstBufferFrame, OfUnsealedMemfdsIsMapped) {
   const Frame frame = gs::wrap(buffer.get(), caps);
   EXPECT_EQ(frame.plane(0).kind(), gs::kGstMemory);
   EXPECT_EQ(bytes(frame.plane(0))[0], 0);
+  // Nor is it a dma-buf at the second look, whatever its caps say then.
+  EXPECT_EQ(gs::wrap(buffer.get(), caps).plane(0).kind(), gs::kGstMemory);
+  gs::VideoCaps tiled = caps;
+  tiled.info.format.modifier = 0x0100000000000002;
+  EXPECT_THROW(gs::wrap(buffer.get(), tiled), Error);
 }
 
 TEST(GstBufferFrame, LeavesTenonAsADescriptor) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/frameworks/vaapi/vaapi.hpp>
 #include <tenon/tests/support/error_of.hpp>
+#ifdef TEST_DEVICES
+#include <tenon/runtime/runtime.hpp>
+#include <tenon/vision/decode.hpp>
+#endif
 
 namespace {
 
@@ -166,6 +171,58 @@ TEST_F(VaElements, DmabufsBecomeSurfacesAgain) {
   EXPECT_EQ(packed(router.map(surface, host_context(), options)), packed(*ffmpeg::Video(clip()).read()));
   EXPECT_EQ(ledger.total().copied + ledger.total().transferred, 0u);
 }
+
+#ifdef TEST_DEVICES
+/// What a model finds in frames; none of them may be copied on the way.
+std::vector<vision::Detection> detect(InferRequest& request, vision::Decoder& decoder, const Frame& frame) {
+  request.set_frame(frame);
+  request.infer();
+  return vision::detections(request, decoder);
+}
+
+TEST_F(VaElements, DecodedSurfacesReachModelsWithoutACopy) {
+  ffmpeg::Video software(clip());
+  std::vector<Frame> expected;
+  for (std::size_t i = 0; i < kFrames; ++i) expected.push_back(*software.read());
+  FrameInfo info = expected[0].info();
+  Core core;
+  const auto model = core.read_model(std::string(std::getenv("TENON_MODELS")) + "/demo.onnx");
+  vision::Decoder decoder(vision::decode_options(*model, info));
+  CompiledModel reference = core.compile_model(model, "CPU", input_frames(info));
+  InferRequest reference_request = reference.create_infer_request();
+  FrameInfo nv12 = info;
+  nv12.format = kNv12;
+  std::istringstream devices(TEST_DEVICES);
+  for (std::string device; devices >> device;) {
+    CompiledModel compiled = core.compile_model(model, device, input_frames(nv12), zero_copy(ZeroCopy::kRequire));
+    InferRequest request = compiled.create_infer_request();
+    Pipeline pipeline("filesrc location=" + clip() +
+                      " ! qtdemux ! h264parse ! vah264dec ! video/x-raw(memory:DMABuf),format=NV12 ! appsink name=sink "
+                      "max-buffers=2");
+    pipeline.play();
+    gs::CapsCache cache;
+    const std::uint64_t copied = Ledger::process().total().copied;
+    std::size_t objects = 0;
+    std::vector<std::vector<vision::Detection>> found;
+    for (std::size_t i = 0; i < kFrames; ++i) {
+      const SamplePtr sample = pipeline.pull();
+      ASSERT_TRUE(sample) << device;
+      found.push_back(detect(request, decoder, gs::wrap(sample.get(), cache)));
+    }
+    EXPECT_EQ(Ledger::process().total().copied, copied) << device;
+    for (std::size_t i = 0; i < kFrames; ++i) {
+      const auto wanted = detect(reference_request, decoder, expected[i]);
+      ASSERT_EQ(found[i].size(), wanted.size()) << device << " frame " << i;
+      for (std::size_t k = 0; k < wanted.size(); ++k) {
+        EXPECT_EQ(found[i][k].label_id, wanted[k].label_id) << device;
+        EXPECT_NEAR(found[i][k].box.x1, wanted[k].box.x1, 4) << device;
+      }
+      objects += wanted.size();
+    }
+    EXPECT_GT(objects, 0u);
+  }
+}
+#endif
 
 TEST_F(VaElements, WhatIsNoSurfaceIsRefused) {
   gstreamer_vaapi::Surfaces surfaces;

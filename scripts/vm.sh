@@ -221,7 +221,7 @@ vm_suite() {
   # GStreamer, with the plugins that its tests use and a camera.
   local plugins=/usr/lib/x86_64-linux-gnu/gstreamer-1.0
   if [ -x "$tests/gstreamer_test" ] && [ -e "$plugins/libgstvideo4linux2.so" ]; then
-    binaries+=("$tests/gstreamer_test" "$plugins"/libgst{coreelements,app,videotestsrc,videoconvertscale,audiotestsrc,audioconvert,audioresample,video4linux2}.so)
+    binaries+=("$tests/gstreamer_test" "$plugins"/libgst{coreelements,coretracers,app,videotestsrc,videoconvertscale,audiotestsrc,audioconvert,audioresample,video4linux2}.so)
     script+="; GST_REGISTRY=/tmp/gst.bin GST_REGISTRY_FORK=no TENON_CAMERA=/dev/video0 $tests/gstreamer_test || status=1"
   fi
   # OpenCL imports them behind the layer that adds external memory to PoCL.

@@ -249,6 +249,12 @@ vm_suite() {
         $tests/tool_test --gtest_filter='RunCamera.*' || status=1"
     fi
   fi
+  # GStreamer, with the plugins that its tests use and a camera.
+  local plugins=/usr/lib/x86_64-linux-gnu/gstreamer-1.0
+  if [ -x "$tests/gstreamer_test" ] && [ -e "$plugins/libgstvideo4linux2.so" ]; then
+    binaries+=("$tests/gstreamer_test" "$plugins"/libgst{coreelements,coretracers,app,videotestsrc,videoconvertscale,audiotestsrc,audioconvert,audioresample,video4linux2}.so)
+    script+="; GST_REGISTRY=/tmp/gst.bin GST_REGISTRY_FORK=no TENON_CAMERA=/dev/video0 $tests/gstreamer_test || status=1"
+  fi
   # OpenCL imports them behind the layer that adds external memory to PoCL.
   local layer="$lib/libtenon_opencl_external_layer.so" pocl
   pocl=$(readlink -f /usr/lib/x86_64-linux-gnu/libpocl.so.2 || true)
@@ -304,6 +310,7 @@ test_vm() {
   setup test
   configure release || return 1
   grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.
+  grep -q '^build gstreamer_test:' build/release/build.ninja && targets+=(gstreamer_test)
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)
   build release "${targets[@]}" || return 1

@@ -102,7 +102,10 @@ class AnalyticsWriter {
       value.mask.copy_to(packed);
     }
     BufferPtr mask = gstreamer::buffer(packed);
-    gst_buffer_add_video_meta(mask.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, columns, rows);
+    gsize offset[GST_VIDEO_MAX_PLANES] = {0};
+    gint stride[GST_VIDEO_MAX_PLANES] = {static_cast<gint>(columns)};  // Not rounded up, as GStreamer would.
+    gst_buffer_add_video_meta_full(mask.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, columns, rows, 1,
+                                   offset, stride);
     std::vector<guint> ids(std::max<std::size_t>(value.labels.size(), 2));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<guint>(i);
     const auto extent = [](float low, float high) {

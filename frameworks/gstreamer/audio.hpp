@@ -71,6 +71,7 @@ inline AudioFrame wrap_audio(GstSample* sample) {
 /// kInvalidArgument: empty; kUnimplemented: samples that GStreamer does not have; as write_metadata().
 inline BufferPtr buffer(const AudioFrame& audio, Deadline deadline = default_deadline()) {
   if (!audio) throw Error(Code::kInvalidArgument, "gstreamer::buffer: an empty audio frame");
+  start();
   BufferPtr made(gst_buffer_new());
   std::vector<gsize> offsets;
   std::size_t end = 0;

@@ -188,6 +188,16 @@ inline std::string drm_format_text(PixelFormat format) {
   return text + number;
 }
 
+/// Whether elements of this GStreamer write linear dma-bufs of the format with a drm-format.
+inline bool writes_drm_format(const FormatMapping& mapping) {
+#if GST_CHECK_VERSION(1, 24, 0)
+  return gst_video_dma_drm_fourcc_from_format(mapping.gst) == mapping.format.fourcc;
+#else
+  static_cast<void>(mapping);
+  return false;
+#endif
+}
+
 inline void copy_layout(const GstVideoInfo& from, VideoCaps& to) {
   to.size_bytes = from.size;
   for (std::size_t p = 0; p < 4; ++p) {
@@ -235,6 +245,19 @@ inline GstVideoInfo drm_video_info(const GstCaps* caps, const GstStructure* stru
 
 inline constexpr gint kMostPx = 1 << 20;
 
+/// The feature that says where buffers lie; empty for system memory.
+inline std::string memory_feature(const GstCaps* caps) {
+  static const GQuark kSystem = g_quark_from_static_string(GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
+  const GstCapsFeatures* features = gst_caps_get_features(caps, 0);
+  if (!features || gst_caps_features_is_any(features)) return {};
+  for (guint i = 0; i < gst_caps_features_get_size(features); ++i) {
+    if (gst_caps_features_get_nth_id(features, i) == kSystem) continue;
+    const std::string_view name(gst_caps_features_get_nth(features, i));
+    if (name.starts_with("memory:")) return std::string(name);
+  }
+  return {};
+}
+
 }  // namespace detail
 
 /// What `video` says; the modifier is linear, and there is no memory feature.
@@ -275,28 +298,24 @@ inline VideoCaps video_caps(const GstVideoInfo& video) {
 /// @thread any, while nobody writes `caps`. @cost that of gst_video_info_from_caps, and little more.
 inline VideoCaps video_caps(const GstCaps* caps) {
   const GstStructure* structure = detail::fixed_structure(caps, "video/x-raw");
-  const char* format = gst_structure_get_string(structure, "format");
-  const bool drm = format && std::string_view(format) == "DMA_DRM";
-  PixelFormat drm_format;
   GstVideoInfo video;
-  if (drm) {
-    video = detail::drm_video_info(caps, structure, drm_format);
-  } else if (!gst_video_info_from_caps(&video, caps)) {
-    throw Error(Code::kInvalidArgument,
-                detail::describe(caps) + ": GStreamer finds no video in them; format, width and height are needed",
-                "gst_video_info_from_caps", 0);
+  PixelFormat drm_format;
+  bool drm = false;
+  const bool read = gst_video_info_from_caps(&video, caps);
+  // From 1.24 on GStreamer reads caps with a drm-format, as a format without planes; before that it does not.
+  if (!read || !find_mapping(GST_VIDEO_INFO_FORMAT(&video))) {
+    const char* format = gst_structure_get_string(structure, "format");
+    drm = format && std::string_view(format) == "DMA_DRM";
+    if (drm)
+      video = detail::drm_video_info(caps, structure, drm_format);
+    else if (!read)
+      throw Error(Code::kInvalidArgument,
+                  detail::describe(caps) + ": GStreamer finds no video in them; format, width and height are needed",
+                  "gst_video_info_from_caps", 0);
   }
   VideoCaps result = video_caps(video);
   if (drm) result.info.format.modifier = drm_format.modifier;
-  const GstCapsFeatures* features = gst_caps_get_features(caps, 0);
-  if (features && !gst_caps_features_is_any(features)) {
-    const guint count = gst_caps_features_get_size(features);
-    for (guint i = 0; i < count; ++i) {
-      const char* feature = gst_caps_features_get_nth(features, i);
-      const std::string_view name(feature ? feature : "");
-      if (name.starts_with("memory:") && name != GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY) result.memory = name;
-    }
-  }
+  result.memory = detail::memory_feature(caps);
   return result;
 }
 
@@ -319,7 +338,7 @@ class CapsCache {
 };
 
 /// Caps that say what `video` says; its layout of planes is GStreamer's business and not in caps. A tiled format becomes
-/// format=DMA_DRM with drm-format, as GStreamer 1.24 and later negotiate it.
+/// format=DMA_DRM with drm-format, and so do linear dma-bufs (memory:DMABuf) from GStreamer 1.24 on, as elements negotiate it.
 /// @errors kUnimplemented: GStreamer has no such format; kInvalidArgument: a rate or an aspect with a denominator of 0.
 inline CapsPtr caps(const VideoCaps& video) {
   const FrameInfo& info = video.info;
@@ -330,14 +349,16 @@ inline CapsPtr caps(const VideoCaps& video) {
     throw Error(Code::kInvalidArgument, "gstreamer::caps: a frame rate of " + std::to_string(video.rate_num) + "/" +
                                             std::to_string(video.rate_den) + " or a pixel aspect of " +
                                             std::to_string(video.aspect_num) + "/" + std::to_string(video.aspect_den));
+  start();
   const bool tiled = info.format.modifier != kModifierLinear;
+  const bool drm = tiled || (video.memory == "memory:DMABuf" && detail::writes_drm_format(*mapping));
   CapsPtr made(gst_caps_new_simple(
-      "video/x-raw", "format", G_TYPE_STRING, tiled ? "DMA_DRM" : gst_video_format_to_string(mapping->gst), "width",
+      "video/x-raw", "format", G_TYPE_STRING, drm ? "DMA_DRM" : gst_video_format_to_string(mapping->gst), "width",
       G_TYPE_INT, static_cast<gint>(info.width_px), "height", G_TYPE_INT, static_cast<gint>(info.height_px),
       "framerate", GST_TYPE_FRACTION, video.rate_num, video.rate_den, "pixel-aspect-ratio", GST_TYPE_FRACTION,
       video.aspect_num, video.aspect_den, "interlace-mode", G_TYPE_STRING,
       video.interlaced ? "interleaved" : "progressive", nullptr));
-  if (tiled)
+  if (drm)
     gst_caps_set_simple(made.get(), "drm-format", G_TYPE_STRING, detail::drm_format_text(info.format).c_str(), nullptr);
   if (const std::string colours = detail::colorimetry(info); !colours.empty())
     gst_caps_set_simple(made.get(), "colorimetry", G_TYPE_STRING, colours.c_str(), nullptr);
@@ -396,6 +417,7 @@ inline CapsPtr caps(const AudioInfo& info) {
     throw Error(Code::kInvalidArgument, "gstreamer::caps: audio of " + std::to_string(info.channels) + " channels at " +
                                             std::to_string(info.rate_hz) +
                                             " Hz; 1 to 64 channels and a rate are needed");
+  start();
   for (const detail::SampleMapping& mapping : detail::kSamples) {
     if (mapping.type != info.sample) continue;
     CapsPtr made(gst_caps_new_simple("audio/x-raw", "format", G_TYPE_STRING, gst_audio_format_to_string(mapping.gst),

@@ -118,7 +118,23 @@ TEST(Caps, MemoryFeaturesAndDrmFormatsComeBack) {
   // GStreamer 1.22 and earlier write linear dma-bufs without drm-format.
   const gs::CapsPtr old = parsed("video/x-raw(memory:DMABuf),format=NV12,width=64,height=48");
   EXPECT_EQ(gs::video_caps(old.get()).memory, "memory:DMABuf");
+  const gs::CapsPtr written = gs::caps(gs::video_caps(linear.get()));
+  EXPECT_EQ(gs::video_caps(written.get()).info.format, kRgba);
+  EXPECT_EQ(gs::video_caps(written.get()).memory, "memory:DMABuf");
+  EXPECT_STREQ(gst_structure_get_string(gst_caps_get_structure(written.get(), 0), "format"),
+               GST_CHECK_VERSION(1, 24, 0) ? "DMA_DRM" : "RGBA");
 }
+
+#if GST_CHECK_VERSION(1, 24, 0)
+TEST(Caps, FourccsAreThoseOfGStreamer) {
+  gs::start();
+  for (const gs::FormatMapping& mapping : gs::detail::kMappings) {
+    const guint32 theirs = gst_video_dma_drm_fourcc_from_format(mapping.gst);
+    if (theirs == 0) continue;
+    EXPECT_EQ(theirs, mapping.format.fourcc) << gst_video_format_to_string(mapping.gst);
+  }
+}
+#endif
 
 TEST(Caps, CacheParsesOnceAndFollowsChanges) {
   gs::CapsCache cache;

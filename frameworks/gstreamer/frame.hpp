@@ -62,9 +62,17 @@ inline Memory* noted_memory(GstMemory* memory) {
   return static_cast<Memory*>(gst_mini_object_get_qdata(GST_MINI_OBJECT_CAST(memory), tenon_quark()));
 }
 
+/// Marks what import_fd() cannot import, so that it is asked once.
+inline GQuark plain_quark() {
+  static const GQuark quark = g_quark_from_static_string("tenon-plain");
+  return quark;
+}
+
 /// A dma-buf, or a memfd that may stand in for one, as Tenon's memory; imported once, and noted. Null for memfds that
 /// are not sealed: those are mapped.
 inline Ref<Memory> import_fd(GstMemory* memory, std::uint64_t modifier) {
+  GstMiniObject* const whole = GST_MINI_OBJECT_CAST(memory->parent ? memory->parent : memory);
+  if (gst_mini_object_get_qdata(whole, plain_quark())) return {};
   const int fd = gst_fd_memory_get_fd(memory);
   static std::mutex* const importing = new std::mutex;  // So that what others read is never replaced.
   const std::lock_guard lock(*importing);
@@ -75,6 +83,7 @@ inline Ref<Memory> import_fd(GstMemory* memory, std::uint64_t modifier) {
     imported = dmabuf::import(dmabuf::UniqueFd::duplicate(fd), 0, modifier);
   } catch (const Error& error) {
     if (error.code() != Code::kInvalidArgument || modifier != kModifierLinear) throw;
+    gst_mini_object_set_qdata(whole, plain_quark(), whole, nullptr);
     return {};
   }
   if (!noted) note_memory(memory->parent ? memory->parent : memory, imported);
@@ -409,12 +418,12 @@ inline GstAllocator* fd_allocator(bool dmabuf) {
 /// A GstMemory over the whole of `memory`: by its descriptor, if it has one that GStreamer knows, else by its address.
 /// It keeps the memory and the lease. @errors kFailedPrecondition: it has neither
 inline MemoryPtr gst_memory_over(const Ref<Memory>& memory, const Lease& lease, void* host, bool writable) {
+  start();
   const bool dmabuf = memory->fd_kind() == FdKind::kDmabuf;
   const auto flags = writable ? static_cast<GstMemoryFlags>(0) : GST_MEMORY_FLAG_READONLY;
   auto kept = std::make_unique<Kept>(Kept{memory, lease});
   MemoryPtr made;
   if ((dmabuf || (memory->fd_kind() == FdKind::kMemfd && !host)) && memory->borrow_fd() >= 0) {
-    start();
     dmabuf::UniqueFd fd = dmabuf::UniqueFd::duplicate(memory->borrow_fd());
     const auto keep = GST_FD_MEMORY_FLAG_KEEP_MAPPED;
     made.reset(dmabuf ? gst_dmabuf_allocator_alloc_with_flags(fd_allocator(true), fd.get(), memory->size_bytes(), keep)
@@ -525,6 +534,7 @@ inline BufferPtr buffer(const Frame& frame, Deadline deadline = default_deadline
   if (!mapping)
     throw Error(Code::kUnimplemented,
                 "gstreamer::buffer: GStreamer has no format like " + to_string(frame.info().format));
+  start();
   for (const Tensor& plane : frame.planes()) plane.memory()->wait_for(Access::kRead, deadline, ledger);
   if (GstBuffer* common = detail::common_buffer(frame);
       common && detail::timestamp_ns(common) == frame.timestamp_ns() && detail::describes(common, frame))
@@ -539,6 +549,7 @@ inline BufferPtr buffer(const Frame& frame, Deadline deadline = default_deadline
 /// The frames of a batch as a list of buffers, one each. @errors as buffer()
 inline BufferListPtr buffer_list(const Frame& batch, Deadline deadline = default_deadline(), Ledger* ledger = nullptr) {
   if (batch.batch().empty()) throw Error(Code::kInvalidArgument, "gstreamer::buffer_list: not a batch; see buffer()");
+  start();
   BufferListPtr list(gst_buffer_list_new_sized(static_cast<guint>(batch.batch().size())));
   for (const Frame& frame : batch.batch()) gst_buffer_list_add(list.get(), buffer(frame, deadline, ledger).release());
   return list;

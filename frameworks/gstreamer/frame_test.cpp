@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -269,6 +270,11 @@ TEST(GstBufferFrame, OfUnsealedMemfdsIsMapped) {
   const Frame frame = gs::wrap(buffer.get(), caps);
   EXPECT_EQ(frame.plane(0).kind(), gs::kGstMemory);
   EXPECT_EQ(bytes(frame.plane(0))[0], 0);
+  // Nor is it a dma-buf at the second look, whatever its caps say then.
+  EXPECT_EQ(gs::wrap(buffer.get(), caps).plane(0).kind(), gs::kGstMemory);
+  gs::VideoCaps tiled = caps;
+  tiled.info.format.modifier = 0x0100000000000002;
+  EXPECT_THROW(gs::wrap(buffer.get(), tiled), Error);
 }
 
 TEST(GstBufferFrame, LeavesTenonAsADescriptor) {
@@ -435,6 +441,45 @@ TEST(GstBufferFrame, OfOneDescriptorIsOneMemoryToManyThreads) {
     for (std::thread& thread : threads) thread.join();
     for (const Frame& frame : frames) EXPECT_EQ(frame.plane(0).memory(), frames[0].plane(0).memory());
   }
+}
+
+/// What a program may call first, before it has anything of GStreamer's.
+void use_gstreamer_first(int which) {
+  ::setenv("G_DEBUG", "fatal-criticals", 1);
+  const Frame frame = Frame::allocate({kGray8, 64, 48});
+  switch (which) {
+    case 0:
+      gs::buffer(frame);
+      break;
+    case 1:
+      gs::buffer(frame.plane(0));
+      break;
+    case 2:
+      gs::buffer_list(Frame(std::vector<Frame>{frame}));
+      break;
+    case 3:
+      gs::caps(frame.info());
+      break;
+    case 4:
+      gs::caps(AudioInfo{ElementType::kI16, 2, 8000, false});
+      break;
+    default: {
+      Router router;
+      router.add(gs::context());
+      router.add(host_context());
+      const Tensor seen = router.map(frame.plane(0), gs::context());
+      std::vector<std::byte> packed(seen.size_bytes());
+      seen.context()->read(seen, packed);
+      seen.context()->write(seen, packed);
+    }
+  }
+  std::_Exit(0);
+}
+
+TEST(GstStart, IsNotTheProgramsTask) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // In a process of its own, where GStreamer has not started.
+  for (int which = 0; which < 6; ++which)
+    EXPECT_EXIT(use_gstreamer_first(which), ::testing::ExitedWithCode(0), "") << which;
 }
 
 TEST(GstBufferFrame, IsTheCallersAfterAFailedAdopt) {

@@ -2,7 +2,9 @@
 // The allocator and the pool: upstream elements write into Tenon's memory, buffers return when all uses have ended.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -177,6 +179,56 @@ TEST(GstPool, OfDescriptorsIsUsedByUpstream) {
   expect_pooled(
       "videotestsrc num-buffers=20 ! video/x-raw,format=NV12,width=320,height=240 ! appsink name=sink max-buffers=2",
       options, dmabuf::kDmabufMemory, 20);
+}
+
+/// The camera that TENON_CAMERA names, such as vivid's in the test VM.
+std::string camera(const std::string& mode) {
+  const char* device = std::getenv("TENON_CAMERA");
+  if (!device) return {};
+  return std::string("v4l2src device=") + device + " io-mode=" + mode +
+         " num-buffers=8 ! video/x-raw,format=NV12,width=640,height=360 ! appsink name=sink max-buffers=1";
+}
+
+TEST(GstPool, IsUsedByV4l2src) {
+  const std::string line = camera("dmabuf-import");
+  if (line.empty()) GTEST_SKIP() << "TENON_CAMERA names no camera";
+  gs::PoolOptions options;
+  options.allocator = dmabuf::context();
+  options.min_buffers = 4;
+  Pipeline pipeline(line);
+  gs::offer_pool(pipeline.sink(), options);
+  pipeline.play();
+  gs::CapsCache cache;
+  std::size_t count = 0;
+  while (const SamplePtr sample = pipeline.pull()) {
+    GstBuffer* const buffer = gst_sample_get_buffer(sample.get());
+    const Frame frame = gs::wrap(buffer, cache.of(gst_sample_get_caps(sample.get())));
+    EXPECT_EQ(frame.plane(0).kind(), dmabuf::kDmabufMemory);
+    EXPECT_NE(gs::detail::noted_memory(gst_buffer_peek_memory(buffer, 0)), nullptr);
+    EXPECT_STREQ(buffer->pool ? G_OBJECT_TYPE_NAME(buffer->pool) : "no pool", "TenonBufferPool1");
+    ++count;
+  }
+  EXPECT_EQ(count, 8u);
+}
+
+TEST(GstPipeline, GivesACamerasDmabufs) {
+  const std::string line = camera("dmabuf");
+  if (line.empty()) GTEST_SKIP() << "TENON_CAMERA names no camera";
+  Pipeline pipeline(line);
+  pipeline.play();
+  gs::CapsCache cache;
+  Router router;
+  router.add(dmabuf::context());
+  router.add(host_context());
+  std::size_t count = 0;
+  while (const SamplePtr sample = pipeline.pull()) {
+    const Frame frame = gs::wrap(sample.get(), cache);
+    EXPECT_EQ(frame.plane(0).kind(), dmabuf::kDmabufMemory);
+    EXPECT_EQ(frame.plane(0).memory()->fd_kind(), FdKind::kDmabuf);
+    EXPECT_NO_THROW(router.map(frame, host_context(), {Access::kRead, ZeroCopy::kRequire}));
+    ++count;
+  }
+  EXPECT_EQ(count, 8u);
 }
 
 TEST(GstPool, HoldsWhatUpstreamWrote) {

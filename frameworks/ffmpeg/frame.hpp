@@ -3,13 +3,11 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,6 +23,8 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/context.hpp>
+#include <tenon/frameworks/ffmpeg/frame_lease.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/ffmpeg/hardware.hpp>     // IWYU pragma: export
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/pool.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
@@ -33,71 +33,7 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// One use of an AVFrame's buffers: holds its own reference. Kept in a free list, so that the steady state allocates
-/// nothing.
-class FrameLease final : public LeaseState {
- public:
-  /// Returns an empty one. @errors kResourceExhausted
-  static Ref<FrameLease> take() {
-    FreeList& list = free_list();
-    // One is kept where a single exchange gets it: a loop that uses one frame at a time takes no lock.
-    if (FrameLease* hot = list.hot.exchange(nullptr, std::memory_order_acquire)) return Ref<FrameLease>(hot);
-    {
-      std::lock_guard lock(list.mutex);
-      if (list.size != 0) return Ref<FrameLease>(list.items[--list.size]);
-    }
-    return Ref<FrameLease>(new FrameLease(detail::new_frame()));
-  }
-
-  /// False while there is any other reference, or the buffers are read-only.
-  bool writable() const override { return av_frame_is_writable(frame_.get()) > 0; }
-  /// Belongs to the lease: do not unref it or write its fields.
-  AVFrame* frame() const { return frame_.get(); }
-
- protected:
-  void dispose() noexcept override {
-    av_frame_unref(frame_.get());
-    FreeList& list = free_list();
-    FrameLease* none = nullptr;
-    if (list.hot.compare_exchange_strong(none, this, std::memory_order_release, std::memory_order_relaxed)) return;
-    {
-      std::lock_guard lock(list.mutex);
-      if (list.size != list.items.size()) {
-        list.items[list.size++] = this;
-        return;
-      }
-    }
-    delete this;
-  }
-
- private:
-  struct FreeList {
-    std::atomic<FrameLease*> hot{nullptr};
-    std::mutex mutex;
-    std::array<FrameLease*, 64> items{};
-    std::size_t size = 0;
-  };
-  static FreeList& free_list() {
-    static FreeList* list = new FreeList;
-    return *list;
-  }
-  explicit FrameLease(FramePtr frame) : frame_(std::move(frame)) {}
-
-  FramePtr frame_;
-};
-
-/// Converts a time in `base` to nanoseconds; kNoTimestamp when either is unknown.
-inline std::int64_t to_ns(std::int64_t time, AVRational base) {
-  if (time == AV_NOPTS_VALUE || base.num <= 0 || base.den <= 0) return kNoTimestamp;
-  return av_rescale_q(time, base, AVRational{1, 1'000'000'000});
-}
-
 namespace detail {
-
-inline std::string describe(const AVFrame& frame) {
-  return "AVFrame " + ffmpeg::to_string(static_cast<AVPixelFormat>(frame.format)) + " " + std::to_string(frame.width) +
-         "x" + std::to_string(frame.height);
-}
 
 /// The mapping of a picture that can be wrapped. @errors kUnimplemented, kInvalidArgument: with the reason.
 inline const FormatMapping& check_wrappable(const AVFrame& frame) {
@@ -105,11 +41,6 @@ inline const FormatMapping& check_wrappable(const AVFrame& frame) {
   const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(format);
   if (!descriptor || frame.width <= 0 || frame.height <= 0) {
     throw Error(Code::kInvalidArgument, describe(frame) + ": no picture in it");
-  }
-  if (frame.hw_frames_ctx || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) {
-    throw Error(Code::kUnimplemented, describe(frame) +
-                                          " lies in a device's memory, which this build cannot map; "
-                                          "download it with av_hwframe_transfer_data, or decode in software");
   }
   const FormatMapping* mapping = find_mapping(format);
   if (!mapping) {
@@ -187,17 +118,18 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
 
 }  // namespace detail
 
-/// Wraps the planes of `frame` in place. Takes its own reference: `frame` may be unreferenced at once, and the bytes
+/// Wraps the planes of `frame` in place; those of a device (VAAPI, DRM_PRIME) as dma-bufs: wrap_hardware(). Takes its own reference: `frame` may be unreferenced at once, and the bytes
 /// live until the last plane goes. Memory of a Tenon pool comes out as that memory, with its views; other buffers have
 /// kind "ffmpeg". Not writable while `frame` or a decoder holds references too.
 /// @param time_base  Time base of frame->pts; {0, 0} means frame->time_base.
-/// @errors kUnimplemented: hardware frames, formats without a Tenon layout, bottom-up pictures; kInvalidArgument: not
-///         reference-counted, a linesize or plane that does not fit; kResourceExhausted.
+/// @errors kUnimplemented: devices that hand out no dma-bufs, formats without a Tenon layout, bottom-up pictures;
+///         kInvalidArgument: not reference-counted, a linesize or plane that does not fit; kResourceExhausted.
 /// @thread any, while no other thread writes fields of `frame`. @cost av_frame_ref and one small object per buffer;
 /// moves no bytes.
 /// @source libavutil/frame.h
 inline Frame wrap(const AVFrame* frame, AVRational time_base = {0, 0}) {
   if (!frame) throw Error(Code::kInvalidArgument, "ffmpeg::wrap: a null AVFrame");
+  if (detail::is_hardware(*frame)) return wrap_hardware(frame, time_base);
   const FormatMapping& mapping = detail::check_wrappable(*frame);
   Ref<FrameLease> lease = FrameLease::take();
   if (const int error = av_frame_ref(lease->frame(), frame); error < 0) {
@@ -210,6 +142,7 @@ inline Frame wrap(const AVFrame* frame, AVRational time_base = {0, 0}) {
 /// if `frame` held the only reference. On failure `frame` keeps its references. @errors as wrap()
 inline Frame adopt(AVFrame* frame, AVRational time_base = {0, 0}) {
   if (!frame) throw Error(Code::kInvalidArgument, "ffmpeg::adopt: a null AVFrame");
+  if (detail::is_hardware(*frame)) return adopt_hardware(frame, time_base);
   const FormatMapping& mapping = detail::check_wrappable(*frame);
   Ref<FrameLease> lease = FrameLease::take();
   av_frame_move_ref(lease->frame(), frame);

@@ -353,7 +353,10 @@ TEST(FfmpegFrame, RefusesWithAReason) {
   ff::FramePtr hardware(av_frame_alloc());
   hardware->format = AV_PIX_FMT_VAAPI;
   hardware->width = hardware->height = 64;
-  EXPECT_EQ(code_of([&] { ff::wrap(hardware.get()); }, &message), Code::kUnimplemented);
+  EXPECT_EQ(code_of([&] { ff::wrap(hardware.get()); }, &message), Code::kInvalidArgument);
+  EXPECT_THAT(message, testing::HasSubstr("reference-counted"));
+  hardware->buf[0] = av_buffer_alloc(1);
+  EXPECT_EQ(code_of([&] { ff::wrap(hardware.get()); }, &message), Code::kUnimplemented) << "of no device";
   EXPECT_THAT(message, testing::HasSubstr("av_hwframe_transfer_data"));
 
   Counted counted(64 * 8);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,9 +18,11 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
+#include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
+#include <tenon/frameworks/ffmpeg/hardware_device.hpp>
 
 extern "C" {
 #include <libavdevice/avdevice.h>
@@ -37,9 +40,14 @@ struct Options {
   std::uint32_t width_px = 0, height_px = 0;   ///< Requested from a capture device.
   double fps = 0;                              ///< Requested from a capture device.
   int threads = 0;                             ///< Decoder threads; 0: as many as there are processors.
-  bool frame_threads = true;                   ///< Decode several pictures at once (more delay); else slices only.
-  ZeroCopy policy = ZeroCopy::kPrefer;         ///< kRequire refuses a decoder that needs a copy or a conversion.
-  Ledger* ledger = nullptr;                    ///< Where copies and conversions are booked; null: the process ledger.
+  HardwareDevice hardware;  ///< Decodes, if it is not empty; frames are then in its memory, as dma-bufs.
+  /// Surfaces beside those that the decoder needs: as many frames may be held at a time.
+  int hardware_frames = 16;
+  /// Makes frames of the device's, taking over the AVFrame's references; empty: adopt_hardware(). Bridges have others.
+  std::function<Frame(AVFrame* frame, AVRational time_base)> take_hardware;
+  bool frame_threads = true;            ///< Decode several pictures at once (more delay); else slices only.
+  ZeroCopy policy = ZeroCopy::kPrefer;  ///< kRequire refuses a decoder that needs a copy or a conversion.
+  Ledger* ledger = nullptr;             ///< Where copies and conversions are booked; null: the process ledger.
   std::chrono::nanoseconds open_timeout = std::chrono::seconds(15);
   std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< For read() without a deadline.
 };

@@ -43,7 +43,8 @@ class Decoder {
       throw make_error(error, "video \"" + name_ + "\"", "avcodec_parameters_to_context");
     }
     codec_->pkt_timebase = stream.time_base;
-    codec_->thread_count = options.threads;
+    if (options.hardware) use_hardware(*codec, options);
+    codec_->thread_count = options.hardware ? 1 : options.threads;  // The device works, not the threads.
     codec_->thread_type = options.frame_threads ? FF_THREAD_FRAME | FF_THREAD_SLICE : FF_THREAD_SLICE;
 #if LIBAVCODEC_VERSION_MAJOR < 60  // Later versions assume thread safety.
 #pragma GCC diagnostic push
@@ -82,6 +83,11 @@ class Decoder {
     std::lock_guard lock(mutex_);
     return pool_;
   }
+  /// Whether a device decodes.
+  bool is_hardware() const { return hardware_format_ != AV_PIX_FMT_NONE; }
+  /// The device's kind ("vaapi"), "ffmpeg" if there is none; for reports.
+  const std::string& place() const { return place_; }
+
   /// "memfd", "cpu", "opencl.svm"; for reports.
   std::string pool_name() const {
     std::lock_guard lock(mutex_);
@@ -116,21 +122,74 @@ class Decoder {
   }
 
  private:
+  /// @errors kUnimplemented: FFmpeg has no way from this decoder to such a device.
+  void use_hardware(const AVCodec& codec, const Options& options) {
+    place_ = options.hardware.kind();
+    for (int i = 0; const AVCodecHWConfig* config = avcodec_get_hw_config(&codec, i); ++i) {
+      if ((config->methods & AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX) &&
+          config->device_type == options.hardware.native()->type)
+        hardware_format_ = config->pix_fmt;
+    }
+    if (hardware_format_ == AV_PIX_FMT_NONE)
+      throw Error(Code::kUnimplemented, "video \"" + name_ + "\": FFmpeg does not decode " + codec.name + " by " +
+                                            place_ + "; open it without a device");
+    codec_->hw_device_ctx = av_buffer_ref(options.hardware.buffer());
+    if (!codec_->hw_device_ctx) throw Error(Code::kResourceExhausted, "video: no reference to a device");
+    codec_->extra_hw_frames = options.hardware_frames;
+    codec_->get_format = &Decoder::choose_format;
+  }
+  /// FFmpeg asks again, without the device's format, when the device turned out not to decode the stream.
+  static AVPixelFormat choose_format(AVCodecContext* codec, const AVPixelFormat* offered) {
+    auto* self = static_cast<Decoder*>(codec->opaque);
+    for (const AVPixelFormat* each = offered; *each != AV_PIX_FMT_NONE; ++each)
+      if (*each == self->hardware_format_) return *each;
+    self->note_failure([&] {
+      const char* profile = avcodec_profile_name(codec->codec_id, codec->profile);
+      throw Error(Code::kUnimplemented, "video \"" + self->name_ + "\": the device (" + self->place_ +
+                                            ") does not decode " + avcodec_get_name(codec->codec_id) + " of profile " +
+                                            (profile ? profile : "unknown") + "; open it without a device");
+    });
+    return AV_PIX_FMT_NONE;
+  }
+  /// Keeps what `failing` throws for rethrow(): no exception may cross FFmpeg's C frames.
+  template <typename Failing>
+  void note_failure(Failing failing) noexcept {
+    try {
+      failing();
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
+  /// FFmpeg makes the device's surfaces, and no more than it was told.
+  int get_surface(AVCodecContext* codec, AVFrame* frame, int flags) {
+    const int error = avcodec_default_get_buffer2(codec, frame, flags);
+    if (error >= 0) return error;
+    note_failure([&] {
+      throw Error(Code::kResourceExhausted,
+                  "video \"" + name_ +
+                      "\": no surface is free: drop frames earlier, or raise Options::hardware_frames (" +
+                      std::to_string(codec->extra_hw_frames) + ")",
+                  "avcodec_default_get_buffer2", error);
+    });
+    return error;
+  }
+
   static int get_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
     auto* self = static_cast<Decoder*>(codec->opaque);
+    if (frame->hw_frames_ctx || codec->hw_frames_ctx) return self->get_surface(codec, frame, flags);
     // Formats that Tenon cannot describe are converted afterwards, so FFmpeg allocates their buffers.
-    if (codec->codec_type != AVMEDIA_TYPE_VIDEO || codec->hw_frames_ctx || !self->pooled() ||
+    if (codec->codec_type != AVMEDIA_TYPE_VIDEO || !self->pooled() ||
         !(codec->codec->capabilities & AV_CODEC_CAP_DR1) || !find_mapping(static_cast<AVPixelFormat>(frame->format))) {
       return avcodec_default_get_buffer2(codec, frame, flags);
     }
-    try {
+    bool filled = false;
+    self->note_failure([&] {
       self->fill(codec, *frame);
-      return 0;
-    } catch (...) {  // No exception may cross FFmpeg's C frames.
-      std::lock_guard lock(self->mutex_);
-      if (!self->failure_) self->failure_ = std::current_exception();
-      return AVERROR(ENOMEM);
-    }
+      filled = true;
+    });
+    return filled ? 0 : AVERROR(ENOMEM);
   }
 
   std::string name_;
@@ -142,6 +201,8 @@ class Decoder {
   std::size_t limit_ = 0;
   Ref<DecodePool> pool_;
   std::exception_ptr failure_;
+  AVPixelFormat hardware_format_ = AV_PIX_FMT_NONE;
+  std::string place_ = "ffmpeg";
   CodecPtr codec_;  // Last: its threads use the members above.
 };
 
@@ -245,6 +306,7 @@ class Video {
     void convert_if_needed();
     void copy_into_pool();
     void check_end() const;
+    Frame take_hardware();
     Ledger& ledger() const { return options.ledger ? *options.ledger : Ledger::process(); }
     std::string what() const { return "video \"" + input.name() + "\""; }
 
@@ -252,6 +314,9 @@ class Video {
     detail::Input input;
     detail::Decoder decoder;
     detail::Converter converter;
+    /// Of the device's surfaces, which the frames context makes: another size has others.
+    dmabuf::ImportCache surfaces;
+    std::shared_ptr<AVBufferRef> surfaces_of;
     PacketPtr packet = detail::new_packet();
     FramePtr frame = detail::new_frame();
     FrameInfo info;

@@ -51,6 +51,8 @@ inline Video::Impl::Impl(const std::string& name, Options given)
     mapping = find_mapping(target);
   }
   if (!mapping) mapping = find_mapping(AV_PIX_FMT_YUV420P);  // Not known before the first frame.
+  // Devices write chroma interleaved.
+  if (decoder.is_hardware() && mapping->format == kI420) mapping = find_mapping(kNv12);
   info =
       detail::make_info(*mapping, parameters.width, parameters.height, parameters.color_space, parameters.color_range);
   info.rotation = rotation = rotation_of(*input.stream());
@@ -80,7 +82,7 @@ inline std::string Video::path() const {
   std::string text = codec();
   if (impl_->converted) text += " -> swscale";
   if (!impl_->decoder.pooled())
-    return text + " -> ffmpeg";
+    return text + " -> " + impl_->decoder.place();
   else if (impl_->copied || (impl_->decoder.pooled() && !impl_->decoder.direct()))
     text += " -> copy";
   return text + " -> pool(" + impl_->decoder.pool_name() + ")";
@@ -92,6 +94,8 @@ inline void Video::Impl::use_pool(const Requirements& wanted, Context allocator,
   const auto refuse = [&](const std::string& why) {
     return Error(Code::kFailedPrecondition, what() + ": use_pool(): " + why);
   };
+  if (decoder.is_hardware())
+    throw refuse("a device decodes into surfaces of its own; map its frames, or open the video without a device");
   if (wanted.contiguous)
     throw refuse(
         "a consumer wants rows and planes without padding, and decoders need padded rows; let it take a pitch");
@@ -240,6 +244,19 @@ inline void Video::Impl::copy_into_pool() {
   frame = std::move(pooled);
 }
 
+/// The device's frame, as the caller wants it, or as dma-bufs.
+inline Frame Video::Impl::take_hardware() {
+  const AVRational time_base = input.stream()->time_base;
+  if (options.take_hardware) return options.take_hardware(frame.get(), time_base);
+  if (frame->hw_frames_ctx && (!surfaces_of || surfaces_of->data != frame->hw_frames_ctx->data)) {
+    // Held, so that no other context can have its address.
+    surfaces_of = std::shared_ptr<AVBufferRef>(av_buffer_ref(frame->hw_frames_ctx),
+                                               [](AVBufferRef* last) { av_buffer_unref(&last); });
+    surfaces = dmabuf::ImportCache();
+  }
+  return adopt_hardware(frame.get(), time_base, &surfaces);
+}
+
 inline std::optional<Frame> Video::Impl::deliver() {
   // A picture without a rotation of its own has the container's.
   if (rotation != Rotation::kNone && !av_frame_get_side_data(frame.get(), AV_FRAME_DATA_DISPLAYMATRIX))
@@ -249,7 +266,7 @@ inline std::optional<Frame> Video::Impl::deliver() {
   // Under `require` use_pool() admits only direct decoders. The few pictures that such a decoder began before
   // use_pool() was called stay where they are.
   if (decoder.pooled() && !in_pool && !frame->hw_frames_ctx && options.policy != ZeroCopy::kRequire) copy_into_pool();
-  Frame result = adopt(frame.get(), input.stream()->time_base);
+  Frame result = detail::is_hardware(*frame) ? take_hardware() : adopt(frame.get(), input.stream()->time_base);
   const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||
                        !(result.info().format == info.format) || result.info().rotation != info.rotation;
   if (changed && frames != 0) {

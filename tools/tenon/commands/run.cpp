@@ -34,6 +34,7 @@ namespace {
 
 struct RunOptions {
   SourceOptions source;
+  std::string decode = "cpu", va_node = "/dev/dri/renderD128";
   std::string model, device = "CPU", save, snapshot, report, ground_truth, trace, model_type, policy = "prefer";
   std::uint64_t max_frames = 0, requests = 0;
   double confidence = -1, iou = -1, timeout_s = 10;
@@ -159,6 +160,8 @@ std::unique_ptr<FrameSource> open_source(const RunOptions& options, Ledger& ledg
   SourceOptions wanted = options.source;
   wanted.policy = policy_of(options.policy);
   wanted.ledger = &ledger;
+  wanted.in_flight = options.requests;
+  if (options.decode == "va") wanted.va_node = options.va_node;
   return open_source(wanted);
 }
 
@@ -423,6 +426,11 @@ void add_run(CLI::App& app) {
   command->add_option_function<std::string>(
       "--format", [options](const std::string& text) { options->source.format = format_called(text); },
       "Of a camera: the format of its pictures (nv12, yuy2, rgb24...)");
+  command->add_option("--decode", options->decode, "cpu, or va: by a VA-API driver, whose surfaces are read in place")
+      ->check(CLI::IsMember({"cpu", "va"}))
+      ->capture_default_str();
+  command->add_option("--va-node", options->va_node, "With --decode va: the DRM node of the driver")
+      ->capture_default_str();
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--save", options->save, "Write the video with the detections drawn on it");

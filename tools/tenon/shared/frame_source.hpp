@@ -28,6 +28,9 @@ struct SourceOptions {
   std::string input;
   ZeroCopy policy = ZeroCopy::kPrefer;
   Ledger* ledger = nullptr;  ///< Where copies and waits on the way into a frame are booked.
+  /// Decodes by VA-API instead of on the CPU, on this DRM node. Empty: on the CPU.
+  std::string va_node;
+  std::size_t in_flight = 0;  ///< Frames that are used at a time; 0: not known yet.
   // Of cameras only:
   PixelFormat format{0};
   std::uint32_t width_px = 0, height_px = 0;

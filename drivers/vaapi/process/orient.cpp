@@ -2,8 +2,9 @@
 // Loops over whole pixels of each plane.
 #include <tenon/drivers/vaapi/process/orient.hpp>
 
+#include <array>
+#include <cstdint>
 #include <cstring>
-#include <new>
 
 extern "C" {
 #include <libavutil/common.h>
@@ -50,17 +51,6 @@ void turn_plane(const Plane& to, const Plane& from, int quarters, bool mirror_ac
 }
 
 }  // namespace
-
-const Pixels& Canvas::prepare(AVPixelFormat format, int width_px, int height_px) {
-  std::array<std::uint8_t*, 4> data{};
-  std::array<int, 4> pitch{};
-  const int size = av_image_get_buffer_size(format, width_px, height_px, 64);
-  if (size < 0) throw std::bad_alloc();
-  bytes_.resize(static_cast<std::size_t>(size) + 64);  // Room for libswscale's last vector.
-  av_image_fill_arrays(data.data(), pitch.data(), bytes_.data(), format, width_px, height_px, 64);
-  pixels_ = {format, width_px, height_px, data, pitch};
-  return pixels_;
-}
 
 AVPixelFormat turnable(AVPixelFormat format) {
   switch (format) {

@@ -52,7 +52,8 @@ int Decoder::receive_all() {
   return result == AVERROR(EAGAIN) ? 0 : result;
 }
 
-const AVFrame* Decoder::decode(Bytes& packet) {
+const AVFrame* Decoder::decode(Bytes& packet, std::int64_t most_px) {
+  context_->max_pixels = most_px;
   const std::size_t size = packet.size();
   if (gives_frames_only_) av_frame_unref(current_.get());
   packet.resize(size + AV_INPUT_BUFFER_PADDING_SIZE);

@@ -71,7 +71,7 @@ class EncodeTask final : public Task {
 
  private:
   VAStatus read_misc(std::span<const std::uint8_t> bytes) {
-    const auto type = structure<VAEncMiscParameterType>(bytes);
+    const auto type = structure<std::uint32_t>(bytes);
     if (!type) return VA_STATUS_ERROR_INVALID_BUFFER;
     const auto data = bytes.subspan(offsetof(VAEncMiscParameterBuffer, data));
     const auto read = [&](auto& to) {

@@ -77,7 +77,8 @@ void mix(const Pixels& to, const Pixels& from, int alpha) {
   const bool wide = av_pix_fmt_desc_get(to.format)->comp[0].depth > 8;
   each_plane(from, [&](std::size_t plane, const Plane& one) { sources[plane] = one; });
   each_plane(to, [&](std::size_t plane, const Plane& one) {
-    const int count = one.width * one.bytes / (wide ? 2 : 1);
+    // Not its pixels' bytes: in packed 4:2:2 two pixels share four.
+    const int count = av_image_get_linesize(to.format, to.width_px, static_cast<int>(plane)) / (wide ? 2 : 1);
     for (int y = 0; y < one.height; ++y) {
       const auto mix_row = [&](auto* row, const auto* source) {
         for (int x = 0; x < count; ++x)

@@ -66,6 +66,15 @@ bench_npu() {
   "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/release/zoo "$@"
 }
 
+# Video decoded by the software VA-API driver beside ffmpeg's own decoders.
+bench_vaapi() {
+  setup test
+  configure release
+  build release tenon_va_driver tenon_render_node
+  say "vaapi: quiet the machine for honest figures; about 6 minutes"
+  python3 bench/vaapi/vaapi.py "$@"
+}
+
 # Models on the GPU device beside torch with CUDA graphs: on a machine with an NVIDIA GPU, and torch, torchvision and transformers in its own python3.
 bench_gpu() {
   setup test
@@ -109,6 +118,7 @@ bench() {
   if [ "${1:-}" = npu ]; then shift; bench_npu "$@"; return; fi
   if [ "${1:-}" = graphs ]; then shift; bench_graphs "$@"; return; fi
   if [ "${1:-}" = gpu ]; then shift; bench_gpu "$@"; return; fi
+  if [ "${1:-}" = vaapi ]; then shift; bench_vaapi "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   if [ "${1:-}" = moving ]; then shift; bench_moving "$@"; return; fi
   setup test

@@ -189,10 +189,12 @@ check_npu() {
 }
 
 # The software VA-API driver: every clip, and libva-utils' test_va_api where that is installed (no package of Debian's has it:
-# build it from libva-utils' sources and put it on the PATH).
+# build it from libva-utils' sources and put it on the PATH). Then ten minutes of random calls and damaged streams.
 check_va() {
-  configure release && build release tenon_va_driver va_driver_test va_programs_test &&
-    TENON_VA_ALL_CLIPS=1 run_ctest build/release -R '^va_(driver|programs)_test$'
+  configure release && build release tenon_va_driver tenon_render_node va_driver_test va_programs_test va_fuzz_test &&
+    TENON_VA_ALL_CLIPS=1 run_ctest build/release -R '^va_(driver|programs)_test$' &&
+    TENON_VA_SOAK="${TENON_VA_SOAK:-50}" LIBVA_DRIVERS_PATH="$PWD/build/release/lib/va" LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 \
+      build/release/tests/va_fuzz_test >build/release/va_fuzz.log 2>&1 || { tail -30 build/release/va_fuzz.log; return 1; }
 }
 
 # The same driver file in a Debian 13, whose loader needs no shim, with the openvino wheel for its Python.

@@ -5,9 +5,12 @@
 
 #include <tenon/drivers/vaapi/calls/calls.hpp>
 #include <tenon/drivers/vaapi/codec/decode_task.hpp>
+#include <tenon/drivers/vaapi/codec/encode_task.hpp>
 
 namespace tenon::va::calls {
 namespace {
+
+constexpr std::uint32_t kMaxEncoded_px = 8192;
 
 std::vector<VAProfile> profiles() {
   std::vector<VAProfile> all;
@@ -19,6 +22,7 @@ std::vector<VAProfile> profiles() {
 std::vector<VAEntrypoint> entrypoints(VAProfile profile) {
   std::vector<VAEntrypoint> all;
   if (find_decode_profile(profile)) all.push_back(VAEntrypointVLD);
+  if (encodes(profile)) all.push_back(VAEntrypointEncSlice);
   if (profile == VAProfileNone) all.push_back(VAEntrypointVideoProc);
   return all;
 }
@@ -31,6 +35,11 @@ std::vector<VAConfigAttrib> attributes_of(VAProfile profile, VAEntrypoint entryp
     all.push_back({VAConfigAttribDecSliceMode, VA_DEC_SLICE_MODE_NORMAL});
     all.push_back({VAConfigAttribDecProcessing, VA_DEC_PROCESSING_NONE});
     side_px = static_cast<std::uint32_t>(decode->max_side_px);
+  }
+  if (entrypoint == VAEntrypointEncSlice) {
+    const auto more = encode_attributes();
+    all.insert(all.end(), more.begin(), more.end());
+    side_px = kMaxEncoded_px;
   }
   all.push_back({VAConfigAttribMaxPictureWidth, side_px});
   all.push_back({VAConfigAttribMaxPictureHeight, side_px});
@@ -136,6 +145,7 @@ std::uint32_t rt_formats_of(VAProfile profile, VAEntrypoint entrypoint) {
     for (const Format& format : formats()) all |= format.rt_format;
     return all;
   }
+  if (entrypoint == VAEntrypointEncSlice) return encodes(profile) ? VA_RT_FORMAT_YUV420 : 0;
   const DecodeProfile* decode = find_decode_profile(profile);
   return decode && entrypoint == VAEntrypointVLD ? decode->rt_formats : 0;
 }

@@ -5,6 +5,7 @@
 
 #include <tenon/drivers/vaapi/calls/calls.hpp>
 #include <tenon/drivers/vaapi/codec/decode_task.hpp>
+#include <tenon/drivers/vaapi/codec/encode_task.hpp>
 #include <tenon/drivers/vaapi/process/process_task.hpp>
 
 namespace tenon::va::calls {
@@ -12,6 +13,7 @@ namespace {
 
 std::unique_ptr<Task> make_task(const Config& config) {
   if (config.entrypoint == VAEntrypointVideoProc) return make_process_task();
+  if (config.entrypoint == VAEntrypointEncSlice) return make_encode_task(config);
   return make_decode_task(*find_decode_profile(config.profile));
 }
 

@@ -170,6 +170,24 @@ TEST_F(VaSurfaces, ImagesTakeAndGiveRectanglesAndConvert) {
             VA_STATUS_ERROR_INVALID_PARAMETER);
 }
 
+TEST_F(VaSurfaces, RectanglesOfPackedPicturesBeginAtTheirPixels) {
+  const VASurfaceID surface = client.surface(VA_FOURCC_YUY2, VA_RT_FORMAT_YUV422, 64, 16);
+  VAImage whole{}, part{};
+  void* address = nullptr;
+  ASSERT_EQ(vaDeriveImage(client, surface, &whole), VA_STATUS_SUCCESS);
+  ASSERT_EQ(vaMapBuffer(client, whole.buf, &address), VA_STATUS_SUCCESS);
+  for (unsigned i = 0; i < 128; ++i)
+    static_cast<std::uint8_t*>(address)[whole.offsets[0] + i] = static_cast<std::uint8_t>(i);
+  ASSERT_EQ(vaUnmapBuffer(client, whole.buf), VA_STATUS_SUCCESS);
+  VAImageFormat format{};
+  format.fourcc = VA_FOURCC_YUY2;
+  ASSERT_EQ(vaCreateImage(client, &format, 16, 16, &part), VA_STATUS_SUCCESS);
+  ASSERT_EQ(vaGetImage(client, surface, 48, 0, 16, 16, part.image_id), VA_STATUS_SUCCESS);
+  ASSERT_EQ(vaMapBuffer(client, part.buf, &address), VA_STATUS_SUCCESS);
+  for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(static_cast<std::uint8_t*>(address)[part.offsets[0] + i], 96 + i);
+  EXPECT_EQ(vaUnmapBuffer(client, part.buf), VA_STATUS_SUCCESS);
+}
+
 TEST_F(VaSurfaces, RefusesWhatDocumentationSaysItRefuses) {
   VASurfaceID ids[2] = {};
   EXPECT_EQ(vaCreateSurfaces(client, VA_RT_FORMAT_YUV420, 0, 16, ids, 1, nullptr, 0),

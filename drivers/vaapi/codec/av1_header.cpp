@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace tenon::va::av1 {
 namespace {
@@ -53,6 +54,14 @@ std::uint32_t order_bits(const Parameters& picture) {
 int distance(std::uint32_t bits, std::uint32_t a, std::uint32_t b) {
   const std::uint32_t sign = 1u << (bits - 1), difference = a - b;
   return static_cast<int>(difference & (sign - 1)) - static_cast<int>(difference & sign);
+}
+
+/// A client may write any number where the enumeration stands.
+std::uint32_t raw_type(const VAWarpedMotionParamsAV1& motion) {
+  std::uint32_t type = 0;
+  static_assert(sizeof type == sizeof motion.wmtype);
+  std::memcpy(&type, &motion.wmtype, sizeof type);
+  return type;
 }
 
 /// A frame header in the making.
@@ -506,7 +515,7 @@ bool is_valid(const Parameters& picture) {
          picture.primary_ref_frame <= kNoPrimary && picture.tile_cols >= 1 && picture.tile_cols <= 64 &&
          picture.tile_rows >= 1 && picture.tile_rows <= 64 && grain.num_y_points <= 14 && grain.num_cb_points <= 10 &&
          grain.num_cr_points <= 10 && std::all_of(std::begin(picture.wm), std::end(picture.wm), [](const auto& motion) {
-           return static_cast<unsigned>(motion.wmtype) < VAAV1TransformationCount;
+           return raw_type(motion) < VAAV1TransformationCount;
          });
 }
 

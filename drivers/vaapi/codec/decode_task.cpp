@@ -14,6 +14,7 @@ namespace tenon::va {
 namespace {
 
 constexpr int kMaxSlices = 4096;
+constexpr std::int64_t kAlignment_px = 128;
 
 constexpr std::uint32_t k420 = VA_RT_FORMAT_YUV420, k420_10 = VA_RT_FORMAT_YUV420 | VA_RT_FORMAT_YUV420_10;
 constexpr std::uint32_t kJpeg =
@@ -139,7 +140,10 @@ class DecodeTask final : public Task {
     if (const VAStatus status = join_slices()) return status;
     stream_.clear();
     if (const VAStatus status = writer_->write(picture_, stream_)) return status;
-    const AVFrame* frame = decoder_.decode(stream_);
+    // A surface has room for its picture; libavcodec aligns, and a wrong size would cost memory and time.
+    const auto most_px =
+        (std::int64_t{target.width_px} + kAlignment_px) * (std::int64_t{target.height_px} + kAlignment_px);
+    const AVFrame* frame = decoder_.decode(stream_, most_px);
     if (!frame) return VA_STATUS_ERROR_DECODING_ERROR;
     if (const Ref<Surface> shown = acquire<Surface>(*target.display(), writer_->shown_surface())) {
       shown->error = shown->read_only() ? VA_STATUS_ERROR_DECODING_ERROR : store(*shown, *frame);

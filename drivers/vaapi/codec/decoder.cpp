@@ -2,34 +2,15 @@
 // libavcodec with slice threads at most: frame threads would return from a call before its picture is decoded.
 #include <tenon/drivers/vaapi/codec/decoder.hpp>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 #include <string>
-#include <thread>
 
 #include <tenon/core/error.hpp>
 
+#include <tenon/drivers/vaapi/codec/codecs.hpp>
+
 namespace tenon::va {
-namespace {
-
-/// TENON_VA_THREADS, else the machine's, at most four: more gain nothing within one picture.
-int thread_count() {
-  static const int count = [] {
-    const int machine = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 4);
-    const char* text = std::getenv("TENON_VA_THREADS");
-    int wanted = 0;
-    if (!text || std::from_chars(text, text + std::strlen(text), wanted).ec != std::errc()) return machine;
-    return std::clamp(wanted, 1, 64);
-  }();
-  return count;
-}
-
-}  // namespace
-
 bool Decoder::exists(const char* name) noexcept { return avcodec_find_decoder_by_name(name) != nullptr; }
 
 Decoder::Decoder(const char* name) : current_(av_frame_alloc()), shown_(av_frame_alloc()), packet_(av_packet_alloc()) {
@@ -38,10 +19,11 @@ Decoder::Decoder(const char* name) : current_(av_frame_alloc()), shown_(av_frame
   context_.reset(avcodec_alloc_context3(codec));
   if (!context_ || !current_ || !shown_ || !packet_) throw std::bad_alloc();
   gives_frames_only_ = codec->wrapper_name != nullptr;
+  context_->log_level_offset = kQuiet;
   context_->opaque = this;
   context_->get_buffer2 = get_buffer;
   context_->thread_type = FF_THREAD_SLICE;
-  context_->thread_count = thread_count();
+  context_->thread_count = codec_threads();
   context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT | AV_CODEC_FLAG_LOW_DELAY;
   context_->flags2 |= AV_CODEC_FLAG2_SHOW_ALL;
   context_->strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL;
@@ -70,7 +52,8 @@ int Decoder::receive_all() {
   return result == AVERROR(EAGAIN) ? 0 : result;
 }
 
-const AVFrame* Decoder::decode(Bytes& packet) {
+const AVFrame* Decoder::decode(Bytes& packet, std::int64_t most_px) {
+  context_->max_pixels = most_px;
   const std::size_t size = packet.size();
   if (gives_frames_only_) av_frame_unref(current_.get());
   packet.resize(size + AV_INPUT_BUFFER_PADDING_SIZE);

@@ -28,8 +28,9 @@ class Decoder {
 
   /// Decodes one picture, or one of a frame's two fields.
   /// @param packet  Grows by libavcodec's padding, and shrinks back.
+  /// @param most_px  Largest number of pixels; larger pictures are errors.
   /// @return The frame that it was decoded to, valid until the next call; null if the decoder made none.
-  const AVFrame* decode(Bytes& packet);
+  const AVFrame* decode(Bytes& packet, std::int64_t most_px);
 
  private:
   struct Free {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <va/va.h>
@@ -17,6 +18,7 @@
 #include <tenon/drivers/vaapi/objects/format.hpp>
 #include <tenon/drivers/vaapi/objects/memory.hpp>
 #include <tenon/drivers/vaapi/objects/object.hpp>
+#include <tenon/drivers/vaapi/objects/spare_bytes.hpp>
 
 namespace tenon::va {
 
@@ -83,9 +85,13 @@ class SurfaceAccess {
 class Buffer final : public Object {
  public:
   static constexpr Kind kKind = Kind::kBuffer;
-  /// Zeroed bytes of its own.
+  /// Bytes of its own, which a large buffer before it may have written.
   Buffer(const Display& display, VABufferType type, std::size_t element_bytes, std::uint32_t elements)
-      : Object(display), type(type), element_bytes(element_bytes), elements(elements), own_(element_bytes * elements) {}
+      : Object(display),
+        type(type),
+        element_bytes(element_bytes),
+        elements(elements),
+        own_(take_bytes(element_bytes * elements)) {}
   /// An image's bytes in memory of its own, or in a surface.
   Buffer(const Display& display, std::shared_ptr<Memory> memory, Ref<Surface> surface)
       : Object(display),
@@ -94,6 +100,7 @@ class Buffer final : public Object {
         elements(1),
         memory_(std::move(memory)),
         surface_(std::move(surface)) {}
+  ~Buffer() override { give_back_bytes(std::move(own_)); }
   const VABufferType type;
   const std::size_t element_bytes;
   std::atomic<std::uint32_t> elements;  ///< May shrink (vaBufferSetNumElements).

@@ -116,13 +116,10 @@ Pixels crop(const Pixels& all, int x_px, int y_px, int width_px, int height_px) 
   part.height_px = height_px;
   const AVPixFmtDescriptor* about = av_pix_fmt_desc_get(all.format);
   const int x = x_px & ~((1 << about->log2_chroma_w) - 1), y = y_px & ~((1 << about->log2_chroma_h) - 1);
-  std::array<int, 4> step{};
-  av_image_fill_max_pixsteps(step.data(), nullptr, about);
   for (std::size_t plane = 0; plane < 4 && part.data[plane]; ++plane) {
-    const bool chroma = plane == 1 || plane == 2;
-    const int across = chroma ? x >> about->log2_chroma_w : x, down = chroma ? y >> about->log2_chroma_h : y;
-    part.data[plane] +=
-        static_cast<std::ptrdiff_t>(down) * part.pitch[plane] + static_cast<std::ptrdiff_t>(across) * step[plane];
+    const int down = plane == 1 || plane == 2 ? y >> about->log2_chroma_h : y;
+    part.data[plane] += static_cast<std::ptrdiff_t>(down) * part.pitch[plane] +
+                        av_image_get_linesize(all.format, x, static_cast<int>(plane));
   }
   return part;
 }

@@ -2,8 +2,9 @@
 // Loops over whole pixels of each plane.
 #include <tenon/drivers/vaapi/process/orient.hpp>
 
+#include <array>
+#include <cstdint>
 #include <cstring>
-#include <new>
 
 extern "C" {
 #include <libavutil/common.h>
@@ -51,17 +52,6 @@ void turn_plane(const Plane& to, const Plane& from, int quarters, bool mirror_ac
 
 }  // namespace
 
-const Pixels& Canvas::prepare(AVPixelFormat format, int width_px, int height_px) {
-  std::array<std::uint8_t*, 4> data{};
-  std::array<int, 4> pitch{};
-  const int size = av_image_get_buffer_size(format, width_px, height_px, 64);
-  if (size < 0) throw std::bad_alloc();
-  bytes_.resize(static_cast<std::size_t>(size) + 64);  // Room for libswscale's last vector.
-  av_image_fill_arrays(data.data(), pitch.data(), bytes_.data(), format, width_px, height_px, 64);
-  pixels_ = {format, width_px, height_px, data, pitch};
-  return pixels_;
-}
-
 AVPixelFormat turnable(AVPixelFormat format) {
   switch (format) {
     case AV_PIX_FMT_YUYV422:
@@ -87,7 +77,8 @@ void mix(const Pixels& to, const Pixels& from, int alpha) {
   const bool wide = av_pix_fmt_desc_get(to.format)->comp[0].depth > 8;
   each_plane(from, [&](std::size_t plane, const Plane& one) { sources[plane] = one; });
   each_plane(to, [&](std::size_t plane, const Plane& one) {
-    const int count = one.width * one.bytes / (wide ? 2 : 1);
+    // Not its pixels' bytes: in packed 4:2:2 two pixels share four.
+    const int count = av_image_get_linesize(to.format, to.width_px, static_cast<int>(plane)) / (wide ? 2 : 1);
     for (int y = 0; y < one.height; ++y) {
       const auto mix_row = [&](auto* row, const auto* source) {
         for (int x = 0; x < count; ++x)

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures in memory of their own: turned, mirrored, filled, mixed.
+// Pictures turned, mirrored and mixed.
 #pragma once
-
-#include <array>
-#include <cstdint>
-#include <vector>
 
 #include <tenon/drivers/vaapi/objects/format.hpp>
 
 namespace tenon::va {
-
-/// Planes that keep their memory for the next picture.
-class Canvas {
- public:
-  /// @errors std::bad_alloc
-  const Pixels& prepare(AVPixelFormat format, int width_px, int height_px);
-
- private:
-  std::vector<std::uint8_t> bytes_;
-  Pixels pixels_;
-};
 
 /// The format in which a picture of `format` is turned: its samples lie alike in both directions.
 AVPixelFormat turnable(AVPixelFormat format);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/drivers/vaapi/objects/canvas.hpp>
 #include <tenon/drivers/vaapi/objects/convert.hpp>
 #include <tenon/drivers/vaapi/process/orient.hpp>
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoding call by call: what must be there, and what a coded buffer says.
+#include <cstdint>
+#include <string>
+
+#include <tenon/drivers/vaapi/testing/client.hpp>
+
+namespace tenon::va::test {
+namespace {
+
+class VaEncode : public VaTest {
+ protected:
+  void SetUp() override {
+    VaTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    VAConfigID config = VA_INVALID_ID;
+    const VAStatus status = vaCreateConfig(client, VAProfileH264High, VAEntrypointEncSlice, nullptr, 0, &config);
+    if (status == VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT) GTEST_SKIP() << "libavcodec has no libx264";
+    ASSERT_EQ(status, VA_STATUS_SUCCESS);
+    ASSERT_EQ(vaCreateContext(client, config, 64, 64, VA_PROGRESSIVE, nullptr, 0, &context), VA_STATUS_SUCCESS);
+    source = client.nv12(64, 64);
+  }
+
+  template <class T>
+  VABufferID buffer(VABufferType type, T value) {
+    VABufferID id = VA_INVALID_ID;
+    EXPECT_EQ(vaCreateBuffer(client, context, type, sizeof value, 1, &value, &id), VA_STATUS_SUCCESS);
+    return id;
+  }
+  VABufferID coded(unsigned size) {
+    VABufferID id = VA_INVALID_ID;
+    EXPECT_EQ(vaCreateBuffer(client, context, VAEncCodedBufferType, size, 1, nullptr, &id), VA_STATUS_SUCCESS);
+    return id;
+  }
+  VAStatus encode(VABufferID to, bool is_idr, unsigned macroblocks_across = 4) {
+    VAEncSequenceParameterBufferH264 sequence{};
+    sequence.picture_width_in_mbs = static_cast<std::uint16_t>(macroblocks_across);
+    sequence.picture_height_in_mbs = 4;
+    VAEncPictureParameterBufferH264 picture{};
+    picture.coded_buf = to;
+    picture.pic_init_qp = 30;
+    picture.pic_fields.bits.idr_pic_flag = is_idr;
+    VAEncSliceParameterBufferH264 slice{};
+    VABufferID buffers[] = {buffer(VAEncSequenceParameterBufferType, sequence),
+                            buffer(VAEncPictureParameterBufferType, picture),
+                            buffer(VAEncSliceParameterBufferType, slice)};
+    EXPECT_EQ(vaBeginPicture(client, context, source), VA_STATUS_SUCCESS);
+    EXPECT_EQ(vaRenderPicture(client, context, buffers, 3), VA_STATUS_SUCCESS);
+    const VAStatus status = vaEndPicture(client, context);
+    for (const VABufferID one : buffers) vaDestroyBuffer(client, one);
+    return status;
+  }
+  /// The types of the NAL units in a coded buffer.
+  std::string units(VABufferID id, std::uint32_t* status = nullptr) {
+    void* address = nullptr;
+    EXPECT_EQ(vaMapBuffer(client, id, &address), VA_STATUS_SUCCESS);
+    const auto& segment = *static_cast<const VACodedBufferSegment*>(address);
+    EXPECT_EQ(segment.next, nullptr);
+    if (status) *status = segment.status;
+    const auto* bytes = static_cast<const std::uint8_t*>(segment.buf);
+    std::string found;
+    for (unsigned i = 0; i + 3 < segment.size; ++i)
+      if (bytes[i] == 0 && bytes[i + 1] == 0 && bytes[i + 2] == 1) found += std::to_string(bytes[i + 3] & 31) + " ";
+    EXPECT_EQ(vaUnmapBuffer(client, id), VA_STATUS_SUCCESS);
+    return found;
+  }
+
+  VAContextID context = VA_INVALID_ID;
+  VASurfaceID source = VA_INVALID_SURFACE;
+};
+
+TEST_F(VaEncode, GivesParameterSetsWithEachSequence) {
+  const VABufferID to = coded(1 << 16);
+  ASSERT_EQ(encode(to, true), VA_STATUS_SUCCESS);
+  EXPECT_EQ(units(to).substr(0, 4), "7 8 ");
+  EXPECT_NE(units(to).find("5 "), std::string::npos);
+  ASSERT_EQ(encode(to, false), VA_STATUS_SUCCESS);
+  EXPECT_EQ(units(to).find_first_not_of("1 "), std::string::npos) << "slices of a P picture and nothing else";
+  ASSERT_EQ(encode(to, true), VA_STATUS_SUCCESS);
+  EXPECT_NE(units(to).find("7 8 "), std::string::npos);
+}
+
+TEST_F(VaEncode, ABufferThatIsTooSmallSaysSo) {
+  const VABufferID to = coded(16);
+  ASSERT_EQ(encode(to, true), VA_STATUS_SUCCESS);
+  std::uint32_t status = 0;
+  units(to, &status);
+  EXPECT_TRUE(status & VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK);
+}
+
+TEST_F(VaEncode, WhatIsMissingOrWrongIsAStatus) {
+  EXPECT_EQ(vaBeginPicture(client, context, source), VA_STATUS_SUCCESS);
+  EXPECT_EQ(vaEndPicture(client, context), VA_STATUS_ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(encode(VA_INVALID_ID, true), VA_STATUS_ERROR_INVALID_BUFFER);
+  EXPECT_EQ(encode(source, true), VA_STATUS_ERROR_INVALID_BUFFER);
+  const VABufferID to = coded(1 << 16);
+  EXPECT_EQ(encode(to, true, 0), VA_STATUS_ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(encode(to, true, 5), VA_STATUS_ERROR_INVALID_PARAMETER) << "wider than the surface";
+  EXPECT_EQ(encode(to, false), VA_STATUS_SUCCESS) << "the first picture begins a sequence in any case";
+  EXPECT_EQ(units(to).substr(0, 4), "7 8 ");
+  VABufferID header = VA_INVALID_ID;
+  VAEncPackedHeaderParameterBuffer packed{};
+  ASSERT_EQ(vaCreateBuffer(client, context, VAEncPackedHeaderParameterBufferType, sizeof packed, 1, &packed, &header),
+            VA_STATUS_SUCCESS);
+  EXPECT_EQ(vaBeginPicture(client, context, source), VA_STATUS_SUCCESS);
+  EXPECT_EQ(vaRenderPicture(client, context, &header, 1), VA_STATUS_ERROR_UNSUPPORTED_BUFFERTYPE);
+}
+
+}  // namespace
+}  // namespace tenon::va::test

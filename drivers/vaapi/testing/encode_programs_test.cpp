@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that encode on the driver: ffmpeg's h264_vaapi, GStreamer's vah264enc. What they write must be what was encoded.
+#include <cstdlib>
+#include <string>
+
+#include <tenon/drivers/vaapi/testing/programs.hpp>
+
+namespace tenon::va::test {
+namespace {
+
+constexpr const char* kSource = "-f lavfi -i testsrc2=size=320x240:rate=25";
+
+bool offers_encoding() {
+  return run(on_driver("vainfo --display drm")).out.find("VAEntrypointEncSlice") != std::string::npos;
+}
+
+/// In dB, over all planes; 0 if the file is not what it should be.
+double likeness(const fs::path& file, const std::string& source = kSource) {
+  const Outcome done = run("ffmpeg -v info -i " + quoted(file) + " " + source +
+                           " -lavfi '[0:v][1:v]psnr=shortest=1' -f null - 2>&1 | grep -o 'average:[0-9.inf]*'");
+  return done.out.size() < 9 ? 0 : std::atof(done.out.c_str() + 8);
+}
+
+std::string number_of_frames(const fs::path& file) {
+  return run("ffprobe -v error -count_frames -show_entries stream=profile,width,height,nb_read_frames -of csv=p=0 " +
+             quoted(file))
+      .out;
+}
+
+class VaEncoders : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has("vainfo") || !offers_encoding()) GTEST_SKIP() << "no vainfo, or libavcodec has no libx264";
+  }
+};
+
+TEST_F(VaEncoders, FfmpegEncodesWithEveryRateControl) {
+  for (const char* rate : {"-qp 24", "-rc_mode CBR -b:v 800k", "-rc_mode VBR -b:v 800k -maxrate 1600k",
+                           "-rc_mode ICQ -global_quality 24", "-qp 24 -profile:v constrained_baseline",
+                           "-qp 24 -profile:v main -coder cavlc", "-qp 24 -g 7 -compression_level 7"}) {
+    const fs::path file = clips() / "encoded.mp4";
+    const Outcome done =
+        run(on_driver(std::string("ffmpeg -v error -y -vaapi_device /dev/dri/renderD128 ") + kSource +
+                      " -frames:v 30 -vf format=nv12,hwupload -c:v h264_vaapi " + rate + " " + quoted(file)));
+    ASSERT_EQ(done.status, 0) << rate << ": " << done.out;
+    EXPECT_NE(number_of_frames(file).find(",320,240,30"), std::string::npos) << rate << ": " << number_of_frames(file);
+    EXPECT_GT(likeness(file), 33) << rate;
+  }
+}
+
+TEST_F(VaEncoders, AQuantiserIsTheOneInTheStream) {
+  const fs::path file = clips() / "quantiser.h264";
+  ASSERT_EQ(run(on_driver(std::string("ffmpeg -v error -y -vaapi_device /dev/dri/renderD128 ") + kSource +
+                          " -frames:v 20 -g 8 -vf format=nv12,hwupload -c:v h264_vaapi -qp 33 " + quoted(file)))
+                .status,
+            0);
+  // 26, what the PPS adds and what each slice adds.
+  const Outcome deltas =
+      run("ffmpeg -v trace -i " + quoted(file) +
+          " -c copy -bsf:v trace_headers -f null - 2>&1 | grep -oE '(pic_init_qp_minus26|slice_qp_delta).* "
+          "= -?[0-9]+' | sed 's/ .*= / /' | sort -u");
+  EXPECT_EQ(deltas.out.substr(0, 200), "pic_init_qp_minus26 7\nslice_qp_delta 0\n");
+}
+
+TEST_F(VaEncoders, FfmpegTranscodesOnSurfaces) {
+  const fs::path clip = make({"transcoded.mp4", "352x288", 20, kH264}), file = clips() / "transcoded_half.mp4";
+  const Outcome done = run(decoding({}) + " -y -i " + quoted(clip) +
+                           " -vf scale_vaapi=w=176:h=144 -c:v h264_vaapi -qp 20 " + quoted(file));
+  ASSERT_EQ(done.status, 0) << done.out;
+  const fs::path expected = clips() / "transcoded_expected.mkv";
+  ASSERT_EQ(run("ffmpeg -v error -y -i " + quoted(clip) + " -vf scale=176:144 -c:v ffv1 " + quoted(expected)).status,
+            0);
+  EXPECT_GT(likeness(file, "-i " + quoted(expected)), 33);
+}
+
+TEST_F(VaEncoders, GstreamerEncodes) {
+  if (!has("gst-launch-1.0") || !has("gst-inspect-1.0")) GTEST_SKIP() << "GStreamer's tools are not installed";
+  ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);
+  if (run(on_driver("gst-inspect-1.0 vah264enc")).status != 0) GTEST_SKIP() << "no vah264enc";
+  const fs::path source = clips() / "gst_source.yuv", file = clips() / "gst_encoded.h264";
+  ASSERT_EQ(
+      run(std::string("ffmpeg -v error -y ") + kSource + " -frames:v 30 -pix_fmt nv12 -f rawvideo " + quoted(source))
+          .status,
+      0);
+  for (const char* options : {"", "rate-control=cbr bitrate=800", "rate-control=vbr bitrate=800",
+                              "cabac=false dct8x8=false b-frames=2 ref-frames=3"}) {
+    const Outcome done = run(on_driver("timeout 60 gst-launch-1.0 -q filesrc location=" + quoted(source) +
+                                       " ! rawvideoparse format=nv12 width=320 height=240 framerate=25/1 ! vah264enc " +
+                                       options + " ! h264parse ! filesink location=" + quoted(file)));
+    ASSERT_EQ(done.status, 0) << options << ": " << done.out;
+    EXPECT_EQ(done.out, "") << options << ": the driver writes no messages";
+    EXPECT_NE(number_of_frames(file).find(",320,240,30"), std::string::npos)
+        << options << ": " << number_of_frames(file);
+    EXPECT_GT(likeness(file), 33) << options;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::va::test

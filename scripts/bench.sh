@@ -80,7 +80,7 @@ bench_gpu() {
   setup test
   configure release
   build release gpu_worker
-  say "gpu: about 6 minutes"
+  say "gpu: about 4 minutes"
   python3 bench/gpu/gpu.py --worker build/release/peers/gpu_worker "$@"
 }
 

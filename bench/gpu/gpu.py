@@ -3,17 +3,24 @@
 """Models on Tenon's GPU device beside torch: one table.
 
 Every model is written in torch, exported to ONNX, and run by both with inputs and outputs in the device's memory. torch runs
-channels last, with cuDNN's choice measured, and replays a CUDA graph. The two take turns, and their outputs are compared.
+channels last, with cuDNN's choice measured, and replays a CUDA graph. The two take turns, by one clock, from the call until the host knows
+that the result is there, and their outputs are compared.
+ONNX Runtime joins them where it has a CUDA provider. The roof is the time that the kernels' multiply-adds and bytes, as the
+runtime model says them, take at the rates of cuBLAS and of a copy on the same device.
 Needs torch with CUDA, torchvision and transformers.
 
   gpu.py --worker build/release/peers/gpu_worker [--models resnet50,vit] [--batches 1,8,32] [--precisions f16,f32]
+         [--json FILE] [--markdown FILE]
 """
 import argparse
+import copy
+import datetime
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy
 import torch
@@ -119,43 +126,178 @@ def model_of(name):
     return made, example
 
 
-def time_torch(model, example, precision, seconds):
-    """Milliseconds a batch of a replayed graph, and the output."""
-    kind = torch.float16 if precision == "f16" else torch.float32
-    model = model.to("cuda", kind)
-    x = example.cuda()
-    if x.is_floating_point():
-        x = x.to(kind)
-    if x.dim() == 4:
-        model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-    with torch.inference_mode():
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for _ in range(5):
-                model(x)
+def median(times):
+    return sorted(times)[len(times) // 2]
+
+
+def time_calls(run, seconds):
+    """Milliseconds from a call to its result: the median."""
+    times, begin = [], time.perf_counter()
+    while time.perf_counter() - begin < seconds or len(times) < 5:
+        start = time.perf_counter()
+        run()
+        times.append(1000 * (time.perf_counter() - start))
+    return median(times)
+
+
+class TorchGraph:
+    """A model with its input as a CUDA graph."""
+
+    def __init__(self, model, example, precision):
+        kind = torch.float16 if precision == "f16" else torch.float32
+        model, x = copy.deepcopy(model).to("cuda", kind), example.cuda()
+        if x.is_floating_point():
+            x = x.to(kind)
+        if x.dim() == 4:
+            model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+        self.kept = model, x
+        with torch.inference_mode():
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                for _ in range(5):
+                    model(x)
+            torch.cuda.synchronize()
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                self.y = model(x)
+
+    def run(self):
+        self.graph.replay()
         torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            y = model(x)
-        times = []
-        total = 0
-        while total < seconds * 1000 or len(times) < 5:
-            a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            a.record()
-            graph.replay()
-            b.record()
-            b.synchronize()
-            times.append(a.elapsed_time(b))
-            total += times[-1]
-    return sorted(times)[len(times) // 2], y.float().cpu().numpy()
 
 
-def time_tenon(worker, path, precision, seconds, folder, profile=False):
-    command = [worker, str(path), precision, str(seconds), str(folder)] + (["profile"] if profile else [])
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=None if profile else subprocess.PIPE, text=True, timeout=300)
-    if done.returncode:
-        return {"error": ((done.stderr or "") + done.stdout).strip()[-600:]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+class Worker:
+    """Tenon in a process of its own, which compiles at once and waits for its turn."""
+
+    def __init__(self, program, path, precision, seconds, folder, profile=False):
+        self.folder = folder
+        command = [program, str(path), precision, str(seconds), str(folder)] + (["profile"] if profile else [])
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=None if profile else subprocess.PIPE, text=True)
+
+    def run(self):
+        """What it has measured, or its error."""
+        try:
+            out, errors = self.process.communicate("\n", timeout=120)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return {"error": "no answer in two minutes"}
+        return {"error": ((errors or "") + out).strip()[-600:]} if self.process.returncode else json.loads(out.splitlines()[-1])
+
+    def result(self, shape):
+        return numpy.fromfile(self.folder / "output_0.bin", numpy.float32).reshape(shape)
+
+
+def time_ort(model, example, precision, seconds, folder):
+    """Milliseconds a batch in ONNX Runtime, with input and output in the device's memory."""
+    import onnxruntime
+    kind = torch.float16 if precision == "f16" else torch.float32
+    x = example.to(kind) if example.is_floating_point() else example
+    path = folder / "ort.onnx"
+    torch.onnx.export(copy.deepcopy(model).to("cuda", kind), (x.cuda(),), str(path), opset_version=17, dynamo=False)
+    session = onnxruntime.InferenceSession(str(path), providers=["CUDAExecutionProvider"])
+    binding = session.io_binding()
+    binding.bind_ortvalue_input(session.get_inputs()[0].name, onnxruntime.OrtValue.ortvalue_from_numpy(x.numpy(), "cuda", 0))
+    binding.bind_output(session.get_outputs()[0].name, "cuda")
+
+    def run():
+        session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+
+    for _ in range(5):
+        run()
+    return time_calls(run, seconds)
+
+
+def has_ort():
+    try:
+        import onnxruntime
+    except ImportError:
+        return False
+    return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+
+
+def peaks():
+    """What the device does at most: multiply-adds a second of cuBLAS by precision, and bytes a second of a copy, read and written."""
+    found = {}
+    for precision, kind in (("f16", torch.float16), ("f32", torch.float32)):
+        size = 8192
+        a, b = torch.randn(size, size, device="cuda", dtype=kind), torch.randn(size, size, device="cuda", dtype=kind)
+        found[precision] = size**3 / time_on_device(lambda: a @ b)
+    x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda").random_()
+    found["bytes"] = 2 * x.numel() / time_on_device(x.clone)
+    return found
+
+
+def time_on_device(work):
+    """Seconds."""
+    times = []
+    for _ in range(12):
+        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        a.record()
+        work()
+        b.record()
+        b.synchronize()
+        times.append(a.elapsed_time(b) / 1000)
+    return median(times)
+
+
+def roof_ms(steps, precision, most):
+    """No kernel can be faster than its multiply-adds, nor than its bytes through memory; those that lie in a cache can."""
+    return 1000 * sum(max(macs / most[precision], moved / most["bytes"]) for macs, moved in steps)
+
+
+NAMES = {"resnet50": "ResNet-50", "mobilenetv2": "MobileNetV2", "yolo": "YOLOv8s-like, 640", "unet": "U-Net-like, 256",
+         "vit": "ViT-B/16", "bert": "BERT-base, 128 tokens"}
+
+
+def markdown(rows, head, most, with_ort):
+    """The table of docs/guide/gpu.md."""
+    precisions = list(dict.fromkeys(row["precision"] for row in rows))
+    columns = ["torch", "ORT", "Tenon", "ratio", "of the roof"] if with_ort else ["torch", "Tenon", "ratio", "of the roof"]
+    lines = [head + f" A copy moves {most['bytes'] / 1e12:.1f} TB/s, cuBLAS multiplies at {2 * most['f16'] / 1e12:.0f} TFLOP/s in f16 and "
+             f"{2 * most['f32'] / 1e12:.0f} in f32." + ("" if with_ort else " ONNX Runtime there has no CUDA provider."), "",
+             "| model | batch | " + " | ".join(f"{p}: {columns[0]} | " + " | ".join(columns[1:]) for p in precisions) + " |",
+             "|---" * (2 + len(columns) * len(precisions)) + "|"]
+    found = {(row["model"], row["batch"], row["precision"]): row for row in rows}
+    last = None
+    for name, batch in dict.fromkeys((row["model"], row["batch"]) for row in rows):
+        cells = ["" if name == last else NAMES.get(name, name), str(batch)]
+        last = name
+        for precision in precisions:
+            row = found.get((name, batch, precision), {})
+            if "error" in row or not row:
+                cells += [row.get("error", "")[:40]] + [""] * (len(columns) - 1)
+                continue
+            cells.append(f"{row['torch_ms']:.3f}")
+            if with_ort:
+                cells.append(f"{row['ort_ms']:.3f}")
+            cells += [f"{row['ms']:.3f}", f"{row['torch_ms'] / row['ms']:.2f}", f"{100 * row['roof_ms'] / row['ms']:.0f} %"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def measure(row, graph, worker, seconds):
+    """torch's half before Tenon's, and half after. Adds the figures to the row."""
+    before = time_calls(graph.run, seconds / 2)
+    row.update(worker.run())
+    row["torch_ms"] = (before + time_calls(graph.run, seconds / 2)) / 2
+    if "error" in row:
+        return
+    wanted = graph.y.float().cpu().numpy()
+    row["error_of_largest"] = float(numpy.abs(worker.result(wanted.shape) - wanted).max() / numpy.abs(wanted).max())
+    if not row["error_of_largest"] < (0.01 if row["precision"] == "f16" else 0.001):
+        row["error"] = f"{row['error_of_largest']:.4f} of the largest off"
+
+
+def print_row(row):
+    cells = [row["model"], str(row["batch"]), row["precision"], f"{row['torch_ms']:.3f}"]
+    if "error" in row:
+        cells.append(row["error"])
+    else:
+        cells += [f"{row['ms']:.3f}", f"{row['torch_ms'] / row['ms']:.2f}", f"{row['roof_ms'] / row['ms']:.2f}", f"{row['best_ms']:.3f}",
+                  f"{row['start_ms']:.3f}", f"{row['compile_ms'] / 1000:.1f}", f"{row['error_of_largest']:.5f}"]
+    print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
@@ -166,43 +308,49 @@ def main():
     parser.add_argument("--precisions", default="f16,f32")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--profile", action="store_true", help="the kernels that take longest, to stderr")
-    parser.add_argument("--json")
+    parser.add_argument("--json", help="all figures")
+    parser.add_argument("--markdown", help="the guide's table")
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}")
-    print("| model | batch | precision | torch ms | Tenon ms | ratio | best | start ms | compile s | worst error |\n" + "|---" * 10 + "|")
+    head = (f"Milliseconds a batch on one {torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN "
+            f"{torch.backends.cudnn.version()}, {datetime.date.today()}.")
+    print(head)
+    most, with_ort = peaks(), has_ort()
+    print("| model | batch | precision | torch ms | Tenon ms | ratio | of the roof | best | start ms | compile s | worst error |\n" + "|---" * 11 + "|",
+          flush=True)
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
         for name in options.models.split(","):
             model, example = model_of(name)
+            turns = []
             for batch in map(int, options.batches.split(",")):
                 x = example(batch)
-                path = folder / f"{name}.onnx"
-                torch.onnx.export(model.float().cpu(), (x,), str(path), opset_version=17, dynamo=False)
-                x.numpy().tofile(folder / "input_0.bin")
+                path = pathlib.Path(temporary) / f"{name}_{batch}.onnx"
+                torch.onnx.export(model, (x,), str(path), opset_version=17, dynamo=False)
                 for precision in options.precisions.split(","):
-                    # In turns: twice each, the median of each half.
-                    theirs, wanted = time_torch(model, x, precision, options.seconds / 2)
-                    ours = time_tenon(options.worker, path, precision, options.seconds, folder)
-                    again, _ = time_torch(model, x, precision, options.seconds / 2)
-                    torch_ms = (theirs + again) / 2
-                    row = {"model": name, "batch": batch, "precision": precision, "torch_ms": torch_ms, **ours}
-                    rows.append(row)
-                    if "error" in ours:
-                        print(f"| {name} | {batch} | {precision} | {torch_ms:.3f} | {ours['error']} |", flush=True)
-                        continue
-                    got = numpy.fromfile(folder / "output_0.bin", numpy.float32).reshape(wanted.shape)
-                    error = float(numpy.abs(got - wanted).max() / numpy.abs(wanted).max())
-                    row["error_of_largest"] = error
-                    print(f"| {name} | {batch} | {precision} | {torch_ms:.3f} | {ours['ms']:.3f} | {torch_ms / ours['ms']:.2f} | "
-                          f"{ours['best_ms']:.3f} | {ours['start_ms']:.3f} | {ours['compile_ms'] / 1000:.1f} | {error:.4f} |", flush=True)
-                    if options.profile:
-                        print(f"profile: {name}, batch {batch}, {precision}", file=sys.stderr, flush=True)
-                        time_tenon(options.worker, path, precision, 0, folder, True)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
+                    folder = pathlib.Path(temporary) / f"{name}_{batch}_{precision}"
+                    folder.mkdir()
+                    x.numpy().tofile(folder / "input_0.bin")
+                    turns.append((x, {"model": name, "batch": batch, "precision": precision},
+                                  Worker(options.worker, path, precision, options.seconds, folder)))
+            for x, row, worker in turns:
+                measure(row, TorchGraph(model, x, row["precision"]), worker, options.seconds)
+                if "steps" in row:
+                    row["roof_ms"] = roof_ms(row.pop("steps"), row["precision"], most)
+                if with_ort:
+                    row["ort_ms"] = time_ort(model, x, row["precision"], options.seconds, worker.folder)
+                rows.append(row)
+                print_row(row)
+                if options.json:
+                    pathlib.Path(options.json).write_text(json.dumps({"head": head, "peaks": most, "rows": rows}, indent=1))
+                if options.markdown:
+                    pathlib.Path(options.markdown).write_text(markdown(rows, head, most, with_ort))
+                if options.profile:
+                    print(f"profile: {name}, batch {row['batch']}, {row['precision']}", file=sys.stderr, flush=True)
+                    path = pathlib.Path(temporary) / f"{name}_{row['batch']}.onnx"
+                    Worker(options.worker, path, row["precision"], 0, worker.folder, True).run()
+    return any("error" in row for row in rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One model on the GPU device, with inputs and outputs in the device's memory: gpu_worker MODEL PRECISION SECONDS FOLDER
-// [profile]. Reads FOLDER/input_N.bin, writes FOLDER/output_N.bin, and prints a line of JSON.
+// [profile]. Reads FOLDER/input_N.bin, compiles, waits for a line of standard input or its end, so that several can compile at
+// once and run in turns, then writes FOLDER/output_N.bin and prints a line of JSON.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <tenon/devices/gpu/public/ocl.hpp>
+#include <tenon/graph/exec_model_info.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace {
@@ -51,6 +53,25 @@ void print_profile(const tenon::InferRequest& request) {
   for (const auto& [us, name] : lines) std::fprintf(stderr, "%8.1f us  %s\n", us, name.c_str());
 }
 
+/// What each kernel has to do: "[[multiply-adds, bytes], ...]".
+std::string steps_of(const tenon::CompiledModel& compiled) {
+  std::string text;
+  for (const auto& node : compiled.get_runtime_model()->get_ordered_ops()) {
+    const auto& notes = node->get_rt_info();
+    const auto number = [&](const char* key) {
+      const auto found = notes.find(key);
+      return found == notes.end() ? 0.0 : std::stod(found->second.as<std::string>());
+    };
+    using namespace tenon::exec_model_info;
+    const double bytes = number(BYTES_READ) + number(BYTES_WRITTEN) + number(WEIGHT_BYTES);
+    if (bytes == 0) continue;
+    char step[64];
+    std::snprintf(step, sizeof step, "%s[%.0f, %.0f]", text.empty() ? "" : ", ", number(MULTIPLY_ADDS), bytes);
+    text += step;
+  }
+  return "[" + text + "]";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -77,17 +98,20 @@ int main(int argc, char** argv) try {
     results.push_back(context.create_tensor(port.get_element_type(), port.get_shape()));
     request.set_tensor(port, results.back());
   }
+  std::getchar();
   for (int i = 0; i < 5; ++i) request.infer();
   if (profiles) print_profile(request);
-  std::vector<double> times;
-  std::vector<double> starts;
+  // Alternately: how long one inference takes, and how long the caller is held by enqueueing it.
+  std::vector<double> times, starts;
   const auto begin = Clock::now();
   while (ms_since(begin) < 1000 * std::stod(argv[3]) || times.size() < 5) {
-    const auto one = Clock::now();
+    auto one = Clock::now();
+    request.infer();
+    times.push_back(ms_since(one));
+    one = Clock::now();
     request.start_async();
     starts.push_back(ms_since(one));
     request.wait();
-    times.push_back(ms_since(one));
   }
   std::sort(times.begin(), times.end());
   std::sort(starts.begin(), starts.end());
@@ -98,8 +122,10 @@ int main(int argc, char** argv) try {
     std::ofstream file(folder / ("output_" + std::to_string(i) + ".bin"), std::ios::binary);
     file.write(static_cast<const char*>(host.data()), static_cast<std::streamsize>(host.get_byte_size()));
   }
-  std::printf("{\"compile_ms\": %.1f, \"ms\": %.4f, \"best_ms\": %.4f, \"start_ms\": %.4f, \"runs\": %zu}\n",
-              compile_ms, times[times.size() / 2], times.front(), starts[starts.size() / 2], times.size());
+  std::printf(
+      "{\"compile_ms\": %.1f, \"ms\": %.4f, \"best_ms\": %.4f, \"start_ms\": %.4f, \"runs\": %zu, \"steps\": %s}\n",
+      compile_ms, times[times.size() / 2], times.front(), starts[starts.size() / 2], times.size(),
+      steps_of(compiled).c_str());
 } catch (const std::exception& error) {
   std::fprintf(stderr, "gpu_worker: %s\n", error.what());
   return 1;

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include <tenon/devices/gpu/testing/gpu.hpp>
@@ -39,6 +42,37 @@ TEST_F(Gpu, EveryCallOfAnInferenceMayFail) {
   testing::fail_each_call<Probe>(
       kInjected, [&] { return answer(compiled); },
       [](const std::vector<float>& values) { ASSERT_THAT(values, ::testing::Each(9.0f)); });
+}
+
+/// Commands that are enqueued read and write the request's tensors, which their owner may free once infer() has thrown.
+TEST_F(Gpu, AnInferenceThatFailsLeavesNothingInTheQueue) {
+  intel_gpu::ocl::ClContext context(core, app.queue);
+  auto request = core.compile_model(line_model(), context).create_infer_request();
+  request.infer();
+  int calls = 0;
+  for (bool has_failed = true; has_failed; ++calls) {
+    // Nothing in the queue can run before this is set.
+    const cl_event gate = clCreateUserEvent(app.context, nullptr);
+    ASSERT_EQ(clEnqueueBarrierWithWaitList(app.queue, 1, &gate, nullptr), CL_SUCCESS);
+    std::atomic<bool> is_open = false;
+    std::thread opener([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      is_open = true;
+      clSetUserEventStatus(gate, CL_COMPLETE);
+    });
+    Probe::failed = false;
+    Probe::countdown = calls + 1;
+    try {
+      request.infer();
+    } catch (const Error&) {
+      EXPECT_TRUE(is_open) << "when call " << calls << " failed";
+    }
+    Probe::countdown = 0;
+    opener.join();
+    clReleaseEvent(gate);
+    has_failed = Probe::failed;
+  }
+  EXPECT_GT(calls, 2);
 }
 
 TEST_F(Gpu, EveryCallOfRemoteTensorsMayFail) {

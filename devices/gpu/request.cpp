@@ -118,7 +118,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     try {
       TimelinePoint(end, 1).wait(Deadline::max(), &inference.ledger());
     } catch (const Error&) {
-      std::rethrow_exception(failure(std::current_exception()));
+      const std::exception_ptr error = failure(std::current_exception());
+      let_run_out();
+      std::rethrow_exception(error);
     }
     ran_ = true;
     if (profiles()) note_times();
@@ -419,7 +421,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                                events.empty() ? nullptr : events.data(), static_cast<cl_event*>(nullptr)),
                   "clEnqueueBarrierWithWaitList", "ordering an inference");
   }
-  /// After a failure between commands: what was enqueued still uses the tensors.
+  /// After a failure of a call: what was enqueued still uses the tensors.
   void let_run_out() noexcept {
     try {
       client::finish(client::marker(queue_.get()), default_deadline());

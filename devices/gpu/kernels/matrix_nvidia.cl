@@ -53,8 +53,12 @@
 #define SUMS_32(to, j)                                                                                              \
   SUMS(to, j), SUMS(to, j + 1), SUMS(to, j + 2), SUMS(to, j + 3), SUMS(to, j + 4), SUMS(to, j + 5), SUMS(to, j + 6), \
       SUMS(to, j + 7)
+#define NUMBERS_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 #define NUMBERS_32 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
 #define NUMBERS_64 NUMBERS_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define WARPGROUP_32(to, a, b)                                                                                            \
+  asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {" NUMBERS_16 "},%16,%17,1,1,1,0,0;")         \
+               : SUMS(to, 0), SUMS(to, 1), SUMS(to, 2), SUMS(to, 3) : "l"(a), "l"(b) : "memory")
 #define WARPGROUP_64(to, a, b)                                                                                            \
   asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" NUMBERS_32 "},%32,%33,1,1,1,0,0;")         \
                : SUMS_32(to, 0) : "l"(a), "l"(b) : "memory")

@@ -10,28 +10,34 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// So many groups share a tile that every unit has work, and each has at least 4 steps.
+/// Tiles of four warps that multiply as one. Of narrow ones a unit has several groups, which wait in turns.
+constexpr MatrixTiles kLargeWarpgroup{128, 128, 4, 1, 3, 64, true}, kWarpgroup{64, 64, 4, 1, 3, 128, true},
+    kNarrowWarpgroup{64, 32, 4, 1, 4, 128, true};
+
+/// So many groups share a tile that every unit has work, and each has enough steps.
 std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
   const std::size_t step = tiles.row_bytes / size_bytes(target.reals()), steps = (product.k + step - 1) / step,
-                    groups = tiles.groups(product);
-  return std::clamp<std::size_t>(std::min(2 * target.compute_units / groups, steps / 4), 1, 8);
+                    groups = tiles.groups(product), least = tiles.has_warpgroups && tiles.n == 32 ? 12 : 4;
+  return std::clamp<std::size_t>(std::min(2 * target.compute_units / groups, steps / least), 1, 8);
 }
 
-/// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50, U-Net and
-/// ViT-B/16.
+/// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50, U-Net,
+/// YOLOv8 and ViT-B/16.
 MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target) {
+  const std::size_t units = target.compute_units;
   const auto suits = [&](const MatrixTiles& tiles, std::size_t groups) {
     return product.n > tiles.n / 2 && tiles.groups(product) >= groups && tiles.local_bytes() <= target.local_bytes;
   };
-  static constexpr MatrixTiles kWarpgroups[] = {{128, 128, 4, 1, 3, 64, true}, {64, 64, 4, 1, 3, 128, true}};
   if (target.has_warpgroups && target.stores_f16) {
-    if (suits(kWarpgroups[0], target.compute_units * 5 / 4)) return kWarpgroups[0];
-    const std::size_t splits = splits_for(product, kWarpgroups[1], target);
-    if (suits(kWarpgroups[1], target.compute_units / splits)) return kWarpgroups[1];
+    const auto splits = [&](const MatrixTiles& tiles) { return splits_for(product, tiles, target); };
+    if (suits(kLargeWarpgroup, units * 5 / 4)) return kLargeWarpgroup;
+    if (kWarpgroup.groups(product) < units * 7 / 4 && suits(kNarrowWarpgroup, units * 2 / 3 / splits(kNarrowWarpgroup)))
+      return kNarrowWarpgroup;
+    if (suits(kWarpgroup, units / splits(kWarpgroup))) return kWarpgroup;
   }
   static constexpr MatrixTiles kLarge[] = {{128, 64, 4, 1, 2}, {64, 64, 2, 2, 3}};
   for (const MatrixTiles& tiles : kLarge)
-    if (suits(tiles, 2 * target.compute_units)) return tiles;
+    if (suits(tiles, 2 * units)) return tiles;
   MatrixTiles tiles = product.n > 32 ? MatrixTiles{32, 64, 2, 2, 4} : MatrixTiles{32, 32, 2, 1, 4};
   while (tiles.local_bytes() > target.local_bytes && tiles.stages > 2) --tiles.stages;
   return tiles;

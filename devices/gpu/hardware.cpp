@@ -30,6 +30,7 @@ Target target_of(const opencl::Device& device) {
   target.max_group = ask<std::size_t>(device.id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   target.local_bytes = ask<cl_ulong>(device.id, CL_DEVICE_LOCAL_MEM_SIZE);
   target.compute_units = std::max<cl_uint>(ask<cl_uint>(device.id, CL_DEVICE_MAX_COMPUTE_UNITS), 1);
+  target.vector_floats = ask<cl_uint>(device.id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) >= 16 ? 16 : 8;
   // mma.sync of f16 by f16: since compute capability 8.0.
   constexpr cl_device_info kComputeCapability = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
   if (device.has("cl_nv_device_attribute_query") && ask<cl_uint>(device.id, kComputeCapability) >= 8)

@@ -441,13 +441,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   bool profiles() const { return owner_->config().profiling && has_times_; }
-  static cl_ulong time_of(const client::Handle<cl_event>& event, cl_profiling_info key) {
-    return client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event.get(), key);
-  }
   static std::vector<std::chrono::nanoseconds> times_of(const Part& part) {
     std::vector<std::chrono::nanoseconds> all;
-    for (const auto& event : part.events)
-      all.emplace_back(time_of(event, CL_PROFILING_COMMAND_END) - time_of(event, CL_PROFILING_COMMAND_START));
+    for (const auto& event : part.events) all.push_back(duration_of(event));
     return all;
   }
   /// Of the inference that ended.

@@ -26,8 +26,9 @@ struct Target {
   std::size_t max_group = 64;   ///< Work-items of a group.
   std::size_t local_bytes = 0;  ///< Local memory of a group.
   std::size_t compute_units = 1;
-  std::size_t alignment = 64;   ///< Of buffers, bytes.
-  std::size_t most_items = 12;  ///< Items of a batch that one kernel takes as an argument each.
+  std::size_t vector_floats = 16;  ///< f32 in a vector register: 8 or 16.
+  std::size_t alignment = 64;      ///< Of buffers, bytes.
+  std::size_t most_items = 12;     ///< Items of a batch that one kernel takes as an argument each.
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -39,8 +39,8 @@ bool can_export(Device& device) {
   }
 }
 
-/// The properties of a compilation whose result goes into the folder. A device that lists CACHE_DIR among its
-/// writable properties is told: its driver may have a cache of its own, and one is enough.
+/// The properties of a compilation whose result goes into the folder, or comes from there. A device that lists CACHE_DIR among
+/// its writable properties is told: it may keep more there, or its driver may have a cache of its own, and one is enough.
 AnyMap told_of_folder(Device& device, AnyMap properties, const fs::path& folder) {
   try {
     const auto names = device.get_property(supported_properties.name(), {}).as<std::vector<PropertyName>>();
@@ -156,7 +156,7 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
       const std::string text(static_cast<const char*>(entry.payload.data()), entry.payload.size_bytes());
       entry.payload = copied(settings_.callbacks->decrypt(text));
     }
-    AnyMap properties = properties_;
+    AnyMap properties = told_of_folder(device_, properties_, settings_.folder);
     if (entry.info.weightless && model)
       properties[hint::model.name()] = Any(model);
     else if (entry.info.weightless && origin.known())

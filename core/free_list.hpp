@@ -2,6 +2,7 @@
 // Objects that are reused instead of allocated for each use.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <utility>
@@ -20,6 +21,8 @@ class FreeList {
     return *list;
   }
   T* take() {
+    // One is kept where a single exchange gets it: a loop that uses one at a time takes no lock.
+    if (T* const hot = hot_.exchange(nullptr, std::memory_order_acquire)) return hot;
     {
       std::lock_guard lock(mutex_);
       if (T* const idle = first_) {
@@ -31,6 +34,8 @@ class FreeList {
     return new T;
   }
   void give_back(T* idle) noexcept {
+    T* none = nullptr;
+    if (hot_.compare_exchange_strong(none, idle, std::memory_order_release, std::memory_order_relaxed)) return;
     {
       std::lock_guard lock(mutex_);
       if (count_ < kMost) {
@@ -44,6 +49,7 @@ class FreeList {
 
  private:
   static constexpr std::size_t kMost = 256;
+  std::atomic<T*> hot_{nullptr};
   std::mutex mutex_;
   T* first_ = nullptr;
   std::size_t count_ = 0;

@@ -6,6 +6,7 @@
 #error "define TENON_HEADER_ONLY on the whole program before including this header, or link tenon::core instead"
 #endif
 
+#include <tenon/core/audio.cpp>
 #include <tenon/core/deferred.cpp>
 #include <tenon/core/error.cpp>
 #include <tenon/core/file.cpp>
@@ -16,6 +17,7 @@
 #include <tenon/core/ledger.cpp>
 #include <tenon/core/mapped_file.cpp>
 #include <tenon/core/memory.cpp>
+#include <tenon/core/metadata.cpp>
 #include <tenon/core/pixel_format.cpp>
 #include <tenon/core/process_wide.cpp>
 #include <tenon/core/proof.cpp>

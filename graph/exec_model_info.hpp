@@ -45,6 +45,8 @@ inline constexpr char BYTES_WRITTEN[] = "bytesWritten";
 inline constexpr char WEIGHT_BYTES[] = "weightBytes";
 /// Of convolutions and matrix products, padding included; absent elsewhere.
 inline constexpr char MULTIPLY_ADDS[] = "multiplyAdds";
+/// Nanoseconds, of what PERF_COUNTER has in whole microseconds; absent if nothing was measured.
+inline constexpr char TIME_NS[] = "execTimeNs";
 /// Of the model: names of nodes that no step computes, because they are views, or were folded or removed.
 inline constexpr char OPTIMIZED_OUT_NAMES[] = "optimizedOutLayersNames";
 

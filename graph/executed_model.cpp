@@ -28,6 +28,7 @@ void describe(Node& node, const StepNotes& notes, const std::vector<StepOutput>&
   using std::chrono::microseconds;
   map[PERF_COUNTER] =
       Any(notes.time ? std::to_string(std::chrono::duration_cast<microseconds>(*notes.time).count()) : kNotExecuted);
+  if (notes.time) map[TIME_NS] = Any(std::to_string(notes.time->count()));
   map[BYTES_READ] = Any(std::to_string(notes.bytes_read));
   map[BYTES_WRITTEN] = Any(std::to_string(notes.bytes_written));
   map[WEIGHT_BYTES] = Any(std::to_string(notes.weight_bytes));

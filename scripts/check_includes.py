@@ -32,6 +32,7 @@ HUBS = {"cpu", "dmabuf"}
 ROOMS = {
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
     "devices/gpu": (("program", "plan", "lower"), {"native.hpp", "target.hpp", "hardware.hpp", "kernels.hpp"}),
+    "drivers/vaapi": (("objects", "codec", "process", "calls"), set()),
     "drivers/npu": (("objects", "instrument", "compiler", "run", "calls"), set()),
     "tools/tenon": (("shared", "proof", "show", "commands"), set()),
 }

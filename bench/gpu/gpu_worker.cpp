@@ -32,14 +32,23 @@ tenon::Tensor read(const std::filesystem::path& path, const tenon::Output<const 
   return tensor;
 }
 
-/// Where the time goes: microseconds by kernel, the largest first.
+/// Where the time goes: microseconds by kind of kernel and by kernel, the largest first.
 void print_profile(const tenon::InferRequest& request) {
-  std::vector<std::pair<double, std::string>> lines;
-  for (const auto& info : request.get_profiling_info())
-    lines.emplace_back(static_cast<double>(info.real_time.count()), info.exec_type + " " + info.node_name);
+  std::vector<std::pair<double, std::string>> lines, sums;
+  std::map<std::string, std::pair<double, int>> kinds;
+  for (const auto& info : request.get_profiling_info()) {
+    if (info.exec_type.empty()) continue;  // Fused into another.
+    const double us = static_cast<double>(info.real_time.count());
+    lines.emplace_back(us, info.exec_type + " " + info.node_name);
+    auto& [sum, count] = kinds[info.exec_type];
+    sum += us;
+    ++count;
+  }
+  for (const auto& [kind, sum] : kinds) sums.emplace_back(sum.first, std::to_string(sum.second) + " of " + kind);
+  std::sort(sums.rbegin(), sums.rend());
   std::sort(lines.rbegin(), lines.rend());
-  for (std::size_t i = 0; i < std::min<std::size_t>(lines.size(), 40); ++i)
-    std::fprintf(stderr, "%8.1f us  %s\n", lines[i].first, lines[i].second.c_str());
+  for (const auto& [us, name] : sums) std::fprintf(stderr, "%8.1f us  %s\n", us, name.c_str());
+  for (const auto& [us, name] : lines) std::fprintf(stderr, "%8.1f us  %s\n", us, name.c_str());
 }
 
 }  // namespace

@@ -27,6 +27,12 @@ using ::testing::HasSubstr;
 class CudaOpencl : public cuda::CudaFixture {
  protected:
   void SetUp() override {
+    // A driver opens descriptors that it keeps when OpenCL is first used, and when the first cl_context is made.
+    static const bool is_set_up = [] {
+      for (cl_device_id id : opencl::client::all_devices()) opencl::make_context(id);
+      return true;
+    }();
+    (void)is_set_up;
     cuda::CudaFixture::SetUp();
     if (IsSkipped()) return;
     handles_before_ = opencl::client::Probe::handles;

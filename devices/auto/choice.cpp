@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include <tenon/devices/auto/auto.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::auto_device {
@@ -39,7 +40,7 @@ Choice::Choice(std::shared_ptr<DeviceHost> host, std::shared_ptr<const Model> mo
 
 Choice::~Choice() {
   stop_ = true;
-  // Compiling cannot be interrupted, so wait: no code may run after its Core is gone.
+  // No code may run after its Core is gone. A compilation ends at its next look whether it is wanted.
   if (background_.joinable()) background_.join();
   if (current_) occupancy_->leave(current_->device, config_.priority);
 }
@@ -96,6 +97,7 @@ void Choice::start(const std::string& helper) {
   }
   if (current_) {
     const auto follow_up = [this] {
+      const WantedScope scope([this] { return !stop_; });
       auto target = compile_next();
       // If nothing else compiles, keep the helper.
       if (target && !stop_) use(std::move(target));

@@ -10,6 +10,7 @@
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote.hpp>
 #include <tenon/devices/gpu/tuner.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -28,9 +29,9 @@ bool is_aligned(const Tensor& tensor) {
   return element <= 1 || tensor.offset() % element == 0;
 }
 
-/// What locate() finds in place, at the cost of a look.
-bool is_usable(const Gpu& gpu, const Tensor& tensor) {
-  return is_of(gpu, tensor) && tensor.is_contiguous() && is_aligned(tensor) && !image_of(gpu, tensor);
+/// Whether plain_memory() finds it.
+bool is_plain(const Gpu& gpu, const Tensor& tensor) {
+  return is_of(gpu, tensor) && tensor.is_contiguous() && is_aligned(tensor);
 }
 
 /// Bytes from row to row of planes [n, rows, columns, samples], or without the first axis, whose samples lie side by side
@@ -111,9 +112,35 @@ std::optional<Rows> rows_of(const Tensor& tensor) {
   return rows;
 }
 
+/// Elements that lie side by side in a row of the image; nothing if the tensor's rows are not the image's.
+std::optional<std::size_t> row_in(const client::ImageLayout& layout, const Tensor& tensor) {
+  const auto rows = rows_of(tensor);
+  if (!rows || (rows->pitch != layout.pitch && element_count(tensor.shape()) != rows->elements)) return std::nullopt;
+  // One row of all elements, where the image has no space beside them, is as many rows as the image has.
+  return std::min(rows->elements, layout.row_bytes() / size_bytes(tensor.element_type()));
+}
+Refusal other_rows(const Tensor& tensor) {
+  return Refusal{"the rows of " + to_string(tensor) + " are not those of its image; copy_to() a buffer"};
+}
+
+/// The pixels that are exactly `tensor`, as the target of a copy: bytes stay what they are, in every format.
+std::variant<Location, Refusal> locate_image_target(const Tensor& tensor, const Tensor& seen) {
+  const auto [image, layout] = client::image_and_layout(seen);
+  const auto row = row_in(*layout, tensor);
+  if (!row) return other_rows(tensor);
+  const std::size_t begin = seen.offset() - layout->base, left = begin % layout->pitch,
+                    row_bytes = *row * size_bytes(tensor.element_type());
+  if (left % layout->pixel_bytes != 0 || row_bytes % layout->pixel_bytes != 0)
+    return Refusal{to_string(tensor) + " begins or ends within a pixel of its image"};
+  Location location;
+  location.image = {image,
+                    {left / layout->pixel_bytes, begin / layout->pitch, 0},
+                    {row_bytes / layout->pixel_bytes, element_count(tensor.shape()) / *row, 1}};
+  return location;
+}
+
 /// An image of the device's cl_context, or an image over a buffer of it.
-std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor& seen, Access access) {
-  if (writes(access)) return Refusal{to_string(tensor) + " is an image, and kernels write buffers only; use a buffer"};
+std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor& seen) {
   const auto [image, layout] = client::image_and_layout(seen);
   const auto format = client::info<cl_image_format>(clGetImageInfo, "clGetImageInfo", image, CL_IMAGE_FORMAT);
   Location location{false, {}, {image, nullptr, seen.offset() - layout->base, layout->pitch}, {}};
@@ -127,12 +154,9 @@ std::variant<Location, Refusal> locate_image(const Tensor& tensor, const Tensor&
                    std::to_string(format.image_channel_data_type) + " is not read as " +
                    std::string(name(tensor.element_type())) +
                    "; kernels read unsigned integers, scaled or not, signed ones that are not scaled, f16 and f32"};
-  const auto rows = rows_of(tensor);
-  const bool lies_in_rows = rows && (rows->pitch == layout->pitch || element_count(tensor.shape()) == rows->elements);
-  if (!lies_in_rows)
-    return Refusal{"the rows of " + to_string(tensor) + " are not those of its image; copy_to() a buffer"};
-  // One row of all elements, where the image has no space beside them, is as many rows as the image has.
-  location.form.row = std::min(rows->elements, layout->row_bytes() / size_bytes(type));
+  const auto row = row_in(*layout, tensor);
+  if (!row) return other_rows(tensor);
+  location.form.row = *row;
   return location;
 }
 
@@ -167,8 +191,15 @@ Tensor seen_image(const Gpu& gpu, const Tensor& tensor) {
 
 }  // namespace
 
+std::optional<BoundMemory> plain_memory(const Gpu& gpu, const Tensor& tensor, bool takes_pitch) {
+  if (!is_plain(gpu, tensor)) return std::nullopt;
+  return BoundMemory{opencl::buffer(tensor), nullptr, tensor.offset(), takes_pitch ? pitch_of(tensor) : 0};
+}
+
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch) try {
-  if (const Tensor seen = seen_image(gpu, tensor)) return locate_image(tensor, seen, access);
+  if (const auto memory = plain_memory(gpu, tensor, takes_pitch)) return Location{false, {}, *memory, {}};
+  if (const Tensor seen = seen_image(gpu, tensor))
+    return writes(access) ? locate_image_target(tensor, seen) : locate_image(tensor, seen);
   const std::size_t pitch = takes_pitch ? pitch_of(tensor) : 0;
   BoundMemory memory{nullptr, nullptr, 0, pitch};
   InputForm form;
@@ -181,7 +212,7 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     memory.pitch = rows->pitch;
   }
   if (!is_aligned(tensor)) return Refusal{to_string(tensor) + " begins within an element of its memory"};
-  if (is_of(gpu, tensor)) {
+  if (is_of(gpu, tensor)) {  // Strided, or at a pitch.
     memory.buffer = opencl::buffer(tensor);
     memory.offset = tensor.offset();
     return Location{false, {}, memory, form};
@@ -208,9 +239,13 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
   return Refusal{error.what()};
 }
 
-std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items) {
+std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items) try {
   std::vector<Location> locations;
-  for (const Tensor& item : items) {
+  for (const Tensor& given : items) {
+    // A dma-buf, as one tensor, is mapped for each inference; as an item, as long as it is bound.
+    Tensor item = given;
+    if (given.kind() == dmabuf::kDmabufMemory)
+      item = gpu.router().map(given, gpu.context(), MapOptions{Access::kRead, ZeroCopy::kRequire});
     auto found = locate(gpu, item, Access::kRead);
     if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
     auto& location = std::get<Location>(found);
@@ -223,7 +258,55 @@ std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::s
     locations.push_back(std::move(location));
   }
   return locations;
+} catch (const Error& error) {
+  return Refusal{error.what()};
 }
+
+namespace {
+
+/// What the setting says, or else what is worth trying on the device.
+std::vector<LaunchWay> launch_ways(const Gpu& gpu, const Config& config) {
+  using Properties = cl_command_queue_properties;
+  const Properties properties = gpu.shares_queue()
+                                    ? client::info<Properties>(clGetCommandQueueInfo, "clGetCommandQueueInfo",
+                                                               gpu.native().queue.get(), CL_QUEUE_PROPERTIES)
+                                    : Properties{0};
+  const bool takes_buffers = gpu.command_buffers().take(properties);
+  if (config.launches == gpu::launch::singly) return {LaunchWay::kSingly};
+  if (config.launches == gpu::launch::held) return {LaunchWay::kHeld};
+  if (config.launches == gpu::launch::command_buffer) {
+    if (!takes_buffers)
+      throw Error(Code::kUnimplemented,
+                  "GPU: GPU_LAUNCHES is COMMAND_BUFFER, and " + gpu.native().device.name + " " +
+                      (gpu.command_buffers() ? "records no command buffers for such a queue (out of order, or of other "
+                                               "properties than the driver takes)"
+                                             : "has no cl_khr_command_buffer") +
+                      ": leave it at AUTO");
+    if (config.profiling)
+      throw Error(Code::kInvalidArgument,
+                  "GPU: GPU_LAUNCHES is COMMAND_BUFFER, and PERF_COUNT wants the time of each kernel, which a command "
+                  "buffer does not tell: leave one of them away");
+    return {LaunchWay::kBuffer};
+  }
+  std::vector<LaunchWay> ways{LaunchWay::kSingly};
+  if (config.profiling) return ways;
+  if (gpu.native().device.is_cpu()) ways.push_back(LaunchWay::kHeld);
+  if (takes_buffers) ways.push_back(LaunchWay::kBuffer);
+  return ways;
+}
+
+const char* name_of(LaunchWay way) {
+  switch (way) {
+    case LaunchWay::kHeld:
+      return gpu::launch::held;
+    case LaunchWay::kBuffer:
+      return gpu::launch::command_buffer;
+    default:
+      return gpu::launch::singly;
+  }
+}
+
+}  // namespace
 
 CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr<const Gpu> gpu, const Config& config,
                              std::shared_ptr<RemoteContextImpl> context)
@@ -233,6 +316,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       config_(config),
       context_(std::move(context)),
       target_(config.target_of(gpu_->target())),
+      launches_(launch_ways(*gpu_, config)),
       constants_(gpu_) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
@@ -267,10 +351,14 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(intel_gpu::hint::queue_priority, config_.queue_priority);
   table_.add_constant(intel_gpu::hint::queue_throttle, config_.queue_throttle);
   table_.add_constant(hint::model_priority, config_.queue_priority);
+  table_.add_constant(cache_dir, config_.cache_dir);
   table_.add_constant(compilation_num_threads, config_.compile_threads);
   table_.add_constant(intel_gpu::hint::enable_sdpa_optimization, config_.fuses_attention);
   table_.add_constant(tenon::gpu::tuning_ms, config_.tuning_ms);
   table_.add_constant(tenon::gpu::tuning_report, tuning_report_);
+  table_.add(PropertyName(gpu::launches.name(), PropertyMutability::RO), [this] {
+    return Any(std::string(launches_.is_over() ? name_of(launches_.way()) : gpu::launch::automatic));
+  });
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
 }
@@ -354,7 +442,7 @@ void CompiledModel::note_times(std::vector<std::shared_ptr<const Stage>> stages,
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
 
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
-  if (is_usable(*gpu_, tensor)) return std::nullopt;
+  if (is_plain(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kRead, takes_pitch(index));
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;
@@ -367,7 +455,7 @@ std::optional<Refusal> CompiledModel::refuses_batch(std::size_t, std::span<const
 }
 
 std::optional<Refusal> CompiledModel::refuses_output(std::size_t, const Tensor& tensor) const {
-  if (is_usable(*gpu_, tensor)) return std::nullopt;
+  if (is_plain(*gpu_, tensor)) return std::nullopt;
   auto found = locate(*gpu_, tensor, Access::kWrite);
   if (auto* refusal = std::get_if<Refusal>(&found)) return std::move(*refusal);
   return std::nullopt;

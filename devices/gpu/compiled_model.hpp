@@ -2,6 +2,7 @@
 // A model compiled for one OpenCL device.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <list>
@@ -23,14 +24,22 @@
 #include <tenon/devices/gpu/lower/weights.hpp>
 #include <tenon/devices/gpu/open_model.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
+#include <tenon/devices/gpu/plan/launch_trial.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/runtime_model.hpp>
+#include <tenon/devices/gpu/states.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/model_blob.hpp>
 
 namespace tenon::inline v1::gpu_device {
+
+/// A rectangle of an image, as its calls take it.
+struct ImageTarget {
+  cl_mem image = nullptr;
+  std::array<std::size_t, 3> origin{}, size{};  ///< Pixels.
+};
 
 /// How a tensor is used: in place, or moved to or from a buffer of the request's at every inference, where the device has
 /// memory of its own.
@@ -38,8 +47,11 @@ struct Location {
   bool is_moved = false;
   Tensor mapped;  ///< Keeps what `memory` is in, where that is not the tensor itself.
   BoundMemory memory;
-  InputForm form;  ///< Of one tensor; what is moved is plain.
+  InputForm form;                      ///< Of one tensor; what is moved is plain.
+  std::optional<ImageTarget> image{};  ///< Of an output: the device copies a buffer of the request's there.
 };
+/// A packed tensor in a buffer of the device's, found at the cost of a look; nothing for any other.
+std::optional<BoundMemory> plain_memory(const Gpu& gpu, const Tensor& tensor, bool takes_pitch = false);
 /// @param takes_pitch  Plain tensors' rows may lie further apart than they are long.
 /// @errors none: what cannot be used is refused.
 std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch = false);
@@ -81,6 +93,10 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Stage> stage_for(const std::vector<InputForm>& forms);
   /// Of a model that is planned for its inputs; null otherwise.
   OpenModel* open() const { return open_.get(); }
+  /// How kernels get into the requests' queues.
+  LaunchTrial& launches() const { return launches_; }
+  /// As variables_of() the model.
+  std::vector<PlanVariable> variables() const { return variables_of(*prepared_); }
   /// For runtime_model(). @param times  Of the launches of each stage.
   void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
 
@@ -98,6 +114,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const Config config_;
   const std::shared_ptr<RemoteContextImpl> context_;
   const Target target_;  ///< The device, as this model's settings use it.
+  mutable LaunchTrial launches_;
   Constants constants_;
   PackedWeights weights_;
   Choices choices_;  ///< Of static plans.

@@ -30,6 +30,7 @@ struct Config {
   std::int32_t compile_threads = 0;  ///< 0: as many as there are CPUs.
   bool fuses_attention = true;
   std::uint32_t tuning_ms = 0;  ///< 0: rules choose kernels.
+  std::string launches = gpu::launch::automatic;
 
   std::uint32_t stream_count() const {
     if (num_streams > 0) return static_cast<std::uint32_t>(static_cast<int>(num_streams));
@@ -67,6 +68,15 @@ struct Config {
     table.add_value(compilation_num_threads, compile_threads);
     table.add_value(intel_gpu::hint::enable_sdpa_optimization, fuses_attention);
     table.add_value(tenon::gpu::tuning_ms, tuning_ms);
+    table.add(
+        gpu::launches, [this] { return Any(launches); },
+        [this](const Any& value, bool apply) {
+          const auto text = value.as<std::string>();
+          if (text != gpu::launch::automatic && text != gpu::launch::singly && text != gpu::launch::held &&
+              text != gpu::launch::command_buffer)
+            throw Error(Code::kInvalidArgument, "\"" + text + "\" is none of AUTO, SINGLY, HELD and COMMAND_BUFFER");
+          if (apply) launches = text;
+        });
     add_fixed(table);
   }
 

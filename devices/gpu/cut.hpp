@@ -29,7 +29,7 @@ struct Cut {
 };
 
 /// @param model  After run_passes(), its inputs' shapes known; taken apart.
-/// @errors kUnimplemented: the part before would compute nothing that helps, or the model has states; names the nodes.
+/// @errors kUnimplemented: the part before would compute nothing that helps; names the nodes.
 Cut cut(const std::shared_ptr<Model>& model, const Target& target);
 
 }  // namespace tenon::inline v1::gpu_device

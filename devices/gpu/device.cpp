@@ -11,7 +11,9 @@
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote.hpp>
+#include <tenon/devices/gpu/roofline.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/roofline.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -118,6 +120,14 @@ class GpuDevice final : public Device {
       return static_cast<std::int64_t>(gpu.memory_bytes() - std::min(gpu.memory_bytes(), gpu.held_bytes()));
     });
     add(intel_gpu::cacheline_size.name(), [](const Gpu& gpu) { return gpu.cache_line_bytes(); });
+    add(device::memory_bandwidth.name(), [](const Gpu& gpu) { return roofline_of(gpu).bytes_per_second; });
+    add(device::gops.name(), [](const Gpu& gpu) {
+      const Roofline& roof = roofline_of(gpu);
+      const auto giga = [](double per_second) { return static_cast<float>(per_second / 1e9); };
+      std::map<element::Type, float> gops{{element::f32, giga(roof.f32_per_second)}};
+      if (roof.f16_per_second) gops[element::f16] = giga(*roof.f16_per_second);
+      return gops;
+    });
   }
   static std::string full_name(const Gpu& gpu) {
     const auto& device = gpu.native().device;

@@ -6,20 +6,27 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <thread>
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/program/warpgroups.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/public/va.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
+#include <tenon/devices/gpu/va_library.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/graph/exec_model_info.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/wanted.hpp>
+#include <tenon/runtime/roofline.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
@@ -32,6 +39,20 @@ using ::testing::HasSubstr;
 template <typename Body>
 std::string message_of(Body&& body) {
   return error_of(std::forward<Body>(body)).what();
+}
+
+TEST(Warpgroups, CommentsOfPtxAreOpened) {
+  using gpu_device::open_warpgroups;
+  const std::string head = ".version 8.0\n.target sm_90", code = "mov;\n/*sm_90a a; sm_90a*/\n/*sm_90a b; sm_90a*/ret;";
+  EXPECT_TRUE(gpu_device::has_warpgroups(code));
+  EXPECT_FALSE(gpu_device::has_warpgroups("mov; /* sm_90 */"));
+  EXPECT_EQ(open_warpgroups(head + ", debug\n" + code + std::string(1, '\0')),
+            ".version 8.0\n.target sm_90a, debug\nmov;\na;\nb;ret;");
+  EXPECT_EQ(open_warpgroups(head + "a\n" + code), std::nullopt);
+  EXPECT_EQ(open_warpgroups(".target sm_100\n" + code), std::nullopt);
+  EXPECT_EQ(open_warpgroups(head + "\nret;"), std::nullopt);
+  EXPECT_EQ(open_warpgroups(head + "\n/*sm_90a a;"), std::nullopt);
+  EXPECT_EQ(open_warpgroups("a binary"), std::nullopt);
 }
 
 TEST_F(Gpu, TheDefaultContextIsOne) {
@@ -72,30 +93,40 @@ TEST_F(Gpu, RunsInTheApplicationsContextOnItsBuffers) {
 
 TEST_F(Gpu, SurfacesAreRefusedByWhatIsMissing) {
   int display = 0;
-  const std::string context = message_of([&] { intel_gpu::ocl::VAContext(core, &display); });
-  const std::string tensor = message_of([&] {
-    core.get_default_context("GPU").create_tensor(
-        element::u8, Shape{1, 8, 16, 1},
-        {{"SHARED_MEM_TYPE", "VA_SURFACE"}, {"DEV_OBJECT_HANDLE", std::uint32_t{5}}, {"VA_PLANE", std::uint32_t{0}}});
-  });
-  for (const std::string& text : {context, tensor}) {
+  const Context here = opencl::make_context(app.device);
+  const bool takes_memory =
+      opencl::imports(here, FdKind::kDmabuf) || opencl::coherency(here) == opencl::Coherency::kStanding;
+  if (gpu_device::va_obstacle().empty() && takes_memory) {
+    EXPECT_EQ(static_cast<void*>(intel_gpu::ocl::VAContext(core, &display)), static_cast<void*>(&display));
+  } else {
+    const std::string text = message_of([&] { intel_gpu::ocl::VAContext(core, &display); });
     EXPECT_THAT(text, HasSubstr("cl_intel_va_api_media_sharing"));
     EXPECT_THAT(text, HasSubstr("By a dma-buf: "));
     EXPECT_THAT(text, HasSubstr("In the host's memory: "));
   }
+  EXPECT_THAT(message_of([&] {
+                core.get_default_context("GPU").create_tensor(
+                    element::u8, Shape{1, 8, 16, 1},
+                    {{"SHARED_MEM_TYPE", "VA_SURFACE"}, {"DEV_OBJECT_HANDLE", std::uint32_t{5}}});
+              }),
+              HasSubstr("Shared context is required"));
   EXPECT_THAT(message_of([&] { intel_gpu::ocl::VAContext(core, nullptr); }), HasSubstr("user handle is nullptr"));
 }
 
 /// Another API's memory: behind the layer of frameworks/opencl that adds external memory to a CPU's platform.
 TEST_F(Gpu, MemoryOfOtherApisIsUsedInPlace) {
   ClContext context(core);
-  const auto wrap = [&](int fd) {
+  // By each of the keys that name a descriptor.
+  bool by_pointer = false;
+  const auto wrap = [&](int fd) -> RemoteTensor {
+    by_pointer = !by_pointer;
+    if (!by_pointer) return context.create_tensor(element::f32, Shape{kCount}, intel_gpu::SharedBufferHandle{fd});
     return static_cast<RemoteContext&>(context).create_tensor(
         element::f32, Shape{kCount},
         {{"SHARED_MEM_TYPE", "BUFFER_FROM_HANDLE"},
          {"MEM_HANDLE", reinterpret_cast<void*>(static_cast<std::intptr_t>(fd))}});
   };
-  EXPECT_THAT(message_of([&] { wrap(-1); }), HasSubstr("must be a valid file descriptor"));
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(message_of([&] { wrap(-1); }), HasSubstr("must be a valid file descriptor"));
   const UniqueFd memory = dmabuf::client::sealed_memfd(kCount * sizeof(float));
   auto* const theirs =
       static_cast<float*>(::mmap(nullptr, kCount * sizeof(float), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0));
@@ -105,15 +136,50 @@ TEST_F(Gpu, MemoryOfOtherApisIsUsedInPlace) {
     EXPECT_THAT(message_of([&] { wrap(memory.get()); }), HasSubstr(reason));
   } else {
     auto request = core.compile_model(line_model(), context).create_infer_request();
-    const RemoteTensor in = wrap(memory.get());
-    EXPECT_EQ(in.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "BUFFER_FROM_HANDLE");
-    request.set_tensor("x", in);
-    request.infer();
-    for (std::size_t i = 0; i < kCount; ++i)
-      ASSERT_EQ(request.get_tensor("y").data<float>()[i], 2 * (5 + static_cast<float>(i)) + 1);
+    for (int i = 0; i < 2; ++i) {
+      const RemoteTensor in = wrap(memory.get());
+      EXPECT_EQ(in.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "BUFFER_FROM_HANDLE");
+      request.set_tensor("x", in);
+      request.infer();
+      for (std::size_t x = 0; x < kCount; ++x)
+        ASSERT_EQ(request.get_tensor("y").data<float>()[x], 2 * (5 + static_cast<float>(x)) + 1);
+    }
     EXPECT_EQ(request.ledger().total().copied, 0u);
   }
   ::munmap(theirs, kCount * sizeof(float));
+}
+
+TEST_F(Gpu, PagesOfTheApplicationAreUsedInPlace) {
+  using intel_gpu::VirtualAddressMemory;
+  ClContext context(core);
+  constexpr std::size_t kBytes = kCount * sizeof(float);
+  const auto pages = [] {
+    return std::unique_ptr<float, decltype(&std::free)>(static_cast<float*>(std::aligned_alloc(4096, kBytes)),
+                                                        &std::free);
+  };
+  const auto x = pages(), y = pages();
+  const auto wrap = [&](void* at, std::int64_t size) {
+    return context.create_tensor(element::f32, Shape{kCount}, VirtualAddressMemory(at, size));
+  };
+  EXPECT_THAT(message_of([&] { wrap(nullptr, -1); }), HasSubstr("must not be nullptr"));
+  EXPECT_THAT(message_of([&] { wrap(x.get(), 100); }), HasSubstr("4096"));
+  if (opencl::coherency(opencl::make_context(app.device)) != opencl::Coherency::kStanding) {
+    EXPECT_THAT(message_of([&] { wrap(x.get(), -1); }), HasSubstr("give the request a Tensor"));
+    return;
+  }
+  EXPECT_THAT(message_of([&] { wrap(reinterpret_cast<std::byte*>(x.get()) + 4, -1); }), HasSubstr("aligned_alloc"));
+  auto request = core.compile_model(line_model(), context).create_infer_request();
+  const ClBufferTensor in = wrap(x.get(), kBytes);
+  EXPECT_EQ(in.get_params().at("SHARED_MEM_TYPE").as<std::string>(), "CPU_VA");
+  request.set_tensor("x", in);
+  request.set_tensor("y", wrap(y.get(), -1));
+  for (int round = 0; round < 3; ++round) {
+    std::iota(x.get(), x.get() + kCount, static_cast<float>(round));
+    request.infer();
+    for (std::size_t i = 0; i < kCount; ++i)
+      ASSERT_EQ(y.get()[i], 2 * static_cast<float>(round + static_cast<int>(i)) + 1);
+  }
+  EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
 }
 
 /// A user's kernel, an inference, a user's kernel: one queue, and nobody waits in between.
@@ -219,7 +285,7 @@ TEST_F(Gpu, ColumnsOfRemoteTensorsAreInputsAndNoOutputs) {
   const Tensor y = request.get_tensor("y");
   for (std::size_t i = 0; i < 4 * 16; ++i)
     ASSERT_EQ(y.data<float>()[i], 2 * static_cast<float>(i / 16 * 64 + 8 + i % 16) + 1) << i;
-  EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
+  EXPECT_EQ(moved_beside_results(request.ledger()), 0u);
   EXPECT_THAT(message_of([&] { request.set_tensor("y", columns); }), HasSubstr("is strided; copy_to() a packed one"));
 }
 
@@ -300,7 +366,12 @@ TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
   {
     Core caching;
     caching.set_property(cache_dir(folder.string()));
-    caching.compile_model(fresh_model(), "GPU");
+    const auto model = fresh_model();
+    for (const bool is_known : {false, true}) {
+      const auto compiled = caching.compile_model(model, "GPU");
+      EXPECT_EQ(compiled.get_property(loaded_from_cache), is_known);
+      EXPECT_EQ(compiled.get_property(cache_dir), folder.string()) << "else a cached model's programs are built anew";
+    }
   }
   std::size_t programs = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -418,6 +489,86 @@ TEST_F(Gpu, AsManyThreadsCompileAsAreAllowed) {
   EXPECT_GT(threads(3), alone);
 }
 
+/// Counts programs that a library has made.
+std::size_t programs_made() {
+  const auto counts = gpu_device::find_gpu("")->library().counts();
+  return counts.built + counts.loaded;
+}
+
+/// Eight of them are one program.
+gpu_device::KernelLibrary::Texts texts_of(std::size_t count, const std::string& name) {
+  gpu_device::KernelLibrary::Texts texts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string each = name + "_" + std::to_string(i);
+    texts.push_back(std::make_shared<const gpu_device::KernelText>(gpu_device::KernelText{
+        "test", each, "__kernel void " + each + "(__global float* x) { x[0] = " + std::to_string(i) + "; }"}));
+  }
+  return texts;
+}
+
+TEST_F(Gpu, ABuildThatNobodyWantsStops) {
+  auto& library = gpu_device::find_gpu("")->library();
+  const auto texts = texts_of(40, "unwanted");
+  for (const std::int32_t threads : {1, 3}) {
+    const auto before = programs_made();
+    std::atomic<int> looks{0};
+    const WantedScope scope([&] { return ++looks < 2; });
+    EXPECT_EQ(error_of([&] { library.build(texts, {}, TimeLimit(0), threads); }).code(), Code::kCancelled);
+    EXPECT_LE(looks, 1 + threads) << "of five programs";
+    EXPECT_EQ(programs_made(), before);
+  }
+  EXPECT_EQ(library.build(texts, {}, TimeLimit(0)).size(), texts.size()) << "the next one is wanted";
+}
+
+TEST_F(Gpu, ProgramsAreBuiltWithinTheTime) {
+  const TimeLimit limit(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  auto& library = gpu_device::find_gpu("")->library();
+  const auto texts = texts_of(1, "late");
+  EXPECT_EQ(error_of([&] { library.build(texts, {}, limit); }).code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(library.build(texts, {}, TimeLimit(0)).size(), 1u);
+}
+
+TEST_F(Gpu, ACompilationThatNobodyWantsStops) {
+  const WantedScope scope([] { return false; });
+  EXPECT_EQ(error_of([&] { core.compile_model(line_model(), "GPU"); }).code(), Code::kCancelled);
+}
+
+TEST_F(Gpu, CancellingAnInferenceStopsTheBuildThatItWaitsFor) {
+  // Texts that no driver has cached.
+  const double seed = static_cast<double>(::getpid() % 30000) * 1e-5;
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
+  x->output(0).set_names({"x"});
+  OutputVector outputs;
+  for (int i = 0; i < 400; ++i) {
+    const auto clamp = make_node("Clamp", 1, {x}, {{"min", -9.0 - seed - i}, {"max", 7.0}}, "clamp");
+    outputs.push_back(make_node("Sin", 1, {clamp}, {}, "sine")->output(0));
+  }
+  auto compiled = core.compile_model(std::make_shared<Model>(outputs, ParameterVector{x}, "open"), "GPU");
+  auto request = compiled.create_infer_request();
+  request.set_tensor("x", Tensor(element::f32, Shape{8}));
+  const auto before = programs_made();
+  std::exception_ptr failure;
+  std::atomic<bool> is_over{false};
+  std::jthread runs([&] {
+    try {
+      request.infer();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    is_over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // It builds 50 programs, for seconds.
+  while (!is_over) {
+    request.cancel();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  runs.join();
+  ASSERT_TRUE(failure);
+  EXPECT_THROW(std::rethrow_exception(failure), Cancelled);
+  EXPECT_EQ(programs_made(), before);
+}
+
 TEST_F(Gpu, PartsOfADeviceAreDevices) {
   const auto whole = core.get_property("GPU.0", intel_gpu::execution_units_count);
   EXPECT_THAT(message_of([&] { core.compile_model(line_model(), "GPU.0.99"); }), HasSubstr("0.99"));
@@ -444,6 +595,22 @@ TEST_F(Gpu, TimesOfKernelsAreReported) {
   ASSERT_FALSE(infos.empty());
   EXPECT_EQ(infos.front().exec_type, "map");
   EXPECT_EQ(infos.front().status, ProfilingInfo::Status::EXECUTED);
+}
+
+TEST_F(Gpu, MemoryAndArithmeticAreMeasuredOnce) {
+  const auto gops = core.get_property("GPU", device::gops);
+  const double bandwidth = core.get_property("GPU", device::memory_bandwidth);
+  ASSERT_TRUE(gops.count(element::f32));
+  // What no device of these days is below, or above.
+  EXPECT_GT(gops.at(element::f32), 0.1F);
+  EXPECT_LT(gops.at(element::f32), 1e7F);
+  EXPECT_GT(bandwidth, 1e8);
+  EXPECT_LT(bandwidth, 1e14);
+  if (gops.count(element::f16)) {
+    EXPECT_GT(gops.at(element::f16), gops.at(element::f32));
+  }
+  EXPECT_EQ(core.get_property("GPU.0", device::gops), gops) << "kept for the process";
+  EXPECT_EQ(core.get_property("GPU.0", device::memory_bandwidth), bandwidth);
 }
 
 }  // namespace

@@ -109,12 +109,19 @@ void Product(benchmark::State& state, const char* device) {
 BENCHMARK_CAPTURE(Product, GPU, "GPU")->Arg(512)->Arg(2048)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(Product, CPU, "CPU")->Arg(512)->Arg(2048)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
-/// Host time of one start_async(); waiting is not counted.
-void Start(benchmark::State& state) {
+/// Host time of one start_async(); waiting is not counted. @param way  GPU_LAUNCHES.
+void Start(benchmark::State& state, const char* way) {
   Core core;
   if (!has_device(state, core, "GPU")) return;
-  auto request = core.compile_model(chain(static_cast<std::size_t>(state.range(0))), "GPU").create_infer_request();
-  request.infer();
+  CompiledModel compiled;
+  try {
+    compiled =
+        core.compile_model(chain(static_cast<std::size_t>(state.range(0))), "GPU", AnyMap{{"GPU_LAUNCHES", way}});
+  } catch (const Error& error) {
+    return state.SkipWithError(error.what());
+  }
+  auto request = compiled.create_infer_request();
+  for (int i = 0; i < 32; ++i) request.infer();  // AUTO has decided.
   for (auto _ : state) {
     request.start_async();
     state.PauseTiming();
@@ -122,7 +129,28 @@ void Start(benchmark::State& state) {
     state.ResumeTiming();
   }
 }
-BENCHMARK(Start)->Arg(1)->Arg(60)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(Start, singly, "SINGLY")->Arg(1)->Arg(60)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(Start, held, "HELD")->Arg(60)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(Start, command_buffer, "COMMAND_BUFFER")->Arg(60)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(Start, tried, "AUTO")->Arg(60)->Unit(benchmark::kMicrosecond);
+
+/// Of small kernels, until all is over.
+void Infer(benchmark::State& state, const char* way) {
+  Core core;
+  if (!has_device(state, core, "GPU")) return;
+  CompiledModel compiled;
+  try {
+    compiled = core.compile_model(chain(60), "GPU", AnyMap{{"GPU_LAUNCHES", way}});
+  } catch (const Error& error) {
+    return state.SkipWithError(error.what());
+  }
+  auto request = compiled.create_infer_request();
+  request.infer();
+  for (auto _ : state) request.infer();
+}
+BENCHMARK_CAPTURE(Infer, singly, "SINGLY")->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(Infer, held, "HELD")->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(Infer, command_buffer, "COMMAND_BUFFER")->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 /// Two known tensors, set in turn.
 void SetTensor(benchmark::State& state) {

@@ -33,8 +33,10 @@ Target target_of(const opencl::Device& device) {
   target.vector_floats = ask<cl_uint>(device.id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) >= 16 ? 16 : 8;
   // mma.sync of f16 by f16: since compute capability 8.0.
   constexpr cl_device_info kComputeCapability = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
-  if (device.has("cl_nv_device_attribute_query") && ask<cl_uint>(device.id, kComputeCapability) >= 8)
-    target.matrices = Target::Matrices::kNvidia;
+  const cl_uint capability =
+      device.has("cl_nv_device_attribute_query") ? ask<cl_uint>(device.id, kComputeCapability) : 0;
+  if (capability >= 8) target.matrices = Target::Matrices::kNvidia;
+  target.has_warpgroups = capability == 9;
   // A kernel of three planes takes a pointer, an offset and a pitch of each, and has some other arguments.
   constexpr std::size_t kOthers = 256, kOfItem = 3 * 24, kMost = 32;
   const auto arguments = ask<std::size_t>(device.id, CL_DEVICE_MAX_PARAMETER_SIZE);
@@ -59,6 +61,7 @@ Gpu::Gpu(Context context, std::string id, bool shares_queue)
   if (native_->device.usm)
     set_usm_argument_ = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(
         clGetExtensionFunctionAddressForPlatform(native_->device.platform, "clSetKernelArgMemPointerINTEL"));
+  command_buffers_ = command_buffer_calls(native_->device);
   library_ = std::make_unique<KernelLibrary>(native_);
   router_.add(host_context());
   router_.add(context_);
@@ -85,6 +88,11 @@ void Gpu::count_memory(cl_mem buffer, std::size_t bytes) const {
 client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint::Priority priority,
                                             hint::Priority throttle) {
   const cl_command_queue_properties properties = has_times ? CL_QUEUE_PROFILING_ENABLE : 0;
+  const cl_device_id device = gpu.native().device.id;
+  if (has_times && !(ask<cl_command_queue_properties>(device, CL_DEVICE_QUEUE_PROPERTIES) & CL_QUEUE_PROFILING_ENABLE))
+    throw Error(Code::kUnimplemented, "GPU: queues of " + gpu.native().device.name +
+                                          " do not time their commands (no CL_QUEUE_PROFILING_ENABLE in "
+                                          "CL_DEVICE_QUEUE_PROPERTIES): leave PERF_COUNT off");
   std::vector<cl_queue_properties> list{CL_QUEUE_PROPERTIES, properties};
   const auto hint = [&](hint::Priority wanted, const char* extension, cl_queue_properties key, const char* property) {
     if (wanted == hint::Priority::MEDIUM) return;
@@ -100,7 +108,7 @@ client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint
   list.push_back(0);
   return client::Handle<cl_command_queue>(client::create(
       "clCreateCommandQueueWithProperties", [&] { return "making a queue for " + gpu.native().device.name; },
-      clCreateCommandQueueWithProperties, gpu.native().context.get(), gpu.native().device.id,
+      clCreateCommandQueueWithProperties, gpu.native().context.get(), device,
       static_cast<const cl_queue_properties*>(list.data())));
 }
 

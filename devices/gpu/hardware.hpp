@@ -13,6 +13,7 @@
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/devices/gpu/native.hpp>
+#include <tenon/devices/gpu/plan/command_buffer.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/target.hpp>
 #include <tenon/runtime/properties.hpp>
@@ -40,6 +41,8 @@ class Gpu {
   const clSetKernelArgMemPointerINTEL_fn* set_usm_argument() const {
     return set_usm_argument_ ? &set_usm_argument_ : nullptr;
   }
+  /// Null calls on devices without cl_khr_command_buffer.
+  const CommandBufferCalls& command_buffers() const { return command_buffers_; }
   KernelLibrary& library() const { return *library_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   /// Of buffers that count_memory() was told of.
@@ -59,6 +62,7 @@ class Gpu {
   std::uint32_t cache_line_bytes_ = 0;
   std::shared_ptr<std::atomic<std::uint64_t>> held_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   clSetKernelArgMemPointerINTEL_fn set_usm_argument_ = nullptr;
+  CommandBufferCalls command_buffers_;
   mutable Router router_;
   std::unique_ptr<KernelLibrary> library_;
 };

@@ -12,13 +12,14 @@ namespace tenon::inline v1::gpu_device {
 
 namespace client = tenon::v1::opencl::client;
 
-/// Of a command that has ended, of a queue with times: on the device's clock, in nanoseconds.
-inline cl_ulong time_of(const client::Handle<cl_event>& event, cl_profiling_info key) {
-  return client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event.get(), key);
+/// When a command of a queue with times began or ended, as `key` says. @errors those of clGetEventProfilingInfo.
+inline std::chrono::nanoseconds time_of(cl_event event, cl_profiling_info key) {
+  return std::chrono::nanoseconds(
+      client::info<cl_ulong>(clGetEventProfilingInfo, "clGetEventProfilingInfo", event, key));
 }
-inline std::chrono::nanoseconds duration_of(const client::Handle<cl_event>& event) {
-  return std::chrono::nanoseconds(time_of(event, CL_PROFILING_COMMAND_END) -
-                                  time_of(event, CL_PROFILING_COMMAND_START));
+/// How long it ran.
+inline std::chrono::nanoseconds duration_of(cl_event event) {
+  return time_of(event, CL_PROFILING_COMMAND_END) - time_of(event, CL_PROFILING_COMMAND_START);
 }
 
 }  // namespace tenon::inline v1::gpu_device

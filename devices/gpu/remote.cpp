@@ -15,9 +15,11 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
+#include <tenon/devices/gpu/remote_copies.hpp>
 #include <tenon/devices/gpu/surfaces.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/opencl/external.hpp>
+#include <tenon/frameworks/opencl/sharing.hpp>
 #include <tenon/frameworks/opencl/svm.hpp>
 #include <tenon/frameworks/opencl/usm.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -63,40 +65,6 @@ class RemoteLease final : public LeaseState {
   std::size_t capacity_bytes_;
 };
 
-void check_alike(const Tensor& self, const Tensor& source) {
-  if (!source || source.element_type() != self.element_type() || source.shape() != self.shape())
-    throw Error(Code::kInvalidArgument, "GPU: copying " +
-                                            (source ? to_string(source) : std::string("an empty tensor")) + " into " +
-                                            to_string(self) + ": type and shape must be the same");
-}
-
-/// Packed host memory as a tensor like `other`.
-Tensor borrowed(std::span<std::byte> packed, const Tensor& other) {
-  return Tensor(TensorInfo{other.element_type(), other.shape(), {}},
-                HostMemory::borrow(packed.data(), packed.size(), false, {}));
-}
-
-/// By the device's own copies. @param tensor  Of the OpenCL framework's memory.
-void copy_out(const Tensor& tensor, Tensor& destination) {
-  std::vector<std::byte> packed(tensor.size_bytes());
-  tensor.context()->read(tensor, packed);
-  if (auto* const remote = dynamic_cast<RemoteMemory*>(destination.memory().get()))
-    return remote->copy_from(destination, borrowed(packed, destination));
-  if (!destination.is_host_addressable()) return destination.context()->write(destination, packed);
-  borrowed(packed, destination).copy_to(destination);
-}
-void copy_in(const Tensor& tensor, const Tensor& source) {
-  std::vector<std::byte> packed(tensor.size_bytes());
-  Tensor view = borrowed(packed, source);
-  if (const auto* const remote = dynamic_cast<const RemoteMemory*>(source.memory().get()))
-    remote->copy_to(source, view);
-  else if (source.is_host_addressable())
-    source.copy_to(view);
-  else
-    source.context()->read(source, packed);
-  tensor.context()->write(tensor, packed);
-}
-
 /// A buffer whose host address is hidden, like that of a device's own memory.
 class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
  public:
@@ -112,10 +80,7 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
             {intel_gpu::mem_handle.name(), static_cast<void*>(buffer())}};
   }
   void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(self, destination); }
-  void copy_from(const Tensor& self, const Tensor& source) override {
-    check_alike(self, source);
-    copy_in(self, source);
-  }
+  void copy_from(const Tensor& self, const Tensor& source) override { copy_in(self, self, source); }
 
  private:
   const std::shared_ptr<const Gpu> gpu_;
@@ -136,10 +101,7 @@ class RemoteView : public Memory, public RemoteMemory {
             {intel_gpu::mem_handle.name(), handle()}};
   }
   void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(seen(self), destination); }
-  void copy_from(const Tensor& self, const Tensor& source) override {
-    check_alike(self, source);
-    copy_in(seen(self), source);
-  }
+  void copy_from(const Tensor& self, const Tensor& source) override { copy_in(self, seen(self), source); }
   const Tensor& whole() const { return whole_; }
   const Gpu& gpu() const { return *gpu_; }
   /// `self` in the framework's memory.
@@ -173,10 +135,19 @@ class RemotePointer final : public RemoteView {
 class RemoteImage final : public RemoteView {
  public:
   static constexpr MemoryKind kKind{"gpu.image"};
-  RemoteImage(std::shared_ptr<const Gpu> gpu, const Tensor& image)
-      : RemoteView(std::move(gpu), kKind, image, SharedMemType::OCL_IMAGE2D) {}
+  /// @param surface  What a tensor over a VA surface says of it; empty: it is an image.
+  RemoteImage(std::shared_ptr<const Gpu> gpu, const Tensor& image, AnyMap surface)
+      : RemoteView(std::move(gpu), kKind, image,
+                   surface.empty() ? SharedMemType::OCL_IMAGE2D : SharedMemType::VA_SURFACE),
+        surface_(std::move(surface)) {}
+  AnyMap remote_params() const override {
+    AnyMap params = RemoteView::remote_params();
+    params.insert(surface_.begin(), surface_.end());
+    return params;
+  }
 
  private:
+  const AnyMap surface_;
   void* handle() const override { return static_cast<void*>(opencl::image(whole())); }
 };
 
@@ -204,8 +175,9 @@ Plane plane_of(const Shape& shape) {
   return {shape[first], shape[first + 1], shape.size() > 2 ? shape[first + 2] : 1};
 }
 
-/// @param image  The framework's tensor over all of it.
-Tensor over_image(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape, const Tensor& image) {
+/// @param image  The framework's tensor over all of it.  @param surface  As RemoteImage.
+Tensor over_image(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape, const Tensor& image,
+                  AnyMap surface = {}) {
   const Plane plane = plane_of(shape);
   const Shape& found = image.shape();
   const std::size_t channels = found.size() == 3 ? found[2] : 1;
@@ -232,7 +204,7 @@ Tensor over_image(const std::shared_ptr<const Gpu>& gpu, element::Type type, con
     info.strides[--axis] = pitch;
     if (axis > 0) info.strides[0] = pitch * static_cast<std::ptrdiff_t>(plane.height);
   }
-  return Tensor(std::move(info), make_ref<RemoteImage>(gpu, image), 0, make_ref<ImageLease>());
+  return Tensor(std::move(info), make_ref<RemoteImage>(gpu, image, std::move(surface)), 0, make_ref<ImageLease>());
 }
 
 Tensor application_image(const Gpu& gpu, void* handle) {
@@ -279,8 +251,11 @@ client::Handle<cl_mem> application_buffer(const Gpu& gpu, const AnyMap& params) 
 
 /// What another API exported, by its descriptor, which stays the application's. OpenCL has it as long as the tensor lives.
 client::Handle<cl_mem> described_buffer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
-  const Any* given = find(params, intel_gpu::mem_handle.name());
-  const auto number = given ? reinterpret_cast<std::intptr_t>(given->as<void*>()) : -1;
+  const Any* handle = find(params, intel_gpu::os_handle.name());
+  const Any* pointer = find(params, intel_gpu::mem_handle.name());
+  const std::intptr_t number = handle    ? handle->as<int>()
+                               : pointer ? reinterpret_cast<std::intptr_t>(pointer->as<void*>())
+                                         : -1;
   if (number < 0 || number > std::numeric_limits<int>::max() || ::fcntl(static_cast<int>(number), F_GETFD) < 0)
     throw AssertFailure("[GPU] External memory handle must be a valid file descriptor");
   const int fd = static_cast<int>(number);
@@ -290,6 +265,33 @@ client::Handle<cl_mem> described_buffer(const Gpu& gpu, const AnyMap& params, st
   const Tensor imported = opencl::import_fd(gpu.context(), fd, kind, bytes, {element::u8, Shape{bytes}, {}});
   imported.memory()->wait_for(Access::kReadWrite, default_deadline());
   return client::Handle<cl_mem>::retain(opencl::buffer(imported), "imported memory");
+}
+
+/// The application's pages, which stay its own, and must outlive the tensor. In place where the device has the host's memory.
+client::Handle<cl_mem> host_buffer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
+  const Any* given = find(params, intel_gpu::cpu_va.name());
+  if (!given) given = find(params, intel_gpu::mem_handle.name());
+  void* const data = given ? given->as<void*>() : nullptr;
+  if (!data) throw AssertFailure("[GPU] host buffer must not be nullptr for CPU_VA memory type");
+  const Any* bytes = find(params, intel_gpu::cpu_va_size.name());
+  const std::int64_t room = bytes ? bytes->as<std::int64_t>() : -1;
+  if (room >= 0 && static_cast<std::size_t>(room) < size)
+    throw Error(Code::kOutOfRange,
+                "GPU: CPU_VA_SIZE is " + std::to_string(room) + " bytes, and the tensor needs " + std::to_string(size));
+  const client::Native& native = gpu.native();
+  if (native.coherency != opencl::Coherency::kStanding)
+    throw Error(Code::kUnimplemented,
+                "GPU: a tensor over CPU_VA: " + native.device.name +
+                    " does not work in the host's memory without maps or copies; give the request a Tensor over these "
+                    "pages, which is moved at each inference");
+  if (reinterpret_cast<std::uintptr_t>(data) % native.share_alignment != 0)
+    throw Error(Code::kInvalidArgument, "GPU: a tensor over CPU_VA begins at a multiple of " +
+                                            std::to_string(native.share_alignment) +
+                                            " bytes, or the device copies it; allocate it so (aligned_alloc)");
+  const Any* access = find(params, intel_gpu::cpu_va_access.name());
+  const bool is_read = access && access->as<intel_gpu::AccessMode>() == intel_gpu::AccessMode::READ;
+  return client::make_buffer(native, CL_MEM_USE_HOST_PTR | (is_read ? CL_MEM_READ_ONLY : CL_MEM_READ_WRITE),
+                             std::max<std::size_t>(size, 1), data, "a buffer over the application's pages");
 }
 
 /// A context of several devices has to say which: by its queue, or by number.
@@ -332,8 +334,9 @@ Tensor over_pointer(const std::shared_ptr<const Gpu>& gpu, element::Type type, c
 }  // namespace
 
 std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor) {
-  if (const auto* remote = dynamic_cast<const RemotePointer*>(tensor.memory().get())) {
-    std::byte* const begin = pointer_of(gpu, remote->whole());
+  if (tensor.kind() == RemotePointer::kKind) {
+    const auto* remote = dynamic_cast<const RemotePointer*>(tensor.memory().get());
+    std::byte* const begin = remote ? pointer_of(gpu, remote->whole()) : nullptr;
     return begin ? begin + tensor.offset() : nullptr;
   }
   const auto* facet = tensor.context().as<opencl::FacetContext>();
@@ -345,12 +348,17 @@ std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor) {
 }
 
 Tensor image_of(const Gpu& gpu, const Tensor& tensor) {
+  if (tensor.kind() != RemoteImage::kKind) return {};  // A look, where a cast costs 80 ns.
   const auto* remote = dynamic_cast<const RemoteImage*>(tensor.memory().get());
   const bool is_own = remote && remote->gpu().native().context.get() == gpu.native().context.get();
   return is_own ? remote->seen(tensor) : Tensor();
 }
 
 AnyMap GpuContext::params() const {
+  if (va_display_)
+    return {{intel_gpu::context_type.name(), ContextType::VA_SHARED},
+            {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
+            {intel_gpu::va_device.name(), va_display_}};
   void* const queue = gpu_->shares_queue() ? static_cast<void*>(gpu_->native().queue.get()) : nullptr;
   return {{intel_gpu::context_type.name(), ContextType::OCL},
           {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
@@ -359,8 +367,9 @@ AnyMap GpuContext::params() const {
 
 Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const AnyMap& params) {
   check_keys(params,
-             {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name(), intel_gpu::dev_object_handle.name(),
-              intel_gpu::va_plane.name()},
+             {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name(), intel_gpu::os_handle.name(),
+              intel_gpu::cpu_va.name(), intel_gpu::cpu_va_size.name(), intel_gpu::cpu_va_access.name(),
+              intel_gpu::dev_object_handle.name(), intel_gpu::va_plane.name()},
              "remote tensors");
   const auto size = checked_size_bytes(type, shape);
   if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
@@ -387,15 +396,35 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
     case SharedMemType::USM_DEVICE_BUFFER:
       return over_pointer(gpu_, type, shape, allocate_pointer(*gpu_, *size, wanted == SharedMemType::USM_HOST_BUFFER),
                           wanted);
+    case SharedMemType::CPU_VA:
+      return over(gpu_, type, shape, host_buffer(*gpu_, params, *size), wanted);
     case SharedMemType::VA_SURFACE:
-      refuse_surfaces(gpu_->context(), "a tensor over a VASurfaceID");
+      return surface(type, shape, params);
     case SharedMemType::DX_BUFFER:
       throw NotImplemented("GPU: remote tensors of SHARED_MEM_TYPE DX_BUFFER: Direct3D 11 exists on Windows only");
     default:
       throw NotImplemented(
           "GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
-          "; OCL_BUFFER, OCL_IMAGE2D, USM_USER_BUFFER, USM_HOST_BUFFER, USM_DEVICE_BUFFER and BUFFER_FROM_HANDLE work");
+          "; OCL_BUFFER, OCL_IMAGE2D, USM_USER_BUFFER, USM_HOST_BUFFER, USM_DEVICE_BUFFER, BUFFER_FROM_HANDLE, CPU_VA "
+          "and VA_SURFACE work");
   }
+}
+
+/// A plane of a VA surface: an image of the platform's sharing, or the memory behind it.
+Tensor GpuContext::surface(element::Type type, const Shape& shape, const AnyMap& params) {
+  if (!va_display_)
+    throw AssertFailure(
+        "[GPU] Shared context is required to share this type of memory: create it with CONTEXT_TYPE VA_SHARED and "
+        "VA_DEVICE, or as intel_gpu::ocl::VAContext");
+  const Any* handle = find(params, intel_gpu::dev_object_handle.name());
+  if (!handle)
+    throw AssertFailure("[GPU] No parameter DEV_OBJECT_HANDLE: a tensor over a VA surface needs its VASurfaceID");
+  const Any* plane = find(params, intel_gpu::va_plane.name());
+  const VaSurface wanted{va_display_, handle->as<std::uint32_t>(), plane ? plane->as<std::uint32_t>() : 0};
+  if (!gpu_->native().va_display) return surface_tensor(gpu_, type, shape, wanted);
+  return over_image(gpu_, type, shape,
+                    opencl::import_va_surface(opencl::images(gpu_->context()), wanted.surface, wanted.plane),
+                    params_of(wanted));
 }
 
 Tensor GpuContext::create_host_tensor(element::Type type, const Shape& shape) {
@@ -417,9 +446,7 @@ std::shared_ptr<GpuContext> make_context(const AnyMap& params) {
     const Any* display = find(params, intel_gpu::va_device.name());
     if (!display || !display->as<void*>())
       throw AssertFailure("[GPU] Can't create shared VA/DX context as user handle is nullptr!");
-    const auto gpus = all_gpus();
-    if (gpus.empty()) throw Error(Code::kUnavailable, "GPU: there is no OpenCL device to share a VADisplay with");
-    refuse_surfaces(gpus.front()->context(), "a context of a VADisplay");
+    return std::make_shared<GpuContext>(gpu_for_surfaces(display->as<void*>()), display->as<void*>());
   }
   if (type->as<ContextType>() != ContextType::OCL)
     throw NotImplemented("GPU: contexts of CONTEXT_TYPE " + type->to_text() + "; OCL works");

@@ -17,7 +17,9 @@ namespace tenon::inline v1::gpu_device {
 /// A cl_context with one device: the default one, or the application's. @thread any.
 class GpuContext final : public RemoteContextImpl {
  public:
-  explicit GpuContext(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)) {}
+  /// @param va_display  The application's VADisplay, whose surfaces become tensors; or null.
+  explicit GpuContext(std::shared_ptr<const Gpu> gpu, void* va_display = nullptr)
+      : gpu_(std::move(gpu)), va_display_(va_display) {}
   std::string device_name() const override { return "GPU." + gpu_->id(); }
   AnyMap params() const override;
   Tensor create_tensor(element::Type type, const Shape& shape, const AnyMap& params) override;
@@ -25,7 +27,10 @@ class GpuContext final : public RemoteContextImpl {
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
 
  private:
+  Tensor surface(element::Type type, const Shape& shape, const AnyMap& params);
+
   const std::shared_ptr<const Gpu> gpu_;
+  void* const va_display_;
 };
 
 /// Where a tensor begins that lies in USM or SVM of the device's cl_context; null for any other.
@@ -35,7 +40,7 @@ std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor);
 /// any other.
 Tensor image_of(const Gpu& gpu, const Tensor& tensor);
 
-/// From create_context()'s parameters: OCL_CONTEXT, and OCL_QUEUE or OCL_CONTEXT_DEVICE_ID.
+/// From create_context()'s parameters: OCL_CONTEXT, and OCL_QUEUE or OCL_CONTEXT_DEVICE_ID; or VA_DEVICE.
 /// @errors kInvalidArgument: missing or null handles, a queue of another cl_context, several devices and none named.
 std::shared_ptr<GpuContext> make_context(const AnyMap& params);
 

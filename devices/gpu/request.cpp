@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request on the GPU: bindings, and inferences that are enqueued whole.
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -14,6 +16,7 @@
 #include <tenon/devices/gpu/compiled_model.hpp>
 #include <tenon/devices/gpu/completion.hpp>
 #include <tenon/devices/gpu/states.hpp>
+#include <tenon/graph/wanted.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -30,6 +33,10 @@ EdgeId counted_edge() {
   static const EdgeId edge = register_edge("GPU: results that values decide");
   return edge;
 }
+EdgeId image_edge() {
+  static const EdgeId edge = register_edge("GPU: to image");
+  return edge;
+}
 EdgeId download_edge() {
   static const EdgeId edge = register_edge("GPU: download");
   return edge;
@@ -39,6 +46,13 @@ EdgeId download_edge() {
 std::size_t rows_of(const Shape& shape) {
   const std::size_t rank = shape.size();
   return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
+}
+
+/// Of a CPU that worked for this thread: on a busy machine, other times say little.
+std::chrono::nanoseconds time_of_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 /// Each has a plan of its own, and so has each iteration of a loop that its body ends.
@@ -60,6 +74,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       queue_ = make_queue(gpu, config.profiling, config.queue_priority, config.queue_throttle);
       has_times_ = owner_->config().profiling;
     }
+    for (const PlanVariable& variable : owner_->variables())
+      states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
     if (owner_->static_stage()) use(0, owner_->static_stage());
   }
 
@@ -119,10 +135,11 @@ class Request final : public InferRequestImpl, private Completion::Pending {
  private:
   /// A port's tensor, and where the kernels find it.
   struct Bound {
-    Tensor tensor;                   ///< As it was given. Empty: a batch.
-    Tensor mapped;                   ///< Keeps what `memory` is in, where that is not the tensor itself.
-    bool is_moved = false;           ///< The tensor is host memory, `memory` is `staging`.
-    client::Handle<cl_mem> staging;  ///< Of one that is moved.
+    Tensor tensor;                     ///< As it was given. Empty: a batch.
+    Tensor mapped;                     ///< Keeps what `memory` is in, where that is not the tensor itself.
+    bool is_moved = false;             ///< The tensor is host memory, `memory` is `staging`.
+    std::optional<ImageTarget> image;  ///< Of an output: the tensor lies there, `memory` is `staging`.
+    client::Handle<cl_mem> staging;    ///< Of one that is moved, or put into an image.
     std::size_t staging_bytes = 0;
     BoundMemory memory;
     InputForm form;
@@ -151,13 +168,19 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     bound.tensor = tensor;
     if (bound.mapped) bound.mapped = Tensor();
     bound.is_moved = false;
-    bound.form = {};
+    bound.image.reset();
+    if (bound.form != InputForm{}) bound.form = {};
     if (!tensor) return;
+    if (const auto memory = plain_memory(*owner_->gpu(), tensor, takes_pitch)) {
+      bound.memory = *memory;
+      return;
+    }
     auto found = locate(*owner_->gpu(), tensor, access, takes_pitch);
     if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
     auto& location = std::get<Location>(found);
     bound.is_moved = location.is_moved;
-    if (!location.is_moved) {
+    bound.image = location.image;
+    if (!location.is_moved && !location.image) {
       if (location.mapped) bound.mapped = std::move(location.mapped);
       bound.memory = location.memory;
       bound.form = std::move(location.form);
@@ -166,7 +189,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
     if (bound.staging_bytes < bytes) {
       bound.staging = client::make_buffer(owner_->gpu()->native(), CL_MEM_READ_WRITE, bytes, nullptr,
-                                          "a buffer for a tensor in host memory");
+                                          "a buffer for a tensor in host memory or in an image");
       owner_->gpu()->count_memory(bound.staging.get(), bytes);
       bound.staging_bytes = bytes;
     }
@@ -210,15 +233,20 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     wait_list_.clear();
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
-      if (has_other_forms_) use_forms_of_now();
+      if (has_other_forms_) use_forms_of_now(inference);
       if (!wait_list_.empty()) barrier(wait_list_);
       for (const Bound& input : inputs_) move_in(input, inference.ledger());
       if (owner_->open())
         enqueue_stages(inference);
       else
         enqueue(parts_[0], inference);
-      for (const auto& state : states_) state->advance(queue_.get());
-      for (const Bound& output : outputs_) move_out(output, inference.ledger());
+      for (const Part& part : std::span(parts_).first(used_))
+        for (const PlanVariable& variable : part.plan().variables)
+          if (variable.is_assigned) state_of(variable).advance(queue_.get());
+      for (const Bound& output : outputs_) {
+        move_out(output, inference.ledger());
+        put_into_image(output, inference);
+      }
       waits_.clear();
       return opencl::EventTimeline::over(client::marker(queue_.get()));
     } catch (...) {
@@ -238,8 +266,31 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                       "tensor");
     if (gathered) inference.ledger().book_copied(gather_edge(), gathered);
     part.events.clear();
-    part.execution->enqueue(queue_.get(), is_in_order_, profiles() ? &part.events : nullptr);
+    launch(part);
     if (!is_in_order_) barrier({});
+  }
+  /// By the way of the model's, or by the one whose turn it is to be tried.
+  void launch(Part& part) {
+    LaunchTrial& launches = owner_->launches();
+    auto* const events = profiles() ? &part.events : nullptr;
+    const std::size_t kernels = part.plan().launches.size();
+    if (launches.is_over()) {
+      const LaunchWay way = launches.way();
+      if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
+      return part.execution->enqueue(queue_.get(), is_in_order_, way, events);
+    }
+    if (kernels < LaunchTrial::kLeastKernels)
+      return part.execution->enqueue(queue_.get(), is_in_order_, LaunchWay::kSingly, events);
+    LaunchWay way = launches.way();
+    const std::chrono::nanoseconds begin = time_of_thread();
+    try {
+      if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
+    } catch (const Error&) {  // Nobody asked for it.
+      launches.drop(way);
+      way = LaunchWay::kSingly;
+    }
+    part.execution->enqueue(queue_.get(), is_in_order_, way, events);
+    launches.note(way, kernels, time_of_thread() - begin);
   }
 
   /// The stages for these inputs one after the other; between them the host waits, and reads what decides the next.
@@ -259,7 +310,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       inference.throw_if_cancelled();
       std::vector<InputState> states;
       for (const Value& input : inputs) states.push_back(input.state);
-      Part& part = use(depth, open->stage_for(states));
+      Part& part = use(depth, wanted_by(inference, [&] { return open->stage_for(states); }));
       for (std::size_t i = 0; i < inputs.size(); ++i)
         for (std::size_t item = 0; item < inputs[i].memory.size(); ++item)
           part.execution->bind_input(i, item, inputs[i].memory[item]);
@@ -409,6 +460,45 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     ledger.book_transferred(download_edge(), target.size_bytes());
   }
 
+  /// Kernels write buffers: the device copies the bytes into the image.
+  void put_into_image(const Bound& bound, Inference& inference) const {
+    if (!bound.image || !bound.tensor || bound.tensor.size_bytes() == 0) return;
+    if (inference.policy() == ZeroCopy::kRequire)
+      throw Error(Code::kFailedPrecondition, "GPU: " + to_string(bound.tensor) + " is an image, into which " +
+                                                 std::to_string(bound.tensor.size_bytes()) +
+                                                 " bytes would be copied, which the zero-copy policy 'require' "
+                                                 "forbids; give the output a buffer");
+    client::check(client::call(clEnqueueCopyBufferToImage, queue_.get(), bound.memory.buffer, bound.image->image,
+                               std::size_t{0}, bound.image->origin.data(), bound.image->size.data(), cl_uint{0},
+                               static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+                  "clEnqueueCopyBufferToImage", "putting an output into an image");
+    inference.ledger().book_copied(image_edge(), bound.tensor.size_bytes());
+  }
+
+  /// What `find` finds or compiles, which ends early if the inference is cancelled.
+  template <typename Find>
+  static std::shared_ptr<const Stage> wanted_by(Inference& inference, const Find& find) {
+    const WantedScope scope([&inference] { return !inference.cancelled(); });
+    try {
+      return find();
+    } catch (const Error&) {
+      inference.throw_if_cancelled();
+      throw;
+    }
+  }
+
+  /// Parts of a model that is cut share them. @errors kFailedPrecondition: it has another shape.
+  State& state_of(const PlanVariable& variable) {
+    const auto known = std::ranges::find_if(states_, [&](const auto& state) { return state->name() == variable.id; });
+    if (known == states_.end()) return *states_.emplace_back(std::make_shared<State>(owner_->gpu(), variable));
+    if ((*known)->variable().shape != variable.shape)
+      throw Error(Code::kFailedPrecondition, "GPU: with inputs of these shapes the state '" + variable.id +
+                                                 "' would be " + to_string(variable.shape) + ", and the request's is " +
+                                                 to_string((*known)->variable().shape) +
+                                                 ": take another request for inputs of other shapes");
+    return **known;
+  }
+
   /// Makes ready what runs a stage, unless it ran last there.
   Part& use(std::size_t depth, std::shared_ptr<const Stage> stage) {
     if (parts_.size() <= depth) parts_.resize(depth + 1);
@@ -418,10 +508,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     made.execution = std::make_unique<Execution>(owner_->gpu(), stage->plan);
     made.stage = std::move(stage);
     part = std::move(made);
-    if (states_.empty())
-      for (const PlanVariable& variable : part.plan().variables)
-        states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
-    for (std::size_t i = 0; i < states_.size(); ++i) states_[i]->bind(*part.execution, i);
+    const auto& variables = part.plan().variables;
+    for (std::size_t i = 0; i < variables.size(); ++i) state_of(variables[i]).bind(*part.execution, i);
     // Stages of an open model are bound at each inference.
     if (owner_->open()) return part;
     for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);
@@ -433,17 +521,17 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     return part;
   }
 
-  void use_forms_of_now() {
+  void use_forms_of_now(Inference& inference) {
     std::vector<InputForm> forms;
     for (const Bound& input : inputs_) forms.push_back(input.form);
-    use(0, owner_->stage_for(forms));
+    use(0, wanted_by(inference, [&] { return owner_->stage_for(forms); }));
     has_other_forms_ = false;
   }
 
   bool profiles() const { return owner_->config().profiling && has_times_; }
   static std::vector<std::chrono::nanoseconds> times_of(const Part& part) {
     std::vector<std::chrono::nanoseconds> all;
-    for (const auto& event : part.events) all.push_back(duration_of(event));
+    for (const auto& event : part.events) all.push_back(duration_of(event.get()));
     return all;
   }
   /// Of the inference that ended.
@@ -498,8 +586,8 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
     throw Error(
         Code::kFailedPrecondition,
         "GPU: the application's queue was made without CL_QUEUE_PROFILING_ENABLE, so its commands have no times");
-  using std::chrono::duration_cast;
   using std::chrono::microseconds;
+  using std::chrono::round;
   std::vector<ProfilingInfo> infos;
   const auto add = [&](const std::string& name, const std::string& type) -> ProfilingInfo& {
     ProfilingInfo& info = infos.emplace_back();
@@ -508,18 +596,18 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
     info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
     return info;
   };
-  std::optional<cl_ulong> begin;
+  std::optional<std::chrono::nanoseconds> begin;
   for (const Part& part : std::span(parts_).first(used_)) {
     const auto durations = times_of(part);
     for (std::size_t i = 0; i < part.events.size(); ++i) {
       const Launch& launch = part.plan().launches[i];
-      const cl_ulong start = time_of(part.events[i], CL_PROFILING_COMMAND_START);
+      const auto start = time_of(part.events[i].get(), CL_PROFILING_COMMAND_START);
       if (!begin) begin = start;
       ProfilingInfo& info = add(launch.node_name, launch.node_type);
       info.status = ProfilingInfo::Status::EXECUTED;
       info.exec_type = launch.kernel->kind;
-      info.start_time = duration_cast<microseconds>(std::chrono::nanoseconds(start - *begin));
-      info.real_time = info.cpu_time = duration_cast<microseconds>(durations[i]);
+      info.start_time = round<microseconds>(start - *begin);
+      info.real_time = info.cpu_time = round<microseconds>(durations[i]);
       for (const auto& [name, type] : launch.fused) add(name, type);
     }
     for (const auto& [name, type] : part.plan().optimized_out) add(name, type);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +49,9 @@ class Flow {
  public:
   Flow(ExecutedModel& made, const Plan& plan, OutputVector inputs)
       : made_(made), plan_(plan), inputs_(std::move(inputs)) {
-    for (const auto& node : plan.model->get_ordered_ops()) nodes_.emplace(node->get_friendly_name(), node.get());
+    std::size_t place = 0;
+    for (const auto& node : plan.model->get_ordered_ops())
+      nodes_.emplace(node->get_friendly_name(), std::pair(place++, node.get()));
   }
 
   void add(const Launch& launch, std::optional<std::chrono::nanoseconds> time) {
@@ -96,13 +99,15 @@ class Flow {
     Output<Node> value;
   };
 
+  /// In the model's order.
   void add_names(StepNotes& notes, const Launch& launch) const {
+    std::set<std::pair<std::size_t, const Node*>> computed;
     const auto add = [&](const std::string& name) {
-      if (const auto found = nodes_.find(name); found != nodes_.end())
-        exec_model_info::add_originals(notes, *found->second);
+      if (const auto found = nodes_.find(name); found != nodes_.end()) computed.insert(found->second);
     };
-    for (auto fused = launch.fused.rbegin(); fused != launch.fused.rend(); ++fused) add(fused->first);
     add(launch.node_name);
+    for (const auto& [name, type] : launch.fused) add(name);
+    for (const auto& [place, node] : computed) exec_model_info::add_originals(notes, *node);
   }
 
   void add_read(StepNotes& notes, OutputVector& arguments, const View& view) {
@@ -144,7 +149,7 @@ class Flow {
   ExecutedModel& made_;
   const Plan& plan_;
   const OutputVector inputs_;
-  std::map<std::string, const Node*> nodes_;
+  std::map<std::string, std::pair<std::size_t, const Node*>> nodes_;  ///< With their places in the model's order.
   std::map<engine::BufferId, std::vector<Write>> writes_;
   std::map<std::size_t, Output<Node>> states_;
 };

@@ -7,8 +7,21 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::gpu_device {
+
+std::vector<PlanVariable> variables_of(const Model& model) {
+  std::vector<PlanVariable> found;
+  for (const auto& node : model.get_ordered_ops()) {
+    if (!is_op(node, "ReadValue") || node->is_dynamic()) continue;
+    const auto initial = node->get_input_size() ? node->get_input_tensor(0).value() : nullptr;
+    if (node->get_input_size() && !initial) continue;
+    found.push_back({node->get_attributes().get_string("variable_id"), node->get_output_element_type(0),
+                     node->get_output_shape(0), initial ? *initial : Tensor(), false});
+  }
+  return found;
+}
 
 Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape) {
   Requirements wanted = gpu.context()->requirements();
@@ -57,7 +70,7 @@ void State::bind(Execution& execution, std::size_t index) const {
 }
 
 void State::advance(cl_command_queue queue) const {
-  if (!variable_.is_assigned || present_.size_bytes() == 0) return;
+  if (present_.size_bytes() == 0) return;
   client::check(client::call(clEnqueueCopyBuffer, queue, opencl::buffer(next_), opencl::buffer(present_),
                              next_.offset(), present_.offset(), present_.size_bytes(), cl_uint{0},
                              static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),

@@ -18,6 +18,7 @@ struct Target {
   };
   bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
   Matrices matrices = Matrices::kPortable;
+  bool has_warpgroups = false;  ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
   /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
   bool stores_f16 = false;
   bool has_f64 = false;

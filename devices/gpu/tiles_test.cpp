@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices in tiles, and channels last, of f16 and f32.
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -152,6 +154,72 @@ TEST_F(GpuTiles, AttentionInOneKernel) {
   }
 }
 
+/// How many launches have each kind of kernel.
+std::map<std::string, int> kernels_of(const OutputVector& results, const ParameterVector& parameters) {
+  Core core;
+  CompiledModel compiled = core.compile_model(std::make_shared<Model>(results, parameters, "counted"), "GPU",
+                                              {hint::inference_precision(element::f16), enable_profiling(true)});
+  InferRequest request = compiled.create_infer_request();
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    request.set_input_tensor(i, random_tensor(ElementType::kF32, parameters[i]->get_shape(), 1));
+  request.infer();
+  std::map<std::string, int> kinds;
+  for (const ProfilingInfo& info : request.get_profiling_info())
+    if (!info.exec_type.empty()) ++kinds[info.exec_type];
+  return kinds;
+}
+
+/// As torch's MultiheadAttention is exported: tokens before batches, queries, keys and values in one product.
+TEST_F(GpuTiles, HeadsLieWhereAttentionReadsThem) {
+  constexpr std::int64_t kBatch = 2, kTokens = 19, kHeads = 3, kColumns = 16, kAll = kHeads * kColumns;
+  const auto x = parameter({kBatch, kTokens, kAll});
+  const Attributes plain{{"transpose_a", false}, {"transpose_b", false}};
+  const auto shaped = [](const Out& value, const Ints& shape) {
+    return outputs("Reshape", 1, {value, ints(shape)}, {{"special_zero", false}})[0];
+  };
+  const auto moved = [](const Out& value, const Ints& order) {
+    return outputs("Transpose", 1, {value, ints(order)})[0];
+  };
+  const Out tokens = moved(relu(x), {1, 0, 2});
+  const Out flat =
+      add(outputs("MatMul", 0, {tokens, weights({kAll, 3 * kAll}, kAll)}, plain)[0], weights({3 * kAll}, 4));
+  const Out three =
+      shaped(moved(shaped(flat, {1, kTokens, kBatch, 3, kAll}), {3, 1, 2, 0, 4}), {3, kTokens, kBatch, kAll});
+  OutputVector sides;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Out one = outputs("Gather", 8, {three, scalar(i), scalar(0)}, {{"batch_dims", std::int64_t{0}}})[0];
+    const Out heads = moved(shaped(one, {kTokens, kBatch * kHeads, kColumns}), {1, 0, 2});
+    sides.push_back(shaped(heads, {kBatch, kHeads, kTokens, kColumns}));
+  }
+  const Out attended = outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}})[0];
+  const Out joined = shaped(moved(attended, {2, 0, 1, 3}), {kTokens * kBatch, kAll});
+  const Out projected = outputs("MatMul", 0, {joined, weights({kAll, kAll}, kAll)}, plain)[0];
+  const Out whole = add(moved(shaped(projected, {kTokens, kBatch, kAll}), {1, 0, 2}), x);
+  judge_both({whole}, {x});
+  // Only a GPU's kernels write elsewhere than in rows.
+  auto kinds = kernels_of({whole}, {x});
+  if (kinds["attention"] == 0) return;
+  EXPECT_EQ(kinds["map"], 1);
+  EXPECT_EQ(kinds["matmul"], 2);
+  EXPECT_EQ(kinds["attention"], 1);
+}
+
+TEST_F(GpuTiles, ProductsWithTheirAxesInAnyOrder) {
+  const auto x = parameter({6, 40}), y = parameter({3, 2, 4, 24});
+  const Out rows =
+      outputs("MatMul", 0, {x, weights({40, 96}, 40)}, {{"transpose_a", false}, {"transpose_b", false}})[0];
+  const auto shaped = [](const Out& value, const Ints& shape) {
+    return outputs("Reshape", 1, {value, ints(shape)}, {{"special_zero", false}})[0];
+  };
+  const Out split = relu(shaped(rows, {2, 3, 4, 24}));
+  // Neighbours stay neighbours, or are neighbours no longer; pieces of 4 columns are too short for 8 at once.
+  judge_both({add(outputs("Transpose", 1, {split, ints({1, 0, 2, 3})})[0], y)}, {x, y});
+  judge_both({outputs("Transpose", 1, {split, ints({3, 1, 0, 2})})[0]}, {x});
+  judge_both({outputs("Transpose", 1, {shaped(rows, {6, 24, 4}), ints({1, 0, 2})})[0]}, {x});
+  judge_both({shaped(outputs("Transpose", 1, {split, ints({2, 0, 1, 3})})[0], {8, 72})}, {x});
+  judge_both({shaped(relu(outputs("Transpose", 1, {split, ints({2, 0, 1, 3})})[0]), {4, 48, 3})}, {x});
+}
+
 TEST_F(GpuTiles, RowsInOneKernel) {
   const auto x = parameter({3, 5, 70}), y = parameter({200});
   const Attributes mvn{{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "inside_sqrt"}};
@@ -159,6 +227,14 @@ TEST_F(GpuTiles, RowsInOneKernel) {
   judge_both({outputs("Softmax", 8, {rows}, {{"axis", std::int64_t{2}}})[0],
               outputs("LogSoftmax", 5, {y}, {{"axis", std::int64_t{0}}})[0]},
              {x, y});
+  // Whole runs of 8 are held in registers: of rows that follow each other, and of those that do not.
+  const auto z = parameter({5, 3, 520});
+  const Out turned = outputs("Transpose", 1, {add(z, weights({1, 1, 520}, 1)), ints({1, 0, 2})})[0];
+  const Out normalized = outputs("MVN", 6, {turned, ints({-1})}, mvn)[0];
+  const Out scaled = outputs("Multiply", 1, {normalized, weights({520}, 1)})[0];
+  judge_both({scaled, outputs("Softmax", 8, {add(z, z)}, {{"axis", std::int64_t{-1}}})[0],
+              outputs("LogSoftmax", 5, {scaled}, {{"axis", std::int64_t{2}}})[0]},
+             {z});
 }
 
 TEST_F(GpuTiles, Resized) {
@@ -279,9 +355,8 @@ TEST_F(GpuTiles, TransposedConvolutionsWhoseWindowsDoNotOverlap) {
     SCOPED_TRACE(to_string(one.filters));
     const auto x = parameter(one.data);
     const Ints none(one.stride.size(), 0), ones(one.stride.size(), 1);
-    Attributes attributes = window(one.stride, none, ones);
-    attributes["output_padding"] = none;
-    const Out y = outputs("ConvolutionBackpropData", 1, {x, weights(one.filters, one.filters[0])}, attributes)[0];
+    const Out y = outputs("ConvolutionBackpropData", 1, {x, weights(one.filters, one.filters[0])},
+                          window(one.stride, none, ones))[0];
     judge_both({outputs("MaxPool", 1, {relu(y)},
                         {{"kernel", Ints(one.stride.size(), 2)},
                          {"strides", ones},

@@ -13,6 +13,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/kept_bytes.hpp>
 #include <tenon/engine/plan/memory_plan.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/store/release.hpp>
 #include <tenon/store/table.hpp>
 
@@ -105,9 +106,9 @@ nanoseconds time_of(const std::shared_ptr<const Gpu>& gpu, std::shared_ptr<const
   // The first run finds the kernel's code and its memory in no cache.
   for (std::size_t run = 0; run <= kRuns && SteadyClock::now() < until; ++run) {
     std::vector<client::Handle<cl_event>> events;
-    execution.enqueue(queue.get(), true, &events);
+    execution.enqueue(queue.get(), true, LaunchWay::kSingly, &events);
     client::finish(client::Handle<cl_event>::retain(events.front().get(), "a measurement's event"), default_deadline());
-    const nanoseconds took = duration_of(events.front());
+    const nanoseconds took = duration_of(events.front().get());
     if (run > 0) shortest = std::min(shortest, took);
     all += took;
     if (all > kEnough || took / 3 > best) return std::min(shortest, took);
@@ -149,22 +150,25 @@ void Tuner::measure(const Plan& plan, std::vector<Trial> trials, Constants& cons
   const auto begin = SteadyClock::now(), until = begin + bound;
   const auto cost = [](const Trial& trial) { return trial.launches.front().multiply_adds.value_or(0) * trial.uses; };
   std::stable_sort(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) { return cost(a) > cost(b); });
-  Choices found;
+  std::size_t found = 0;
   if (const std::unique_lock turn(known().measuring, until); turn)
     for (const Trial& trial : trials)
-      if (const std::string name = fastest(plan, trial, constants, until, most_threads); !name.empty())
-        found[trial.problem] = name;
-  measured_ += found.size();
-  left_ += trials.size() - found.size();
+      if (const std::string name = fastest(plan, trial, constants, until, most_threads); !name.empty()) {
+        remember(trial.problem, name);
+        ++found;
+      }
+  measured_ += found;
+  left_ += trials.size() - found;
   took_ += std::chrono::duration_cast<milliseconds>(SteadyClock::now() - begin);
-  if (found.empty()) return;
-  {
-    const std::lock_guard lock(known().mutex);
-    Choices& here = known().choices[id_];
-    if (here.size() + found.size() > kMostProblems) here.clear();
-    for (const auto& [problem, name] : found) here[problem] = choices_[problem] = name;
-  }
-  keep();
+  if (found > 0) keep();
+}
+
+void Tuner::remember(const std::string& problem, const std::string& name) {
+  choices_[problem] = name;
+  const std::lock_guard lock(known().mutex);
+  Choices& here = known().choices[id_];
+  if (here.size() >= kMostProblems) here.clear();
+  here[problem] = name;
 }
 
 std::string Tuner::fastest(const Plan& plan, const Trial& trial, Constants& constants, SteadyClock::time_point until,
@@ -178,6 +182,7 @@ std::string Tuner::fastest(const Plan& plan, const Trial& trial, Constants& cons
   nanoseconds best = nanoseconds::max();
   std::string name;
   for (std::size_t i = 0; i < trial.launches.size(); ++i) {
+    WantedScope::check("tuning", trial.problem);
     if (SteadyClock::now() >= until) return {};
     if (!programs[i]) continue;
     try {

@@ -32,6 +32,7 @@ class Tuner {
   /// Measures trials, the costliest first, on a queue of its own, and keeps what it finds. When `bound` is over, it begins nothing
   /// more: no launch, and no kernel's compilation that is likely to end later. Problems that it has not finished by then stay unknown.
   /// @param plan  That was lowered with the trials. @param most_threads  Of compiling, as KernelLibrary::build().
+  /// @errors kCancelled: it is not wanted any more (WantedScope); what was finished is remembered.
   void measure(const Plan& plan, std::vector<Trial> trials, Constants& constants, std::chrono::milliseconds bound,
                std::int32_t most_threads);
   /// "12 problems: 5 known, 6 measured in 812 ms, 1 left to the rules".
@@ -45,6 +46,8 @@ class Tuner {
   /// The fastest candidate's name; empty: there was no time.
   std::string fastest(const Plan& plan, const Trial& trial, Constants& constants, Until until,
                       std::int32_t most_threads);
+  /// At once, for this process: a compilation that is given up later has not measured in vain.
+  void remember(const std::string& problem, const std::string& name);
   void keep() const;
 
   const std::shared_ptr<const Gpu> gpu_;

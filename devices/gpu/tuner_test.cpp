@@ -15,6 +15,7 @@
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
 #include <tenon/devices/gpu/tuner.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/store/testing/reseal.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
@@ -156,6 +157,23 @@ TEST_F(GpuTuner, TheBoundHolds) {
   EXPECT_TRUE(tables_in(folder.path()).empty()) << "nothing was found";
   auto plain = compile(13, settings(0));
   EXPECT_EQ(answer(model), answer(plain)) << "the rules' kernels";
+}
+
+TEST_F(GpuTuner, ACompilationThatIsNotWantedAnyMoreStopsMeasuring) {
+  const auto known = [] { return gpu_device::Tuner(gpu_device::find_gpu(""), {}).choices().size(); };
+  {
+    const WantedScope scope([&] { return known() == 0; });
+    try {
+      compile(15, settings(kLong, folder.path()));
+      FAIL() << "it measured on";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kCancelled) << error.what();
+      EXPECT_THAT(error.what(), HasSubstr("to measure it"));
+    }
+  }
+  EXPECT_EQ(known(), 1u);
+  auto model = compile(15, settings(kLong, folder.path()));
+  EXPECT_THAT(report_of(model), StartsWith("2 problems: 1 known, 1 measured")) << "what was finished is remembered";
 }
 
 TEST_F(GpuTuner, ADamagedOrForeignTableIsIgnoredAndSaid) {

@@ -48,11 +48,11 @@ inline bool has_elements(const Node& node) {
   return false;
 }
 
-/// Whether a node takes a part of what it reads, which then may depend on less.
+/// Whether a node takes a part of what it reads, or some output of it does, which then may depend on less.
 inline bool has_selection(const Model& model) {
   for (const auto& node : model.get_ordered_ops())
-    for (const char* type :
-         {"Slice", "StridedSlice", "Split", "VariadicSplit", "Gather", "Pad", "If", "Loop", "TensorIterator"})
+    for (const char* type : {"Slice", "StridedSlice", "Split", "VariadicSplit", "Gather", "Pad", "If", "Loop",
+                             "TensorIterator", "SparseFillEmptyRows"})
       if (is_op(node, type)) return true;
   return false;
 }

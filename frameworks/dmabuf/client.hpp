@@ -15,8 +15,11 @@ namespace dmabuf {
 /// release. The rest of namespace detail is this folder's own.
 namespace client {
 
+using detail::allocate_fd;
 using detail::find_place;
+using detail::inspect;
 using detail::is_dmabuf;
+using detail::map_whole;
 using detail::Place;
 using detail::place_of;
 using detail::sealed_memfd;

@@ -29,6 +29,8 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
+#include <tenon/tests/support/in_threads.hpp>
+
 namespace {
 
 using namespace tenon;
@@ -447,18 +449,14 @@ TEST_F(DmabufCpuAccess, EndsWhenTheTensorGoesBackToItsContext) {
 TEST_F(DmabufCpuAccess, FromManyThreadsEndsAsOftenAsItBegan) {
   const Tensor tensor = make(dmabuf::allocators().front());
   std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 200; ++i) {
-        const Tensor mapped = router.map(tensor, host_context(), Access::kReadWrite);
-        std::atomic_ref<std::uint8_t> byte(mapped.data<std::uint8_t>()[t]);
-        byte = static_cast<std::uint8_t>(i);
-        if (byte != static_cast<std::uint8_t>(i)) ++wrong;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  tenon::testing::in_threads(8, [&](int t) {
+    for (int i = 0; i < 200; ++i) {
+      const Tensor mapped = router.map(tensor, host_context(), Access::kReadWrite);
+      std::atomic_ref<std::uint8_t> byte(mapped.data<std::uint8_t>()[t]);
+      byte = static_cast<std::uint8_t>(i);
+      if (byte != static_cast<std::uint8_t>(i)) ++wrong;
+    }
+  });
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(tensor.memory().get()->ref_count(), 1u) << "a lease still holds the memory";
 }

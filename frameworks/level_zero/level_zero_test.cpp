@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 
+#include <tenon/tests/support/in_threads.hpp>
+
 #ifdef __SANITIZE_ADDRESS__
 /// The contexts of the process are never destroyed, and drivers may hide addresses in their handles.
 extern "C" const char* __lsan_default_suppressions();
@@ -298,16 +300,13 @@ TEST_F(LevelZeroTest, CopiesOfStridedRegionsTouchNothingElse) {
 }
 
 TEST_F(LevelZeroTest, ManyThreadsCopyAtOnce) {
-  std::vector<std::thread> threads;
-  for (std::uint8_t t = 0; t < 8; ++t)
-    threads.emplace_back([&, t] {
-      const Tensor tensor = allocate(context, UsmType::kDevice, bytes_info(1000));
-      for (std::uint8_t i = 0; i < 20; ++i) {
-        write(tensor, counted(1000, static_cast<std::uint8_t>(t + i)));
-        EXPECT_EQ(bytes_of(tensor), counted(1000, static_cast<std::uint8_t>(t + i)));
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
+  tenon::testing::in_threads(8, [&](int t) {
+    const Tensor tensor = allocate(context, UsmType::kDevice, bytes_info(1000));
+    for (int i = 0; i < 20; ++i) {
+      write(tensor, counted(1000, static_cast<std::uint8_t>(t + i)));
+      EXPECT_EQ(bytes_of(tensor), counted(1000, static_cast<std::uint8_t>(t + i)));
+    }
+  });
 }
 
 }  // namespace

@@ -67,38 +67,11 @@ inline std::string import_obstacle(const Native& native, FdKind kind) {
   return kind == FdKind::kDmabuf ? native.dmabuf_obstacle : std::string();
 }
 
-/// A descriptor for a driver. Whether an import takes it over, OpenCL leaves open: what the driver left open is closed
-/// afterwards. Its number is high, where new descriptors of other threads do not land, and one import runs at a time.
-class DescriptorForDriver {
- public:
-  /// `fd` stays the caller's. @errors as UniqueFd::duplicate.
-  explicit DescriptorForDriver(int fd) : lock_(process_wide<std::mutex>("opencl.descriptor_for_driver")) {
-    constexpr int kHigh = 512;
-    fd_ = UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, kHigh));
-    if (!fd_) fd_ = UniqueFd::duplicate(fd);  // A low limit of open files.
-  }
-  ~DescriptorForDriver() {
-    if (imported_ && ::fcntl(fd_.get(), F_GETFD) < 0) (void)fd_.release();
-  }
-  DescriptorForDriver(const DescriptorForDriver&) = delete;
-  DescriptorForDriver& operator=(const DescriptorForDriver&) = delete;
-  int get() const { return fd_.get(); }
-  /// Says that the driver may have taken it over.
-  void imported() { imported_ = true; }
-
- private:
-  std::lock_guard<std::mutex> lock_;  // Released after the descriptor is closed.
-  UniqueFd fd_;
-  bool imported_ = false;
-};
-
-/// `fd` stays the caller's. The buffer has to be acquired before its first use. The caller has asked import_obstacle().
-/// @errors those of clCreateBufferWithProperties.
-inline Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, std::size_t size) {
+/// The import itself. @param fd  The driver's from now on, perhaps: nobody else may use this descriptor.
+inline Handle<cl_mem> import_descriptor(const Native& native, int fd, FdKind kind, std::size_t size) {
   const auto devices =
       info<cl_uint>(clGetContextInfo, "clGetContextInfo", native.context.get(), CL_CONTEXT_NUM_DEVICES);
-  DescriptorForDriver descriptor(fd);
-  std::vector<cl_mem_properties> properties{handle_type_of(kind), static_cast<cl_mem_properties>(descriptor.get())};
+  std::vector<cl_mem_properties> properties{handle_type_of(kind), static_cast<cl_mem_properties>(fd)};
   if (devices > 1) {
     constexpr cl_mem_properties kDeviceList = 0x2051;  // CL_MEM_DEVICE_HANDLE_LIST_KHR, ended by 0.
     for (const cl_mem_properties each :
@@ -107,7 +80,7 @@ inline Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, s
       properties.push_back(each);
   }
   properties.push_back(0);
-  Handle<cl_mem> made(create(
+  return Handle<cl_mem>(create(
       "clCreateBufferWithProperties",
       [&] {
         return "importing " + std::to_string(size) + " bytes by a descriptor of kind " + std::string(kind.name()) +
@@ -115,7 +88,35 @@ inline Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, s
       },
       clCreateBufferWithProperties, native.context.get(), static_cast<const cl_mem_properties*>(properties.data()),
       cl_mem_flags{CL_MEM_READ_WRITE}, size, static_cast<void*>(nullptr)));
-  descriptor.imported();
+}
+
+/// Whether the driver closes the descriptors that it imports. OpenCL leaves that open: NVIDIA's closes them when the buffer
+/// goes, others at once, others never; and a descriptor that two close is another thread's file the second time. So a buffer
+/// is imported and released to see it. The number is high, where no new descriptor lands meanwhile.
+/// @errors those of the import.
+inline bool driver_closes(const Native& native, int fd, FdKind kind, std::size_t size) {
+  using Owner = Native::DescriptorOwner;
+  std::atomic<Owner>& owner = native.descriptor_owners[handle_type_of(kind) == kMemoryDmabuf ? 1 : 0];
+  if (owner.load() != Owner::kUnknown) return owner.load() == Owner::kDriver;
+  const std::lock_guard lock(process_wide<std::mutex>("opencl.driver_closes"));
+  constexpr int kHigh = 512;
+  UniqueFd tried(::fcntl(fd, F_DUPFD_CLOEXEC, kHigh));
+  if (!tried) tried = UniqueFd::duplicate(fd);  // A low limit of open files.
+  import_descriptor(native, tried.get(), kind, size).reset();
+  const bool closed = ::fcntl(tried.get(), F_GETFD) < 0;
+  if (closed) (void)tried.release();
+  owner = closed ? Owner::kDriver : Owner::kImporter;
+  return closed;
+}
+
+/// `fd` stays the caller's. The buffer has to be acquired before its first use. The caller has asked import_obstacle().
+/// A driver may keep a descriptor of its own open as long as the buffer lives.
+/// @errors those of clCreateBufferWithProperties.
+inline Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, std::size_t size) {
+  const bool is_drivers = driver_closes(native, fd, kind, size);
+  UniqueFd given = UniqueFd::duplicate(fd);
+  Handle<cl_mem> made = import_descriptor(native, given.get(), kind, size);
+  if (is_drivers) (void)given.release();
   return made;
 }
 

@@ -22,7 +22,8 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl {
 
-/// "CL_INVALID_VALUE", for messages; "an OpenCL code" for those of extensions.
+/// "CL_INVALID_VALUE", for messages; "an OpenCL code" for those of extensions. Positive codes are none of OpenCL's:
+/// NVIDIA's driver hands on those of CUDA.
 inline std::string status_name(cl_int status) {
   constexpr std::string_view runtime[] = {"CL_SUCCESS",
                                           "CL_DEVICE_NOT_FOUND",
@@ -62,6 +63,7 @@ inline std::string status_name(cl_int status) {
   if (status == -1142) return "CL_INVALID_SEMAPHORE_KHR";
   if (status == -1098) return "CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL";
   if (status == -1099) return "CL_INVALID_VA_API_MEDIA_SURFACE_INTEL";
+  if (status > 0) return "a code of the driver's own, " + std::to_string(status) + " (NVIDIA's: a CUresult)";
   return status == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an OpenCL code";
 }
 

@@ -56,6 +56,19 @@ bool match_scale(Node*& node, double& scale) {
   return false;
 }
 
+/// Without the number by which an operand of the scores is multiplied: exporters scale queries and keys by a root each.
+Output<Node> unscaled(const Output<Node>& side, double& scale) {
+  Node* source = side.get_node();
+  double own = 1;
+  if (!match_scale(source, own)) return side;
+  for (const Output<Node>& input : side.get_node()->input_values()) {
+    if (input.get_node() != source || !(input.get_partial_shape() == side.get_partial_shape())) continue;
+    scale *= own;
+    return input;
+  }
+  return side;
+}
+
 bool match_scores(Node* node, Scores& scores) {
   if (is_op(node, "Add") && only_user(*node)) {
     for (std::size_t i = 0; i < 2 && !scores.product; ++i) {
@@ -99,8 +112,8 @@ bool fuse_one_attention(const std::shared_ptr<Node>& node) {
   if (rank < 3 || (axis != -1 && axis != rank - 1)) return false;
   Scores scores;
   if (!match_scores(softmax->get_input_node_ptr(0), scores)) return false;
-  const Output<Node> queries = scores.product->input_value(0), values = node->input_value(1);
-  Output<Node> keys = scores.product->input_value(1);
+  const Output<Node> queries = unscaled(scores.product->input_value(0), scores.scale), values = node->input_value(1);
+  Output<Node> keys = unscaled(scores.product->input_value(1), scores.scale);
   for (const auto& side : {queries, keys, values}) {
     const PartialShape& own = side.get_partial_shape();
     if (own.is_dynamic() || static_cast<std::int64_t>(own.size()) != rank || side.get_element_type() != element::f32)

@@ -156,14 +156,16 @@ TEST(FuseClamp, TakesEitherOrderAndKeepsCrossedBounds) {
 }
 
 TEST(FuseAttention, TakesScaleMaskAndBothFormsOfTheKeys) {
-  for (int form = 0; form < 8; ++form) {
-    const bool masked = form & 1, transposed = form & 2, guarded = form & 4;
+  for (int form = 0; form < 16; ++form) {
+    const bool masked = form & 1, transposed = form & 2, guarded = form & 4, is_scaled_before = form & 8;
     Case c;
     const Out q = c.input({2, 3, 5, 8}), k = c.input({2, 7, 3, 8}), v = c.input({2, 3, 7, 4});
-    const Out keys =
+    Out keys =
         op("Transpose", 1,
            {k, ints(transposed ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 2, 1, 3})});
-    Out scores = op("MatMul", 1, {q, keys}, {{"transpose_a", false}, {"transpose_b", !transposed}});
+    if (is_scaled_before) keys = mul(keys, number(0.5));
+    Out scores = op("MatMul", 1, {is_scaled_before ? mul(number(0.75), q) : q, keys},
+                    {{"transpose_a", false}, {"transpose_b", !transposed}});
     scores = masked ? mul(scores, number(0.25)) : divide(scores, number(3));
     if (masked) scores = add(scores, c.input({2, 1, 1, 7}));
     Out weights = op("Softmax", 8, {scores}, {{"axis", -1}});
@@ -173,6 +175,7 @@ TEST(FuseAttention, TakesScaleMaskAndBothFormsOfTheKeys) {
     EXPECT_TRUE(c.changes(pass::fuse_attention(), 1e-4)) << form;
     EXPECT_EQ(c.count("ScaledDotProductAttention"), 1u) << form;
     EXPECT_EQ(c.count("Softmax"), 0u) << form;
+    EXPECT_EQ(c.count("Multiply"), 0u) << form;
   }
 }
 

@@ -18,15 +18,28 @@ std::vector<double> values_of(const op::v0::Constant& constant) { return constan
 /// Weights times one factor per output channel, in the element type of the convolution.
 Output<Node> scaled_weights(const Node& convolution, const std::vector<double>& scale) {
   const auto weights = constant_input(convolution, 1);
-  const Shape& shape = weights->get_tensor().shape();
+  Tensor from = weights->get_tensor();
+  if (!from.is_contiguous()) {
+    Tensor packed;
+    from.copy_to(packed);
+    from = packed;
+  }
+  const Shape& shape = from.shape();
   const bool grouped = is_op(&convolution, "GroupConvolution");
-  std::vector<double> values = weights->to_doubles();
+  // The weights may be converted on the way.
+  Tensor scaled(convolution.get_input_element_type(1), shape);
   // [O, ...] or [G, O/G, ...]: the leading axes together give the output channels.
   const std::size_t channels = grouped ? shape[0] * shape[1] : shape[0];
-  const std::size_t each = channels ? values.size() / channels : 0;
-  for (std::size_t channel = 0; channel < channels; ++channel)
-    for (std::size_t i = 0; i < each; ++i) values[channel * each + i] *= scale[channel];
-  auto constant = std::make_shared<op::v0::Constant>(convolution.get_input_element_type(1), shape, values);
+  const std::size_t each = channels ? from.element_count() / channels : 0, element = size_bytes(from.element_type());
+  std::vector<double> values(each);  // Of one channel: all of them at once would be new memory twice their size.
+  for (std::size_t channel = 0; channel < channels && each; ++channel) {
+    const auto* const begin = static_cast<const char*>(from.data()) + channel * each * element;
+    load_elements(from.element_type(), begin, static_cast<std::ptrdiff_t>(element), each, values.data());
+    for (double& value : values) value *= scale[channel];
+    auto* const to = static_cast<char*>(scaled.data()) + channel * each * size_bytes(scaled.element_type());
+    store_elements(scaled.element_type(), values.data(), each, to);
+  }
+  auto constant = std::make_shared<op::v0::Constant>(scaled);
   constant->set_friendly_name(weights->get_friendly_name());
   return constant->output(0);
 }

@@ -82,6 +82,24 @@ TEST(FoldBatchNorm, GoesIntoTheConvolutionBeforeIt) {
   }
 }
 
+TEST(FoldBatchNorm, TakesWeightsThatAreConvertedOnTheWay) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4, 6, 5});
+  std::vector<double> values;
+  for (int i = 0; i < 6 * 4 * 9; ++i) values.push_back(0.125 * (i % 11 - 5));
+  const auto half = op::v0::Constant::create(element::f16, Shape{6, 4, 3, 3}, values);
+  const auto w = make_node("Convert", 1, {half->output(0)}, {{"destination_type", element::f32}}, "");
+  const auto conv =
+      make_node("Convolution", 1, {x, w},
+                {{"strides", {1, 1}}, {"dilations", {1, 1}}, {"pads_begin", {1, 1}}, {"pads_end", {1, 1}}});
+  const auto norm = make_node("BatchNormInference", 5,
+                              {conv, constant({6}, pattern(6, 2)), constant({6}, pattern(6, 3)),
+                               constant({6}, pattern(6, 4)), constant({6}, {1, 2, 3, .5, 1, 2})},
+                              {{"epsilon", 1e-3}});
+  const auto model = model_of(norm, x);
+  expect_same_after(model, only(pass::fold_batch_norm()), {1, 4, 6, 5}, 1e-4);
+  EXPECT_EQ(count(*model, "BatchNormInference"), 0u);
+}
+
 TEST(FoldBatchNorm, BecomesScaleAndShiftWhereTheConvolutionHasOtherReaders) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, 3, 4});
   const auto norm = make_node(

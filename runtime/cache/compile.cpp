@@ -10,6 +10,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/store/release.hpp>
@@ -166,6 +167,7 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
     if (compiled) touch_entry(file);
     return compiled;
   } catch (const std::exception& error) {
+    WantedScope::check("loading", file.string());  // Else it would be compiled now.
     say("cache entry \"" + file.string() + "\" is not used: " + error.what());
   } catch (...) {  // A callback may throw anything.
     say("cache entry \"" + file.string() + "\" is not used: a callback threw what is no std::exception");

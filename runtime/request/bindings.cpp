@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include <tenon/core/host.hpp>
@@ -21,7 +22,9 @@ namespace {
 
 /// The tensor without the lease of the request that lent it, so that it can be set like any other.
 Tensor without_slot_lease(const Tensor& tensor) {
-  return tensor.lease() && dynamic_cast<SlotLease*>(tensor.lease().get()) ? tensor.with_lease({}) : tensor;
+  // SlotLease is final, and a cast would cost more than all else here.
+  const LeaseState* const lease = tensor.lease().get();
+  return lease && typeid(*lease) == typeid(SlotLease) ? tensor.with_lease({}) : tensor;
 }
 
 /// The same elements of the same memory, under the same lease.
@@ -93,7 +96,7 @@ void Bindings::bind_all() {
 
 void Bindings::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user) {
   const DeviceRequest& device = devices_.active();
-  const ChosenWay chosen = choose_way(*model_, device, port, tensor, ledger_);
+  ChosenWay chosen = choose_way(*model_, device, port, tensor, ledger_);
   if (chosen.way == Way::kPacked) {
     const ElementType type = model_->info(port).type;
     if (!slot.staging || slot.staging.shape() != tensor.shape() || slot.staging.element_type() != type) {
@@ -105,10 +108,13 @@ void Bindings::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_
     device.bind(port, slot.staging);
   } else {
     if (chosen.way == Way::kInPlace) device.bind(port, chosen.tensor);
-    slot.staging = Tensor();
+    if (slot.staging) slot.staging = Tensor();
     slot.tensor = tensor;
   }
-  slot.mapped = chosen.bracketed ? chosen.tensor : Tensor();
+  if (chosen.bracketed)
+    slot.mapped = std::move(chosen.tensor);
+  else if (slot.mapped)
+    slot.mapped = Tensor();
   slot.way = chosen.way;
   slot.from_user = from_user;
   if (slot.way != Way::kInPlace || from_user) needs_prepare_ = true;
@@ -439,9 +445,11 @@ Tensor Bindings::output(std::size_t index, const Shape& shape) {
     try {
       if (slot.tensor.shape() != shape) slot.tensor.set_shape(shape);
       if (slot.mapped && slot.mapped.shape() != shape) slot.mapped.set_shape(shape);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      const bool has_room = element_count(shape) <= element_count(slot.tensor.shape());
       throw AssertFailure("output '" + info.label + "' has the shape " + to_string(shape) +
-                          " now, for which the tensor set by the user, " + to_string(slot.tensor) + ", is too small");
+                          " now, for which the tensor set by the user, " + to_string(slot.tensor) + ", is " +
+                          (has_room ? "of no use: " + std::string(error.what()) : "too small"));
     }
     if (slot.way == Way::kPacked) {
       if (slot.staging.shape() != shape) slot.staging = Tensor(info.type, shape);

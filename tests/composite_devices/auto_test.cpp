@@ -286,6 +286,17 @@ TEST_F(Auto, ACoreMayGoWhileADeviceStillCompiles) {
   opener.join();
 }
 
+TEST_F(Auto, WhatNobodyWantsAnyMoreIsNotCompiledToItsEnd) {
+  gate.set_open(false);
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    auto request = core.compile_model(relu_model(), "AUTO:GATED,CPU").create_infer_request();
+    expect_right(request);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15)) << "the device compiles for 30 s";
+  EXPECT_EQ(gate.compiled, 0);
+}
+
 TEST_F(Auto, WithOpenVinosDeviceWhereThereIsOne) {
   const auto all = core.get_available_devices();
   if (std::find(all.begin(), all.end(), "OPENVINO.CPU") == all.end()) GTEST_SKIP() << "no OpenVINO here";

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include <tenon/graph/wanted.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
 
@@ -97,7 +98,11 @@ class GatedDevice final : public Device {
                                                    const AnyMap& properties) override {
     table_.set(properties);
     std::unique_lock lock(gate.mutex);
-    gate.changed.wait_for(lock, std::chrono::seconds(30), [] { return gate.open; });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!gate.open && std::chrono::steady_clock::now() < end) {
+      gate.changed.wait_for(lock, std::chrono::milliseconds(5));
+      WantedScope::check("compiling", model->get_friendly_name());
+    }
     if (gate.fail_compile) throw Error(Code::kUnimplemented, "GATED does not want to");
     ++gate.compiled;
     return std::make_shared<GatedModel>(model->clone(), name());

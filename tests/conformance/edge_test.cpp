@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -14,6 +13,7 @@
 #include <tenon/core/router.hpp>
 
 #include <tenon/tests/conformance/suite.hpp>
+#include <tenon/tests/support/in_threads.hpp>
 
 namespace tenon::conformance {
 namespace {
@@ -41,6 +41,15 @@ Tensor usual_tensor(FrameworkUnderTest& framework, const Context& context, const
     made = framework.make_tensor(context, variant, info);
   }
   return made;
+}
+
+/// Empty where it cannot be made: then the edge's tests say why. Here, before the tests, an error would end the process.
+Tensor sample_of(FrameworkUnderTest& framework, const Context& context, const std::string& variant) {
+  try {
+    return usual_tensor(framework, context, variant, {element::f32, {64, 64}, {}});
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 /// Every edge with every source and target that fits it: those that can take a plain tensor, and those that refuse it.
@@ -75,7 +84,7 @@ const EdgeCases& edge_cases() {
           if (!(from.context->kind() == edge->from()) || !(to.context->kind() == edge->to()) || !to.is_target) continue;
           for (const std::string& variant : from.framework->variants()) {
             const Context source = from.framework->make_context();
-            const Tensor sample = usual_tensor(*from.framework, source, variant, {element::f32, {64, 64}, {}});
+            const Tensor sample = sample_of(*from.framework, source, variant);
             const bool refused = sample && std::holds_alternative<Refusal>(edge->step(
                                                describe(sample), to.framework->make_context(), Access::kRead));
             (refused ? cases.refused : cases.open).push_back({edge, from.framework, variant, to.framework});
@@ -292,7 +301,7 @@ TEST_P(EdgeTest, SeesWhatIsWrittenUntilAPoint) {
       }
     }
     options.deadline = Deadline::max();
-    std::thread writing([&] {
+    std::jthread writing([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       if (source.is_host_addressable()) {
         const std::vector<std::byte> bytes = pattern(source.size_bytes(), 2 * round + 1);
@@ -410,17 +419,8 @@ TEST_P(EdgeTest, ManyThreadsGetOneView) {
   const std::size_t views = source.memory()->view_count();
   constexpr int kThreads = 8;
   std::vector<Tensor> mapped(kThreads);
-  std::atomic<int> waiting{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      ++waiting;
-      while (waiting < kThreads) {
-      }  // All at once, so that they do overlap.
-      mapped[static_cast<std::size_t>(i)] = edge.map(source, target, options);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  testing::in_threads(kThreads,
+                      [&](int i) { mapped[static_cast<std::size_t>(i)] = edge.map(source, target, options); });
   for (const Tensor& tensor : mapped) {
     EXPECT_EQ(content(tensor), pattern(source.size_bytes(), 7));
     if (!reached->copies) {

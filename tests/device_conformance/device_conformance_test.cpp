@@ -15,6 +15,7 @@
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/device_conformance/allocation_count.hpp>
 #include <tenon/tests/device_conformance/suite.hpp>
+#include <tenon/tests/support/in_threads.hpp>
 #include <tenon/tests/support/named_driver.hpp>
 
 namespace tenon::testing {
@@ -237,36 +238,28 @@ TEST_P(DeviceConformance, SyncAsyncAndCallbackGiveTheSame) {
 TEST_P(DeviceConformance, ManyRequestsOnManyThreads) {
   const auto model = small_network();
   auto compiled = core.compile_model(model, name, streams(2));
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      auto request = compiled.create_infer_request();
-      const Tensor image = noise({1, 3, 16, 16}, 100 + t);
-      const auto expected = evaluate(*model, {image});
-      request.set_tensor("image", image);
-      for (int i = 0; i < 20; ++i) {
-        if (i % 2)
-          request.infer();
-        else
-          request.start_async(), request.wait();
-        expect_close(request.get_tensor("scores"), expected[0], "thread " + std::to_string(t));
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  testing::in_threads(4, [&](int t) {
+    auto request = compiled.create_infer_request();
+    const Tensor image = noise({1, 3, 16, 16}, 100 + static_cast<unsigned>(t));
+    const auto expected = evaluate(*model, {image});
+    request.set_tensor("image", image);
+    for (int i = 0; i < 20; ++i) {
+      if (i % 2)
+        request.infer();
+      else
+        request.start_async(), request.wait();
+      expect_close(request.get_tensor("scores"), expected[0], "thread " + std::to_string(t));
+    }
+  });
 }
 
 TEST_P(DeviceConformance, CompilesOnManyThreads) {
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
-      auto request = core.compile_model(relu_model(), name).create_infer_request();
-      request.get_input_tensor().data<float>()[2] = 3;
-      request.infer();
-      EXPECT_EQ(request.get_output_tensor().data<float>()[2], 3);
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  testing::in_threads(4, [&](int) {
+    auto request = core.compile_model(relu_model(), name).create_infer_request();
+    request.get_input_tensor().data<float>()[2] = 3;
+    request.infer();
+    EXPECT_EQ(request.get_output_tensor().data<float>()[2], 3);
+  });
 }
 
 TEST_P(DeviceConformance, ARunningRequestIsBusyAndCanBeCancelled) {

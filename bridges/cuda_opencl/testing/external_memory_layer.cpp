@@ -66,6 +66,7 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info key, std::siz
 struct Mapping {
   void* bytes;
   std::size_t size;
+  int fd;  ///< As NVIDIA's driver does it (580): the descriptor is the driver's, which closes it with the buffer.
 };
 
 cl_mem CL_API_CALL create_buffer(cl_context context, const cl_mem_properties* properties, cl_mem_flags flags,
@@ -91,10 +92,10 @@ cl_mem CL_API_CALL create_buffer(cl_context context, const cl_mem_properties* pr
       [](cl_mem, void* data) {
         const auto* mapping = static_cast<Mapping*>(data);
         ::munmap(mapping->bytes, mapping->size);
+        ::close(mapping->fd);
         delete mapping;
       },
-      new Mapping{bytes, size});
-  ::close(fd);  // As the extension says: the descriptor is the driver's.
+      new Mapping{bytes, size, fd});
   return made;
 }
 

@@ -26,6 +26,14 @@ inline float pixel_overlap(float4 a, float4 b, float more, float least) {
   return width * height / (pixel_area(a, more) + pixel_area(b, more) - width * height);
 }
 
+// Of boxes whose edges may touch; `more` as above.
+inline float region_overlap(float4 a, float4 b, float more) {
+  const float width = fmin(a.z, b.z) - fmax(a.x, b.x), height = fmin(a.w, b.w) - fmax(a.y, b.y);
+  if (width < 0 || height < 0) return 0;
+  const float both = fmax(0.0f, width + more) * fmax(0.0f, height + more);
+  return both / ((a.z - a.x + more) * (a.w - a.y + more) + (b.z - b.x + more) * (b.w - b.y + more) - both);
+}
+
 // Of centre, extents and angle: the part of one within each edge of the other.
 inline void rotated_corners(float8 box, float turn, float2* corners) {
   const float angle = box.s4 * turn, c = cos(angle), s = sin(angle);

@@ -1,17 +1,19 @@
 // A product of matrices of f16 or f32 with sums in f32: rows of the left side by rows of the right one, [M, K] by [N, K]. The
 // left side's rows lie in memory (IS_PLAIN), or are the windows of a convolution over channels last: K counts channels
 // within taps. 16 bytes, a chunk, are read at once; CHANNELS, and K of the right side, are multiples of 8.
-// A group of WARPS_M x WARPS_N warps of 32 work-items computes TILE_M x TILE_N elements. STEP columns of both sides are
-// copied to one of STAGES slots of local memory while earlier ones are multiplied.
+// A group of WARPS_M x WARPS_N warps of 32 work-items computes TILE_M x TILE_N elements: of PARTS_M parts of 16 rows, PART_ROWS
+// apart, a warp has PARTS_N parts of 8 columns. STEP columns of both sides are copied to one of STAGES slots of local memory
+// while earlier ones are multiplied, by MULTIPLY, or from MULTIPLY_BEGIN on until then. OUT_ROWS rows at a time are written.
 // With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each tile, before and after.
 // A_p, B_p; A_PLACE(m): where a row begins, IS_PLAIN; A_BATCH(batch), B_BATCH(batch): where a batch begins. STORE8_AT(v, batch, m, n) writes 8 neighbours along n,
 // STORE_AT(value, batch, m, n) one.
+#define SLOT(step) (tiles + (step) % STAGES * SLOT_BYTES)
 KERNEL {
-  __local uchar tiles[(STAGES * SLOT_BYTES > TILE_M * OUT_ROW * 4 ? STAGES * SLOT_BYTES : TILE_M * OUT_ROW * 4)] __attribute__((aligned(128)));
+  __local uchar tiles[(STAGES * SLOT_BYTES > OUT_ROWS * OUT_ROW * 4 ? STAGES * SLOT_BYTES : OUT_ROWS * OUT_ROW * 4)] __attribute__((aligned(1024)));
   const int at = (int)get_local_id(0), lane = at & 31, warp = at >> 5;
   const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = (int)get_group_id(2) / SPLITS;
   const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
-  const int first_row = warp_m * WARP_M + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
+  const int warp_row = WARP_ROW, first_row = warp_row + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
   const int row = at / CHUNKS, chunk = at % CHUNKS;
   __global const STORED* const left = A_p + A_BATCH(batch);
   __global const STORED* const right = B_p + B_BATCH(batch);
@@ -47,11 +49,13 @@ KERNEL {
     // What the slot before held is multiplied when all are here.
     if (step >= 0) {
       COPIES_WAIT();
+      COPIES_READY();
       barrier(CLK_LOCAL_MEM_FENCE);
     }
+    if (step >= 0) MULTIPLY_BEGIN(sum, SLOT(step), (SLOT(step) + TILE_M * ROW_BYTES));
     const int next = step + STAGES - 1;
     if (next < steps) {
-      __local uchar* const slot = tiles + next % STAGES * SLOT_BYTES;
+      __local uchar* const to = SLOT(next);
       const int k = (first_step + next) * STEP + chunk * PER_CHUNK;
 #if IS_PLAIN
       const int tap = 0, offset = k;
@@ -61,17 +65,17 @@ KERNEL {
 #endif
 #pragma unroll
       for (int i = 0; i < TILE_M / ROWS_AT_ONCE; ++i)
-        COPY16(slot + PLACE(row + i * ROWS_AT_ONCE, chunk), left + places[i] + offset, k < K && (taps[i] >> tap & 1));
+        COPY16(to + PLACE(row + i * ROWS_AT_ONCE, chunk), left + places[i] + offset, k < K && (taps[i] >> tap & 1));
 #pragma unroll
       for (int i = 0; i < TILE_N / ROWS_AT_ONCE; ++i) {
         const int n = n0 + row + i * ROWS_AT_ONCE;
-        COPY16(slot + TILE_M * 128 + PLACE(row + i * ROWS_AT_ONCE, chunk), right + n * B_ROW + k, k < K && n < N);
+        COPY16(to + TILE_M * ROW_BYTES + PLACE(row + i * ROWS_AT_ONCE, chunk), right + n * B_ROW + k, k < K && n < N);
       }
     }
     COPIES_END();
     if (step < 0) continue;
-    __local const uchar* const slot = tiles + step % STAGES * SLOT_BYTES;
-    MULTIPLY(sum, slot, (slot + TILE_M * 128));
+    __local const uchar* const slot = SLOT(step);
+    MULTIPLY(sum, slot, (slot + TILE_M * ROW_BYTES));
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 #if SPLITS > 1
@@ -104,27 +108,34 @@ KERNEL {
   // Through local memory, so that neighbours along n are written together.
   __local float* const results = (__local float*)tiles;
 #pragma unroll
-  for (int i = 0; i < PARTS_M; ++i)
+  for (int rows = 0; rows < TILE_M; rows += OUT_ROWS) {
+    if (rows > 0) barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-    for (int j = 0; j < PARTS_N; ++j) {
-      __local float* const to = results + (first_row + i * 16) * OUT_ROW + first_column + j * 8;
-      to[0] = sum[i][j][0];
-      to[1] = sum[i][j][1];
-      to[8 * OUT_ROW] = sum[i][j][2];
-      to[8 * OUT_ROW + 1] = sum[i][j][3];
+    for (int i = 0; i < PARTS_M; ++i) {
+      if ((uint)(warp_row + i * PART_ROWS - rows) >= OUT_ROWS) continue;
+#pragma unroll
+      for (int j = 0; j < PARTS_N; ++j) {
+        __local float* const to = results + (first_row + i * PART_ROWS - rows) * OUT_ROW + first_column + j * 8;
+        to[0] = sum[i][j][0];
+        to[1] = sum[i][j][1];
+        to[8 * OUT_ROW] = sum[i][j][2];
+        to[8 * OUT_ROW + 1] = sum[i][j][3];
+      }
     }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int i = at; i < TILE_M * TILE_N / 8; i += LANES) {
-    const int m = m0 + i / (TILE_N / 8), n = n0 + i % (TILE_N / 8) * 8;
-    if (m >= M || n >= N) continue;
-    __local const float* const from = results + i / (TILE_N / 8) * OUT_ROW + i % (TILE_N / 8) * 8;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = at; i < OUT_ROWS * TILE_N / 8; i += LANES) {
+      const int m = m0 + rows + i / (TILE_N / 8), n = n0 + i % (TILE_N / 8) * 8;
+      if (m >= M || n >= N) continue;
+      __local const float* const from = results + i / (TILE_N / 8) * OUT_ROW + i % (TILE_N / 8) * 8;
 #if IS_WIDE
-    float v[8];
+      float v[8];
 #pragma unroll
-    for (int j = 0; j < 8; ++j) v[j] = from[j];
-    STORE8_AT(v, batch, m, n);
+      for (int j = 0; j < 8; ++j) v[j] = from[j];
+      STORE8_AT(v, batch, m, n);
 #else
-    for (int j = 0; j < min(8, N - n); ++j) STORE_AT(from[j], batch, m, (n + j));
+      for (int j = 0; j < min(8, N - n); ++j) STORE_AT(from[j], batch, m, (n + j));
 #endif
+    }
   }
 }
+#undef SLOT

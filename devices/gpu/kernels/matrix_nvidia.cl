@@ -9,9 +9,9 @@
 // Of this work-item and of those that it has met at a barrier, to all groups.
 #define RELEASE_WRITES() asm volatile("fence.acq_rel.gpu;" ::: "memory")
 #define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")
-#define ALL_COPIES_WAIT() asm volatile("cp.async.wait_all;" ::: "memory")
-// All but the latest STAGES - 2 groups.
-#define COPIES_WAIT() asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory")
+// All but the latest `count` groups.
+#define COPIES_WAIT_BUT(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
+#define COPIES_WAIT() COPIES_WAIT_BUT(STAGES - 2)
 #define LOAD_FRAGMENTS(to, from)                                                                \
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"                  \
                : "=r"((to)[0]), "=r"((to)[1]), "=r"((to)[2]), "=r"((to)[3])                     \
@@ -26,25 +26,77 @@
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
                : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3])                                   \
                : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
-#define MULTIPLY_TILES(sum, left, right)                                                                        \
-  _Pragma("unroll") for (int k = 0; k < STEP / 16; ++k) {                                                       \
-    uint a[PARTS_M][4], b[PARTS_N / 2][4];                                                                      \
-    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i)                                                         \
-        LOAD_FRAGMENTS(a[i], left + PLACE(warp_m * WARP_M + i * 16 + (lane & 15), 2 * k + (lane >> 4)));        \
-    _Pragma("unroll") for (int j = 0; j < PARTS_N / 2; ++j) LOAD_FRAGMENTS(                                     \
-        b[j], right + PLACE(warp_n * WARP_N + j * 16 + (lane & 7) + (lane >> 4) * 8, 2 * k + (lane >> 3 & 1))); \
-    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j)     \
-        MULTIPLY_FRAGMENTS(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);                      \
+#define MULTIPLY_TILES(sum, left, right) MULTIPLY_TILES_UP_TO(sum, left, right, WARP_N)
+// Of a warp's columns only those below `columns` are wanted.
+#define MULTIPLY_TILES_UP_TO(sum, left, right, columns)                                                        \
+  _Pragma("unroll") for (int k = 0; k < STEP / 16; ++k) {                                                      \
+    uint a[PARTS_M][4], b[PARTS_N / 2][4];                                                                     \
+    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i)                                                        \
+        LOAD_FRAGMENTS(a[i], left + PLACE(warp_row + i * PART_ROWS + (lane & 15), 2 * k + (lane >> 4)));            \
+    _Pragma("unroll") for (int j = 0; j < PARTS_N / 2; ++j) if (j * 16 < (columns))                            \
+        LOAD_FRAGMENTS(b[j], right + PLACE(warp_n * WARP_N + j * 16 + (lane & 7) + (lane >> 4) * 8,            \
+                                           2 * k + (lane >> 3 & 1)));                                          \
+    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j)    \
+        if (j / 2 * 16 < (columns))                                                                            \
+            MULTIPLY_FRAGMENTS(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);                 \
   }
-// The right side as it lies, [K, N].
-#define MULTIPLY_TILES_TURNED(sum, left, right)                                                                    \
-  _Pragma("unroll") for (int k = 0; k < STEP / 16; ++k) {                                                          \
-    uint a[PARTS_M][4], b[PARTS_N / 2][4];                                                                         \
-    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i)                                                            \
-        LOAD_FRAGMENTS(a[i], left + PLACE(warp_m * WARP_M + i * 16 + (lane & 15), 2 * k + (lane >> 4)));           \
-    _Pragma("unroll") for (int j = 0; j < PARTS_N / 2; ++j) LOAD_FRAGMENTS_TURNED(                                 \
-        b[j], right + PLACE(k * 16 + (lane & 7) + (lane >> 3 & 1) * 8, warp_n * WARP_N / 8 + 2 * j + (lane >> 4))); \
-    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j)        \
-        MULTIPLY_FRAGMENTS(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);                         \
+
+// Of compute capability 9.0: four warps multiply as one, from local memory, while the next tiles are copied. OpenCL C refuses
+// these instructions, so they stand in comments, which program/warpgroups.cpp opens in what the driver has compiled.
+#define TO_TENSOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
+#ifdef TN_NO_WARPGROUPS
+#define MULTIPLY_WARPGROUPS_BEGIN(sum, left, right)
+#define MULTIPLY_WARPGROUPS_END(sum, left, right) MULTIPLY_TILES(sum, left, right)
+#else
+#define WARPGROUP(text) "/*sm_90a " text " sm_90a*/"
+#define SUMS(to, j) "+f"((to)[j][0]), "+f"((to)[j][1]), "+f"((to)[j][2]), "+f"((to)[j][3])
+#define SUMS_32(to, j)                                                                                              \
+  SUMS(to, j), SUMS(to, j + 1), SUMS(to, j + 2), SUMS(to, j + 3), SUMS(to, j + 4), SUMS(to, j + 5), SUMS(to, j + 6), \
+      SUMS(to, j + 7)
+#define NUMBERS_32 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define NUMBERS_64 NUMBERS_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define WARPGROUP_64(to, a, b)                                                                                            \
+  asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" NUMBERS_32 "},%32,%33,1,1,1,0,0;")         \
+               : SUMS_32(to, 0) : "l"(a), "l"(b) : "memory")
+#define WARPGROUP_128(to, a, b)                                                                                           \
+  asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" NUMBERS_64 "},%64,%65,1,1,1,0,0;")        \
+               : SUMS_32(to, 0), SUMS_32(to, 8) : "l"(a), "l"(b) : "memory")
+// Of rows of ROW_BYTES that lie as PLACE says: 8 rows are one pattern.
+#define TILE_DESCRIPTOR(address)                                                                                 \
+  ((ulong)((address) >> 4 & 0x3fff) | (ulong)(ROW_BYTES / 2) << 32 | (ulong)1 << 16 | (ulong)(ROW_BYTES == 128 ? 1 : 2) << 62)
+#define MULTIPLY_WARPGROUPS_BEGIN(sum, left, right)                                                              \
+  {                                                                                                              \
+    const uint a = LOCAL_ADDRESS(left) + (warp >> 2) * PARTS_M * 64 * ROW_BYTES, b = LOCAL_ADDRESS(right);       \
+    asm volatile(WARPGROUP("wgmma.fence.sync.aligned;") ::: "memory");                                           \
+    _Pragma("unroll") for (int k = 0; k < STEP / 16; ++k) _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i)    \
+        MULTIPLY_WARPGROUP(sum[i], TILE_DESCRIPTOR(a + i * 64 * ROW_BYTES + k * 32), TILE_DESCRIPTOR(b + k * 32)); \
+    asm volatile(WARPGROUP("wgmma.commit_group.sync.aligned;") ::: "memory");                                    \
+  }
+#define MULTIPLY_WARPGROUPS_END(sum, left, right) asm volatile(WARPGROUP("wgmma.wait_group.sync.aligned 0;") ::: "memory")
+#endif
+
+// Of attention. Four neighbours have the columns of a row.
+#define QUADS
+#define IS_IDLE_WARP(is_idle) (is_idle)
+#define SUM_OF(x, y) ((x) + (y))
+#define JOIN_QUADS(values, of)                                                                            \
+  _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int h = 0; h < 2; ++h) {     \
+    float other;                                                                                          \
+    asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, 0xffffffff;" : "=f"(other) : "f"((values)[i][h]));  \
+    (values)[i][h] = of((values)[i][h], other);                                                           \
+    asm volatile("shfl.sync.bfly.b32 %0, %1, 2, 0x1f, 0xffffffff;" : "=f"(other) : "f"((values)[i][h]));  \
+    (values)[i][h] = of((values)[i][h], other);                                                           \
+  }
+#define PAIR(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
+// Weights as they were summed are the left side as it is multiplied; rows of values from `rows` on weigh nothing.
+#define MULTIPLY_WEIGHTS(sum, weights, scratch, values, rows)                                                        \
+  _Pragma("unroll") for (int k = 0; k < TILE_N / 16; ++k) if (k * 16 < (rows)) {                                     \
+    uint a[PARTS_M][4], b[PARTS_N / 2][4];                                                                           \
+    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int part = 0; part < 4; ++part)       \
+        PAIR(a[i][part], (weights)[i][2 * k + part / 2][part % 2 * 2], (weights)[i][2 * k + part / 2][part % 2 * 2 + 1]); \
+    _Pragma("unroll") for (int j = 0; j < PARTS_N / 2; ++j) LOAD_FRAGMENTS_TURNED(                                   \
+        b[j], values + PLACE(k * 16 + (lane & 7) + (lane >> 3 & 1) * 8, 2 * j + (lane >> 4)));                       \
+    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j)          \
+        MULTIPLY_FRAGMENTS((sum)[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);                         \
   }
 #endif

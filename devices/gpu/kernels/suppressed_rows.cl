@@ -1,5 +1,6 @@
 // Rows of class, score and box, one work-item for each place. KEPT(i), KEPT_SCORE(i) of [CLASSES, MOST], IN_CLASS(i);
-// ROWS_SET, PLACES_SET, NUMBERS_SET (of each picture), PUT_COUNT(value). ACROSS: pictures are sorted together.
+// BOX_OF(picture, category, box),
+// PLACE_OF(picture, category, box); ROWS_SET, PLACES_SET, NUMBERS_SET (of each picture), PUT_COUNT(value). ACROSS: pictures are sorted together.
 #define BETTER(other) min((int)IN_CLASS(other), better(KEPT_SCORE_p + (other)*MOST, MOST, score, (other) < class))
 KERNEL {
   const int at = (int)get_global_id(0);
@@ -26,10 +27,10 @@ KERNEL {
     else if (ACROSS ? of_category < category || (of_category == category && of_picture < picture) : other < class)
       row += IN_CLASS(other);
   }
-  const int box = picture * BOXES + KEPT(at);
+  const int box = BOX_OF(picture, category, KEPT(at));
   ROWS_SET(6 * row, (float)category);
   ROWS_SET(6 * row + 1, score);
   for (int i = 0; i < 4; ++i) ROWS_SET(6 * row + 2 + i, (float)BOX(4 * box + i));
-  PLACES_SET(row, box);
+  PLACES_SET(row, PLACE_OF(picture, category, KEPT(at)));
 }
 #undef BETTER

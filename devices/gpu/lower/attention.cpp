@@ -123,28 +123,26 @@ bool is_one_kernel(const Builder& builder, const Attention& what) {
 void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& what) {
   const Node* const self = &node;
   Producer producer;
-  producer.emit = [&builder, self, what](const ExpressionRef& root, const View& out) {
+  producer.emit_in_pieces = [&builder, self, what](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+    // More queries for each warp read less, but then too few warps have place to hide each other's waits.
     static constexpr MatrixTiles kTiles{64, 64, 4, 1, 2};
-    const std::size_t rank = out.shape.size();
+    const std::size_t rank = what.query.shape.size();
     Kernel kernel = builder.kernel("attention");
     kernel.reads("Q", what.query).reads("K", what.key).reads("V", what.value);
     define_score(kernel, what);
-    AxisGroups groups(2);
-    for (std::size_t axis = 0; axis + 1 < rank; ++axis) groups[0].push_back(axis);
-    groups[1] = {rank - 1};
-    builder.add_wide_store(kernel, root, out, groups);
+    builder.add_wide_store(kernel, root, out, rows_and_columns(axes));
     kernel.define("STORE8_AT(v, batch, m, n)", "STORE8(v, (batch) * M + (m), n)");
     define_tiles(kernel, kTiles, builder.target());
     kernel.number("M", static_cast<std::int64_t>(what.queries))
         .number("N", static_cast<std::int64_t>(what.keys))
-        .number("D", static_cast<std::int64_t>(out.shape[rank - 1]))
+        .number("D", static_cast<std::int64_t>(what.query.shape[rank - 1]))
         .number("Q_ROW", what.query.strides[rank - 2])
         .number("K_ROW", what.key.strides[rank - 1])
         .number("V_ROW", what.value.strides[rank - 2]);
     for (const auto& [name, view] :
          {std::pair("Q_BATCH", &what.query), {"K_BATCH", &what.key}, {"V_BATCH", &what.value}})
       kernel.define(std::string(name) + "(batch)", batch_place(kernel, name, *view, what.batch));
-    const std::size_t columns = what.query.shape[rank - 1] + out.shape[rank - 1];
+    const std::size_t columns = what.query.shape[rank - 1] + what.value.shape[rank - 1];
     kernel.multiply_adds(std::uint64_t{what.batches()} * what.queries * what.keys * columns);
     kernel.text(kernels::attention);
     kernel.over({(what.queries + kTiles.m - 1) / kTiles.m * kTiles.lanes(), 1, what.batches()}, {kTiles.lanes(), 1, 1});

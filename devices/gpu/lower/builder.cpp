@@ -171,6 +171,37 @@ void Builder::set(const Node& node, std::size_t output, const ExpressionRef& roo
   if (!waits) compute(value, Output<Node>(const_cast<Node*>(&node), output));
 }
 
+bool Builder::set_moved(const Node& node, const Output<Node>& source, const std::function<bool(Pieces&)>& move_pieces,
+                        const std::function<bool(View&)>& move_view) {
+  Value& value = value_of(source);
+  if (!value.pending || !value.producer || !value.producer->emit_in_pieces) return false;
+  Pieces pieces = value.producer->pieces.value_or(Pieces(value.shape));
+  if (!move_pieces(pieces)) return false;
+  const ExpressionRef root = with_views(value.pending, move_view);
+  if (!root) return false;
+  joined_ = std::exchange(value.producer, std::nullopt);
+  joined_->pieces = std::move(pieces);
+  joined_nodes_ = std::exchange(value.nodes, {});
+  value.pending = nullptr;
+  set(node, 0, root);
+  return true;
+}
+
+bool Builder::set_reshaped(const Node& node, const Output<Node>& source, const Shape& shape) {
+  return set_moved(
+      node, source, [&](Pieces& pieces) { return pieces.reshape(shape); },
+      [&](View& view) { return reshape(view, shape); });
+}
+
+bool Builder::set_transposed(const Node& node, const Output<Node>& source, const std::vector<std::size_t>& order) {
+  return set_moved(
+      node, source, [&](Pieces& pieces) { return pieces.transpose(order); },
+      [&](View& view) {
+        view = transposed(view, order);
+        return true;
+      });
+}
+
 void Builder::set(const Node& node, std::size_t output, ElementType computed, Producer producer) {
   joined_ = std::move(producer);
   set(node, output, Expression::computed(computed));
@@ -181,7 +212,7 @@ void Builder::compute(Value& value, const Output<Node>& output) {
   launching_ = std::move(value.nodes);
   const ExpressionRef root = std::exchange(value.pending, nullptr);
   const auto producer = std::exchange(value.producer, std::nullopt);
-  emit(root, producer, view);
+  emit(root, producer, view, *output.get_node());
   value.view = view;
 }
 
@@ -194,13 +225,28 @@ Extents Builder::best_strides(const Value& value) const {
   return packed_strides(value.shape);
 }
 
-void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out) {
-  const Node& result = *model_.get_results().front();
-  if (!producer) return compute(root, out, result);
-  if (!shares_bytes(out.type)) return producer->emit(root, out);
+void Builder::emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out,
+                   const Node& of) {
+  if (!producer) return compute(root, out, of);
+  if (!shares_bytes(out.type)) return emit(root, *producer, out);
   const View codes = scratch(ElementType::kU8, out.shape);
-  producer->emit(code_of(root, out.type), codes);
-  pack(codes, out, result);
+  emit(code_of(root, out.type), *producer, codes);
+  pack(codes, out, of);
+}
+
+void Builder::emit(const ExpressionRef& root, const Producer& producer, const View& out) {
+  if (!producer.emit_in_pieces) return producer.emit(root, out);
+  if (!producer.pieces) {
+    AxisGroups axes;
+    for (std::size_t axis = 0; axis < out.shape.size(); ++axis) axes.push_back({axis});
+    return producer.emit_in_pieces(root, out, axes);
+  }
+  // Axes are only split: every view can be.
+  const Shape& extents = producer.pieces->extents();
+  View whole = out;
+  reshape(whole, extents);
+  producer.emit_in_pieces(with_views(root, [&](View& view) { return reshape(view, extents); }), whole,
+                          producer.pieces->made());
 }
 
 void Builder::pack(const View& codes, const View& out, const Node& of) {
@@ -335,6 +381,10 @@ ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
 void Builder::launch(const Kernel& kernel, const Node& node) {
   Launch launch = kernel.launch();
   if (launching_.empty()) launching_ = {{node.get_friendly_name(), node.get_type_name()}};
+  // Called after the node that it was written for, not after what was joined to that.
+  const std::pair own(node.get_friendly_name(), std::string(node.get_type_name()));
+  if (const auto found = std::find(launching_.begin(), launching_.end(), own); found != launching_.end())
+    std::rotate(launching_.begin(), found, found + 1);
   std::tie(launch.node_name, launch.node_type) = launching_.front();
   launch.fused.insert(launch.fused.begin(), launching_.begin() + 1, launching_.end());
   launching_.clear();

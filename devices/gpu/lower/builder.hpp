@@ -19,20 +19,22 @@
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/devices/gpu/program/pieces.hpp>
 #include <tenon/devices/gpu/target.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
-/// Axes of a result that a kernel counts as one: {{0}, {1}, {2, 3}} for batches, channels and pixels.
-using AxisGroups = std::vector<std::vector<std::size_t>>;
-
 /// A kernel that is written only when it is known what else it computes: element-wise functions of its result join it.
 struct Producer {
   /// Adds the launch. @param root  What is stored: a tree with one Expression::computed(), of the producer's type.
   std::function<void(const ExpressionRef& root, const View& out)> emit;
-  bool channels_last = false;  ///< How it writes best.
+  /// Instead of emit, of a kernel that takes its axes in pieces: `root` and `out` have these, and `axes` says which of them
+  /// make each axis of the result. Reshapes and transposes of the result then cost nothing.
+  std::function<void(const ExpressionRef& root, const View& out, const AxisGroups& axes)> emit_in_pieces;
+  std::optional<Pieces> pieces;  ///< Once the value is not the result itself.
+  bool channels_last = false;    ///< How it writes best.
 };
 
 /// Lowers one model of known shapes, node by node.
@@ -78,6 +80,9 @@ class Builder {
   /// @{
   /// An element-wise function, computed when somebody reads it. @param node  Its inputs are those of the tree.
   void set(const Node& node, std::size_t output, const ExpressionRef& root);
+  /// What is not computed yet with other axes, if its producer can write it so; false else.
+  bool set_reshaped(const Node& node, const Output<Node>& source, const Shape& shape);
+  bool set_transposed(const Node& node, const Output<Node>& source, const std::vector<std::size_t>& order);
   /// Bytes that are there already: a reshape, a transpose, a slice.
   void set(const Node& node, std::size_t output, const View& view);
   /// A kernel that element-wise functions may join.
@@ -114,7 +119,7 @@ class Builder {
   /// group of axes.
   void add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
   /// Besides, STORE8(value, i0, i1...): an array of 8 neighbours, of which the index of the last group is the first.
-  /// @pre the last group is one axis whose extent is a multiple of 8.
+  /// @pre the extent of the last axis of the last group is a multiple of 8.
   void add_wide_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
   /// Besides, STORE_WIDE(value, i0, i1...): the same of a vector of `wide` f32, computed as vectors where the tree allows.
   /// @pre the last group is one axis whose extent is a multiple of `wide`.
@@ -149,6 +154,9 @@ class Builder {
   using Key = std::pair<const Node*, std::size_t>;
 
   Value& value_of(const Output<Node>& value);
+  /// @param move  Of the pieces and of what the tree loads; false: it cannot be.
+  bool set_moved(const Node& node, const Output<Node>& source, const std::function<bool(Pieces&)>& move_pieces,
+                 const std::function<bool(View&)>& move_view);
   Value& add_value(const Node& node, std::size_t output, const Shape& shape);
   Value& add_value(const Node& node, std::size_t output) {
     return add_value(node, output, node.get_output_shape(output));
@@ -167,7 +175,8 @@ class Builder {
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.
   void pack(const View& codes, const View& out, const Node& of);
-  void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out);
+  void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out, const Node& of);
+  static void emit(const ExpressionRef& root, const Producer& producer, const View& out);
   void add_trial(const std::string& problem, const std::vector<Candidate>& candidates);
   std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
 

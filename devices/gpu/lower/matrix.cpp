@@ -11,25 +11,55 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-std::size_t step_of(ElementType type) { return kRowBytes / size_bytes(type); }
+std::size_t steps_of(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
+  const std::size_t step = tiles.row_bytes / size_bytes(target.reals());
+  return (product.k + step - 1) / step;
+}
 
-/// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50.
+/// So many groups share a tile that every unit has work, and each has at least 4 steps.
+std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
+  const std::size_t most = 2 * target.compute_units / tiles.groups(product);
+  return std::clamp<std::size_t>(std::min(most, steps_of(product, tiles, target) / 4), 1, 8);
+}
+
+constexpr MatrixTiles kWarpgroups[] = {{128, 128, 4, 1, 3, 64, true}, {64, 64, 4, 1, 3, 128, true}};
+
+/// Whether four warps may multiply as one.
+bool takes_warpgroups(const Target& target) { return target.has_warpgroups && target.stores_f16; }
+
+/// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50, U-Net and
+/// ViT-B/16.
 MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target) {
+  const auto suits = [&](const MatrixTiles& tiles, std::size_t groups) {
+    return product.n > tiles.n / 2 && tiles.groups(product) >= groups && tiles.local_bytes() <= target.local_bytes;
+  };
+  if (takes_warpgroups(target)) {
+    if (suits(kWarpgroups[0], target.compute_units * 5 / 4)) return kWarpgroups[0];
+    const std::size_t splits = splits_for(product, kWarpgroups[1], target);
+    if (suits(kWarpgroups[1], target.compute_units / splits)) return kWarpgroups[1];
+  }
   static constexpr MatrixTiles kLarge[] = {{128, 64, 4, 1, 2}, {64, 64, 2, 2, 3}};
   for (const MatrixTiles& tiles : kLarge)
-    if (product.n > tiles.n / 2 && tiles.groups(product) >= 2 * target.compute_units &&
-        tiles.local_bytes() <= target.local_bytes)
-      return tiles;
+    if (suits(tiles, 2 * target.compute_units)) return tiles;
   MatrixTiles tiles = product.n > 32 ? MatrixTiles{32, 64, 2, 2, 4} : MatrixTiles{32, 32, 2, 1, 4};
   while (tiles.local_bytes() > target.local_bytes && tiles.stages > 2) --tiles.stages;
   return tiles;
 }
 
-/// So many groups share a tile that every unit has work, and each has at least 4 steps.
-std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
-  const std::size_t step = step_of(target.reals()), steps = (product.k + step - 1) / step,
-                    groups = tiles.groups(product);
-  return std::clamp<std::size_t>(std::min(2 * target.compute_units / groups, steps / 4), 1, 8);
+/// What multiplies tiles, and which rows a warp has.
+void define_multiply(Kernel& kernel, const MatrixTiles& tiles, ElementType type) {
+  if (tiles.has_warpgroups) {
+    kernel.define("WARP_ROW", "((warp >> 2) * PARTS_M * 64 + (warp & 3) * 16)").define("PART_ROWS", 64);
+    kernel.define("COPIES_READY()", "TO_TENSOR_CORES()")
+        .define("MULTIPLY_WARPGROUP(to, a, b)", "WARPGROUP_" + std::to_string(tiles.n) + "(to, a, b)")
+        .define("MULTIPLY_BEGIN(sum, left, right)", "MULTIPLY_WARPGROUPS_BEGIN(sum, left, right)")
+        .define("MULTIPLY(sum, left, right)", "MULTIPLY_WARPGROUPS_END(sum, left, right)");
+    return;
+  }
+  kernel.define("WARP_ROW", "(warp % WARPS_M * (TILE_M / WARPS_M))").define("PART_ROWS", 16);
+  kernel.define("COPIES_READY()", "").define("MULTIPLY_BEGIN(sum, left, right)", "");
+  kernel.define("MULTIPLY(sum, left, right)", (type == ElementType::kF32 ? "MULTIPLY_TILES_F32" : "MULTIPLY_TILES") +
+                                                  std::string("(sum, left, right)"));
 }
 
 }  // namespace
@@ -42,22 +72,23 @@ void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target
   define("WARPS_M", tiles.warps_m);
   define("WARPS_N", tiles.warps_n);
   define("STAGES", tiles.stages);
-  define("STEP", step_of(type));
+  define("STEP", tiles.row_bytes / size_bytes(type));
+  define("ROW_BYTES", tiles.row_bytes);
   define("PER_CHUNK", 16 / size_bytes(type));
   define("LANES", tiles.lanes());
-  define("WARP_M", tiles.m / tiles.warps_m);
   define("WARP_N", tiles.n / tiles.warps_n);
   define("PARTS_M", tiles.m / tiles.warps_m / 16);
   define("PARTS_N", tiles.n / tiles.warps_n / 8);
-  define("CHUNKS", kRowBytes / 16);
-  define("ROWS_AT_ONCE", tiles.lanes() / (kRowBytes / 16));
-  define("SLOT_BYTES", (tiles.m + tiles.n) * kRowBytes);
+  define("CHUNKS", tiles.row_bytes / 16);
+  define("ROWS_AT_ONCE", tiles.lanes() / (tiles.row_bytes / 16));
+  define("SLOT_BYTES", (tiles.m + tiles.n) * tiles.row_bytes);
   define("OUT_ROW", tiles.n + 4);
-  // Chunks of neighbouring rows lie in different banks.
-  kernel.define("PLACE(row, chunk)", "((row) * 128 + (((chunk) ^ ((row) & 7)) << 4))");
+  define("OUT_ROWS", tiles.out_rows());
+  // Chunks of neighbouring rows lie in different banks, in the patterns that warpgroups read.
+  kernel.define("PLACE(row, chunk)", tiles.row_bytes == 128 ? "((row) * 128 + (((chunk) ^ ((row) & 7)) << 4))"
+                                                            : "((row) * 64 + (((chunk) ^ ((row) >> 1 & 3)) << 4))");
   kernel.define("STORED", storage_name(type));
-  kernel.define("MULTIPLY(sum, left, right)", (type == ElementType::kF32 ? "MULTIPLY_TILES_F32" : "MULTIPLY_TILES") +
-                                                  std::string("(sum, left, right)"));
+  define_multiply(kernel, tiles, type);
   kernel.text(kernels::matrix_f32)
       .text(target.matrices == Target::Matrices::kNvidia ? kernels::matrix_nvidia : kernels::matrix_portable);
 }
@@ -71,7 +102,7 @@ struct MatrixWay {
   std::string name() const {
     return std::to_string(tiles.m) + "x" + std::to_string(tiles.n) + " by " + std::to_string(tiles.warps_m) + "x" +
            std::to_string(tiles.warps_n) + " in " + std::to_string(tiles.stages) + " slots, " + std::to_string(splits) +
-           " groups";
+           " groups" + (tiles.has_warpgroups ? ", warpgroups" : "");
   }
 };
 
@@ -80,15 +111,16 @@ std::vector<MatrixWay> matrix_ways(const MatrixProduct& product, const Target& t
   static constexpr MatrixTiles kTiles[] = {{128, 128, 4, 2, 3}, {128, 64, 4, 1, 2}, {128, 64, 4, 2, 3},
                                            {64, 128, 2, 2, 3},  {64, 64, 2, 2, 3},  {64, 32, 2, 1, 4},
                                            {32, 64, 2, 2, 4},   {32, 32, 2, 1, 4},  {16, 64, 1, 2, 4}};
+  std::vector<MatrixTiles> all(std::begin(kTiles), std::end(kTiles));
+  if (takes_warpgroups(target)) all.insert(all.begin(), std::begin(kWarpgroups), std::end(kWarpgroups));
   const MatrixTiles rule = matrix_tiles_for(product, target);
   std::vector<MatrixWay> ways{{rule, splits_for(product, rule, target)}};
-  const std::size_t step = step_of(target.reals()), steps = (product.k + step - 1) / step;
   const auto add = [&](const MatrixWay& way) {
     const auto same = [&](const MatrixWay& other) { return other.name() == way.name(); };
     if (std::none_of(ways.begin(), ways.end(), same)) ways.push_back(way);
   };
-  for (const MatrixTiles& tiles : kTiles) {
-    const std::size_t groups = tiles.groups(product);
+  for (const MatrixTiles& tiles : all) {
+    const std::size_t groups = tiles.groups(product), steps = steps_of(product, tiles, target);
     if (tiles.local_bytes() > target.local_bytes || tiles.lanes() > target.max_group) continue;
     if (tiles.m > 2 * product.m && tiles.m > 16) continue;
     if (tiles.n > 2 * product.n && tiles.n > 32) continue;

@@ -26,21 +26,25 @@ struct MatrixProduct {
   }
 };
 
-/// A row of a tile in local memory.
-inline constexpr std::size_t kRowBytes = 128;
-
 /// How a group of warps shares a tile of the result.
 struct MatrixTiles {
   std::size_t m, n, warps_m, warps_n, stages;
+  std::size_t row_bytes = 128;  ///< Of a tile in local memory: 64 or 128.
+  /// Four warps multiply as one: `warps_m` is a multiple of 4, `warps_n` is 1, `m` a multiple of 64 for each four.
+  bool has_warpgroups = false;
   std::size_t lanes() const { return 32 * warps_m * warps_n; }
+  /// Rows of the result that go through local memory at once.
+  std::size_t out_rows() const { return m * (n + 4) * sizeof(float) > std::size_t{48} << 10 ? m / 2 : m; }
   /// Of local memory: the slots, or the results that take their place.
-  std::size_t local_bytes() const { return std::max(stages * (m + n) * kRowBytes, m * (n + 4) * sizeof(float)); }
+  std::size_t local_bytes() const {
+    return std::max(stages * (m + n) * row_bytes, out_rows() * (n + 4) * sizeof(float));
+  }
   std::size_t groups(const MatrixProduct& product) const {
     return (product.m + m - 1) / m * ((product.n + n - 1) / n) * product.batch;
   }
 };
 
-/// The macros of kernels over tiles: TILE_M, WARP_M..., PLACE(row, chunk) in local memory, and what multiplies them.
+/// The macros of kernels over tiles: TILE_M, WARP_ROW..., PLACE(row, chunk) in local memory, and what multiplies them.
 void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target);
 
 /// Adds the launch.

@@ -22,7 +22,7 @@ View rows_of(Builder& builder, const Node& node, const View& view) {
   return copy;
 }
 
-View transposed(View view) {
+View turned(View view) {
   const std::size_t rank = view.shape.size();
   std::swap(view.shape[rank - 1], view.shape[rank - 2]);
   std::swap(view.strides[rank - 1], view.strides[rank - 2]);
@@ -52,19 +52,18 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
                                           [is_transposed, type](const Tensor& source) {
                                             return pack_right_sides(source, type, is_transposed);
                                           }),
-                      transposed(sides.right).shape);
+                      turned(sides.right).shape);
   } else {
-    right = rows_of(builder, node, transposed(sides.right));
+    right = rows_of(builder, node, turned(sides.right));
   }
   const Node* const self = &node;
   Producer producer;
-  producer.emit = [&builder, self, left, right, k](const ExpressionRef& root, const View& out) {
+  producer.emit_in_pieces = [&builder, self, left, right, k](const ExpressionRef& root, const View& out,
+                                                             const AxisGroups& axes) {
     const std::size_t rank = left.shape.size();
     Kernel kernel = builder.kernel("matmul");
     kernel.reads("A", left).reads("B", right);
-    AxisGroups groups(2);
-    for (std::size_t axis = 0; axis + 1 < rank; ++axis) groups[0].push_back(axis);
-    groups[1] = {rank - 1};
+    const AxisGroups groups = rows_and_columns(axes);
     // Axes that count rows, and those before them, each of which is a product of its own.
     std::vector<std::size_t> rows(rank - 1), batches;
     std::iota(rows.begin(), rows.end(), std::size_t{0});

@@ -21,6 +21,7 @@ void advance(View& view, std::size_t axis, std::int64_t count) {
 
 /// Every order of the elements that reads `from` in the order of `to`.
 void set_reshaped(Builder& builder, const Node& node, const Output<Node>& source, const Shape& shape) {
+  if (builder.set_reshaped(node, source, shape)) return;
   View view = builder.source(source);
   if (!reshape(view, shape)) {
     view = builder.packed(source);
@@ -33,24 +34,16 @@ void lower_reshape(Builder& builder, const Node& node) {
   set_reshaped(builder, node, node.input_value(0), node.get_output_shape(0));
 }
 
-View transposed(const View& view, const std::vector<std::int64_t>& order) {
-  View result = view;
-  for (std::size_t axis = 0; axis < order.size(); ++axis) {
-    const std::size_t from = normalized(order[axis], order.size());
-    result.shape[axis] = view.shape[from];
-    result.strides[axis] = view.strides[from];
-  }
-  return result;
-}
-
 void lower_transpose(Builder& builder, const Node& node) {
-  const View view = builder.source(node.input_value(0));
-  std::vector<std::int64_t> order = *builder.integers(node.input_value(1));
-  if (order.empty()) {
-    order.resize(view.shape.size());
-    std::iota(order.rbegin(), order.rend(), 0);
+  std::vector<std::size_t> order;
+  const std::vector<std::int64_t> given = *builder.integers(node.input_value(1));
+  for (const std::int64_t axis : given) order.push_back(normalized(axis, given.size()));
+  if (given.empty()) {
+    order.resize(static_cast<std::size_t>(node.get_output_partial_shape(0).size()));
+    std::iota(order.rbegin(), order.rend(), std::size_t{0});
   }
-  builder.set(node, 0, transposed(view, order));
+  if (builder.set_transposed(node, node.input_value(0), order)) return;
+  builder.set(node, 0, transposed(builder.source(node.input_value(0)), order));
 }
 
 void lower_slice(Builder& builder, const Node& node) {
@@ -174,11 +167,11 @@ void lower_depth_to_space(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < spatial; ++i) apart.push_back(data.shape[2 + i]);
   View view = data;
   reshape(view, apart);
-  const auto first_block = static_cast<std::int64_t>(blocks_first ? 1 : 2);
-  std::vector<std::int64_t> order{0, blocks_first ? static_cast<std::int64_t>(1 + spatial) : 1};
+  const std::size_t first_block = blocks_first ? 1 : 2;
+  std::vector<std::size_t> order{0, blocks_first ? 1 + spatial : 1};
   for (std::size_t i = 0; i < spatial; ++i) {
-    order.push_back(static_cast<std::int64_t>(2 + spatial + i));
-    order.push_back(first_block + static_cast<std::int64_t>(i));
+    order.push_back(2 + spatial + i);
+    order.push_back(first_block + i);
   }
   const View from = transposed(view, order), made = builder.make(node, 0);
   View to = made;
@@ -198,11 +191,11 @@ void lower_space_to_depth(Builder& builder, const Node& node) {
   }
   View view = data;
   reshape(view, apart);
-  std::vector<std::int64_t> order{0};
+  std::vector<std::size_t> order{0};
   if (!blocks_first) order.push_back(1);
-  for (std::size_t i = 0; i < spatial; ++i) order.push_back(static_cast<std::int64_t>(3 + 2 * i));
+  for (std::size_t i = 0; i < spatial; ++i) order.push_back(3 + 2 * i);
   if (blocks_first) order.push_back(1);
-  for (std::size_t i = 0; i < spatial; ++i) order.push_back(static_cast<std::int64_t>(2 + 2 * i));
+  for (std::size_t i = 0; i < spatial; ++i) order.push_back(2 + 2 * i);
   const View from = transposed(view, order), made = builder.make(node, 0);
   View to = made;
   reshape(to, from.shape);
@@ -214,15 +207,15 @@ void lower_shuffle_channels(Builder& builder, const Node& node) {
   const std::size_t axis = normalized(node.get_attributes().get_int("axis"), data.shape.size());
   const auto groups = static_cast<std::size_t>(node.get_attributes().get_int("group"));
   Shape apart;
-  std::vector<std::int64_t> order;
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i < data.shape.size(); ++i) {
     if (i == axis) {
-      order.push_back(static_cast<std::int64_t>(i + 1));
-      order.push_back(static_cast<std::int64_t>(i));
+      order.push_back(i + 1);
+      order.push_back(i);
       apart.push_back(groups);
       apart.push_back(data.shape[i] / groups);
     } else {
-      order.push_back(static_cast<std::int64_t>(i > axis ? i + 1 : i));
+      order.push_back(i > axis ? i + 1 : i);
       apart.push_back(data.shape[i]);
     }
   }

@@ -7,6 +7,7 @@
 #include <tenon/devices/gpu/lower/axes.hpp>
 #include <tenon/devices/gpu/lower/each.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
+#include <tenon/devices/gpu/lower/sorting.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -173,6 +174,15 @@ void lower_bucketize(Builder& builder, const Node& node) {
 std::string axis_known(const Node& node) { return wants_constant(node, 1); }
 
 }  // namespace
+
+void select_greatest(Builder& builder, const Node& node, const View& data, const View& values, const View& indices) {
+  Selection what;
+  what.data = data;
+  what.axis = 1;
+  what.k = values.shape[1];
+  what.is_max = true;
+  select_first(builder, node, what, values, indices);
+}
 
 void register_sorting(LoweringTable& table) {
   // K is known: else the shape would not be.

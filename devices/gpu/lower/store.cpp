@@ -42,7 +42,8 @@ class GroupIndices {
       }
       for (const std::size_t axis : axes) {
         strides.push_back(view.strides[axis]);
-        indices.push_back(coordinates_[axis]);
+        indices.push_back(is_last && axis == axes.back() ? "(" + coordinates_[axis] + " + " + step + ")"
+                                                         : coordinates_[axis]);
       }
     }
     return index_text(kernel_, name, strides, indices);
@@ -125,7 +126,7 @@ void Builder::add_wide_store(Kernel& kernel, const ExpressionRef& root, const Vi
   const ExpressionRef stored = as_stored(root, out.type);
   const std::vector<ExpressionRef> loads = loads_of(stored);
   const GroupIndices indices(kernel, out.shape, groups);
-  const std::size_t axis = groups.back().front();
+  const std::size_t axis = groups.back().back();
   std::string lines = "{ " + indices.lines();
   for (std::size_t i = 0; i < loads.size(); ++i) {
     const View& view = *loads[i]->view();

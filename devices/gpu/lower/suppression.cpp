@@ -5,20 +5,58 @@
 #include <string>
 
 #include <tenon/devices/gpu/kernels.hpp>
+#include <tenon/devices/gpu/lower/each.hpp>
+#include <tenon/devices/gpu/lower/suppression.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::gpu_device {
-namespace {
 
-/// What all of them have: boxes [pictures, boxes, ...] and scores [pictures, classes, boxes].
-struct Suppression {
-  View boxes, scores;
-  std::size_t pictures = 0, in_picture = 0, count = 0;  ///< Classes of a picture, boxes of a class.
-  std::size_t most = 1;                                 ///< Places of a class, at least one.
-  std::size_t classes() const { return pictures * in_picture; }
-  std::size_t places() const { return classes() * most; }
-};
+Kept add_kept(Builder& builder, Kernel& kernel, const Suppression& what) {
+  const Shape shape{what.classes(), what.most};
+  const Kept kept{builder.scratch(ElementType::kI32, shape), builder.scratch(ElementType::kF32, shape)};
+  kernel.writes("KEPT", kept.boxes).writes("KEPT_SCORE", kept.scores);
+  return kept;
+}
+
+void add_numbers(Kernel& kernel, const Suppression& what) {
+  kernel.number("CLASSES", static_cast<std::int64_t>(what.classes()))
+      .number("IN_PICTURE", static_cast<std::int64_t>(what.in_picture))
+      .number("MOST", static_cast<std::int64_t>(what.most))
+      .number("BOXES", static_cast<std::int64_t>(what.count));
+}
+
+Kernel begin_plain(Builder& builder, const Suppression& what) {
+  const Shape shape{what.classes(), what.count};
+  Kernel kernel = builder.kernel("suppress");
+  kernel.text(kernels::boxes).uses("HIGHEST", builder.scratch(ElementType::kF32, shape));
+  kernel.uses("LIVE", builder.scratch(ElementType::kF32, shape));
+  add_numbers(kernel, what);
+  return kernel.define("IS_SOFT", 0).define("SIGMA", "1");
+}
+
+void launch_groups(Builder& builder, const Node& node, Kernel& kernel, const Suppression& what, const char* text) {
+  const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 256);
+  kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(text).over({what.classes() * lanes}, {lanes});
+  builder.launch(kernel, node);
+}
+
+View count_kept(Builder& builder, const Node& node, const Suppression& what, const Kept& kept, std::size_t keep) {
+  const View in_class = builder.scratch(ElementType::kI32, {what.classes()});
+  Kernel counts = builder.kernel("suppressed_counts");
+  counts.text(kernels::boxes).reads("KEPT_SCORE", kept.scores).writes("IN_CLASS", in_class);
+  add_numbers(counts, what);
+  counts.number("KEEP", static_cast<std::int64_t>(keep));
+  counts.text(kernels::suppressed_counts).over({what.classes()});
+  builder.launch(counts, node);
+  return in_class;
+}
+
+std::string real_text(const Node& node, const char* attribute) {
+  return literal_text(ElementType::kF32, node.get_attributes().get_double(attribute));
+}
+
+namespace {
 
 Suppression suppression_of(Builder& builder, const Node& node, std::size_t most) {
   Suppression what;
@@ -45,37 +83,50 @@ std::size_t most_rows(const Node& node) {
   return scores[0] * scores[1] * most_of_class(node);
 }
 
-/// Kept boxes of each class, and their scores.
-struct Kept {
-  View boxes, scores;
-};
-Kept add_kept(Builder& builder, Kernel& kernel, const Suppression& what) {
-  const Shape shape{what.classes(), what.most};
-  const Kept kept{builder.scratch(ElementType::kI32, shape), builder.scratch(ElementType::kF32, shape)};
-  kernel.writes("KEPT", kept.boxes).writes("KEPT_SCORE", kept.scores);
-  return kept;
+/// Whether pictures share the boxes: [classes, boxes, 4] and scores [classes, boxes], and input 2 says how many are each one's.
+bool shares_boxes(const Node& node) { return is_op(&node, "MulticlassNms") && node.get_input_size() > 2; }
+
+Suppression shared_suppression_of(Builder& builder, const Node& node, std::size_t most) {
+  Suppression what;
+  what.boxes = builder.packed(node.input_value(0));
+  what.scores = builder.packed(node.input_value(1));
+  what.pictures = node.get_input_shape(2)[0];
+  what.in_picture = what.scores.shape[0];
+  what.count = what.scores.shape[1];
+  what.most = std::max<std::size_t>(most, 1);
+  return what;
 }
 
-void add_numbers(Kernel& kernel, const Suppression& what) {
-  kernel.number("CLASSES", static_cast<std::int64_t>(what.classes()))
-      .number("IN_PICTURE", static_cast<std::int64_t>(what.in_picture))
-      .number("MOST", static_cast<std::int64_t>(what.most))
-      .number("BOXES", static_cast<std::int64_t>(what.count));
+/// i32 [pictures + 1]: the first box of each picture. Numbers that say more than there are end at the last box.
+View first_boxes(Builder& builder, const Node& node, const Suppression& what) {
+  const View firsts = builder.scratch(ElementType::kI32, {what.pictures + 1});
+  Kernel kernel = builder.kernel("first_boxes");
+  kernel.reads("IN_PICTURE_AT", builder.packed(node.input_value(2))).writes("FIRST", firsts);
+  kernel.number("BOXES", static_cast<std::int64_t>(what.count));
+  launch_each(builder, node, kernel, what.pictures + 1,
+              "  long first = 0;\n"
+              "  for (int i = 0; i < at; ++i) first = min(first + clamp((long)IN_PICTURE_AT(i), 0L, (long)BOXES), "
+              "(long)BOXES);\n"
+              "  FIRST_SET(at, (int)first);\n");
+  return firsts;
 }
 
 /// Scores, boxes, and memory of each class for what becomes of the scores.
-Kernel begin_kernel(Builder& builder, const char* kind, const Suppression& what, std::size_t in_class) {
+/// @param firsts  Of boxes that pictures share.
+Kernel begin_kernel(Builder& builder, const char* kind, const Suppression& what, std::size_t in_class,
+                    const std::optional<View>& firsts = std::nullopt) {
   Kernel kernel = builder.kernel(kind);
-  kernel.text(kernels::boxes).reads("BOX", what.boxes).reads("SCORE", what.scores);
+  kernel.text(kernels::boxes).reads("BOX", what.boxes).reads(firsts ? "CLASS_SCORE" : "SCORE", what.scores);
+  if (firsts) {
+    kernel.reads("FIRST", *firsts);
+    kernel.define("IS_IN(picture, box)", "((box) >= FIRST(picture) && (box) < FIRST((picture) + 1))");
+    kernel.define(
+        "SCORE(i)",
+        "(IS_IN((i) / (BOXES * IN_PICTURE), (i) % BOXES) ? CLASS_SCORE((i) % (BOXES * IN_PICTURE)) : -INFINITY)");
+  }
   add_numbers(kernel, what);
   kernel.uses("HIGHEST", builder.scratch(ElementType::kF32, {what.classes(), in_class}));
   return kernel;
-}
-
-void launch_groups(Builder& builder, const Node& node, Kernel& kernel, const Suppression& what, const char* text) {
-  const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 256);
-  kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(text).over({what.classes() * lanes}, {lanes});
-  builder.launch(kernel, node);
 }
 
 /// The rule without the extras of some operations.
@@ -124,9 +175,10 @@ void lower_with(Builder& builder, const Node& node, const std::string& overlap, 
   put_out_boxes(builder, node, what, kept);
 }
 
-/// The four numbers of a box of a class.
-std::string box_text(const std::string& box) {
-  const std::string first = "4 * ((class) / IN_PICTURE * BOXES + (" + box + "))";
+/// The four numbers of a box of a class. @param is_shared  By pictures, and each class has its own.
+std::string box_text(const std::string& box, bool is_shared = false) {
+  const std::string first =
+      std::string("4 * ((class) ") + (is_shared ? "%" : "/") + " IN_PICTURE * BOXES + (" + box + "))";
   std::string text = "(float4)(";
   for (int i = 0; i < 4; ++i) text += (i ? ", BOX(" : "BOX(") + first + " + " + std::to_string(i) + ")";
   return text + ")";
@@ -153,25 +205,21 @@ void lower_rotated(Builder& builder, const Node& node) {
 // --- MulticlassNms and MatrixNms: rows of class, score and box, and how many each picture has -------------------------
 
 std::size_t limit_of(const Node& node, const char* attribute, std::size_t all) {
-  const std::int64_t limit = node.get_attributes().get_int(attribute);
-  return limit < 0 ? all : std::min(all, static_cast<std::size_t>(limit));
+  return limit_from(node.get_attributes().get_int(attribute), all);
 }
 std::size_t most_class_rows(const Node& node) {
   const Shape& scores = node.get_input_shape(1);
-  const std::size_t in_picture = scores[1] * limit_of(node, "nms_top_k", scores[2]);
-  return scores[0] * limit_of(node, "keep_top_k", in_picture);
+  const bool is_shared = shares_boxes(node);
+  const std::size_t pictures = is_shared ? node.get_input_shape(2)[0] : scores[0], classes = scores[is_shared ? 0 : 1],
+                    boxes = scores[is_shared ? 1 : 2];
+  const std::size_t most = pictures * limit_of(node, "keep_top_k", classes * limit_of(node, "nms_top_k", boxes));
+  return is_shared ? std::min(most, classes * boxes) : most;
 }
 
 void put_out_rows(Builder& builder, const Node& node, const Suppression& what, const Kept& kept) {
   const auto& attributes = node.get_attributes();
-  const View in_class = builder.scratch(ElementType::kI32, {what.classes()});
-  Kernel counts = builder.kernel("suppressed_counts");
-  counts.text(kernels::boxes).reads("KEPT_SCORE", kept.scores).writes("IN_CLASS", in_class);
-  add_numbers(counts, what);
-  counts.number("KEEP", static_cast<std::int64_t>(limit_of(node, "keep_top_k", what.in_picture * what.most)));
-  counts.text(kernels::suppressed_counts).over({what.classes()});
-  builder.launch(counts, node);
-
+  const View in_class =
+      count_kept(builder, node, what, kept, limit_of(node, "keep_top_k", what.in_picture * what.most));
   Kernel rows = builder.kernel("suppressed_rows");
   rows.text(kernels::boxes).reads("BOX", what.boxes).reads("KEPT", kept.boxes).reads("KEPT_SCORE", kept.scores);
   rows.reads("IN_CLASS", in_class);
@@ -186,25 +234,28 @@ void put_out_rows(Builder& builder, const Node& node, const Suppression& what, c
       .define("ACROSS", is_across ? 1 : 0)
       .define("BY_CLASS", sort == "classid" && (is_across || !is_matrix) ? 1 : 0)
       .define("PUT_COUNT(n)", "TOTAL_SET(0, n)");
+  const bool is_shared = shares_boxes(node);
+  rows.define("BOX_OF(picture, category, box)",
+              is_shared ? "((category) * BOXES + (box))" : "((picture) * BOXES + (box))")
+      .define("PLACE_OF(picture, category, box)",
+              is_shared ? "((box) * IN_PICTURE + (category))" : "BOX_OF(picture, category, box)");
   rows.text(kernels::suppressed_rows).over({std::max({what.places(), what.pictures, std::size_t{1}})});
   builder.launch(rows, node);
-}
-
-std::string real_text(const Node& node, const char* attribute) {
-  return literal_text(ElementType::kF32, node.get_attributes().get_double(attribute));
 }
 
 void lower_classes(Builder& builder, const Node& node) {
   const auto& attributes = node.get_attributes();
   const bool is_matrix = is_op(&node, "MatrixNms");
-  const std::size_t boxes = node.get_input_shape(1)[2], top = limit_of(node, "nms_top_k", boxes);
-  const Suppression what = suppression_of(builder, node, top);
-  Kernel kernel =
-      begin_kernel(builder, is_matrix ? "suppress_matrix" : "suppress", what, is_matrix ? what.most : what.count);
+  const bool is_shared = shares_boxes(node);
+  const std::size_t boxes = node.get_input_shape(1).back(), top = limit_of(node, "nms_top_k", boxes);
+  const Suppression what = is_shared ? shared_suppression_of(builder, node, top) : suppression_of(builder, node, top);
+  const auto firsts = is_shared ? std::optional(first_boxes(builder, node, what)) : std::nullopt;
+  Kernel kernel = begin_kernel(builder, is_matrix ? "suppress_matrix" : "suppress", what,
+                               is_matrix ? what.most : what.count, firsts);
   const Kept kept = add_kept(builder, kernel, what);
   kernel.define("IS_LEFT_OUT(class)",
                 "((class) % IN_PICTURE == " + std::to_string(attributes.get_int("background_class")) + ")");
-  const auto corners = [](const char* box) { return box_text(box); };
+  const auto corners = [&](const char* box) { return box_text(box, is_shared); };
   const std::string more = attributes.get_bool("normalized") ? "0.0f" : "1.0f";
   kernel.define("OVERLAP(class, i, j)", "pixel_overlap(" + corners("i") + ", " + corners("j") + ", " + more + ", " +
                                             (is_matrix ? more : "0.0f") + ")");
@@ -220,7 +271,7 @@ void lower_classes(Builder& builder, const Node& node) {
         .define("POST", real_text(node, "post_threshold"));
     launch_groups(builder, node, kernel, what, kernels::suppress_matrix);
   } else {
-    kernel.uses("LIVE", builder.scratch(ElementType::kF32, what.scores.shape));
+    kernel.uses("LIVE", builder.scratch(ElementType::kF32, {what.classes(), what.count}));
     const double eta = attributes.get_double("nms_eta");
     kernel.define("HAS_TOP", top < boxes ? 1 : 0)
         .define("WANTED", "TOP")
@@ -237,7 +288,6 @@ std::string refuses_wide(const Node& node) {
 }
 /// Boxes of many classes that lie together.
 std::string refuses_classes(const Node& node) {
-  if (node.get_input_size() > 2) return "boxes that pictures share (input 2) have no kernel";
   if (node.get_input_element_type(0) != element::f32) return "its kernel takes f32";
   return {};
 }

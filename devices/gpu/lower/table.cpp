@@ -36,6 +36,8 @@ const LoweringTable& lowering_table() {
     register_control_flow(made);
     register_suppression(made);
     register_distinct(made);
+    register_detection(made);
+    register_sparse(made);
     return made;
   }();
   return table;

@@ -56,6 +56,8 @@ void register_fourier(LoweringTable& table);
 void register_control_flow(LoweringTable& table);
 void register_suppression(LoweringTable& table);
 void register_distinct(LoweringTable& table);
+void register_detection(LoweringTable& table);
+void register_sparse(LoweringTable& table);
 /// @}
 
 /// Part of what wants_constant() says, by which such refusals are told from others.

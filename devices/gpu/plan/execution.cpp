@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/plan/execution.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -59,7 +60,8 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
       const engine::Place root = engine::root(plan_->buffers, argument.place);
       const engine::Buffer& buffer = plan_->buffers[root.buffer];
       const auto set = [&](cl_mem memory, std::size_t offset) {
-        set_memory(step.kernel.get(), at, memory, offset + root.offset, argument.element_bytes);
+        set_memory(step.kernel.get(), at, memory);
+        set_offset(step.kernel.get(), at + 1, (offset + root.offset) / argument.element_bytes);
       };
       if (root.buffer == plan_->counters)
         set(counters_.get(), 0);
@@ -72,7 +74,23 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
             {buffer.kind, buffer.index, step.kernel.get(), at, root.offset, argument.element_bytes, false, 0});
       at += 2;
     }
+    step.is_own = uses_.empty() || uses_.back().kernel != step.kernel.get();
     steps_.push_back(std::move(step));
+  }
+  find_runs();
+}
+
+void Execution::find_runs() {
+  for (std::size_t i = 0; i < steps_.size();) {
+    std::size_t end = i;
+    while (end < steps_.size() && steps_[end].is_own) ++end;
+    const bool is_recordable = end - i >= kLeastRecorded;
+    if (!is_recordable) end = std::max(end, i + 1);
+    if (!is_recordable && !runs_.empty() && !runs_.back().is_recordable)
+      runs_.back().end = end;
+    else
+      runs_.push_back({i, end, is_recordable, {}});
+    i = end;
   }
 }
 
@@ -87,30 +105,36 @@ void Execution::set_pointer(cl_kernel kernel, cl_uint at, const std::byte* point
   client::check(
       set ? client::call(*set, kernel, at, address) : client::call(clSetKernelArgSVMPointer, kernel, at, address),
       set ? "clSetKernelArgMemPointerINTEL" : "clSetKernelArgSVMPointer", "giving a kernel its memory");
-  const cl_ulong none = 0;
-  client::check(client::call(clSetKernelArg, kernel, at + 1, sizeof none, static_cast<const void*>(&none)),
+}
+
+void Execution::set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer) {
+  client::check(client::call(clSetKernelArg, kernel, at, sizeof buffer, static_cast<const void*>(&buffer)),
                 "clSetKernelArg", "giving a kernel its memory");
 }
 
-void Execution::set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::size_t offset, std::size_t element_bytes) {
-  const cl_ulong elements = offset / element_bytes;
-  const char* const what = "giving a kernel its memory";
-  client::check(client::call(clSetKernelArg, kernel, at, sizeof buffer, static_cast<const void*>(&buffer)),
-                "clSetKernelArg", what);
-  client::check(client::call(clSetKernelArg, kernel, at + 1, sizeof elements, static_cast<const void*>(&elements)),
-                "clSetKernelArg", what);
+void Execution::set_offset(cl_kernel kernel, cl_uint at, cl_ulong elements) {
+  client::check(client::call(clSetKernelArg, kernel, at, sizeof elements, static_cast<const void*>(&elements)),
+                "clSetKernelArg", "giving a kernel its memory");
 }
 
 void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory) {
-  for (const Use& use : uses_) {
+  for (Use& use : uses_) {
     if (use.kind != kind || use.index != index) continue;
-    if (use.is_pitch)
+    if (use.is_pitch) {
       set_number(use.kernel, use.at,
                  memory.pitch ? static_cast<std::int32_t>(memory.pitch / use.element_bytes) : use.number);
-    else if (memory.pointer)
-      set_pointer(use.kernel, use.at, memory.pointer + memory.offset + use.offset);
+      continue;
+    }
+    const std::size_t offset = memory.offset + use.offset;
+    if (memory.pointer)
+      set_pointer(use.kernel, use.at, memory.pointer + offset);
     else
-      set_memory(use.kernel, use.at, memory.buffer, memory.offset + use.offset, use.element_bytes);
+      set_memory(use.kernel, use.at, memory.buffer);
+    const cl_ulong elements = memory.pointer ? 0 : offset / use.element_bytes;
+    if (use.elements == elements) continue;
+    use.elements.reset();  // Until the call has succeeded.
+    set_offset(use.kernel, use.at + 1, elements);
+    use.elements = elements;
   }
 }
 
@@ -124,22 +148,76 @@ void Execution::bind_state(std::size_t index, bool next, BoundMemory memory) {
   bind(engine::BufferKind::kState, static_cast<std::uint32_t>(2 * index + next), memory);
 }
 
-void Execution::enqueue(cl_command_queue queue, bool is_in_order, std::vector<client::Handle<cl_event>>* events) const {
-  for (const Step& step : steps_) {
-    const Launch& launch = plan_->launches[step.launch];
-    if (!is_in_order)
-      client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{0}, static_cast<const cl_event*>(nullptr),
-                                 static_cast<cl_event*>(nullptr)),
-                    "clEnqueueBarrierWithWaitList", "ordering kernels");
-    cl_event event = nullptr;
-    client::check(client::call(clEnqueueNDRangeKernel, queue, step.kernel.get(), cl_uint{launch.dimensions},
-                               static_cast<const std::size_t*>(nullptr), launch.global.data(),
-                               launch.local[0] ? launch.local.data() : nullptr, cl_uint{0},
-                               static_cast<const cl_event*>(nullptr), events ? &event : nullptr),
-                  "clEnqueueNDRangeKernel",
-                  [&] { return "running " + launch.kernel->kind + " of '" + launch.node_name + "'"; });
-    if (events) events->emplace_back(event);
+namespace {
+
+/// Keeps a queue from beginning with what is enqueued after it until it is opened, at the latest when it is destroyed:
+/// the workers of a CPU's driver would wake for each kernel, and stand in the caller's way.
+class Gate {
+ public:
+  /// @errors those of native calls.
+  Gate(const client::Native& native, cl_command_queue queue)
+      : event_(client::create("clCreateUserEvent", "making an event before an inference", clCreateUserEvent,
+                              native.context.get())) {
+    const cl_event events[] = {event_.get()};
+    client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{1}, static_cast<const cl_event*>(events),
+                               static_cast<cl_event*>(nullptr)),
+                  "clEnqueueBarrierWithWaitList", "holding an inference until all of it is enqueued");
   }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  ~Gate() {
+    if (!is_open_) clSetUserEventStatus(event_.get(), CL_COMPLETE);
+  }
+  void open() {
+    client::check(client::call(clSetUserEventStatus, event_.get(), cl_int{CL_COMPLETE}), "clSetUserEventStatus",
+                  "letting an inference begin");
+    is_open_ = true;
+  }
+
+ private:
+  client::Handle<cl_event> event_;
+  bool is_open_ = false;
+};
+
+}  // namespace
+
+void Execution::record(cl_command_queue queue) {
+  for (Run& run : runs_) {
+    if (!run.is_recordable || run.buffer) continue;
+    CommandBuffer buffer(gpu_->command_buffers(), queue);
+    for (std::size_t i = run.begin; i < run.end; ++i)
+      buffer.record(steps_[i].kernel.get(), plan_->launches[steps_[i].launch]);
+    buffer.finish();
+    run.buffer = std::move(buffer);
+  }
+}
+
+void Execution::launch(const Step& step, cl_command_queue queue, bool is_in_order,
+                       std::vector<client::Handle<cl_event>>* events) const {
+  const Launch& launch = plan_->launches[step.launch];
+  if (!is_in_order)
+    client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{0}, static_cast<const cl_event*>(nullptr),
+                               static_cast<cl_event*>(nullptr)),
+                  "clEnqueueBarrierWithWaitList", "ordering kernels");
+  cl_event event = nullptr;
+  client::check(client::call(clEnqueueNDRangeKernel, queue, step.kernel.get(), cl_uint{launch.dimensions},
+                             static_cast<const std::size_t*>(nullptr), launch.global.data(),
+                             launch.local[0] ? launch.local.data() : nullptr, cl_uint{0},
+                             static_cast<const cl_event*>(nullptr), events ? &event : nullptr),
+                "clEnqueueNDRangeKernel",
+                [&] { return "running " + launch.kernel->kind + " of '" + launch.node_name + "'"; });
+  if (events) events->emplace_back(event);
+}
+
+void Execution::enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way,
+                        std::vector<client::Handle<cl_event>>* events) const {
+  std::optional<Gate> gate;
+  if (way == LaunchWay::kHeld && steps_.size() > 1) gate.emplace(gpu_->native(), queue);
+  for (const Run& run : runs_) {
+    if (way == LaunchWay::kBuffer && run.buffer && run.buffer.enqueue()) continue;
+    for (std::size_t i = run.begin; i < run.end; ++i) launch(steps_[i], queue, is_in_order, events);
+  }
+  if (gate) gate->open();
 }
 
 }  // namespace tenon::inline v1::gpu_device

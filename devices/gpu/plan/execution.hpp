@@ -7,10 +7,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/plan/command_buffer.hpp>
+#include <tenon/devices/gpu/plan/launch_trial.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 
@@ -51,17 +54,31 @@ class Execution {
   void bind_output(std::size_t index, BoundMemory memory);
   void bind_state(std::size_t index, bool next, BoundMemory memory);
 
+  /// Records what command buffers can take, unless it is recorded. @param queue  Always the same one, in order.
+  /// @errors those of native calls: nothing was enqueued.
+  void record(cl_command_queue queue);
   /// Enqueues all launches, in order; allocates nothing without `events`.
   /// @param queue  In order, or else barriers are put between launches.
+  /// @param way  kBuffer: what was recorded for the queue is enqueued so; not with `events`.
   /// @param events  Of each launch, for profiles; null: none are made.
   /// @errors those of native calls: what was enqueued before runs.
-  void enqueue(cl_command_queue queue, bool is_in_order, std::vector<client::Handle<cl_event>>* events) const;
+  void enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way,
+               std::vector<client::Handle<cl_event>>* events) const;
 
  private:
   struct Step {
     client::Handle<cl_kernel> kernel;
     std::size_t launch = 0;
+    bool is_own = true;  ///< It uses no memory of the request's.
   };
+  /// Steps side by side that can be recorded, or that cannot.
+  struct Run {
+    std::size_t begin = 0, end = 0;
+    bool is_recordable = false;
+    CommandBuffer buffer;  ///< Empty until record().
+  };
+  /// Fewer kernels are not worth a buffer.
+  static constexpr std::size_t kLeastRecorded = 4;
   /// An argument that lies in memory of the request's.
   struct Use {
     engine::BufferKind kind = engine::BufferKind::kInput;
@@ -70,11 +87,16 @@ class Execution {
     cl_uint at = 0;
     std::size_t offset = 0, element_bytes = 1;
     bool is_pitch = false;
-    std::int32_t number = 0;  ///< Of rows side by side.
+    std::int32_t number = 0;             ///< Of rows side by side.
+    std::optional<cl_ulong> elements{};  ///< That the kernel was told of last: where in the memory.
   };
+  void find_runs();
+  void launch(const Step& step, cl_command_queue queue, bool is_in_order,
+              std::vector<client::Handle<cl_event>>* events) const;
   void bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory);
   static void set_number(cl_kernel kernel, cl_uint at, std::int32_t number);
-  static void set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer, std::size_t offset, std::size_t element_bytes);
+  static void set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer);
+  static void set_offset(cl_kernel kernel, cl_uint at, cl_ulong elements);
   void set_pointer(cl_kernel kernel, cl_uint at, const std::byte* pointer) const;
 
   const std::shared_ptr<const Gpu> gpu_;
@@ -82,6 +104,7 @@ class Execution {
   client::Handle<cl_mem> arena_, counters_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;
+  std::vector<Run> runs_;  ///< All steps, in order.
 };
 
 }  // namespace tenon::inline v1::gpu_device

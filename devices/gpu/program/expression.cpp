@@ -134,6 +134,15 @@ bool reshape(View& view, const Shape& shape) {
   return true;
 }
 
+View transposed(const View& view, const std::vector<std::size_t>& order) {
+  View result = view;
+  for (std::size_t axis = 0; axis < order.size(); ++axis) {
+    result.shape[axis] = view.shape[order[axis]];
+    result.strides[axis] = view.strides[order[axis]];
+  }
+  return result;
+}
+
 View broadcast(const View& view, const Shape& shape) {
   View result = view;
   result.shape = shape;
@@ -204,6 +213,34 @@ void find_loads(const ExpressionRef& at, std::vector<ExpressionRef>& found) {
   for (const ExpressionRef& operand : at->operands()) find_loads(operand, found);
 }
 
+/// Shared parts stay shared.
+class ViewChange {
+ public:
+  explicit ViewChange(const std::function<bool(View&)>& change) : change_(change) {}
+  ExpressionRef of(const ExpressionRef& at) {
+    if (const auto known = made_.find(at.get()); known != made_.end()) return known->second;
+    return made_[at.get()] = make(at);
+  }
+
+ private:
+  ExpressionRef make(const ExpressionRef& at) {
+    if (at->view()) {
+      View view = *at->view();
+      return change_(view) ? Expression::load(view) : nullptr;
+    }
+    if (at->operands().empty()) return at;
+    std::vector<ExpressionRef> operands;
+    for (const ExpressionRef& operand : at->operands()) {
+      operands.push_back(of(operand));
+      if (!operands.back()) return nullptr;
+    }
+    return Expression::call(at->type(), at->text(), std::move(operands));
+  }
+
+  const std::function<bool(View&)>& change_;
+  std::map<const Expression*, ExpressionRef> made_;
+};
+
 /// Writes a tree's statements, each part once.
 class Writer {
  public:
@@ -244,6 +281,10 @@ class Writer {
 };
 
 }  // namespace
+
+ExpressionRef with_views(const ExpressionRef& root, const std::function<bool(View&)>& change) {
+  return ViewChange(change).of(root);
+}
 
 std::vector<ExpressionRef> loads_of(const ExpressionRef& root) {
   std::vector<ExpressionRef> found;

@@ -51,6 +51,8 @@ bool is_channels_last(const View& view);
 /// The view with other extents, if its elements lie so that no copy is needed.
 /// @return false else; `view` is unchanged.
 bool reshape(View& view, const Shape& shape);
+/// Axis i of the result is axis order[i] of the view.
+View transposed(const View& view, const std::vector<std::size_t>& order);
 /// Repeats axes of extent 1, and adds axes in front, as NumPy's broadcasting does. @pre the shapes agree.
 View broadcast(const View& view, const Shape& shape);
 
@@ -94,6 +96,10 @@ class Expression {
 ExpressionRef convert(const ExpressionRef& value, ElementType type);
 /// The same for a store, whose macros round.
 ExpressionRef as_stored(const ExpressionRef& value, ElementType type);
+
+/// The tree with other views in its loads. @param change  Of one view; false: it cannot be.
+/// @return null if one cannot be changed.
+ExpressionRef with_views(const ExpressionRef& root, const std::function<bool(View&)>& change);
 
 /// All loads of a tree, each once, in the order in which statements() meets them.
 std::vector<ExpressionRef> loads_of(const ExpressionRef& root);

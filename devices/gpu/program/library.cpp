@@ -13,6 +13,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/kept_bytes.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/devices/gpu/program/warpgroups.hpp>
+#include <tenon/graph/wanted.hpp>
 #include <tenon/store/release.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -38,7 +40,8 @@ void run_parallel(std::size_t count, std::int32_t most_threads, const std::funct
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  const auto run = [&] {
+  const auto run = [&, is_wanted = WantedScope::current()] {
+    const WantedScope scope(is_wanted);
     for (std::size_t i = next++; i < count; i = next++) {
       try {
         work(i);
@@ -67,6 +70,19 @@ std::string build_log(cl_program program, cl_device_id device) {
   clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
   log.resize(std::min<std::size_t>(log.find('\0'), 4000));
   return log;
+}
+
+std::string binary_of(cl_program program) {
+  std::size_t size = 0;
+  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARY_SIZES}, sizeof size,
+                             static_cast<void*>(&size), static_cast<std::size_t*>(nullptr)),
+                "clGetProgramInfo", "asking for a program's binary");
+  std::string binary(size, '\0');
+  char* data = binary.data();
+  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARIES}, sizeof data,
+                             static_cast<void*>(&data), static_cast<std::size_t*>(nullptr)),
+                "clGetProgramInfo", "asking for a program's binary");
+  return binary;
 }
 
 }  // namespace
@@ -103,8 +119,12 @@ client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, co
     try {
   const KeptBytes kept = read_kept(folder, kept_programs(), key);
   if (kept.bytes.empty()) return {};
-  const auto* binary = reinterpret_cast<const unsigned char*>(kept.bytes.data());
-  const std::size_t size = kept.bytes.size();
+  return from_binary(reinterpret_cast<const unsigned char*>(kept.bytes.data()), kept.bytes.size());
+} catch (const Error&) {  // Damaged, or another release's: as if it were not there.
+  return {};
+}
+
+client::Handle<cl_program> KernelLibrary::from_binary(const unsigned char* binary, std::size_t size) const {
   cl_int binary_status = CL_SUCCESS;
   const cl_device_id device = native_->device.id;
   client::Handle<cl_program> program(
@@ -112,26 +132,38 @@ client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, co
   if (!program || binary_status != CL_SUCCESS) return {};
   if (clBuildProgram(program.get(), 1, &device, options_.c_str(), nullptr, nullptr) != CL_SUCCESS) return {};
   return program;
-} catch (const Error&) {  // Damaged, or another release's: as if it were not there.
-  return {};
 }
 
 void KernelLibrary::keep(const store::ContentHash& key, const std::filesystem::path& folder, cl_program program) const
     try {
-  std::size_t size = 0;
-  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARY_SIZES}, sizeof size,
-                             static_cast<void*>(&size), static_cast<std::size_t*>(nullptr)),
-                "clGetProgramInfo", "asking for a program's binary");
-  std::string binary(size, '\0');
-  char* data = binary.data();
-  client::check(client::call(clGetProgramInfo, program, cl_program_info{CL_PROGRAM_BINARIES}, sizeof data,
-                             static_cast<void*>(&data), static_cast<std::size_t*>(nullptr)),
-                "clGetProgramInfo", "asking for a program's binary");
-  write_kept(folder, kept_programs(), key, binary);
+  write_kept(folder, kept_programs(), key, binary_of(program));
 } catch (const Error&) {  // A full disk, say: as if there were no cache.
 }
 
-client::Handle<cl_program> KernelLibrary::compile(const std::string& source, const Texts& texts) const {
+KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std::filesystem::path& folder) const {
+  std::string source = prelude();
+  for (const auto& text : texts) source += "\n" + text->text;
+  const store::ContentHash key = key_of(source);
+  if (!folder.empty())
+    if (auto program = load(key, folder)) return {std::move(program), true};
+  client::Handle<cl_program> program = compile(texts, source);
+  if (!folder.empty()) keep(key, folder, program.get());
+  return {std::move(program), false};
+}
+
+client::Handle<cl_program> KernelLibrary::compile(const Texts& texts, const std::string& source) const {
+  client::Handle<cl_program> program = from_source(texts, source, options_);
+  const std::string compiled = has_warpgroups(source) ? binary_of(program.get()) : "";
+  if (!has_warpgroups(compiled)) return program;
+  // A driver that does not take what was opened gets kernels without it.
+  const auto opened = open_warpgroups(compiled);
+  program = opened ? from_binary(reinterpret_cast<const unsigned char*>(opened->data()), opened->size())
+                   : client::Handle<cl_program>();
+  return program ? std::move(program) : from_source(texts, source, options_ + " -DTN_NO_WARPGROUPS");
+}
+
+client::Handle<cl_program> KernelLibrary::from_source(const Texts& texts, const std::string& source,
+                                                      const std::string& options) const {
   const char* begin = source.c_str();
   const std::size_t size = source.size();
   const cl_device_id device = native_->device.id;
@@ -139,7 +171,7 @@ client::Handle<cl_program> KernelLibrary::compile(const std::string& source, con
   client::Handle<cl_program> program(client::create("clCreateProgramWithSource", what, clCreateProgramWithSource,
                                                     native_->context.get(), cl_uint{1}, &begin, &size));
   const cl_int status =
-      client::call(clBuildProgram, program.get(), cl_uint{1}, &device, options_.c_str(),
+      client::call(clBuildProgram, program.get(), cl_uint{1}, &device, options.c_str(),
                    static_cast<void(CL_CALLBACK*)(cl_program, void*)>(nullptr), static_cast<void*>(nullptr));
   if (status != CL_SUCCESS) {
     std::string kinds;
@@ -149,17 +181,6 @@ client::Handle<cl_program> KernelLibrary::compile(const std::string& source, con
                      "; the driver's log: " + build_log(program.get(), device));
   }
   return program;
-}
-
-KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std::filesystem::path& folder) const {
-  std::string source = prelude();
-  for (const auto& text : texts) source += "\n" + text->text;
-  const store::ContentHash key = key_of(source);
-  if (!folder.empty())
-    if (auto program = load(key, folder)) return {std::move(program), true};
-  auto program = compile(source, texts);
-  if (!folder.empty()) keep(key, folder, program.get());
-  return {std::move(program), false};
 }
 
 std::vector<KernelLibrary::Texts> KernelLibrary::unknown(const Texts& texts) const {
@@ -207,10 +228,11 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build_apart(const Tex
   std::vector<std::shared_ptr<const Program>> programs(texts.size());
   std::atomic<std::int64_t> most{longest.count()};
   run_parallel(texts.size(), most_threads, [&](std::size_t i) {
+    WantedScope::check("compiling", texts[i]->kind + " to measure it");
     const auto begin = std::chrono::steady_clock::now();
     if (begin + std::chrono::nanoseconds(most) >= until) return;
     try {
-      programs[i] = std::make_shared<const Program>(compile(prelude() + "\n" + texts[i]->text, {texts[i]}));
+      programs[i] = std::make_shared<const Program>(compile({texts[i]}, prelude() + "\n" + texts[i]->text));
     } catch (const Error&) {  // Too large for the device, say.
     }
     const std::int64_t took = (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds(1);

@@ -53,6 +53,7 @@ class KernelLibrary {
   /// @param folder  Empty: nothing is kept on disk.
   /// @param most_threads  That build at the same time; 0: as many as there are CPUs.
   /// @errors kInternal: the compiler refused a text; its log is in the message. kDeadlineExceeded: `time` is over.
+  /// kCancelled: it is not wanted any more (WantedScope). Programs that a driver has begun, it ends; others are not begun.
   std::vector<std::shared_ptr<const Program>> build(const Texts& texts, const std::filesystem::path& folder,
                                                     const TimeLimit& time, std::int32_t most_threads = 0);
 
@@ -60,6 +61,7 @@ class KernelLibrary {
   /// A program for each text, of the caller's own: to be measured, and not kept. Null where the compiler refused it, or where it was
   /// not begun, because there was too little time.
   /// @param longest  That a compilation took so far; none is begun that would end after `until` if it took as long.
+  /// @errors kCancelled, as build().
   std::vector<std::shared_ptr<const Program>> build_apart(const Texts& texts, Until until,
                                                           std::chrono::nanoseconds& longest,
                                                           std::int32_t most_threads = 0) const;
@@ -82,9 +84,15 @@ class KernelLibrary {
   static constexpr std::size_t kKept = 64;
   /// In groups of a few, those that are not known.
   std::vector<Texts> unknown(const Texts& texts) const;
-  client::Handle<cl_program> compile(const std::string& source, const Texts& texts) const;
+  /// @errors those of from_source().
+  client::Handle<cl_program> compile(const Texts& texts, const std::string& source) const;
   Built build_program(const Texts& texts, const std::filesystem::path& folder) const;
   client::Handle<cl_program> load(const store::ContentHash& key, const std::filesystem::path& folder) const;
+  /// @return none if the driver does not take it.
+  client::Handle<cl_program> from_binary(const unsigned char* binary, std::size_t size) const;
+  /// @errors kInternal: it does not compile; the message has the driver's log.
+  client::Handle<cl_program> from_source(const Texts& texts, const std::string& source,
+                                         const std::string& options) const;
   void keep(const store::ContentHash& key, const std::filesystem::path& folder, cl_program program) const;
   store::ContentHash key_of(const std::string& source) const;
 

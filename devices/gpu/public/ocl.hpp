@@ -31,13 +31,19 @@ inline namespace v1 {
 namespace intel_gpu {
 namespace ocl {
 
+using SharedBufferHandle = intel_gpu::SharedBufferHandle;
+using VirtualAddressMemory = intel_gpu::VirtualAddressMemory;
+
 /// A tensor over a cl_mem. @thread as Tensor.
 class ClBufferTensor : public RemoteTensor {
  public:
   /// @errors kInvalidArgument: no tensor over a buffer.
   static void type_check(const Tensor& tensor) {
-    RemoteTensor::type_check(tensor, {{mem_handle.name(), {}},
-                                      {shared_mem_type.name(), {Any(SharedMemType::OCL_BUFFER).as<std::string>()}}});
+    RemoteTensor::type_check(
+        tensor, {{mem_handle.name(), {}},
+                 {shared_mem_type.name(),
+                  {Any(SharedMemType::OCL_BUFFER).as<std::string>(), Any(SharedMemType::CPU_VA).as<std::string>(),
+                   Any(SharedMemType::BUFFER_FROM_HANDLE).as<std::string>()}}});
   }
   /// Valid as long as the tensor; retain it to keep it longer.
   cl_mem get() const { return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>()); }
@@ -141,6 +147,24 @@ class ClContext : public RemoteContext {
     return RemoteContext::create_tensor(
                type, shape,
                {{shared_mem_type.name(), SharedMemType::OCL_BUFFER}, {mem_handle.name(), static_cast<void*>(buffer)}})
+        .as<ClBufferTensor>();
+  }
+  /// What another API exported, by its descriptor: a dma-buf, or memory of the driver's other APIs. It stays the application's, and may
+  /// be closed. @errors kUnimplemented: the device imports no such descriptors (says what it lacks); kInvalidArgument: it is closed.
+  ClBufferTensor create_tensor(const element::Type type, const Shape& shape, SharedBufferHandle handle) {
+    return RemoteContext::create_tensor(
+               type, shape,
+               {{shared_mem_type.name(), SharedMemType::BUFFER_FROM_HANDLE}, {os_handle.name(), handle.value}})
+        .as<ClBufferTensor>();
+  }
+  /// The application's pages, in place; they must outlive the tensor. @errors kUnimplemented: the device has memory of its own;
+  /// kInvalidArgument: an address that the device would copy from (says the alignment); kOutOfRange: too few bytes.
+  ClBufferTensor create_tensor(const element::Type type, const Shape& shape, VirtualAddressMemory memory) {
+    return RemoteContext::create_tensor(type, shape,
+                                        {{shared_mem_type.name(), SharedMemType::CPU_VA},
+                                         {cpu_va.name(), memory.ptr},
+                                         {cpu_va_size.name(), memory.size},
+                                         {cpu_va_access.name(), memory.access}})
         .as<ClBufferTensor>();
   }
   /// The application's 2-D image, in place: a picture [h, w], [h, w, c] or [1, h, w, c] of the image's type, with as

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's own properties, with OpenVINO's names and keys.
+// The GPU's own properties, with OpenVINO's names and keys, and those that Tenon adds.
 #pragma once
 
 #include <cstddef>
@@ -73,16 +73,30 @@ inline constexpr auto buffer = "GPU_BUFFER";
 
 }  // namespace intel_gpu
 
-/// Names of Tenon's own.
+/// What Tenon adds.
 namespace gpu {
+
+/// How the kernels of an inference get into the queue: one of `launch`. A compiled model answers which it is.
+inline constexpr Property<std::string> launches{"GPU_LAUNCHES"};
+
+namespace launch {
+/// The model's first inferences try what the device offers, and the one that costs the host least stays.
+inline constexpr auto automatic = "AUTO";
+/// Each is enqueued, and the device begins with the first.
+inline constexpr auto singly = "SINGLY";
+/// Each is enqueued, and the device begins when the last one is there: for CPUs, whose workers else disturb the caller.
+inline constexpr auto held = "HELD";
+/// cl_khr_command_buffer: recorded once and enqueued as one command, but for kernels that use an application's memory.
+inline constexpr auto command_buffer = "COMMAND_BUFFER";
+}  // namespace launch
 
 /// How long compile_model may measure which kernels suit the device best, in milliseconds: for each distinct convolution and product,
 /// some tiles and templates. Results are kept in CACHE_DIR, else in the process. What is not measured when the time is over stays the rules'
 /// choice. 0: rules choose. Models whose shapes move are not measured.
-inline constexpr Property<std::uint32_t> tuning_ms{"TENON_GPU_TUNING_MS"};
+inline constexpr Property<std::uint32_t> tuning_ms{"GPU_TUNING_MS"};
 /// Of a compiled model: "12 problems: 5 known, 6 measured in 812 ms, 1 left to the rules", and why kept results were not taken.
-/// Empty without TENON_GPU_TUNING_MS.
-inline constexpr Property<std::string, PropertyMutability::RO> tuning_report{"TENON_GPU_TUNING_REPORT"};
+/// Empty without GPU_TUNING_MS.
+inline constexpr Property<std::string, PropertyMutability::RO> tuning_report{"GPU_TUNING_REPORT"};
 
 }  // namespace gpu
 }  // namespace v1

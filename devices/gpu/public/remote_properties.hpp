@@ -62,6 +62,29 @@ TENON_ENUM_TEXT(SharedMemType, "kind of memory",
 inline constexpr Property<SharedMemType> shared_mem_type{"SHARED_MEM_TYPE"};
 /// The cl_mem, or the pointer.
 inline constexpr Property<gpu_handle_param> mem_handle{"MEM_HANDLE"};
+/// What another API exported: a descriptor, which stays the application's.
+inline constexpr Property<int> os_handle{"OS_HANDLE"};
+/// Whether the device only reads the application's pages.
+enum class AccessMode { READ = 0, READ_WRITE = 1 };
+TENON_ENUM_TEXT(AccessMode, "access mode", {{AccessMode::READ, "READ"}, {AccessMode::READ_WRITE, "READ_WRITE"}})
+/// The application's own pages, which must outlive the tensor; how many bytes they are (-1: as the shape says), and what is done
+/// with them.
+inline constexpr Property<gpu_handle_param> cpu_va{"CPU_VA"};
+inline constexpr Property<std::int64_t> cpu_va_size{"CPU_VA_SIZE"};
+inline constexpr Property<AccessMode> cpu_va_access{"CPU_VA_ACCESS"};
+
+/// @name Both as arguments of ClContext::create_tensor().
+struct SharedBufferHandle {
+  using value_type = int;
+  value_type value{};
+};
+struct VirtualAddressMemory {
+  explicit VirtualAddressMemory(void* pointer, std::int64_t size_bytes = -1, AccessMode mode = AccessMode::READ_WRITE)
+      : ptr(pointer), size(size_bytes), access(mode) {}
+  void* ptr;
+  std::int64_t size;
+  AccessMode access;
+};
 /// The VASurfaceID.
 inline constexpr Property<std::uint32_t> dev_object_handle{"DEV_OBJECT_HANDLE"};
 /// The plane of a VASurfaceID: 0 is Y, 1 is UV.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed wrappers of contexts and tensors over VA-API, with OpenVINO's names. What the device does not do yet it refuses, and
-// says what is missing; the names are here so that programs compile.
+// Typed wrappers of contexts and tensors over VA-API, with OpenVINO's names.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +47,10 @@ class VAContext : public ClContext {
         context, {{va_device.name(), {}}, {context_type.name(), {Any(ContextType::VA_SHARED).as<std::string>()}}});
   }
 
-  /// @param display  A VADisplay; stays the application's, and must outlive the context.
-  /// @errors kInvalidArgument: null; kUnimplemented, always for now: says what the platform lacks, and the way around.
+  /// On the device that can use the display's surfaces best: one whose platform shares them (cl_intel_va_api_media_sharing), one
+  /// that imports dma-bufs, one that works in the host's memory. libva is loaded by name.
+  /// @param display  A VADisplay; stays the application's, and must outlive the context and its tensors.
+  /// @errors kInvalidArgument: null; kUnimplemented: no device can; says what each way lacks, and the way around.
   VAContext(Core& core, VADisplayHandle display, int target_tile_id = -1) {
     *this = core.create_context(device_name, {{context_type.name(), ContextType::VA_SHARED},
                                               {va_device.name(), static_cast<void*>(display)},
@@ -59,13 +60,16 @@ class VAContext : public ClContext {
 
   operator VADisplayHandle() const { return get_params().at(va_device.name()).as<void*>(); }
 
-  /// The planes of an NV12 surface, in place: Y [1, h, w, 1] and UV [1, h / 2, w / 2, 2]. @errors as the constructor.
+  /// The planes of an NV12 surface, in place: Y [1, h, w, 1] and UV [1, h / 2, w / 2, 2]. Waits until it is decoded: make the
+  /// tensors anew for what is decoded into it later. The surface may be larger, and must not be decoded into while they are used.
+  /// @errors kInvalidArgument: no such surface, another type or other samples; kOutOfRange: larger than the surface;
+  /// kUnimplemented: tiled pixels where the platform does not share surfaces.
   std::pair<VASurfaceTensor, VASurfaceTensor> create_tensor_nv12(std::size_t height, std::size_t width,
                                                                  VASurfaceHandle surface) {
     return {create_tensor(element::u8, Shape{1, height, width, 1}, surface, 0),
             create_tensor(element::u8, Shape{1, height / 2, width / 2, 2}, surface, 1)};
   }
-  /// One plane of a surface. @errors as the constructor.
+  /// One plane of a surface: u8 or u16 [1, h, w, c]. @errors as create_tensor_nv12().
   VASurfaceTensor create_tensor(const element::Type type, const Shape& shape, VASurfaceHandle surface,
                                 std::uint32_t plane = 0) {
     return RemoteContext::create_tensor(type, shape,

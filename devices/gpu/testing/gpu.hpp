@@ -12,6 +12,7 @@
 
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/devices/gpu/native.hpp>
 #include <tenon/devices/gpu/public/ocl.hpp>
 #include <tenon/graph/ops.hpp>
@@ -116,6 +117,14 @@ struct Application {
     return values;
   }
 };
+
+/// Bytes that inferences moved, but for results that the host reads, which a device with memory of its own hands out.
+inline std::uint64_t moved_beside_results(const Ledger& ledger) {
+  std::uint64_t bytes = 0;
+  for (const LedgerEntry& entry : ledger.snapshot())
+    if (entry.name != "GPU: download") bytes += entry.copied + entry.transferred;
+  return bytes;
+}
 
 /// The device, linked into this program so that its calls and handles can be counted and made to fail.
 class Gpu : public ::testing::Test {

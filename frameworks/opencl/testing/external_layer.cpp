@@ -7,7 +7,8 @@
 //   elsewhere imports succeed and give other memory; device memory over host pointers is a copy
 //   unified   the device is a GPU that has the host's memory
 //   surfaces  shares VA surfaces: a "VADisplay" is the address of a number of surfaces, whose planes are images of their number
-//   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over
+//   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over and closes it
+//   holds     it takes the descriptor over, and closes it with the buffer, as NVIDIA's driver does
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -61,6 +62,7 @@ struct Import {
   std::size_t size = 0;
   void* own = nullptr;
   int acquired = 0;
+  int fd = -1;  ///< Closed with the buffer.
 };
 std::mutex mutex;
 std::map<cl_mem, Import> imports;
@@ -118,6 +120,7 @@ void CL_CALLBACK forget(cl_mem buffer, void*) {
   if (found == imports.end()) return;
   ::munmap(found->second.mapped, found->second.size);
   std::free(found->second.own);
+  if (found->second.fd >= 0) ::close(found->second.fd);
   imports.erase(found);
 }
 
@@ -144,12 +147,13 @@ cl_mem import(cl_context context, cl_mem_flags flags, std::size_t size, int fd, 
     std::free(made.own);
     return nullptr;
   }
+  if (asked_for("holds")) made.fd = fd;
   {
     std::lock_guard lock(mutex);
     imports[buffer] = made;
   }
   next->clSetMemObjectDestructorCallback(buffer, forget, nullptr);
-  if (!asked_for("keeps")) ::close(fd);
+  if (!asked_for("keeps") && !asked_for("holds")) ::close(fd);
   return buffer;
 }
 

@@ -24,6 +24,7 @@
 #include <tenon/tools/tenon/show/histogram.hpp>
 #include <tenon/tools/tenon/show/profile.hpp>
 #include <tenon/tools/tenon/show/stage.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
 namespace {
@@ -74,13 +75,13 @@ Profile look_inside(Core& core, const std::shared_ptr<Model>& model, const Bench
   Load load(compiled, measured.requests);
   const auto room = Clock::now() + std::chrono::seconds(30);
   load.run(room, 2 * measured.requests, nullptr);  // Warm up.
-  Profile profile;
+  Profile profile(options.profile ? roof_of(core, compiled) : Roof());
   if (options.profile) {
     constexpr int kInferences = 20;
     const auto end = Clock::now() + std::chrono::seconds(10);
     for (int i = 0; i < kInferences && Clock::now() < end && !Interrupt::requested(); ++i) {
       load.first().infer();
-      profile.add(load.first().get_profiling_info());
+      profile.add(load.first().get_profiling_info(), ExecutedSteps(compiled));
     }
   }
   if (!options.trace.empty()) {
@@ -200,7 +201,7 @@ void bench(const BenchOptions& options) {
   else
     fmt::print("  allocations were not counted: this build has another allocator\n");
   fmt::print("\n{}", histogram_text(m.latency_ms, "ms"));
-  if (options.profile) fmt::print("\n{}", m.profile->to_text(20));
+  if (options.profile) fmt::print("\n{}", m.profile->to_text(20, terminal_width()));
   if (!options.trace.empty())
     fmt::print("\n{}: spans of requests and nodes, for chrome://tracing or ui.perfetto.dev\n", options.trace);
   if (!Interrupt::requested()) return;
@@ -231,15 +232,20 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
-  command->add_flag("--profile", options->profile, "Run again with each node measured, and list the slowest");
+  command->add_flag("--profile", options->profile,
+                    "Run again with each kernel measured: time, GB/s, GFLOP/s, share of the device's roof");
   command->add_option("--trace", options->trace, "Write some inferences as a Chrome trace: requests and nodes");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "\nLatency is from the start of a request to its end, including the wait for a stream: with many requests in\n"
       "flight it is longer than one inference takes. --profile and --trace run after the measurement.\n"
+      "\nThe roof of --profile is the least time in which the device could move a kernel's bytes and compute its\n"
+      "multiply-adds, from rates that it measures itself first (the GPU does; others show none). A share far below\n"
+      "100% says that neither memory nor arithmetic is what the kernel waits for.\n"
       "\nExamples:\n"
       "  tenon bench -m model.onnx                               inferences per second\n"
       "  tenon bench -m model.onnx --hint latency --profile      one at a time, and where the time goes\n"
+      "  tenon bench -m model.onnx -d GPU --profile               how near each kernel comes to the roof\n"
       "  tenon bench -m model.onnx --trace trace.json            open it at ui.perfetto.dev\n"
       "  tenon bench -m model.onnx --shape \"x[8,3,224,224]\" --set NUM_STREAMS=2\n");
   command->callback([options] { bench(*options); });

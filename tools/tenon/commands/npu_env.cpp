@@ -2,17 +2,11 @@
 // tenon npu-env: runs any program with the software NPU as its Level Zero driver.
 #include <dlfcn.h>
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -22,6 +16,7 @@
 #include <tenon/core/npu_platforms.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/environment.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 
 namespace tenon::tool {
@@ -39,21 +34,6 @@ struct NpuEnvOptions {
   bool print = false;
 };
 
-/// Names and values, set in this order.
-using Environment = std::vector<std::pair<std::string, std::string>>;
-
-/// Loads a library as a client would, so that a missing one is reported here and not as "no NPU" later. It stays
-/// loaded: unloading is useless in a process that is about to be replaced.
-void* load(const std::string& file, const std::string& what, const std::string& remedy) {
-  void* library = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (!library) {
-    const char* reason = dlerror();
-    throw Error(Code::kUnavailable,
-                fmt::format("{} cannot be loaded: {}; {}", what, reason ? reason : "no reason given", remedy));
-  }
-  return library;
-}
-
 std::string find_driver(const std::string& wanted) {
   if (!wanted.empty() && !fs::exists(wanted))
     throw Error(Code::kNotFound, fmt::format("no driver at {}: --driver takes the file {}", wanted, kSoftwareNpu));
@@ -62,13 +42,13 @@ std::string find_driver(const std::string& wanted) {
     throw Error(Code::kUnavailable,
                 fmt::format("the software NPU {} is not in {}: build it (./dev build), or name it with --driver",
                             kSoftwareNpu, library_folders().front().string()));
-  load(found.string(), "the software NPU " + found.string(), "install the library that it names");
+  load_library(found.string(), "the software NPU " + found.string(), "install the library that it names");
   return found.string();
 }
 
 /// The folder to search for a loader before the system's; empty if the system's is sufficient.
 std::string find_shim() {
-  void* loader = load(kLoaderFile, "the Level Zero loader", "install it (Debian: libze1)");
+  void* loader = load_library(kLoaderFile, "the Level Zero loader", "install it (Debian: libze1)");
   if (dlsym(loader, kNewestNeeded)) return {};
   const fs::path shim = find_library(fs::path("loader_shim") / kLoaderFile);
   if (shim.empty())
@@ -111,37 +91,11 @@ Environment environment_of(const NpuEnvOptions& options) {
   return environment;
 }
 
-/// Quoted for a shell, whatever it contains.
-std::string quoted(const std::string& value) {
-  std::string text = "'";
-  for (const char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-/// Replaces this process by the program, which keeps its own exit status, signals and terminal.
-[[noreturn]] void become(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  std::fflush(nullptr);
-  execvp(arguments[0], arguments.data());
-  const int error = errno;
-  fmt::print(stderr, "tenon: {} cannot be run: {}\n", words[0], std::strerror(error));
-  throw CLI::RuntimeError(error == ENOENT ? 127 : 126);  // The statuses of env(1) and shells.
-}
-
 void npu_env(const NpuEnvOptions& options) {
   if (options.print != options.words.empty())
     throw Error(Code::kInvalidArgument, options.print ? "--print takes no program: it only prints the environment"
                                                       : "npu-env needs a program to run: tenon npu-env -- CMD ARGS...");
-  const Environment environment = environment_of(options);
-  for (const auto& [name, value] : environment) {
-    if (options.print)
-      fmt::print("export {}={}\n", name, quoted(value));
-    else
-      setenv(name.c_str(), value.c_str(), 1);
-  }
-  if (!options.print) become(options.words);
+  run_in(environment_of(options), options.words);
 }
 
 }  // namespace

@@ -121,6 +121,20 @@ TEST_F(RunCommand, TheSoftwareNpuStandsInAndReadsTheDecodersBuffer) {
   }
 }
 
+TEST_F(RunCommand, AKernelOfTheGpuDeviceReadsTheDecodersBuffer) {
+  if (tool("devices").out.find("GPU") == std::string::npos) GTEST_SKIP() << "no OpenCL platform";
+  const Outcome done = tool("run '" + model("demo.mp4") + "' -m '" + model("demo.onnx") +
+                            "' --device GPU --max-frames 4 --no-compare --quiet --zero-copy require --report r.json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_EQ(report["bytes_copied_per_frame"], 0);
+  EXPECT_GT(report["detections"].get<int>(), 4);
+  for (const json& hop : report["hops"]) {
+    const bool by_pocl = done.out.find("Portable Computing Language") != std::string::npos;
+    EXPECT_TRUE(hop["proof"] == "proved" || (!by_pocl && hop["proof"] == "claimed")) << hop.dump(1);
+  }
+}
+
 TEST_F(RunCommand, InterruptedEndsCleanlyWithTheReportOfWhatRan) {
   Outcome done;
   // On a busy machine the first frame takes its time; before it there is nothing to report.

@@ -2,6 +2,7 @@
 // query, compile, convert, the profile and the trace: what they show of a model and of a run.
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
@@ -262,6 +263,43 @@ TEST_F(Seeing, BenchProfilesEachOperation) {
   EXPECT_NE(text.out.find("<- median"), std::string::npos) << text.out;
 }
 
+TEST_F(Seeing, BenchSaysHowNearTheGpusKernelsComeToTheRoof) {
+  if (tool("devices").out.find("GPU") == std::string::npos) GTEST_SKIP() << "no OpenCL device";
+  const std::string line = "bench -m '" + model("demo.onnx") + "' -d GPU --hint latency --seconds 0.3 --profile";
+  const Outcome done = tool(line + " --json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const json profile = json::parse(done.out).at("profile"), roof = profile.at("roof");
+  EXPECT_EQ(roof.at("device"), "GPU.0");
+  const double bandwidth = roof.at("bytes_per_second"), f32 = roof.at("operations_per_second").at("f32");
+  EXPECT_GT(bandwidth, 1e8);
+  EXPECT_GT(f32, 1e9);
+  double multiply_adds = 0, least = 0;
+  for (const json& node : profile.at("nodes")) {
+    EXPECT_FALSE(node.at("nodes").empty() && node.at("type") != "Result") << node.dump();
+    const double us = node.at("us"), bytes = node.at("bytes"), operations = 2 * node.at("multiply_adds").get<double>();
+    const double least_us = 1e6 * std::max(bytes / bandwidth, operations / f32);
+    EXPECT_NEAR(node.at("gigabytes_per_second").get<double>(), bytes / us / 1e3, 1e-3 * bytes / us);
+    EXPECT_NEAR(node.at("gigaflops_per_second").get<double>(), operations / us / 1e3, 1e-3 * operations / us);
+    EXPECT_NEAR(node.at("share_of_roof").get<double>(), least_us / us, 1e-3 * least_us / us);
+    multiply_adds += operations / 2;
+    least += least_us;
+    if (node.at("kernel") == "convolution") {
+      EXPECT_EQ(node.at("type"), "Convolution") << "a kernel is called after the node that it was written for";
+    }
+  }
+  EXPECT_GT(multiply_adds, 1e8);
+  const json all = profile.at("all");
+  EXPECT_NEAR(all.at("multiply_adds").get<double>(), multiply_adds, 1e-6 * multiply_adds);
+  EXPECT_NEAR(all.at("share_of_roof").get<double>() * all.at("us").get<double>(), least, 1e-3 * least);
+  const Outcome text = tool(line);
+  for (const char* part : {"GB/s", "GFLOP/s", "roof of GPU.0, measured here", "convolution"})
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  // A device that measures no roof says so, and has all the rest.
+  const Outcome cpu = tool("bench -m '" + model("demo.onnx") + "' --seconds 0.2 --profile");
+  EXPECT_NE(cpu.out.find("GFLOP/s"), std::string::npos) << cpu.out;
+  EXPECT_NE(cpu.out.find("no share of a roof: CPU does not measure"), std::string::npos) << cpu.out;
+}
+
 TEST_F(Seeing, BenchRefusesWithOneMessage) {
   write("relu.onnx", proto::onnx_model("Relu", {1, 4}));
   expect_one_message(tool("bench -m relu.onnx --shape '[?,4]'"), "--shape");
@@ -316,7 +354,36 @@ TEST(ProfileSums, AreMeansOverInferences) {
   EXPECT_EQ(profile.nodes()[0].name, "slow");
   EXPECT_EQ(profile.to_json().at("nodes")[0].at("us"), 40);
   EXPECT_EQ(profile.optimised_out(), 1u);
-  EXPECT_NE(profile.to_text(1).find("... and 1 more"), std::string::npos);
+  EXPECT_NE(profile.to_text(1, 0).find("... and 1 more"), std::string::npos);
+}
+
+TEST(ProfileSums, FitATerminal) {
+  ProfilingInfo info;
+  info.status = ProfilingInfo::Status::EXECUTED;
+  info.node_name = "/model.22/cv2.0/cv2.0.0/a_rather_long_name/conv/Conv";
+  info.node_type = "GroupConvolutionBackpropData";
+  info.exec_type = "matrix_convolution";
+  info.real_time = std::chrono::microseconds(1234567);
+  Profile profile;
+  profile.add({info});
+  const std::string text = profile.to_text(20, 80);
+  std::istringstream lines(text.substr(0, text.find("\n\n")));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_NE(text.find("_name/conv/Conv"), std::string::npos) << "the end of a name tells more\n" << text;
+  EXPECT_NE(profile.to_text(20, 0).find(info.node_name), std::string::npos);
+}
+
+TEST(RoofOfADevice, IsMemoryOrArithmetic) {
+  Roof roof{.device = "GPU.0"};
+  roof.bytes_per_second = 1e12;
+  roof.operations_per_second = {{"f32", 1e13}, {"f16", 1e14}};
+  EXPECT_DOUBLE_EQ(roof.least_us(1e6, 1e6, "f32"), 1) << "memory";
+  EXPECT_DOUBLE_EQ(roof.least_us(1e6, 1e8, "f32"), 10) << "arithmetic";
+  EXPECT_DOUBLE_EQ(roof.least_us(1e6, 1e9, "f16"), 10);
+  EXPECT_DOUBLE_EQ(roof.least_us(1e6, 1e8, "i8"), 10) << "no rate of its own: f32's";
+  roof.unknown = "nobody measured";
+  EXPECT_EQ(roof.least_us(1e6, 1e8, "f32"), 0);
+  EXPECT_NE(roof.to_text().find("nobody measured"), std::string::npos);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ constexpr const char* kExamples =
     "  tenon compile m.onnx --dump-graph graphs\n"
     "  tenon convert m.onnx m.xml --compress-to-fp16\n"
     "  tenon npu-env -- benchmark_app -m m.xml -d NPU   any program on the software NPU\n"
+    "  tenon va-env -- ffmpeg -hwaccel vaapi ...        any program on the software VA-API driver\n"
     "  tenon COMMAND --help           all options of one command\n";
 
 /// Statuses follow sysexits where one fits, so that scripts can tell a wrong call from a wrong input.
@@ -61,6 +62,7 @@ int main(int argc, const char* const* argv) {
   add_verify(app);
   add_cache(app);
   add_npu_env(app);
+  add_va_env(app);
   const SignalCleanup cleanup;
   try {
     app.parse(argc, argv);

@@ -120,9 +120,10 @@ HopProof guarded(Test&& test) {
   }
 }
 
-/// A device's module, or a Level Zero driver, which computes for a device.
-bool is_device_code(const std::string& module) {
-  return module.find("libtenon_device_") != std::string::npos || module.find("libze_") != std::string::npos;
+/// A device's module, a Level Zero driver, which computes for a device, or a kernel of a device's.
+bool is_device_code(const std::string& reader) {
+  return reader.find("libtenon_device_") != std::string::npos || reader.find("libze_") != std::string::npos ||
+         reader.starts_with(PageGuard::kKernel);
 }
 
 /// The outputs for the pixels in `frame`, by the reference kernel into a tensor of its own.
@@ -182,6 +183,8 @@ HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const 
     if (found.pages == 0)
       return {Proof::kCopies, "nothing read the decoder's buffer during an inference: it works on a copy"};
     for (const std::string& reader : found.readers) {
+      if (reader == PageGuard::kGenerated)
+        return {Proof::kClaimed, "read by code that a runtime generated: a kernel, or the runtime's own copy"};
       if (!is_device_code(reader)) {
         return {Proof::kCopies, "the decoder's buffer was read by " + reader + ", not by the module of " + device};
       }

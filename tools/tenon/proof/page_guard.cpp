@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <string>
+#include <string_view>
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -80,6 +82,19 @@ void on_fault(int, siginfo_t* info, void* context) {
     s.at[index].store(instruction(*static_cast<const ucontext_t*>(context)), std::memory_order_release);
   ::mprotect(reinterpret_cast<void*>(address & ~(s.page - 1)), s.page, PROT_READ | PROT_WRITE);
   errno = error;
+}
+
+/// PoCL makes a library of each kernel, whose functions bear the kernel's name.
+constexpr std::string_view kPoclKernel = "_pocl_kernel_";
+
+std::string reader_at(std::uintptr_t instruction) {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(instruction), &info) == 0 || !info.dli_fname) return PageGuard::kGenerated;
+  std::string module = info.dli_fname;
+  if (const auto slash = module.rfind('/'); slash != module.npos) module.erase(0, slash + 1);
+  if (!info.dli_sname || !std::string_view(info.dli_sname).starts_with(kPoclKernel)) return module;
+  if (const auto dot = module.rfind(".so"); dot != module.npos) module.erase(dot);
+  return PageGuard::kKernel + module;
 }
 
 }  // namespace
@@ -155,12 +170,9 @@ PageGuard::Findings PageGuard::release() {
   Findings found;
   found.pages = s.count;
   for (std::size_t i = 0; i < std::min(found.pages, kMostNotes); ++i) {
-    Dl_info info{};
-    const char* name = ::dladdr(reinterpret_cast<void*>(s.at[i].load()), &info) != 0 ? info.dli_fname : nullptr;
-    std::string module = name ? name : "code without a module";
-    if (const auto slash = module.rfind('/'); slash != module.npos) module.erase(0, slash + 1);
-    if (std::find(found.readers.begin(), found.readers.end(), module) == found.readers.end())
-      found.readers.push_back(module);
+    const std::string reader = reader_at(s.at[i].load());
+    if (std::find(found.readers.begin(), found.readers.end(), reader) == found.readers.end())
+      found.readers.push_back(reader);
   }
   return found;
 }

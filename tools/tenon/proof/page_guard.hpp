@@ -17,8 +17,10 @@ class PageGuard {
  public:
   struct Findings {
     std::size_t pages = 0;             ///< The number of pages touched.
-    std::vector<std::string> readers;  ///< File names of the modules whose code touched them, each once.
+    std::vector<std::string> readers;  ///< Whose code touched them, each once: file names of modules, or as below.
   };
+  static constexpr const char* kKernel = "OpenCL kernel ";     ///< Before the name of a kernel that PoCL compiled.
+  static constexpr const char* kGenerated = "generated code";  ///< Code without a module: some runtime compiled it.
 
   /// [begin, end), whole pages.
   struct Range {

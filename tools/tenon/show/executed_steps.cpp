@@ -20,11 +20,6 @@ namespace {
 
 namespace info = exec_model_info;
 
-double step_number(const Node& node, const char* key) {
-  const std::string text = step_note(node, key);
-  return text.empty() ? 0 : std::stod(text);
-}
-
 /// Those of a device that tells them.
 NodeVector steps_of(const Model& model) {
   NodeVector steps;
@@ -68,6 +63,22 @@ struct Sum {
 std::string step_note(const Node& node, const char* key) {
   const auto found = node.get_rt_info().find(key);
   return found == node.get_rt_info().end() ? "" : found->second.to_text();
+}
+
+double step_number(const Node& node, const char* key) {
+  const std::string text = step_note(node, key);
+  return text.empty() ? 0 : std::stod(text);
+}
+
+std::vector<std::string> original_names(const Node& node) {
+  std::vector<std::string> names;
+  const std::string all = step_note(node, info::ORIGINAL_NAMES);
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find(',', begin), all.size());
+    names.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
 }
 
 ExecutedSteps::ExecutedSteps(const CompiledModel& compiled) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,6 +16,10 @@ namespace tenon::tool {
 
 /// What a step says under a key of exec_model_info; empty if nothing, and for nodes of other models.
 std::string step_note(const Node& node, const char* key);
+/// The same as a number; 0 if nothing.
+double step_number(const Node& node, const char* key);
+/// The nodes of the given model that the step computes.
+std::vector<std::string> original_names(const Node& node);
 
 /// What get_runtime_model() says.
 class ExecutedSteps {

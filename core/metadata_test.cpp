@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metadata of frames: types, parents, sharing by copies and maps, crops, batches, threads, JSON.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenon/core/host.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/core/router.hpp>
+
+namespace {
+
+using namespace tenon;
+using metadata::Box;
+using metadata::Classification;
+using metadata::Collection;
+using metadata::Detection;
+
+Frame nv12() { return Frame::allocate({kNv12, 64, 48}); }
+
+/// A type of a user's own.
+struct Weather {
+  static constexpr metadata::Kind kKind{"test.weather"};
+  double degrees = 0;
+};
+
+TEST(Metadata, HoldsValuesOfAnyTypeInOrder) {
+  Collection known;
+  const metadata::Id car = known.add(Detection{{1, 2, 3, 4}, "car", 7, 0.5f, 3});
+  const metadata::Id red = known.add(Classification{"red", 1, 0.9f, "colours"}, car);
+  known.add(Classification{"day", 0, 1, "light"});
+  known.add(Weather{21.5});
+  ASSERT_EQ(known.all<Detection>().size(), 1u);
+  EXPECT_EQ(*known.all<Detection>()[0].value, (Detection{{1, 2, 3, 4}, "car", 7, 0.5f, 3}));
+  ASSERT_EQ(known.all<Classification>().size(), 2u);
+  ASSERT_EQ(known.of<Classification>(car).size(), 1u);
+  EXPECT_EQ(known.of<Classification>(car)[0].id, red);
+  EXPECT_EQ(known.of<Classification>(metadata::kFrame)[0]->label, "day");
+  EXPECT_EQ(known.first<Weather>()->degrees, 21.5);
+  EXPECT_EQ(known.first<metadata::Json>(), nullptr);
+  EXPECT_EQ(known.size(), 4u);
+}
+
+TEST(Metadata, KnowsWhatBelongsToWhat) {
+  Collection known;
+  const metadata::Id car = known.add(Detection{});
+  const metadata::Id plate = known.add(Detection{}, car);
+  known.add(Classification{"B-TN 1", 0, 1, "text"}, plate);
+  const metadata::Id other = known.add(Detection{});
+  EXPECT_THROW(known.add(Classification{}, 99), Error);
+  EXPECT_TRUE(known.remove(car));
+  EXPECT_FALSE(known.remove(car));
+  EXPECT_FALSE(known.remove(metadata::kFrame));
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known.all<Detection>()[0].id, other);
+  EXPECT_TRUE(known.replace(other, Detection{{}, "new", 1, 1, -1}));
+  EXPECT_FALSE(known.replace(other, Classification{})) << "another type";
+  EXPECT_EQ(known.first<Detection>()->label, "new");
+  known.clear();
+  EXPECT_TRUE(known.empty());
+}
+
+TEST(Metadata, IsSharedByCopiesAndMaps) {
+  Frame frame = nv12();
+  EXPECT_EQ(metadata::find(frame), nullptr);
+  metadata::of(frame).add(metadata::Source{"rtsp://door", 2, 17});
+  const Frame copy = frame;
+  Router router;
+  router.add(host_context());
+  const Frame mapped = router.map(frame, host_context());
+  metadata::of(frame).add(Detection{{0, 0, 1, 1}, "cat", 0, 1, -1});
+  for (const Frame& each : {copy, mapped}) {
+    ASSERT_NE(metadata::find(each), nullptr);
+    EXPECT_EQ(metadata::find(each)->first<metadata::Source>()->sequence, 17u);
+    EXPECT_EQ(metadata::find(each)->first<Detection>()->label, "cat");
+  }
+}
+
+TEST(Metadata, StaysWithEachFrameOfABatch) {
+  Frame first = nv12(), second = nv12();
+  metadata::of(first).add(metadata::Source{"a", 0, 1});
+  metadata::of(second).add(metadata::Source{"b", 1, 1});
+  Frame batch({first, second});
+  metadata::of(batch).add(metadata::Json{"{}"});
+  Router router;
+  router.add(host_context());
+  const Frame mapped = router.map(batch, host_context());
+  EXPECT_EQ(metadata::find(mapped.batch()[0])->first<metadata::Source>()->uri, "a");
+  EXPECT_EQ(metadata::find(mapped.batch()[1])->first<metadata::Source>()->uri, "b");
+  EXPECT_NE(metadata::find(mapped)->first<metadata::Json>(), nullptr);
+}
+
+TEST(Metadata, FollowsCrops) {
+  Frame frame = nv12();
+  Collection& known = metadata::of(frame);
+  const metadata::Id inside = known.add(Detection{{20, 20, 30, 30}, "inside", 0, 1, -1});
+  known.add(Classification{"kept", 0, 1, ""}, inside);
+  known.add(Detection{{10, 10, 20, 40}, "cut", 0, 1, -1});
+  const metadata::Id outside = known.add(Detection{{0, 0, 8, 8}, "outside", 0, 1, -1});
+  known.add(Classification{"dropped", 0, 1, ""}, outside);
+  known.add(metadata::Source{"camera", 0, 5});
+  known.add(Weather{1});
+  frame.set_timestamp_ns(99);
+  const Frame part = crop(frame, 16, 16, 32, 16);
+  EXPECT_EQ(part.timestamp_ns(), 99);
+  EXPECT_EQ(part.plane(0).memory(), frame.plane(0).memory()) << "copied";
+  const auto found = metadata::find(part);
+  ASSERT_NE(found, nullptr);
+  const auto detections = found->all<Detection>();
+  ASSERT_EQ(detections.size(), 2u);
+  EXPECT_EQ(detections[0]->box, (Box{4, 4, 14, 14}));
+  EXPECT_EQ(detections[0].id, inside);
+  EXPECT_EQ(detections[1]->box, (Box{0, 0, 4, 16}));
+  ASSERT_EQ(found->all<Classification>().size(), 1u);
+  EXPECT_EQ(found->all<Classification>()[0]->label, "kept");
+  EXPECT_EQ(found->first<metadata::Source>()->sequence, 5u);
+  EXPECT_NE(found->first<Weather>(), nullptr);
+  // The whole picture's is untouched, and later changes are its own.
+  EXPECT_EQ(metadata::find(frame)->all<Detection>().size(), 3u);
+  known.clear();
+  EXPECT_EQ(found->all<Detection>().size(), 2u);
+}
+
+TEST(Metadata, MasksFollowCropsByWholeCells) {
+  Frame frame = nv12();
+  Tensor mask(element::u8, {4, 4});
+  for (std::uint8_t i = 0; i < 16; ++i) mask.data<std::uint8_t>()[i] = i;
+  metadata::of(frame).add(metadata::Segmentation{{0, 0, 64, 48}, mask, {"sky"}});
+  const auto found = metadata::find(crop(frame, 20, 12, 20, 12))->first<metadata::Segmentation>();
+  ASSERT_NE(found, nullptr);
+  // Cells are 16 x 12: columns 1 and 2, row 1.
+  EXPECT_EQ(found->mask.shape(), (Shape{1, 2}));
+  EXPECT_EQ(*static_cast<const std::uint8_t*>(found->mask.data()), 5);
+  EXPECT_EQ(found->box, (Box{-4, 0, 28, 12}));
+}
+
+TEST(Crop, SharesPlanesOfEveryFormat) {
+  std::size_t count = 0;
+  const PixelFormatInfo* formats = all_formats(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Frame frame = Frame::allocate({formats[i].format, 64, 48});
+    const Frame part = crop(frame, 6, 4, 9, 7);
+    ASSERT_EQ(part.plane_count(), frame.plane_count()) << formats[i].name;
+    const std::size_t sample = size_bytes(formats[i].sample);
+    for (std::size_t p = 0; p < part.plane_count(); ++p) {
+      const PlaneLayout& layout = formats[i].planes[p];
+      const std::size_t at = (4u >> layout.height_shift) * static_cast<std::size_t>(frame.plane(p).byte_strides()[0]) +
+                             (6u >> layout.width_shift) * layout.channels * sample;
+      EXPECT_EQ(part.plane(p).offset(), frame.plane(p).offset() + at) << formats[i].name << " plane " << p;
+      EXPECT_EQ(part.plane(p).shape(), plane_shape({formats[i].format, 9, 7}, p)) << formats[i].name;
+    }
+  }
+}
+
+TEST(Crop, RefusesWhatItCannotShare) {
+  const Frame frame = nv12();
+  EXPECT_THROW(crop(frame, 40, 0, 32, 8), Error);
+  EXPECT_THROW(crop(frame, 0, UINT32_MAX, 8, 8), Error);
+  EXPECT_THROW(crop(frame, 0, 0, 0, 8), Error);
+  EXPECT_THROW(crop(frame, 1, 0, 8, 8), Error) << "between chroma samples";
+  EXPECT_THROW(crop({}, 0, 0, 8, 8), Error);
+  EXPECT_THROW(crop(Frame(std::vector<Frame>{frame}), 0, 0, 8, 8), Error);
+}
+
+TEST(Metadata, IsWrittenAsJsonLines) {
+  Frame frame = nv12();
+  frame.set_timestamp_ns(40'000'000);
+  EXPECT_EQ(metadata::json_line(frame),
+            R"({"timestamp_ns":40000000,"format":"nv12","width":64,"height":48,"metadata":[]})");
+  Collection& known = metadata::of(frame);
+  const metadata::Id car = known.add(Detection{{1, 2.5f, 3, 4}, "c\"ar\n", 7, 0.1f, 3});
+  known.add(metadata::TensorOutput{Tensor(element::f32, {1, 128}), "out", "reid", "embedding"}, car);
+  known.add(metadata::AudioEvent{"bark", 2, 0.5f, 10, 20});
+  known.add(metadata::Json{R"({"a":1})"});
+  known.add(metadata::ReferenceTime{"ntp", 5, -1});
+  known.add(Weather{});
+  EXPECT_EQ(
+      known.json(),
+      R"([{"id":1,"kind":"detection","box":[1,2.5,3,4],"label":"c\"ar\u000a","label_id":7,"score":0.1,"track_id":3},)"
+      R"({"id":2,"parent":1,"kind":"tensor","name":"out","model":"reid","format":"embedding","tensor":{"type":"f32","shape":[1,128]}},)"
+      R"({"id":3,"kind":"audio_event","label":"bark","label_id":2,"score":0.5,"begin_ns":10,"end_ns":20},)"
+      R"({"id":4,"kind":"json","text":"{\"a\":1}"},)"
+      R"({"id":5,"kind":"reference_time","clock":"ntp","time_ns":5}])");
+  EXPECT_EQ(metadata::json_line(frame).find('\n'), std::string::npos);
+  const std::string batch = metadata::json_line(Frame({frame, nv12()}));
+  EXPECT_NE(batch.find(R"("frames":[{)"), std::string::npos) << batch;
+}
+
+TEST(Metadata, WritesValidUtf8AndNumbers) {
+  EXPECT_EQ(metadata::json_string("caf\xc3\xa9"), "\"caf\xc3\xa9\"");
+  for (const char* wrong : {"\xff", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"})
+    EXPECT_NE(metadata::json_string(wrong).find("\\ufffd"), std::string::npos);
+  EXPECT_EQ(metadata::json_string(std::string_view("\0", 1)), "\"\\u0000\"");
+  EXPECT_NE((Detection{{}, "", 0, std::nanf(""), -1}).json().find("\"score\":null"), std::string::npos);
+}
+
+TEST(Metadata, IsUsedByManyThreads) {
+  Frame frame = nv12();
+  Collection& known = metadata::of(frame);
+  const metadata::Id car = known.add(Detection{{0, 0, 64, 48}, "car", 0, 1, -1});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, copy = frame] {
+      for (int i = 0; i < 200; ++i) {
+        const metadata::Id made = known.add(Classification{"x", i, 1, ""}, car);
+        EXPECT_FALSE(metadata::find(copy)->of<Classification>(car).empty());
+        if (i % 50 == 0) {
+          EXPECT_FALSE(metadata::find(copy)->json().empty());
+        }
+        if (i % 2) known.remove(made);
+        metadata::find(copy)->cropped({0, 0, 10, 10});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(known.size(), 1u + 4 * 100);
+}
+
+}  // namespace

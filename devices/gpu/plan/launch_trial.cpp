@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares ways of enqueueing.
+#include <tenon/devices/gpu/plan/launch_trial.hpp>
+
+#include <algorithm>
+
+namespace tenon::inline v1::gpu_device {
+
+LaunchTrial::LaunchTrial(const std::vector<LaunchWay>& ways) {
+  for (const LaunchWay way : ways) tried_.push_back({way});
+  decide();
+}
+
+LaunchWay LaunchTrial::way() const {
+  if (is_over()) return chosen_.load(std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  return std::min_element(tried_.begin(), tried_.end(),
+                          [](const Tried& a, const Tried& b) { return a.rounds < b.rounds; })
+      ->way;
+}
+
+void LaunchTrial::note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds taken) {
+  if (is_over() || kernels == 0) return;
+  const std::lock_guard lock(mutex_);
+  for (Tried& tried : tried_) {
+    if (tried.way != way) continue;
+    const double each = static_cast<double>(taken.count()) / static_cast<double>(kernels);
+    // The first time is not the usual one: memory is made, kernels are recorded.
+    if (tried.rounds == 1 || each < tried.least) tried.least = each;
+    ++tried.rounds;
+  }
+  decide();
+}
+
+void LaunchTrial::drop(LaunchWay way) {
+  if (is_over()) return;
+  const std::lock_guard lock(mutex_);
+  if (tried_.size() > 1) std::erase_if(tried_, [&](const Tried& tried) { return tried.way == way; });
+  decide();
+}
+
+void LaunchTrial::decide() {
+  const bool is_tried =
+      std::all_of(tried_.begin(), tried_.end(), [](const Tried& tried) { return tried.rounds > kRounds; });
+  if (tried_.size() > 1 && !is_tried) return;
+  const Tried* best = &tried_.front();
+  for (const Tried& tried : tried_)
+    if (tried.least < best->least && tried.least < 0.9 * tried_.front().least) best = &tried;
+  chosen_.store(best->way, std::memory_order_relaxed);
+  over_.store(true, std::memory_order_release);
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which way of enqueueing a model's kernels costs the host least: its first inferences find out.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace tenon::inline v1::gpu_device {
+
+/// How the kernels of a plan get into a queue.
+enum class LaunchWay : std::uint8_t {
+  kSingly,  ///< Each is enqueued; the device begins with the first.
+  kHeld,    ///< Each is enqueued, behind an event; the device begins when the last one is there.
+  kBuffer,  ///< Recorded once, and enqueued as one command; those that use an application's memory singly.
+};
+
+/// @thread all members from any thread. @cost one load when the trial is over.
+class LaunchTrial {
+ public:
+  /// Fewer kernels cost too little to be worth a choice.
+  static constexpr std::size_t kLeastKernels = 8;
+  /// Inferences by each way; the cheapest counts, since a busy machine only adds to it.
+  static constexpr std::size_t kRounds = 8;
+
+  /// @param ways  The first one stays unless another costs a tenth less.
+  explicit LaunchTrial(const std::vector<LaunchWay>& ways);
+
+  bool is_over() const noexcept { return over_.load(std::memory_order_acquire); }
+  /// The one that was found, or whose turn it is.
+  LaunchWay way() const;
+  /// @param taken  Of the host's time for one enqueue() of this many kernels.
+  void note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds taken);
+  /// The driver failed on this way.
+  void drop(LaunchWay way);
+
+ private:
+  struct Tried {
+    LaunchWay way;
+    std::size_t rounds = 0;
+    double least = 0;  ///< ns a kernel.
+  };
+  /// @pre the mutex is held.
+  void decide();
+
+  mutable std::mutex mutex_;
+  std::vector<Tried> tried_;
+  std::atomic<LaunchWay> chosen_{LaunchWay::kSingly};
+  std::atomic<bool> over_{false};
+};
+
+}  // namespace tenon::inline v1::gpu_device

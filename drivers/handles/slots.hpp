@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots behind handles, which drivers share. A slot is never unmapped and reused late, so any value from a client can be
+// judged without touching memory that may be gone.
+#pragma once
+
+#include <sys/mman.h>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <new>
+
+namespace tenon::handles {
+
+/// Validity, kind and reference count of one slot, in one word. @thread all members from any thread.
+class SlotState {
+ public:
+  /// Makes the slot valid, with one reference: the handle's.
+  void open(std::uint8_t kind) noexcept { word_.store(valid(kind) + 1, std::memory_order_release); }
+  /// No handle any more; for the slot's owner, once drop() returned true.
+  void close() noexcept { word_.store(0, std::memory_order_release); }
+  /// One more reference, if a valid handle of this kind is here.
+  bool acquire(std::uint8_t kind) noexcept {
+    return change(kind, [](std::uint64_t word) { return word + 1; });
+  }
+  /// Makes the handle invalid; its reference is then the caller's to drop. Only one caller gets true.
+  bool invalidate(std::uint8_t kind) noexcept {
+    return change(kind, [](std::uint64_t word) { return word & ~kValid; });
+  }
+  void add() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
+  /// True for the last reference: the caller destroys the object.
+  bool drop() noexcept { return (word_.fetch_sub(1, std::memory_order_acq_rel) & kReferences) == 1; }
+
+ private:
+  static constexpr std::uint64_t kValid = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kReferences = (std::uint64_t{1} << 48) - 1;
+  static constexpr std::uint64_t valid(std::uint8_t kind) { return kValid | std::uint64_t{kind} << 48; }
+
+  template <class Next>
+  bool change(std::uint8_t kind, Next next) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_acquire);
+    do {
+      if ((word & ~kReferences) != valid(kind)) return false;
+    } while (!word_.compare_exchange_weak(word, next(word), std::memory_order_acq_rel));
+    return true;
+  }
+
+  std::atomic<std::uint64_t> word_{0};  ///< Bit 63: the handle is valid; bits 48 to 55: its kind; below: references.
+};
+
+/// A table of up to `capacity` slots. Never destroy one that clients know: they call from their own destructors.
+/// @thread all members from any thread.
+template <class Slot>
+class SlotTable {
+ public:
+  /// @param quarantine  Number of free slots kept before the first is used again.
+  SlotTable(std::size_t capacity, std::size_t quarantine) : capacity_(capacity), quarantine_(quarantine) {
+    void* memory = ::mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);  // Pages are committed on use.
+    if (memory != MAP_FAILED) first_ = static_cast<Slot*>(memory);
+  }
+  SlotTable(const SlotTable&) = delete;
+  SlotTable& operator=(const SlotTable&) = delete;
+
+  /// The slot at this address, or null; judged by the address alone.
+  Slot* find(const void* address) const noexcept {
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first_);
+    return offset % sizeof(Slot) == 0 ? at(offset / sizeof(Slot)) : nullptr;
+  }
+  /// The slot of this number, or null.
+  Slot* at(std::size_t number) const noexcept { return number < used() ? first_ + number : nullptr; }
+  std::int64_t number(const Slot* slot) const noexcept { return slot ? slot - first_ : -1; }
+  /// Number of slots that were ever taken.
+  std::size_t used() const noexcept { return first_ ? used_.load(std::memory_order_acquire) : 0; }
+
+  /// A free slot, or null: none is left.
+  Slot* take() {
+    std::lock_guard lock(mutex_);
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    if (free_.size() > quarantine_ || (used == capacity_ && !free_.empty())) {
+      Slot* slot = free_.front();
+      free_.pop_front();
+      return slot;
+    }
+    if (!first_ || used == capacity_) return nullptr;
+    Slot* slot = new (first_ + used) Slot;
+    used_.store(used + 1, std::memory_order_release);
+    return slot;
+  }
+  void give_back(Slot* slot) noexcept try {
+    std::lock_guard lock(mutex_);
+    free_.push_back(slot);
+  } catch (...) {  // Out of memory: the slot's bytes are lost.
+  }
+
+ private:
+  const std::size_t capacity_, quarantine_;
+  Slot* first_ = nullptr;
+  std::atomic<std::size_t> used_{0};
+  std::mutex mutex_;
+  std::deque<Slot*> free_;
+};
+
+}  // namespace tenon::handles

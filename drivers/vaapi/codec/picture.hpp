@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client submits for one picture to decode, and how a codec turns it into a piece of stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <va/va.h>
+
+#include <tenon/drivers/vaapi/codec/bits.hpp>
+#include <tenon/drivers/vaapi/objects/display.hpp>
+
+namespace tenon::va {
+
+/// One slice (or tile, or scan): its parameters, copied, and its bytes, in the client's buffer.
+struct Slice {
+  Bytes parameters;
+  std::span<const std::uint8_t> data;
+};
+
+struct Picture {
+  Bytes parameters, iq_matrix, huffman;
+  std::vector<Slice> slices;
+};
+
+/// The structure at the front of what a client gave; none if that is shorter.
+template <class T>
+std::optional<T> structure(std::span<const std::uint8_t> bytes) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (bytes.size() < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+/// The part of a slice's buffer that its parameters name; empty if they name more than there is.
+inline std::span<const std::uint8_t> part(std::span<const std::uint8_t> data, std::size_t offset, std::size_t size) {
+  return offset <= data.size() && size <= data.size() - offset ? data.subspan(offset, size)
+                                                               : std::span<const std::uint8_t>();
+}
+
+/// Rebuilds the stream that a client took apart. Keeps what must not be repeated with each picture.
+class StreamWriter {
+ public:
+  virtual ~StreamWriter() = default;
+  /// Sizes of the structures, by which buffers are judged when they are rendered.
+  virtual std::size_t picture_bytes() const = 0;
+  virtual std::size_t slice_bytes() const = 0;
+  /// Appends one picture, ready for the decoder.
+  virtual VAStatus write(const Picture& picture, Bytes& stream) = 0;
+};
+
+std::unique_ptr<StreamWriter> make_h264_writer();
+std::unique_ptr<StreamWriter> make_hevc_writer();
+std::unique_ptr<StreamWriter> make_vp9_writer();
+std::unique_ptr<StreamWriter> make_jpeg_writer();
+
+}  // namespace tenon::va

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of surfaces and images as planes.
+#include <tenon/drivers/vaapi/objects/display.hpp>
+
+#include <algorithm>
+
+namespace tenon::va {
+namespace {
+
+/// Calls visit(memory) once for each memory of a surface.
+template <class Visit>
+void each_memory(const Surface& surface, Visit visit) {
+  for (std::size_t plane = 0; plane < surface.format.planes(); ++plane) {
+    const Memory* memory = surface.planes[plane].memory.get();
+    bool seen = false;
+    for (std::size_t before = 0; before < plane; ++before) seen |= surface.planes[before].memory.get() == memory;
+    if (!seen) visit(*memory);
+  }
+}
+
+}  // namespace
+
+std::uint32_t Config::attribute(VAConfigAttribType type) const noexcept {
+  const auto found =
+      std::find_if(attributes.begin(), attributes.end(), [&](const auto& one) { return one.type == type; });
+  return found == attributes.end() ? VA_ATTRIB_NOT_SUPPORTED : found->value;
+}
+
+Pixels Surface::pixels() const noexcept {
+  std::array<std::uint8_t*, 4> data{};
+  std::array<std::uint32_t, 4> pitch{};
+  for (std::size_t plane = 0; plane < format.planes(); ++plane) {
+    data[plane] = planes[plane].memory->data() + planes[plane].offset;
+    pitch[plane] = planes[plane].pitch;
+  }
+  return pixels_of(format, width_px, height_px, data, pitch);
+}
+
+bool Surface::read_only() const noexcept {
+  bool any = false;
+  each_memory(*this, [&](const Memory& memory) { any |= memory.read_only(); });
+  return any;
+}
+
+bool Surface::is_one_memory() const noexcept {
+  int count = 0;
+  each_memory(*this, [&](const Memory&) { ++count; });
+  return count == 1;
+}
+
+void Surface::begin(Access access) const noexcept {
+  each_memory(*this, [&](const Memory& memory) { memory.begin(access); });
+}
+
+void Surface::end(Access access) const noexcept {
+  each_memory(*this, [&](const Memory& memory) { memory.end(access); });
+}
+
+bool Buffer::store_coded(std::span<const std::uint8_t> coded, std::uint32_t status) {
+  const bool fits = coded.size() <= own_.size();
+  std::copy_n(coded.begin(), std::min(coded.size(), own_.size()), own_.begin());
+  segment = {};
+  segment.size = static_cast<std::uint32_t>(std::min(coded.size(), own_.size()));
+  segment.status = status | (fits ? 0 : VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK);
+  segment.buf = own_.data();
+  return fits;
+}
+
+Pixels Image::pixels() const noexcept {
+  std::array<std::uint8_t*, 4> data{};
+  std::array<std::uint32_t, 4> pitch{};
+  for (std::size_t plane = 0; plane < format.planes(); ++plane) {
+    data[plane] = buffer->bytes().data() + about.offsets[plane];
+    pitch[plane] = about.pitches[plane];
+  }
+  return pixels_of(format, about.width, about.height, data, pitch);
+}
+
+}  // namespace tenon::va

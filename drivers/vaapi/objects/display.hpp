@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A display and what it hands out, except contexts, which stand in calls/: configurations, surfaces, buffers, images.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <va/va.h>
+
+#include <tenon/drivers/vaapi/objects/format.hpp>
+#include <tenon/drivers/vaapi/objects/memory.hpp>
+#include <tenon/drivers/vaapi/objects/object.hpp>
+
+namespace tenon::va {
+
+/// One per vaInitialize. What libva may still ask after a failed call lives here.
+class Display {
+ public:
+  Display() = default;
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+  ~Display() { destroy_ids_of(*this); }
+};
+
+class Config final : public Object {
+ public:
+  static constexpr Kind kKind = Kind::kConfig;
+  Config(const Display& display, VAProfile profile, VAEntrypoint entrypoint, std::vector<VAConfigAttrib> attributes)
+      : Object(display), profile(profile), entrypoint(entrypoint), attributes(std::move(attributes)) {}
+  const VAProfile profile;
+  const VAEntrypoint entrypoint;
+  const std::vector<VAConfigAttrib> attributes;  ///< All, with the client's choices.
+  std::uint32_t attribute(VAConfigAttribType type) const noexcept;
+};
+
+/// One plane: its memory, and where in that it lies.
+struct SurfacePlane {
+  std::shared_ptr<Memory> memory;
+  std::uint32_t offset = 0, pitch = 0;
+};
+
+class Surface final : public Object {
+ public:
+  static constexpr Kind kKind = Kind::kSurface;
+  Surface(const Display& display, const Format& format, std::uint32_t width_px, std::uint32_t height_px,
+          std::array<SurfacePlane, 3> planes)
+      : Object(display), format(format), width_px(width_px), height_px(height_px), planes(std::move(planes)) {}
+  const Format& format;
+  const std::uint32_t width_px, height_px;
+  const std::array<SurfacePlane, 3> planes;
+
+  Pixels pixels() const noexcept;
+  bool read_only() const noexcept;
+  /// All planes lie in one memory, so that one image buffer can show them.
+  bool is_one_memory() const noexcept;
+  void begin(Access access) const noexcept;
+  void end(Access access) const noexcept;
+
+  std::atomic<VAStatus> error{VA_STATUS_SUCCESS};  ///< Of the last picture; vaSyncSurface tells it.
+  std::atomic<int> derived{0};                     ///< Number of images over it.
+};
+
+/// Brackets the CPU's access to a surface.
+class SurfaceAccess {
+ public:
+  SurfaceAccess(const Surface& surface, Access access) : surface_(surface), access_(access) { surface.begin(access); }
+  ~SurfaceAccess() { surface_.end(access_); }
+  SurfaceAccess(const SurfaceAccess&) = delete;
+  SurfaceAccess& operator=(const SurfaceAccess&) = delete;
+
+ private:
+  const Surface& surface_;
+  const Access access_;
+};
+
+class Buffer final : public Object {
+ public:
+  static constexpr Kind kKind = Kind::kBuffer;
+  /// Zeroed bytes of its own.
+  Buffer(const Display& display, VABufferType type, std::size_t element_bytes, std::uint32_t elements)
+      : Object(display), type(type), element_bytes(element_bytes), elements(elements), own_(element_bytes * elements) {}
+  /// An image's bytes in memory of its own, or in a surface.
+  Buffer(const Display& display, std::shared_ptr<Memory> memory, Ref<Surface> surface)
+      : Object(display),
+        type(VAImageBufferType),
+        element_bytes(memory->size_bytes()),
+        elements(1),
+        memory_(std::move(memory)),
+        surface_(std::move(surface)) {}
+  const VABufferType type;
+  const std::size_t element_bytes;
+  std::atomic<std::uint32_t> elements;  ///< May shrink (vaBufferSetNumElements).
+  std::atomic<int> mapped{0};
+
+  std::span<std::uint8_t> bytes() noexcept {
+    return memory_ ? std::span(memory_->data(), memory_->size_bytes()) : std::span(own_);
+  }
+  /// The elements that count now.
+  std::span<const std::uint8_t> used() noexcept { return bytes().first(element_bytes * elements.load()); }
+  const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
+  const Ref<Surface>& surface() const noexcept { return surface_; }
+  std::uint32_t capacity() const noexcept {
+    return element_bytes == 0 || memory_ ? 1 : static_cast<std::uint32_t>(own_.size() / element_bytes);
+  }
+
+  /// @name An encoder's output (VAEncCodedBufferType)
+  /// Stores what fits. False if it does not.
+  bool store_coded(std::span<const std::uint8_t> coded, std::uint32_t status);
+  VACodedBufferSegment segment{};
+
+ private:
+  std::vector<std::uint8_t> own_;
+  std::shared_ptr<Memory> memory_;
+  Ref<Surface> surface_;
+};
+
+class Image final : public Object {
+ public:
+  static constexpr Kind kKind = Kind::kImage;
+  Image(const Display& display, const Format& format, Ref<Buffer> buffer)
+      : Object(display), format(format), buffer(std::move(buffer)) {}
+  ~Image() override {
+    if (buffer->surface()) buffer->surface()->derived.fetch_sub(1);
+  }
+  const Format& format;
+  const Ref<Buffer> buffer;
+  VAImage about{};
+  Pixels pixels() const noexcept;
+};
+
+}  // namespace tenon::va

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of surfaces: a dma-buf where the kernel has them, else a sealed memfd; or a client's descriptor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <tenon/core/fd.hpp>
+#include <tenon/core/policy.hpp>
+
+namespace tenon::va {
+
+/// One mapped descriptor. @thread any.
+class Memory {
+ public:
+  /// Zeroed. @errors tenon::Error: no memory, no descriptor left.
+  static std::shared_ptr<Memory> allocate(std::size_t size_bytes);
+  /// @param fd  stays the caller's. A dma-buf, or a memfd that nobody can shrink. @errors tenon::Error: anything else,
+  /// or smaller than `size_bytes`.
+  static std::shared_ptr<Memory> import(int fd, std::size_t size_bytes);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::uint8_t* data() const noexcept { return data_; }
+  std::size_t size_bytes() const noexcept { return size_; }
+  bool read_only() const noexcept { return read_only_; }
+  UniqueFd export_fd() const { return fd_.duplicate(); }
+
+  /// The kernel's bracket around the CPU's access to a dma-buf; nothing for a memfd.
+  void begin(Access access) const noexcept { bracket(access, true); }
+  void end(Access access) const noexcept { bracket(access, false); }
+
+ private:
+  Memory(UniqueFd fd, std::size_t size_bytes, bool read_only, bool is_dmabuf);
+  void bracket(Access access, bool begins) const noexcept;
+
+  UniqueFd fd_;
+  std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+  bool read_only_ = false, is_dmabuf_ = false;
+};
+
+}  // namespace tenon::va

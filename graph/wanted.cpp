@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scopes in which compilations may be given up.
+#include <tenon/graph/wanted.hpp>
+
+#include <utility>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace {
+
+thread_local WantedScope* innermost = nullptr;
+
+}  // namespace
+
+WantedScope::WantedScope(std::function<bool()> is_wanted)
+    : is_wanted_(std::move(is_wanted)), outer_(std::exchange(innermost, this)) {}
+
+WantedScope::~WantedScope() { innermost = outer_; }
+
+std::function<bool()> WantedScope::current() { return innermost ? innermost->is_wanted_ : std::function<bool()>(); }
+
+void WantedScope::check(const char* what, const std::string& subject) {
+  if (innermost && innermost->is_wanted_ && !innermost->is_wanted_())
+    throw Error(Code::kCancelled, std::string(what) + " '" + subject + "' was given up: it is not wanted any more");
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compilations that are given up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/wanted.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon {
+namespace {
+
+Error asked() {
+  return error_of([] { TimeLimit(0).check("compiling", "m", limit_property::kCompileSeconds); });
+}
+void expect_wanted() { EXPECT_NO_THROW(TimeLimit(0).check("compiling", "m", limit_property::kCompileSeconds)); }
+
+TEST(WantedScope, IsAskedWhereTheTimeIs) {
+  expect_wanted();
+  bool is_wanted = true;
+  const WantedScope scope([&] { return is_wanted; });
+  expect_wanted();
+  is_wanted = false;
+  EXPECT_EQ(asked().code(), Code::kCancelled);
+  EXPECT_THAT(asked().what(), ::testing::HasSubstr("compiling 'm'"));
+}
+
+TEST(WantedScope, HoldsInItsThreadAndWhereItIsHandedOn) {
+  const WantedScope outer([] { return false; });
+  {
+    const WantedScope inner{{}};
+    expect_wanted();
+  }
+  EXPECT_EQ(asked().code(), Code::kCancelled);
+  std::thread(expect_wanted).join();
+  std::thread([is_wanted = WantedScope::current()] {
+    const WantedScope helper(is_wanted);
+    EXPECT_EQ(asked().code(), Code::kCancelled);
+  }).join();
+}
+
+}  // namespace
+}  // namespace tenon

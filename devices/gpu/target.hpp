@@ -15,10 +15,13 @@ struct Target {
   enum class Matrices : std::uint8_t {
     kPortable,  ///< Each work-item its elements, in OpenCL C.
     kNvidia,    ///< Warps, by mma.sync: compute capability 8.0 and later.
+    kIntel,     ///< Sub-groups: cl_intel_subgroup_matrix_multiply_accumulate.
   };
   bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
   Matrices matrices = Matrices::kPortable;
-  bool has_warpgroups = false;  ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
+  std::size_t sub_group = 0;         ///< Of kIntel: 8 or 16 work-items multiply as one.
+  bool imitates_sub_groups = false;  ///< For tests: kIntel's layouts, and OpenCL C instead of its functions.
+  bool has_warpgroups = false;       ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
   /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
   bool stores_f16 = false;
   bool has_f64 = false;

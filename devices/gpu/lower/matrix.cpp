@@ -46,8 +46,23 @@ MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target)
   return tiles;
 }
 
+bool takes_sub_groups(const Target& target) { return target.matrices == Target::Matrices::kIntel && target.stores_f16; }
+
+/// Sub-groups multiply: their elements lie as their functions have them.
+void define_sub_groups(Kernel& kernel, const Target& target) {
+  kernel.define("SUB_GROUP", signed_of(target.sub_group))
+      .define("IMITATES_SUB_GROUPS", target.imitates_sub_groups ? 1 : 0)
+      .define("SUM_ROW(i, j, c)", "(warp_row + (i) * 16 + (lane / SUB_GROUP & 1) * 8 + ((j) & 1) * 4 + (c))")
+      .define("SUM_COLUMN(j, c)", "(warp_n * WARP_N + ((j) >> 1) * 16 + lane / (2 * SUB_GROUP) * 8 + lane % SUB_GROUP)")
+      .define("MULTIPLY(sum, left, right)", "MULTIPLY_SUB_GROUPS(sum, left, right)");
+  if (!target.imitates_sub_groups) kernel.sub_group(target.sub_group);
+}
+
 /// What multiplies tiles, and which rows a warp has.
-void define_multiply(Kernel& kernel, const MatrixTiles& tiles, ElementType type) {
+void define_multiply(Kernel& kernel, const MatrixTiles& tiles, const Target& target) {
+  if (!takes_sub_groups(target))
+    kernel.define("SUM_ROW(i, j, c)", "(first_row + (i) * PART_ROWS + ((c) >> 1) * 8)")
+        .define("SUM_COLUMN(j, c)", "(first_column + (j) * 8 + ((c) & 1))");
   if (tiles.has_warpgroups) {
     kernel.define("WARP_ROW", "((warp >> 2) * PARTS_M * 64 + (warp & 3) * 16)").define("PART_ROWS", 64);
     kernel.define("COPIES_READY()", "TO_TENSOR_CORES()")
@@ -58,8 +73,10 @@ void define_multiply(Kernel& kernel, const MatrixTiles& tiles, ElementType type)
   }
   kernel.define("WARP_ROW", "(warp % WARPS_M * (TILE_M / WARPS_M))").define("PART_ROWS", 16);
   kernel.define("COPIES_READY()", "").define("MULTIPLY_BEGIN(sum, left, right)", "");
-  kernel.define("MULTIPLY(sum, left, right)", (type == ElementType::kF32 ? "MULTIPLY_TILES_F32" : "MULTIPLY_TILES") +
-                                                  std::string("(sum, left, right)"));
+  if (takes_sub_groups(target)) return define_sub_groups(kernel, target);
+  kernel.define("MULTIPLY(sum, left, right)",
+                (target.reals() == ElementType::kF32 ? "MULTIPLY_TILES_F32" : "MULTIPLY_TILES") +
+                    std::string("(sum, left, right)"));
 }
 
 }  // namespace
@@ -88,9 +105,10 @@ void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target
   kernel.define("PLACE(row, chunk)", tiles.row_bytes == 128 ? "((row) * 128 + (((chunk) ^ ((row) & 7)) << 4))"
                                                             : "((row) * 64 + (((chunk) ^ ((row) >> 1 & 3)) << 4))");
   kernel.define("STORED", storage_name(type));
-  define_multiply(kernel, tiles, type);
+  define_multiply(kernel, tiles, target);
   kernel.text(kernels::matrix_f32)
       .text(target.matrices == Target::Matrices::kNvidia ? kernels::matrix_nvidia : kernels::matrix_portable);
+  if (takes_sub_groups(target)) kernel.text(kernels::matrix_intel);
 }
 
 namespace {

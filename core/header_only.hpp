@@ -10,6 +10,7 @@
 #include <tenon/core/deferred.cpp>
 #include <tenon/core/error.cpp>
 #include <tenon/core/file.cpp>
+#include <tenon/core/format_table.cpp>
 #include <tenon/core/frame.cpp>
 #include <tenon/core/frame_layout.cpp>
 #include <tenon/core/hazards.cpp>
@@ -18,7 +19,6 @@
 #include <tenon/core/mapped_file.cpp>
 #include <tenon/core/memory.cpp>
 #include <tenon/core/metadata.cpp>
-#include <tenon/core/pixel_format.cpp>
 #include <tenon/core/process_wide.cpp>
 #include <tenon/core/proof.cpp>
 #include <tenon/core/requirements.cpp>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu gpu vm package chroot12-full chroot12 chroot13 npu13)
+PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu va gpu vm package chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -186,6 +186,13 @@ check_npu() {
       build/release/tests/npu_driver_test --gtest_filter='*CyclesLeave*' &&
     "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null &&
     TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/release/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
+}
+
+# The software VA-API driver: every clip, and libva-utils' test_va_api where that is installed (no package of Debian's has it:
+# build it from libva-utils' sources and put it on the PATH).
+check_va() {
+  configure release && build release tenon_va_driver va_driver_test va_programs_test &&
+    TENON_VA_ALL_CLIPS=1 run_ctest build/release -R '^va_(driver|programs)_test$'
 }
 
 # The same driver file in a Debian 13, whose loader needs no shim, with the openvino wheel for its Python.

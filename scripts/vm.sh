@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev test-vm: runs tests under a kernel that has udmabuf, dma-buf heaps and vgem, in QEMU without any acceleration.
+# ./dev test-vm: runs tests under a kernel that has udmabuf, dma-buf heaps, vgem and cameras (vivid), in QEMU without any acceleration.
 # Sourced by ./dev. What it needs is built once in build/vm: a Debian kernel (downloaded and unpacked, never installed) and an
 # initial file system of busybox, its modules and a tiny init. Each run appends the binaries with their libraries.
 
 VM="build/vm"
-VM_MODULES=(vgem)
+# vgem: a DRM node. vivid: cameras that the kernel plays; the second gives several buffers per picture, and a test unplugs the third.
+VM_MODULES=(vgem vivid)
+VM_VIVID="n_devs=3 node_types=0x1,0x1,0x1 multiplanar=1,2,1"
+# Folders of the kernel package that they and what they depend on lie in.
+VM_FOLDERS=('modules.*' 'kernel/drivers/gpu/drm/*.ko*' kernel/drivers/gpu/drm/vgem kernel/drivers/dma-buf 'kernel/drivers/video/*.ko*'
+  kernel/drivers/video/fbdev/core kernel/drivers/media/{common,mc,cec,v4l2-core,test-drivers} 'kernel/drivers/media/rc/*.ko*')
 VM_KERNEL_WANTED=6.12    # 6.1 has neither udmabuf nor heaps.
 VM_UNAVAILABLE=77        # "The packages are not available", as opposed to a failure.
 
@@ -39,7 +44,7 @@ vm_find_apt() {
 
 # Downloads the kernel package and unpacks the needed parts of it into build/vm/kernel.
 vm_fetch_kernel() {
-  [ -f "$VM/kernel/.complete" ] && return 0
+  [ "$(cat "$VM/kernel/.complete" 2>/dev/null)" = "${VM_FOLDERS[*]}" ] && return 0
   local package
   vm_find_apt || return
   # The meta package depends on the one kernel that is current.
@@ -52,14 +57,13 @@ vm_fetch_kernel() {
     { tail -3 "$VM/apt.log" >&2; vm_missing "$package cannot be downloaded"; return; }
   mkdir -p "$VM/kernel"
   # Only the folders of the modules and their dependencies: indexing all of them would take a minute.
-  dpkg-deb --fsys-tarfile "$VM"/linux-image-*.deb | tar -x -C "$VM/kernel" --wildcards --no-wildcards-match-slash './boot/vmlinuz-*' \
-    './lib/modules/*/modules.*' './lib/modules/*/kernel/drivers/gpu/drm/*.ko*' './lib/modules/*/kernel/drivers/gpu/drm/vgem/*' \
-    './lib/modules/*/kernel/drivers/dma-buf/*' './lib/modules/*/kernel/drivers/video/*.ko*' \
-    './usr/lib/modules/*/modules.*' './usr/lib/modules/*/kernel/drivers/gpu/drm/*.ko*' './usr/lib/modules/*/kernel/drivers/gpu/drm/vgem/*' \
-    './usr/lib/modules/*/kernel/drivers/dma-buf/*' './usr/lib/modules/*/kernel/drivers/video/*.ko*' 2>/dev/null || true  # Not all match.
+  local folder wanted=('./boot/vmlinuz-*')
+  for folder in "${VM_FOLDERS[@]}"; do wanted+=("./lib/modules/*/$folder" "./usr/lib/modules/*/$folder"); done
+  dpkg-deb --fsys-tarfile "$VM"/linux-image-*.deb |
+    tar -x -C "$VM/kernel" --wildcards --no-wildcards-match-slash "${wanted[@]}" 2>/dev/null || true  # Not all match.
   [ -d "$VM/kernel/usr/lib/modules" ] && { mkdir -p "$VM/kernel/lib"; ln -sfn ../usr/lib/modules "$VM/kernel/lib/modules"; }
   rm -f "$VM"/linux-image-*.deb
-  ls "$VM"/kernel/boot/vmlinuz-* >/dev/null && touch "$VM/kernel/.complete"
+  ls "$VM"/kernel/boot/vmlinuz-* >/dev/null && echo "${VM_FOLDERS[*]}" >"$VM/kernel/.complete"
 }
 
 # The uncompressed kernel: unpacking it inside the VM would cost seconds in each run.
@@ -90,7 +94,7 @@ vm_write_init() {
 export PATH=/bin HOME=/tmp
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
-while read -r module; do insmod "/modules/$module"; done </modules/order
+while read -r module parameters; do insmod "/modules/$module" $parameters; done </modules/order
 for line in /dev/ttyS0 /dev/ttyS1 /dev/ttyS2; do stty raw <$line; done
 echo booted >/dev/ttyS1
 /vm/run >/dev/ttyS0 2>&1
@@ -121,7 +125,7 @@ vm_build() {
     modprobe -d "$VM/kernel" -S "$version" --show-depends "$module" | awk '$1 == "insmod" {print $2}'
   done | awk '!seen[$0]++' | while read -r file; do
     xz -dc "$file" >"$root/modules/$(basename "${file%.xz}")" 2>/dev/null || cp "$file" "$root/modules/"
-    basename "${file%.xz}" >>"$root/modules/order"
+    case "$file" in */vivid.ko*) echo "vivid.ko $VM_VIVID" ;; *) basename "${file%.xz}" ;; esac >>"$root/modules/order"
   done
   [ -s "$root/modules/order" ] || { echo "vm: the kernel package has none of the modules ${VM_MODULES[*]}" >&2; return 1; }
   vm_write_init "$root/init"
@@ -189,11 +193,10 @@ vm_suite() {
     $tests/conformance_test --gtest_filter='$filter' || status=1"
   for binary in "$@"; do script+="; $binary || status=1"; done
   # Requests that are given dma-bufs; missing if runtime or dmabuf is off.
-  local lib="$PWD/build/release/lib"
+  local lib="$PWD/build/release/lib" npu=""
   local driver="$lib/libze_tenon_npu.so"  # A Level Zero driver imports and exports real dma-bufs.
   if [ -x "$tests/dmabuf_request_test" ]; then
     binaries+=("$tests/dmabuf_request_test")
-    local npu=""
     if [ -e "$driver" ] && [ -e "$lib/libtenon_device_npu.so" ]; then  # Otherwise its tests of the NPU skip.
       binaries+=("$driver" "$lib/libtenon_device_npu.so")
       npu="TENON_DEVICE_PATH=$lib ZE_ENABLE_ALT_DRIVERS=$driver"
@@ -204,6 +207,16 @@ vm_suite() {
     binaries+=("$driver" "$tests/level_zero_test")
     script+="; ZE_ENABLE_ALT_DRIVERS=$driver $tests/level_zero_test || status=1
       ZE_ENABLE_ALT_DRIVERS=$driver $tests/conformance_test --gtest_filter='*dmabuf*evel_zero*' || status=1"
+  fi
+  if [ -x "$tests/vivid_test" ]; then  # Missing if v4l2 is off.
+    binaries+=("$tests/vivid_test")
+    script+="; TENON_EXPECT_VIVID=1 $tests/vivid_test || status=1"
+    if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
+      binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
+      [ ! -e "$driver" ] || { npu=1; binaries+=("$lib/libtenon_device_npu.so" "$driver"); }
+      script+="; TENON_EXPECT_VIVID=1 TENON_TOOL=$tool TENON_SOURCE_DIR=$PWD ${npu:+TENON_HAS_SOFTWARE_NPU=1} \
+        $tests/tool_test --gtest_filter='RunCamera.*' || status=1"
+    fi
   fi
   # OpenCL imports them behind the layer that adds external memory to PoCL.
   local layer="$lib/libtenon_opencl_external_layer.so" pocl
@@ -258,6 +271,7 @@ test_vm() {
   local targets=(dmabuf_test conformance_test tenon)
   setup test
   configure release || return 1
+  grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)
   build release "${targets[@]}" || return 1

@@ -72,7 +72,7 @@ struct Place {
 inline std::optional<Place> find_place(const Tensor& tensor) {
   if (!tensor) return std::nullopt;
   if (const auto* view = dynamic_cast<const DmabufView*>(tensor.view()))
-    return Place{view->borrow_fd(), view->is_stand_in(), kModifierLinear};
+    return Place{view->borrow_fd(), view->is_stand_in(), tensor.memory()->modifier()};
   if (tensor.view()) return std::nullopt;
   if (const auto* memory = dynamic_cast<const DmabufMemory*>(tensor.memory().get()))
     return Place{memory->borrow_fd(), memory->is_stand_in(), memory->modifier()};

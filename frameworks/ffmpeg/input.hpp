@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of one video stream from a file, stream or device, with a deadline on everything that can hang.
+// Packets of one video or audio stream from a file, stream or device, with a deadline on everything that can hang.
 #pragma once
 
 #include <algorithm>
@@ -46,10 +46,11 @@ struct Options {
 
 namespace detail {
 
-/// Demuxer of one video stream. Not movable: FFmpeg holds its address for the interrupt callback.
+/// Demuxer of one video or audio stream. Not movable: FFmpeg holds its address for the interrupt callback.
 class Input {
  public:
-  Input(const std::string& name, const Options& options) : name_(name) {
+  Input(const std::string& name, const Options& options, AVMediaType type = AVMEDIA_TYPE_VIDEO)
+      : name_(name), type_(type), kind_(type == AVMEDIA_TYPE_AUDIO ? "audio" : "video") {
     static const bool registered = [] { return avdevice_register_all(), true; }();
     (void)registered;
     deadline_ = Clock::now() + options.open_timeout;
@@ -97,16 +98,16 @@ class Input {
         // To many demuxers a read error in the middle of a file looks like its end.
         if (format_->pb && format_->pb->error < 0 && format_->pb->error != AVERROR_EOF) {
           if (format_->pb->error == AVERROR_EXIT) throw late("gave no picture");
-          throw make_error(format_->pb->error, "video \"" + name_ + "\" stopped", "av_read_frame");
+          throw make_error(format_->pb->error, kind_ + " \"" + name_ + "\" stopped", "av_read_frame");
         }
         return false;
       }
       if (error == AVERROR(ENODEV) || error == AVERROR(EIO)) {
         throw Error(Code::kUnavailable,
-                    "video \"" + name_ + "\" is gone: " + error_text(error) + "; check the device or connection",
+                    kind_ + " \"" + name_ + "\" is gone: " + error_text(error) + "; check the device or connection",
                     "av_read_frame", error);
       }
-      throw make_error(error, "video \"" + name_ + "\" cannot be read on", "av_read_frame");
+      throw make_error(error, kind_ + " \"" + name_ + "\" cannot be read on", "av_read_frame");
     }
   }
 
@@ -115,13 +116,13 @@ class Input {
 
   Error late(const std::string& what) const {
     return Error(Code::kDeadlineExceeded,
-                 "video \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone", "av_read_frame",
-                 AVERROR_EXIT);
+                 kind_ + " \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone",
+                 "av_read_frame", AVERROR_EXIT);
   }
 
   void open(const Options& options) {
     if (name_.empty())
-      throw Error(Code::kInvalidArgument, "video: an empty name; give a file, a stream URL or a device");
+      throw Error(Code::kInvalidArgument, kind_ + ": an empty name; give a file, a stream URL or a device");
     std::string url = name_;
     std::string format = options.format;
     const bool is_path = name_.find("://") == std::string::npos && format.empty();
@@ -130,7 +131,7 @@ class Input {
     if (!format.empty()) {
       demuxer = av_find_input_format(format.c_str());
       if (!demuxer) {
-        throw Error(Code::kNotFound, "video \"" + name_ + "\": this FFmpeg has no input \"" + format +
+        throw Error(Code::kNotFound, kind_ + " \"" + name_ + "\": this FFmpeg has no input \"" + format +
                                          "\"; `ffmpeg -demuxers -devices` lists what it has");
       }
     }
@@ -150,30 +151,37 @@ class Input {
       format_ = nullptr;  // Freed by the call.
       throw open_error(error, "avformat_open_input");
     }
-    dictionary.check_all_taken("video \"" + name_ + "\"");
+    dictionary.check_all_taken(kind_ + " \"" + name_ + "\"");
     // FFmpeg renders any .txt and .nfo as ANSI art; our users do not expect a video.
     if (options.format.empty() && std::string_view(format_->iformat->name) == "tty")
       throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
     if (const int error = avformat_find_stream_info(format_, nullptr); error < 0)
       throw open_error(error, "avformat_find_stream_info");
-    const int index = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+    const int index = av_find_best_stream(format_, type_, -1, -1, nullptr, 0);
     if (index < 0 || (format_->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC)) {
       if (Clock::now() >= deadline_) throw late("did not start");
-      throw Error(Code::kInvalidArgument, "\"" + name_ + "\" (" + format_->iformat->long_name +
-                                              ") holds no video; give a file with a video stream");
+      throw Error(Code::kInvalidArgument, "\"" + name_ + "\" (" + format_->iformat->long_name + ") holds no " + kind_ +
+                                              "; give a file with a stream of it");
     }
     for (unsigned i = 0; i < format_->nb_streams; ++i) {
       format_->streams[i]->discard = static_cast<int>(i) == index ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
     }
     stream_ = format_->streams[index];
-    if (stream_->codecpar->width <= 0 || stream_->codecpar->height <= 0) {
+    if (is_unknown(*stream_->codecpar)) {
       if (Clock::now() >= deadline_) throw late("did not start");
       // A few start codes make a raw MPEG-4 stream of any program to FFmpeg; it calls such a score a reason to look on.
       if (options.format.empty() && format_->probe_score <= AVPROBE_SCORE_RETRY)
         throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
-      throw Error(Code::kDataLoss, "video \"" + name_ + "\": no picture was found in it; it is truncated or damaged");
+      throw Error(Code::kDataLoss, kind_ + " \"" + name_ + "\": no " +
+                                       (type_ == AVMEDIA_TYPE_AUDIO ? "sound" : "picture") +
+                                       " was found in it; it is truncated or damaged");
     }
     live_ = device || fifo_ || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
+  }
+
+  bool is_unknown(const AVCodecParameters& stream) const {
+    if (type_ == AVMEDIA_TYPE_AUDIO) return stream.sample_rate <= 0;
+    return stream.width <= 0 || stream.height <= 0;
   }
 
   /// Checks a path that is no URL. Returns what to open.
@@ -184,18 +192,18 @@ class Input {
       const int error = errno;
       if (name_.find(':') != std::string::npos) return name_;
       throw Error(error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kPermissionDenied,
-                  "video \"" + name_ + "\": " +
+                  kind_ + " \"" + name_ + "\": " +
                       std::string(error == ENOENT ? "no such file; check the path" : error_text(AVERROR(error))),
                   "stat", error);
     }
     if (S_ISDIR(status.st_mode))
-      throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is a folder; give a file");
+      throw Error(Code::kInvalidArgument, kind_ + " \"" + name_ + "\" is a folder; give a file");
     if (S_ISCHR(status.st_mode) && name_.rfind("/dev/video", 0) == 0) {
       format = "v4l2";
       return name_;
     }
     if (S_ISREG(status.st_mode) && status.st_size == 0)
-      throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is empty; check how it was written");
+      throw Error(Code::kInvalidArgument, kind_ + " \"" + name_ + "\" is empty; check how it was written");
     if (S_ISFIFO(status.st_mode)) return open_fifo();
     return "file:" + name_;  // So that a colon in a file name does not look like a protocol.
   }
@@ -203,7 +211,7 @@ class Input {
   /// Opening and reading a FIFO block in the kernel. It is opened here without blocking, and FFmpeg polls it.
   std::string open_fifo() {
     fifo_.reset(::open(name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    if (!fifo_) throw make_error(AVERROR(errno), "video \"" + name_ + "\"", "open");
+    if (!fifo_) throw make_error(AVERROR(errno), kind_ + " \"" + name_ + "\"", "open");
     // Without a writer a read gives "end of file": wait for the first byte instead.
     pollfd wanted{fifo_.get(), POLLIN, 0};
     while (::poll(&wanted, 1, 5) >= 0 && !(wanted.revents & POLLIN)) {
@@ -217,11 +225,11 @@ class Input {
     if (error == AVERROR_EXIT || error == AVERROR(ETIMEDOUT)) return late("did not start");
     if (error == AVERROR_INVALIDDATA || error == AVERROR_EOF || error == AVERROR(EINVAL)) {
       return Error(Code::kInvalidArgument,
-                   "\"" + name_ + "\" is not a video that FFmpeg can read, or its head is missing or damaged: " +
+                   "\"" + name_ + "\" is no " + kind_ + " that FFmpeg can read, or its head is missing or damaged: " +
                        error_text(error) + "; try `ffprobe` on it",
                    api, error);
     }
-    return make_error(error, "video \"" + name_ + "\" cannot be opened", api);
+    return make_error(error, kind_ + " \"" + name_ + "\" cannot be opened", api);
   }
 
   /// A missed deadline leaves an error in the byte stream; cleared, so that the next read may try again.
@@ -267,6 +275,8 @@ class Input {
   }
 
   std::string name_;
+  AVMediaType type_;
+  std::string kind_;  ///< "video", "audio": for messages.
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
   Deadline deadline_;

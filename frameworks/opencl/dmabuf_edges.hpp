@@ -28,6 +28,7 @@
 #include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/fence.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
+#include <tenon/frameworks/opencl/image_rows.hpp>
 #include <tenon/frameworks/opencl/image_shelf.hpp>
 
 namespace tenon {
@@ -51,6 +52,11 @@ inline void order_after_fences(const Memory& memory, int fd, const Native& nativ
   dmabuf::client::wait_for_fences(fd, options.access, deadline_of(options), &ledger_of(options));
 }
 
+inline std::string_view fences_wait(const Description& from) {
+  return from.fd == FdKind::kDmabuf ? "drivers of OpenCL that wait for no sync files may ignore a dma-buf's fences"
+                                    : "";
+}
+
 /// A dma-buf, or the memfd that stands in for one, as a buffer. Imported once for each cl_context.
 class DmabufToBuffer final : public Edge {
  public:
@@ -66,10 +72,7 @@ class DmabufToBuffer final : public Edge {
     return reached;
   }
 
-  std::string_view host_wait(const Description& from) const override {
-    return from.fd == FdKind::kDmabuf ? "drivers of OpenCL that wait for no sync files may ignore a dma-buf's fences"
-                                      : "";
-  }
+  std::string_view host_wait(const Description& from) const override { return fences_wait(from); }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Reached reached = reach(*this, source, to, options);
@@ -81,10 +84,70 @@ class DmabufToBuffer final : public Edge {
   }
 };
 
+/// A dma-buf, or the memfd that stands in for one, as an image in one hop: a picture that begins with the memory, at any
+/// pitch that its pixels divide. Others go over a buffer. An ImageShelf keeps the images.
+class DmabufToImage final : public Edge {
+ public:
+  std::string_view name() const override { return "dmabuf->opencl.image"; }
+  MemoryKind from() const override { return dmabuf::kDmabufMemory; }
+  MemoryKind to() const override { return kImageMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const auto* images = to.as<ImageContext>();
+    if (!images) return Refusal{"the target is not a context of images"};
+    if (auto refusal = refuses_descriptor(from, to, access)) return *std::move(refusal);
+    const Device& device = images->native().device;
+    if (!contains(device.linear_image_imports, handle_type_of(from.fd)))
+      return Refusal{
+          device.name +
+          " does not say that images over imported memory have plain rows "
+          "(CL_DEVICE_EXTERNAL_MEMORY_IMPORT_ASSUME_LINEAR_IMAGES_HANDLE_TYPES_KHR), or failed an alias test"};
+    if (auto refusal = refuses_rows(from, *images)) return *std::move(refusal);
+    if (from.offset != 0)
+      return Refusal{"the picture begins at byte " + std::to_string(from.offset) +
+                     ", and an image over imported memory begins with it"};
+    Reached reached = shared_in_place(from, to, kImageMemory, 10'000);
+    reached.result.host_addressable = false;
+    reached.result.alignment = 1;
+    return reached;
+  }
+
+  std::string_view host_wait(const Description& from) const override { return fences_wait(from); }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Reached reached = reach(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    const Ref<Native>& native = to.as<ImageContext>()->native_ref();
+    const dmabuf::client::Place place = dmabuf::client::place_of(source);
+    if (!place.stand_in) order_after_fences(memory, place.fd, *native, options);
+    const RowsOfImage rows = rows_of_image(source);
+    ImageShelf& shelf = ImageShelf::of(memory, to, ImageShelf::Of::kImport);
+    const auto in_turn = [&](Ref<const ImageView> image) {
+      const ImageView* const view = image.get();
+      // This shelf holds nothing else.
+      Turns& turns = static_cast<ImportedImage&>(const_cast<ImageView&>(*view));
+      // The turn ends before the image goes.
+      return source.through(view).with_lease(TurnLease::enter(
+          source.memory(), turns, ImageLease::over(source, std::move(image)), options.access, deadline_of(options)));
+    };
+    if (Ref<const ImageView> known = shelf.find(rows.layout, rows.format)) return in_turn(std::move(known));
+    const ImportedRows wanted =
+        imported_rows(rows.format, rows.layout.width_px, rows.layout.height_px, rows.layout.pitch);
+    const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+    const Ref<const ImageView> made = make_ref<ImportedImage>(
+        to, access, native, import_buffer(*native, place.fd, reached.result.fd, memory.size_bytes(), &wanted),
+        rows.layout, rows.format, memory);
+    Tensor mapped = in_turn(made);  // Before it is kept: an image that cannot be taken is not.
+    Ref<const ImageView> kept = shelf.keep(made);
+    return kept.get() == made.get() ? mapped : in_turn(std::move(kept));
+  }
+};
+
 /// The lease of the tensor that was mapped to OpenCL: back in its own framework, OpenCL's turn can end.
 inline Lease without_device_turn(const Lease& lease) {
   if (const auto* image = dynamic_cast<const ImageLease*>(lease.get())) return without_device_turn(image->inner());
   const auto* turn = dynamic_cast<const TurnLease*>(lease.get());
+  if (turn && dynamic_cast<const ImportedImage*>(&turn->turns())) return without_device_turn(turn->inner());
   return turn && dynamic_cast<const ImportedView*>(&turn->turns()) ? turn->inner() : lease;
 }
 
@@ -136,6 +199,7 @@ class ToDmabuf final : public Edge {
 };
 
 inline const DmabufToBuffer dmabuf_to_buffer;
+inline const DmabufToImage dmabuf_to_image;
 inline const ToDmabuf buffer_to_dmabuf{"opencl.buffer->dmabuf", kBufferMemory};
 inline const ToDmabuf image_to_dmabuf{"opencl.image->dmabuf", kImageMemory};
 

@@ -19,7 +19,8 @@ namespace detail {
 inline constexpr const Edge* kBufferEdges[] = {&cpu_to_buffer,      &cpu_to_buffer_copy, &buffer_to_cpu,
                                                &buffer_to_cpu_copy, &buffer_to_buffer,   &dmabuf_to_buffer,
                                                &buffer_to_dmabuf};
-inline constexpr const Edge* kImageEdges[] = {&buffer_to_image, &image_to_cpu, &cpu_to_image, &image_to_dmabuf};
+inline constexpr const Edge* kImageEdges[] = {&buffer_to_image, &image_to_cpu, &cpu_to_image, &dmabuf_to_image,
+                                              &image_to_dmabuf};
 
 }  // namespace detail
 

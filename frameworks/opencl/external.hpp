@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,6 +37,7 @@
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/image.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/sync.hpp>
 
@@ -67,8 +69,25 @@ inline std::string import_obstacle(const Native& native, FdKind kind) {
   return kind == FdKind::kDmabuf ? native.dmabuf_obstacle : std::string();
 }
 
+/// A picture in imported memory: an image of these rows, from the first byte on.
+struct ImportedRows {
+  cl_image_format format{};
+  cl_image_desc desc{};
+};
+inline ImportedRows imported_rows(const cl_image_format& format, std::size_t width, std::size_t height,
+                                  std::size_t pitch) {
+  ImportedRows rows{format, {}};
+  rows.desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+  rows.desc.image_width = width;
+  rows.desc.image_height = height;
+  rows.desc.image_row_pitch = pitch;
+  return rows;
+}
+
 /// The import itself. @param fd  The driver's from now on, perhaps: nobody else may use this descriptor.
-inline Handle<cl_mem> import_descriptor(const Native& native, int fd, FdKind kind, std::size_t size) {
+/// @param rows  Null: a buffer.
+inline Handle<cl_mem> import_descriptor(const Native& native, int fd, FdKind kind, std::size_t size,
+                                        const ImportedRows* rows = nullptr) {
   const auto devices =
       info<cl_uint>(clGetContextInfo, "clGetContextInfo", native.context.get(), CL_CONTEXT_NUM_DEVICES);
   std::vector<cl_mem_properties> properties{handle_type_of(kind), static_cast<cl_mem_properties>(fd)};
@@ -80,14 +99,18 @@ inline Handle<cl_mem> import_descriptor(const Native& native, int fd, FdKind kin
       properties.push_back(each);
   }
   properties.push_back(0);
-  return Handle<cl_mem>(create(
-      "clCreateBufferWithProperties",
-      [&] {
-        return "importing " + std::to_string(size) + " bytes by a descriptor of kind " + std::string(kind.name()) +
-               " on " + native.device.name;
-      },
-      clCreateBufferWithProperties, native.context.get(), static_cast<const cl_mem_properties*>(properties.data()),
-      cl_mem_flags{CL_MEM_READ_WRITE}, size, static_cast<void*>(nullptr)));
+  const auto what = [&] {
+    return "importing " + std::to_string(size) + " bytes by a descriptor of kind " + std::string(kind.name()) + " on " +
+           native.device.name;
+  };
+  if (rows)
+    return Handle<cl_mem>(create("clCreateImageWithProperties", what, clCreateImageWithProperties, native.context.get(),
+                                 static_cast<const cl_mem_properties*>(properties.data()),
+                                 cl_mem_flags{CL_MEM_READ_WRITE}, &rows->format, &rows->desc,
+                                 static_cast<void*>(nullptr)));
+  return Handle<cl_mem>(create("clCreateBufferWithProperties", what, clCreateBufferWithProperties, native.context.get(),
+                               static_cast<const cl_mem_properties*>(properties.data()),
+                               cl_mem_flags{CL_MEM_READ_WRITE}, size, static_cast<void*>(nullptr)));
 }
 
 /// Whether the driver closes the descriptors that it imports. OpenCL leaves that open: NVIDIA's closes them when the buffer
@@ -109,13 +132,14 @@ inline bool driver_closes(const Native& native, int fd, FdKind kind, std::size_t
   return closed;
 }
 
-/// `fd` stays the caller's. The buffer has to be acquired before its first use. The caller has asked import_obstacle().
-/// A driver may keep a descriptor of its own open as long as the buffer lives.
-/// @errors those of clCreateBufferWithProperties.
-inline Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, std::size_t size) {
+/// `fd` stays the caller's. The buffer, or the image, has to be acquired before its first use. The caller has asked
+/// import_obstacle(). A driver may keep a descriptor of its own open as long as the buffer lives.
+/// @errors those of clCreateBufferWithProperties or clCreateImageWithProperties.
+inline Handle<cl_mem> import_buffer(const Native& native, int fd, FdKind kind, std::size_t size,
+                                    const ImportedRows* rows = nullptr) {
   const bool is_drivers = driver_closes(native, fd, kind, size);
   UniqueFd given = UniqueFd::duplicate(fd);
-  Handle<cl_mem> made = import_descriptor(native, given.get(), kind, size);
+  Handle<cl_mem> made = import_descriptor(native, given.get(), kind, size, rows);
   if (is_drivers) (void)given.release();
   return made;
 }
@@ -196,6 +220,31 @@ class ExternalMemory final : public BufferMemory {
   UniqueFd fd_;
 };
 
+/// The same as an image. Kept on its memory's ImageShelf.
+class ImportedImage final : public ImageView, public Turns {
+ public:
+  /// @errors those of acquiring.
+  ImportedImage(Context context, Access access, const Ref<Native>& native, Handle<cl_mem> image,
+                const ImageLayout& layout, const cl_image_format& format, const Memory& memory)
+      : ImageView(std::move(context), access, native, std::move(image), layout, format),
+        Turns(0),
+        native_(native),
+        memory_(memory) {}
+
+ private:
+  void open(Deadline) override {
+    taken_ = acquire(*native_, image(), memory_);
+    memory_.hazards().wrote(taken_, kNoBytes);
+  }
+  TimelinePoint close(const Memory& memory) override {
+    return detail::release(*native_, image(), memory, std::exchange(taken_, {}));
+  }
+
+  Ref<Native> native_;
+  const Memory& memory_;  // Outlives it: the leases of its users keep both.
+  TimelinePoint taken_;   // Under the lock of Turns.
+};
+
 /// Why a description's memory cannot be imported into `to`; nothing when it may.
 inline std::optional<Refusal> refuses_descriptor(const Description& from, const Context& to, Access access) {
   const FacetContext* facet = facet_of(to);
@@ -262,6 +311,51 @@ inline bool aliases_descriptor(const Native& native, const Memory& memory, FdKin
       [&] { release(native, buffer.get(), memory).wait(); });
 }
 
+/// An image over a dma-buf or its stand-in, whose rows lie at a pitch: what the host wrote there it holds, what is written
+/// to it the host finds, and what lies between the rows stays. False as well where such an image cannot be made.
+inline bool aliases_picture(const Native& native, const Memory& memory, FdKind kind) try {
+  constexpr std::size_t kWidth = 16, kHeight = 4, kPitch = kProbeBytes / kHeight;
+  const std::size_t size = memory.size_bytes();
+  const Tensor bytes({ElementType::kU8, {size}, {}}, Ref<Memory>(const_cast<Memory*>(&memory)));
+  const ImportedRows rows = imported_rows({CL_R, CL_UNSIGNED_INT8}, kWidth, kHeight, kPitch);
+  const Handle<cl_mem> image = import_buffer(native, memory.borrow_fd(), kind, size, &rows);
+  const auto byte_at = [](std::size_t x, std::size_t y) { return static_cast<std::uint8_t>(x * 7 + y * 31 + 1); };
+  {
+    dmabuf::CpuAccess access(bytes, Access::kReadWrite);
+    auto* const all = static_cast<std::uint8_t*>(access.data());
+    for (std::size_t i = 0; i < kProbeBytes; ++i) all[i] = byte_at(i % kPitch, i / kPitch);
+    access.end();
+  }
+  acquire(native, image.get(), memory).wait();
+  std::array<std::uint8_t, kWidth * kHeight> pixels{};
+  const std::size_t origin[3] = {}, region[3] = {kWidth, kHeight, 1};
+  check(call(clEnqueueReadImage, native.transfers.get(), image.get(), cl_bool{CL_TRUE}, &origin[0], &region[0],
+             std::size_t{0}, std::size_t{0}, static_cast<void*>(pixels.data()), cl_uint{0},
+             static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+        "clEnqueueReadImage", "testing an image over a dma-buf");
+  bool same = true;
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    same = same && pixels[i] == byte_at(i % kWidth, i / kWidth);
+    pixels[i] = static_cast<std::uint8_t>(200 + i % 50);
+  }
+  check(call(clEnqueueWriteImage, native.transfers.get(), image.get(), cl_bool{CL_TRUE}, &origin[0], &region[0],
+             std::size_t{0}, std::size_t{0}, static_cast<const void*>(pixels.data()), cl_uint{0},
+             static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+        "clEnqueueWriteImage", "testing an image over a dma-buf");
+  release(native, image.get(), memory).wait();
+  dmabuf::CpuAccess access(bytes, Access::kRead);
+  const auto* const all = static_cast<const std::uint8_t*>(access.data());
+  for (std::size_t i = 0; i < kProbeBytes; ++i) {
+    const std::size_t x = i % kPitch, y = i / kPitch;
+    same = same && all[i] == (x < kWidth ? pixels[y * kWidth + x] : byte_at(x, y));
+  }
+  access.end();
+  return same;
+} catch (const Error& error) {
+  if (error.native_code() == kInjected) throw;
+  return false;
+}
+
 /// Finds out what the device imports. Dma-bufs and their stand-ins are tried, since extension strings promise them for
 /// devices that then read other pages. Without a way to make a dma-buf, the extension string has to do.
 inline void judge_imports(Native& native) {
@@ -278,6 +372,9 @@ inline void judge_imports(Native& native) {
     const Ref<Memory> memory = dmabuf::allocate(best, kProbeBytes);
     if (!aliases_descriptor(native, *memory, stand_in ? FdKind::kMemfd : FdKind::kDmabuf))
       obstacle = "says that it imports dma-bufs, and reads or writes other memory than theirs (an alias test)";
+    if (contains(device.linear_image_imports, kMemoryDmabuf) &&
+        !(obstacle.empty() && aliases_picture(native, *memory, stand_in ? FdKind::kMemfd : FdKind::kDmabuf)))
+      std::erase(native.device.linear_image_imports, kMemoryDmabuf);
   } catch (const Error& error) {
     if (error.native_code() == kInjected) throw;
     obstacle = std::string("says that it imports dma-bufs, and a test did not succeed: ") + error.what();

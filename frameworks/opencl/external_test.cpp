@@ -323,6 +323,62 @@ TEST_F(DmabufEdges, RefuseTilesAndOtherPeoplesDescriptors) {
   EXPECT_THAT(std::get<Refusal>(step).reason, HasSubstr("only the device that made a descriptor of kind CUDA fd"));
 }
 
+/// In one hop where the driver says so, each use a turn of OpenCL's.
+TEST_F(DmabufEdges, AreImagesInOneHop) {
+  const Context pictures = images(context);
+  router.add(pictures);
+  constexpr std::size_t kPitch = 128, kRows = 32;
+  const Tensor home = dmabuf_of(kPitch * kRows, 7);
+  const Tensor all = home.reshaped({kRows, kPitch}), picture = all.slice({0, 0}, {kRows, kPitch / 2});
+  const auto names = [&](const Tensor& tensor) {
+    std::string found;
+    for (const Hop& hop : router.plan(describe(tensor), pictures, Access::kRead)->hops())
+      found += std::string(hop.edge->name()) + ";";
+    return found;
+  };
+  if (device(context).linear_image_imports.empty()) {
+    // The layer's images lie over the host's memory, which other platforms than PoCL copy: their driver is not believed.
+    EXPECT_FALSE(driver_is("pictures") && device(context).platform_name.find("Portable Computing") == 0);
+    EXPECT_THAT(router.explain(describe(picture), pictures, Access::kRead),
+                HasSubstr("does not say that images over imported memory have plain rows"));
+    return;
+  }
+  EXPECT_EQ(names(picture), "dmabuf->opencl.image;");
+  EXPECT_EQ(names(all.slice({1, 0}, {kRows, kPitch / 2})).find("dmabuf->opencl.image"), std::string::npos)
+      << "it begins within the memory";
+  const std::size_t descriptors = open_descriptors();
+  for (std::uint8_t round = 0; round < 3; ++round) {
+    const Tensor mapped = router.map(picture, pictures, booked());
+    EXPECT_EQ(mapped.kind(), kImageMemory);
+    EXPECT_EQ(mapped.memory(), home.memory());
+    EXPECT_THAT(bytes_of(mapped), Each(7 + round));
+    pictures->write(mapped, std::vector<std::byte>(mapped.size_bytes(), std::byte(8 + round)));
+    const Tensor back = router.map(mapped, dmabuf::context(), booked(Access::kRead));
+    EXPECT_EQ(back.memory(), home.memory());
+    EXPECT_EQ(ledger.total().copied, 0u);
+  }
+  EXPECT_THAT(bytes_of(picture), Each(10));
+  EXPECT_EQ(bytes_of(home)[kPitch / 2], 7) << "beside the picture";
+  EXPECT_EQ(open_descriptors(), descriptors + (driver_is("holds") ? 1 : 0)) << "one image, made once";
+}
+
+/// An image over the imported buffer is in the buffer's turn, an imported image in one of its own: neither serves for the other.
+TEST_F(DmabufEdges, KeepImportedImagesApartFromThoseOverBuffers) {
+  using Shelf = detail::ImageShelf;
+  if (device(context).linear_image_imports.empty()) GTEST_SKIP() << "no images over imported memory";
+  const Context pictures = images(context);
+  router.add(pictures);
+  const Tensor picture = dmabuf_of(128 * 32, 7).reshaped({32, 128});
+  const Tensor mapped = router.map(picture, pictures, Access::kRead);
+  const detail::RowsOfImage rows = detail::rows_of_image(picture);
+  const auto kept = [&](Shelf::Of of) {
+    return Shelf::of(*picture.memory(), pictures, of).find(rows.layout, rows.format);
+  };
+  ASSERT_TRUE(kept(Shelf::Of::kImport));
+  EXPECT_EQ(kept(Shelf::Of::kImport)->image(), image(mapped));
+  EXPECT_FALSE(kept(Shelf::Of::kBuffer));
+}
+
 TEST_F(DmabufEdges, ReachImagesOverTheBuffer) {
   if (!device(context).image_from_buffer) GTEST_SKIP() << device(context).name << " makes no images over buffers";
   const Context pictures = images(context);

@@ -153,8 +153,9 @@ class ImageMemory : public Memory {
   detail::ImageLayout layout_;
 };
 
-/// An image over a region of a buffer. Held by the leases of the tensors that use it, see detail::ImageLease.
-class ImageView final : public View, public RefCounted {
+/// An image over a region of a buffer, or over memory of another API. Held by the leases of the tensors that use it, see
+/// detail::ImageLease.
+class ImageView : public View, public RefCounted {
  public:
   ImageView(Context context, Access access, Ref<detail::Native> native, detail::Handle<cl_mem> image,
             const detail::ImageLayout& layout, const cl_image_format& format)

@@ -26,6 +26,7 @@
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
+#include <tenon/frameworks/opencl/image_rows.hpp>
 #include <tenon/frameworks/opencl/image_shelf.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
@@ -49,24 +50,11 @@ class BufferToImage final : public Edge {
     if (source->context.get() != images->native().context.get())
       return Refusal{"the buffer belongs to another cl_context"};
     if (!device.image_from_buffer) return Refusal{device.name + " lacks cl_khr_image2d_from_buffer"};
-    if (auto refused = images->refusal(from.info.type, from.info.shape, Samples::kNormalised)) return *refused;
-    const Picture picture = picture_of(from.info.shape).value();
-    const std::size_t sample = size_bytes(from.info.type), pixel = sample * picture.channels;
-    const ByteStrides& strides = from.info.strides;
-    if (static_cast<std::size_t>(strides[1]) != pixel ||
-        (strides.size() == 3 && static_cast<std::size_t>(strides[2]) != sample))
-      return Refusal{"the pixels of a row do not lie side by side"};
-    const std::size_t pitch = static_cast<std::size_t>(strides[0]), align = device.image_pitch_alignment * pixel;
-    if (pitch % align != 0)
-      return Refusal{"rows are " + bytes_text(pitch) + " apart, and images over buffers of " + device.name +
-                     " want multiples of " + std::to_string(align) + " (" +
-                     std::to_string(device.image_pitch_alignment) + " px)"};
+    if (auto refused = refuses_rows(from, *images)) return *std::move(refused);
     if (from.offset % device.base_alignment != 0)
       return Refusal{"the picture begins at byte " + std::to_string(from.offset) +
                      " of its buffer, and sub-buffers of " + device.name + " begin at multiples of " +
                      std::to_string(device.base_alignment)};
-    if (from.offset + pitch * picture.height_px > from.memory_bytes)
-      return Refusal{"the last row of the picture is cut off: an image wants all of its pitch"};
     Reached reached = shared_in_place(from, to, kImageMemory, 2'000);
     reached.result.alignment = 1;
     reached.result.host_addressable = false;
@@ -76,12 +64,8 @@ class BufferToImage final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
     const Memory& memory = *source.memory();
-    const Picture picture = picture_of(source.shape()).value();
-    const cl_image_format format = format_of(source.element_type(), picture.channels, Samples::kNormalised);
-    const std::size_t pixel = size_bytes(source.element_type()) * picture.channels;
-    const ImageLayout layout{picture.width_px, picture.height_px, pixel, source.offset(),
-                             static_cast<std::size_t>(source.byte_strides()[0])};
-    ImageShelf& shelf = ImageShelf::of(memory, to);
+    const auto [layout, format] = rows_of_image(source);
+    ImageShelf& shelf = ImageShelf::of(memory, to, ImageShelf::Of::kBuffer);
     Ref<const ImageView> image = shelf.find(layout, format);
     if (!image) {
       const auto& target = *to.as<ImageContext>();

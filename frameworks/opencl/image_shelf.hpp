@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images over the regions of one buffer: the latest are kept, older ones live as long as their tensors.
+// Images over the regions of one memory: the latest are kept, older ones live as long as their tensors.
 #pragma once
 
 #include <algorithm>
@@ -61,14 +61,16 @@ class ImageLease final : public LeaseState {
 class ImageShelf final : public View {
  public:
   static constexpr std::size_t kMost = 16;
-  static constexpr std::uint64_t kKey = 1;  ///< Not 0: it is no view that a tensor can be mapped to.
+  /// What its images were made of; each has a shelf of its own. Not 0: it is no view that a tensor can be mapped to.
+  enum class Of : std::uint64_t { kBuffer = 1, kImport = 2 };
 
-  explicit ImageShelf(Context context) : View(std::move(context), kImageMemory, Access::kReadWrite, nullptr, kKey) {}
+  ImageShelf(Context context, Of of)
+      : View(std::move(context), kImageMemory, Access::kReadWrite, nullptr, static_cast<std::uint64_t>(of)) {}
   /// The shelf of `memory` in `context`, made on first use.
-  static ImageShelf& of(const Memory& memory, const Context& context) {
-    const View* view = memory.find_view(*context, kImageMemory, Access::kReadWrite, kKey);
-    if (!view) view = &memory.add_view(std::make_unique<ImageShelf>(context));
-    // Only this class has this key.
+  static ImageShelf& of(const Memory& memory, const Context& context, Of of) {
+    const View* view = memory.find_view(*context, kImageMemory, Access::kReadWrite, static_cast<std::uint64_t>(of));
+    if (!view) view = &memory.add_view(std::make_unique<ImageShelf>(context, of));
+    // Only this class has these keys.
     return const_cast<ImageShelf&>(static_cast<const ImageShelf&>(*view));
   }
 

@@ -78,10 +78,11 @@ VAStatus get_attributes(VADriverContextP, VAProfile profile, VAEntrypoint entryp
 }
 
 /// Puts a client's choice into the attributes. A choice is some of the supported bits; sizes are limits, not choices.
+/// @source libva-utils' test_va_api, which wants VA_STATUS_ERROR_INVALID_VALUE for what is not supported.
 VAStatus choose(std::vector<VAConfigAttrib>& all, const VAConfigAttrib& choice) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.type == choice.type; });
   if (found == all.end())
-    return choice.value == VA_ATTRIB_NOT_SUPPORTED ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_ATTR_NOT_SUPPORTED;
+    return choice.value == VA_ATTRIB_NOT_SUPPORTED ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_INVALID_VALUE;
   if (choice.type == VAConfigAttribRTFormat) {
     if ((choice.value & found->value) == 0) return VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT;
     found->value &= choice.value;
@@ -89,7 +90,7 @@ VAStatus choose(std::vector<VAConfigAttrib>& all, const VAConfigAttrib& choice) 
   }
   if (choice.type == VAConfigAttribMaxPictureWidth || choice.type == VAConfigAttribMaxPictureHeight)
     return choice.value <= found->value ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_RESOLUTION_NOT_SUPPORTED;
-  if (choice.value & ~found->value) return VA_STATUS_ERROR_ATTR_NOT_SUPPORTED;
+  if (choice.value & ~found->value) return VA_STATUS_ERROR_INVALID_VALUE;
   found->value = choice.value;
   return VA_STATUS_SUCCESS;
 }

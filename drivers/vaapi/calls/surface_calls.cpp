@@ -48,7 +48,8 @@ VAStatus read_attribute(const VASurfaceAttrib& attribute, Wish& wish) {
       return VA_STATUS_SUCCESS;
     case VASurfaceAttribDRMFormatModifiers: {
       const auto* list = static_cast<const VADRMFormatModifierList*>(attribute.value.value.p);
-      if (!list || (list->num_modifiers > 0 && !list->modifiers)) return VA_STATUS_ERROR_INVALID_PARAMETER;
+      if (!list) return VA_STATUS_SUCCESS;  // As vaQuerySurfaceAttributes gives it.
+      if (list->num_modifiers > 0 && !list->modifiers) return VA_STATUS_ERROR_INVALID_PARAMETER;
       const std::span modifiers(list->modifiers, list->num_modifiers);
       wish.lists_linear = std::find(modifiers.begin(), modifiers.end(), kModifierLinear) != modifiers.end();
       return VA_STATUS_SUCCESS;
@@ -160,7 +161,8 @@ VAStatus create_surfaces(VADriverContextP context, unsigned rt_format, unsigned 
       const Format* format = wish.format;
       Planes planes;
       status = make_planes(wish, i, width_px, height_px, format, planes);
-      if (!status && (format->rt_format & rt_format) == 0) status = VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT;
+      // A pixel format that is asked for wins over the RT format, as in other drivers; an imported one must be right.
+      if (!status && imports && (format->rt_format & rt_format) == 0) status = VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT;
       if (status) break;
       made.reserve(count);
       made.push_back(make_object<Surface>(display_of(context), *format, width_px, height_px, std::move(planes)));

@@ -19,22 +19,10 @@ VAStatus terminate(VADriverContextP context) {
   return VA_STATUS_SUCCESS;
 }
 
-VAStatus query_display_attributes(VADriverContextP, VADisplayAttribute* list, int* count) {
-  if (!list || !count) return VA_STATUS_ERROR_INVALID_PARAMETER;
+VAStatus query_display_attributes(VADriverContextP, VADisplayAttribute*, int* count) {
+  if (!count) return VA_STATUS_ERROR_INVALID_PARAMETER;
   *count = 0;
   return VA_STATUS_SUCCESS;
-}
-
-VAStatus get_display_attributes(VADriverContextP, VADisplayAttribute* list, int count) {
-  if (count < 0 || (count > 0 && !list)) return VA_STATUS_ERROR_INVALID_PARAMETER;
-  for (VADisplayAttribute& one : std::span(list, static_cast<std::size_t>(count)))
-    one.flags = VA_DISPLAY_ATTRIB_NOT_SUPPORTED;
-  return VA_STATUS_SUCCESS;
-}
-
-VAStatus set_display_attributes(VADriverContextP, VADisplayAttribute* list, int count) {
-  if (count < 0 || (count > 0 && !list)) return VA_STATUS_ERROR_INVALID_PARAMETER;
-  return count == 0 ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_ATTR_NOT_SUPPORTED;
 }
 
 template <class... Arguments>
@@ -42,9 +30,11 @@ void refuse(VAStatus (*&call)(Arguments...)) {
   call = [](Arguments...) -> VAStatus { return VA_STATUS_ERROR_UNIMPLEMENTED; };
 }
 
-/// What this driver does not have: multi-frame contexts, two-dimensional buffers, exported image buffers (surfaces are
+/// What this driver does not have: display attributes, multi-frame contexts, two-dimensional buffers, exported image buffers (surfaces are
 /// exported), locked surfaces (images are derived).
 void refuse_the_rest(VADriverVTable& table) {
+  refuse(table.vaGetDisplayAttributes);
+  refuse(table.vaSetDisplayAttributes);
   refuse(table.vaLockSurface);
   refuse(table.vaUnlockSurface);
   refuse(table.vaGetSurfaceAttributes);
@@ -75,8 +65,6 @@ VAStatus status_of(const Error& error) noexcept {
 void fill_display_calls(VADriverVTable& table) {
   table.vaTerminate = terminate;
   table.vaQueryDisplayAttributes = query_display_attributes;
-  table.vaGetDisplayAttributes = get_display_attributes;
-  table.vaSetDisplayAttributes = set_display_attributes;
 }
 
 static VAStatus initialise(VADriverContextP context) {
@@ -98,7 +86,7 @@ static VAStatus initialise(VADriverContextP context) {
     context->max_attributes = kMaxAttributes;
     context->max_image_formats = max_image_formats();
     context->max_subpic_formats = 1;  // libva refuses 0.
-    context->max_display_attributes = 1;
+    context->max_display_attributes = 0;
     context->str_vendor = "Tenon software VA-API driver " TENON_VERSION;
     context->pDriverData = new Display;
     return VA_STATUS_SUCCESS;

@@ -27,6 +27,7 @@ constexpr DecodeProfile kProfiles[] = {
     {VAProfileHEVCMain10, "hevc", k420_10, 8192},
     {VAProfileVP9Profile0, "vp9", k420, 8192},
     {VAProfileVP9Profile2, "vp9", k420_10, 8192},
+    {VAProfileAV1Profile0, "libdav1d", k420_10, 8192},
     {VAProfileJPEGBaseline, "mjpeg", kJpeg, 16384},
 };
 
@@ -42,6 +43,8 @@ std::unique_ptr<StreamWriter> make_writer(VAProfile profile) {
     case VAProfileVP9Profile0:
     case VAProfileVP9Profile2:
       return make_vp9_writer();
+    case VAProfileAV1Profile0:
+      return make_av1_writer();
     case VAProfileJPEGBaseline:
       return make_jpeg_writer();
     default:
@@ -65,7 +68,8 @@ class DecodeTask final : public Task {
 
   bool takes(VABufferType type) const override {
     return type == VAPictureParameterBufferType || type == VAIQMatrixBufferType || type == VASliceParameterBufferType ||
-           type == VASliceDataBufferType || type == VAHuffmanTableBufferType || type == VAImageBufferType;
+           type == VASliceDataBufferType || type == VAHuffmanTableBufferType || type == VAImageBufferType ||
+           type == VAQMatrixBufferType;
   }
 
   void begin() override {
@@ -137,6 +141,9 @@ class DecodeTask final : public Task {
     if (const VAStatus status = writer_->write(picture_, stream_)) return status;
     const AVFrame* frame = decoder_.decode(stream_);
     if (!frame) return VA_STATUS_ERROR_DECODING_ERROR;
+    if (const Ref<Surface> shown = acquire<Surface>(*target.display(), writer_->shown_surface())) {
+      shown->error = shown->read_only() ? VA_STATUS_ERROR_DECODING_ERROR : store(*shown, *frame);
+    }
     return store(target, *frame);
   }
 

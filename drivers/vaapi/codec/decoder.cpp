@@ -37,6 +37,7 @@ Decoder::Decoder(const char* name) : current_(av_frame_alloc()), shown_(av_frame
   if (!codec) throw Error(Code::kUnavailable, std::string("libavcodec has no decoder ") + name);
   context_.reset(avcodec_alloc_context3(codec));
   if (!context_ || !current_ || !shown_ || !packet_) throw std::bad_alloc();
+  gives_frames_only_ = codec->wrapper_name != nullptr;
   context_->opaque = this;
   context_->get_buffer2 = get_buffer;
   context_->thread_type = FF_THREAD_SLICE;
@@ -60,6 +61,10 @@ int Decoder::receive_all() {
   int result = 0;
   while (result >= 0) {
     result = avcodec_receive_frame(context_.get(), shown_.get());
+    if (result >= 0 && gives_frames_only_) {
+      av_frame_unref(current_.get());
+      av_frame_move_ref(current_.get(), shown_.get());
+    }
     av_frame_unref(shown_.get());
   }
   return result == AVERROR(EAGAIN) ? 0 : result;
@@ -67,6 +72,7 @@ int Decoder::receive_all() {
 
 const AVFrame* Decoder::decode(Bytes& packet) {
   const std::size_t size = packet.size();
+  if (gives_frames_only_) av_frame_unref(current_.get());
   packet.resize(size + AV_INPUT_BUFFER_PADDING_SIZE);
   packet_->data = packet.data();  // Without an AVBufferRef: copied by the decoder if it keeps it.
   packet_->size = static_cast<int>(size);

@@ -40,6 +40,7 @@ class Decoder {
   static int get_buffer(AVCodecContext* context, AVFrame* frame, int flags);
   int receive_all();
 
+  bool gives_frames_only_ = false;  ///< Another library's decoder, whose frames are seen when it gives them out.
   std::unique_ptr<AVFrame, Free> current_, shown_;
   std::unique_ptr<AVPacket, Free> packet_;
   std::unique_ptr<AVCodecContext, Free> context_;  ///< The last: closing it may still use the frames.

@@ -54,11 +54,14 @@ class StreamWriter {
   virtual std::size_t slice_bytes() const = 0;
   /// Appends one picture, ready for the decoder.
   virtual VAStatus write(const Picture& picture, Bytes& stream) = 0;
+  /// A surface that shows the last picture besides the target, which is only a reference then (AV1's film grain).
+  virtual VASurfaceID shown_surface() const { return VA_INVALID_SURFACE; }
 };
 
 std::unique_ptr<StreamWriter> make_h264_writer();
 std::unique_ptr<StreamWriter> make_hevc_writer();
 std::unique_ptr<StreamWriter> make_vp9_writer();
 std::unique_ptr<StreamWriter> make_jpeg_writer();
+std::unique_ptr<StreamWriter> make_av1_writer();
 
 }  // namespace tenon::va

@@ -6,6 +6,7 @@
 //   apart     memory moves only when it is acquired and released, like that of a device with caches of its own
 //   elsewhere imports succeed and give other memory; device memory over host pointers is a copy
 //   unified   the device is a GPU that has the host's memory
+//   pictures  images over imported memory have plain rows, too
 //   surfaces  shares VA surfaces: a "VADisplay" is the address of a number of surfaces, whose planes are images of their number
 //   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over and closes it
 //   holds     it takes the descriptor over, and closes it with the buffer, as NVIDIA's driver does
@@ -85,7 +86,7 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size
     case kMemoryImports:
       return answer(memory, 2, size, value, size_ret);
     case kLinearImageImports:
-      return answer(memory, 0, size, value, size_ret);
+      return answer(memory + 1, asked_for("pictures") ? 1 : 0, size, value, size_ret);
     case kSemaphoreImports:
       return answer(semaphores, 2, size, value, size_ret);
     case kSemaphoreExports:
@@ -124,7 +125,13 @@ void CL_CALLBACK forget(cl_mem buffer, void*) {
   imports.erase(found);
 }
 
-cl_mem import(cl_context context, cl_mem_flags flags, std::size_t size, int fd, cl_int* status) {
+/// @param rows  Null: a buffer.
+struct Rows {
+  const cl_image_format* format;
+  const cl_image_desc* desc;
+};
+cl_mem import(cl_context context, cl_mem_flags flags, std::size_t size, int fd, cl_int* status,
+              const Rows* rows = nullptr) {
   Import made;
   made.size = size;
   const off_t end = ::lseek(fd, 0, SEEK_END);
@@ -140,8 +147,10 @@ cl_mem import(cl_context context, cl_mem_flags flags, std::size_t size, int fd, 
     return nullptr;
   }
   if (asked_for("apart")) made.own = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+  void* const bytes = made.own ? made.own : made.mapped;
   cl_mem buffer =
-      next->clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, made.own ? made.own : made.mapped, status);
+      rows ? next->clCreateImage(context, flags | CL_MEM_USE_HOST_PTR, rows->format, rows->desc, bytes, status)
+           : next->clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, bytes, status);
   if (!buffer) {
     ::munmap(made.mapped, size);
     std::free(made.own);
@@ -157,10 +166,8 @@ cl_mem import(cl_context context, cl_mem_flags flags, std::size_t size, int fd, 
   return buffer;
 }
 
-cl_mem CL_API_CALL create_buffer_with_properties(cl_context context, const cl_mem_properties* properties,
-                                                 cl_mem_flags flags, size_t size, void* host, cl_int* status) {
-  cl_int ignored = CL_SUCCESS;
-  if (!status) status = &ignored;
+/// The descriptor among the properties; -1: there is none, -2: something else is there.
+int descriptor_in(const cl_mem_properties* properties) {
   int fd = -1;
   for (const cl_mem_properties* p = properties; p && *p;) {
     if (*p == kOpaqueFd || *p == kDmabuf) {
@@ -171,12 +178,32 @@ cl_mem CL_API_CALL create_buffer_with_properties(cl_context context, const cl_me
       }
       ++p;
     } else {
-      *status = CL_INVALID_PROPERTY;
-      return nullptr;
+      return -2;
     }
   }
-  if (fd < 0) return next->clCreateBuffer(context, flags, size, host, status);
-  return import(context, flags, size, fd, status);
+  return fd;
+}
+cl_mem CL_API_CALL create_buffer_with_properties(cl_context context, const cl_mem_properties* properties,
+                                                 cl_mem_flags flags, size_t size, void* host, cl_int* status) {
+  cl_int ignored = CL_SUCCESS;
+  if (!status) status = &ignored;
+  const int fd = descriptor_in(properties);
+  if (fd == -1) return next->clCreateBuffer(context, flags, size, host, status);
+  if (fd >= 0) return import(context, flags, size, fd, status);
+  *status = CL_INVALID_PROPERTY;
+  return nullptr;
+}
+cl_mem CL_API_CALL create_image_with_properties(cl_context context, const cl_mem_properties* properties,
+                                                cl_mem_flags flags, const cl_image_format* format,
+                                                const cl_image_desc* desc, void* host, cl_int* status) {
+  cl_int ignored = CL_SUCCESS;
+  if (!status) status = &ignored;
+  const int fd = descriptor_in(properties);
+  if (fd == -1) return next->clCreateImage(context, flags, format, desc, host, status);
+  const Rows rows{format, desc};
+  if (fd >= 0) return import(context, flags, desc->image_row_pitch * desc->image_height, fd, status, &rows);
+  *status = CL_INVALID_PROPERTY;
+  return nullptr;
 }
 
 /// A driver that copies behind host pointers, and says nothing.
@@ -512,6 +539,7 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   table.clCreateBuffer = create_buffer;
   table.clEnqueueCopyImageToBuffer = copy_image_to_buffer;
   table.clCreateBufferWithProperties = create_buffer_with_properties;
+  table.clCreateImageWithProperties = create_image_with_properties;
   table.clEnqueueCopyBuffer = copy_buffer;
   table.clEnqueueReadBuffer = read_buffer;
   table.clEnqueueMapBuffer = map_buffer;

@@ -125,10 +125,9 @@ Measured measure(const BenchOptions& options, CommandFiles& files) {
     std::sort(measured.latency_ms.begin(), measured.latency_ms.end());
   }
   if (can_count_allocations()) {
-    measured.allocation_runs = std::max<std::uint64_t>(measured.requests * 4, 20);
-    const auto room = Clock::now() + std::chrono::seconds(30);
     start_counting_allocations();
-    load.run(room, measured.allocation_runs, nullptr);
+    measured.allocation_runs =
+        load.run(Clock::now() + length, std::max<std::uint64_t>(measured.requests * 4, 20), nullptr);
     measured.allocations = stop_counting_allocations();
   }
   if (options.profile || !options.trace.empty()) {

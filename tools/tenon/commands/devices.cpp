@@ -24,6 +24,7 @@ void show_devices(bool json) {
   Core core;
   nlohmann::json list = nlohmann::json::array();
   std::vector<std::vector<std::string>> rows{{"device", "state", "name", "can do"}};
+  std::string reasons;  // Sentences, which would make a column as wide as they are.
   for (const std::string& device : core.get_available_devices()) {
     const std::string full = text_of(core, device, "FULL_DEVICE_NAME"),
                       can = text_of(core, device, "OPTIMIZATION_CAPABILITIES");
@@ -32,14 +33,15 @@ void show_devices(bool json) {
   }
   for (const auto& [device, reason] : core.get_unavailable_devices()) {
     list.push_back({{"device", device}, {"available", false}, {"reason", reason}});
-    rows.push_back({device, "unavailable", reason, ""});
+    rows.push_back({device, "unavailable", "see below", ""});
+    reasons += fmt::format("\n{}: {}\n", device, reason);
   }
   if (!json && rows.size() == 1) {
     fmt::print(
         "no devices: no libtenon_device_<name>.so lies beside the runtime or in a folder of TENON_DEVICE_PATH\n");
     return;
   }
-  fmt::print("{}", json ? nlohmann::json{{"devices", list}}.dump(2) + "\n" : text_table(rows));
+  fmt::print("{}", json ? nlohmann::json{{"devices", list}}.dump(2) + "\n" : text_table(rows) + reasons);
 }
 
 }  // namespace

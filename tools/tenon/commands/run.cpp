@@ -9,6 +9,7 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/frameworks/ffmpeg/context.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
@@ -16,7 +17,9 @@
 #include <tenon/vision/ground_truth.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/proof/hop_proof.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
+#include <tenon/tools/tenon/shared/frame_source.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
@@ -24,12 +27,14 @@
 #include <tenon/tools/tenon/show/picture.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 #include <tenon/tools/tenon/show/run_report.hpp>
+#include <tenon/tools/tenon/sources/open_source.hpp>
 
 namespace tenon::tool {
 namespace {
 
 struct RunOptions {
-  std::string input, model, device = "CPU", save, snapshot, report, ground_truth, trace, model_type, policy = "prefer";
+  SourceOptions source;
+  std::string model, device = "CPU", save, snapshot, report, ground_truth, trace, model_type, policy = "prefer";
   std::uint64_t max_frames = 0, requests = 0;
   double confidence = -1, iou = -1, timeout_s = 10;
   bool no_compare = false, quiet = false;
@@ -135,34 +140,26 @@ class Results {
   std::uint64_t total_ = 0;
 };
 
-/// One allocation for the decoder, which writes it, the device, and the pictures that are drawn and encoded, which read
+/// One allocation for the source, which writes it, the device, and the pictures that are drawn and encoded, which read
 /// it. Always with a descriptor, so that any other device could import it.
-AllocationPlan plan_pool(const FrameInfo& info, const RunOptions& options, const CompiledModel& compiled) {
+AllocationPlan plan_pool(const FrameSource& source, const RunOptions& options, const CompiledModel& compiled) {
   Router router;
   router.add(host_context());
   router.add(ffmpeg::context());
-  const Party decoder{ffmpeg::context(), ffmpeg::context()->requirements(), Access::kWrite};
+  router.add(source.writer());
   std::vector<Party> readers{{compiled.memory_context(), compiled.requirements(), Access::kRead}};
   if (readers.front().requirements.fd == FdKind::kNone) readers.front().requirements.fd = FdKind::kMemfd;
   if (!options.save.empty() || !options.snapshot.empty())
     readers.push_back({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kRead});
-  return router.plan(decoder, readers, info, policy_of(options.policy));
+  return router.plan({source.writer(), source.writer()->requirements(), Access::kWrite}, readers, source.info(),
+                     policy_of(options.policy));
 }
 
-ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
-  ffmpeg::Options wanted;
+std::unique_ptr<FrameSource> open_source(const RunOptions& options, Ledger& ledger) {
+  SourceOptions wanted = options.source;
   wanted.policy = policy_of(options.policy);
   wanted.ledger = &ledger;
-  return ffmpeg::open(options.input, wanted);
-}
-
-void use_pool(ffmpeg::Video& video, const RunOptions& options, const CompiledModel& compiled) {
-  try {
-    video.use_pool(plan_pool(video.info(), options, compiled));
-  } catch (const Error& error) {
-    // A decoder that only uses memory of its own, under require: its pictures are read where it puts them.
-    if (policy_of(options.policy) != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;
-  }
+  return open_source(wanted);
 }
 
 bool keeps_state(const Model& model) {
@@ -206,10 +203,10 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
     return result;
   }
   Ledger plain, forced;
-  ffmpeg::Video videos[2] = {open_video(options, plain), open_video(options, forced)};
-  for (ffmpeg::Video& video : videos) use_pool(video, options, compiled);
-  Source sources[2] = {Source(videos[0], 0, std::chrono::seconds(10)), Source(videos[1], 0, std::chrono::seconds(10))};
-  sources[1].force_copy(forced);
+  const std::unique_ptr<FrameSource> sources[2] = {open_source(options, plain), open_source(options, forced)};
+  for (const auto& source : sources) source->use_pool(plan_pool(*source, options, compiled), requests);
+  Feed feeds[2] = {Feed(*sources[0], 0, std::chrono::seconds(10)), Feed(*sources[1], 0, std::chrono::seconds(10))};
+  feeds[1].force_copy(forced);
   Pipeline pipeline(compiled, requests);
   Progress progress(options.quiet, 2 * kBlocks * result.frames_per_block);
   std::vector<double> times[2];
@@ -218,15 +215,15 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
     for (int turn = 0; turn < 2; ++turn) {
       // The order alternates: what the first leaves in the caches helps the second.
       const int way = block % 2 ? 1 - turn : turn;
-      const std::uint64_t before = sources[way].frames();
+      const std::uint64_t before = feeds[way].frames();
       copied_before = inference.total().copied;
-      sources[way].allow(result.frames_per_block);
+      feeds[way].allow(result.frames_per_block);
       const auto begin = Clock::now();
-      pipeline.run(sources[way], [&](const Frame&, InferRequest&) {
+      pipeline.run(feeds[way], [&](const Frame&, InferRequest&) {
         progress.update(pipeline.frames(),
                         [&] { return std::string(way ? "with a forced copy" : "in place, for comparison"); });
       });
-      const std::uint64_t count = sources[way].frames() - before;
+      const std::uint64_t count = feeds[way].frames() - before;
       if (pipeline.failure() || Interrupt::requested() || count == 0) {
         result.why_not = "the comparison was cut short";
         return result;
@@ -246,15 +243,17 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   return result;
 }
 
-void prove_hops(RunReport& report, const Frame& frame, CompiledModel& compiled, const Model& model) {
+/// @param source  Its verdict on the first hop.
+void prove_hops(RunReport& report, const HopProof& source, const Frame& frame, CompiledModel& compiled,
+                const Model& model) {
   HopProof proofs[3];
   if (!frame) {
     for (HopProof& proof : proofs) proof = {Proof::kRefused, "no frame ran"};
   } else if (!frame.plane(0).is_writable()) {
     for (HopProof& proof : proofs)
-      proof = {Proof::kClaimed, "the buffer is still in use by the decoder, so nothing may be written into it"};
+      proof = {Proof::kClaimed, "the buffer is still in use by its source, so nothing may be written into it"};
   } else {
-    proofs[0] = prove_decoder_to_pool(frame);
+    proofs[0] = source;
     proofs[1] = prove_pool_to_stage(frame, compiled, report.device);
     proofs[2] = prove_stage_to_model(frame, compiled, model);
   }
@@ -269,7 +268,7 @@ void prove_hops(RunReport& report, const Frame& frame, CompiledModel& compiled, 
 void run(const RunOptions& options) {
   ffmpeg::silence_log();
   CommandFiles files;
-  files.add_input(options.input, "the video");
+  files.add_input(options.source.input, "the video");
   files.add_input(options.ground_truth, "--ground-truth");
   OutputFile report_file(options.report, "--report", files);
   OutputFile trace_file(options.trace, "--trace", files);
@@ -278,9 +277,9 @@ void run(const RunOptions& options) {
   const auto model = read_model(core, files, options.model);
   Results results(options, model);
   Ledger decoding;
-  auto video = std::make_unique<ffmpeg::Video>(open_video(options, decoding));
-  const FrameInfo info = video->info();
-  Pictures pictures(options.save, options.snapshot, files, info, video->fps());
+  std::unique_ptr<FrameSource> source = open_source(options, decoding);
+  const FrameInfo info = source->info();
+  Pictures pictures(options.save, options.snapshot, files, info, source->fps());
   results.prepare(info);
   if (!options.quiet && !results.decodes()) {
     fmt::print(
@@ -289,7 +288,7 @@ void run(const RunOptions& options) {
   }
 
   RunReport report;
-  report.input = options.input;
+  report.input = options.source.input;
   report.model = options.model;
   report.info = info;
   const auto compile_begin = Clock::now();
@@ -300,7 +299,6 @@ void run(const RunOptions& options) {
   if (trace_file) properties[enable_profiling.name()] = Any(true);
   CompiledModel compiled = core.compile_model(model, options.device, properties);
   report.compile_ms = ms_since(compile_begin);
-  use_pool(*video, options, compiled);
   report.device = chosen_device(compiled, options.device);
   try {
     report.device_name = core.get_property(report.device, device::full_name);
@@ -308,17 +306,18 @@ void run(const RunOptions& options) {
     // A device need not have a full name.
   }
   report.requests = requests_for(options, *model, compiled);
+  source->use_pool(plan_pool(*source, options, compiled), report.requests);
   auto pipeline = std::make_unique<Pipeline>(compiled, report.requests);
-  std::optional<std::uint64_t> total = video->frame_count();
+  std::optional<std::uint64_t> total = source->frame_count();
   if (options.max_frames) total = std::min(total.value_or(options.max_frames), options.max_frames);
 
   const Interrupt interrupt;
   if (trace_file) Trace::start();
-  Source source(*video, options.max_frames, std::chrono::duration<double>(options.timeout_s));
+  Feed feed(*source, options.max_frames, std::chrono::duration<double>(options.timeout_s));
   Progress progress(options.quiet, total);
   const auto begin = Clock::now();
   pipeline->run(
-      source,
+      feed,
       [&](const Frame& frame, InferRequest& request) {
         results.collect(frame, request);
         progress.update(pipeline->frames(), [&] { return results.note(); });
@@ -334,14 +333,9 @@ void run(const RunOptions& options) {
   report.detections = results.total();
   report.first_inference_ms = pipeline->first_inference_ms();
   report.interrupted = Interrupt::requested();
-  report.size_changes = video->size_changes();
-  const std::string path = video->path();
-  const auto first_arrow = path.find(" -> ");
-  std::string lies_in = path.substr(first_arrow + 4);
-  // The copy is the hop itself, not a location.
-  if (lies_in.rfind("copy -> ", 0) == 0) lies_in.erase(0, 8);
-  report.hops = hops_of(decoding, core.ledger(), report.frames, path.substr(0, first_arrow), lies_in,
-                        video->pool_size(), report.device);
+  report.size_changes = source->size_changes();
+  report.lost_frames = source->lost_frames();
+  report.hops = hops_of(*source, decoding, core.ledger(), report.frames, report.device);
   for (const LedgerEntry& entry : core.ledger().snapshot()) {
     if (entry.name == "input stage re-plan") report.replans += entry.maps;
   }
@@ -351,7 +345,7 @@ void run(const RunOptions& options) {
     report.map50 = precision->map50;
     report.map50_95 = precision->map;
   }
-  const bool live = video->live();
+  const bool live = source->live();
   const std::exception_ptr failure = pipeline->failure();
   if (failure) {
     try {
@@ -361,14 +355,16 @@ void run(const RunOptions& options) {
     }
   }
 
-  // The decoder is closed first, so that only we refer to the last frame: the tests write into its buffer.
+  // The source is closed first, so that only we refer to the last frame: the tests write into its buffer.
   const Frame last = pipeline->last_frame();
   pipeline.reset();
-  video.reset();
+  HopProof written;
+  if (last) written = source->prove_writes_in_place(last);
+  source.reset();
   if (!options.no_compare && !failure && !report.interrupted) {
     report.comparison = compare(options, compiled, core.ledger(), report.requests, report.frames, live);
   }
-  prove_hops(report, last, compiled, *model);
+  prove_hops(report, written, last, compiled, *model);
 
   // A recording is worth keeping if a camera disconnects; the first half of a damaged file is not what was
   // asked for.
@@ -394,13 +390,39 @@ void run(const RunOptions& options) {
   if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
 }
 
+/// "1280x720". @errors CLI's for what is none.
+void read_size(const std::string& text, SourceOptions& source) {
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%5ux%5u%c", &source.width_px, &source.height_px, &rest) != 2 || source.width_px == 0 ||
+      source.height_px == 0)
+    throw CLI::ValidationError("--size", "\"" + text + "\" is no size; write 1280x720");
+}
+
+/// @errors CLI's, with the formats that there are.
+PixelFormat format_called(const std::string& text) {
+  if (const auto format = format_from_name(text)) return *format;
+  std::size_t count = 0;
+  const PixelFormatInfo* const known = all_formats(count);
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) all += " " + std::string(known[i].name);
+  throw CLI::ValidationError("--format", "\"" + text + "\" is no format; there are:" + all);
+}
+
 }  // namespace
 
 void add_run(CLI::App& app) {
   auto* command =
       app.add_subcommand("run", "Run a model on a video, camera or stream, and show what was copied on the way");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("input", options->input, "Video file, /dev/video0, or a URL (rtsp://, http://, ...)")->required();
+  command->add_option("input", options->source.input, "Video file, /dev/video0, or a URL (rtsp://, http://, ...)")
+      ->required();
+  command->add_option_function<std::string>(
+      "--size", [options](const std::string& text) { read_size(text, options->source); },
+      "Of a camera: the size of its pictures (1280x720)");
+  command->add_option("--fps", options->source.fps, "Of a camera: pictures per second")->check(CLI::Range(0.1, 1e4));
+  command->add_option_function<std::string>(
+      "--format", [options](const std::string& text) { options->source.format = format_called(text); },
+      "Of a camera: the format of its pictures (nv12, yuy2, rgb24...)");
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--save", options->save, "Write the video with the detections drawn on it");

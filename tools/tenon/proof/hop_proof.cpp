@@ -8,85 +8,15 @@
 #include <span>
 
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <tenon/core/error.hpp>
-#include <tenon/frameworks/ffmpeg/frame.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/input_stage/spec.hpp>
 
 #include <tenon/tools/tenon/proof/page_guard.hpp>
+#include <tenon/tools/tenon/proof/second_view.hpp>
 
 namespace tenon::tool {
 namespace {
-
-/// A reproducible byte that differs from row to row, plane to plane and seed to seed.
-std::uint8_t pattern(unsigned seed, std::size_t plane, std::size_t row, std::size_t column) {
-  std::uint64_t x = seed * 0x9e3779b97f4a7c15ull + plane * 0xbf58476d1ce4e5b9ull + row * 0x94d049bb133111ebull +
-                    column * 0xd6e8feb86659fd93ull;
-  x ^= x >> 31;
-  return static_cast<std::uint8_t>((x * 0xff51afd7ed558ccdull) >> 56);
-}
-
-/// Rows of all planes, from a base address per plane.
-struct Rows {
-  std::byte* base[4] = {};
-  std::ptrdiff_t pitch[4] = {};
-};
-
-void write_pattern(const FrameInfo& info, const Rows& rows, unsigned seed) {
-  for (std::size_t p = 0; p < format_info(info.format).plane_count; ++p) {
-    const PlaneExtent extent = plane_extent(info, p);
-    for (std::size_t y = 0; y < extent.height_px; ++y) {
-      auto* row = reinterpret_cast<std::uint8_t*>(rows.base[p] + rows.pitch[p] * static_cast<std::ptrdiff_t>(y));
-      for (std::size_t x = 0; x < extent.row_bytes; ++x) row[x] = pattern(seed, p, y, x);
-    }
-  }
-}
-
-bool holds_pattern(const FrameInfo& info, const Rows& rows, unsigned seed) {
-  for (std::size_t p = 0; p < format_info(info.format).plane_count; ++p) {
-    const PlaneExtent extent = plane_extent(info, p);
-    for (std::size_t y = 0; y < extent.height_px; ++y) {
-      const auto* row =
-          reinterpret_cast<const std::uint8_t*>(rows.base[p] + rows.pitch[p] * static_cast<std::ptrdiff_t>(y));
-      for (std::size_t x = 0; x < extent.row_bytes; ++x) {
-        if (row[x] != pattern(seed, p, y, x)) return false;
-      }
-    }
-  }
-  return true;
-}
-
-/// The picture as FFmpeg sees it: through AVFrame.data, in Tenon's order of planes.
-Rows decoder_rows(const Frame& frame, const AVFrame& picture) {
-  const ffmpeg::FormatMapping* mapping = ffmpeg::find_mapping(frame.info().format);
-  Rows rows;
-  for (std::size_t p = 0; p < frame.plane_count(); ++p) {
-    rows.base[p] = reinterpret_cast<std::byte*>(picture.data[mapping->planes[p]]);
-    rows.pitch[p] = picture.linesize[mapping->planes[p]];
-  }
-  return rows;
-}
-
-/// A second mapping of the memory's descriptor.
-class SecondMapping {
- public:
-  explicit SecondMapping(const Memory& memory) : size_(memory.size_bytes()) {
-    address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, memory.borrow_fd(), 0);
-    if (address_ == MAP_FAILED)
-      throw Error(Code::kUnavailable, "the descriptor cannot be mapped a second time", "mmap", errno);
-  }
-  ~SecondMapping() { ::munmap(address_, size_); }
-  SecondMapping(const SecondMapping&) = delete;
-  SecondMapping& operator=(const SecondMapping&) = delete;
-  std::byte* at(std::size_t offset) const { return static_cast<std::byte*>(address_) + offset; }
-
- private:
-  void* address_;
-  std::size_t size_;
-};
 
 /// All values of the outputs and the states: a model's states may be the first to depend on a picture.
 std::vector<float> outputs_of(InferRequest& request, CompiledModel& compiled) {
@@ -111,15 +41,6 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return largest > 0 ? difference / largest : difference;
 }
 
-template <typename Test>
-HopProof guarded(Test&& test) {
-  try {
-    return test();
-  } catch (const std::exception& error) {
-    return {Proof::kRefused, std::string("the test failed: ") + error.what()};
-  }
-}
-
 /// A device's module, a Level Zero driver, which computes for a device, or a kernel of a device's.
 bool is_device_code(const std::string& reader) {
   return reader.find("libtenon_device_") != std::string::npos || reader.find("libze_") != std::string::npos ||
@@ -142,33 +63,6 @@ std::vector<float> expected_outputs(const Frame& frame, CompiledModel& compiled,
 
 }  // namespace
 
-HopProof prove_decoder_to_pool(const Frame& frame) {
-  return guarded([&]() -> HopProof {
-    const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
-    const Rows decoder = decoder_rows(frame, *picture);
-    const Memory& memory = *frame.plane(0).memory();
-    if (memory.borrow_fd() < 0) return {Proof::kClaimed, "the buffer has no descriptor to map a second time"};
-    const SecondMapping mapping(memory);
-    Rows pool;
-    for (std::size_t p = 0; p < frame.plane_count(); ++p) {
-      if (frame.plane(p).memory().get() != &memory) return {Proof::kClaimed, "the planes lie in several buffers"};
-      pool.base[p] = mapping.at(frame.plane(p).offset());
-      pool.pitch[p] = frame.plane(p).byte_strides()[0];
-    }
-    for (unsigned round = 1; round <= 2; ++round) {
-      write_pattern(frame.info(), decoder, 2 * round);
-      if (!holds_pattern(frame.info(), pool, 2 * round))
-        return {Proof::kCopies, "what was written through AVFrame.data is not in the pool's memory"};
-      write_pattern(frame.info(), pool, 2 * round + 1);
-      if (!holds_pattern(frame.info(), decoder, 2 * round + 1))
-        return {Proof::kCopies, "what was written into the pool's memory is not in AVFrame.data"};
-    }
-    return {Proof::kProved,
-            "written through AVFrame.data, read through a second mapping of the pool's descriptor, and back; every "
-            "byte, twice"};
-  });
-}
-
 HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const std::string& device) {
   return guarded([&]() -> HopProof {
     const Memory& memory = *frame.plane(0).memory();
@@ -181,12 +75,12 @@ HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const 
     request.infer();
     const PageGuard::Findings found = guard.release();
     if (found.pages == 0)
-      return {Proof::kCopies, "nothing read the decoder's buffer during an inference: it works on a copy"};
+      return {Proof::kCopies, "nothing read the source's buffer during an inference: it works on a copy"};
     for (const std::string& reader : found.readers) {
       if (reader == PageGuard::kGenerated)
         return {Proof::kClaimed, "read by code that a runtime generated: a kernel, or the runtime's own copy"};
       if (!is_device_code(reader)) {
-        return {Proof::kCopies, "the decoder's buffer was read by " + reader + ", not by the module of " + device};
+        return {Proof::kCopies, "the source's buffer was read by " + reader + ", not by the module of " + device};
       }
     }
     return {Proof::kProved,
@@ -198,15 +92,14 @@ HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const 
 HopProof prove_stage_to_model(const Frame& frame, CompiledModel& compiled, const Model& model) {
   return guarded([&]() -> HopProof {
     const InputStageSpec spec = make_spec(options_from(model, frame.info()));
-    const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
-    const Rows decoder = decoder_rows(frame, *picture);
+    const SecondView source(frame);
     InferRequest request = compiled.create_infer_request();
     request.set_frame(frame);
     std::vector<float> seen[2];
     double worst = 0;
     for (unsigned round = 0; round < 2; ++round) {
       // After set_frame(), since a copy made there would not have these bytes.
-      write_pattern(frame.info(), decoder, 10 + round);
+      write_pattern(frame.info(), source.rows(), 10 + round);
       request.reset_state();  // As for the reference, which starts from the initial state each time.
       request.infer();
       seen[round] = outputs_of(request, compiled);
@@ -214,7 +107,7 @@ HopProof prove_stage_to_model(const Frame& frame, CompiledModel& compiled, const
     }
     if (seen[0].empty()) return {Proof::kClaimed, "the model has no f32 output to compare"};
     const double change = distance(seen[0], seen[1]);
-    if (change == 0) return {Proof::kCopies, "the outputs did not change with the decoder's buffer"};
+    if (change == 0) return {Proof::kCopies, "the outputs did not change with the source's buffer"};
     if (worst > 0.02 || worst * 4 > change) {
       return {Proof::kCopies,
               fmt::format("outputs differ from the reference by {:.2g} of their range; two patterns differ by {:.2g}",
@@ -222,7 +115,7 @@ HopProof prove_stage_to_model(const Frame& frame, CompiledModel& compiled, const
     }
     return {Proof::kProved,
             fmt::format(
-                "two patterns written into the decoder's buffer after set_frame() reach the outputs as the reference "
+                "two patterns written into the source's buffer after set_frame() reach the outputs as the reference "
                 "says (difference {:.1g} of the range)",
                 worst)};
   });

@@ -49,18 +49,20 @@ Load::~Load() {
   }
 }
 
-void Load::run(Clock::time_point until, std::uint64_t most, std::vector<double>* latency_ms) {
+std::uint64_t Load::run(Clock::time_point until, std::uint64_t most, std::vector<double>* latency_ms) {
   until_ = until;
   left_ = static_cast<std::int64_t>(most);
   latency_ms_ = latency_ms;
   running_ = slots_.size();
   failure_ = nullptr;
+  ended_ = 0;
   for (Slot& slot : slots_) start(slot);
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return running_ == 0; });
   lock.unlock();
   if (failure_) std::rethrow_exception(failure_);
   for (Slot& slot : slots_) slot.request.wait();
+  return ended_;
 }
 
 void Load::start(Slot& slot) {
@@ -86,6 +88,7 @@ void Load::done(std::size_t index, const std::exception_ptr& error) {
   {
     std::lock_guard lock(mutex_);
     if (error && !failure_) failure_ = error;
+    ++ended_;
     if (latency_ms_ && latency_ms_->size() < latency_ms_->capacity()) latency_ms_->push_back(ms);
   }
   if (error) until_ = Clock::time_point::min();

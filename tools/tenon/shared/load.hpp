@@ -34,8 +34,9 @@ class Load {
 
   /// Runs until `until`, until `most` inferences have started, or until the user interrupts.
   /// @param latency_ms  Filled up to its capacity: nothing is allocated while measuring.
+  /// @return how many inferences ran
   /// @errors what an inference threw
-  void run(Clock::time_point until, std::uint64_t most, std::vector<double>* latency_ms);
+  std::uint64_t run(Clock::time_point until, std::uint64_t most, std::vector<double>* latency_ms);
 
  private:
   struct Slot {
@@ -49,6 +50,7 @@ class Load {
   std::mutex mutex_;
   std::condition_variable idle_;
   std::size_t running_ = 0;
+  std::uint64_t ended_ = 0;
   std::exception_ptr failure_;
   std::atomic<Clock::time_point> until_{};
   std::atomic<std::int64_t> left_{0};

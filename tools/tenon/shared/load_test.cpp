@@ -85,7 +85,7 @@ std::string failure_of(int starts, std::uint64_t requests) {
     CompiledModel model = compiled();
     Load load(model, requests);
     try {
-      load.run(Clock::now() + std::chrono::minutes(10), 1000, nullptr);
+      EXPECT_EQ(load.run(Clock::now() + std::chrono::minutes(10), 1000, nullptr), 1000u);
     } catch (const Error& error) {
       return error.what();
     }

@@ -14,6 +14,7 @@ namespace tenon::tool {
 namespace {
 
 constexpr auto kStep = std::chrono::milliseconds(200);
+constexpr auto kFilePatience = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -26,13 +27,13 @@ void copy_planes(const Frame& source, const Frame& out, Ledger& ledger, EdgeId e
   ledger.book_copied(edge, source.size_bytes());
 }
 
-std::optional<Frame> Source::next() {
+std::optional<Frame> Feed::next() {
   if (limit_ != 0 && read_ >= limit_) return std::nullopt;
   const auto patience = Clock::now() + patience_;
   while (!Interrupt::requested()) {
     try {
       // Files respond at once; only sources that may stay silent are polled in steps.
-      auto frame = video_.live() ? video_.read(Clock::now() + kStep) : video_.read();
+      auto frame = source_.read(Clock::now() + (source_.live() ? Clock::duration(kStep) : kFilePatience));
       if (!frame) return std::nullopt;
       ++read_;
       return copy_into_ ? copied(*frame) : std::move(frame);
@@ -43,7 +44,7 @@ std::optional<Frame> Source::next() {
   return std::nullopt;
 }
 
-Frame Source::copied(const Frame& frame) {
+Frame Feed::copied(const Frame& frame) {
   static const EdgeId edge = register_edge("forced copy");
   if (!copies_ || !(copies_->info() == frame.info())) {
     Requirements wanted;
@@ -62,12 +63,12 @@ Pipeline::Pipeline(CompiledModel& model, std::size_t requests) : slots_(requests
   for (Slot& slot : slots_) slot.request = model.create_infer_request();
 }
 
-void Pipeline::run(Source& source, const Collect& collect, const Show& show) {
+void Pipeline::run(Feed& feed, const Collect& collect, const Show& show) {
   std::size_t next = 0;
   const auto read = [&]() -> std::optional<Frame> {
     const TraceSpan span("read", "decode");
     try {
-      return source.next();
+      return feed.next();
     } catch (...) {
       failure_ = std::current_exception();
       return std::nullopt;

@@ -14,30 +14,31 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
-#include <tenon/frameworks/ffmpeg/video.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/infer_request.hpp>
 
+#include <tenon/tools/tenon/shared/frame_source.hpp>
+
 namespace tenon::tool {
 
-/// Frames of a video until its end, a limit, or Ctrl-C; waits in small steps so as to notice Ctrl-C.
-class Source {
+/// Frames of a source until its end, a limit, or Ctrl-C; waits in small steps so as to notice Ctrl-C.
+class Feed {
  public:
   /// @param limit     Maximum number of frames; 0: all.
   /// @param patience  How long a camera or stream may be silent.
-  Source(ffmpeg::Video& video, std::uint64_t limit, std::chrono::duration<double> patience)
-      : video_(video), limit_(limit), patience_(std::chrono::duration_cast<Clock::duration>(patience)) {}
+  Feed(FrameSource& source, std::uint64_t limit, std::chrono::duration<double> patience)
+      : source_(source), limit_(limit), patience_(std::chrono::duration_cast<Clock::duration>(patience)) {}
   /// Allows `limit` more frames from here on.
   void allow(std::uint64_t limit) { limit_ = read_ + limit; }
   /// Copies each frame first, booked as "forced copy" in `ledger`: the comparison for zero copy.
   void force_copy(Ledger& ledger) { copy_into_ = &ledger; }
-  /// The next frame, or nothing. @errors as Video::read
+  /// The next frame, or nothing. @errors as FrameSource::read
   std::optional<Frame> next();
   std::uint64_t frames() const { return read_; }
 
  private:
   Frame copied(const Frame& frame);
-  ffmpeg::Video& video_;
+  FrameSource& source_;
   std::uint64_t limit_;
   Clock::duration patience_;
   std::uint64_t read_ = 0;
@@ -58,14 +59,14 @@ class Pipeline {
 
   Pipeline(CompiledModel& model, std::size_t requests);
 
-  /// Runs all frames of `source`. An error of the source ends the run like its end, and is kept in failure(); earlier
+  /// Runs all frames of `feed`. An error of the source ends the run like its end, and is kept in failure(); earlier
   /// results are valid.
   /// @errors what set_frame and the device throw
-  void run(Source& source, const Collect& collect = {}, const Show& show = {});
+  void run(Feed& feed, const Collect& collect = {}, const Show& show = {});
   std::uint64_t frames() const { return frames_; }
   std::exception_ptr failure() const { return failure_; }
   double first_inference_ms() const { return first_inference_ms_; }
-  /// The last frame that ran: its buffer is still the decoder's memory.
+  /// The last frame that ran: its buffer is still the source's memory.
   const Frame& last_frame() const { return last_; }
   InferRequest& request() { return slots_.front().request; }
 

@@ -34,14 +34,15 @@ std::string per_frame_text(double waits) { return waits == 0 ? "0" : fmt::format
 
 }  // namespace
 
-std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, std::uint64_t frames,
-                               const std::string& codec, const std::string& lies_in, std::uint64_t buffers,
-                               const std::string& device) {
+std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked, const Ledger& inference,
+                               std::uint64_t frames, const std::string& device) {
+  const std::string from = source.arrives_as(), lies_in = source.lies_in();
+  const std::uint64_t buffers = source.buffers();
   HopReport decode{
-      codec + "->" + lies_in, codec, lies_in, frames, frames > buffers ? frames - buffers : 0, 0, 0, 0, 0, {}};
+      from + "->" + lies_in, from, lies_in, frames, frames > buffers ? frames - buffers : 0, 0, 0, 0, 0, {}};
   HopReport stage{"frame->input stage", lies_in, "input stage", 0, 0, 0, 0, 0, 0, {}};
   HopReport model{"input stage->" + device, "input stage", device, frames, frames, 0, 0, 0, 0, {}};
-  for (const LedgerEntry& entry : decoder.snapshot()) {
+  for (const LedgerEntry& entry : booked.snapshot()) {
     // The forced copy of a comparison lies between pool and stage.
     add(entry.name == "forced copy" ? stage : decode, entry);
   }
@@ -109,6 +110,7 @@ std::string RunReport::to_json() const {
               {"first_inference_ms", first_inference_ms},
               {"replans", replans},
               {"size_changes", size_changes},
+              {"lost_frames", lost_frames},
               {"interrupted", interrupted},
               {"ended_by", ended_by.empty() ? json(nullptr) : json(ended_by)},
               {"saved_bytes_copied_per_frame", static_cast<double>(saved_copied) * share},
@@ -140,6 +142,8 @@ std::string RunReport::to_text() const {
   if (size_changes)
     text += fmt::format("the stream changed its size or format {} times; {} plans were compiled for it\n", size_changes,
                         replans);
+  if (lost_frames)
+    text += fmt::format("the camera took {} more pictures, for which no buffer was free in time\n", lost_frames);
   text += "\n";
   std::string way;
   std::size_t proved = 0;

@@ -10,7 +10,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/pixel_format.hpp>
 
-#include <tenon/tools/tenon/proof/hop_proof.hpp>
+#include <tenon/tools/tenon/shared/frame_source.hpp>
 
 namespace tenon::tool {
 
@@ -34,7 +34,7 @@ struct Comparison {
 struct RunReport {
   std::string input, model, device, device_name;
   FrameInfo info;
-  std::uint64_t frames = 0, detections = 0, requests = 0, replans = 0, size_changes = 0;
+  std::uint64_t frames = 0, detections = 0, requests = 0, replans = 0, size_changes = 0, lost_frames = 0;
   double seconds = 0, compile_ms = 0, first_inference_ms = 0;
   bool interrupted = false;
   std::string ended_by;  ///< What ended the input early; empty otherwise.
@@ -52,13 +52,10 @@ struct RunReport {
   std::string to_text() const;
 };
 
-/// The hops of a run from what the ledgers booked: decoder to pool, pool to input stage, input stage to device. Every
+/// The hops of a run from what the ledgers booked: source to pool, pool to input stage, input stage to device. Every
 /// booked byte appears in one of them.
-/// @param codec     "h264"
-/// @param lies_in   Where the frames lie: "pool(memfd)"
-/// @param buffers   Buffers that the pool made.
-std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, std::uint64_t frames,
-                               const std::string& codec, const std::string& lies_in, std::uint64_t buffers,
-                               const std::string& device);
+/// @param booked  By the source.
+std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked, const Ledger& inference,
+                               std::uint64_t frames, const std::string& device);
 
 }  // namespace tenon::tool

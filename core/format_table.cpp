@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon {
@@ -12,7 +13,8 @@ namespace detail {
 
 inline constexpr auto kYuvModel = ColourModel::kYuv;
 inline constexpr auto kRgbModel = ColourModel::kRgb;
-inline constexpr PlaneLayout kOne{1, 0, 0};
+inline constexpr PlaneLayout kOne{1, 0, 0}, kFour{4, 0, 0};
+inline constexpr PlaneLayout kPair{4, 1, 0};  // Two pixels in four samples.
 
 inline constexpr PixelFormatInfo kFormats[] = {
     {kGray8, "gray8", ColourModel::kGray, ElementType::kU8, 1, {{kOne}}},
@@ -36,6 +38,55 @@ inline constexpr PixelFormatInfo kFormats[] = {
     {kRgbPlanar, "rgbp", kRgbModel, ElementType::kU8, 3, {{kOne, kOne, kOne}}},
     {kBgrPlanar, "bgrp", kRgbModel, ElementType::kU8, 3, {{kOne, kOne, kOne}}},
     {kGbrPlanar, "gbrp", kRgbModel, ElementType::kU8, 3, {{kOne, kOne, kOne}}},
+    {kArgb, "argb", kRgbModel, ElementType::kU8, 1, {{kFour}}},
+    {kAbgr, "abgr", kRgbModel, ElementType::kU8, 1, {{kFour}}},
+    {kXrgb, "xrgb", kRgbModel, ElementType::kU8, 1, {{kFour}}},
+    {kXbgr, "xbgr", kRgbModel, ElementType::kU8, 1, {{kFour}}},
+    {kRgb565, "rgb565", kRgbModel, ElementType::kU16, 1, {{kOne}}},
+    {kBgr565, "bgr565", kRgbModel, ElementType::kU16, 1, {{kOne}}},
+    {kXrgb555, "xrgb555", kRgbModel, ElementType::kU16, 1, {{kOne}}},
+    {kXbgr555, "xbgr555", kRgbModel, ElementType::kU16, 1, {{kOne}}},
+    {kRgb10a2, "rgb10a2", kRgbModel, ElementType::kU32, 1, {{kOne}}},
+    {kBgr10a2, "bgr10a2", kRgbModel, ElementType::kU32, 1, {{kOne}}},
+    {kRgba64, "rgba64", kRgbModel, ElementType::kU16, 1, {{kFour}}},
+    {kBgra64, "bgra64", kRgbModel, ElementType::kU16, 1, {{kFour}}},
+    {kArgb64, "argb64", kRgbModel, ElementType::kU16, 1, {{kFour}}},
+    {kAbgr64, "abgr64", kRgbModel, ElementType::kU16, 1, {{kFour}}},
+    {kGbra, "gbrap", kRgbModel, ElementType::kU8, 4, {{kOne, kOne, kOne, kOne}}},
+    {kGbr10, "gbrp10", kRgbModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kGbr12, "gbrp12", kRgbModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kGbra10, "gbrap10", kRgbModel, ElementType::kU16, 4, {{kOne, kOne, kOne, kOne}}},
+    {kGbra12, "gbrap12", kRgbModel, ElementType::kU16, 4, {{kOne, kOne, kOne, kOne}}},
+    {kNv61, "nv61", kYuvModel, ElementType::kU8, 2, {{kOne, {2, 1, 0}}}},
+    {kNv24, "nv24", kYuvModel, ElementType::kU8, 2, {{kOne, {2, 0, 0}}}},
+    {kNv12a, "nv12a", kYuvModel, ElementType::kU8, 3, {{kOne, {2, 1, 1}, kOne}}},
+    {kP012, "p012", kYuvModel, ElementType::kU16, 2, {{kOne, {2, 1, 1}}}},
+    {kP016, "p016", kYuvModel, ElementType::kU16, 2, {{kOne, {2, 1, 1}}}},
+    {kI411, "i411", kYuvModel, ElementType::kU8, 3, {{kOne, {1, 2, 0}, {1, 2, 0}}}},
+    {kI410, "i410", kYuvModel, ElementType::kU8, 3, {{kOne, {1, 2, 2}, {1, 2, 2}}}},
+    {kYv410, "yv410", kYuvModel, ElementType::kU8, 3, {{kOne, {1, 2, 2}, {1, 2, 2}}}},
+    {kI420a, "i420a", kYuvModel, ElementType::kU8, 4, {{kOne, {1, 1, 1}, {1, 1, 1}, kOne}}},
+    {kI420p10, "i420p10", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 1}, {1, 1, 1}}}},
+    {kI422p10, "i422p10", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 0}, {1, 1, 0}}}},
+    {kI444p10, "i444p10", kYuvModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kI420p12, "i420p12", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 1}, {1, 1, 1}}}},
+    {kI422p12, "i422p12", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 0}, {1, 1, 0}}}},
+    {kI444p12, "i444p12", kYuvModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kI444p16, "i444p16", kYuvModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kI420ap10, "i420ap10", kYuvModel, ElementType::kU16, 4, {{kOne, {1, 1, 1}, {1, 1, 1}, kOne}}},
+    {kI422ap10, "i422ap10", kYuvModel, ElementType::kU16, 4, {{kOne, {1, 1, 0}, {1, 1, 0}, kOne}}},
+    {kI444ap10, "i444ap10", kYuvModel, ElementType::kU16, 4, {{kOne, kOne, kOne, kOne}}},
+    {kYvyu, "yvyu", kYuvModel, ElementType::kU8, 1, {{kPair}}},
+    {kVyuy, "vyuy", kYuvModel, ElementType::kU8, 1, {{kPair}}},
+    {kY210, "y210", kYuvModel, ElementType::kU16, 1, {{kPair}}},
+    {kY212, "y212", kYuvModel, ElementType::kU16, 1, {{kPair}}},
+    {kYuv24, "yuv24", kYuvModel, ElementType::kU8, 1, {{{3, 0, 0}}}},
+    {kUyv24, "uyv24", kYuvModel, ElementType::kU8, 1, {{{3, 0, 0}}}},
+    {kVuya, "vuya", kYuvModel, ElementType::kU8, 1, {{kFour}}},
+    {kAyuv, "ayuv", kYuvModel, ElementType::kU8, 1, {{kFour}}},
+    {kAyuv64, "ayuv64", kYuvModel, ElementType::kU16, 1, {{kFour}}},
+    {kY410, "y410", kYuvModel, ElementType::kU32, 1, {{kOne}}},
+    {kY412, "y412", kYuvModel, ElementType::kU16, 1, {{kFour}}},
 };
 
 }  // namespace detail

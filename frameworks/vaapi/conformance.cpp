@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Surfaces for the conformance suite: made here, an application's, and imported over dma-bufs.
+#include <atomic>
+#include <fstream>
+#include <string>
+
+#include <tenon/frameworks/vaapi/vaapi.hpp>
+
+#include <tenon/core/router.hpp>
+#include <tenon/tests/conformance/framework.hpp>
+
+namespace {
+
+using namespace tenon;
+
+std::atomic<long> countdown{0};
+std::atomic<bool> failed{false};
+
+VAStatus fail_nth(const char*) {
+  long left = countdown.load();
+  while (left > 0 && !countdown.compare_exchange_weak(left, left - 1)) {
+  }
+  if (left != 1) return VA_STATUS_SUCCESS;
+  failed = true;
+  return VA_STATUS_ERROR_ALLOCATION_FAILED;
+}
+
+class VaapiUnderTest final : public conformance::FrameworkUnderTest {
+ public:
+  std::string_view name() const override { return "vaapi"; }
+  /// One for the process: drivers keep what they set up for a display.
+  Context make_context() override {
+    static const Context the_one = [] {
+      try {
+        return vaapi::open();
+      } catch (const Error& error) {
+        return Context();
+      }
+    }();
+    if (!the_one) throw Error(Code::kUnavailable, "no VA-API driver: run under `tenon va-env`");
+    return the_one;
+  }
+  std::vector<std::string> variants() const override { return {"allocated", "wrapped", "imported"}; }
+
+  /// Rows of a grey picture, at the driver's pitch.
+  Tensor make_tensor(const Context& context, std::string_view variant, const TensorInfo& wanted,
+                     std::size_t offset) override {
+    TensorInfo info = wanted;
+    const std::size_t rank = info.shape.size();
+    const std::size_t bytes = checked_size_bytes(info.type, info.shape).value();
+    const std::size_t rows = rank > 1 ? info.shape[0] : 1;
+    if (rank == 0 || bytes == 0 || !wanted.strides.empty() || (rows > 1 && offset != 0)) return {};
+    const std::size_t width = offset + bytes / rows;
+    if (width > 4096 || rows > 4096) return {};
+    const Frame frame =
+        make_frame(context, variant, {kGray8, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(rows)});
+    const Tensor& plane = frame.plane(0);
+    if (rank > 1) {
+      info.strides = packed_strides(info.type, info.shape);
+      info.strides[0] = plane.byte_strides()[0];
+    }
+    return Tensor(info, plane.memory(), plane.offset() + offset, plane.lease()).through(plane.view());
+  }
+
+  Frame make_frame(const Context& context, std::string_view variant, const FrameInfo& info) override {
+    const auto& display = *context.as<vaapi::SurfaceContext>()->display();
+    const vaapi::FormatMapping* mapping = vaapi::find_mapping(info.format);
+    if (!mapping || !display.has_format(mapping->va)) return {};
+    if (variant == "allocated") return vaapi::allocate(context, info);
+    if (variant == "imported") {
+      Requirements wanted;
+      wanted.pitch_alignment = 64;
+      wanted.size_bytes = Frame::size_bytes_for(info, wanted);
+      const Ref<Memory> memory = dmabuf::context()->allocate(wanted);
+      return Router().map(Frame::over(info, memory, wanted), context, Access::kRead);
+    }
+    VASurfaceID id = VA_INVALID_SURFACE;
+    VASurfaceAttrib format{};
+    format.type = VASurfaceAttribPixelFormat;
+    format.flags = VA_SURFACE_ATTRIB_SETTABLE;
+    format.value.type = VAGenericValueTypeInteger;
+    format.value.value.i = static_cast<int>(mapping->va);
+    vaapi::native::check(
+        vaapi::native::call("vaCreateSurfaces", vaCreateSurfaces, display.handle(), unsigned{mapping->rt_format},
+                            info.width_px, info.height_px, &id, 1u, &format, 1u),
+        "vaCreateSurfaces", "a test's surface");
+    return vaapi::adopt(context, id);
+  }
+
+  /// Surfaces of the software driver, by their mappings.
+  std::size_t live_objects() const override {
+    std::ifstream maps("/proc/self/maps");
+    std::size_t count = 0;
+    for (std::string line; std::getline(maps, line);)
+      count += line.find("/dmabuf:") != std::string::npos || line.find("/memfd:tenon") != std::string::npos;
+    return count;
+  }
+  bool fail_native_call(std::size_t n) override {
+    failed = false;
+    countdown = static_cast<long>(n);
+    vaapi::native::fault = n ? &fail_nth : nullptr;
+    return true;
+  }
+  bool native_call_failed() const override { return failed; }
+
+  std::vector<conformance::Exclusion> exclusions() const override {
+    return {{"format:rgb", "VA-API has no packed RGB of 24 bits"},
+            {"format:rgbp", "no planar RGB in the software driver"},
+            {"NativeFailure", "calls for the state of a surface may fail once: tests/va fails each call"}};
+  }
+};
+
+[[maybe_unused]] const bool registered = conformance::add(std::make_unique<VaapiUnderTest>());
+
+}  // namespace

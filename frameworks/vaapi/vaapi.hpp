@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// VA-API: surfaces as frames, shared with everything that takes dma-bufs.
+//
+//   Context va = vaapi::open("/dev/dri/renderD128");       or vaapi::wrap(your_display)
+//   Frame frame = vaapi::wrap(va, surface);                a decoder's surface, in place
+//   router.map(frame, npu);                                by its dma-buf, without a copy
+//   VASurfaceID id = vaapi::surface(router.map(other, va));  anybody's dma-bufs as a surface
+//   Frame small = vaapi::Processor(va, {kRgbx, 640, 640}).run(frame);
+#pragma once
+
+#include <tenon/frameworks/vaapi/context.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/vaapi/display.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/vaapi/frame.hpp>    // IWYU pragma: export
+#include <tenon/frameworks/vaapi/process.hpp>  // IWYU pragma: export

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Video processing: what comes out, how it is booked, what is refused.
+#include <cstdlib>
+
+#include <tenon/core/host.hpp>
+#include <tenon/frameworks/dmabuf/dmabuf.hpp>
+
+#include <tenon/tests/va/va_fixture.hpp>
+
+namespace tenon::va_test {
+namespace {
+
+using VaProcess = VaTest;
+
+/// A picture whose left half has one colour, and its right half another.
+Frame halves(std::uint32_t width, std::uint32_t height) {
+  const Frame frame = vaapi::allocate(context(), {kNv12, width, height});
+  std::vector<std::byte> luma(frame.plane(0).size_bytes()), chroma(frame.plane(1).size_bytes(), std::byte{128});
+  for (std::size_t i = 0; i < luma.size(); ++i) luma[i] = i % width < width / 2 ? std::byte{40} : std::byte{200};
+  frame.plane(0).context()->write(frame.plane(0), luma);
+  frame.plane(1).context()->write(frame.plane(1), chroma);
+  return frame;
+}
+int at(const Frame& frame, std::size_t x, std::size_t y, std::size_t pixel_bytes = 1, std::size_t byte = 0) {
+  return std::to_integer<int>(read(frame.plane(0))[(y * frame.info().width_px + x) * pixel_bytes + byte]);
+}
+
+TEST_F(VaProcess, ScalesCropsAndBooksAsConverted) {
+  const Frame source = halves(128, 64);
+  Ledger ledger;
+  vaapi::Processor half(context(), {kNv12, 64, 32});
+  Frame small = half.run(source, {}, default_deadline(), &ledger);
+  EXPECT_EQ(small.info().width_px, 64u);
+  EXPECT_NEAR(at(small, 8, 16), 40, 2);
+  EXPECT_NEAR(at(small, 56, 16), 200, 2);
+  EXPECT_EQ(ledger.total().converted, source.size_bytes());
+  EXPECT_EQ(ledger.total().copied, 0u);
+  vaapi::Processing right;
+  right.crop = {64, 0, 64, 64};
+  small = {};
+  small = half.run(source, right, default_deadline(), &ledger);
+  EXPECT_NEAR(at(small, 4, 16), 200, 2);
+}
+
+TEST_F(VaProcess, ConvertsColoursFillsAndTurns) {
+  const Frame source = halves(128, 64);
+  vaapi::Processor to_rgb(context(), {kRgbx, 64, 64});
+  vaapi::Processing letterbox;
+  letterbox.region = {0, 16, 64, 32};
+  letterbox.background = 0xff0000ff;
+  const Frame boxed = to_rgb.run(source, letterbox);
+  for (std::size_t channel = 0; channel < 3; ++channel)
+    EXPECT_NEAR(at(boxed, 56, 32, 4, channel), (200 - 16) * 255 / 219, 4);
+  EXPECT_NEAR(at(boxed, 32, 4, 4, 2), 255, 8) << "blue above";
+  EXPECT_NEAR(at(boxed, 32, 4, 4, 0), 0, 8);
+  FrameInfo info = source.info();
+  info.rotation = Rotation::k90;
+  const Frame sideways(info, std::vector<Tensor>(source.planes().begin(), source.planes().end()), 42);
+  vaapi::Processor tall(context(), {kNv12, 64, 128});
+  vaapi::Processing upright;
+  upright.turns_upright = true;
+  const Frame turned = tall.run(sideways, upright);
+  EXPECT_EQ(turned.info().rotation, Rotation::kNone);
+  EXPECT_EQ(turned.timestamp_ns(), 42);
+  EXPECT_NEAR(at(turned, 32, 20), 40, 3) << "left becomes top";
+  EXPECT_NEAR(at(turned, 32, 108), 200, 3);
+}
+
+TEST_F(VaProcess, ResultIsSharedOnwards) {
+  const Frame source = halves(128, 64);
+  vaapi::Processor half(context(), {kNv12, 64, 32});
+  Router router;
+  for (const Context& known : {context(), dmabuf::context(), host_context()}) router.add(known);
+  MapOptions options;
+  options.policy = ZeroCopy::kRequire;
+  const Frame host = router.map(half.run(source), host_context(), options);
+  EXPECT_NEAR(static_cast<const std::uint8_t*>(host.plane(0).data())[8], 40, 2);
+}
+
+TEST_F(VaProcess, RefusesWhatItCannot) {
+  const Frame source = halves(128, 64);
+  vaapi::Processor half(context(), {kNv12, 64, 32}, 1);
+  vaapi::Processing outside;
+  outside.crop = {100, 0, 64, 64};
+  EXPECT_EQ(code_of([&] { half.run(source, outside); }), Code::kOutOfRange);
+  outside = {};
+  outside.region = {0, 0, 65, 32};
+  EXPECT_EQ(code_of([&] { half.run(source, outside); }), Code::kOutOfRange);
+  EXPECT_EQ(code_of([&] { half.run(Frame()); }), Code::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { half.run(Frame::allocate({kNv12, 64, 64})); }), Code::kInvalidArgument);
+  {
+    const Context other = vaapi::open();
+    const Frame foreign = vaapi::allocate(other, {kNv12, 64, 64});
+    EXPECT_EQ(code_of([&] { half.run(foreign); }), Code::kInvalidArgument) << "a frame of another display";
+  }
+  const Frame held_result = half.run(source);
+  EXPECT_EQ(code_of([&] { half.run(source, {}, Clock::now()); }), Code::kDeadlineExceeded);
+  EXPECT_EQ(code_of([&] { vaapi::Processor(host_context(), {kNv12, 64, 32}); }), Code::kInvalidArgument);
+  vaapi::native::fault = [](const char* call) -> VAStatus {
+    return std::string_view(call) == "vaRenderPicture" ? VA_STATUS_ERROR_INVALID_PARAMETER : VA_STATUS_SUCCESS;
+  };
+  vaapi::Processor failing(context(), {kNv12, 64, 32});
+  EXPECT_EQ(code_of([&] { failing.run(source); }), Code::kInvalidArgument);
+  vaapi::native::fault = nullptr;
+  EXPECT_NO_THROW(failing.run(source)) << "and works afterwards";
+}
+
+}  // namespace
+}  // namespace tenon::va_test

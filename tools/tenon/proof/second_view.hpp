@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another way to a frame's bytes than the frame's own, and patterns to tell what was written through which.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <tenon/core/frame.hpp>
+
+#include <tenon/tools/tenon/shared/frame_source.hpp>
+
+namespace tenon::tool {
+
+/// Rows of all planes, from a base address per plane.
+struct Rows {
+  std::byte* base[4] = {};
+  std::ptrdiff_t pitch[4] = {};
+};
+
+/// Writes reproducible bytes that differ from row to row, plane to plane and seed to seed.
+void write_pattern(const FrameInfo& info, const Rows& rows, unsigned seed);
+bool holds_pattern(const FrameInfo& info, const Rows& rows, unsigned seed);
+/// The rows that hold no part of the pattern which is longer than chance explains: somebody has written them since.
+std::size_t rows_written_over(const FrameInfo& info, const Rows& rows, unsigned seed);
+/// All rows of all planes.
+std::size_t row_count(const FrameInfo& info);
+
+/// Mappings of their own of the descriptors of a frame's memory; the frame's own address where there is no descriptor.
+class SecondView {
+ public:
+  /// @errors kUnavailable: the descriptor cannot be mapped; kFailedPrecondition: neither descriptor nor address.
+  explicit SecondView(const Frame& frame);
+  ~SecondView();
+  SecondView(const SecondView&) = delete;
+  SecondView& operator=(const SecondView&) = delete;
+
+  const Rows& rows() const { return rows_; }
+  /// Whether all planes are seen through a descriptor.
+  bool is_second() const { return is_second_; }
+
+ private:
+  struct Mapping {
+    const Memory* memory;
+    void* address;
+    std::size_t size;
+  };
+  std::byte* map(const Memory& memory);
+  void unmap() noexcept;
+
+  std::vector<Mapping> mappings_;
+  Rows rows_;
+  bool is_second_ = true;
+};
+
+/// What `test` says, or why it failed.
+template <typename Test>
+HopProof guarded(Test&& test) {
+  try {
+    return test();
+  } catch (const std::exception& error) {
+    return {Proof::kRefused, std::string("the test failed: ") + error.what()};
+  }
+}
+
+}  // namespace tenon::tool

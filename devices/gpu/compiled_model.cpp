@@ -3,11 +3,13 @@
 #include <tenon/devices/gpu/compiled_model.hpp>
 
 #include <algorithm>
+#include <set>
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote.hpp>
+#include <tenon/devices/gpu/tuner.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
@@ -333,6 +335,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
                          },
                          [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); }});
   } else {
+    if (config_.tuning_ms > 0) tune();
     static_stage_ = whole_stage(make_plan(prepared_, true, {}));
     plan_surfaces();
   }
@@ -351,11 +354,27 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(cache_dir, config_.cache_dir);
   table_.add_constant(compilation_num_threads, config_.compile_threads);
   table_.add_constant(intel_gpu::hint::enable_sdpa_optimization, config_.fuses_attention);
+  table_.add_constant(tenon::gpu::tuning_ms, config_.tuning_ms);
+  table_.add_constant(tenon::gpu::tuning_report, tuning_report_);
   table_.add(PropertyName(gpu::launches.name(), PropertyMutability::RO), [this] {
     return Any(std::string(launches_.is_over() ? name_of(launches_.way()) : gpu::launch::automatic));
   });
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
+}
+
+void CompiledModel::tune() {
+  const TimeLimit time(model_limits().compile_seconds);
+  Tuner tuner(gpu_, config_.cache_dir);
+  std::vector<Trial> trials;
+  std::set<std::string> taken;
+  const Plan plan = lower_model(*prepared_, target_, weights_, true, {}, time,
+                                {.known = &tuner.choices(), .trials = &trials, .taken = &taken});
+  if (!trials.empty())
+    tuner.measure(plan, std::move(trials), constants_, std::chrono::milliseconds(config_.tuning_ms),
+                  config_.compile_threads);
+  choices_ = tuner.choices();
+  tuning_report_ = tuner.report(taken.size());
 }
 
 void CompiledModel::plan_surfaces() {
@@ -372,7 +391,8 @@ void CompiledModel::plan_surfaces() {
 std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special,
                                                      const std::vector<InputForm>& forms) {
   const TimeLimit time(model_limits().compile_seconds);
-  auto plan = std::make_shared<Plan>(lower_model(*model, target_, weights_, is_special, forms, time));
+  auto plan = std::make_shared<Plan>(lower_model(*model, target_, weights_, is_special, forms, time,
+                                                 {.known = is_special && config_.tuning_ms ? &choices_ : nullptr}));
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->model = model;

@@ -106,6 +106,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Tensor allocate(element::Type type, const Shape& shape) const;
   std::shared_ptr<const Plan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
                                         const std::vector<InputForm>& forms);
+  /// Finds choices_ for the model, and says so.
+  void tune();
 
   const std::shared_ptr<const Model> source_;  ///< As given: for export.
   const std::shared_ptr<const Gpu> gpu_;
@@ -115,6 +117,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   mutable LaunchTrial launches_;
   Constants constants_;
   PackedWeights weights_;
+  Choices choices_;  ///< Of static plans.
+  std::string tuning_report_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::shared_ptr<const Stage> static_stage_;
   std::unique_ptr<OpenModel> open_;

@@ -29,6 +29,7 @@ struct Config {
   hint::Priority queue_priority = hint::Priority::MEDIUM, queue_throttle = hint::Priority::MEDIUM;
   std::int32_t compile_threads = 0;  ///< 0: as many as there are CPUs.
   bool fuses_attention = true;
+  std::uint32_t tuning_ms = 0;  ///< 0: rules choose kernels.
   std::string launches = gpu::launch::automatic;
 
   std::uint32_t stream_count() const {
@@ -66,6 +67,7 @@ struct Config {
     table.add_value(hint::model_priority, queue_priority);
     table.add_value(compilation_num_threads, compile_threads);
     table.add_value(intel_gpu::hint::enable_sdpa_optimization, fuses_attention);
+    table.add_value(tenon::gpu::tuning_ms, tuning_ms);
     table.add(
         gpu::launches, [this] { return Any(launches); },
         [this](const Any& value, bool apply) {

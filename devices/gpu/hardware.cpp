@@ -21,21 +21,36 @@ T ask(cl_device_id device, cl_device_info key) {
   return client::info<T>(clGetDeviceInfo, "clGetDeviceInfo", device, key);
 }
 
+/// Work-items whose matrices the device multiplies as one: the least that a sub-group has. 0: it has no such hardware.
+std::size_t multiplying_sub_group(const opencl::Device& device) {
+  if (!device.has("cl_intel_subgroup_matrix_multiply_accumulate") || !device.has("cl_intel_required_subgroup_size"))
+    return 0;
+  const auto sizes = client::info_list<std::size_t>(clGetDeviceInfo, "clGetDeviceInfo", device.id,
+                                                    cl_device_info{CL_DEVICE_SUB_GROUP_SIZES_INTEL});
+  const auto least = std::min_element(sizes.begin(), sizes.end());
+  return least != sizes.end() && (*least == 8 || *least == 16) ? *least : 0;
+}
+
 Target target_of(const opencl::Device& device) {
   Target target;
-  // For tests: on a CPU the kernels that GPUs get.
-  const char* const as = std::getenv("TENON_GPU_KERNELS");
-  target.is_cpu = device.is_cpu() && !(as && std::string_view(as) == "gpu");
+  // For tests: on a CPU the kernels that GPUs get, or those with sub-groups of 8 or 16.
+  const char* const given = std::getenv("TENON_GPU_KERNELS");
+  const std::string_view as = given ? given : "";
+  target.imitates_sub_groups = device.is_cpu() && (as == "sub_groups_8" || as == "sub_groups_16");
+  target.is_cpu = device.is_cpu() && as != "gpu" && !target.imitates_sub_groups;
   target.has_f64 = device.has("cl_khr_fp64");
   target.max_group = ask<std::size_t>(device.id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   target.local_bytes = ask<cl_ulong>(device.id, CL_DEVICE_LOCAL_MEM_SIZE);
   target.compute_units = std::max<cl_uint>(ask<cl_uint>(device.id, CL_DEVICE_MAX_COMPUTE_UNITS), 1);
+  target.vector_floats = ask<cl_uint>(device.id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) >= 16 ? 16 : 8;
   // mma.sync of f16 by f16: since compute capability 8.0.
   constexpr cl_device_info kComputeCapability = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
   const cl_uint capability =
       device.has("cl_nv_device_attribute_query") ? ask<cl_uint>(device.id, kComputeCapability) : 0;
   if (capability >= 8) target.matrices = Target::Matrices::kNvidia;
   target.has_warpgroups = capability == 9;
+  target.sub_group = target.imitates_sub_groups ? (as == "sub_groups_8" ? 8 : 16) : multiplying_sub_group(device);
+  if (target.sub_group > 0) target.matrices = Target::Matrices::kIntel;
   // A kernel of three planes takes a pointer, an offset and a pitch of each, and has some other arguments.
   constexpr std::size_t kOthers = 256, kOfItem = 3 * 24, kMost = 32;
   const auto arguments = ask<std::size_t>(device.id, CL_DEVICE_MAX_PARAMETER_SIZE);

@@ -15,10 +15,13 @@ struct Target {
   enum class Matrices : std::uint8_t {
     kPortable,  ///< Each work-item its elements, in OpenCL C.
     kNvidia,    ///< Warps, by mma.sync: compute capability 8.0 and later.
+    kIntel,     ///< Sub-groups: cl_intel_subgroup_matrix_multiply_accumulate.
   };
   bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
   Matrices matrices = Matrices::kPortable;
-  bool has_warpgroups = false;  ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
+  std::size_t sub_group = 0;         ///< Of kIntel: 8 or 16 work-items multiply as one.
+  bool imitates_sub_groups = false;  ///< For tests: kIntel's layouts, and OpenCL C instead of its functions.
+  bool has_warpgroups = false;       ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
   /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
   bool stores_f16 = false;
   bool has_f64 = false;
@@ -27,8 +30,9 @@ struct Target {
   std::size_t max_group = 64;   ///< Work-items of a group.
   std::size_t local_bytes = 0;  ///< Local memory of a group.
   std::size_t compute_units = 1;
-  std::size_t alignment = 64;   ///< Of buffers, bytes.
-  std::size_t most_items = 12;  ///< Items of a batch that one kernel takes as an argument each.
+  std::size_t vector_floats = 16;  ///< f32 in a vector register: 8 or 16.
+  std::size_t alignment = 64;      ///< Of buffers, bytes.
+  std::size_t most_items = 12;     ///< Items of a batch that one kernel takes as an argument each.
 };
 
 }  // namespace tenon::inline v1::gpu_device

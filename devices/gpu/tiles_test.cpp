@@ -325,5 +325,63 @@ TEST_F(GpuTiles, PartsOfModelsThatValuesDecide) {
           {hint::inference_precision(type)});
 }
 
+/// A matrix of f32 by constant weights, and what else the same kernel computes.
+TEST_F(GpuTiles, ProductsByConstantsWithTheirEpilogues) {
+  for (const bool is_transposed : {false, true})
+    for (const Shape& left : {Shape{1, 40}, Shape{19, 7}, Shape{2, 5, 64}}) {
+      SCOPED_TRACE(to_string(left));
+      const auto x = parameter(left);
+      const std::size_t k = left.back();
+      for (const std::size_t n : {16u, 21u, 96u}) {
+        const Out sides = weights(is_transposed ? Shape{n, k} : Shape{k, n}, k);
+        const Out y = outputs("MatMul", 0, {x, sides}, {{"transpose_a", false}, {"transpose_b", is_transposed}})[0];
+        // Functions that vectors compute as single elements do, and one that they do not.
+        const Out swish = outputs("Swish", 4, {add(y, weights({n}, 1))})[0];
+        const Out zero = reals({1}, {0.1});
+        const Out chosen =
+            outputs("Select", 1, {outputs("Greater", 1, {y, zero})[0], y, outputs("Multiply", 1, {y, zero})[0]})[0];
+        judge_both({swish, chosen}, {x});
+      }
+    }
+}
+
+TEST_F(GpuTiles, TransposedConvolutionsWhoseWindowsDoNotOverlap) {
+  struct Case {
+    Shape data, filters;
+    Ints stride;
+  };
+  for (const Case& one : {Case{{2, 24, 5, 7}, {24, 16, 2, 2}, {2, 2}}, Case{{1, 8, 6, 6}, {8, 20, 2, 3}, {2, 3}},
+                          Case{{1, 16, 9}, {16, 32, 4}, {4}}, Case{{1, 3, 4, 4}, {3, 48, 1, 1}, {1, 1}}}) {
+    SCOPED_TRACE(to_string(one.filters));
+    const auto x = parameter(one.data);
+    const Ints none(one.stride.size(), 0), ones(one.stride.size(), 1);
+    const Out y = outputs("ConvolutionBackpropData", 1, {x, weights(one.filters, one.filters[0])},
+                          window(one.stride, none, ones))[0];
+    judge_both({outputs("MaxPool", 1, {relu(y)},
+                        {{"kernel", Ints(one.stride.size(), 2)},
+                         {"strides", ones},
+                         {"pads_begin", none},
+                         {"pads_end", none},
+                         {"rounding_type", "floor"},
+                         {"auto_pad", "explicit"}})[0]},
+               {x});
+  }
+}
+
+TEST_F(GpuTiles, LinesOfEachChannelByItself) {
+  for (const std::size_t channels : {8u, 24u, 32u})
+    for (const std::int64_t kernel : {3, 5})
+      for (const std::int64_t stride : {1, 2})
+        for (const std::size_t pixels : {3u, 4u, 17u}) {
+          SCOPED_TRACE(std::to_string(channels) + " " + std::to_string(kernel) + " " + std::to_string(pixels));
+          const auto x = parameter({2, channels, 6, pixels});
+          const auto taps = static_cast<std::size_t>(kernel);
+          const Ints strides(2, stride), pads(2, kernel / 2), ones(2, 1);
+          const Out y = outputs("GroupConvolution", 1, {x, weights({channels, 1, 1, taps, taps}, taps * taps)},
+                                window(strides, pads, ones))[0];
+          judge_both({relu(y)}, {x});
+        }
+}
+
 }  // namespace
 }  // namespace tenon

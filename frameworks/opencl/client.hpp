@@ -35,6 +35,7 @@ using detail::devices_of;
 using detail::finish;
 using detail::Handle;
 using detail::info;
+using detail::info_list;
 using detail::info_text;
 using detail::marker;
 using detail::read_device;

@@ -40,8 +40,8 @@ bool can_export(Device& device) {
   }
 }
 
-/// The properties of a compilation whose result goes into the folder, or that comes from there. A device that lists CACHE_DIR among its
-/// writable properties is told: its driver may have a cache of its own, and one is enough.
+/// The properties of a compilation whose result goes into the folder, or comes from there. A device that lists CACHE_DIR among
+/// its writable properties is told: it may keep more there, or its driver may have a cache of its own, and one is enough.
 AnyMap told_of_folder(Device& device, AnyMap properties, const fs::path& folder) {
   try {
     const auto names = device.get_property(supported_properties.name(), {}).as<std::vector<PropertyName>>();

@@ -4,6 +4,7 @@
 // A group of WARPS_M x WARPS_N warps of 32 work-items computes TILE_M x TILE_N elements: of PARTS_M parts of 16 rows, PART_ROWS
 // apart, a warp has PARTS_N parts of 8 columns. STEP columns of both sides are copied to one of STAGES slots of local memory
 // while earlier ones are multiplied, by MULTIPLY, or from MULTIPLY_BEGIN on until then. OUT_ROWS rows at a time are written.
+// Element c of a work-item's part i, j is of the row SUM_ROW(i, j, c) of the tile and of its column SUM_COLUMN(j, c).
 // With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each tile, before and after.
 // A_p, B_p; A_PLACE(m): where a row begins, IS_PLAIN; A_BATCH(batch), B_BATCH(batch): where a batch begins. STORE8_AT(v, batch, m, n) writes 8 neighbours along n,
 // STORE_AT(value, batch, m, n) one.
@@ -114,13 +115,9 @@ KERNEL {
     for (int i = 0; i < PARTS_M; ++i) {
       if ((uint)(warp_row + i * PART_ROWS - rows) >= OUT_ROWS) continue;
 #pragma unroll
-      for (int j = 0; j < PARTS_N; ++j) {
-        __local float* const to = results + (first_row + i * PART_ROWS - rows) * OUT_ROW + first_column + j * 8;
-        to[0] = sum[i][j][0];
-        to[1] = sum[i][j][1];
-        to[8 * OUT_ROW] = sum[i][j][2];
-        to[8 * OUT_ROW + 1] = sum[i][j][3];
-      }
+      for (int j = 0; j < PARTS_N; ++j)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) results[(SUM_ROW(i, j, c) - rows) * OUT_ROW + SUM_COLUMN(j, c)] = sum[i][j][c];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = at; i < OUT_ROWS * TILE_N / 8; i += LANES) {

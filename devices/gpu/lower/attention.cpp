@@ -132,7 +132,10 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& wh
     define_score(kernel, what);
     builder.add_wide_store(kernel, root, out, rows_and_columns(axes));
     kernel.define("STORE8_AT(v, batch, m, n)", "STORE8(v, (batch) * M + (m), n)");
-    define_tiles(kernel, kTiles, builder.target());
+    // Elements of sub-groups lie otherwise than these kernels take them.
+    Target target = builder.target();
+    if (target.matrices == Target::Matrices::kIntel) target.matrices = Target::Matrices::kPortable;
+    define_tiles(kernel, kTiles, target);
     kernel.number("M", static_cast<std::int64_t>(what.queries))
         .number("N", static_cast<std::int64_t>(what.keys))
         .number("D", static_cast<std::int64_t>(what.query.shape[rank - 1]))

@@ -33,8 +33,8 @@ bool is_short_number(double value) { return value == 0.5 || (std::floor(value) =
 }  // namespace
 
 Builder::Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
-                 const std::vector<InputForm>& forms)
-    : model_(model), target_(target), weights_(weights), is_special_(is_special), forms_(forms) {
+                 const std::vector<InputForm>& forms, const Choosing& choosing)
+    : model_(model), target_(target), weights_(weights), is_special_(is_special), forms_(forms), choosing_(choosing) {
   plan_.inputs.resize(model.get_parameters().size());
   std::uint32_t index = 0;
   for (const auto& result : model.get_results()) {
@@ -217,7 +217,7 @@ void Builder::compute(Value& value, const Output<Node>& output) {
 }
 
 Extents Builder::best_strides(const Value& value) const {
-  if (target_.is_cpu || value.shape.size() < 3) return packed_strides(value.shape);
+  if ((target_.is_cpu && target_.stores_f16) || value.shape.size() < 3) return packed_strides(value.shape);
   if (value.producer)
     return value.producer->channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
   for (const ExpressionRef& load : loads_of(value.pending))
@@ -393,6 +393,52 @@ void Builder::launch(const Kernel& kernel, const Node& node) {
   plan_.launches.push_back(std::move(launch));
 }
 
+void Builder::launch_best(const Node& node, const std::string& problem, const std::vector<Candidate>& candidates) {
+  const Candidate* best = &candidates.front();
+  if (choosing_.known && candidates.size() > 1) {
+    const auto known = choosing_.known->find(problem);
+    const auto named = [&](const Candidate& candidate) { return candidate.name == known->second; };
+    if (known != choosing_.known->end()) {
+      const auto found = std::find_if(candidates.begin(), candidates.end(), named);
+      if (found != candidates.end()) best = &*found;
+      if (choosing_.taken) choosing_.taken->insert(problem);
+    } else if (choosing_.trials) {
+      add_trial(problem, candidates);
+    }
+  }
+  launch(best->make(), node);
+}
+
+void Builder::add_trial(const std::string& problem, const std::vector<Candidate>& candidates) {
+  auto& trials = *choosing_.trials;
+  const auto known =
+      std::find_if(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.problem == problem; });
+  if (known != trials.end()) {
+    ++known->uses;
+    return;
+  }
+  Trial trial;
+  trial.problem = problem;
+  for (const Candidate& candidate : candidates) {
+    trial.names.push_back(candidate.name);
+    trial.launches.push_back(candidate.make().launch());
+  }
+  trials.push_back(std::move(trial));
+}
+
+namespace {
+
+/// How many neighbours of f32 a work-item of a CPU computes at once, as a vector. @param views  What is written, then what is read.
+std::size_t lanes_of(const Walk& walk, const Expression& stored, const std::vector<const View*>& views) {
+  if (walk.extents.empty() || views[0]->type != ElementType::kF32 || !is_lane_wise(stored)) return 1;
+  const std::size_t last = walk.extents.size() - 1;
+  for (std::size_t i = 0; i < views.size(); ++i)
+    if (views[i]->source || (walk.strides[i][last] != 1 && (i == 0 || walk.strides[i][last] != 0))) return 1;
+  return walk.extents[last] % 16 == 0 ? 16 : walk.extents[last] % 8 == 0 ? 8 : 1;
+}
+
+}  // namespace
+
 void Builder::compute(const ExpressionRef& root, const View& out, const Node& of) {
   if (shares_bytes(out.type)) {
     const View codes = scratch(ElementType::kU8, out.shape);
@@ -404,11 +450,17 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
   std::vector<const View*> views{&out};
   for (const auto& load : loads) views.push_back(load->view());
   // Neighbouring work-items write neighbours.
-  const Walk walk = collapse(out.shape, views, axes_by_stride(out));
+  Walk walk = collapse(out.shape, views, axes_by_stride(out));
+  const std::size_t lanes = target_.is_cpu ? lanes_of(walk, *stored, views) : 1;
+  const std::string wide = lanes > 1 ? std::to_string(lanes) : "";
+  if (lanes > 1) {
+    walk.extents[walk.extents.size() - 1] /= static_cast<std::int64_t>(lanes);
+    for (Extents& strides : walk.strides) strides[strides.size() - 1] *= static_cast<std::int64_t>(lanes);
+  }
   Kernel kernel = this->kernel("map");
   for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads("X" + std::to_string(i), *loads[i]->view());
   kernel.writes("OUT", out);
-  const std::size_t count = element_count(out.shape);
+  const std::size_t count = element_count(out.shape) / lanes;
   kernel.number("COUNT", static_cast<std::int64_t>(count));
   const Coordinates at = take_apart(kernel, walk, "i", "at");
   const std::string target = index_text(kernel, "OUT", walk.strides[0], at.names);
@@ -416,11 +468,17 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
       stored,
       [&](std::size_t i) {
         const std::string name = "X" + std::to_string(i);
-        return name + "(" + index_text(kernel, name, walk.strides[i + 1], at.names) + ")";
+        const Extents& strides = walk.strides[i + 1];
+        const std::string place = index_text(kernel, name, strides, at.names);
+        if (lanes == 1) return name + "(" + place + ")";
+        return strides[strides.size() - 1] == 0 ? "(float" + wide + ")(" + name + "(" + place + "))"
+                                                : "vload" + wide + "(0, " + name + "_p + " + place + ")";
       },
-      "0");
+      "0", wide);
+  const std::string store = lanes == 1 ? "OUT_SET(" + target + ", " + body.value + ")"
+                                       : "vstore" + wide + "(" + body.value + ", 0, OUT_p + " + target + ")";
   kernel.text("KERNEL {\n  const int at = (int)get_global_id(0);\n  if (at >= COUNT) return;\n  " + at.lines + "\n  " +
-              body.lines + "\n  OUT_SET(" + target + ", " + body.value + ");\n}\n");
+              body.lines + "\n  " + store + ";\n}\n");
   const std::size_t group = std::min<std::size_t>(target_.max_group, target_.is_cpu ? 64 : 128);
   kernel.over({count}, {group});
   launch(kernel, of);

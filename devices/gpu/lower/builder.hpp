@@ -14,6 +14,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/lower/choices.hpp>
 #include <tenon/devices/gpu/lower/weights.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
@@ -42,8 +43,9 @@ class Builder {
   /// @param is_special  Shapes become constants of the kernels' texts: for models whose shapes do not move.
   /// @param weights  The model's, of all its plans.
   /// @param forms  Of each input; none: all are plain.
+  /// @param choosing  Its members must outlive the builder.
   Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
-          const std::vector<InputForm>& forms);
+          const std::vector<InputForm>& forms, const Choosing& choosing = {});
 
   const Target& target() const { return target_; }
   Kernel kernel(const std::string& kind) const { return Kernel(kind, is_special_); }
@@ -102,6 +104,9 @@ class Builder {
   /// Memory that lives between launches of one node.
   View scratch(ElementType type, const Shape& shape);
   void launch(const Kernel& kernel, const Node& node);
+  /// One of several kernels that do the same: the one that was measured to be the fastest for the problem, else the first,
+  /// which rules choose. @param problem  See Choices. @pre `candidates` is not empty; names differ.
+  void launch_best(const Node& node, const std::string& problem, const std::vector<Candidate>& candidates);
   /// Does not wait for what may join an output: the launch that makes it makes others of the node, too.
   void compute(const Node& node, std::size_t output);
   /// Computes a tree into memory, by a kernel that does nothing else. @param of  For profiles.
@@ -116,6 +121,10 @@ class Builder {
   /// Besides, STORE8(value, i0, i1...): an array of 8 neighbours, of which the index of the last group is the first.
   /// @pre the extent of the last axis of the last group is a multiple of 8.
   void add_wide_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+  /// Besides, STORE_WIDE(value, i0, i1...): the same of a vector of `wide` f32, computed as vectors where the tree allows.
+  /// @pre the last group is one axis whose extent is a multiple of `wide`.
+  void add_vector_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups,
+                        std::size_t wide) const;
   /// Whether 8 neighbours along an axis can be read or written at once.
   bool is_wide(const View& view, std::size_t axis) const;
 
@@ -168,6 +177,7 @@ class Builder {
   void pack(const View& codes, const View& out, const Node& of);
   void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out, const Node& of);
   static void emit(const ExpressionRef& root, const Producer& producer, const View& out);
+  void add_trial(const std::string& problem, const std::vector<Candidate>& candidates);
   std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
 
   const Model& model_;
@@ -175,6 +185,7 @@ class Builder {
   PackedWeights& weights_;
   const bool is_special_;
   const std::vector<InputForm> forms_;
+  const Choosing choosing_;
   Plan plan_;
   std::map<Key, Value> values_;
   std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.

@@ -42,12 +42,8 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
   to.image_step = to.line_step * static_cast<std::int64_t>(to.lines);
   to.view = builder.scratch(builder.target().reals(), {to.images, to.lines, to.pixels, frame.wide});
   Kernel kernel = builder.kernel("channels_last");
-  const std::size_t count = to.images * to.lines * to.pixels;
-  const auto number = [&](const char* name, std::size_t value) {
-    kernel.number(name, static_cast<std::int64_t>(value));
-  };
-  kernel.reads("X", view).writes("OUT", to.view).define("IS_HALF", to.view.type == ElementType::kF16 ? 1 : 0);
-  number("COUNT", count);
+  kernel.reads("X", view).writes("OUT", to.view);
+  const auto number = [&](const char* name, std::size_t value) { kernel.number(name, signed_of(value)); };
   number("OUT_H", to.lines);
   number("OUT_W", to.pixels);
   number("LEFT_PAD", frame.left);
@@ -60,8 +56,20 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
       .number("S_CHANNEL", view.strides[1])
       .number("S_LINE", from.line_step)
       .number("S_PIXEL", from.pixel_step);
-  kernel.text(kernels::channels_last);
-  kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 128)});
+  if (takes_register_tiles(builder.target())) {
+    const bool has_runs = from.channels == frame.wide && view.strides[1] == 1;
+    const std::size_t runs = !has_runs ? 0 : from.pixel_step == to.pixel_step ? 1 : from.pixels;
+    // A work-item costs about a microsecond; every unit gets several.
+    const std::size_t enough = (std::size_t{1} << 14) / (to.pixels * frame.wide) + 1,
+                      lines = std::min(enough, to.lines * to.images / (8 * builder.target().compute_units) + 1);
+    kernel.define("RUNS", signed_of(runs)).define("LINES", signed_of(lines)).text(kernels::framed_lines);
+    kernel.over({(to.lines + lines - 1) / lines, to.images}, {1, 1});
+  } else {
+    const std::size_t count = to.images * to.lines * to.pixels;
+    number("COUNT", count);
+    kernel.define("IS_HALF", to.view.type == ElementType::kF16 ? 1 : 0).text(kernels::channels_last);
+    kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 128)});
+  }
   builder.launch(kernel, node);
   return to;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/lower/matrix.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/graph/windows.hpp>
@@ -21,6 +22,12 @@ struct Picture {
 
 /// A view [N, C, W] or [N, C, H, W] as a picture; its own steps.
 Picture picture_of(const View& view);
+
+/// Whether a CPU's kernels keep sums in registers; values that lie as f16 have simpler ones.
+inline bool takes_register_tiles(const Target& target) { return target.is_cpu && !target.stores_f16; }
+
+/// Whether pictures are computed with their channels last.
+inline bool takes_channels_last(const Target& target) { return takes_matrices(target) || takes_register_tiles(target); }
 
 /// Whether kernels that read 8 channels at once can read it.
 bool is_wide_picture(const Builder& builder, const View& view);

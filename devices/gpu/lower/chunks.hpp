@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -10,5 +11,8 @@ namespace tenon::inline v1::gpu_device {
 constexpr std::size_t kChunk = 8;
 
 inline std::size_t whole_chunks(std::size_t count) { return (count + kChunk - 1) / kChunk * kChunk; }
+
+/// As kernels take numbers.
+inline std::int64_t signed_of(std::size_t value) { return static_cast<std::int64_t>(value); }
 
 }  // namespace tenon::inline v1::gpu_device

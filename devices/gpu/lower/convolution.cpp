@@ -7,6 +7,7 @@
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
 #include <tenon/devices/gpu/lower/matrix_convolution.hpp>
+#include <tenon/devices/gpu/lower/register_tiles.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/lower/window.hpp>
 
@@ -77,7 +78,7 @@ void emit_product(Builder& builder, const Node& node, const Convolution& what, c
   product.n = what.out_pixels();
   product.k = what.in_channels * what.taps();
   product.batch = what.images * what.groups;
-  launch_product(builder, node, std::move(kernel), product);
+  launch_product(builder, node, std::move(kernel), product, is_plain ? "rows" : text_of(what.window));
 }
 
 /// Rows of 16 pixels, several channels at a time.
@@ -107,6 +108,8 @@ void emit_elements(Builder& builder, const Node& node, const Convolution& what, 
 template <bool kGrouped, bool kTransposed>
 void lower_convolution(Builder& builder, const Node& node) {
   if (!kTransposed && lower_matrix_convolution(builder, node, kGrouped)) return;
+  if (!kTransposed && (kGrouped ? lower_register_depthwise : lower_register_convolution)(builder, node)) return;
+  if (kTransposed && !kGrouped && lower_register_unfold(builder, node)) return;
   Convolution what;
   what.data = builder.packed(node.input_value(0));
   what.filters = builder.packed(node.input_value(1));

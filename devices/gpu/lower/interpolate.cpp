@@ -244,7 +244,7 @@ void lower_interpolate(Builder& builder, const Node& node) {
     taps *= tables.back().taps;
   }
   const bool is_of_pictures = shape.size() == 4 && tables.size() == 2 && tables[0].axis == 2 && tables[1].axis == 3;
-  if (takes_matrices(builder.target()) && is_of_pictures && !rule.rounds && !rule.rounds_between &&
+  if (takes_channels_last(builder.target()) && is_of_pictures && !rule.rounds && !rule.rounds_between &&
       is_wide_picture(builder, data))
     return set_wide_resize(builder, node, picture_of(data), tables[0], tables[1]);
   std::size_t done = 0;

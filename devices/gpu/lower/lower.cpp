@@ -73,9 +73,9 @@ void check_supported(const Model& model, const Target& target) {
 }  // namespace
 
 Plan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
-                 const std::vector<InputForm>& forms, const TimeLimit& time) {
+                 const std::vector<InputForm>& forms, const TimeLimit& time, const Choosing& choosing) {
   check_supported(model, target);
-  Builder builder(model, target, weights, is_special, forms);
+  Builder builder(model, target, weights, is_special, forms, choosing);
   std::uint32_t inputs = 0, results = 0;
   // Ports keep the order of the model, whatever the order of the walk.
   for (const auto& parameter : model.get_parameters()) builder.add_input(*parameter, inputs++);

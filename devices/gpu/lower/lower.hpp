@@ -18,8 +18,9 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
 /// @param model  After run_passes(); with known shapes.
 /// @param is_special  For these shapes alone: they become constants of the kernels.
 /// @param forms  How each input's tensor lies; none: all are plain.
+/// @param choosing  Which of several kernels for a problem runs; none: rules decide.
 /// @errors kUnimplemented: names every node that has no kernel, and why.
 Plan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
-                 const std::vector<InputForm>& forms, const TimeLimit& time);
+                 const std::vector<InputForm>& forms, const TimeLimit& time, const Choosing& choosing = {});
 
 }  // namespace tenon::inline v1::gpu_device

@@ -8,6 +8,7 @@
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/matrix_matmul.hpp>
+#include <tenon/devices/gpu/lower/register_tiles.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 
@@ -26,6 +27,11 @@ std::string neighbours_text() {
   return text + ")";
 }
 
+std::string Product::text() const {
+  return std::string(name(type)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+         " by " + std::to_string(batch) + (left_rows ? ", left rows" : "") + (right_columns ? ", right columns" : "");
+}
+
 namespace {
 
 /// Square tiles of the result, one a group: `blocks` x `blocks` squares of 4 x 4 for each work-item.
@@ -34,18 +40,38 @@ struct Tiles {
   std::size_t across(std::size_t extent) const { return (extent + size - 1) / size; }
 };
 
-/// The largest that still give every unit of the device work.
-Tiles tiles_for(const Product& product, const Target& target) {
-  for (const Tiles tiles : {Tiles{128, 2, 8}, Tiles{64, 1, 16}}) {
-    const std::size_t groups = tiles.across(product.m) * tiles.across(product.n) * product.batch;
-    if (groups >= target.compute_units && target.max_group >= 256) return tiles;
-  }
-  return {32, 1, 16};
+constexpr Tiles kTiles[] = {{128, 2, 8}, {64, 1, 16}, {32, 1, 16}};
+
+/// The largest that still give every unit of the device work, then the others.
+std::vector<Tiles> tiles_for(const Product& product, const Target& target) {
+  std::vector<Tiles> all;
+  for (const Tiles& tiles : kTiles)
+    if (tiles.size == 32 || target.max_group >= 256) all.push_back(tiles);
+  const auto fills = [&](const Tiles& tiles) {
+    return tiles.across(product.m) * tiles.across(product.n) * product.batch >= target.compute_units;
+  };
+  const auto best = std::find_if(all.begin(), all.end() - 1, fills);
+  std::rotate(all.begin(), best, best + 1);
+  return all;
+}
+
+Kernel tiled_kernel(Kernel kernel, const Product& product, const Tiles& tiles) {
+  kernel.define("TILE_M", static_cast<std::int64_t>(tiles.size))
+      .define("TILE_N", static_cast<std::int64_t>(tiles.size))
+      .define("BLOCKS_M", static_cast<std::int64_t>(tiles.blocks))
+      .define("BLOCKS_N", static_cast<std::int64_t>(tiles.blocks))
+      .define("STEP", static_cast<std::int64_t>(tiles.step))
+      .define("LEFT_ROWS", product.left_rows ? 1 : 0)
+      .define("RIGHT_COLUMNS", product.right_columns ? 1 : 0)
+      .text(kernels::gemm);
+  const std::size_t side = tiles.size / (4 * tiles.blocks), lanes = side * side;
+  kernel.over({tiles.across(product.n) * lanes, tiles.across(product.m), product.batch}, {lanes, 1, 1});
+  return kernel;
 }
 
 }  // namespace
 
-void launch_product(Builder& builder, const Node& node, Kernel kernel, const Product& product) {
+void launch_product(Builder& builder, const Node& node, Kernel kernel, const Product& product, const std::string& how) {
   const Target& target = builder.target();
   kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
   kernel.number("M", static_cast<std::int64_t>(product.m))
@@ -63,17 +89,10 @@ void launch_product(Builder& builder, const Node& node, Kernel kernel, const Pro
     kernel.define("PER_M", static_cast<std::int64_t>(rows)).text(kernels::gemm_rows);
     kernel.over({(product.n + 15) / 16, (product.m + rows - 1) / rows, product.batch}, {1, 1, 1});
   } else {
-    const Tiles tiles = tiles_for(product, target);
-    kernel.define("TILE_M", static_cast<std::int64_t>(tiles.size))
-        .define("TILE_N", static_cast<std::int64_t>(tiles.size))
-        .define("BLOCKS_M", static_cast<std::int64_t>(tiles.blocks))
-        .define("BLOCKS_N", static_cast<std::int64_t>(tiles.blocks))
-        .define("STEP", static_cast<std::int64_t>(tiles.step))
-        .define("LEFT_ROWS", product.left_rows ? 1 : 0)
-        .define("RIGHT_COLUMNS", product.right_columns ? 1 : 0)
-        .text(kernels::gemm);
-    const std::size_t side = tiles.size / (4 * tiles.blocks), lanes = side * side;
-    kernel.over({tiles.across(product.n) * lanes, tiles.across(product.m), product.batch}, {lanes, 1, 1});
+    std::vector<Candidate> candidates;
+    for (const Tiles& tiles : tiles_for(product, target))
+      candidates.push_back({std::to_string(tiles.size), [&, tiles] { return tiled_kernel(kernel, product, tiles); }});
+    return builder.launch_best(node, "product " + product.text() + ", " + how, candidates);
   }
   builder.launch(kernel, node);
 }
@@ -118,6 +137,7 @@ void lower_matmul(Builder& builder, const Node& node) {
              right = side_of(second, is_transposed, false, batch);
   const Tensor weights = second.shape.size() > 1 ? builder.constant(node.input_value(1)) : Tensor();
   if (lower_matrix_matmul(builder, node, {left, right}, weights, is_transposed)) return;
+  if (lower_register_matmul(builder, node, left, weights, is_transposed)) return;
   const Node* const self = &node;
   Producer producer;
   producer.emit = [&builder, self, left, right, full](const ExpressionRef& root, const View& out) {

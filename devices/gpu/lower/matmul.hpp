@@ -24,11 +24,15 @@ struct Product {
   std::size_t m = 0, n = 0, k = 0, batch = 1;
   bool left_rows = true;       ///< Neighbours along k of the left side are neighbours in memory.
   bool right_columns = false;  ///< The same of the right side; else those along n are.
+  /// What decides how fast kernels are.
+  std::string text() const;
 };
 
 /// Adds the launch of the kernel that suits the product and the device.
 /// @param kernel  With the macros LEFT(batch, m, k), RIGHT(batch, k, n), RIGHT16(batch, k, n) and STORE_AT(value,
 /// batch, m, n) (kernels/gemm.cl).
-void launch_product(Builder& builder, const Node& node, Kernel kernel, const Product& product);
+/// @param how  How sides are read otherwise, as far as that decides about speed.
+void launch_product(Builder& builder, const Node& node, Kernel kernel, const Product& product,
+                    const std::string& how = "rows");
 
 }  // namespace tenon::inline v1::gpu_device

@@ -4,21 +4,31 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// Tiles of four warps that multiply as one. Of narrow ones a unit has several groups, which wait in turns.
-constexpr MatrixTiles kLargeWarpgroup{128, 128, 4, 1, 3, 64, true}, kWarpgroup{64, 64, 4, 1, 3, 128, true},
-    kNarrowWarpgroup{64, 32, 4, 1, 4, 128, true};
+/// Tiles of four warps that multiply as one: large, small, narrow. Of narrow ones a unit has several groups, which wait in
+/// turns.
+constexpr MatrixTiles kWarpgroups[] = {
+    {128, 128, 4, 1, 3, 64, true}, {64, 64, 4, 1, 3, 128, true}, {64, 32, 4, 1, 4, 128, true}};
+
+/// Whether four warps may multiply as one.
+bool takes_warpgroups(const Target& target) { return target.has_warpgroups && target.stores_f16; }
+
+std::size_t steps_of(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
+  const std::size_t step = tiles.row_bytes / size_bytes(target.reals());
+  return (product.k + step - 1) / step;
+}
 
 /// So many groups share a tile that every unit has work, and each has enough steps.
 std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
-  const std::size_t step = tiles.row_bytes / size_bytes(target.reals()), steps = (product.k + step - 1) / step,
-                    groups = tiles.groups(product), least = tiles.has_warpgroups && tiles.n == 32 ? 12 : 4;
-  return std::clamp<std::size_t>(std::min(2 * target.compute_units / groups, steps / least), 1, 8);
+  const std::size_t most = 2 * target.compute_units / tiles.groups(product),
+                    least = tiles.has_warpgroups && tiles.n == 32 ? 12 : 4;
+  return std::clamp<std::size_t>(std::min(most, steps_of(product, tiles, target) / least), 1, 8);
 }
 
 /// Large tiles read less, small ones give every unit work. Measured on H100 and H200 with the layers of ResNet-50, U-Net,
@@ -28,12 +38,12 @@ MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target)
   const auto suits = [&](const MatrixTiles& tiles, std::size_t groups) {
     return product.n > tiles.n / 2 && tiles.groups(product) >= groups && tiles.local_bytes() <= target.local_bytes;
   };
-  if (target.has_warpgroups && target.stores_f16) {
+  if (takes_warpgroups(target)) {
+    const auto& [large, small, narrow] = kWarpgroups;
     const auto splits = [&](const MatrixTiles& tiles) { return splits_for(product, tiles, target); };
-    if (suits(kLargeWarpgroup, units * 5 / 4)) return kLargeWarpgroup;
-    if (kWarpgroup.groups(product) < units * 7 / 4 && suits(kNarrowWarpgroup, units * 2 / 3 / splits(kNarrowWarpgroup)))
-      return kNarrowWarpgroup;
-    if (suits(kWarpgroup, units / splits(kWarpgroup))) return kWarpgroup;
+    if (suits(large, units * 5 / 4)) return large;
+    if (small.groups(product) < units * 7 / 4 && suits(narrow, units * 2 / 3 / splits(narrow))) return narrow;
+    if (suits(small, units / splits(small))) return small;
   }
   static constexpr MatrixTiles kLarge[] = {{128, 64, 4, 1, 2}, {64, 64, 2, 2, 3}};
   for (const MatrixTiles& tiles : kLarge)
@@ -43,10 +53,23 @@ MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target)
   return tiles;
 }
 
-std::int64_t signed_number(std::size_t value) { return static_cast<std::int64_t>(value); }
+bool takes_sub_groups(const Target& target) { return target.matrices == Target::Matrices::kIntel && target.stores_f16; }
+
+/// Sub-groups multiply: their elements lie as their functions have them.
+void define_sub_groups(Kernel& kernel, const Target& target) {
+  kernel.define("SUB_GROUP", signed_of(target.sub_group))
+      .define("IMITATES_SUB_GROUPS", target.imitates_sub_groups ? 1 : 0)
+      .define("SUM_ROW(i, j, c)", "(warp_row + (i) * 16 + (lane / SUB_GROUP & 1) * 8 + ((j) & 1) * 4 + (c))")
+      .define("SUM_COLUMN(j, c)", "(warp_n * WARP_N + ((j) >> 1) * 16 + lane / (2 * SUB_GROUP) * 8 + lane % SUB_GROUP)")
+      .define("MULTIPLY(sum, left, right)", "MULTIPLY_SUB_GROUPS(sum, left, right)");
+  if (!target.imitates_sub_groups) kernel.sub_group(target.sub_group);
+}
 
 /// What multiplies tiles, and which rows a warp has.
-void define_multiply(Kernel& kernel, const MatrixTiles& tiles, ElementType type) {
+void define_multiply(Kernel& kernel, const MatrixTiles& tiles, const Target& target) {
+  if (!takes_sub_groups(target))
+    kernel.define("SUM_ROW(i, j, c)", "(first_row + (i) * PART_ROWS + ((c) >> 1) * 8)")
+        .define("SUM_COLUMN(j, c)", "(first_column + (j) * 8 + ((c) & 1))");
   if (tiles.has_warpgroups) {
     kernel.define("WARP_ROW", "((warp >> 2) * PARTS_M * 64 + (warp & 3) * 16)").define("PART_ROWS", 64);
     kernel.define("COPIES_READY()", "TO_TENSOR_CORES()")
@@ -57,15 +80,17 @@ void define_multiply(Kernel& kernel, const MatrixTiles& tiles, ElementType type)
   }
   kernel.define("WARP_ROW", "(warp % WARPS_M * (TILE_M / WARPS_M))").define("PART_ROWS", 16);
   kernel.define("COPIES_READY()", "").define("MULTIPLY_BEGIN(sum, left, right)", "");
-  kernel.define("MULTIPLY(sum, left, right)", (type == ElementType::kF32 ? "MULTIPLY_TILES_F32" : "MULTIPLY_TILES") +
-                                                  std::string("(sum, left, right)"));
+  if (takes_sub_groups(target)) return define_sub_groups(kernel, target);
+  kernel.define("MULTIPLY(sum, left, right)",
+                (target.reals() == ElementType::kF32 ? "MULTIPLY_TILES_F32" : "MULTIPLY_TILES") +
+                    std::string("(sum, left, right)"));
 }
 
 }  // namespace
 
 void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target) {
   const ElementType type = target.reals();
-  const auto define = [&](const char* name, std::size_t value) { kernel.define(name, signed_number(value)); };
+  const auto define = [&](const char* name, std::size_t value) { kernel.define(name, signed_of(value)); };
   define("TILE_M", tiles.m);
   define("TILE_N", tiles.n);
   define("WARPS_M", tiles.warps_m);
@@ -87,22 +112,61 @@ void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target
   kernel.define("PLACE(row, chunk)", tiles.row_bytes == 128 ? "((row) * 128 + (((chunk) ^ ((row) & 7)) << 4))"
                                                             : "((row) * 64 + (((chunk) ^ ((row) >> 1 & 3)) << 4))");
   kernel.define("STORED", storage_name(type));
-  define_multiply(kernel, tiles, type);
+  define_multiply(kernel, tiles, target);
   kernel.text(kernels::matrix_f32)
       .text(target.matrices == Target::Matrices::kNvidia ? kernels::matrix_nvidia : kernels::matrix_portable);
+  if (takes_sub_groups(target)) kernel.text(kernels::matrix_intel);
 }
 
-void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const MatrixProduct& product) {
-  const Target& target = builder.target();
-  const MatrixTiles tiles = matrix_tiles_for(product, target);
-  const std::size_t splits = splits_for(product, tiles, target);
-  define_tiles(kernel, tiles, target);
-  kernel.number("M", signed_number(product.m))
-      .number("N", signed_number(product.n))
-      .number("K", signed_number(product.k))
-      .number("RESULTS", signed_number(product.m * product.n * product.batch))
+namespace {
+
+/// A way to compute a product.
+struct MatrixWay {
+  MatrixTiles tiles;
+  std::size_t splits = 1;
+  std::string name() const {
+    return std::to_string(tiles.m) + "x" + std::to_string(tiles.n) + " by " + std::to_string(tiles.warps_m) + "x" +
+           std::to_string(tiles.warps_n) + " in " + std::to_string(tiles.stages) + " slots, " + std::to_string(splits) +
+           " groups" + (tiles.has_warpgroups ? ", warpgroups" : "");
+  }
+};
+
+/// What a tuner may try: the rules' way first, and others that neither leave most units idle nor compute mostly nothing.
+std::vector<MatrixWay> matrix_ways(const MatrixProduct& product, const Target& target) {
+  static constexpr MatrixTiles kTiles[] = {{128, 128, 4, 2, 3}, {128, 64, 4, 1, 2}, {128, 64, 4, 2, 3},
+                                           {64, 128, 2, 2, 3},  {64, 64, 2, 2, 3},  {64, 32, 2, 1, 4},
+                                           {32, 64, 2, 2, 4},   {32, 32, 2, 1, 4},  {16, 64, 1, 2, 4}};
+  std::vector<MatrixTiles> all(std::begin(kTiles), std::end(kTiles));
+  if (takes_warpgroups(target)) all.insert(all.begin(), std::begin(kWarpgroups), std::end(kWarpgroups));
+  const MatrixTiles rule = matrix_tiles_for(product, target);
+  std::vector<MatrixWay> ways{{rule, splits_for(product, rule, target)}};
+  const auto add = [&](const MatrixWay& way) {
+    const auto same = [&](const MatrixWay& other) { return other.name() == way.name(); };
+    if (std::none_of(ways.begin(), ways.end(), same)) ways.push_back(way);
+  };
+  for (const MatrixTiles& tiles : all) {
+    const std::size_t groups = tiles.groups(product), steps = steps_of(product, tiles, target);
+    if (tiles.local_bytes() > target.local_bytes || tiles.lanes() > target.max_group) continue;
+    if (tiles.m > 2 * product.m && tiles.m > 16) continue;
+    if (tiles.n > 2 * product.n && tiles.n > 32) continue;
+    for (const std::size_t splits : {1, 2, 4, 8}) {
+      if (splits > 1 && (groups * splits > 4 * target.compute_units || steps / splits < 2)) continue;
+      if (groups * splits * 4 < target.compute_units && splits < 8 && steps / splits >= 4) continue;
+      add({tiles, splits});
+    }
+  }
+  return ways;
+}
+
+Kernel matrix_kernel(Builder& builder, Kernel kernel, const MatrixProduct& product, const MatrixWay& way) {
+  const auto& [tiles, splits] = way;
+  define_tiles(kernel, tiles, builder.target());
+  kernel.number("M", signed_of(product.m))
+      .number("N", signed_of(product.n))
+      .number("K", signed_of(product.k))
+      .number("RESULTS", signed_of(product.m * product.n * product.batch))
       .define("IS_WIDE", product.n % kChunk == 0 ? 1 : 0)
-      .define("SPLITS", signed_number(splits));
+      .define("SPLITS", signed_of(splits));
   if (splits > 1) {
     const std::size_t groups = tiles.groups(product);
     kernel.uses("PARTS", builder.scratch(ElementType::kF32, {groups, splits, tiles.m, tiles.n}))
@@ -112,7 +176,20 @@ void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const Matr
   kernel.over({(product.n + tiles.n - 1) / tiles.n * tiles.lanes(), (product.m + tiles.m - 1) / tiles.m,
                product.batch * splits},
               {tiles.lanes(), 1, 1});
-  builder.launch(kernel, node);
+  return kernel;
+}
+
+}  // namespace
+
+void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
+                   const std::string& how) {
+  const Target& target = builder.target();
+  std::vector<Candidate> candidates;
+  for (const MatrixWay& way : matrix_ways(product, target))
+    candidates.push_back(
+        {way.name(), [&builder, &kernel, product, way] { return matrix_kernel(builder, kernel, product, way); }});
+  const std::string type(name(target.reals()));
+  builder.launch_best(node, "matrix " + type + " " + product.text() + ", " + how, candidates);
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include <tenon/devices/gpu/lower/builder.hpp>
 #include <tenon/devices/gpu/lower/chunks.hpp>
@@ -20,6 +21,9 @@ inline bool takes_matrices(const Target& target) {
 /// [m, k] by [n, k], `batch` times.
 struct MatrixProduct {
   std::size_t m = 0, n = 0, k = 0, batch = 1;
+  std::string text() const {
+    return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " by " + std::to_string(batch);
+  }
 };
 
 /// How a group of warps shares a tile of the result.
@@ -44,8 +48,10 @@ struct MatrixTiles {
 void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target);
 
 /// Adds the launch.
+/// @param how  How the left side is read, as far as that decides about speed.
 /// @param kernel  Reads A and B, has A_BATCH, B_BATCH, A_PLACE(m) (IS_PLAIN) or the window's numbers and A_IMAGE, A_LINE, A_PIXEL
 /// and CHANNELS, B_ROW, STORE_AT(value, batch, m, n), and, where n is a multiple of 8, STORE8_AT(v, batch, m, n).
-void launch_matrix(Builder& builder, const Node& node, Kernel kernel, const MatrixProduct& product);
+void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
+                   const std::string& how);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -18,8 +18,6 @@ namespace {
 /// The taps of a window are bits of a word.
 constexpr std::int64_t kTapBits = 32;
 
-std::int64_t signed_of(std::size_t value) { return static_cast<std::int64_t>(value); }
-
 /// The window of the product's rows: what differs from the node's own.
 struct WindowProduct {
   Picture data;
@@ -67,7 +65,7 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
       .number("PIXELS", signed_of(pixels));
   kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (m) / PIXELS, (m) % PIXELS, n)");
   kernel.define("STORE8_AT(value, batch, m, n)", "STORE8(value, (m) / PIXELS, (m) % PIXELS, n)");
-  launch_matrix(builder, node, std::move(kernel), product);
+  launch_matrix(builder, node, kernel, product, is_plain ? "rows" : text_of(what.window));
 }
 
 /// How a convolution of few channels is read: a row of its window is one run of pixels of 4 channels, in a picture with a
@@ -138,14 +136,9 @@ bool lower_matrix_convolution(Builder& builder, const Node& node, bool is_groupe
     // [groups, 1, 1, rows, columns]: one channel each.
     const Shape& shape = filters.shape();
     if (shape[1] != 1 || shape[2] != 1 || shape[0] % kChunk != 0) return false;
-    const View packed =
-        builder.hold_packed(filters, "filters of channels", [type = builder.target().reals()](const Tensor& source) {
-          const Shape& given = source.shape();
-          // As one filter of many input channels.
-          Shape flat{1, given[0]};
-          for (std::size_t axis = 3; axis < given.size(); ++axis) flat.push_back(given[axis]);
-          return pack_filters(source.reshaped(flat), type, given[0]);
-        });
+    const View packed = builder.hold_packed(
+        filters, "filters of channels",
+        [type = builder.target().reals()](const Tensor& source) { return pack_channel_filters(source, type); });
     lower_depthwise(builder, node, wide_picture(builder, node, data), packed, window);
     return true;
   }

@@ -92,7 +92,7 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
     kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
         .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
     kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
-    launch_matrix(builder, *self, std::move(kernel), product);
+    launch_matrix(builder, *self, kernel, product, "rows");
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));
   return true;

@@ -96,7 +96,7 @@ void lower_concat(Builder& builder, const Node& node) {
     parts.push_back(builder.source(source));
     channels_last |= is_channels_last(parts.back());
   }
-  const View whole = builder.whole(node, channels_last && !builder.target().is_cpu);
+  const View whole = builder.whole(node, channels_last && !(builder.target().is_cpu && builder.target().stores_f16));
   builder.set(node, 0, whole);
   const std::size_t axis = normalized(node.get_attributes().get_int("axis"), whole.shape.size());
   std::size_t begin = 0;

@@ -29,7 +29,7 @@ void lower_pool(Builder& builder, const Node& node) {
   const bool is_max = is_op(&node, "MaxPool");
   const bool has_indices = is_max && node.get_output_size() > 1 && node.count_output_readers(1) > 0;
   const bool is_torch = !is_max && node.get_attributes().get_string("rounding_type") == "ceil_torch";
-  if (takes_matrices(builder.target()) && is_planar(window) && !is_torch && !has_indices) {
+  if (takes_channels_last(builder.target()) && is_planar(window) && !is_torch && !has_indices) {
     const View given = builder.view(node.input_value(0));
     if (is_wide_picture(builder, given)) return set_wide_pool(builder, node, picture_of(given), window);
   }

@@ -153,4 +153,40 @@ void Builder::add_wide_store(Kernel& kernel, const ExpressionRef& root, const Vi
   kernel.define("STORE8(value" + indices.parameters() + ")", lines);
 }
 
+void Builder::add_vector_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups,
+                               std::size_t wide) const {
+  add_store(kernel, root, out, groups);
+  const ExpressionRef stored = as_stored(root, out.type);
+  const std::vector<ExpressionRef> loads = loads_of(stored);
+  const GroupIndices indices(kernel, out.shape, groups);
+  const std::size_t axis = groups.back().front();
+  const std::string lanes = std::to_string(wide);
+  bool is_wide = out.type == ElementType::kF32 && out.strides[axis] == 1 && is_lane_wise(*stored);
+  for (const ExpressionRef& load : loads) {
+    const View& view = *load->view();
+    is_wide &= !view.source && (view.strides[axis] == 0 || view.strides[axis] == 1);
+  }
+  const std::string name = "STORE_WIDE(value" + indices.parameters() + ")";
+  if (!is_wide) {
+    std::string at;
+    for (std::size_t group = 0; group < groups.size(); ++group)
+      at += ", (g" + std::to_string(group) + (group + 1 == groups.size() ? " + lane)" : ")");
+    kernel.define(name, "{ float lanes[" + lanes + "]; vstore" + lanes +
+                            "(value, 0, lanes); for (int lane = 0; lane < " + lanes + "; ++lane) STORE(lanes[lane]" +
+                            at + "); }");
+    return;
+  }
+  const Statements body = statements(
+      stored,
+      [&](std::size_t i) {
+        const View& view = *loads[i]->view();
+        const std::string load = load_name(i), at = indices.of(load, view);
+        return view.strides[axis] == 0 ? "(float" + lanes + ")(" + load + "(" + at + "))"
+                                       : "vload" + lanes + "(0, " + load + "_p + (" + at + "))";
+      },
+      "(value)", lanes);
+  kernel.define(name, "{ " + indices.lines() + body.lines + "vstore" + lanes + "(" + body.value + ", 0, OUT_p + (" +
+                          indices.of("OUT", out) + ")); }");
+}
+
 }  // namespace tenon::inline v1::gpu_device

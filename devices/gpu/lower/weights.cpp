@@ -63,6 +63,47 @@ Tensor pack_filter_rows(const Tensor& filters, ElementType type, std::size_t run
   return packing.tensor(type);
 }
 
+Tensor pack_filter_blocks(const Tensor& filters, std::size_t wide) {
+  const Filters of = filters_of(filters);
+  const std::size_t taps = of.rows * of.columns;
+  Packing packing(filters, Shape{(of.out + wide - 1) / wide, taps, of.in, wide});
+  std::size_t from = 0;
+  for (std::size_t out = 0; out < of.out; ++out)
+    for (std::size_t in = 0; in < of.in; ++in)
+      for (std::size_t tap = 0; tap < taps; ++tap)
+        packing.to[((out / wide * taps + tap) * of.in + in) * wide + out % wide] = packing.from[from++];
+  return packing.tensor(ElementType::kF32);
+}
+
+Tensor pack_unfolding_blocks(const Tensor& filters, std::size_t wide) {
+  const Filters of = filters_of(filters);  // `in` and `out` trade places.
+  const std::size_t taps = of.rows * of.columns, in = of.out, out = of.in, blocks = (out + wide - 1) / wide;
+  Packing packing(filters, Shape{taps, blocks, in, wide});
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < in; ++i)
+    for (std::size_t o = 0; o < out; ++o)
+      for (std::size_t tap = 0; tap < taps; ++tap)
+        packing.to[((tap * blocks + o / wide) * in + i) * wide + o % wide] = packing.from[from++];
+  return packing.tensor(ElementType::kF32);
+}
+
+Tensor pack_side_blocks(const Tensor& side, std::size_t wide, bool is_transposed) {
+  const std::size_t n = side.shape()[is_transposed ? 0 : 1], k = side.shape()[is_transposed ? 1 : 0];
+  Packing packing(side, Shape{(n + wide - 1) / wide, k, wide});
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t at = 0; at < k; ++at)
+      packing.to[(i / wide * k + at) * wide + i % wide] = packing.from[is_transposed ? i * k + at : at * n + i];
+  return packing.tensor(ElementType::kF32);
+}
+
+Tensor pack_channel_filters(const Tensor& filters, ElementType type) {
+  const Shape& given = filters.shape();
+  // As one filter of many input channels.
+  Shape flat{1, given[0]};
+  for (std::size_t axis = 3; axis < given.size(); ++axis) flat.push_back(given[axis]);
+  return pack_filters(filters.reshaped(flat), type, given[0]);
+}
+
 Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed) {
   Shape shape = sides.shape();
   const std::size_t rank = shape.size();

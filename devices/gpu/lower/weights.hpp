@@ -34,6 +34,15 @@ class PackedWeights {
 Tensor pack_filters(const Tensor& filters, ElementType type, std::size_t channels);
 /// The same as [out, rows, run]: a row's columns, of 4 channels each, as one run with zeros up to `run`.
 Tensor pack_filter_rows(const Tensor& filters, ElementType type, std::size_t run);
+/// Filters [out, in, rows, columns], or without rows, as f32 [blocks, rows, columns, in, wide]: `wide` filters side by side, and zeros
+/// for those that the last block lacks.
+Tensor pack_filter_blocks(const Tensor& filters, std::size_t wide);
+/// Filters [in, out, rows, columns] of a transposed convolution, or without rows, as f32 [rows, columns, blocks, in, wide].
+Tensor pack_unfolding_blocks(const Tensor& filters, std::size_t wide);
+/// A right side [k, n] as f32 [blocks, k, wide]. @param is_transposed  It is [n, k].
+Tensor pack_side_blocks(const Tensor& side, std::size_t wide, bool is_transposed);
+/// Filters [channels, 1, 1, rows, columns], or without rows, as [rows, columns, channels].
+Tensor pack_channel_filters(const Tensor& filters, ElementType type);
 /// The right sides [..., k, n] of products as [..., n, k], with zeros up to a whole number of chunks of k.
 /// @param is_transposed  They are [..., n, k] already.
 Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed);

@@ -24,4 +24,15 @@ inline void add_window(Kernel& kernel, const Spatial3& spatial) {
   }
 }
 
+/// What of it decides how fast kernels are: "1x56x56 to 1x28x28, 1x3x3 by 1x2x2 over 1x1x1 from 0x1x1".
+inline std::string text_of(const Spatial3& spatial) {
+  const auto join = [](auto get) {
+    return std::to_string(get(0)) + "x" + std::to_string(get(1)) + "x" + std::to_string(get(2));
+  };
+  const auto axis = [&](auto member) { return join([&](std::size_t i) { return spatial.window[i].*member; }); };
+  return join([&](std::size_t i) { return spatial.in[i]; }) + " to " +
+         join([&](std::size_t i) { return spatial.out[i]; }) + ", " + axis(&WindowAxis::kernel) + " by " +
+         axis(&WindowAxis::stride) + " over " + axis(&WindowAxis::dilation) + " from " + axis(&WindowAxis::pad_begin);
+}
+
 }  // namespace tenon::inline v1::gpu_device

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -243,8 +244,9 @@ class ViewChange {
 /// Writes a tree's statements, each part once.
 class Writer {
  public:
-  Writer(const ExpressionRef& root, const std::function<std::string(std::size_t)>& load, const std::string& computed)
-      : loads_(loads_of(root)), load_(load), computed_(computed) {}
+  Writer(const ExpressionRef& root, const std::function<std::string(std::size_t)>& load, const std::string& computed,
+         const std::string& lanes)
+      : loads_(loads_of(root)), load_(load), computed_(computed), lanes_(lanes) {}
   std::string write(const ExpressionRef& at) {
     if (const auto known = names_.find(at.get()); known != names_.end()) return known->second;
     if (at->is_computed()) return computed_;
@@ -265,7 +267,7 @@ class Writer {
       }
     }
     const std::string name = "t" + std::to_string(names_.size());
-    lines += std::string("const ") + compute_name(at->type()) + " " + name + " = " + text + "; ";
+    lines += std::string("const ") + compute_name(at->type()) + lanes_ + " " + name + " = " + text + "; ";
     return names_[at.get()] = name;
   }
   std::string lines;
@@ -274,6 +276,7 @@ class Writer {
   std::vector<ExpressionRef> loads_;
   const std::function<std::string(std::size_t)>& load_;
   const std::string& computed_;
+  const std::string& lanes_;
   std::map<const Expression*, std::string> names_;
 };
 
@@ -290,8 +293,8 @@ std::vector<ExpressionRef> loads_of(const ExpressionRef& root) {
 }
 
 Statements statements(const ExpressionRef& root, const std::function<std::string(std::size_t)>& load,
-                      const std::string& computed) {
-  Writer writer(root, load, computed);
+                      const std::string& computed, const std::string& lanes) {
+  Writer writer(root, load, computed, lanes);
   std::string value = writer.write(root);
   return {std::move(writer.lines), std::move(value)};
 }
@@ -318,6 +321,28 @@ std::string integer_text(const Node& node, ElementType type) {
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 }  // namespace
+
+bool is_lane_wise(const Expression& root) {
+  if (root.type() != ElementType::kF32) return false;
+  if (root.view() || root.is_computed()) return true;
+  // Comparisons give -1 in vectors, and 1 else; casts have a width.
+  static const std::set<std::string_view> functions = {"tn_max", "tn_min", "exp",  "log",
+                                                       "sqrt",   "rsqrt",  "tanh", "erf"};
+  const std::string& text = root.text();
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && (is_name(text[end]) || text[end] == '.')) ++end;
+    if (end == i) {
+      if (std::string_view(" ()+-*/,$").find(text[i++]) == std::string_view::npos) return false;
+      continue;
+    }
+    const std::string_view word(text.data() + i, end - i);
+    if (!std::isdigit(static_cast<unsigned char>(word[0])) && !functions.count(word)) return false;
+    i = end;
+  }
+  return std::all_of(root.operands().begin(), root.operands().end(),
+                     [](const ExpressionRef& operand) { return is_lane_wise(*operand); });
+}
 
 std::string expression_text(const Node& node, ElementType type) {
   const std::string& source = node.operation().expression;

@@ -107,11 +107,15 @@ std::vector<ExpressionRef> loads_of(const ExpressionRef& root);
 /// The statements that compute a tree, one constant a line, and the name of the last.
 /// @param load  The text of a load: `index` is its number in loads_of().
 /// @param computed  The text of what the kernel has computed.
+/// @param lanes  "16": of vectors of so many; empty: of single elements.
 struct Statements {
   std::string lines, value;
 };
 Statements statements(const ExpressionRef& root, const std::function<std::string(std::size_t index)>& load,
-                      const std::string& computed);
+                      const std::string& computed, const std::string& lanes = {});
+
+/// Whether the same text computes vectors of f32, each lane by itself.
+bool is_lane_wise(const Expression& root);
 
 /// The operation table's expression of an element-wise node over values of `type`, with $0, $1... for its inputs; empty
 /// if the node has none that is right for that type.

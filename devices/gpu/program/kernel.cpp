@@ -137,6 +137,7 @@ Launch Kernel::launch() const {
       head += (i ? ", " : "") + std::to_string(i < launch_.dimensions ? launch_.local[i] : 1);
     head += "))) ";
   }
+  if (sub_group_ != 0) head += "__attribute__((intel_reqd_sub_group_size(" + std::to_string(sub_group_) + "))) ";
   head += "void " + std::string(kName) + "(" + parameters_ + ") { " + begin_;
   std::string text = defines_ + text_ + "\n" + undefines_;
   text = small_float_support(text) + text;

@@ -52,6 +52,12 @@ class Kernel {
   /// @param local  None: the driver chooses.
   Kernel& over(std::vector<std::size_t> global, std::vector<std::size_t> local = {});
 
+  /// Work-items of a sub-group, side by side in the work-group: for devices with cl_intel_required_subgroup_size.
+  Kernel& sub_group(std::size_t size) {
+    sub_group_ = size;
+    return *this;
+  }
+
   /// For reports: of products and convolutions.
   Kernel& multiply_adds(std::uint64_t count) {
     launch_.multiply_adds = count;
@@ -68,6 +74,7 @@ class Kernel {
   const bool is_special_;
   std::set<std::string> numbers_;
   std::string defines_, undefines_, parameters_, begin_, text_;
+  std::size_t sub_group_ = 0;  ///< 0: the driver chooses.
   Launch launch_;
 };
 

@@ -5,36 +5,62 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/program/kept_bytes.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
 #include <tenon/devices/gpu/program/warpgroups.hpp>
 #include <tenon/graph/wanted.hpp>
-#include <tenon/store/bytes.hpp>
-#include <tenon/store/cache_folder.hpp>
 #include <tenon/store/release.hpp>
-#include <tenon/store/sealed_header.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
 
 /// Few enough that many cores have work, and that a plan for other shapes builds only what is new.
 constexpr std::size_t kKernelsPerProgram = 8;
-constexpr std::uint64_t kFolderBytes = std::uint64_t{1} << 30;
-constexpr store::CacheFolder::Rules kRules{.suffix = ".cl_cache", .entry_mode = 0600, .is_private = true};
-
-struct EntryFields {
-  store::ContentHash key;
-};
-using EntryHeader = store::Sealed<EntryFields>;
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Code::kDataLoss, "GPU: the entry of the program cache is damaged: " + what);
 }
-store::Format entry_format() { return {.magic = "TENONGPU", .version = 1, .minor = 0, .damaged = &damaged}; }
+const KeptKind& kept_programs() {
+  static const KeptKind kind{
+      .rules = {.suffix = ".cl_cache", .entry_mode = 0600, .is_private = true},
+      .format = {.magic = "TENONGPU", .version = 1, .minor = 0, .damaged = &damaged},
+      .folder_bytes = std::uint64_t{1} << 30,
+  };
+  return kind;
+}
+
+/// Calls `work` with 0 to count - 1. @param most_threads  0: as many as there are CPUs. @errors the first of `work`.
+void run_parallel(std::size_t count, std::int32_t most_threads, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto run = [&, is_wanted = WantedScope::current()] {
+    const WantedScope scope(is_wanted);
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(failure_mutex);
+        if (!failure) failure = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    const std::size_t most =
+        most_threads > 0 ? static_cast<std::size_t>(most_threads) : std::size_t{std::thread::hardware_concurrency()};
+    for (std::size_t i = 1; i < std::min(most, count); ++i) threads.emplace_back(run);
+    run();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
 
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t size = 0;
@@ -89,19 +115,11 @@ store::ContentHash KernelLibrary::key_of(const std::string& source) const {
   return hasher.result();
 }
 
-client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, const std::filesystem::path& path) const
+client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, const std::filesystem::path& folder) const
     try {
-  const store::CacheFolder folder(path, kRules);
-  if (!folder) return {};
-  const Tensor file = folder.map(store::CacheFolder::name_of(key, kRules));
-  if (!file) return {};
-  const std::string_view all = store::bytes_of(file);
-  const EntryHeader header = store::unseal<EntryFields>(all, entry_format());
-  store::check_total(header.start, sizeof header, all.size(), &damaged);
-  store::check_content(header.start, sizeof header, all, &damaged);
-  if (header.fields.key != key) return {};
-  const auto* binary = reinterpret_cast<const unsigned char*>(all.data() + sizeof header);
-  return from_binary(binary, header.start.total - sizeof header);
+  const KeptBytes kept = read_kept(folder, kept_programs(), key);
+  if (kept.bytes.empty()) return {};
+  return from_binary(reinterpret_cast<const unsigned char*>(kept.bytes.data()), kept.bytes.size());
 } catch (const Error&) {  // Damaged, or another release's: as if it were not there.
   return {};
 }
@@ -116,22 +134,9 @@ client::Handle<cl_program> KernelLibrary::from_binary(const unsigned char* binar
   return program;
 }
 
-void KernelLibrary::keep(const store::ContentHash& key, const std::filesystem::path& path, cl_program program) const
+void KernelLibrary::keep(const store::ContentHash& key, const std::filesystem::path& folder, cl_program program) const
     try {
-  const store::CacheFolder folder(path, kRules, store::CacheFolder::Missing::kMake);
-  if (!folder) return;
-  const std::string binary = binary_of(program);
-  EntryHeader header{};
-  header.fields.key = key;
-  header.start.total = sizeof header + binary.size();
-  header.start.content = store::content_hash(binary.data(), binary.size());
-  store::seal(header, entry_format());
-  const std::string name = store::CacheFolder::name_of(key, kRules);
-  const auto file = folder.make(name);
-  file->write(&header, sizeof header);
-  file->write(binary.data(), binary.size());
-  file->commit();
-  folder.evict(kFolderBytes, name);
+  write_kept(folder, kept_programs(), key, binary_of(program));
 } catch (const Error&) {  // A full disk, say: as if there were no cache.
 }
 
@@ -141,17 +146,20 @@ KernelLibrary::Built KernelLibrary::build_program(const Texts& texts, const std:
   const store::ContentHash key = key_of(source);
   if (!folder.empty())
     if (auto program = load(key, folder)) return {std::move(program), true};
-  client::Handle<cl_program> program = from_source(texts, source, options_);
-  const std::string compiled = has_warpgroups(source) ? binary_of(program.get()) : "";
-  if (has_warpgroups(compiled)) {
-    // A driver that does not take what was opened gets kernels without it.
-    const auto opened = open_warpgroups(compiled);
-    program = opened ? from_binary(reinterpret_cast<const unsigned char*>(opened->data()), opened->size())
-                     : client::Handle<cl_program>();
-    if (!program) program = from_source(texts, source, options_ + " -DTN_NO_WARPGROUPS");
-  }
+  client::Handle<cl_program> program = compile(texts, source);
   if (!folder.empty()) keep(key, folder, program.get());
   return {std::move(program), false};
+}
+
+client::Handle<cl_program> KernelLibrary::compile(const Texts& texts, const std::string& source) const {
+  client::Handle<cl_program> program = from_source(texts, source, options_);
+  const std::string compiled = has_warpgroups(source) ? binary_of(program.get()) : "";
+  if (!has_warpgroups(compiled)) return program;
+  // A driver that does not take what was opened gets kernels without it.
+  const auto opened = open_warpgroups(compiled);
+  program = opened ? from_binary(reinterpret_cast<const unsigned char*>(opened->data()), opened->size())
+                   : client::Handle<cl_program>();
+  return program ? std::move(program) : from_source(texts, source, options_ + " -DTN_NO_WARPGROUPS");
 }
 
 client::Handle<cl_program> KernelLibrary::from_source(const Texts& texts, const std::string& source,
@@ -193,31 +201,10 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& te
                                                                  const TimeLimit& time, std::int32_t most_threads) {
   const std::vector<Texts> programs = unknown(texts);
   std::vector<Built> built(programs.size());
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto work = [&, is_wanted = WantedScope::current()] {
-    const WantedScope scope(is_wanted);
-    for (std::size_t i = next++; i < programs.size(); i = next++) {
-      try {
-        time.check("compiling", "kernels for " + native_->device.name, limit_property::kCompileSeconds);
-        built[i] = build_program(programs[i], folder);
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex);
-        if (!failure) failure = std::current_exception();
-        next = programs.size();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    const std::size_t most =
-        most_threads > 0 ? static_cast<std::size_t>(most_threads) : std::size_t{std::thread::hardware_concurrency()};
-    const std::size_t count = std::min(most, programs.size());
-    for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  run_parallel(programs.size(), most_threads, [&](std::size_t i) {
+    time.check("compiling", "kernels for " + native_->device.name, limit_property::kCompileSeconds);
+    built[i] = build_program(programs[i], folder);
+  });
   std::vector<std::shared_ptr<const Program>> found;
   {
     const std::lock_guard lock(mutex_);
@@ -233,6 +220,26 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& te
   // What another thread let go of in between is built once more.
   return std::find(found.begin(), found.end(), nullptr) == found.end() ? found
                                                                        : build(texts, folder, time, most_threads);
+}
+
+std::vector<std::shared_ptr<const Program>> KernelLibrary::build_apart(const Texts& texts, Until until,
+                                                                       std::chrono::nanoseconds& longest,
+                                                                       std::int32_t most_threads) const {
+  std::vector<std::shared_ptr<const Program>> programs(texts.size());
+  std::atomic<std::int64_t> most{longest.count()};
+  run_parallel(texts.size(), most_threads, [&](std::size_t i) {
+    WantedScope::check("compiling", texts[i]->kind + " to measure it");
+    const auto begin = std::chrono::steady_clock::now();
+    if (begin + std::chrono::nanoseconds(most) >= until) return;
+    try {
+      programs[i] = std::make_shared<const Program>(compile({texts[i]}, prelude() + "\n" + texts[i]->text));
+    } catch (const Error&) {  // Too large for the device, say.
+    }
+    const std::int64_t took = (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds(1);
+    for (std::int64_t known = most; known < took && !most.compare_exchange_weak(known, took);) continue;
+  });
+  longest = std::chrono::nanoseconds(most);
+  return programs;
 }
 
 KernelLibrary::Counts KernelLibrary::counts() const {

@@ -2,6 +2,7 @@
 // Kernels of one device: their texts, and the programs that the driver builds of them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -56,6 +57,18 @@ class KernelLibrary {
   std::vector<std::shared_ptr<const Program>> build(const Texts& texts, const std::filesystem::path& folder,
                                                     const TimeLimit& time, std::int32_t most_threads = 0);
 
+  using Until = std::chrono::steady_clock::time_point;
+  /// A program for each text, of the caller's own: to be measured, and not kept. Null where the compiler refused it, or where it was
+  /// not begun, because there was too little time.
+  /// @param longest  That a compilation took so far; none is begun that would end after `until` if it took as long.
+  /// @errors kCancelled, as build().
+  std::vector<std::shared_ptr<const Program>> build_apart(const Texts& texts, Until until,
+                                                          std::chrono::nanoseconds& longest,
+                                                          std::int32_t most_threads = 0) const;
+
+  /// What programs of one device and driver have in common.
+  const std::string& device_key() const { return device_key_; }
+
   struct Counts {
     std::size_t built = 0;   ///< Programs that the driver compiled...
     std::size_t loaded = 0;  ///< ...and those that came from a folder.
@@ -71,6 +84,8 @@ class KernelLibrary {
   static constexpr std::size_t kKept = 64;
   /// In groups of a few, those that are not known.
   std::vector<Texts> unknown(const Texts& texts) const;
+  /// @errors those of from_source().
+  client::Handle<cl_program> compile(const Texts& texts, const std::string& source) const;
   Built build_program(const Texts& texts, const std::filesystem::path& folder) const;
   client::Handle<cl_program> load(const store::ContentHash& key, const std::filesystem::path& folder) const;
   /// @return none if the driver does not take it.

@@ -90,6 +90,14 @@ inline constexpr auto held = "HELD";
 inline constexpr auto command_buffer = "COMMAND_BUFFER";
 }  // namespace launch
 
+/// How long compile_model may measure which kernels suit the device best, in milliseconds: for each distinct convolution and product,
+/// some tiles and templates. Results are kept in CACHE_DIR, else in the process. What is not measured when the time is over stays the rules'
+/// choice. 0: rules choose. Models whose shapes move are not measured.
+inline constexpr Property<std::uint32_t> tuning_ms{"GPU_TUNING_MS"};
+/// Of a compiled model: "12 problems: 5 known, 6 measured in 812 ms, 1 left to the rules", and why kept results were not taken.
+/// Empty without GPU_TUNING_MS.
+inline constexpr Property<std::string, PropertyMutability::RO> tuning_report{"GPU_TUNING_REPORT"};
+
 }  // namespace gpu
 }  // namespace v1
 }  // namespace tenon

@@ -88,9 +88,8 @@ inline FrameInfo visible_of(const AVFrame& frame) {
 }
 
 inline std::shared_ptr<AVBufferRef> keep(AVBufferRef* buffer) {
-  AVBufferRef* const own = av_buffer_ref(buffer);
-  if (!own) throw Error(Code::kResourceExhausted, "ffmpeg_vaapi: no reference to an AVBuffer");
-  return std::shared_ptr<AVBufferRef>(own, [](AVBufferRef* last) { av_buffer_unref(&last); });
+  return std::shared_ptr<AVBufferRef>(ffmpeg::client::another(buffer),
+                                      [](AVBufferRef* last) { av_buffer_unref(&last); });
 }
 
 /// The surfaces of FFmpeg's pools: of one at a time, as a decoder makes another when the stream's size changes.
@@ -158,17 +157,8 @@ class HardwareFrames {
     const ffmpeg::FormatMapping* mapping = ffmpeg::find_mapping(pixels);
     if (!mapping)
       throw Error(Code::kUnimplemented, "ffmpeg_vaapi: FFmpeg has no format like " + to_string(info.format));
-    AVBufferRef* made = av_hwframe_ctx_alloc(device(context).buffer());
-    if (!made) throw Error(Code::kResourceExhausted, "ffmpeg_vaapi: no AVHWFramesContext");
-    frames_ = std::shared_ptr<AVBufferRef>(made, [](AVBufferRef* last) { av_buffer_unref(&last); });
-    auto* about = reinterpret_cast<AVHWFramesContext*>(made->data);
-    about->format = AV_PIX_FMT_VAAPI;
-    about->sw_format = mapping->av;
-    about->width = static_cast<int>(info.width_px);
-    about->height = static_cast<int>(info.height_px);
-    if (const int error = av_hwframe_ctx_init(made); error < 0)
-      throw ffmpeg::client::make_error(error, "ffmpeg_vaapi: frames of " + to_string(info.format),
-                                       "av_hwframe_ctx_init");
+    frames_ = ffmpeg::client::make_frames(device(context).buffer(), AV_PIX_FMT_VAAPI, mapping->av,
+                                          static_cast<int>(info.width_px), static_cast<int>(info.height_px));
   }
   /// An AVHWFramesContext; still owned here.
   AVBufferRef* buffer() const { return frames_.get(); }
@@ -206,9 +196,7 @@ class HardwareFrames {
     if (!out->buf[0]) throw Error(Code::kResourceExhausted, "ffmpeg_vaapi: no AVBuffer for a surface");
     static_cast<void>(kept.release());  // The AVBuffer's now.
     out->data[3] = handle;
-    out->hw_frames_ctx = av_buffer_ref(frames_.get());
-    if (!out->hw_frames_ctx)
-      throw Error(Code::kResourceExhausted, "ffmpeg_vaapi: no reference to the AVHWFramesContext");
+    out->hw_frames_ctx = ffmpeg::client::another(frames_.get());
     if (frame.timestamp_ns() != kNoTimestamp) {
       out->pts = out->best_effort_timestamp = frame.timestamp_ns();
       out->time_base = AVRational{1, 1'000'000'000};

@@ -4,6 +4,7 @@
 
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/hardware_device.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -13,8 +14,10 @@ namespace ffmpeg {
 /// release. The rest of namespace detail is this folder's own.
 namespace client {
 
+using detail::another;
 using detail::Converter;
 using detail::make_error;
+using detail::make_frames;
 using detail::new_frame;
 using detail::new_packet;
 

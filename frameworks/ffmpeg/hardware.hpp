@@ -196,18 +196,7 @@ inline void set_drm_frames(AVFrame& frame, AVPixelFormat pixels) {
     if (av_hwdevice_ctx_init(made) < 0) av_buffer_unref(&made);
     return made;
   }();
-  AVBufferRef* frames = device ? av_hwframe_ctx_alloc(device) : nullptr;
-  if (!frames) throw make_error(AVERROR(ENOMEM), "ffmpeg: no AVHWFramesContext for DRM_PRIME", "av_hwframe_ctx_alloc");
-  auto* about = reinterpret_cast<AVHWFramesContext*>(frames->data);
-  about->format = AV_PIX_FMT_DRM_PRIME;
-  about->sw_format = pixels;
-  about->width = frame.width;
-  about->height = frame.height;
-  if (const int error = av_hwframe_ctx_init(frames); error < 0) {
-    av_buffer_unref(&frames);
-    throw make_error(error, "ffmpeg: no AVHWFramesContext for DRM_PRIME", "av_hwframe_ctx_init");
-  }
-  frame.hw_frames_ctx = frames;
+  frame.hw_frames_ctx = another(make_frames(device, AV_PIX_FMT_DRM_PRIME, pixels, frame.width, frame.height).get());
 }
 
 }  // namespace detail

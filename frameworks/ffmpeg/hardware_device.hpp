@@ -75,6 +75,34 @@ class HardwareDevice {
   std::shared_ptr<AVBufferRef> device_;
 };
 
+namespace detail {
+
+/// An AVHWFramesContext of `device`: what filters and encoders ask frames for. @errors those of FFmpeg
+inline std::shared_ptr<AVBufferRef> make_frames(AVBufferRef* device, AVPixelFormat format, AVPixelFormat pixels,
+                                                int width_px, int height_px) {
+  AVBufferRef* const made = device ? av_hwframe_ctx_alloc(device) : nullptr;
+  if (!made) throw make_error(AVERROR(ENOMEM), "ffmpeg: no AVHWFramesContext", "av_hwframe_ctx_alloc");
+  std::shared_ptr<AVBufferRef> frames(made, [](AVBufferRef* last) { av_buffer_unref(&last); });
+  auto* about = reinterpret_cast<AVHWFramesContext*>(made->data);
+  about->format = format;
+  about->sw_format = pixels;
+  about->width = width_px;
+  about->height = height_px;
+  if (const int error = av_hwframe_ctx_init(made); error < 0)
+    throw make_error(error,
+                     "ffmpeg: an AVHWFramesContext of " + std::to_string(width_px) + "x" + std::to_string(height_px),
+                     "av_hwframe_ctx_init");
+  return frames;
+}
+
+/// Another reference. @errors kResourceExhausted
+inline AVBufferRef* another(const AVBufferRef* buffer) {
+  AVBufferRef* const own = av_buffer_ref(buffer);
+  if (!own) throw make_error(AVERROR(ENOMEM), "ffmpeg: no reference to an AVBuffer", "av_buffer_ref");
+  return own;
+}
+
+}  // namespace detail
 }  // namespace ffmpeg
 }  // namespace v1
 }  // namespace tenon

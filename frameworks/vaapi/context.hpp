@@ -258,9 +258,27 @@ class SurfaceContext final : public ContextImpl {
   std::string_view remedy() const override {
     return "make surfaces that lie in rows (vaapi::allocate, VASurfaceAttribDRMFormatModifiers with 0)";
   }
-  std::variant<Offer, Refusal> offer(const Requirements&) const override {
-    return Refusal{"surfaces are pictures, laid out by their driver: vaapi::allocate() makes frames"};
+  /// Bytes are the rows of a grey picture; frames come from vaapi::allocate().
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
+    const std::size_t bytes = wanted.size_bytes + wanted.tail_padding;
+    if (wanted.host_access) return Refusal{"surfaces have no host address of their own; map them to the CPU"};
+    if (!display_->has_format(VA_FOURCC_Y800) || bytes > kGreyRow_px * kMostGreyRows)
+      return Refusal{"surfaces are pictures, and no grey one of this driver holds " + std::to_string(bytes) +
+                     " bytes; vaapi::allocate() makes frames"};
+    try {
+      const detail::Prototype like = prototype(grey_for(bytes));
+      const bool packed = like.objects.size() == 1 && like.planes.size() == 1 && like.planes[0].offset_bytes == 0 &&
+                          like.planes[0].pitch_bytes == kGreyRow_px && like.objects[0].modifier == kModifierLinear;
+      if (!packed) return Refusal{"the driver pads the rows of grey pictures; vaapi::allocate() makes frames"};
+      if (!like.objects[0].fd.serves(wanted.fd))
+        return Refusal{"its surfaces have descriptors of kind " + std::string(like.objects[0].fd.name())};
+      return Offer{1, like.objects[0].fd, kModifierLinear, false};
+    } catch (const Error& error) {
+      return Refusal{error.what()};
+    }
   }
+  /// @errors kUnimplemented where offer() refuses; those of the driver.
+  Ref<Memory> allocate(const Requirements& wanted) override;
 
   const Ref<Display>& display() const { return display_; }
   /// Whether the driver imports a sealed memfd, where the kernel has no dma-bufs.
@@ -310,6 +328,12 @@ class SurfaceContext final : public ContextImpl {
 
  private:
   static constexpr std::size_t kMostPrototypes = 64;
+  static constexpr std::uint32_t kGreyRow_px = 1024, kMostGreyRows = 4096;
+
+  static FrameInfo grey_for(std::size_t bytes) {
+    return {kGray8, kGreyRow_px,
+            static_cast<std::uint32_t>(std::max<std::size_t>((bytes + kGreyRow_px - 1) / kGreyRow_px, 1))};
+  }
 
   void ask_for_bytes() noexcept {
     try {
@@ -356,6 +380,16 @@ inline Ref<SurfaceMemory> memory_over(const Context& context, Ref<Surface> surfa
   return SurfaceMemory::over(context, std::move(surface), std::move(layout),
                              surface_context(context, "wrap").exporter());
 }
+
+}  // namespace detail
+
+inline Ref<Memory> SurfaceContext::allocate(const Requirements& wanted) {
+  check_offer(wanted);
+  return detail::memory_over(Context(Ref<ContextImpl>(this)),
+                             detail::allocate_surface(display_, grey_for(wanted.size_bytes + wanted.tail_padding)));
+}
+
+namespace detail {
 
 /// Tells a frame's layout from others over the same memory. Never 0, which stands for "the only one".
 inline std::uint64_t layout_key(const FrameInfo& info, const PrimeDescriptor& descriptor) {

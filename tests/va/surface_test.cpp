@@ -304,6 +304,24 @@ TEST_F(VaSurface, WhatIsGivenWrongIsRefused) {
             Code::kFailedPrecondition);
 }
 
+TEST_F(VaSurface, BytesLieInAGreyPicture) {
+  Requirements wanted;
+  wanted.size_bytes = 100'000;
+  const Tensor bytes({element::u8, {100'000}, {}}, context()->allocate(wanted));
+  const std::vector<std::byte> pattern = bytes_of(bytes, 15);
+  context()->write(bytes, pattern);
+  EXPECT_EQ(read(bytes), pattern);
+  MapOptions options;
+  options.policy = ZeroCopy::kRequire;
+  const Tensor host = router().map(bytes, host_context(), options);
+  EXPECT_EQ(std::memcmp(host.data(), pattern.data(), pattern.size()), 0);
+  wanted.host_access = true;
+  EXPECT_EQ(code_of([&] { context()->allocate(wanted); }), Code::kUnimplemented);
+  wanted = {};
+  wanted.size_bytes = std::size_t{1} << 32;
+  EXPECT_EQ(code_of([&] { context()->allocate(wanted); }), Code::kUnimplemented);
+}
+
 TEST_F(VaSurface, EveryCallThatFailsLeavesNothing) {
   static int countdown = 0;
   const Frame host = host_frame({kNv12, 64, 48}, 13), shared = dmabuf_frame({kNv12, 64, 48});

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of an element before there is one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <tenon/elements/element.hpp>
+#include <tenon/elements/parameters.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+
+/// One of the four.
+using AnyElement = std::variant<std::unique_ptr<Source>, std::unique_ptr<Transform>, std::unique_ptr<TransformInplace>,
+                                std::unique_ptr<Sink>>;
+enum class Role : std::uint8_t { kSource, kTransform, kTransformInplace, kSink };  ///< As in AnyElement.
+
+struct Description {
+  std::string name;   ///< In pipelines: "file", "detect".
+  std::string about;  ///< One sentence.
+  Role role = Role::kTransformInplace;
+  std::vector<Parameter> parameters = {};
+  /// One instance serves all streams that meet (a model, a file); else each stream has its own (a tracker).
+  bool is_shared = false;
+  /// It waits, or takes long: it gets a thread and a queue of its own.
+  bool has_thread = false;
+};
+
+/// @param given  Already checked against the description. @errors what is wrong with them together.
+using Factory = std::function<AnyElement(const Parameters& given, const Environment& environment)>;
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

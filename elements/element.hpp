@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pipelines are made of: sources, transforms and sinks of frames. An element is written as if it were alone: threads,
+// queues, stopping and restarting belong to the pipeline.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tenon/core/export.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/requirements.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+
+/// What comes out of a source or transform, known before memory is allocated. Frames may change in flight: each has its
+/// own info.
+struct StreamInfo {
+  FrameInfo frame;               ///< Of the first frames; without format and size if it is not known yet.
+  double frames_per_second = 0;  ///< 0: not known.
+  bool is_live = false;          ///< The source does not wait for whoever is slow.
+};
+
+/// A frame of one of the streams that meet in an element.
+struct Item {
+  std::uint32_t stream = 0;
+  Frame frame;
+};
+
+/// Where an element's results go. @thread one at a time for one stream.
+class Output {
+ public:
+  virtual ~Output() = default;
+  /// May wait for room in a queue. What was emitted after the pipeline was stopped is dropped.
+  virtual void emit(Item item) = 0;
+};
+
+/// What the pipeline gives to its elements.
+struct Environment {
+  std::string name;          ///< Of the element in its pipeline, for messages.
+  Ledger* ledger = nullptr;  ///< Of the element; what is copied, converted and waited for is booked here.
+};
+
+/// @thread Members are called one at a time, whatever the thread. A shared element (of several
+/// streams) is called for all of them in turn. wanted() and interrupt() may come at any time.
+class TENON_API Element {
+ public:
+  virtual ~Element() = default;
+  /// @thread any. What frames must be like for the element to use them in place; joined with what others downstream want, and given to
+  /// the source before it allocates. The default accepts all.
+  virtual Requirements wanted(const StreamInfo& in) const;
+  /// Makes calls that wait end soon. @thread any, during any other member.
+  virtual void interrupt() noexcept {}
+
+ protected:
+  Element() = default;
+  Element(const Element&) = delete;
+  Element& operator=(const Element&) = delete;
+};
+
+class TENON_API Source : public Element {
+ public:
+  /// Opens it, again after it has ended or failed. @errors what is missing or wrong, named.
+  virtual StreamInfo open(Deadline deadline) = 0;
+  /// Once after open(), before the first read(): what all consumers accept. A source that does not allocate ignores it.
+  virtual void allocate(const Requirements&) {}
+  /// The next frame; nothing at the end of the stream.
+  /// @errors kDeadlineExceeded: nothing came in time, and read() may be called again; else the stream has failed.
+  virtual std::optional<Frame> read(Deadline deadline) = 0;
+};
+
+/// From frames to frames: others, more, fewer, later.
+class TENON_API Transform : public Element {
+ public:
+  /// Once for each stream, before its first frame. @return what comes out. @errors kInvalidArgument, kUnimplemented: it
+  /// cannot take such frames; the message says which it takes.
+  virtual StreamInfo open(std::uint32_t stream, const StreamInfo& in) = 0;
+  /// Results of a stream are emitted in the order of its frames.
+  virtual void process(Item item, Output& output) = 0;
+  /// When work that waits for more input is to go on without it (a batch that is not full); nothing: never.
+  virtual std::optional<Deadline> due() const { return std::nullopt; }
+  /// At that time, if no frame came before.
+  virtual void proceed(Output&) {}
+  /// The stream has ended, or starts anew: emits what is left of it.
+  virtual void end(std::uint32_t /*stream*/, Output&) {}
+};
+
+/// Adds to frames, or changes them, one for one.
+class TENON_API TransformInplace : public Element {
+ public:
+  virtual StreamInfo open(std::uint32_t /*stream*/, const StreamInfo& in) { return in; }
+  virtual void process(std::uint32_t stream, Frame& frame) = 0;
+  virtual void end(std::uint32_t /*stream*/) {}
+};
+
+class TENON_API Sink : public Element {
+ public:
+  virtual void open(std::uint32_t /*stream*/, const StreamInfo&) {}
+  virtual void write(std::uint32_t stream, const Frame& frame) = 0;
+  /// The stream has ended.
+  virtual void end(std::uint32_t /*stream*/) {}
+  /// All streams have: files are completed. @errors what could not be.
+  virtual void finish() {}
+};
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

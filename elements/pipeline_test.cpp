@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines of elements of this test: what arrives, in which order, and what becomes of failures.
+#include <tenon/elements/pipeline.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <tenon/core/error.hpp>
+#include <tenon/elements/registry.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon::elements {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+Deadline soon() { return Clock::now() + 20s; }
+
+template <typename Body>
+std::string message_of(Body body) {
+  return error_of(body).what();
+}
+
+FrameInfo small_info() {
+  FrameInfo info;
+  info.format = kGray8;
+  info.width_px = info.height_px = 16;
+  return info;
+}
+
+/// What the elements of one test share.
+struct Scene {
+  std::mutex mutex;
+  std::map<std::uint32_t, std::vector<std::int64_t>> written;
+  std::map<std::uint32_t, int> ends, opens;
+  int finished = 0;
+  std::atomic<int> opened_sources{0};
+  std::atomic<bool> is_held{false};
+};
+Scene* scene = nullptr;
+
+/// Frames whose timestamps count up; fails where it is told to.
+class Counting final : public Source {
+ public:
+  explicit Counting(const Parameters& given) : frames_(given.integer("frames")), fail_at_(given.integer("fail_at")) {}
+  StreamInfo open(Deadline) override {
+    ++scene->opened_sources;
+    next_ = 0;
+    picture_ = Frame::allocate(small_info());
+    return {small_info(), 30, false};
+  }
+  void allocate(const Requirements& wanted) override { wanted_ = wanted; }
+  std::optional<Frame> read(Deadline deadline) override {
+    if (next_ == fail_at_) {
+      fail_at_ = -1;
+      throw Error(Code::kDataLoss, "counting: told to fail");
+    }
+    if (next_ == frames_) return std::nullopt;
+    if (frames_ < 0 && !is_interrupted_) {
+      std::this_thread::sleep_until(deadline);
+      throw Error(Code::kDeadlineExceeded, "counting: silent");
+    }
+    if (is_interrupted_ && frames_ < 0) throw Error(Code::kCancelled, "counting: interrupted");
+    Frame frame = picture_;
+    frame.set_timestamp_ns(next_++);
+    return frame;
+  }
+  void interrupt() noexcept override { is_interrupted_ = true; }
+
+ private:
+  const std::int64_t frames_;
+  std::int64_t fail_at_, next_ = 0;
+  std::atomic<bool> is_interrupted_{false};
+  Frame picture_;
+  Requirements wanted_;
+};
+
+class Throwing final : public TransformInplace {
+ public:
+  explicit Throwing(const Parameters& given) : at_(given.integer("at")), only_(given.integer("stream")) {}
+  void process(std::uint32_t stream, Frame& frame) override {
+    if (frame.timestamp_ns() == at_ && (only_ < 0 || only_ == stream)) throw std::runtime_error("throwing: this frame");
+  }
+
+ private:
+  const std::int64_t at_, only_;
+};
+
+/// Emits `size` frames at once, of whatever streams, or what there is after a while.
+class Batching final : public Transform {
+ public:
+  StreamInfo open(std::uint32_t, const StreamInfo& in) override { return in; }
+  void process(Item item, Output& output) override {
+    if (held_.empty()) due_ = Clock::now() + 20ms;
+    held_.push_back(std::move(item));
+    if (held_.size() == 4) proceed(output);
+  }
+  std::optional<Deadline> due() const override { return held_.empty() ? std::nullopt : std::optional<Deadline>(due_); }
+  void proceed(Output& output) override {
+    for (Item& item : held_) output.emit(std::move(item));
+    held_.clear();
+  }
+  void end(std::uint32_t, Output& output) override { proceed(output); }
+
+ private:
+  std::vector<Item> held_;
+  Deadline due_{};
+};
+
+class Recording final : public Sink {
+ public:
+  explicit Recording(const Parameters& given) : fd_(given.text("fd")) {}
+  Requirements wanted(const StreamInfo&) const override {
+    Requirements all;
+    if (!fd_.empty()) all.fd = fd_ == "cuda" ? FdKind::kCudaFd : FdKind::kNtHandle;
+    return all;
+  }
+  void open(std::uint32_t stream, const StreamInfo&) override {
+    const std::lock_guard lock(scene->mutex);
+    ++scene->opens[stream];
+  }
+  void write(std::uint32_t stream, const Frame& frame) override {
+    while (scene->is_held && !is_interrupted_) std::this_thread::sleep_for(1ms);
+    const std::lock_guard lock(scene->mutex);
+    scene->written[stream].push_back(frame.timestamp_ns());
+  }
+  void end(std::uint32_t stream) override {
+    const std::lock_guard lock(scene->mutex);
+    ++scene->ends[stream];
+  }
+  void finish() override {
+    const std::lock_guard lock(scene->mutex);
+    ++scene->finished;
+  }
+  void interrupt() noexcept override { is_interrupted_ = true; }
+
+ private:
+  const std::string fd_;
+  std::atomic<bool> is_interrupted_{false};
+};
+
+class Pipelines : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const auto of = [](auto make) {
+      return [make](const Parameters& given, const Environment&) -> AnyElement { return make(given); };
+    };
+    register_element({"counting",
+                      "Frames that count",
+                      Role::kSource,
+                      {{"frames", "How many; -1: a silent source", std::int64_t{5}},
+                       {"fail_at", "Fails once before this one", std::int64_t{-2}}}},
+                     of([](const Parameters& given) { return std::make_unique<Counting>(given); }));
+    register_element({"throwing",
+                      "Throws",
+                      Role::kTransformInplace,
+                      {{"at", "The frame", std::int64_t{-1}}, {"stream", "Only this one", std::int64_t{-1}}}},
+                     of([](const Parameters& given) { return std::make_unique<Throwing>(given); }));
+    register_element({"batching", "Four at once", Role::kTransform, {}, true, true},
+                     of([](const Parameters&) { return std::make_unique<Batching>(); }));
+    register_element(
+        {"recording", "Keeps timestamps", Role::kSink, {{"fd", "The descriptor that it wants", std::string()}}, true},
+        of([](const Parameters& given) { return std::make_unique<Recording>(given); }));
+  }
+  void SetUp() override { scene = &scene_; }
+
+  static std::vector<std::int64_t> up_to(std::int64_t count) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < count; ++i) all.push_back(i);
+    return all;
+  }
+  Scene scene_;
+};
+
+TEST_F(Pipelines, FramesArriveInTheirOrderAndStreamsEnd) {
+  Pipeline pipeline({{{"counting"}, {"identity"}, {"recording"}}});
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  EXPECT_EQ(scene_.written[0], up_to(5));
+  EXPECT_EQ(scene_.ends[0], 1);
+  EXPECT_EQ(scene_.finished, 1);
+  EXPECT_TRUE(pipeline.failures().empty());
+  const auto stats = pipeline.stats();
+  ASSERT_EQ(stats.size(), 3u);
+  EXPECT_EQ(stats[0].frames_out, 5u);
+  EXPECT_EQ(stats[1].frames_in, 5u);
+  EXPECT_EQ(stats[2].frames_in, 5u);
+  EXPECT_GT(stats[2].p99.count(), 0);
+  EXPECT_THAT(message_of([&] { pipeline.start(); }), HasSubstr("already"));
+}
+
+TEST_F(Pipelines, StreamsMeetInASharedElementAndKeepTheirOrders) {
+  PipelineSpec spec;
+  std::vector<std::string> sources;
+  for (int i = 0; i < 6; ++i) {
+    sources.push_back("source" + std::to_string(i));
+    spec.nodes.push_back({"counting", sources.back(), {{"frames", std::to_string(50 + i)}}});
+  }
+  spec.nodes.push_back({"batching", "batch", {}, sources});
+  spec.nodes.push_back({"identity"});
+  spec.nodes.push_back({"recording"});
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(scene_.written[i], up_to(50 + i));
+    EXPECT_EQ(scene_.ends[i], 1);
+  }
+  EXPECT_EQ(scene_.finished, 1);
+}
+
+TEST_F(Pipelines, OneStreamFeedsSeveral) {
+  Pipeline pipeline({{{"counting", "a"}, {"recording", "one"}, {"recording", "two", {}, {"a"}}}});
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  EXPECT_EQ(scene_.written[0].size(), 10u);
+  EXPECT_EQ(scene_.finished, 2);
+}
+
+TEST_F(Pipelines, AFailureStopsAllOrEndsItsStreamOnly) {
+  PipelineSpec spec{{{"counting", "a", {{"frames", "40"}}},
+                     {"counting", "b", {{"frames", "40"}}},
+                     {"throwing", "bad", {{"at", "7"}, {"stream", "1"}}, {"a", "b"}},
+                     {"recording"}}};
+  spec.on_error = OnError::kEnd;
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  EXPECT_EQ(scene_.written[0], up_to(40));
+  EXPECT_EQ(scene_.written[1], up_to(7));
+  EXPECT_EQ(scene_.ends[1], 1);
+  EXPECT_EQ(scene_.finished, 1);
+  const auto failures = pipeline.failures();
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].stream, 1u);
+  EXPECT_EQ(failures[0].node, "bad");
+  EXPECT_THAT(failures[0].message, HasSubstr("this frame"));
+  EXPECT_FALSE(failures[0].was_restarted);
+}
+
+TEST_F(Pipelines, AStreamThatFailsStartsAgain) {
+  PipelineSpec spec{{{"counting", "a", {{"fail_at", "3"}}}, {"recording"}}};
+  spec.on_error = OnError::kRestart;
+  spec.restart_delay = 1ms;
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  EXPECT_THAT(scene_.written[0], ElementsAre(0, 1, 2, 0, 1, 2, 3, 4));
+  EXPECT_EQ(scene_.opens[0], 2);
+  EXPECT_EQ(scene_.ends[0], 2);
+  EXPECT_EQ(scene_.finished, 1);
+  ASSERT_EQ(pipeline.failures().size(), 1u);
+  EXPECT_TRUE(pipeline.failures()[0].was_restarted);
+}
+
+TEST_F(Pipelines, RestartsAreBounded) {
+  PipelineSpec spec{{{"counting"}, {"throwing", "bad", {{"at", "2"}}}, {"recording"}}};
+  spec.on_error = OnError::kRestart;
+  spec.restarts = 2;
+  spec.restart_delay = 1ms;
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  EXPECT_EQ(scene_.opened_sources, 3);
+  EXPECT_EQ(pipeline.failures().size(), 3u);
+  EXPECT_THAT(scene_.written[0], ElementsAre(0, 1, 0, 1, 0, 1));
+}
+
+TEST_F(Pipelines, ASilentSourceFailsWhenPatienceEnds) {
+  PipelineSpec spec{{{"counting", "quiet", {{"frames", "-1"}}}, {"recording"}}};
+  spec.patience = 100ms;
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  ASSERT_EQ(pipeline.failures().size(), 1u);
+  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("silent"));
+}
+
+TEST_F(Pipelines, StopFinishesWhatIsInFlight) {
+  Pipeline pipeline({{{"test", "endless"}, {"identity"}, {"recording", "", {}, {}, QueueOptions{2}}}});
+  pipeline.start();
+  while (pipeline.stats()[2].frames_in < 10) std::this_thread::sleep_for(1ms);
+  pipeline.stop(soon());
+  EXPECT_EQ(scene_.finished, 1);
+  EXPECT_EQ(scene_.written[0].size(), pipeline.stats()[0].frames_out);
+  EXPECT_TRUE(pipeline.failures().empty());
+}
+
+TEST_F(Pipelines, StopAtOnceDropsWhatIsInFlightAndInterrupts) {
+  scene_.is_held = true;
+  {
+    Pipeline pipeline({{{"test"}, {"recording", "", {}, {}, QueueOptions{2}}}});
+    pipeline.start();
+    while (pipeline.stats()[1].queued < 2) std::this_thread::sleep_for(1ms);
+    pipeline.stop(Clock::now() + 50ms);
+    EXPECT_LE(scene_.written[0].size(), 2u);
+    EXPECT_EQ(scene_.finished, 0);
+  }
+  EXPECT_TRUE(scene_.is_held);
+}
+
+TEST_F(Pipelines, FullQueuesDropAsTheyAreTold) {
+  for (const WhenFull when : {WhenFull::kDropOldest, WhenFull::kDropNewest}) {
+    scene_.written.clear();
+    scene_.is_held = true;
+    Pipeline pipeline({{{"counting", "", {{"frames", "100"}}}, {"recording", "", {}, {}, QueueOptions{3, when}}}});
+    pipeline.start();
+    while (pipeline.stats()[0].frames_out < 100) std::this_thread::sleep_for(1ms);
+    scene_.is_held = false;
+    ASSERT_TRUE(pipeline.wait(soon()));
+    const auto& written = scene_.written[0];
+    EXPECT_EQ(written.size() + pipeline.stats()[1].dropped, 100u);
+    EXPECT_TRUE(std::is_sorted(written.begin(), written.end()));
+    EXPECT_EQ(written.back() == 99, when == WhenFull::kDropOldest);
+  }
+}
+
+TEST_F(Pipelines, ElementsThatCannotAgreeAreBothNamed) {
+  PipelineSpec spec{{{"counting", "camera"},
+                     {"identity", "same"},
+                     {"recording", "cuda", {{"fd", "cuda"}}},
+                     {"recording", "windows", {{"fd", "nt"}}, {"same"}}}};
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  ASSERT_EQ(pipeline.failures().size(), 1u);
+  const std::string text = pipeline.failures()[0].message;
+  EXPECT_THAT(text, HasSubstr("'cuda'"));
+  EXPECT_THAT(text, HasSubstr("'windows'"));
+  EXPECT_THAT(text, HasSubstr("'camera'"));
+  EXPECT_THAT(text, HasSubstr("NT handle"));
+}
+
+std::string refusal_of(const PipelineSpec& spec) {
+  return message_of([&] { plan_pipeline(spec); });
+}
+
+TEST_F(Pipelines, WrongGraphsAreRefusedByName) {
+  EXPECT_THAT(refusal_of({{{"counting"}, {"recordin"}}}), HasSubstr("did you mean 'recording'?"));
+  EXPECT_THAT(refusal_of({{{"identity"}, {"null"}}}), HasSubstr("comes first and is no source"));
+  EXPECT_THAT(refusal_of({{{"counting", "a"}, {"null", "b", {}, {"aa"}}}}), HasSubstr("did you mean 'a'?"));
+  EXPECT_THAT(refusal_of({{{"counting", "a"}, {"null", "a"}}}), HasSubstr("two nodes named 'a'"));
+  EXPECT_THAT(refusal_of({{{"counting", "a"}, {"identity", "x", {}, {"y"}}, {"identity", "y", {}, {"x"}}, {"null"}}}),
+              HasSubstr("a cycle: "));
+  EXPECT_THAT(refusal_of({{{"counting", "a"}, {"null", "b"}, {"identity", "c"}}}), HasSubstr("which is a sink"));
+  EXPECT_THAT(refusal_of({{{"counting", "a"}, {"identity", "b"}}}), HasSubstr("goes nowhere"));
+  EXPECT_THAT(refusal_of({{{"counting", "a"}, {"identity", "b"}, {"null", "c", {}, {"a", "b"}}}}),
+              HasSubstr("by two ways"));
+  EXPECT_THAT(refusal_of({{{"counting", "a"}, {"counting", "b", {}, {"a"}}, {"null"}}}), HasSubstr("is a source"));
+  EXPECT_THAT(refusal_of({{{"counting"}, {"null", "", {}, {}, QueueOptions{0}}}}), HasSubstr("its size is 0"));
+}
+
+TEST_F(Pipelines, ParametersAreChecked) {
+  const auto refusal = [](std::map<std::string, std::string> given) {
+    return message_of([&] { make_element("test", given, {"camera", nullptr}); });
+  };
+  EXPECT_THAT(refusal({{"widht", "3"}}),
+              HasSubstr("element 'camera' (test): there is no parameter 'widht'; did you mean 'width'?"));
+  EXPECT_THAT(refusal({{"width", "wide"}}), HasSubstr("must be an integer"));
+  EXPECT_THAT(refusal({{"width", "1"}}), HasSubstr("between 2 and 16384"));
+  EXPECT_THAT(refusal({{"live", "maybe"}}), HasSubstr("true or false"));
+}
+
+TEST_F(Pipelines, AreReadFromJson) {
+  const PipelineSpec spec = parse_pipeline(R"({
+    // Two cameras.
+    "on_error": "restart", "restarts": 5, "restart_delay_ms": 20, "patience_ms": 3000,
+    "nodes": [
+      {"element": "test", "name": "a", "parameters": {"frames": 3, "live": false}},
+      {"element": "test", "name": "b", "parameters": {"frames": "4"}},
+      {"element": "identity", "from": ["a", "b"], "queue": {"size": 2, "when_full": "drop_oldest"}},
+      {"element": "recording", "from": "identity"}
+    ]})");
+  EXPECT_EQ(spec.on_error, OnError::kRestart);
+  EXPECT_EQ(spec.restarts, 5u);
+  EXPECT_EQ(spec.patience, 3s);
+  ASSERT_EQ(spec.nodes.size(), 4u);
+  EXPECT_EQ(spec.nodes[2].queue->when_full, WhenFull::kDropOldest);
+  const PipelinePlan plan = plan_pipeline(spec);
+  EXPECT_EQ(plan.streams, 2u);
+  const std::string dot = to_dot(plan);
+  EXPECT_THAT(dot, HasSubstr("\"a\" -> \"identity\";"));
+  EXPECT_THAT(dot, HasSubstr("frames=3"));
+  const auto refusal = [](const char* text) { return message_of([&] { parse_pipeline(text); }); };
+  EXPECT_THAT(refusal("{"), HasSubstr("pipeline file"));
+  EXPECT_THAT(refusal("[]"), HasSubstr("must be an object"));
+  EXPECT_THAT(refusal(R"({"nodes": []})"), HasSubstr("is empty"));
+  EXPECT_THAT(refusal(R"({"node": []})"), HasSubstr("did you mean 'nodes'?"));
+  EXPECT_THAT(refusal(R"({"nodes": [{"name": "x"}]})"), HasSubstr("/nodes/0: has no element"));
+  EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "queue": {"size": 0}}]})"), HasSubstr("/nodes/0/queue/size"));
+  EXPECT_THAT(refusal(R"({"on_error": "explode"})"), HasSubstr("stop, end, restart"));
+  EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "parameters": {"y": []}}]})"), HasSubstr("/parameters/y"));
+}
+
+}  // namespace
+}  // namespace tenon::elements

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bounded queue between two threads of a pipeline.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/policy.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+
+/// What happens to a frame when a queue is full.
+enum class WhenFull : std::uint8_t {
+  kBlock,       ///< Whoever brings it waits: nothing is lost, and slowness reaches the source.
+  kDropOldest,  ///< The frame that waited longest makes room: for live sources.
+  kDropNewest,  ///< The new one goes.
+};
+
+struct QueueOptions {
+  std::size_t size = 4;  ///< Frames, at least 1.
+  WhenFull when_full = WhenFull::kBlock;
+};
+
+/// Fixed room for `T`s. Those that come with may_drop false (ends of streams) are never dropped.
+/// @thread any number of writers and readers. @cost a lock; a wake-up only if somebody sleeps. Allocates nothing after its
+/// construction.
+template <typename T>
+class Queue {
+ public:
+  /// @pre options.size > 0
+  explicit Queue(const QueueOptions& options) : options_(options), ring_(options.size) {}
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  /// @param may_drop  False: it waits for room whatever the policy.
+  /// @return how many were dropped, this one counted; nothing if the queue is closed.
+  std::optional<std::size_t> push(T item, bool may_drop) {
+    std::unique_lock lock(mutex_);
+    std::size_t dropped = 0;
+    while (count_ == ring_.size() && !closed_) {
+      if (may_drop && options_.when_full == WhenFull::kDropNewest) return 1;
+      if (may_drop && options_.when_full == WhenFull::kDropOldest && drop_oldest()) {
+        ++dropped;
+        break;
+      }
+      ++writers_;
+      has_room_.wait(lock);
+      --writers_;
+    }
+    if (closed_) return std::nullopt;
+    at(count_++) = {std::move(item), may_drop};
+    if (readers_ > 0) has_item_.notify_one();
+    return dropped;
+  }
+
+  /// The one that came first. Nothing: the deadline has passed, or the queue is closed and empty.
+  std::optional<T> pop(std::optional<Deadline> deadline = std::nullopt) {
+    std::unique_lock lock(mutex_);
+    while (count_ == 0 && !closed_) {
+      ++readers_;
+      const bool in_time =
+          deadline ? has_item_.wait_until(lock, *deadline) == std::cv_status::no_timeout : (has_item_.wait(lock), true);
+      --readers_;
+      if (!in_time && count_ == 0) return std::nullopt;
+    }
+    if (count_ == 0) return std::nullopt;
+    std::optional<T> item = std::move(at(0).item);
+    at(0).item.reset();
+    first_ = (first_ + 1) % ring_.size();
+    --count_;
+    if (writers_ > 0) has_room_.notify_one();
+    return item;
+  }
+
+  /// Nothing more is taken in, and everybody wakes up. pop() gives what is left, unless `drop_rest`.
+  void close(bool drop_rest) {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    if (drop_rest) {
+      for (Slot& slot : ring_) slot.item.reset();
+      count_ = 0;
+    }
+    has_room_.notify_all();
+    has_item_.notify_all();
+  }
+  bool is_closed() const {
+    const std::lock_guard lock(mutex_);
+    return closed_;
+  }
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+  std::size_t capacity() const { return ring_.size(); }
+
+ private:
+  struct Slot {
+    std::optional<T> item;
+    bool may_drop = true;
+  };
+
+  Slot& at(std::size_t index) { return ring_[(first_ + index) % ring_.size()]; }
+
+  /// @pre the mutex is held. False: none may go.
+  bool drop_oldest() {
+    std::size_t oldest = 0;
+    while (oldest < count_ && !at(oldest).may_drop) ++oldest;
+    if (oldest == count_) return false;
+    for (std::size_t i = oldest; i + 1 < count_; ++i) at(i) = std::move(at(i + 1));
+    --count_;
+    return true;
+  }
+
+  const QueueOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable has_room_, has_item_;
+  std::vector<Slot> ring_;
+  std::size_t first_ = 0, count_ = 0;
+  std::size_t readers_ = 0, writers_ = 0;  ///< Who sleep.
+  bool closed_ = false;
+};
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -449,7 +449,7 @@ std::shared_ptr<GpuContext> make_context(const AnyMap& params) {
     return std::make_shared<GpuContext>(gpu_for_surfaces(display->as<void*>()), display->as<void*>());
   }
   if (type->as<ContextType>() != ContextType::OCL)
-    throw NotImplemented("GPU: contexts of CONTEXT_TYPE " + type->to_text() + "; OCL works");
+    throw NotImplemented("GPU: contexts of CONTEXT_TYPE " + type->to_text() + "; OCL and VA_SHARED work");
   const Any* given = find(params, intel_gpu::ocl_context.name());
   auto* const context = given ? static_cast<cl_context>(given->as<void*>()) : nullptr;
   if (!context) throw AssertFailure("[GPU] Can't create shared OCL context as user handle is nullptr!");

@@ -228,6 +228,21 @@ TEST_F(Surfaces, WhatIsWrongWithThemIsSaid) {
               HasSubstr("Shared context is required"));
 }
 
+/// Direct3D's objects exist on Windows, files and Level Zero's contexts belong to the NPU device.
+TEST_F(Gpu, MemoryOfOtherSystemsIsRefusedByName) {
+  RemoteContext context = core.get_default_context("GPU");
+  const auto words = [](const auto& call) { return std::string(error_of(call).what()); };
+  const auto tensor = [&](const char* type) {
+    return words([&] { context.create_tensor(element::u8, Shape{1, 8}, {{"SHARED_MEM_TYPE", type}}); });
+  };
+  EXPECT_THAT(tensor("DX_BUFFER"), AllOf(HasSubstr("DX_BUFFER"), HasSubstr("Windows only")));
+  EXPECT_THAT(tensor("MMAPED_FILE"), AllOf(HasSubstr("MMAPED_FILE"), HasSubstr("BUFFER_FROM_HANDLE")));
+  EXPECT_THAT(words([&] {
+                core.create_context("GPU", {{"CONTEXT_TYPE", "ZE"}});
+              }),
+              AllOf(HasSubstr("ZE"), HasSubstr("VA_SHARED")));
+}
+
 /// Behind the layer whose platform shares surfaces: images of 64x32 pixels that hold their number and one.
 TEST_F(Surfaces, AreImagesWhereThePlatformSharesThem) {
   VAContext context(core, &decoder.display);

@@ -91,7 +91,7 @@ inline Context make_context() {
     throw Error(
         Code::kUnavailable,
         "sycl: the runtime finds no device with USM: install a driver with it (PyPI's intel-opencl-rt for CPUs), "
-        "and look at ONEAPI_DEVICE_SELECTOR");
+        "and look at ONEAPI_DEVICE_SELECTOR; of Level Zero it takes GPUs only: for an NPU use frameworks/level_zero");
   return make_context(devices.front());
 }
 

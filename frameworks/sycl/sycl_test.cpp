@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -207,6 +208,16 @@ TEST_F(Sycl, EveryFailingCallIsAnErrorAndLeavesNothing) {
   };
   testing::fail_each_call<client::Probe>("memory_allocation", work,
                                          [](const auto& bytes) { EXPECT_EQ(bytes, counted(256, 2)); });
+}
+
+/// CMake runs it with ONEAPI_DEVICE_SELECTOR=level_zero:* and the software NPU: SYCL's runtime initialises Level Zero for GPUs.
+TEST(SyclOnLevelZero, FindsNoNpuAndSaysWhatServesOne) {
+  const char* const selected = std::getenv("ONEAPI_DEVICE_SELECTOR");
+  if (!selected || std::string(selected) != "level_zero:*") GTEST_SKIP() << "other devices are selected";
+  if (!detail::usable_devices().empty()) GTEST_SKIP() << "a GPU of Level Zero is installed";
+  EXPECT_TRUE(contexts().empty());
+  EXPECT_THAT(error_of([] { make_context(); }, Code::kUnavailable),
+              ::testing::HasSubstr("for an NPU use frameworks/level_zero"));
 }
 
 }  // namespace

@@ -41,6 +41,17 @@ def broken_links(path):
             yield target
 
 
+def named_tests():
+    """Tests of GoogleTest as Suite.Name, rows of the GPU's oracle, and programs below examples/ as example_program."""
+    found = {f"example_{path.stem}" for path in (ROOT / "examples").glob("*/*.c*")}
+    macro = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)|^TWIN_ROW\((\w+)\)", re.M)
+    folders = ("bindings", "devices", "frameworks", "runtime", "tests")
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.cpp")):
+        for suite, name, row in macro.findall(path.read_text()):
+            found.add(row or f"{suite}.{name}")
+    return found
+
+
 class Pages(unittest.TestCase):
     def test_links_lead_somewhere(self):
         for path in [*docs_code.pages(ROOT), *(ROOT / "docs/reference").glob("*.md")]:
@@ -60,6 +71,15 @@ class Pages(unittest.TestCase):
                 here = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
                 self.assertTrue(0 in (width, here) or here == width, f"{path}:{number}: write \\| for a bar within a cell")
                 width = here
+
+    def test_rows_name_tests_that_there_are(self):
+        tests = named_tests()
+        for path in docs_code.pages(ROOT):
+            for table in re.findall(r"<!-- rows -->\n(.*?)<!-- end of rows -->", path.read_text(), re.S):
+                for line in table.splitlines()[2:]:
+                    names = re.findall(r"`([^`]+)`", line.split("|")[-2])
+                    self.assertTrue(names, f"{path}: no test: {line}")
+                    self.assertEqual([name for name in names if name not in tests], [], f"{path}: {line}")
 
     def test_headers_that_pages_name_exist(self):
         for path in docs_code.pages(ROOT):

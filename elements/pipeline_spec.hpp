@@ -62,7 +62,9 @@ struct PipelinePlan {
 /// two ways, no source, a queue of size 0.
 TENON_API PipelinePlan plan_pipeline(const PipelineSpec& spec);
 
-/// From JSON as docs/reference/pipeline.schema.json describes it; comments are allowed.
+/// From JSON: {"on_error": "stop" | "end" | "restart", "restarts": 3, "restart_delay_ms": 500, "patience_ms": 10000, "nodes":
+/// [{"element": ..., "name": ..., "parameters": {...}, "from": name or list, "queue": {"size": 4, "when_full": "block" |
+/// "drop_oldest" | "drop_newest"}}, ...]}. Only nodes with elements must be there; comments are allowed.
 /// @errors kInvalidArgument: what is wrong, with its line or its path in the document.
 TENON_API PipelineSpec parse_pipeline(std::string_view json);
 

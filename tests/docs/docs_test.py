@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import docs_code  # noqa: E402
+import rows  # noqa: E402
 import tables  # noqa: E402
 
 LONGEST_README = 120  # Lines: two screens.
@@ -44,12 +45,9 @@ def broken_links(path):
 def named_tests():
     """Tests of GoogleTest as Suite.Name, rows of the GPU's oracle, and programs below examples/ as example_program."""
     found = {f"example_{path.stem}" for path in (ROOT / "examples").glob("*/*.c*")}
-    macro = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)|^TWIN_ROW\((\w+)\)", re.M)
-    folders = ("bindings", "devices", "frameworks", "runtime", "tests")
-    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.cpp")):
-        for suite, name, row in macro.findall(path.read_text()):
-            found.add(row or f"{suite}.{name}")
-    return found
+    for path in (ROOT / "tests/gpu_twin").glob("*.cpp"):
+        found.update(re.findall(r"^TWIN_ROW\((\w+)\)", path.read_text(), re.M))
+    return found | set(rows.known_tests())
 
 
 class Pages(unittest.TestCase):

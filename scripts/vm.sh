@@ -202,16 +202,6 @@ vm_run() {
   return "$result"
 }
 
-# What PoCL reads when it compiles a kernel: its headers and built-ins, the linker, and what that looks for. Nothing without PoCL.
-vm_pocl_files() {
-  local place=/usr/lib/x86_64-linux-gnu compiler
-  [ -e "$place/libpocl.so.2" ] || return 0
-  compiler=$(dirname "$(gcc -print-libgcc-file-name)")
-  find /usr/share/pocl/include -type f
-  ls /usr/share/pocl/kernel-*avx2.bc "$place"/libpocl.so.2 "$place"/pocl/*.so "$place"/{libm.so,libc.so,libc_nonshared.a,libmvec.so.1} \
-    "$compiler"/{libgcc.a,libgcc_s.so} "$(readlink -f "$(command -v ld)")" 2>/dev/null
-}
-
 # The tests that know about dma-bufs, and the matrix, in one boot. vm_suite SECONDS FILTER [BINARY...]: FILTER is the conformance
 # suite's; further test binaries run whole.
 vm_suite() {

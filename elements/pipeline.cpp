@@ -139,7 +139,7 @@ class Lane final : public Output {
       } else if (queue->is_closed()) {
         return;
       } else {
-        timed([&] { std::get<std::unique_ptr<Transform>>(element)->proceed(*this); });
+        proceed();
       }
     }
   }
@@ -178,6 +178,7 @@ class Lane final : public Output {
 
  private:
   void handle(Message message);
+  void proceed();
   void begin(const Message& message);
   void frame(Message message);
   void end(std::uint32_t stream);
@@ -297,6 +298,16 @@ void Lane::end(std::uint32_t stream) {
     else
       std::get<std::unique_ptr<Sink>>(element)->end(stream);
   });
+}
+
+/// What it throws may concern any of its streams.
+void Lane::proceed() {
+  try {
+    timed([&] { std::get<std::unique_ptr<Transform>>(element)->proceed(*this); });
+  } catch (...) {
+    for (std::size_t i = 0; i < streams_.size(); ++i)
+      if (std::exchange(open_[i].is_open, false)) host_.failed(streams_[i], node_, std::current_exception());
+  }
 }
 
 void Lane::last(Message message) {

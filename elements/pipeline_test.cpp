@@ -115,6 +115,21 @@ class Batching final : public Transform {
   Deadline due_{};
 };
 
+/// Fails while it waits for more.
+class Late final : public Transform {
+ public:
+  StreamInfo open(std::uint32_t, const StreamInfo& in) override { return in; }
+  void process(Item, Output&) override { due_ = Clock::now(); }
+  std::optional<Deadline> due() const override { return due_; }
+  void proceed(Output&) override {
+    due_.reset();
+    throw std::runtime_error("late: nothing came");
+  }
+
+ private:
+  std::optional<Deadline> due_;
+};
+
 class Recording final : public Sink {
  public:
   explicit Recording(const Parameters& given) : fd_(given.text("fd")) {}
@@ -166,6 +181,8 @@ class Pipelines : public ::testing::Test {
                      of([](const Parameters& given) { return std::make_unique<Throwing>(given); }));
     register_element({"batching", "Four at once", Role::kTransform, {}, true, true},
                      of([](const Parameters&) { return std::make_unique<Batching>(); }));
+    register_element({"late", "Fails", Role::kTransform, {}, true, true},
+                     of([](const Parameters&) { return std::make_unique<Late>(); }));
     register_element(
         {"recording", "Keeps timestamps", Role::kSink, {{"fd", "The descriptor that it wants", std::string()}}, true},
         of([](const Parameters& given) { return std::make_unique<Recording>(given); }));
@@ -259,6 +276,20 @@ TEST_F(Pipelines, AStreamThatFailsStartsAgain) {
   EXPECT_EQ(scene_.finished, 1);
   ASSERT_EQ(pipeline.failures().size(), 1u);
   EXPECT_TRUE(pipeline.failures()[0].was_restarted);
+}
+
+TEST_F(Pipelines, AFailureBetweenFramesIsOneOfAllStreams) {
+  PipelineSpec spec{{{"test", "a", {{"live", "true"}}},
+                     {"test", "b", {{"live", "true"}}},
+                     {"late", "", {}, {"a", "b"}},
+                     {"recording"}}};
+  spec.on_error = OnError::kEnd;
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  ASSERT_EQ(pipeline.failures().size(), 2u);
+  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("nothing came"));
+  EXPECT_EQ(scene_.finished, 1);
 }
 
 TEST_F(Pipelines, RestartsAreBounded) {

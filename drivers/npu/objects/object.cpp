@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots for handles: their pages are never unmapped and reuse is delayed, so that stale handles stay invalid.
 #include <pthread.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <array>
 #include <cstddef>
-#include <deque>
-#include <mutex>
 #include <string>
 
+#include <tenon/drivers/handles/slots.hpp>
 #include <tenon/drivers/npu/objects/dispatch.hpp>
 #include <tenon/drivers/npu/objects/object.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
@@ -24,50 +22,11 @@ constexpr std::size_t kQuarantine = std::size_t{1} << 14;  // Number of free slo
 constexpr std::uint64_t word(Kind kind) { return kValid | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48; }
 constexpr std::uint64_t kind_bits(std::uint64_t state) { return state & ~kReferences; }
 
-class Slots {
- public:
-  Slots() {
-    void* memory = ::mmap(nullptr, kSlots * sizeof(Slot), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory != MAP_FAILED) first_ = static_cast<Slot*>(memory);
-  }
-  /// The slot for this handle, or null; judged by the address alone.
-  Slot* find(const void* handle) const noexcept {
-    const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(first_);
-    if (!first_ || offset >= used_.load(std::memory_order_acquire) * sizeof(Slot) || offset % sizeof(Slot) != 0)
-      return nullptr;
-    return first_ + offset / sizeof(Slot);
-  }
-  std::int64_t number(const Slot* slot) const noexcept { return slot ? slot - first_ : -1; }
-  Slot* take() {
-    std::lock_guard lock(mutex_);
-    const std::size_t used = used_.load(std::memory_order_relaxed);
-    if (free_.size() > kQuarantine || (used == kSlots && !free_.empty())) {
-      Slot* slot = free_.front();
-      free_.pop_front();
-      return slot;
-    }
-    if (!first_ || used == kSlots) return nullptr;
-    Slot* slot = new (first_ + used) Slot;
-    used_.store(used + 1, std::memory_order_release);
-    return slot;
-  }
-  void give_back(Slot* slot) noexcept try {
-    std::lock_guard lock(mutex_);
-    free_.push_back(slot);
-  } catch (...) {  // Out of memory: the slot's 64 bytes are lost.
-  }
-
- private:
-  Slot* first_ = nullptr;
-  std::atomic<std::size_t> used_{0};
-  std::mutex mutex_;
-  std::deque<Slot*> free_;
-};
+using Slots = handles::SlotTable<Slot>;
 
 /// Never destroyed: clients call from their own destructors, which may run after ours.
 Slots& slots() {
-  static Slots& all = *new Slots;
+  static Slots& all = *new Slots(kSlots, kQuarantine);
   return all;
 }
 std::atomic<std::size_t> live{0};

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/elements/queue.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -87,7 +88,21 @@ struct Message {
   Clock::time_point born{};                ///< When the source had the frame.
   std::shared_ptr<const StreamInfo> info;  ///< Of kBegin.
   Frame frame;
+  AudioFrame audio;  ///< Instead, of a stream of sound.
 };
+
+AnyElement make_node(const NodeSpec& spec, const Environment& environment) {
+  return spec.own ? make_element(*spec.own, spec.parameters, environment)
+                  : make_element(spec.element, spec.parameters, environment);
+}
+
+/// @errors kInvalidArgument: the element takes the other kind of stream.
+void check_takes(const Description& element, const StreamInfo& in) {
+  if (element.takes == Takes::kBoth || (element.takes == Takes::kAudio) == in.is_audio()) return;
+  throw Error(Code::kInvalidArgument,
+              "element '" + element.name + "' takes " +
+                  (in.is_audio() ? "pictures, and the stream is one of sound" : "sound, and the stream has pictures"));
+}
 
 class Lane;
 
@@ -115,7 +130,7 @@ class Lane final : public Output {
  public:
   Lane(Host& host, Node& node, std::vector<std::uint32_t> streams)
       : ledger(&Ledger::process()), host_(host), node_(node), streams_(std::move(streams)), open_(streams_.size()) {
-    element = make_element(node.plan->spec.element, node.plan->spec.parameters, {node.plan->spec.name, &ledger});
+    element = make_node(node.plan->spec, {node.plan->spec.name, &ledger});
     if (node.plan->has_thread && node.element->role != Role::kSource)
       queue.emplace(node.plan->spec.queue.value_or(QueueOptions{}));
   }
@@ -151,6 +166,7 @@ class Lane final : public Output {
     message.stream = item.stream;
     message.born = born_of(item.stream);
     message.frame = std::move(item.frame);
+    message.audio = std::move(item.audio);
     pass_on(std::move(message));
   }
 
@@ -250,6 +266,7 @@ void Lane::begin(const Message& message) {
   Open& state = open_[index_of(message.stream)];
   StreamInfo out = *message.info;
   state.is_open = guarded(message.stream, [&] {
+    check_takes(*node_.element, out);
     if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
       out = (*transform)->open(message.stream, *message.info);
     else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
@@ -275,11 +292,12 @@ void Lane::frame(Message message) {
   const Clock::time_point born = message.born;
   state.is_open = guarded(stream, [&] {
     if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
-      (*transform)->process({stream, std::move(message.frame)}, *this);
+      (*transform)->process({stream, std::move(message.frame), std::move(message.audio)}, *this);
     else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
-      (*inplace)->process(stream, message.frame);
+      message.audio ? (*inplace)->process_audio(stream, message.audio) : (*inplace)->process(stream, message.frame);
     else
-      std::get<std::unique_ptr<Sink>>(element)->write(stream, message.frame);
+      message.audio ? std::get<std::unique_ptr<Sink>>(element)->write_audio(stream, message.audio)
+                    : std::get<std::unique_ptr<Sink>>(element)->write(stream, message.frame);
   });
   latencies.add(Clock::now() - born);
   if (!state.is_open || !std::holds_alternative<std::unique_ptr<TransformInplace>>(element)) return;
@@ -325,7 +343,7 @@ class Pipeline::Engine final : public Host {
   explicit Engine(const PipelineSpec& spec) : spec_(spec), plan_(plan_pipeline(spec)), streams_(plan_.streams) {
     nodes_.reserve(plan_.nodes.size());
     for (const PipelinePlan::Node& planned : plan_.nodes)
-      nodes_.push_back({&planned, &find_element(planned.spec.element), {}, {}});
+      nodes_.push_back({&planned, &description_of(planned.spec), {}, {}});
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       for (const std::size_t to : plan_.nodes[i].to) node.to.push_back(&nodes_[to]);
@@ -485,24 +503,21 @@ class Pipeline::Engine final : public Host {
   void read_stream(const Node& node, Lane& lane, std::uint32_t stream) {
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
-    source.allocate(wanted_after(node, stream, info));
+    if (!info.is_audio()) allocate(node, source, stream, info);
     Message begins = message(Message::Kind::kBegin, stream);
     begins.info = std::make_shared<const StreamInfo>(info);
     lane.pass_on(std::move(begins));
     auto silent_until = Clock::now() + spec_.patience;
     while (!stopping_ && !is_lost(stream)) {
-      std::optional<Frame> frame;
+      Message next = message(Message::Kind::kFrame, stream);
       const auto begin = Clock::now();
       try {
-        frame = source.read(std::min<Deadline>(begin + kStep, silent_until));
+        if (!read_next(source, info.is_audio(), std::min<Deadline>(begin + kStep, silent_until), next)) return;
       } catch (const Error& error) {
         if (error.code() != Code::kDeadlineExceeded || Clock::now() >= silent_until) throw;
         continue;
       }
-      if (!frame) return;
-      Message next = message(Message::Kind::kFrame, stream);
       next.born = Clock::now();
-      next.frame = std::move(*frame);
       lane.busy_ns.fetch_add((next.born - begin).count(), std::memory_order_relaxed);
       lane.frames_out.fetch_add(1, std::memory_order_relaxed);
       silent_until = next.born + spec_.patience;
@@ -510,21 +525,50 @@ class Pipeline::Engine final : public Host {
     }
   }
 
-  /// What all who see the source's own frames want of them. @errors kFailedPrecondition: two of them cannot agree.
-  Requirements wanted_after(const Node& source, std::uint32_t stream, const StreamInfo& info) const {
-    struct Wish {
-      const Node* node;
-      Requirements wanted;
-    };
+  /// @return false at the end of the stream.
+  static bool read_next(Source& source, bool is_audio, Deadline deadline, Message& next) {
+    if (is_audio) {
+      std::optional<AudioFrame> audio = source.read_audio(deadline);
+      if (audio) next.audio = std::move(*audio);
+      return audio.has_value();
+    }
+    std::optional<Frame> frame = source.read(deadline);
+    if (frame) next.frame = std::move(*frame);
+    return frame.has_value();
+  }
+
+  /// What one who sees the source's own frames wants of them.
+  struct Wish {
+    const Node* node;
+    Requirements wanted;
+    Context used_in;  ///< Null: on the host, or nowhere.
+  };
+
+  /// Tells the source what all who see its frames want. @errors kFailedPrecondition: two of them cannot agree.
+  static void allocate(const Node& node, Source& source, std::uint32_t stream, const StreamInfo& info) {
+    const std::vector<Wish> wishes = wishes_after(node, stream, info);
+    std::vector<Party> readers;
+    for (const Wish& wish : wishes) {
+      if (wish.used_in || wish.wanted.host_access)
+        readers.push_back({wish.used_in ? wish.used_in : host_context(), wish.wanted, Access::kRead});
+    }
+    source.allocate(joined(node, wishes), readers);
+  }
+
+  static std::vector<Wish> wishes_after(const Node& source, std::uint32_t stream, const StreamInfo& info) {
     std::vector<Wish> wishes;
     std::vector<const Node*> open(source.to.begin(), source.to.end());
     while (!open.empty()) {
       const Node& node = *open.back();
       open.pop_back();
       Lane& lane = node.lane_of(stream);
-      wishes.push_back({&node, std::visit([&](auto& one) { return one->wanted(info); }, lane.element)});
+      std::visit([&](auto& one) { wishes.push_back({&node, one->wanted(info), one->used_in(info)}); }, lane.element);
       if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
     }
+    return wishes;
+  }
+
+  static Requirements joined(const Node& source, const std::vector<Wish>& wishes) {
     Requirements all;
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       const auto joined = all.join(wishes[i].wanted);

@@ -94,6 +94,8 @@ class TENON_API Transform : public Element {
   /// Once for each stream, before its first frame. @return what comes out. @errors kInvalidArgument, kUnimplemented: it
   /// cannot take such frames; the message says which it takes.
   virtual StreamInfo open(std::uint32_t stream, const StreamInfo& in) = 0;
+  /// After open(): what those accept who get its frames, as Source::allocate().
+  virtual void allocate(std::uint32_t /*stream*/, const Requirements& /*wanted*/, std::span<const Party> /*readers*/) {}
   /// Results of a stream are emitted in the order of its frames.
   virtual void process(Item item, Output& output) = 0;
   /// When work that waits for more input is to go on without it (a batch that is not full); nothing: never.

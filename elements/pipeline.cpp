@@ -14,7 +14,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/elements/internal/agreement.hpp>
 #include <tenon/elements/queue.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -116,6 +116,9 @@ struct Node {
   Lane& lane_of(std::uint32_t stream) const;
 };
 
+/// What all who see the node's own frames want of them. @errors kFailedPrecondition: two of them cannot agree.
+Agreement agree_after(const Node& node, std::uint32_t stream, const StreamInfo& info);
+
 /// What lanes tell their pipeline.
 class Host {
  public:
@@ -196,6 +199,7 @@ class Lane final : public Output {
   void handle(Message message);
   void proceed();
   void begin(const Message& message);
+  StreamInfo open_transform(Transform& transform, const Message& begins);
   void frame(Message message);
   void end(std::uint32_t stream);
   void last(Message message);
@@ -248,6 +252,23 @@ Lane& Node::lane_of(std::uint32_t stream) const {
   return *lanes[static_cast<std::size_t>(at - plan->streams.begin())];
 }
 
+Agreement agree_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
+  std::vector<Wish> wishes;
+  std::vector<const Node*> open(maker.to.begin(), maker.to.end());
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    Lane& lane = node.lane_of(stream);
+    std::visit(
+        [&](auto& one) {
+          wishes.push_back({node.plan->spec.name, one->wanted(info), one->used_in(info)});
+        },
+        lane.element);
+    if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
+  }
+  return agree(maker.plan->spec.name, wishes);
+}
+
 void Lane::handle(Message message) {
   switch (message.kind) {
     case Message::Kind::kBegin:
@@ -268,7 +289,7 @@ void Lane::begin(const Message& message) {
   state.is_open = guarded(message.stream, [&] {
     check_takes(*node_.element, out);
     if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
-      out = (*transform)->open(message.stream, *message.info);
+      out = open_transform(**transform, message);
     else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
       out = (*inplace)->open(message.stream, *message.info);
     else
@@ -278,6 +299,15 @@ void Lane::begin(const Message& message) {
   Message next = message;
   next.info = std::make_shared<const StreamInfo>(out);
   pass_on(std::move(next));
+}
+
+StreamInfo Lane::open_transform(Transform& transform, const Message& begins) {
+  const StreamInfo out = transform.open(begins.stream, *begins.info);
+  if (!out.is_audio()) {
+    const Agreement agreed = agree_after(node_, begins.stream, out);
+    transform.allocate(begins.stream, agreed.joined, agreed.readers);
+  }
+  return out;
 }
 
 void Lane::frame(Message message) {
@@ -503,7 +533,10 @@ class Pipeline::Engine final : public Host {
   void read_stream(const Node& node, Lane& lane, std::uint32_t stream) {
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
-    if (!info.is_audio()) allocate(node, source, stream, info);
+    if (!info.is_audio()) {
+      const Agreement agreed = agree_after(node, stream, info);
+      source.allocate(agreed.joined, agreed.readers);
+    }
     Message begins = message(Message::Kind::kBegin, stream);
     begins.info = std::make_shared<const StreamInfo>(info);
     lane.pass_on(std::move(begins));
@@ -535,59 +568,6 @@ class Pipeline::Engine final : public Host {
     std::optional<Frame> frame = source.read(deadline);
     if (frame) next.frame = std::move(*frame);
     return frame.has_value();
-  }
-
-  /// What one who sees the source's own frames wants of them.
-  struct Wish {
-    const Node* node;
-    Requirements wanted;
-    Context used_in;  ///< Null: on the host, or nowhere.
-  };
-
-  /// Tells the source what all who see its frames want. @errors kFailedPrecondition: two of them cannot agree.
-  static void allocate(const Node& node, Source& source, std::uint32_t stream, const StreamInfo& info) {
-    const std::vector<Wish> wishes = wishes_after(node, stream, info);
-    std::vector<Party> readers;
-    for (const Wish& wish : wishes) {
-      if (wish.used_in || wish.wanted.host_access)
-        readers.push_back({wish.used_in ? wish.used_in : host_context(), wish.wanted, Access::kRead});
-    }
-    source.allocate(joined(node, wishes), readers);
-  }
-
-  static std::vector<Wish> wishes_after(const Node& source, std::uint32_t stream, const StreamInfo& info) {
-    std::vector<Wish> wishes;
-    std::vector<const Node*> open(source.to.begin(), source.to.end());
-    while (!open.empty()) {
-      const Node& node = *open.back();
-      open.pop_back();
-      Lane& lane = node.lane_of(stream);
-      std::visit([&](auto& one) { wishes.push_back({&node, one->wanted(info), one->used_in(info)}); }, lane.element);
-      if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
-    }
-    return wishes;
-  }
-
-  static Requirements joined(const Node& source, const std::vector<Wish>& wishes) {
-    Requirements all;
-    for (std::size_t i = 0; i < wishes.size(); ++i) {
-      const auto joined = all.join(wishes[i].wanted);
-      if (const auto* agreed = std::get_if<Requirements>(&joined)) {
-        all = *agreed;
-        continue;
-      }
-      for (std::size_t k = 0; k < i; ++k) {
-        const auto pair = wishes[k].wanted.join(wishes[i].wanted);
-        if (const auto* refusal = std::get_if<Refusal>(&pair))
-          throw Error(Code::kFailedPrecondition, "'" + wishes[k].node->plan->spec.name + "' and '" +
-                                                     wishes[i].node->plan->spec.name + "' cannot share frames of '" +
-                                                     source.plan->spec.name + "': " + refusal->reason);
-      }
-      throw Error(Code::kFailedPrecondition, "'" + wishes[i].node->plan->spec.name + "' cannot share frames of '" +
-                                                 source.plan->spec.name +
-                                                 "' with the others: " + std::get<Refusal>(joined).reason);
-    }
-    return all;
   }
 
   const PipelineSpec spec_;

@@ -19,6 +19,7 @@
 #include <tenon/core/mapped_file.cpp>
 #include <tenon/core/memory.cpp>
 #include <tenon/core/metadata.cpp>
+#include <tenon/core/module_files.cpp>
 #include <tenon/core/process_wide.cpp>
 #include <tenon/core/proof.cpp>
 #include <tenon/core/requirements.cpp>

@@ -68,7 +68,7 @@ class NullSink final : public Sink {
 
 }  // namespace
 
-std::vector<std::pair<Description, Factory>> basic_elements() {
+std::vector<KnownElement> basic_elements() {
   const auto no_parameters = [](auto make) {
     return [make](const Parameters&, const Environment&) -> AnyElement { return make(); };
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an element before there is one.
+// What is known of an element before there is one, and how one is made.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,12 @@ struct Description {
 
 /// @param given  Already checked against the description. @errors what is wrong with them together.
 using Factory = std::function<AnyElement(const Parameters& given, const Environment& environment)>;
+
+/// An element as the registry has it.
+struct KnownElement {
+  Description description;
+  Factory factory;
+};
 
 }  // namespace elements
 }  // namespace v1

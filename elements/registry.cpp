@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of names.
+// A table of names, filled from modules.
 #include <tenon/elements/registry.hpp>
 
+#include <dlfcn.h>
+
+#include <filesystem>
 #include <map>
 #include <set>
 #include <shared_mutex>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/module_files.hpp>
 #include <tenon/elements/internal/basic.hpp>
 
 namespace tenon {
@@ -15,45 +19,16 @@ inline namespace v1 {
 namespace elements {
 namespace {
 
-struct Entry {
-  Description description;
-  Factory factory;
-};
-
 struct Registry {
   std::shared_mutex mutex;
-  std::map<std::string, Entry> entries;  ///< Never removed: references stay valid.
+  std::map<std::string, KnownElement> entries;  ///< Never removed: references stay valid.
+  std::vector<AbsentElements> absent;
 };
 
-Registry& registry() {
-  static Registry& all = []() -> Registry& {
-    auto& made = *new Registry;
-    for (auto& [description, factory] : basic_elements()) {
-      const std::string name = description.name;
-      made.entries.try_emplace(name, Entry{description, factory});
-    }
-    return made;
-  }();
-  return all;
-}
-
-const Entry& find(const std::string& name) {
-  Registry& all = registry();
-  const std::shared_lock lock(all.mutex);
-  const auto found = all.entries.find(name);
-  if (found != all.entries.end()) return found->second;
-  std::vector<std::string> names;
-  for (const auto& [known, entry] : all.entries) names.push_back(known);
-  const std::string nearest = nearest_name(name, names);
-  throw Error(Code::kNotFound,
-              "there is no element '" + name + "'; " +
-                  (nearest.empty() ? "known_elements() lists what there is" : "did you mean '" + nearest + "'?"));
-}
-
-}  // namespace
-
-void register_element(Description description, Factory factory) {
-  if (description.name.empty() || !factory)
+/// @errors kInvalidArgument, kAlreadyExists, as register_element(). @pre locked, or not shared yet.
+void add(Registry& all, KnownElement element) {
+  const Description& description = element.description;
+  if (description.name.empty() || !element.factory)
     throw Error(Code::kInvalidArgument, "register_element: an element needs a name and a factory");
   std::set<std::string> seen;
   for (const Parameter& parameter : description.parameters) {
@@ -61,11 +36,68 @@ void register_element(Description description, Factory factory) {
       throw Error(Code::kInvalidArgument, "register_element: element '" + description.name + "' describes parameter '" +
                                               parameter.name + "' twice");
   }
+  const std::string name = description.name;
+  if (!all.entries.try_emplace(name, std::move(element)).second)
+    throw Error(Code::kAlreadyExists, "register_element: there is an element '" + name + "' already");
+}
+
+/// @return why not all of its elements are there; empty: they are.
+std::string load(const std::filesystem::path& module, Registry& all) {
+  // Global, as modules of contexts: what a framework keeps once per process must be one for all modules.
+  void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library) {
+    const char* const why = ::dlerror();
+    return why ? why : "the loader gives no reason";
+  }
+  const auto function = reinterpret_cast<void (*)(std::vector<KnownElement>*)>(::dlsym(library, TENON_ELEMENTS_SYMBOL));
+  if (!function) return module.string() + " has no " TENON_ELEMENTS_SYMBOL ": it is of another release";
+  try {
+    std::vector<KnownElement> elements;
+    function(&elements);
+    for (KnownElement& element : elements) add(all, std::move(element));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Registry& registry() {
+  static Registry& all = []() -> Registry& {
+    auto& made = *new Registry;  // Outlives static destructors.
+    for (KnownElement& element : basic_elements()) add(made, std::move(element));
+    const auto folders = module_folders("TENON_ELEMENT_PATH", reinterpret_cast<const void*>(&known_elements));
+    for (const auto& [name, path] : find_modules("libtenon_elements_", folders)) {
+      std::string reason = load(path, made);
+      if (!reason.empty()) made.absent.push_back({name, std::move(reason)});
+    }
+    return made;
+  }();
+  return all;
+}
+
+const KnownElement& find(const std::string& name) {
+  Registry& all = registry();
+  const std::shared_lock lock(all.mutex);
+  const auto found = all.entries.find(name);
+  if (found != all.entries.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, entry] : all.entries) names.push_back(known);
+  const std::string nearest = nearest_name(name, names);
+  std::string absent;
+  for (const AbsentElements& module : all.absent)
+    absent += "; those of '" + module.module + "' are absent: " + module.reason;
+  throw Error(Code::kNotFound,
+              "there is no element '" + name + "'; " +
+                  (nearest.empty() ? "known_elements() lists what there is" : "did you mean '" + nearest + "'?") +
+                  absent);
+}
+
+}  // namespace
+
+void register_element(Description description, Factory factory) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  std::string name = description.name;
-  const auto [at, is_new] = all.entries.try_emplace(name, Entry{std::move(description), std::move(factory)});
-  if (!is_new) throw Error(Code::kAlreadyExists, "register_element: there is an element '" + at->first + "' already");
+  add(all, {std::move(description), std::move(factory)});
 }
 
 std::vector<Description> known_elements() {
@@ -76,11 +108,13 @@ std::vector<Description> known_elements() {
   return list;
 }
 
+std::vector<AbsentElements> absent_elements() { return registry().absent; }
+
 const Description& find_element(const std::string& name) { return find(name).description; }
 
 AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,
                         const Environment& environment) {
-  const Entry& entry = find(name);
+  const KnownElement& entry = find(name);
   const std::string owner = environment.name.empty() || environment.name == name
                                 ? "element '" + name + "'"
                                 : "element '" + environment.name + "' (" + name + ")";

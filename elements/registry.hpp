@@ -17,8 +17,17 @@ namespace elements {
 /// twice.
 TENON_API void register_element(Description description, Factory factory);
 
-/// By name. @thread any.
+/// A module of elements that could not be loaded.
+struct AbsentElements {
+  std::string module;  ///< "gstreamer" of libtenon_elements_gstreamer.so.
+  std::string reason;
+};
+
+/// By name: those that were registered, and those of the modules libtenon_elements_*.so beside this library and in the folders
+/// that TENON_ELEMENT_PATH lists, which are loaded once, when elements are asked for first. @thread any.
 TENON_API std::vector<Description> known_elements();
+/// Modules that failed to load: another's library is missing, say. @thread any.
+TENON_API std::vector<AbsentElements> absent_elements();
 /// @errors kNotFound: no such element; the nearest name is proposed.
 TENON_API const Description& find_element(const std::string& name);
 /// @errors as Parameters and the factory; kInternal: the factory made something of another role.

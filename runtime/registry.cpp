@@ -6,13 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
-#include <system_error>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/file.hpp>
+#include <tenon/core/module_files.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
 
 namespace tenon {
@@ -20,35 +18,11 @@ inline namespace v1 {
 namespace {
 
 constexpr std::string_view kPrefix = "libtenon_device_";
-constexpr std::string_view kSuffix = ".so";
 
 std::string upper(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
-}
-
-/// Folders in order of preference: the user's, then the folder of this library (or, linked into a program, that of
-/// the program and the lib folder beside it).
-std::vector<std::filesystem::path> folders() {
-  std::vector<std::filesystem::path> result;
-  if (const char* path = std::getenv("TENON_DEVICE_PATH")) {
-    std::string_view rest = path;
-    while (!rest.empty()) {
-      const auto end = std::min(rest.find(':'), rest.size());
-      if (end > 0) result.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&known_modules), &info) && info.dli_fname) {
-    std::error_code ignored;
-    auto self = std::filesystem::canonical(info.dli_fname, ignored);
-    if (self.empty()) self = info.dli_fname;
-    result.push_back(self.parent_path());
-    result.push_back(self.parent_path().parent_path() / "lib");
-  }
-  return result;
 }
 
 struct Loaded {
@@ -108,20 +82,9 @@ std::map<std::string, KnownModule> known_modules(std::string* unread) {
     std::lock_guard lock(modules().mutex);
     for (const auto& [name, module] : modules().linked) known[name].linked = module;
   }
-  for (const auto& folder : folders()) {
-    std::error_code error;
-    for (const std::filesystem::path& path : list_folder(folder, error)) {
-      const std::string file = path.filename().string();
-      if (file.size() <= kPrefix.size() + kSuffix.size() || file.compare(0, kPrefix.size(), kPrefix) != 0 ||
-          file.compare(file.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0) {
-        continue;
-      }
-      const std::string name = upper(file.substr(kPrefix.size(), file.size() - kPrefix.size() - kSuffix.size()));
-      known.emplace(name, KnownModule{nullptr, path});  // The first folder wins.
-    }
-    if (unread && error && error != std::errc::no_such_file_or_directory)
-      *unread += "; \"" + folder.string() + "\" cannot be read: " + error.message();
-  }
+  const auto folders = module_folders("TENON_DEVICE_PATH", reinterpret_cast<const void*>(&known_modules));
+  for (const auto& [name, path] : find_modules(kPrefix, folders, unread))
+    known.emplace(upper(name), KnownModule{nullptr, path});
   return known;
 }
 

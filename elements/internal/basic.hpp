@@ -2,7 +2,6 @@
 // The elements that need no library.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include <tenon/elements/description.hpp>
@@ -11,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-std::vector<std::pair<Description, Factory>> basic_elements();
+std::vector<KnownElement> basic_elements();
 
 }  // namespace elements
 }  // namespace v1

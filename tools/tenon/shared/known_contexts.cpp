@@ -4,10 +4,8 @@
 
 #include <dlfcn.h>
 
-#include <map>
-
 #include <tenon/core/error.hpp>
-#include <tenon/core/file.hpp>
+#include <tenon/core/module_files.hpp>
 
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 
@@ -15,23 +13,6 @@ namespace tenon::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kPrefix = "libtenon_contexts_";
-constexpr std::string_view kSuffix = ".so";
-
-std::map<std::string, fs::path> find_modules(const std::vector<fs::path>& folders) {
-  std::map<std::string, fs::path> modules;
-  for (const fs::path& folder : folders) {
-    std::error_code error;
-    for (const fs::path& path : list_folder(folder, error)) {
-      const std::string file = path.filename().string();
-      if (file.size() <= kPrefix.size() + kSuffix.size() || !file.starts_with(kPrefix) || !file.ends_with(kSuffix))
-        continue;
-      modules.emplace(file.substr(kPrefix.size(), file.size() - kPrefix.size() - kSuffix.size()), path);
-    }
-  }
-  return modules;
-}
 
 /// @return why it failed; empty on success, even if this machine has no such device.
 std::string load(const fs::path& module, KnownContexts& known) {
@@ -58,7 +39,7 @@ std::string load(const fs::path& module, KnownContexts& known) {
 
 KnownContexts load_contexts(const std::vector<fs::path>& folders) {
   KnownContexts known;
-  for (const auto& [name, path] : find_modules(folders)) {
+  for (const auto& [name, path] : find_modules("libtenon_contexts_", folders)) {
     std::string reason = load(path, known);
     if (!reason.empty()) known.absent.push_back({name, std::move(reason)});
   }

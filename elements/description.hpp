@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/parameters.hpp>
 
@@ -30,6 +31,8 @@ struct Description {
   bool is_shared = false;
   /// It waits, or takes long: it gets a thread and a queue of its own.
   bool has_thread = false;
+  /// Pixel formats that it takes, the best first; empty: any, or known only when it opens. Hosts negotiate by them.
+  std::vector<PixelFormat> formats = {};
 };
 
 /// @param given  Already checked against the description. @errors what is wrong with them together.

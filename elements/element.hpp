@@ -3,6 +3,7 @@
 // queues, stopping and restarting belong to the pipeline.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,8 @@ struct StreamInfo {
   FrameInfo frame;               ///< Of the first frames; without format and size if it is not known yet.
   double frames_per_second = 0;  ///< 0: not known.
   bool is_live = false;          ///< The source does not wait for whoever is slow.
+  /// How long a frame may wait for others, in all elements before together: whoever waits (for a batch) adds to it in open().
+  std::chrono::nanoseconds delay{0};
 };
 
 /// A frame of one of the streams that meet in an element.

@@ -114,7 +114,12 @@ const Description& find_element(const std::string& name) { return find(name).des
 
 AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,
                         const Environment& environment) {
-  const KnownElement& entry = find(name);
+  return make_element(find(name), parameters, environment);
+}
+
+AnyElement make_element(const KnownElement& entry, const std::map<std::string, std::string>& parameters,
+                        const Environment& environment) {
+  const std::string& name = entry.description.name;
   const std::string owner = environment.name.empty() || environment.name == name
                                 ? "element '" + name + "'"
                                 : "element '" + environment.name + "' (" + name + ")";

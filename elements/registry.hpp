@@ -33,6 +33,9 @@ TENON_API const Description& find_element(const std::string& name);
 /// @errors as Parameters and the factory; kInternal: the factory made something of another role.
 TENON_API AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,
                                   const Environment& environment);
+/// The same of an element that is not registered.
+TENON_API AnyElement make_element(const KnownElement& element, const std::map<std::string, std::string>& parameters,
+                                  const Environment& environment);
 
 }  // namespace elements
 }  // namespace v1

@@ -279,7 +279,9 @@ bool Filter::push_caps(gs::CapsPtr caps) {
     out_caps_.reset();
     return false;
   }
-  takes_layouts_ = ask_downstream(src_, out_caps_.get()).takes_layouts;
+  const Downstream downstream = ask_downstream(src_, out_caps_.get());
+  takes_layouts_ = downstream.takes_layouts;
+  if (Transform* one = transform()) one->allocate(kStream, downstream.wanted, {});
   release_events(last_out_);
   return true;
 }

@@ -135,7 +135,7 @@ bool SourceHost::follow(const FrameInfo& info) {
   }
   const Downstream downstream = ask_downstream(base()->srcpad, pushed_.get());
   takes_layouts_ = downstream.takes_layouts;
-  if (!std::exchange(has_allocated_, true)) source().allocate(downstream.wanted);
+  if (!std::exchange(has_allocated_, true)) source().allocate(downstream.wanted, {});
   return true;
 }
 
@@ -144,7 +144,7 @@ GstFlowReturn SourceHost::create(GstBuffer** out) {
   guarded(During::kStream, [&] {
     std::optional<Frame> frame;
     const Deadline silent_until = Clock::now() + kPatience;
-    if (!std::exchange(has_allocated_, true)) source().allocate({});
+    if (!std::exchange(has_allocated_, true)) source().allocate({}, {});
     while (!frame) {
       if (is_unlocked_) {
         flow = GST_FLOW_FLUSHING;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -153,7 +154,7 @@ class Slow final : public elements::Source, Alive {
     picture_ = Frame::allocate(info);
     return {info, 100, mode_ == "live"};
   }
-  void allocate(const Requirements& wanted) override { seen.address = wanted.alignment; }
+  void allocate(const Requirements& wanted, std::span<const Party>) override { seen.address = wanted.alignment; }
   std::optional<Frame> read(Deadline deadline) override {
     if (mode_ == "damaged" && count_ == 2) throw Error(Code::kDataLoss, "slow: a damaged file");
     if (mode_ == "silent") {

@@ -137,9 +137,10 @@ class Filter final : public Host, private elements::Output {
   gs::VideoCaps in_video_;
   StreamInfo out_info_;
   FrameInfo pushed_info_;
+  Downstream downstream_;
   GstSegment segment_{};
   bool keeps_memory_ = true;
-  bool is_open_ = false, is_dropping_ = false, takes_layouts_ = false, was_late_ = false;
+  bool is_open_ = false, is_dropping_ = false, was_late_ = false;
   GstFlowReturn flow_ = GST_FLOW_OK;
   std::int64_t last_in_ = kNoTimestamp, last_out_ = kNoTimestamp;
   Timings timings_;
@@ -260,28 +261,27 @@ bool Filter::open() {
   is_open_ = true;
   if (delay_ns_.exchange(out_info_.delay.count()) != out_info_.delay.count())
     gst_element_post_message(object(), gst_message_new_latency(GST_OBJECT(object())));
-  if (out_info_.frame.format.fourcc == 0) return true;  // Seen with the first frame.
-  bool is_agreed = false;
-  return guarded(During::kNegotiation,
-                 [&] {
-                   pushed_info_ = out_info_.frame;
-                   keeps_memory_ = true;
-                   is_agreed = push_caps(caps_after(in_caps_.get(), in_video_, pushed_info_));
-                 }) &&
-         is_agreed;
+  bool is_agreed = true;
+  const bool is_good = guarded(During::kNegotiation, [&] {
+    if (out_info_.frame.format.fourcc != 0) {  // Else it is seen with the first frame.
+      pushed_info_ = out_info_.frame;
+      keeps_memory_ = true;
+      is_agreed = push_caps(caps_after(in_caps_.get(), in_video_, pushed_info_));
+    }
+    if (Transform* one = transform()) one->allocate(kStream, downstream_.wanted, {});
+  });
+  return is_good && is_agreed;
 }
 
 bool Filter::push_caps(gs::CapsPtr caps) {
   if (out_caps_ && gst_caps_is_equal(out_caps_.get(), caps.get())) return true;
   out_caps_ = std::move(caps);
-  takes_layouts_ = false;
+  downstream_ = {};
   if (!gst_pad_push_event(src_, gst_event_new_caps(out_caps_.get()))) {
     out_caps_.reset();
     return false;
   }
-  const Downstream downstream = ask_downstream(src_, out_caps_.get());
-  takes_layouts_ = downstream.takes_layouts;
-  if (Transform* one = transform()) one->allocate(kStream, downstream.wanted, {});
+  downstream_ = ask_downstream(src_, out_caps_.get());
   release_events(last_out_);
   return true;
 }
@@ -316,8 +316,7 @@ GstFlowReturn Filter::chain(gs::BufferPtr buffer) {
     GST_BUFFER_FLAG_SET(buffer.get(), GST_BUFFER_FLAG_DISCONT);
   }
   ++frames_in;
-  if (gst_pad_check_reconfigure(src_) && out_caps_)
-    takes_layouts_ = ask_downstream(src_, out_caps_.get()).takes_layouts;
+  if (gst_pad_check_reconfigure(src_) && out_caps_) downstream_ = ask_downstream(src_, out_caps_.get());
   timings_.note(buffer.get());
   const bool is_done = guarded(During::kStream, [&] {
     Frame frame = to_frame(std::move(buffer), in_video_, &ledger);
@@ -370,7 +369,7 @@ void Filter::push(Frame frame) {
   gs::BufferPtr buffer = to_buffer(std::move(frame), &ledger);
   if (!GST_BUFFER_DURATION_IS_VALID(buffer.get()) && gst_buffer_is_writable(buffer.get()))
     timings_.complete(buffer.get());
-  if (!takes_layouts_) buffer = packed(std::move(buffer), out_caps_.get(), ledger);
+  if (!downstream_.takes_layouts) buffer = packed(std::move(buffer), out_caps_.get(), ledger);
   ++frames_out;
   flow_ = gst_pad_push(src_, buffer.release());
 }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/parameters.hpp>
 
@@ -34,6 +35,8 @@ struct Description {
   /// It waits, or takes long: it gets a thread and a queue of its own.
   bool has_thread = false;
   Takes takes = Takes::kPictures;
+  /// Pixel formats that it takes, the best first; empty: any, or known only when it opens. Hosts negotiate by them.
+  std::vector<PixelFormat> formats = {};
 };
 
 /// @param given  Already checked against the description. @errors what is wrong with them together.

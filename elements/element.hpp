@@ -3,6 +3,7 @@
 // queues, stopping and restarting belong to the pipeline.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,8 @@ struct StreamInfo {
   bool is_live = false;          ///< The source does not wait for whoever is slow.
   AudioInfo audio = {};          ///< Of a stream of sound, which has no pictures; else without channels.
   bool is_audio() const { return audio.channels != 0; }
+  /// How long a frame may wait for others, in all elements before together: whoever waits (for a batch) adds to it in open().
+  std::chrono::nanoseconds delay{0};
 };
 
 /// A frame of one of the streams that meet in an element: a picture or sound, the other is empty.

@@ -22,7 +22,7 @@ LAYERS = {
     "vision": {"core", "frameworks", "graph", "runtime"},
     "elements": {"core", "frameworks", "graph", "engine", "runtime", "vision"},
     "drivers": {"core", "store", "graph", "engine", "frameworks"},
-    "bindings": {"core", "frameworks", "graph", "runtime", "vision"},
+    "bindings": {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements"},
     "compat": {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements"},
 }
 FREE = {"tools", "examples", "tests", "bench", "fuzz", "models"}  # May use everything; nothing includes them.

@@ -121,14 +121,18 @@ std::vector<AbsentElements> absent_elements() { return registry().absent; }
 
 const Description& find_element(const std::string& name) { return find(name).description; }
 
-void check_element(const std::string& name, const std::map<std::string, std::string>& parameters,
+void check_element(const Description& element, const std::map<std::string, std::string>& parameters,
                    const Environment& environment) {
-  checked(find(name).description, parameters, environment);
+  checked(element, parameters, environment);
 }
 
 AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,
                         const Environment& environment) {
-  const KnownElement& entry = find(name);
+  return make_element(find(name), parameters, environment);
+}
+
+AnyElement make_element(const KnownElement& entry, const std::map<std::string, std::string>& parameters,
+                        const Environment& environment) {
   const Parameters given = checked(entry.description, parameters, environment);
   AnyElement made = entry.factory(given, environment);
   if (made.index() != static_cast<std::size_t>(entry.description.role))

@@ -121,9 +121,9 @@ std::vector<AbsentElements> absent_elements() { return registry().absent; }
 
 const Description& find_element(const std::string& name) { return find(name).description; }
 
-void check_element(const std::string& name, const std::map<std::string, std::string>& parameters,
+void check_element(const Description& element, const std::map<std::string, std::string>& parameters,
                    const Environment& environment) {
-  checked(find(name).description, parameters, environment);
+  checked(element, parameters, environment);
 }
 
 AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,

@@ -99,7 +99,7 @@ void show_plan(const PipelinePlan& plan, bool json) {
   nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows{{"node", "element", "from", "streams", "queue"}};
   for (const PipelinePlan::Node& node : plan.nodes) {
-    elements::check_element(node.spec.element, node.spec.parameters, {node.spec.name, nullptr});
+    elements::check_element(description_of(node.spec), node.spec.parameters, {node.spec.name, nullptr});
     nodes.push_back({{"name", node.spec.name},
                      {"element", node.spec.element},
                      {"parameters", node.spec.parameters},

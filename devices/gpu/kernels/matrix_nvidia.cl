@@ -46,6 +46,50 @@
             MULTIPLY_FRAGMENTS(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);                 \
   }
 
+// Of f32 by matrices of TF32, whose numbers have 11 bits: each number is the sum of two of these, and of their four products only
+// the smallest is left out. Tensor cores cut off what they add, so the products of STEP columns are summed apart, and added
+// rounded. Columns are read in any order, the same on both sides: neighbours of four have four each, a chunk of a row of 64 bytes.
+#define TWO_PARTS(value, high, low)                            \
+  {                                                            \
+    const float whole = value;                                 \
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(whole)); \
+    low = as_uint(whole - as_float(high));                     \
+  }
+#define LOAD_TWO_PARTS(high, low, from)             \
+  {                                                 \
+    const float4 four = *(__local const float4*)(from); \
+    TWO_PARTS(four.x, (high)[0], (low)[0])          \
+    TWO_PARTS(four.y, (high)[1], (low)[1])          \
+    TWO_PARTS(four.z, (high)[2], (low)[2])          \
+    TWO_PARTS(four.w, (high)[3], (low)[3])          \
+  }
+#define MULTIPLY_TF32(sum, a, b, k)                                                                                \
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"   \
+      : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3])                                             \
+      : "r"((a)[0][2 * (k)]), "r"((a)[1][2 * (k)]), "r"((a)[0][2 * (k) + 1]), "r"((a)[1][2 * (k) + 1]),            \
+        "r"((b)[2 * (k)]), "r"((b)[2 * (k) + 1]))
+#define MULTIPLY_TILES_IN_PARTS(sum, left, right)                                                                  \
+  {                                                                                                                \
+    uint b[PARTS_N][4], b_low[PARTS_N][4];                                                                         \
+    _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j)                                                            \
+        LOAD_TWO_PARTS(b[j], b_low[j], right + PLACE(warp_n * WARP_N + j * 8 + (lane >> 2), (lane & 3)))           \
+    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) {                                                          \
+      uint a[2][4], a_low[2][4];                                                                                   \
+      _Pragma("unroll") for (int h = 0; h < 2; ++h)                                                                \
+          LOAD_TWO_PARTS(a[h], a_low[h], left + PLACE(first_row + i * PART_ROWS + h * 8, (lane & 3)))              \
+      float part[PARTS_N][4];                                                                                      \
+      _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) part[j][0] = part[j][1] = part[j][2] = part[j][3] = 0;   \
+      _Pragma("unroll") for (int k = 0; k < 2; ++k) {                                                              \
+        _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) MULTIPLY_TF32(part[j], a_low, b[j], k);                \
+        _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) MULTIPLY_TF32(part[j], a, b_low[j], k);                \
+      }                                                                                                            \
+      _Pragma("unroll") for (int k = 0; k < 2; ++k)                                                                \
+          _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) MULTIPLY_TF32(part[j], a, b[j], k);                  \
+      _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) _Pragma("unroll") for (int c = 0; c < 4; ++c)            \
+          sum[i][j][c] += part[j][c];                                                                              \
+    }                                                                                                              \
+  }
+
 // Of compute capability 9.0: four warps multiply as one, from local memory, while the next tiles are copied. OpenCL C refuses
 // these instructions, so they stand in comments, which program/warpgroups.cpp opens in what the driver has compiled.
 #define TO_TENSOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")

@@ -16,6 +16,16 @@ namespace {
 constexpr MatrixTiles kWarpgroups[] = {
     {128, 128, 4, 1, 3, 64, true}, {64, 64, 4, 1, 3, 128, true}, {64, 32, 4, 1, 4, 128, true}};
 
+/// Of f32 in parts, the best first.
+constexpr MatrixTiles kInParts[] = {{64, 64, 2, 2, 4, 64, false, true}, {128, 64, 2, 2, 4, 64, false, true},
+                                    {64, 64, 2, 2, 6, 64, false, true}, {64, 32, 2, 2, 4, 64, false, true},
+                                    {32, 64, 1, 4, 6, 64, false, true}, {32, 32, 2, 2, 6, 64, false, true}};
+
+/// Whether numbers of f32 may be multiplied in parts.
+bool takes_parts(const Target& target, ElementType type) {
+  return target.matrices == Target::Matrices::kNvidia && type == ElementType::kF32;
+}
+
 /// Whether four warps may multiply as one.
 bool takes_warpgroups(const Target& target, ElementType type) {
   return target.has_warpgroups && type != ElementType::kF32;
@@ -28,8 +38,10 @@ std::size_t steps_of(const MatrixProduct& product, const MatrixTiles& tiles) {
 
 /// So many groups share a tile that every unit has work, and each has enough steps.
 std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
-  const std::size_t most = 2 * target.compute_units / tiles.groups(product),
-                    least = tiles.has_warpgroups && tiles.n == 32 ? 12 : 4;
+  const std::size_t most = (tiles.in_parts ? 4 : 2) * target.compute_units / tiles.groups(product),
+                    least = tiles.has_warpgroups && tiles.n == 32 ? 12
+                            : tiles.in_parts                      ? 8
+                                                                  : 4;
   return std::clamp<std::size_t>(std::min(most, steps_of(product, tiles) / least), 1, 8);
 }
 
@@ -44,8 +56,15 @@ MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target)
     const auto& [large, small, narrow] = kWarpgroups;
     const auto splits = [&](const MatrixTiles& tiles) { return splits_for(product, tiles, target); };
     if (suits(large, units * 5 / 4)) return large;
-    if (small.groups(product) < units * 7 / 4 && suits(narrow, units * 2 / 3 / splits(narrow))) return narrow;
+    // A short sum by a few narrow tiles is still faster than by those of single warps.
+    const std::size_t least = steps_of(product, narrow) <= 8 ? units / 5 : units * 2 / 3 / splits(narrow);
+    if (small.groups(product) < units * 7 / 4 && suits(narrow, least)) return narrow;
     if (suits(small, units / splits(small))) return small;
+  }
+  if (takes_parts(target, product.type)) {
+    const auto& [square, high, deep, narrow, low, least] = kInParts;
+    if (product.n <= 32) return suits(narrow, units) ? narrow : least;
+    return suits(square, units / splits_for(product, square, target)) ? square : low;
   }
   static constexpr MatrixTiles kLarge[] = {{128, 64, 4, 1, 2}, {64, 64, 2, 2, 3}};
   for (const MatrixTiles& tiles : kLarge)
@@ -94,10 +113,11 @@ void define_multiply(Kernel& kernel, const MatrixTiles& tiles, const Target& tar
   if (takes_sub_groups(target, type)) return define_sub_groups(kernel, target);
   const bool has_dots = has_numbers && target.matrices != Target::Matrices::kNvidia;
   if (has_dots) define_dot(kernel, target, type);
-  kernel.define("MULTIPLY(sum, left, right)", (has_dots                    ? "MULTIPLY_TILES_8"
-                                               : type == ElementType::kF32 ? "MULTIPLY_TILES_F32"
-                                                                           : "MULTIPLY_TILES") +
-                                                  std::string("(sum, left, right)"));
+  const char* const multiply = has_dots                    ? "MULTIPLY_TILES_8"
+                               : tiles.in_parts            ? "MULTIPLY_TILES_IN_PARTS"
+                               : type == ElementType::kF32 ? "MULTIPLY_TILES_F32"
+                                                           : "MULTIPLY_TILES";
+  kernel.define("MULTIPLY(sum, left, right)", multiply + std::string("(sum, left, right)"));
 }
 
 }  // namespace
@@ -159,7 +179,7 @@ struct MatrixWay {
   std::string name() const {
     return std::to_string(tiles.m) + "x" + std::to_string(tiles.n) + " by " + std::to_string(tiles.warps_m) + "x" +
            std::to_string(tiles.warps_n) + " in " + std::to_string(tiles.stages) + " slots, " + std::to_string(splits) +
-           " groups" + (tiles.has_warpgroups ? ", warpgroups" : "");
+           " groups" + (tiles.has_warpgroups ? ", warpgroups" : "") + (tiles.in_parts ? ", in parts" : "");
   }
 };
 
@@ -170,6 +190,7 @@ std::vector<MatrixWay> matrix_ways(const MatrixProduct& product, const Target& t
                                            {32, 64, 2, 2, 4},   {32, 32, 2, 1, 4},  {16, 64, 1, 2, 4}};
   std::vector<MatrixTiles> all(std::begin(kTiles), std::end(kTiles));
   if (takes_warpgroups(target, product.type)) all.insert(all.begin(), std::begin(kWarpgroups), std::end(kWarpgroups));
+  if (takes_parts(target, product.type)) all.insert(all.begin(), std::begin(kInParts), std::end(kInParts));
   const MatrixTiles rule = matrix_tiles_for(product, target);
   std::vector<MatrixWay> ways{{rule, splits_for(product, rule, target)}};
   const auto add = [&](const MatrixWay& way) {

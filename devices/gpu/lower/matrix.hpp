@@ -35,6 +35,7 @@ struct MatrixTiles {
   std::size_t row_bytes = 128;  ///< Of a tile in local memory: 64 or 128.
   /// Four warps multiply as one: `warps_m` is a multiple of 4, `warps_n` is 1, `m` a multiple of 64 for each four.
   bool has_warpgroups = false;
+  bool in_parts = false;  ///< Numbers of f32 are multiplied as two of TF32 each; `row_bytes` is 64.
   std::size_t lanes() const { return 32 * warps_m * warps_n; }
   /// Rows of the result that go through local memory at once.
   std::size_t out_rows() const { return m * (n + 4) * sizeof(float) > std::size_t{48} << 10 ? m / 2 : m; }

@@ -228,6 +228,16 @@ TENON_INLINE std::string Route::title() const {
   return std::string(name(source_.info.type)) + " " + to_string(source_.info.shape);
 }
 
+namespace detail {
+
+/// What a hop does with the bytes. An edge that converts yields other pixels, in other memory, without a copy.
+TENON_INLINE const char* verb(const Reached& hop, const Description& from) {
+  if (hop.copies) return "copies";
+  return hop.result.info.type == from.info.type && hop.result.info.shape == from.info.shape ? "shares" : "converts";
+}
+
+}  // namespace detail
+
 TENON_INLINE std::string Route::explain() const {
   std::string text = title() + " from " + std::string(source_.context->name()) + " (" +
                      std::string(source_.kind.name()) + ") to " + std::string(target_->name()) + " (" +
@@ -241,13 +251,18 @@ TENON_INLINE std::string Route::explain() const {
   } else {
     char cost[32];
     std::snprintf(cost, sizeof cost, "%.0f ns", cost_ns());
-    text += std::string(copies() ? "copies" : "shares") + ", estimated " + cost;
+    text += std::string(copies()        ? "copies"
+                        : hops_.empty() ? "shares"
+                                        : detail::verb(hops_.back().reached, source_)) +
+            ", estimated " + cost;
   }
+  const Description* from = &source_;
   for (const Hop& hop : hops_) {
     char cost[32];
     std::snprintf(cost, sizeof cost, "%.0f ns", hop.reached.total_ns());
-    text += "\n  takes   " + std::string(hop.edge->name()) + " into " + std::string(hop.to->name()) +
-            (hop.reached.copies ? ", copies, " : ", shares, ") + cost;
+    text += "\n  takes   " + std::string(hop.edge->name()) + " into " + std::string(hop.to->name()) + ", " +
+            detail::verb(hop.reached, *from) + ", " + cost;
+    from = &hop.reached.result;
   }
   if (host_wait_) {
     text += "\n  waits   on the host at " + std::string(hops_[host_wait_->hop].edge->name()) +

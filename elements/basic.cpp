@@ -86,6 +86,7 @@ std::vector<KnownElement> basic_elements() {
        [](const Parameters& given, const Environment&) -> AnyElement { return std::make_unique<TestSource>(given); }},
       {{"identity", "Does nothing", Role::kTransformInplace, {}, false, false, Takes::kBoth},
        no_parameters([]() -> AnyElement { return std::make_unique<Identity>(); })},
+      convert_element(),
       {{"null", "Takes all frames and keeps none", Role::kSink, {}, false, false, Takes::kBoth},
        no_parameters([]() -> AnyElement { return std::make_unique<NullSink>(); })},
   };

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/trace_name.hpp>
 #include <tenon/elements/internal/agreement.hpp>
 #include <tenon/elements/queue.hpp>
 #include <tenon/elements/registry.hpp>
@@ -187,6 +188,11 @@ class Lane final : public Output {
     std::visit([](auto& one) { one->interrupt(); }, element);
   }
 
+  /// A span of the node's name, if a trace is open. Spans of what is called downstream lie in it.
+  void trace(Clock::time_point begin, Clock::time_point end) const {
+    if (Trace::is_open()) Trace::record(trace_name(node_.plan->spec.name), "element", begin, end);
+  }
+
   AnyElement element;
   Ledger ledger;
   std::optional<Queue<Message>> queue;
@@ -222,7 +228,11 @@ class Lane final : public Output {
     struct Book {
       Lane& lane;
       Clock::time_point begin;
-      ~Book() { lane.busy_ns.fetch_add((Clock::now() - begin - lane.elsewhere_).count(), std::memory_order_relaxed); }
+      ~Book() {
+        const auto end = Clock::now();
+        lane.busy_ns.fetch_add((end - begin - lane.elsewhere_).count(), std::memory_order_relaxed);
+        lane.trace(begin, end);
+      }
     } book{*this, begin};
     body();
   }
@@ -541,7 +551,7 @@ class Pipeline::Engine final : public Host {
     begins.info = std::make_shared<const StreamInfo>(info);
     lane.pass_on(std::move(begins));
     auto silent_until = Clock::now() + spec_.patience;
-    while (!stopping_ && !is_lost(stream)) {
+    while (!stopping_ && !is_lost(stream) && (spec_.frames == 0 || lane.frames_out < spec_.frames)) {
       Message next = message(Message::Kind::kFrame, stream);
       const auto begin = Clock::now();
       try {
@@ -551,6 +561,7 @@ class Pipeline::Engine final : public Host {
         continue;
       }
       next.born = Clock::now();
+      lane.trace(begin, next.born);
       lane.busy_ns.fetch_add((next.born - begin).count(), std::memory_order_relaxed);
       lane.frames_out.fetch_add(1, std::memory_order_relaxed);
       silent_until = next.born + spec_.patience;

@@ -49,6 +49,8 @@ struct PipelineSpec {
   std::chrono::milliseconds restart_delay{500};
   /// How long a source may take to open, and a live one may be silent.
   std::chrono::milliseconds patience{10'000};
+  /// Of each stream at most, restarts counted; 0: all. Not in files: who runs one decides.
+  std::uint64_t frames = 0;
 };
 
 /// A spec whose names, roles and joints are right. Nodes are in an order in which each stands behind those that feed it.

@@ -256,6 +256,18 @@ vm_suite() {
       $tests/conformance_test --gtest_filter='*dmabuf*opencl_buffer*' || status=1
       unset OPENCL_LAYERS OCL_ICD_VENDORS"
   fi
+  # VA-API: the software driver's surfaces, on vgem's render node, and what is decoded into them with the NPU and OpenCL.
+  local va="$lib/va" with="ZE_ENABLE_ALT_DRIVERS=$driver" without="-"
+  if [ -x "$tests/va_test" ] && [ -e "$va/tenon_drv_video.so" ]; then
+    binaries+=("$va"/{tenon_drv_video,libtenon_render_node}.so "$tests"/va_{test,driver_test})
+    if [ -e "$layer" ] && [ -e "$pocl" ]; then with+=" OCL_ICD_VENDORS=$pocl OPENCL_LAYERS=$layer"; else without+="*Opencl*:"; fi
+    [ -e "$driver" ] || without+="*Usm*"
+    script+="; export LIBVA_DRIVERS_PATH=$va LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 TENON_EXPECT_DMABUFS=1
+      $tests/va_driver_test || status=1
+      $with $tests/va_test --gtest_filter='$without' || status=1
+      LD_PRELOAD=$va/libtenon_render_node.so $tests/conformance_test --gtest_filter='*vaapi*' || status=1
+      unset LIBVA_DRIVERS_PATH LIBVA_DRIVER_NAME LIBVA_MESSAGING_LEVEL TENON_EXPECT_DMABUFS"
+  fi
   if [ -x "$tool" ]; then binaries+=("$tool" "$PWD"/build/release/lib/libtenon_contexts_*.so); script+="; $tool matrix --json >/dev/ttyS2 || status=1"; fi
   script+="; exit \$status"
   vm_run "$seconds" "$script" "${binaries[@]}" || return
@@ -301,6 +313,7 @@ test_vm() {
   configure release || return 1
   grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.
   grep -q '^build gstreamer_test:' build/release/build.ninja && targets+=(gstreamer_test)
+  grep -q '^build va_test:' build/release/build.ninja && targets+=(va_test va_driver_test)
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)
   build release "${targets[@]}" || return 1

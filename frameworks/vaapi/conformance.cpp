@@ -110,6 +110,51 @@ class VaapiUnderTest final : public conformance::FrameworkUnderTest {
   }
 };
 
-[[maybe_unused]] const bool registered = conformance::add(std::make_unique<VaapiUnderTest>());
+/// What video processing yields: pictures that were processed to the size and format that they had.
+class ProcessedUnderTest final : public conformance::FrameworkUnderTest {
+ public:
+  std::string_view name() const override { return "vaapi_processed"; }
+  Context make_context() override {
+    static const vaapi::Processor the_one(surfaces_.make_context(), {kNv12, 64, 48});
+    static const Context place = the_one.place();
+    return place;
+  }
+  /// Each from a Processor of its own, as sizes differ, and seen from the one place.
+  Tensor make_tensor(const Context& context, std::string_view, const TensorInfo& wanted, std::size_t offset) override {
+    const Tensor made = surfaces_.make_tensor(surfaces_.make_context(), "allocated", wanted, offset);
+    if (!made) return {};
+    const vaapi::detail::SurfacePart part = vaapi::detail::part_of(made);
+    const FrameInfo grey{kGray8, part.state->width_px, part.state->height_px};
+    const Tensor plane = processed(grey).plane(0);
+    const View& view =
+        plane.memory()->add_view(std::make_unique<View>(context, context->kind(), Access::kReadWrite, nullptr));
+    return Tensor(made.info(), plane.memory(), made.offset(), plane.lease()).through(&view);
+  }
+  Frame make_frame(const Context&, std::string_view, const FrameInfo& info) override {
+    const auto& display = *surfaces_.make_context().as<vaapi::SurfaceContext>()->display();
+    const vaapi::FormatMapping* mapping = vaapi::find_mapping(info.format);
+    return mapping && display.has_format(mapping->va) ? processed(info) : Frame();
+  }
+  std::size_t live_objects() const override { return surfaces_.live_objects(); }
+  std::vector<conformance::Exclusion> exclusions() const override {
+    std::vector<conformance::Exclusion> all = surfaces_.exclusions();
+    all.push_back(
+        {"BooksMapsHitsAndCopiedBytes", "the way back is the surface's own, so there is no view to find again"});
+    return all;
+  }
+
+ private:
+  Frame processed(const FrameInfo& info) {
+    const Context va = surfaces_.make_context();
+    const vaapi::Processor same(va, info, 2);
+    Router router;
+    router.add(va);
+    return router.map(vaapi::allocate(va, info), same.place(), Access::kRead);
+  }
+  VaapiUnderTest surfaces_;
+};
+
+[[maybe_unused]] const bool registered =
+    conformance::add(std::make_unique<VaapiUnderTest>()) && conformance::add(std::make_unique<ProcessedUnderTest>());
 
 }  // namespace

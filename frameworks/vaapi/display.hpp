@@ -129,7 +129,8 @@ class Display final : public RefCounted {
   }
   VAConfigID make_config(VAProfile profile, VAEntrypoint entrypoint) const {
     VAConfigID config = VA_INVALID_ID;
-    const VAStatus status = vaCreateConfig(display_, profile, entrypoint, nullptr, 0, &config);
+    const VAStatus status = native::call("vaCreateConfig", vaCreateConfig, display_, profile, entrypoint,
+                                         static_cast<VAConfigAttrib*>(nullptr), 0, &config);
     return status == VA_STATUS_SUCCESS ? config : VA_INVALID_ID;
   }
   VAConfigID any_decoder() const {

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include <tenon/core/edge.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
@@ -101,74 +102,92 @@ class PipelineBuffer {
 
 }  // namespace detail
 
-/// Makes pictures of one format and size of others, on the driver. Results are surfaces of a pool.
-/// @thread any: one picture at a time.
-class Processor {
+namespace detail {
+
+/// Where the first pixel of a frame stands in its surface: a part of a frame is processed as that part.
+inline Rectangle place_in_surface(const Frame& frame, const SurfacePart& part) {
+  const SurfaceLayout::Plane& luma = part.state->planes.at(0);
+  const Tensor& plane = frame.plane(0);
+  const PixelFormatInfo& format = format_info(frame.info().format);
+  const std::size_t inside = plane.offset() - luma.offset_bytes;
+  const std::size_t step = size_bytes(format.sample) * format.planes[0].channels;
+  return {static_cast<std::uint32_t>(inside % luma.pitch_bytes / step) << format.planes[0].width_shift,
+          static_cast<std::uint32_t>(inside / luma.pitch_bytes), frame.info().width_px, frame.info().height_px};
+}
+
+/// What a Processor is: shared with the maps that run while it ends. @thread any: one picture at a time.
+class ProcessorState {
  public:
-  /// @param output  Format and size of the results; colour space and range too, where they are not unknown.
-  /// @param limit   Results that may be in use at a time.
-  /// @errors kInvalidArgument: no vaapi context; kUnimplemented: a driver without video processing; those of the driver.
-  Processor(const Context& context, const FrameInfo& output, std::size_t limit = 16)
-      : context_(context),
-        display_(detail::surface_context(context, "Processor").display()),
-        pool_(context, output, limit) {
+  ProcessorState(const Context& context, const FrameInfo& output, std::size_t limit)
+      : context_(context), display_(surface_context(context, "Processor").display()), pool_(context, output, limit) {
     if (display_->processing() == VA_INVALID_ID)
-      throw Error(Code::kUnimplemented, "vaapi: " + display_->vendor() + " has no video processing");
+      throw Error(Code::kUnimplemented,
+                  "vaapi: " + display_->vendor() + " has no video processing (VAEntrypointVideoProc)");
+    like_ = describe(pool_.acquire());
     constexpr const char* kCall = "vaCreateContext";
     native::check(native::call(kCall, vaCreateContext, display_->handle(), display_->processing(),
                                static_cast<int>(output.width_px), static_cast<int>(output.height_px),
                                int{VA_PROGRESSIVE}, static_cast<VASurfaceID*>(nullptr), 0, &id_),
                   kCall, "video processing");
   }
-  Processor(const Processor&) = delete;
-  Processor& operator=(const Processor&) = delete;
-  ~Processor() { vaDestroyContext(display_->handle(), id_); }
+  ProcessorState(const ProcessorState&) = delete;
+  ProcessorState& operator=(const ProcessorState&) = delete;
+  ~ProcessorState() { vaDestroyContext(display_->handle(), id_); }
 
+  const Context& context() const { return context_; }
+  const Ref<Display>& display() const { return display_; }
   const FrameInfo& output() const { return pool_.info(); }
+  /// Where the results lie.
+  const FrameDescription& like() const { return like_; }
 
-  /// Begins the work on `source`, a frame of this display, and gives the result, which is a picture of the context; who maps
-  /// it waits for the work. Books the bytes of `source` as converted, under "vaapi->vaapi (processed)".
-  /// @errors kInvalidArgument: a frame of another display or framework (map it to the context first); kOutOfRange: a
-  /// rectangle outside its picture; kDeadlineExceeded: all results are in use; those of the driver.
-  Frame run(const Frame& source, const Processing& how = {}, Deadline deadline = default_deadline(),
-            Ledger* ledger = nullptr) {
+  /// What comes out for pictures like `from`.
+  FrameInfo result_of(const FrameInfo& from, const Processing& how) const {
+    FrameInfo to = like_.info;
+    // A YUV picture stays in the matrix and range that it has, unless the caller wants others.
+    const bool is_rgb = format_info(to.format).model == ColourModel::kRgb;
+    if (to.colour_space == ColourSpace::kUnknown && !is_rgb) to.colour_space = resolved_colour_space(from);
+    if (to.colour_range == ColourRange::kUnknown && !is_rgb) to.colour_range = resolved_colour_range(from);
+    to.rotation = how.turns_upright ? Rotation::kNone : from.rotation;
+    return to;
+  }
+
+  /// As Processor::run(), which also books it.
+  Frame run(const Frame& source, const Processing& how, Deadline deadline, Ledger* ledger) {
     if (source.plane_count() == 0) throw Error(Code::kInvalidArgument, "vaapi::Processor: an empty frame or a batch");
-    const detail::SurfacePart from = detail::part_of(source.plane(0));
+    const SurfacePart from = part_of(source.plane(0));
     if (from.state->surface->display()->handle() != display_->handle())
       throw Error(Code::kInvalidArgument, "vaapi::Processor: " + from.state->surface->what() +
                                               " belongs to another VADisplay; map the frame to " +
                                               std::string(context_->name()) + " with a Router first");
     Frame target = pool_.acquire(deadline, ledger);
-    const detail::SurfacePart to = detail::part_of(target.plane(0));
-    VARectangle crop = detail::rectangle_of(how.crop, source.info(), "crop");
-    VARectangle region = detail::rectangle_of(how.region, target.info(), "region");
+    const SurfacePart to = part_of(target.plane(0));
+    VARectangle crop = rectangle_of(how.crop, source.info(), "crop");
+    const Rectangle place = place_in_surface(source, from);
+    crop.x = static_cast<std::int16_t>(crop.x + static_cast<int>(place.x_px));
+    crop.y = static_cast<std::int16_t>(crop.y + static_cast<int>(place.y_px));
+    VARectangle region = rectangle_of(how.region, target.info(), "region");
     for (const Tensor& plane : source.planes()) plane.memory()->wait_for(Access::kRead, deadline, ledger);
-    VAProcPipelineParameterBuffer parameters = parameters_of(source.info(), how);
+    const FrameInfo info = result_of(source.info(), how);
+    VAProcPipelineParameterBuffer parameters = parameters_of(source.info(), info, how);
     parameters.surface = from.state->surface->id();
     parameters.surface_region = &crop;
     parameters.output_region = &region;
     submit(to.state->surface->id(), parameters);
     note(source, target, to);
-    book(source, ledger);
-    FrameInfo info = target.info();
-    info.rotation = how.turns_upright ? Rotation::kNone : source.info().rotation;
     Frame result(info, std::vector<Tensor>(target.planes().begin(), target.planes().end()), source.timestamp_ns());
     if (!source.metadata().empty()) result.metadata() = source.metadata();
     return result;
   }
 
  private:
-  VAProcPipelineParameterBuffer parameters_of(const FrameInfo& from, const Processing& how) const {
-    FrameInfo to = pool_.info();
-    // A YUV picture stays in the matrix and range that it has, unless the caller wants others.
-    if (to.colour_space == ColourSpace::kUnknown) to.colour_space = resolved_colour_space(from);
+  static VAProcPipelineParameterBuffer parameters_of(const FrameInfo& from, const FrameInfo& to,
+                                                     const Processing& how) {
     const bool is_rgb = format_info(to.format).model == ColourModel::kRgb;
-    if (to.colour_range == ColourRange::kUnknown && !is_rgb) to.colour_range = resolved_colour_range(from);
     VAProcPipelineParameterBuffer parameters{};
-    parameters.surface_color_standard = detail::standard_of(resolved_colour_space(from));
-    parameters.output_color_standard = is_rgb ? VAProcColorStandardNone : detail::standard_of(to.colour_space);
-    parameters.input_color_properties.color_range = detail::range_of(from);
-    parameters.output_color_properties.color_range = detail::range_of(to);
+    parameters.surface_color_standard = standard_of(resolved_colour_space(from));
+    parameters.output_color_standard = is_rgb ? VAProcColorStandardNone : standard_of(to.colour_space);
+    parameters.input_color_properties.color_range = range_of(from);
+    parameters.output_color_properties.color_range = range_of(to);
     parameters.output_background_color = how.background;
     parameters.filter_flags = how.fast ? VA_FILTER_SCALING_FAST : VA_FILTER_SCALING_DEFAULT;
     if (how.turns_upright) parameters.rotation_state = static_cast<std::uint32_t>(from.rotation);
@@ -178,7 +197,7 @@ class Processor {
   void submit(VASurfaceID target, VAProcPipelineParameterBuffer& parameters) {
     std::lock_guard lock(mutex_);
     const VADisplay display = display_->handle();
-    const detail::PipelineBuffer buffer(display, id_, parameters);
+    const PipelineBuffer buffer(display, id_, parameters);
     constexpr const char *kBegin = "vaBeginPicture", *kRender = "vaRenderPicture", *kEnd = "vaEndPicture";
     native::check(native::call(kBegin, vaBeginPicture, display, id_, target), kBegin, "video processing");
     VABufferID id = buffer.id();
@@ -188,23 +207,55 @@ class Processor {
     native::check(rendered, kRender, "video processing");
     native::check(ended, kEnd, "video processing");
   }
-  static void note(const Frame& source, const Frame& target, const detail::SurfacePart& to) {
+  static void note(const Frame& source, const Frame& target, const SurfacePart& to) {
     const TimelinePoint done = to.state->timeline->next();
     for (const Tensor& plane : source.planes()) plane.memory()->hazards().read_until(done);
     for (const Tensor& plane : target.planes()) plane.memory()->hazards().wrote(done);
-  }
-  static void book(const Frame& source, Ledger* ledger) {
-    static const EdgeId edge = register_edge("vaapi->vaapi (processed)");
-    Ledger& books = ledger ? *ledger : Ledger::process();
-    books.book_map(edge, false);
-    books.book_converted(edge, source.size_bytes());
   }
 
   const Context context_;
   const Ref<Display> display_;
   SurfacePool pool_;
+  FrameDescription like_;
   VAContextID id_ = VA_INVALID_ID;
   std::mutex mutex_;
+};
+
+}  // namespace detail
+
+/// Makes pictures of one format and size of others, on the driver. Results are surfaces of a pool.
+/// @thread any: one picture at a time.
+class Processor {
+ public:
+  /// @param output  Format and size of the results; colour space and range too, where they are not unknown.
+  /// @param limit   Results that may be in use at a time.
+  /// @errors kInvalidArgument: no vaapi context; kUnimplemented: a driver without video processing; those of the driver.
+  Processor(const Context& context, const FrameInfo& output, std::size_t limit = 16)
+      : state_(std::make_shared<detail::ProcessorState>(context, output, limit)) {}
+
+  const FrameInfo& output() const { return state_->output(); }
+
+  /// A place for a Router: frames that are mapped there are processed as `how` says, by an edge that converts. It may be a
+  /// target and a source, and no way leads through it. The edge refuses when this Processor is gone; its results stay.
+  /// @param name  As explanations call it. @cost keeps a view with each result for each place; make one per use.
+  Context place(const Processing& how = {}, std::string name = "vaapi.processed") const;
+
+  /// Begins the work on `source`, a frame of this display, and gives the result, which is a picture of the context; who maps
+  /// it waits for the work. Books the bytes of `source` as converted, under "vaapi->vaapi (processed)".
+  /// @errors kInvalidArgument: a frame of another display or framework (map it to the context first); kOutOfRange: a
+  /// rectangle outside its picture; kDeadlineExceeded: all results are in use; those of the driver.
+  Frame run(const Frame& source, const Processing& how = {}, Deadline deadline = default_deadline(),
+            Ledger* ledger = nullptr) {
+    Frame result = state_->run(source, how, deadline, ledger);
+    static const EdgeId edge = register_edge("vaapi->vaapi (processed)");
+    Ledger& books = ledger ? *ledger : Ledger::process();
+    books.book_map(edge, false);
+    books.book_converted(edge, source.size_bytes());
+    return result;
+  }
+
+ private:
+  std::shared_ptr<detail::ProcessorState> state_;
 };
 
 }  // namespace vaapi

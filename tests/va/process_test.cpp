@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include <tenon/core/host.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 
 #include <tenon/tests/va/va_fixture.hpp>
@@ -75,6 +76,107 @@ TEST_F(VaProcess, ResultIsSharedOnwards) {
   options.policy = ZeroCopy::kRequire;
   const Frame host = router.map(half.run(source), host_context(), options);
   EXPECT_NEAR(static_cast<const std::uint8_t*>(host.plane(0).data())[8], 40, 2);
+}
+
+TEST_F(VaProcess, ConvertsOnARoutersWay) {
+  const Frame source = halves(128, 64);
+  vaapi::Processor half(context(), {kNv12, 64, 32});
+  vaapi::Processing right;
+  right.crop = {64, 0, 64, 64};
+  const Context place = half.place(right, "right half");
+  Router router;
+  for (const Context& known : {context(), dmabuf::context(), host_context()}) router.add(known);
+  Ledger ledger;
+  MapOptions options;
+  options.policy = ZeroCopy::kRequire;
+  options.ledger = &ledger;
+  const std::string way = router.explain(describe(source), place);
+  EXPECT_NE(way.find("takes   vaapi->vaapi.processed into right half, converts"), std::string::npos) << way;
+  Frame small = router.map(source, place, options);
+  EXPECT_EQ(small.info().width_px, 64u);
+  EXPECT_EQ(small.plane(0).context(), place);
+  EXPECT_NEAR(at(small, 4, 16), 200, 2);
+  EXPECT_EQ(ledger.total().converted, source.size_bytes()) << ledger.report();
+  EXPECT_EQ(ledger.total().copied, 0u) << ledger.report();
+  // From there on it is shared: with VA-API, dma-bufs and the CPU.
+  const Frame surface = router.map(small, context(), options);
+  EXPECT_NE(vaapi::surface(surface), VA_INVALID_SURFACE);
+  const Frame host = router.map(small, host_context(), options);
+  EXPECT_NEAR(static_cast<const std::uint8_t*>(host.plane(0).data())[4], 200, 2);
+  EXPECT_EQ(ledger.total().copied, 0u) << ledger.report();
+  EXPECT_EQ(ledger.total().converted, source.size_bytes()) << "mapped onwards, converted once";
+}
+
+TEST_F(VaProcess, PlacesAreReachedFromOtherMemoryAndFromPartsOfFrames) {
+  vaapi::Processor half(context(), {kNv12, 32, 32});
+  const Context place = half.place();
+  Router router;
+  for (const Context& known : {context(), dmabuf::context(), host_context(), place}) router.add(known);
+  const Frame source = halves(128, 64);
+  Ledger ledger;
+  MapOptions options;
+  options.ledger = &ledger;
+  const Frame part = router.map(crop(source, 64, 0, 64, 64), place, options);
+  EXPECT_NEAR(at(part, 1, 16), 200, 2) << "its right half, not the whole surface";
+  EXPECT_NEAR(at(half.run(crop(source, 32, 0, 64, 64)), 1, 16), 40, 2);
+  const Frame host = router.map(source, host_context(), options);
+  Frame copy = Frame::allocate(host.info());
+  for (std::size_t p = 0; p < copy.plane_count(); ++p) {
+    Tensor to = copy.plane(p);
+    host.plane(p).copy_to(to);
+  }
+  ledger.reset();
+  const Frame uploaded = router.map(copy, place, options);
+  EXPECT_NEAR(at(uploaded, 30, 16), 200, 2);
+  EXPECT_EQ(ledger.total().copied, copy.size_bytes()) << "into a surface; then it is converted\n" << ledger.report();
+  EXPECT_EQ(ledger.total().converted, copy.size_bytes());
+  // No way leads through a place, also when the router knows it.
+  const std::string way = router.explain(describe(source), host_context());
+  EXPECT_EQ(way.find("takes   vaapi->vaapi.processed"), std::string::npos) << way;
+}
+
+TEST_F(VaProcess, PlacesRefuseWithReasons) {
+  const Frame source = halves(128, 64);
+  Router router;
+  router.add(context());
+  std::string message;
+  vaapi::Processing outside;
+  outside.crop = {100, 0, 64, 64};
+  vaapi::Processor half(context(), {kNv12, 64, 32});
+  EXPECT_EQ(code_of([&] { router.map(source, half.place(outside), Access::kRead); }, &message),
+            Code::kFailedPrecondition);
+  EXPECT_NE(message.find("does not lie in a picture of 128x64"), std::string::npos) << message;
+  EXPECT_EQ(code_of([&] { router.map(source, half.place(), Access::kReadWrite); }, &message),
+            Code::kFailedPrecondition);
+  EXPECT_NE(message.find("writes would not reach the source"), std::string::npos) << message;
+  Context gone;
+  Frame result;
+  {
+    vaapi::Processor brief(context(), {kNv12, 64, 32});
+    gone = brief.place();
+    result = router.map(source, gone, Access::kRead);
+  }
+  EXPECT_NEAR(at(result, 8, 16), 40, 2) << "results outlive their Processor";
+  EXPECT_EQ(code_of([&] { router.map(source, gone, Access::kRead); }, &message), Code::kFailedPrecondition);
+  EXPECT_NE(message.find("is gone"), std::string::npos) << message;
+  const Context other = vaapi::open();
+  vaapi::Processor foreign(other, {kNv12, 64, 32});
+  EXPECT_EQ(code_of([&] { router.map(source, foreign.place(), Access::kRead); }, &message), Code::kFailedPrecondition);
+  EXPECT_NE(message.find("another VADisplay"), std::string::npos) << message;
+  vaapi::native::fault = [](const char* call) -> VAStatus {
+    return std::string_view(call) == "vaCreateConfig" ? VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT : VA_STATUS_SUCCESS;
+  };
+  const Context plain = vaapi::open();
+  EXPECT_EQ(code_of([&] { vaapi::Processor(plain, {kNv12, 64, 32}); }, &message), Code::kUnimplemented);
+  EXPECT_NE(message.find("VAEntrypointVideoProc"), std::string::npos) << message;
+}
+
+TEST_F(VaProcess, ResultsSayInWhichColoursTheyAre) {
+  FrameInfo info{kNv12, 128, 64, ColourSpace::kBt2020, ColourRange::kFull};
+  const Frame source = vaapi::allocate(context(), info);
+  vaapi::Processor large(context(), {kNv12, 1280, 720});
+  EXPECT_EQ(large.run(source).info().colour_space, ColourSpace::kBt2020);
+  EXPECT_EQ(large.run(source).info().colour_range, ColourRange::kFull);
 }
 
 TEST_F(VaProcess, RefusesWhatItCannot) {

@@ -210,8 +210,12 @@ VAStatus query_surface_attributes(VADriverContextP context, VAConfigID id, VASur
     constexpr std::uint32_t kGet = VA_SURFACE_ATTRIB_GETTABLE, kBoth = kGet | VA_SURFACE_ATTRIB_SETTABLE;
     std::vector<VASurfaceAttrib> all;
     const std::uint32_t rt_formats = config->attribute(VAConfigAttribRTFormat);
+    // Decoders write video's pictures as NV12 and P010. Processing takes every format, and JPEG's colours come in many.
+    const bool is_video = config->entrypoint == VAEntrypointVLD && config->profile != VAProfileJPEGBaseline;
     for (const Format& format : formats()) {
-      if (format.rt_format & rt_formats) all.push_back(integer(VASurfaceAttribPixelFormat, kBoth, format.fourcc));
+      const bool is_usual = default_format(format.rt_format) == &format;
+      if ((format.rt_format & rt_formats) && (is_usual || !is_video))
+        all.push_back(integer(VASurfaceAttribPixelFormat, kBoth, format.fourcc));
     }
     const std::uint32_t width_px = config->attribute(VAConfigAttribMaxPictureWidth);
     const std::uint32_t height_px = config->attribute(VAConfigAttribMaxPictureHeight);

@@ -6,34 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
-extern "C" {
-#include <libavutil/common.h>
-#include <libavutil/imgutils.h>
-#include <libavutil/pixdesc.h>
-}
+#include <tenon/drivers/vaapi/process/planes.hpp>
 
 namespace tenon::va {
 namespace {
-
-/// A plane as rows of pixels.
-struct Plane {
-  std::uint8_t* data;
-  std::ptrdiff_t pitch;
-  int width, height, bytes;
-};
-
-template <class Visit>
-void each_plane(const Pixels& pixels, Visit visit) {
-  const AVPixFmtDescriptor* about = av_pix_fmt_desc_get(pixels.format);
-  std::array<int, 4> step{};
-  av_image_fill_max_pixsteps(step.data(), nullptr, about);
-  for (std::size_t plane = 0; plane < 4 && pixels.data[plane]; ++plane) {
-    const bool chroma = plane == 1 || plane == 2;
-    visit(plane, Plane{pixels.data[plane], pixels.pitch[plane],
-                       AV_CEIL_RSHIFT(pixels.width_px, chroma ? about->log2_chroma_w : 0),
-                       AV_CEIL_RSHIFT(pixels.height_px, chroma ? about->log2_chroma_h : 0), step[plane]});
-  }
-}
 
 template <int kBytes>
 void turn_plane(const Plane& to, const Plane& from, int quarters, bool mirror_across, bool mirror_down) {
@@ -74,11 +50,10 @@ void turn(const Pixels& to, const Pixels& from, int quarters, bool mirror_across
 
 void mix(const Pixels& to, const Pixels& from, int alpha) {
   std::array<Plane, 4> sources{};
-  const bool wide = av_pix_fmt_desc_get(to.format)->comp[0].depth > 8;
+  const bool wide = is_wide(to);
   each_plane(from, [&](std::size_t plane, const Plane& one) { sources[plane] = one; });
   each_plane(to, [&](std::size_t plane, const Plane& one) {
-    // Not its pixels' bytes: in packed 4:2:2 two pixels share four.
-    const int count = av_image_get_linesize(to.format, to.width_px, static_cast<int>(plane)) / (wide ? 2 : 1);
+    const int count = samples_per_row(to, plane);
     for (int y = 0; y < one.height; ++y) {
       const auto mix_row = [&](auto* row, const auto* source) {
         for (int x = 0; x < count; ++x)

@@ -11,6 +11,8 @@
 
 #include <tenon/drivers/vaapi/objects/canvas.hpp>
 #include <tenon/drivers/vaapi/objects/convert.hpp>
+#include <tenon/drivers/vaapi/process/deinterlace.hpp>
+#include <tenon/drivers/vaapi/process/filters.hpp>
 #include <tenon/drivers/vaapi/process/orient.hpp>
 
 extern "C" {
@@ -43,8 +45,14 @@ std::optional<Rectangle> read(const VARectangle* region) {
   return Rectangle{region->x, region->y, region->width, region->height};
 }
 
+/// None, or one that the caps name.
+bool is_standard(std::uint32_t standard) {
+  return standard == VAProcColorStandardNone ||
+         std::find(std::begin(kStandards), std::end(kStandards), standard) != std::end(kStandards);
+}
+
 /// libavutil's number of the matrix, and the range.
-Colour colour_of(VAProcColorStandardType standard, const VAProcColorProperties& explicitly) {
+Colour colour_of(std::uint32_t standard, const VAProcColorProperties& explicitly) {
   Colour colour;
   colour.full_range = explicitly.color_range == VA_SOURCE_RANGE_FULL;
   switch (standard) {
@@ -82,7 +90,8 @@ int scaling_flags(std::uint32_t filter_flags) {
 
 /// One pipeline buffer, with all that it points to.
 struct Layer {
-  Ref<Surface> source;
+  Ref<Surface> source, past;  ///< The frame before, where the filter needs one and the client has it.
+  std::optional<Deinterlacing> filter;
   std::optional<Rectangle> from, to;
   Colour from_colour, to_colour;
   bool names_colours = false;
@@ -136,19 +145,20 @@ class ProcessTask final : public Task {
   static VAStatus read_layer(const Display& display, const VAProcPipelineParameterBuffer& given, Layer& layer) {
     layer.source = acquire<Surface>(display, given.surface);
     if (!layer.source) return VA_STATUS_ERROR_INVALID_SURFACE;
-    if (given.num_filters > 0)
-      return given.filters ? VA_STATUS_ERROR_UNSUPPORTED_FILTER : VA_STATUS_ERROR_INVALID_PARAMETER;
+    if (const VAStatus status = read_filters(display, given.filters, given.num_filters, layer.filter)) return status;
+    if (const VAStatus status = read_past(display, given, layer)) return status;
+    const std::uint32_t from = number_of(given.surface_color_standard), to = number_of(given.output_color_standard);
+    if (!is_standard(from) || !is_standard(to)) return VA_STATUS_ERROR_INVALID_PARAMETER;
     if (given.num_additional_outputs > 0 || given.rotation_state > VA_ROTATION_270 ||
         given.mirror_state > (VA_MIRROR_HORIZONTAL | VA_MIRROR_VERTICAL))
       return VA_STATUS_ERROR_INVALID_PARAMETER;
     layer.from = read(given.surface_region);
     layer.to = read(given.output_region);
-    layer.from_colour = colour_of(given.surface_color_standard, given.input_color_properties);
-    layer.to_colour = colour_of(given.output_color_standard, given.output_color_properties);
-    const auto named = [](VAProcColorStandardType standard) { return standard != VAProcColorStandardNone; };
+    layer.from_colour = colour_of(from, given.input_color_properties);
+    layer.to_colour = colour_of(to, given.output_color_properties);
     // A side that is not named is as the other one.
-    if (!named(given.surface_color_standard)) layer.from_colour.matrix = layer.to_colour.matrix;
-    if (!named(given.output_color_standard)) layer.to_colour.matrix = layer.from_colour.matrix;
+    if (from == VAProcColorStandardNone) layer.from_colour.matrix = layer.to_colour.matrix;
+    if (to == VAProcColorStandardNone) layer.to_colour.matrix = layer.from_colour.matrix;
     if (given.input_color_properties.color_range == VA_SOURCE_RANGE_UNKNOWN)
       layer.from_colour.full_range = layer.to_colour.full_range;
     if (given.output_color_properties.color_range == VA_SOURCE_RANGE_UNKNOWN)
@@ -168,6 +178,17 @@ class ProcessTask final : public Task {
     return VA_STATUS_SUCCESS;
   }
 
+  /// @source va_vpp.h: forward references are past frames, the nearest first.
+  static VAStatus read_past(const Display& display, const VAProcPipelineParameterBuffer& given, Layer& layer) {
+    if (!layer.filter || !layer.filter->needs_past() || given.num_forward_references == 0) return VA_STATUS_SUCCESS;
+    if (!given.forward_references) return VA_STATUS_ERROR_INVALID_PARAMETER;
+    layer.past = acquire<Surface>(display, given.forward_references[0]);
+    if (!layer.past) return VA_STATUS_ERROR_INVALID_SURFACE;
+    const bool alike = &layer.past->format == &layer.source->format && layer.past->width_px == layer.source->width_px &&
+                       layer.past->height_px == layer.source->height_px;
+    return alike ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_INVALID_PARAMETER;
+  }
+
   /// One colour everywhere, by the way that pictures take. @param layer  Its background, and the target's colours.
   bool fill(Surface& target, const Layer& layer) {
     const Pixels& small = background_.prepare(AV_PIX_FMT_BGRA, 16, 16);
@@ -181,7 +202,7 @@ class ProcessTask final : public Task {
   bool draw(Surface& target, const Layer& layer) {
     const SurfaceAccess reads(*layer.source, Access::kRead);
     const Rectangle from = layer.from.value_or(whole(*layer.source)), to = layer.to.value_or(whole(target));
-    Pixels source = crop(layer.source->pixels(), from.x, from.y, from.width, from.height);
+    Pixels source = crop(progressive(layer), from.x, from.y, from.width, from.height);
     if ((layer.quarters || layer.mirror_across || layer.mirror_down) && !turn_source(layer, source)) return false;
     const Pixels goal = crop(target.pixels(), to.x, to.y, to.width, to.height);
     if (layer.alpha == 256) return convert_into(goal, layer, source);
@@ -189,6 +210,22 @@ class ProcessTask final : public Task {
     if (!convert_into(above, layer, source)) return false;
     mix(goal, above, layer.alpha);
     return true;
+  }
+
+  /// The whole source, its fields made a frame if the client wants that.
+  Pixels progressive(const Layer& layer) {
+    const Pixels source = layer.source->pixels();
+    const std::uint32_t flags = layer.filter ? layer.filter->flags : 0;
+    // A field alone has rows enough; scaling makes it as high as the target.
+    if (!layer.filter || layer.filter->algorithm == VAProcDeinterlacingWeave || (flags & VA_DEINTERLACING_ONE_FIELD))
+      return source;
+    const bool uses_past = layer.past && !(flags & VA_DEINTERLACING_SCD_ENABLE);  // Of another scene.
+    std::optional<SurfaceAccess> reads;
+    if (uses_past) reads.emplace(*layer.past, Access::kRead);
+    const Pixels past = uses_past ? layer.past->pixels() : Pixels();
+    const Pixels& made = fields_.prepare(source.format, source.width_px, source.height_px);
+    deinterlace(made, source, uses_past ? &past : nullptr, (flags & VA_DEINTERLACING_BOTTOM_FIELD) != 0);
+    return made;
   }
 
   bool turn_source(const Layer& layer, Pixels& source) {
@@ -214,7 +251,7 @@ class ProcessTask final : public Task {
   }
 
   std::vector<Layer> layers_;
-  Canvas background_, plain_, turned_, above_;
+  Canvas fields_, background_, plain_, turned_, above_;
   Scaler scaler_, plain_scaler_, fill_scaler_;
 };
 
@@ -222,7 +259,7 @@ class ProcessTask final : public Task {
 
 std::unique_ptr<Task> make_process_task() { return std::make_unique<ProcessTask>(); }
 
-VAProcPipelineCaps process_caps() {
+VAProcPipelineCaps process_caps(const Deinterlacing* filter) {
   static const auto fourccs = [] {
     std::array<std::uint32_t, 32> all{};
     std::transform(formats().begin(), formats().end(), all.begin(), [](const Format& one) { return one.fourcc; });
@@ -234,6 +271,7 @@ VAProcPipelineCaps process_caps() {
   caps.rotation_flags = 1u << VA_ROTATION_NONE | 1u << VA_ROTATION_90 | 1u << VA_ROTATION_180 | 1u << VA_ROTATION_270;
   caps.mirror_flags = VA_MIRROR_HORIZONTAL | VA_MIRROR_VERTICAL;
   caps.blend_flags = VA_BLEND_GLOBAL_ALPHA;
+  caps.num_forward_references = filter && filter->needs_past() ? 1 : 0;
   caps.num_input_pixel_formats = caps.num_output_pixel_formats = static_cast<std::uint32_t>(formats().size());
   caps.input_pixel_format = caps.output_pixel_format = const_cast<std::uint32_t*>(fourccs.data());
   caps.max_input_width = caps.max_input_height = caps.max_output_width = caps.max_output_height = kMaxSide_px;

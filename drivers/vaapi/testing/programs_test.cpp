@@ -86,6 +86,31 @@ TEST(VaPrograms, FfmpegProcessesSurfacesAsItsFiltersDo) {
   }
 }
 
+/// The field that is kept is the source's; with a rate of fields there are twice as many frames; what stands stays.
+TEST(VaPrograms, FfmpegDeinterlacesSurfaces) {
+  const auto known = h264_clips();
+  const auto mbaff =
+      std::find_if(known.begin(), known.end(), [](const Clip& one) { return std::string(one.name) == "mbaff.mp4"; });
+  ASSERT_NE(mbaff, known.end());
+  const fs::path clip = make(*mbaff);  // Its bottom field is the first.
+  const std::string plain = "ffmpeg -v error", down = ",hwdownload,format=nv12", kept = ",field=type=bottom";
+  const std::string field = frames_of(clip, plain, "format=nv12" + kept);
+  ASSERT_FALSE(field.empty());
+  for (const std::string mode : {"bob", "motion_adaptive"}) {
+    // The filter leaves out the first frame where it needs the one before.
+    const std::string made = frames_of(clip, decoding({}), "deinterlace_vaapi=mode=" + mode + down + kept);
+    EXPECT_TRUE(!made.empty() && field.ends_with(made)) << mode << "\n" << made;
+    EXPECT_GE(std::count(made.begin(), made.end(), '\n'), mbaff->frames - 1) << mode;
+    EXPECT_NE(frames_of(clip, decoding({}), "deinterlace_vaapi=mode=" + mode + down),
+              frames_of(clip, plain, "format=nv12"))
+        << mode;
+  }
+  EXPECT_EQ(frames_of(clip, decoding({}), "deinterlace_vaapi=mode=weave" + down),
+            frames_of(clip, plain, "format=nv12"));
+  const std::string twice = frames_of(clip, decoding({}), "deinterlace_vaapi=mode=bob:rate=field" + down);
+  EXPECT_EQ(std::count(twice.begin(), twice.end(), '\n'), 2 * mbaff->frames);
+}
+
 TEST(VaPrograms, FfmpegFollowsAStreamThatChangesSize) {
   const Clip small{"change_a.h264", "176x144", 10, kH264}, large{"change_b.h264", "320x240", 10, kH264};
   const fs::path both = clips() / "change.h264";
@@ -140,6 +165,11 @@ class VaGstreamer : public ::testing::Test {
     EXPECT_EQ(done.status, 0) << done.out;
     return run("md5sum < " + quoted(file)).out;
   }
+  /// Of the last pipeline.
+  static std::string bytes() {
+    std::ifstream file(clips() / "gst_frames.yuv", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 };
 
 TEST_F(VaGstreamer, DecodesAsInSoftware) {
@@ -181,6 +211,52 @@ TEST_F(VaGstreamer, ProcessesSurfaces) {
             run("ffmpeg -v error -i " + quoted(clip) +
                 " -vf format=nv12,scale=88:72:flags=bicubic+accurate_rnd+full_chroma_int -f rawvideo - | md5sum")
                 .out);
+}
+
+/// One frame of each field; the kept rows of the first are the source's.
+TEST_F(VaGstreamer, Deinterlaces) {
+  if (run(on_driver("gst-inspect-1.0 vadeinterlace")).status != 0) GTEST_SKIP() << "no vadeinterlace";
+  const std::string source = "videotestsrc pattern=ball num-buffers=6 ! video/x-raw,format=NV12,width=176,height=144";
+  const std::string on_surfaces = source + ",interlace-mode=interleaved ! vapostproc ! 'video/x-raw(memory:VAMemory)' ";
+  frames(source);
+  const std::string given = bytes();
+  constexpr std::size_t kFrame = 176 * 144 * 3 / 2;
+  for (const std::string method : {"bob", "adaptive"}) {
+    frames(on_surfaces + "! vadeinterlace method=" + method + " ! vapostproc ! video/x-raw,format=NV12");
+    const std::string made = bytes();
+    const std::size_t left_out = method == "bob" ? 0 : 1;  // The first has none before it.
+    ASSERT_EQ(made.size(), 2 * (given.size() - left_out * kFrame)) << method;
+    for (std::size_t y = 0; y < 144; y += 2)
+      EXPECT_EQ(made.compare(y * 176, 176, given, left_out * kFrame + y * 176, 176), 0) << method << ", row " << y;
+  }
+}
+
+TEST_F(VaGstreamer, DecodesJpeg) {
+  if (run(on_driver("gst-inspect-1.0 vajpegdec")).status != 0) GTEST_SKIP() << "no vajpegdec";
+  const fs::path clip = make({"jpeg_176.avi", "176x144", 4, "-c:v mjpeg -q:v 3 -pix_fmt yuvj420p"});
+  EXPECT_EQ(
+      frames("filesrc location=" + quoted(clip) +
+             " ! avidemux ! jpegparse ! vajpegdec ! video/x-raw,format=NV12 ! videoconvert ! video/x-raw,format=I420"),
+      run("ffmpeg -v error -i " + quoted(clip) + " -f rawvideo - | md5sum").out);
+}
+
+/// White, and black over its corner, half transparent.
+TEST_F(VaGstreamer, BlendsPictures) {
+  if (run(on_driver("gst-inspect-1.0 vacompositor")).status != 0) GTEST_SKIP() << "no vacompositor";
+  const auto source = [](const char* colour, const std::string& side) {
+    return std::string(" videotestsrc pattern=solid-color foreground-color=") + colour +
+           " num-buffers=2 ! video/x-raw,format=NV12,width=" + side + ",height=" + side + ",framerate=10/1 ! mix.";
+  };
+  frames(source("0xffffffff", "128") + "sink_0" + source("0xff000000", "64") +
+         "sink_1 vacompositor name=mix sink_1::xpos=64 sink_1::ypos=64 sink_1::width=64 sink_1::height=64 "
+         "sink_1::alpha=0.5 ! video/x-raw,format=NV12,width=128,height=128");
+  const std::string made = bytes();
+  ASSERT_EQ(made.size(), 2u * 128 * 128 * 3 / 2);
+  const auto luma = [&](std::size_t x, std::size_t y) { return static_cast<unsigned char>(made[y * 128 + x]); };
+  EXPECT_EQ(luma(0, 0), 235);
+  EXPECT_EQ(luma(63, 63), 235);
+  EXPECT_NEAR(luma(64, 64), (235 + 16) / 2, 1);
+  EXPECT_NEAR(luma(127, 127), (235 + 16) / 2, 1);
 }
 
 }  // namespace

@@ -417,7 +417,10 @@ void add_run(CLI::App& app) {
   auto* command =
       app.add_subcommand("run", "Run a model on a video, camera or stream, and show what was copied on the way");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("input", options->source.input, "Video file, /dev/video0, or a URL (rtsp://, http://, ...)")
+  command
+      ->add_option("input", options->source.input,
+                   "Video file, /dev/video0, a URL (rtsp://, http://, ...), or a GStreamer launch line "
+                   "(\"videotestsrc ! video/x-raw,format=NV12\")")
       ->required();
   command->add_option_function<std::string>(
       "--size", [options](const std::string& text) { read_size(text, options->source); },

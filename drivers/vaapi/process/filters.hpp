@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters of video processing: their parameters, judged.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include <va/va.h>
+#include <va/va_vpp.h>
+
+#include <tenon/drivers/vaapi/objects/display.hpp>
+
+namespace tenon::va {
+
+/// The number that a client put into an enumeration, which may be none of its enumerators.
+template <class Enum>
+std::uint32_t number_of(const Enum& value) noexcept {
+  static_assert(sizeof(Enum) == sizeof(std::uint32_t));
+  std::uint32_t number;
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
+/// How a picture's fields are made a frame.
+struct Deinterlacing {
+  std::uint32_t algorithm = VAProcDeinterlacingNone, flags = 0;
+  /// Motion is seen beside the frame before.
+  bool needs_past() const { return algorithm == VAProcDeinterlacingMotionAdaptive; }
+};
+
+/// Reads a chain of filters. Deinterlacing is the only one, so a chain has one link at most.
+/// @return VA_STATUS_ERROR_INVALID_BUFFER: no filter's parameters; VA_STATUS_ERROR_UNSUPPORTED_FILTER: another filter, or an
+/// algorithm or flag that this one lacks; VA_STATUS_ERROR_INVALID_FILTER_CHAIN: more than one.
+VAStatus read_filters(const Display& display, const VABufferID* filters, std::uint32_t count,
+                      std::optional<Deinterlacing>& found);
+
+}  // namespace tenon::va

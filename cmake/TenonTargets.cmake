@@ -320,7 +320,12 @@ function(tenon_add_test)
     return()
   endif()
   add_executable(${A_NAME} ${A_SOURCES})
-  target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)  # Compile time matters more.
+  # Compile time matters more, most of all where sanitizers make it long.
+  set(optimization -O1)
+  if(TENON_SANITIZE)
+    set(optimization -O0)
+  endif()
+  target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:${optimization}>)
   target_include_directories(${A_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # For "support/...".
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK} GTest::gtest GTest::gmock)
   if(NOT A_NO_MAIN)

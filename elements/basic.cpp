@@ -26,7 +26,7 @@ class TestSource final : public Source {
     begin_ = Clock::now();
     return {info_, per_second_, is_live_};
   }
-  void allocate(const Requirements& wanted) override {
+  void allocate(const Requirements& wanted, std::span<const Party>) override {
     Requirements all = wanted;
     all.host_access = true;
     all.size_bytes = Frame::size_bytes_for(info_, all);
@@ -59,11 +59,13 @@ class TestSource final : public Source {
 class Identity final : public TransformInplace {
  public:
   void process(std::uint32_t, Frame&) override {}
+  void process_audio(std::uint32_t, AudioFrame&) override {}
 };
 
 class NullSink final : public Sink {
  public:
   void write(std::uint32_t, const Frame&) override {}
+  void write_audio(std::uint32_t, const AudioFrame&) override {}
 };
 
 }  // namespace
@@ -82,9 +84,10 @@ std::vector<KnownElement> basic_elements() {
          {"fps", "Frames per second of its clock", 30.0, false, 0, 1e6},
          {"live", "Waits until each frame's time has come", false}}},
        [](const Parameters& given, const Environment&) -> AnyElement { return std::make_unique<TestSource>(given); }},
-      {{"identity", "Does nothing", Role::kTransformInplace},
+      {{"identity", "Does nothing", Role::kTransformInplace, {}, false, false, Takes::kBoth},
        no_parameters([]() -> AnyElement { return std::make_unique<Identity>(); })},
-      {{"null", "Takes all frames and keeps none", Role::kSink},
+      convert_element(),
+      {{"null", "Takes all frames and keeps none", Role::kSink, {}, false, false, Takes::kBoth},
        no_parameters([]() -> AnyElement { return std::make_unique<NullSink>(); })},
   };
 }

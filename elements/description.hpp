@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/parameters.hpp>
 
@@ -21,6 +22,9 @@ using AnyElement = std::variant<std::unique_ptr<Source>, std::unique_ptr<Transfo
                                 std::unique_ptr<Sink>>;
 enum class Role : std::uint8_t { kSource, kTransform, kTransformInplace, kSink };  ///< As in AnyElement.
 
+/// What streams an element can take.
+enum class Takes : std::uint8_t { kPictures, kAudio, kBoth };
+
 struct Description {
   std::string name;   ///< In pipelines: "file", "detect".
   std::string about;  ///< One sentence.
@@ -30,12 +34,15 @@ struct Description {
   bool is_shared = false;
   /// It waits, or takes long: it gets a thread and a queue of its own.
   bool has_thread = false;
+  Takes takes = Takes::kPictures;
+  /// Pixel formats that it takes, the best first; empty: any, or known only when it opens. Hosts negotiate by them.
+  std::vector<PixelFormat> formats = {};
 };
 
 /// @param given  Already checked against the description. @errors what is wrong with them together.
 using Factory = std::function<AnyElement(const Parameters& given, const Environment& environment)>;
 
-/// An element as the registry has it.
+/// An element as the registry has it, or as a program gives it to one pipeline (NodeSpec::own).
 struct KnownElement {
   Description description;
   Factory factory;

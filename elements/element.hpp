@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pipelines are made of: sources, transforms and sinks of frames. An element is written as if it were alone: threads,
+// What pipelines are made of: sources, transforms and sinks of pictures or sound. An element is written as if it were alone: threads,
 // queues, stopping and restarting belong to the pipeline.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
+#include <tenon/core/audio.hpp>
+#include <tenon/core/context.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/requirements.hpp>
+#include <tenon/core/router.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -26,12 +31,17 @@ struct StreamInfo {
   FrameInfo frame;               ///< Of the first frames; without format and size if it is not known yet.
   double frames_per_second = 0;  ///< 0: not known.
   bool is_live = false;          ///< The source does not wait for whoever is slow.
+  AudioInfo audio = {};          ///< Of a stream of sound, which has no pictures; else without channels.
+  bool is_audio() const { return audio.channels != 0; }
+  /// How long a frame may wait for others, in all elements before together: whoever waits (for a batch) adds to it in open().
+  std::chrono::nanoseconds delay{0};
 };
 
-/// A frame of one of the streams that meet in an element.
+/// A frame of one of the streams that meet in an element: a picture or sound, the other is empty.
 struct Item {
   std::uint32_t stream = 0;
   Frame frame;
+  AudioFrame audio = {};
 };
 
 /// Where an element's results go. @thread one at a time for one stream.
@@ -56,6 +66,8 @@ class TENON_API Element {
   /// @thread any. What frames must be like for the element to use them in place; joined with what others downstream want, and given to
   /// the source before it allocates. The default accepts all.
   virtual Requirements wanted(const StreamInfo& in) const;
+  /// @thread any. The context in which it uses frames, where that is a device's; null: on the host.
+  virtual Context used_in(const StreamInfo& in) const;
   /// Makes calls that wait end soon. @thread any, during any other member.
   virtual void interrupt() noexcept {}
 
@@ -69,11 +81,14 @@ class TENON_API Source : public Element {
  public:
   /// Opens it, again after it has ended or failed. @errors what is missing or wrong, named.
   virtual StreamInfo open(Deadline deadline) = 0;
-  /// Once after open(), before the first read(): what all consumers accept. A source that does not allocate ignores it.
-  virtual void allocate(const Requirements&) {}
-  /// The next frame; nothing at the end of the stream.
+  /// Once after open(), before the first read(): what all consumers accept, joined and one by one. With the latter Router::plan()
+  /// finds memory that serves all. A source that does not allocate ignores it.
+  virtual void allocate(const Requirements& /*wanted*/, std::span<const Party> /*readers*/) {}
+  /// The next frame; nothing at the end of the stream. For streams of pictures.
   /// @errors kDeadlineExceeded: nothing came in time, and read() may be called again; else the stream has failed.
-  virtual std::optional<Frame> read(Deadline deadline) = 0;
+  virtual std::optional<Frame> read(Deadline deadline);
+  /// The same of a stream of sound.
+  virtual std::optional<AudioFrame> read_audio(Deadline deadline);
 };
 
 /// From frames to frames: others, more, fewer, later.
@@ -82,6 +97,8 @@ class TENON_API Transform : public Element {
   /// Once for each stream, before its first frame. @return what comes out. @errors kInvalidArgument, kUnimplemented: it
   /// cannot take such frames; the message says which it takes.
   virtual StreamInfo open(std::uint32_t stream, const StreamInfo& in) = 0;
+  /// After open(): what those accept who get its frames, as Source::allocate().
+  virtual void allocate(std::uint32_t /*stream*/, const Requirements& /*wanted*/, std::span<const Party> /*readers*/) {}
   /// Results of a stream are emitted in the order of its frames.
   virtual void process(Item item, Output& output) = 0;
   /// When work that waits for more input is to go on without it (a batch that is not full); nothing: never.
@@ -97,6 +114,8 @@ class TENON_API TransformInplace : public Element {
  public:
   virtual StreamInfo open(std::uint32_t /*stream*/, const StreamInfo& in) { return in; }
   virtual void process(std::uint32_t stream, Frame& frame) = 0;
+  /// Of elements whose description says that they take sound.
+  virtual void process_audio(std::uint32_t stream, AudioFrame& audio);
   virtual void end(std::uint32_t /*stream*/) {}
 };
 
@@ -104,6 +123,8 @@ class TENON_API Sink : public Element {
  public:
   virtual void open(std::uint32_t /*stream*/, const StreamInfo&) {}
   virtual void write(std::uint32_t stream, const Frame& frame) = 0;
+  /// Of elements whose description says that they take sound.
+  virtual void write_audio(std::uint32_t stream, const AudioFrame& audio);
   /// The stream has ended.
   virtual void end(std::uint32_t /*stream*/) {}
   /// All streams have: files are completed. @errors what could not be.

@@ -14,6 +14,8 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/trace_name.hpp>
+#include <tenon/elements/internal/agreement.hpp>
 #include <tenon/elements/queue.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -87,7 +89,21 @@ struct Message {
   Clock::time_point born{};                ///< When the source had the frame.
   std::shared_ptr<const StreamInfo> info;  ///< Of kBegin.
   Frame frame;
+  AudioFrame audio;  ///< Instead, of a stream of sound.
 };
+
+AnyElement make_node(const NodeSpec& spec, const Environment& environment) {
+  return spec.own ? make_element(*spec.own, spec.parameters, environment)
+                  : make_element(spec.element, spec.parameters, environment);
+}
+
+/// @errors kInvalidArgument: the element takes the other kind of stream.
+void check_takes(const Description& element, const StreamInfo& in) {
+  if (element.takes == Takes::kBoth || (element.takes == Takes::kAudio) == in.is_audio()) return;
+  throw Error(Code::kInvalidArgument,
+              "element '" + element.name + "' takes " +
+                  (in.is_audio() ? "pictures, and the stream is one of sound" : "sound, and the stream has pictures"));
+}
 
 class Lane;
 
@@ -100,6 +116,9 @@ struct Node {
   /// @pre the stream passes through the node.
   Lane& lane_of(std::uint32_t stream) const;
 };
+
+/// What all who see the node's own frames want of them. @errors kFailedPrecondition: two of them cannot agree.
+Agreement agree_after(const Node& node, std::uint32_t stream, const StreamInfo& info);
 
 /// What lanes tell their pipeline.
 class Host {
@@ -115,7 +134,7 @@ class Lane final : public Output {
  public:
   Lane(Host& host, Node& node, std::vector<std::uint32_t> streams)
       : ledger(&Ledger::process()), host_(host), node_(node), streams_(std::move(streams)), open_(streams_.size()) {
-    element = make_element(node.plan->spec.element, node.plan->spec.parameters, {node.plan->spec.name, &ledger});
+    element = make_node(node.plan->spec, {node.plan->spec.name, &ledger});
     if (node.plan->has_thread && node.element->role != Role::kSource)
       queue.emplace(node.plan->spec.queue.value_or(QueueOptions{}));
   }
@@ -151,6 +170,7 @@ class Lane final : public Output {
     message.stream = item.stream;
     message.born = born_of(item.stream);
     message.frame = std::move(item.frame);
+    message.audio = std::move(item.audio);
     pass_on(std::move(message));
   }
 
@@ -168,6 +188,11 @@ class Lane final : public Output {
     std::visit([](auto& one) { one->interrupt(); }, element);
   }
 
+  /// A span of the node's name, if a trace is open. Spans of what is called downstream lie in it.
+  void trace(Clock::time_point begin, Clock::time_point end) const {
+    if (Trace::is_open()) Trace::record(trace_name(node_.plan->spec.name), "element", begin, end);
+  }
+
   AnyElement element;
   Ledger ledger;
   std::optional<Queue<Message>> queue;
@@ -180,6 +205,7 @@ class Lane final : public Output {
   void handle(Message message);
   void proceed();
   void begin(const Message& message);
+  StreamInfo open_transform(Transform& transform, const Message& begins);
   void frame(Message message);
   void end(std::uint32_t stream);
   void last(Message message);
@@ -202,7 +228,11 @@ class Lane final : public Output {
     struct Book {
       Lane& lane;
       Clock::time_point begin;
-      ~Book() { lane.busy_ns.fetch_add((Clock::now() - begin - lane.elsewhere_).count(), std::memory_order_relaxed); }
+      ~Book() {
+        const auto end = Clock::now();
+        lane.busy_ns.fetch_add((end - begin - lane.elsewhere_).count(), std::memory_order_relaxed);
+        lane.trace(begin, end);
+      }
     } book{*this, begin};
     body();
   }
@@ -232,6 +262,23 @@ Lane& Node::lane_of(std::uint32_t stream) const {
   return *lanes[static_cast<std::size_t>(at - plan->streams.begin())];
 }
 
+Agreement agree_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
+  std::vector<Wish> wishes;
+  std::vector<const Node*> open(maker.to.begin(), maker.to.end());
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    Lane& lane = node.lane_of(stream);
+    std::visit(
+        [&](auto& one) {
+          wishes.push_back({node.plan->spec.name, one->wanted(info), one->used_in(info)});
+        },
+        lane.element);
+    if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
+  }
+  return agree(maker.plan->spec.name, wishes);
+}
+
 void Lane::handle(Message message) {
   switch (message.kind) {
     case Message::Kind::kBegin:
@@ -250,8 +297,9 @@ void Lane::begin(const Message& message) {
   Open& state = open_[index_of(message.stream)];
   StreamInfo out = *message.info;
   state.is_open = guarded(message.stream, [&] {
+    check_takes(*node_.element, out);
     if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
-      out = (*transform)->open(message.stream, *message.info);
+      out = open_transform(**transform, message);
     else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
       out = (*inplace)->open(message.stream, *message.info);
     else
@@ -261,6 +309,15 @@ void Lane::begin(const Message& message) {
   Message next = message;
   next.info = std::make_shared<const StreamInfo>(out);
   pass_on(std::move(next));
+}
+
+StreamInfo Lane::open_transform(Transform& transform, const Message& begins) {
+  const StreamInfo out = transform.open(begins.stream, *begins.info);
+  if (!out.is_audio()) {
+    const Agreement agreed = agree_after(node_, begins.stream, out);
+    transform.allocate(begins.stream, agreed.joined, agreed.readers);
+  }
+  return out;
 }
 
 void Lane::frame(Message message) {
@@ -275,11 +332,12 @@ void Lane::frame(Message message) {
   const Clock::time_point born = message.born;
   state.is_open = guarded(stream, [&] {
     if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
-      (*transform)->process({stream, std::move(message.frame)}, *this);
+      (*transform)->process({stream, std::move(message.frame), std::move(message.audio)}, *this);
     else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
-      (*inplace)->process(stream, message.frame);
+      message.audio ? (*inplace)->process_audio(stream, message.audio) : (*inplace)->process(stream, message.frame);
     else
-      std::get<std::unique_ptr<Sink>>(element)->write(stream, message.frame);
+      message.audio ? std::get<std::unique_ptr<Sink>>(element)->write_audio(stream, message.audio)
+                    : std::get<std::unique_ptr<Sink>>(element)->write(stream, message.frame);
   });
   latencies.add(Clock::now() - born);
   if (!state.is_open || !std::holds_alternative<std::unique_ptr<TransformInplace>>(element)) return;
@@ -325,7 +383,7 @@ class Pipeline::Engine final : public Host {
   explicit Engine(const PipelineSpec& spec) : spec_(spec), plan_(plan_pipeline(spec)), streams_(plan_.streams) {
     nodes_.reserve(plan_.nodes.size());
     for (const PipelinePlan::Node& planned : plan_.nodes)
-      nodes_.push_back({&planned, &find_element(planned.spec.element), {}, {}});
+      nodes_.push_back({&planned, &description_of(planned.spec), {}, {}});
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       for (const std::size_t to : plan_.nodes[i].to) node.to.push_back(&nodes_[to]);
@@ -485,24 +543,25 @@ class Pipeline::Engine final : public Host {
   void read_stream(const Node& node, Lane& lane, std::uint32_t stream) {
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
-    source.allocate(wanted_after(node, stream, info));
+    if (!info.is_audio()) {
+      const Agreement agreed = agree_after(node, stream, info);
+      source.allocate(agreed.joined, agreed.readers);
+    }
     Message begins = message(Message::Kind::kBegin, stream);
     begins.info = std::make_shared<const StreamInfo>(info);
     lane.pass_on(std::move(begins));
     auto silent_until = Clock::now() + spec_.patience;
-    while (!stopping_ && !is_lost(stream)) {
-      std::optional<Frame> frame;
+    while (!stopping_ && !is_lost(stream) && (spec_.frames == 0 || lane.frames_out < spec_.frames)) {
+      Message next = message(Message::Kind::kFrame, stream);
       const auto begin = Clock::now();
       try {
-        frame = source.read(std::min<Deadline>(begin + kStep, silent_until));
+        if (!read_next(source, info.is_audio(), std::min<Deadline>(begin + kStep, silent_until), next)) return;
       } catch (const Error& error) {
         if (error.code() != Code::kDeadlineExceeded || Clock::now() >= silent_until) throw;
         continue;
       }
-      if (!frame) return;
-      Message next = message(Message::Kind::kFrame, stream);
       next.born = Clock::now();
-      next.frame = std::move(*frame);
+      lane.trace(begin, next.born);
       lane.busy_ns.fetch_add((next.born - begin).count(), std::memory_order_relaxed);
       lane.frames_out.fetch_add(1, std::memory_order_relaxed);
       silent_until = next.born + spec_.patience;
@@ -510,40 +569,16 @@ class Pipeline::Engine final : public Host {
     }
   }
 
-  /// What all who see the source's own frames want of them. @errors kFailedPrecondition: two of them cannot agree.
-  Requirements wanted_after(const Node& source, std::uint32_t stream, const StreamInfo& info) const {
-    struct Wish {
-      const Node* node;
-      Requirements wanted;
-    };
-    std::vector<Wish> wishes;
-    std::vector<const Node*> open(source.to.begin(), source.to.end());
-    while (!open.empty()) {
-      const Node& node = *open.back();
-      open.pop_back();
-      Lane& lane = node.lane_of(stream);
-      wishes.push_back({&node, std::visit([&](auto& one) { return one->wanted(info); }, lane.element)});
-      if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
+  /// @return false at the end of the stream.
+  static bool read_next(Source& source, bool is_audio, Deadline deadline, Message& next) {
+    if (is_audio) {
+      std::optional<AudioFrame> audio = source.read_audio(deadline);
+      if (audio) next.audio = std::move(*audio);
+      return audio.has_value();
     }
-    Requirements all;
-    for (std::size_t i = 0; i < wishes.size(); ++i) {
-      const auto joined = all.join(wishes[i].wanted);
-      if (const auto* agreed = std::get_if<Requirements>(&joined)) {
-        all = *agreed;
-        continue;
-      }
-      for (std::size_t k = 0; k < i; ++k) {
-        const auto pair = wishes[k].wanted.join(wishes[i].wanted);
-        if (const auto* refusal = std::get_if<Refusal>(&pair))
-          throw Error(Code::kFailedPrecondition, "'" + wishes[k].node->plan->spec.name + "' and '" +
-                                                     wishes[i].node->plan->spec.name + "' cannot share frames of '" +
-                                                     source.plan->spec.name + "': " + refusal->reason);
-      }
-      throw Error(Code::kFailedPrecondition, "'" + wishes[i].node->plan->spec.name + "' cannot share frames of '" +
-                                                 source.plan->spec.name +
-                                                 "' with the others: " + std::get<Refusal>(joined).reason);
-    }
-    return all;
+    std::optional<Frame> frame = source.read(deadline);
+    if (frame) next.frame = std::move(*frame);
+    return frame.has_value();
   }
 
   const PipelineSpec spec_;

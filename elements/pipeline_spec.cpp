@@ -51,7 +51,7 @@ std::vector<std::vector<std::size_t>> feeders_of(std::vector<NodeSpec>& nodes) {
   std::vector<std::vector<std::size_t>> feeders(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     NodeSpec& node = nodes[i];
-    const Role role = find_element(node.element).role;
+    const Role role = description_of(node).role;
     if (role == Role::kSource) {
       if (!node.from.empty()) refuse_graph("node " + in_quotes(node.name) + " is a source, and nothing can feed it");
       continue;
@@ -62,7 +62,7 @@ std::vector<std::vector<std::size_t>> feeders_of(std::vector<NodeSpec>& nodes) {
     }
     for (const std::string& name : node.from) {
       const std::size_t from = index_of(nodes, name, node.name);
-      if (find_element(nodes[from].element).role == Role::kSink)
+      if (description_of(nodes[from]).role == Role::kSink)
         refuse_graph("node " + in_quotes(node.name) + " is fed by " + in_quotes(name) + ", which is a sink");
       feeders[i].push_back(from);
     }
@@ -102,7 +102,7 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
   constexpr auto kAll = static_cast<std::uint32_t>(-1);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     PipelinePlan::Node& node = plan.nodes[i];
-    const Description& element = find_element(node.spec.element);
+    const Description& element = description_of(node.spec);
     if (element.role == Role::kSource) {
       node.streams = {static_cast<std::uint32_t>(plan.streams++)};
       node.has_thread = true;
@@ -133,6 +133,10 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
 
 }  // namespace
 
+const Description& description_of(const NodeSpec& node) {
+  return node.own ? node.own->description : find_element(node.element);
+}
+
 PipelinePlan plan_pipeline(const PipelineSpec& spec) {
   std::vector<NodeSpec> nodes = spec.nodes;
   name_nodes(nodes);
@@ -151,7 +155,7 @@ PipelinePlan plan_pipeline(const PipelineSpec& spec) {
   follow_streams(plan, placed);
   if (plan.streams == 0) refuse_graph("there is no source");
   for (const PipelinePlan::Node& node : plan.nodes) {
-    if (node.to.empty() && find_element(node.spec.element).role != Role::kSink)
+    if (node.to.empty() && description_of(node.spec).role != Role::kSink)
       refuse_graph("what comes out of node " + in_quotes(node.spec.name) +
                    " goes nowhere; end with a sink, 'null' for none");
   }

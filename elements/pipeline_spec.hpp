@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tenon/core/export.hpp>
+#include <tenon/elements/description.hpp>
 #include <tenon/elements/queue.hpp>
 
 namespace tenon {
@@ -25,7 +27,12 @@ struct NodeSpec {
   /// Names of the nodes that it gets frames from; empty: the node before it, unless it is a source.
   std::vector<std::string> from = {};
   std::optional<QueueOptions> queue = {};  ///< Before it; with one it has a thread of its own.
+  /// An element of this program alone, which the registry does not know; `element` is then only its name.
+  std::shared_ptr<const KnownElement> own = {};
 };
+
+/// What is known of the node's element. Valid as long as the spec. @errors as find_element()
+TENON_API const Description& description_of(const NodeSpec& node);
 
 /// What happens when a stream fails, in its source or in an element.
 enum class OnError : std::uint8_t {
@@ -42,6 +49,8 @@ struct PipelineSpec {
   std::chrono::milliseconds restart_delay{500};
   /// How long a source may take to open, and a live one may be silent.
   std::chrono::milliseconds patience{10'000};
+  /// Of each stream at most, restarts counted; 0: all. Not in files: who runs one decides.
+  std::uint64_t frames = 0;
 };
 
 /// A spec whose names, roles and joints are right. Nodes are in an order in which each stands behind those that feed it.

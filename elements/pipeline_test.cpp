@@ -57,7 +57,7 @@ class Counting final : public Source {
     picture_ = Frame::allocate(small_info());
     return {small_info(), 30, false};
   }
-  void allocate(const Requirements& wanted) override { wanted_ = wanted; }
+  void allocate(const Requirements& wanted, std::span<const Party>) override { wanted_ = wanted; }
   std::optional<Frame> read(Deadline deadline) override {
     if (next_ == fail_at_) {
       fail_at_ = -1;
@@ -368,6 +368,59 @@ TEST_F(Pipelines, ElementsThatCannotAgreeAreBothNamed) {
   EXPECT_THAT(text, HasSubstr("'windows'"));
   EXPECT_THAT(text, HasSubstr("'camera'"));
   EXPECT_THAT(text, HasSubstr("NT handle"));
+}
+
+/// Three windows of sound.
+class Tones final : public Source {
+ public:
+  StreamInfo open(Deadline) override {
+    StreamInfo info;
+    info.audio = {ElementType::kF32, 1, 16'000, false};
+    return info;
+  }
+  std::optional<AudioFrame> read_audio(Deadline) override {
+    if (next_ == 3) return std::nullopt;
+    return AudioFrame({ElementType::kF32, 1, 16'000, false}, {Tensor(ElementType::kF32, {160, 1})}, next_++);
+  }
+
+ private:
+  std::int64_t next_ = 0;
+};
+
+class Listening final : public Sink {
+ public:
+  void write(std::uint32_t, const Frame&) override {}
+  void write_audio(std::uint32_t stream, const AudioFrame& audio) override {
+    scene->written[stream].push_back(audio.timestamp_ns());
+  }
+};
+
+NodeSpec own(Description description, Factory factory) {
+  NodeSpec node{description.name};
+  node.own = std::make_shared<const KnownElement>(KnownElement{std::move(description), std::move(factory)});
+  return node;
+}
+
+TEST_F(Pipelines, SoundPassesThroughElementsOfTheProgramItself) {
+  const NodeSpec tones = own({"tones", "Sound", Role::kSource},
+                             [](const Parameters&, const Environment&) { return std::make_unique<Tones>(); });
+  const NodeSpec ears = own({"ears", "Hears", Role::kSink, {}, false, false, Takes::kAudio},
+                            [](const Parameters&, const Environment&) { return std::make_unique<Listening>(); });
+  Pipeline pipeline({{tones, {"identity"}, ears}});
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  EXPECT_TRUE(pipeline.failures().empty());
+  EXPECT_EQ(scene_.written[0], up_to(3));
+}
+
+TEST_F(Pipelines, SoundIsRefusedByElementsForPictures) {
+  const NodeSpec tones = own({"tones", "Sound", Role::kSource},
+                             [](const Parameters&, const Environment&) { return std::make_unique<Tones>(); });
+  Pipeline pipeline({{tones, {"recording"}}});
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(soon()));
+  ASSERT_EQ(pipeline.failures().size(), 1u);
+  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("'recording' takes pictures"));
 }
 
 std::string refusal_of(const PipelineSpec& spec) {

@@ -92,6 +92,15 @@ const KnownElement& find(const std::string& name) {
                   absent);
 }
 
+Parameters checked(const Description& description, const std::map<std::string, std::string>& given,
+                   const Environment& environment) {
+  const std::string& name = description.name;
+  const std::string owner = environment.name.empty() || environment.name == name
+                                ? "element '" + name + "'"
+                                : "element '" + environment.name + "' (" + name + ")";
+  return {owner, description.parameters, given};
+}
+
 }  // namespace
 
 void register_element(Description description, Factory factory) {
@@ -112,15 +121,22 @@ std::vector<AbsentElements> absent_elements() { return registry().absent; }
 
 const Description& find_element(const std::string& name) { return find(name).description; }
 
+void check_element(const Description& element, const std::map<std::string, std::string>& parameters,
+                   const Environment& environment) {
+  checked(element, parameters, environment);
+}
+
 AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,
                         const Environment& environment) {
-  const KnownElement& entry = find(name);
-  const std::string owner = environment.name.empty() || environment.name == name
-                                ? "element '" + name + "'"
-                                : "element '" + environment.name + "' (" + name + ")";
-  AnyElement made = entry.factory(Parameters(owner, entry.description.parameters, parameters), environment);
+  return make_element(find(name), parameters, environment);
+}
+
+AnyElement make_element(const KnownElement& entry, const std::map<std::string, std::string>& parameters,
+                        const Environment& environment) {
+  const Parameters given = checked(entry.description, parameters, environment);
+  AnyElement made = entry.factory(given, environment);
   if (made.index() != static_cast<std::size_t>(entry.description.role))
-    throw Error(Code::kInternal, owner + " is not what its description says: source, transform or sink");
+    throw Error(Code::kInternal, given.owner() + " is not what its description says: source, transform or sink");
   return made;
 }
 

@@ -30,8 +30,14 @@ TENON_API std::vector<Description> known_elements();
 TENON_API std::vector<AbsentElements> absent_elements();
 /// @errors kNotFound: no such element; the nearest name is proposed.
 TENON_API const Description& find_element(const std::string& name);
-/// @errors as Parameters and the factory; kInternal: the factory made something of another role.
+/// Whether the parameters are right, without making the element. @errors as Parameters.
+TENON_API void check_element(const Description& element, const std::map<std::string, std::string>& parameters,
+                             const Environment& environment);
+/// @errors as find_element(), check_element() and the factory; kInternal: the factory made something of another role.
 TENON_API AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,
+                                  const Environment& environment);
+/// The same of an element that is not registered.
+TENON_API AnyElement make_element(const KnownElement& element, const std::map<std::string, std::string>& parameters,
                                   const Environment& environment);
 
 }  // namespace elements

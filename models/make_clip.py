@@ -21,7 +21,7 @@ SIZES, NOISE, THINGS = (24.0, 220.0), (1.0, 3.0), (5, 9)
 
 
 def frames(first_seed, shots, count):
-    """Yields (picture uint8 [720, 1280, 3], truths) for every frame; equal shots with hard cuts."""
+    """Yields (picture uint8 [720, 1280, 3], truths, shot) for every frame; equal shots with hard cuts."""
     per_shot = -(-count // len(shots))
     scene = None
     for index in range(count):
@@ -30,7 +30,7 @@ def frames(first_seed, shots, count):
             scene = scenes.Scene(first_seed + shots[shot], THINGS, SIZES, NOISE)
         picture, truths = scene.render(inner / FPS)
         picture = scenes.add_sensor_noise(picture, scene.noise, np.random.default_rng((scene.seed, inner)))
-        yield np.round(picture).astype(np.uint8), truths
+        yield np.round(picture).astype(np.uint8), truths, shot
 
 
 def encoder(path, kilobits):
@@ -46,10 +46,11 @@ def encoder(path, kilobits):
     return subprocess.Popen(command + ["-movflags", "+faststart", path], stdin=subprocess.PIPE)
 
 
-def describe(index, truths):
+def describe(index, truths, shot):
+    """An object's id is the same in all frames, and that of no other object of the clip."""
     objects = []
     for truth in truths:
-        entry = {"label": scenes.LABELS[truth.label], "box": [round(v, 1) for v in truth.box]}
+        entry = {"label": scenes.LABELS[truth.label], "box": [round(v, 1) for v in truth.box], "id": 100 * shot + truth.thing}
         if metrics.is_difficult(truth):
             entry["difficult"] = True
         objects.append(entry)
@@ -69,9 +70,9 @@ def main():
     assert all(seeds.start + shot in seeds and seeds.start + shot not in scenes.TRAIN_SEEDS for shot in options.shots)
     count, described = int(options.seconds * FPS), []
     process = encoder(options.video, options.kilobits)
-    for index, (picture, truths) in enumerate(frames(seeds.start, options.shots, count)):
+    for index, (picture, truths, shot) in enumerate(frames(seeds.start, options.shots, count)):
         process.stdin.write(picture.tobytes())
-        described.append(describe(index, truths))
+        described.append(describe(index, truths, shot))
         if (index + 1) % 60 == 0:
             print(f"frame {index + 1}/{count}", flush=True)
     process.stdin.close()

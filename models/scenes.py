@@ -46,11 +46,13 @@ class View:
 
 @dataclass
 class Truth:
-    """One visible object: box is x1, y1, x2, y2 in world units; visible is the fraction of its area that shows."""
+    """One visible object: box is x1, y1, x2, y2 in world units; visible is the fraction of its area that shows; thing is its
+    number in the scene."""
 
     label: int
     box: tuple
     visible: float
+    thing: int
 
 
 @dataclass
@@ -304,7 +306,7 @@ class Scene:
         picture = self.background.render(xs, ys, t)
         drawn = [d for d in (self._draw(thing, t, view, picture) for thing in self.things) if d is not None]
         covered = self._draw_bars(t, view, xs, ys, picture)
-        truths = self._truths(drawn, covered, view)
+        truths = self._truths(drawn, covered, view, self.things)
         gain = 1.0 + self.flicker[2] + self.flicker[0] * np.sin(self.flicker[1] * t)
         picture *= np.float32(gain)
         return np.clip(picture, 0, 255, out=picture), truths
@@ -362,7 +364,7 @@ class Scene:
         return covered if covered is not None else np.zeros((view.height, view.width), bool)
 
     @staticmethod
-    def _truths(drawn, covered, view):
+    def _truths(drawn, covered, view, things):
         truths = []
         for thing, extent, (i0, j0), mask in reversed(drawn):  # front to back
             h, w = mask.shape
@@ -377,7 +379,8 @@ class Scene:
             world = tuple(
                 float(value / view.scale + offset) for value, offset in zip(box, (view.x0, view.y0) * 2)
             )
-            truths.append(Truth(thing.label, world, area / total))
+            number = next(k for k, one in enumerate(things) if one is thing)
+            truths.append(Truth(thing.label, world, area / total, number))
         truths.reverse()
         return truths
 

@@ -19,6 +19,7 @@ struct Truth {
   Box box;
   int label_id = 0;
   bool difficult = false;
+  std::int64_t id = -1;  ///< The same object in other pictures; -1: not known.
 };
 
 struct LabelPrecision {

@@ -12,6 +12,7 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/vision/internal/decoders.hpp>
+#include <tenon/vision/internal/reading.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -83,31 +84,16 @@ void set_frame(const InputStageSpec& spec, DecodeOptions& options) {
   options.frame_height = spec.upright_height();
 }
 
-/// The tensor's values as floats, in place if they are floats.
-const float* floats(const Tensor& tensor, std::vector<float>& scratch) {
-  if (tensor.element_type() == ElementType::kF32) return static_cast<const float*>(tensor.data());
-  const auto* half = static_cast<const _Float16*>(tensor.data());
-  scratch.resize(tensor.element_count());
-  for (std::size_t i = 0; i < scratch.size(); ++i) scratch[i] = static_cast<float>(half[i]);
-  return scratch.data();
-}
-
 bool is_finite(const Candidate& candidate) {
   const Box& b = candidate.box;
   return std::isfinite(b.x1) && std::isfinite(b.y1) && std::isfinite(b.x2) && std::isfinite(b.y2) &&
          std::isfinite(candidate.score);
 }
 
-void map_to_frame(const DecodeOptions& options, Box& box) {
-  if (const auto& g = options.geometry) {
-    box = {static_cast<float>(g->source_x(box.x1)), static_cast<float>(g->source_y(box.y1)),
-           static_cast<float>(g->source_x(box.x2)), static_cast<float>(g->source_y(box.y2))};
-  }
-  const std::size_t w = options.frame_width ? options.frame_width : options.input_width;
-  const std::size_t h = options.frame_height ? options.frame_height : options.input_height;
-  if (w == 0 || h == 0) return;
-  box = {std::clamp(box.x1, 0.0f, static_cast<float>(w)), std::clamp(box.y1, 0.0f, static_cast<float>(h)),
-         std::clamp(box.x2, 0.0f, static_cast<float>(w)), std::clamp(box.y2, 0.0f, static_cast<float>(h))};
+void check_place(const DecodeOptions& options) {
+  if (options.geometry && (options.geometry->placed.width == 0 || options.geometry->placed.height == 0))
+    throw Error(Code::kInvalidArgument,
+                "decoding " + options.model_type + ": the frame has no place in the model's input");
 }
 
 }  // namespace
@@ -144,26 +130,26 @@ Decoder::Decoder(DecodeOptions options) : options_(std::move(options)), kind_(ki
     throw Error(Code::kInvalidArgument,
                 "decoding " + options_.model_type +
                     ": the size of the model's input is not known; set input_width and input_height");
-  if (options_.geometry && (options_.geometry->placed.width == 0 || options_.geometry->placed.height == 0))
-    throw Error(Code::kInvalidArgument,
-                "decoding " + options_.model_type + ": the frame has no place in the model's input");
+  check_place(options_);
+}
+
+void Decoder::place(const FrameGeometry& geometry, std::size_t frame_width, std::size_t frame_height) {
+  options_.geometry = geometry;
+  options_.frame_width = frame_width;
+  options_.frame_height = frame_height;
+  check_place(options_);
 }
 
 const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   const DecoderKind& kind = decoder_kinds()[kind_];
-  const auto fits = [&](const Tensor& t) {
-    return t && (t.element_type() == ElementType::kF32 || t.element_type() == ElementType::kF16) && t.is_contiguous() &&
-           kind.fits(options_, t.shape());
-  };
+  const auto fits = [&](const Tensor& t) { return is_real(t) && kind.fits(options_, t.shape()); };
   const auto chosen = std::find_if(outputs.begin(), outputs.end(), fits);
   if (chosen == outputs.end()) {
-    std::string found;
-    for (const Tensor& tensor : outputs) found += " " + (tensor ? to_string(tensor) : std::string("an empty tensor"));
     throw Error(Code::kInvalidArgument,
                 std::string("decoding ") + kind.name + ": no output is " + kind.expects + " of f32 or f16" +
                     (options_.labels.empty() ? "" : " with " + std::to_string(options_.labels.size()) + " labels") +
                     " for an input of " + std::to_string(options_.input_width) + "x" +
-                    std::to_string(options_.input_height) + "; there are:" + (found.empty() ? " none" : found));
+                    std::to_string(options_.input_height) + "; there are:" + list_of(outputs));
   }
   candidates_.clear();
   if (chosen->element_count() > 0) {
@@ -173,7 +159,7 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   std::erase_if(candidates_, [](const Candidate& c) { return !is_finite(c); });
   if (kind.suppresses) {
     // Clipped first: boxes outside the picture must not count among the best.
-    for (Candidate& candidate : candidates_) map_to_frame(options_, candidate.box);
+    for (Candidate& candidate : candidates_) candidate.box = clipped(options_, to_frame(options_, candidate.box));
     std::erase_if(candidates_, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
     suppress(candidates_, options_.iou_threshold, options_.top_k);
   } else {

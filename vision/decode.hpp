@@ -30,8 +30,9 @@ struct DecodeOptions {
   std::vector<std::string> labels;
   float confidence_threshold = 0.5f;  ///< Scores below it are dropped.
   float iou_threshold = 0.5f;
-  std::size_t top_k = 100;   ///< Most detections per picture; for classification most labels (5 when from metadata).
-  bool multi_label = false;  ///< Report every label above the threshold, not only a box's best: for measuring mAP.
+  std::size_t top_k = 100;     ///< Most detections per picture; for classification most labels (5 when from metadata).
+  std::size_t beam_width = 1;  ///< Of CTC: texts that are followed at once; 1: the best class of each step.
+  bool multi_label = false;    ///< Report every label above the threshold, not only a box's best: for measuring mAP.
   /// Pixels of the model's input.
   std::size_t input_width = 0, input_height = 0;
   /// Where the frame lies in that input. If unset, boxes stay in input pixels.
@@ -65,6 +66,9 @@ class TENON_API Decoder {
   /// where the type needs one.
   explicit Decoder(DecodeOptions options);
   const DecodeOptions& options() const { return options_; }
+  /// For pictures that lie elsewhere in the input, of another size, or parts of frames: boxes are in pixels of the frame.
+  /// @errors kInvalidArgument: the picture has no place in the input.
+  void place(const FrameGeometry& geometry, std::size_t frame_width, std::size_t frame_height);
 
   /// The detections of one picture, best first; valid until the next call. Values that are not finite are dropped.
   /// @param outputs  The model's, in any order, f32 or f16, packed, on the host; the first whose shape fits is read.

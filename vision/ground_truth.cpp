@@ -19,6 +19,7 @@ using nlohmann::json;
 
 /// Nine hours at 30 frames a second; more means a damaged file.
 constexpr std::size_t kMaxFrames = 1'000'000;
+constexpr std::size_t kMaxIds = 1'000'000'000;
 
 /// A value and its path, for messages.
 class Place {
@@ -84,6 +85,7 @@ Truth read_object(const Place& object, const std::vector<std::string>& labels) {
   if (!(truth.box.x2 >= truth.box.x1) || !(truth.box.y2 >= truth.box.y1))
     place.refuse("[x1, y1, x2, y2] with x2 >= x1 and y2 >= y1");
   truth.difficult = object.has("difficult") && object.at("difficult").flag();
+  if (object.has("id")) truth.id = static_cast<std::int64_t>(object.at("id").count(kMaxIds));
   return truth;
 }
 

@@ -23,8 +23,8 @@ struct GroundTruth {
 };
 
 /// Reads {"video": {"width", "height", "fps", "frames"}, "labels": [..], "frames": [{"index": i, "objects": [{"label":
-/// "..", "box": [x1, y1, x2, y2], "difficult": bool}]}]}. Frames that are not listed have no objects; difficult is
-/// false if missing; other keys are ignored.
+/// "..", "box": [x1, y1, x2, y2], "difficult": bool, "id": n}]}]}. Frames that are not listed have no objects; difficult is
+/// false and id -1 if missing; other keys are ignored.
 /// @param origin  Names the text in messages: a file name.
 /// @errors kInvalidArgument: not of that form; the message says where ("frames[3].objects[0].box").
 TENON_API GroundTruth parse_ground_truth(std::string_view json, const std::string& origin = "ground truth");

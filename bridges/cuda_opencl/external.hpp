@@ -29,18 +29,27 @@ class Import {
     opencl::client::check(opencl::client::call(native_->extensions.acquire, native_->transfers.get(), cl_uint{1},
                                                &buffer, cl_uint{0}, static_cast<const cl_event*>(nullptr), &event),
                           "clEnqueueAcquireExternalMemObjectsKHR", "taking CUDA's memory over");
-    opencl::client::finish(opencl::client::Handle<cl_event>(event), deadline);
+    opencl::client::Handle<cl_event> taken(event);
+    try {
+      opencl::client::finish(std::move(taken), deadline);
+    } catch (...) {
+      give_back();
+      throw;
+    }
   }
   Import(const Import&) = delete;
   Import& operator=(const Import&) = delete;
-  ~Import() {
+  ~Import() { give_back(); }
+  cl_mem buffer() const { return buffer_.get(); }
+
+ private:
+  /// NVIDIA's clReleaseContext waits for ever for a buffer that was acquired and went without being released.
+  void give_back() noexcept {
     const cl_mem buffer = buffer_.get();
     native_->extensions.release(native_->transfers.get(), 1, &buffer, 0, nullptr, nullptr);
     clFlush(native_->transfers.get());
   }
-  cl_mem buffer() const { return buffer_.get(); }
 
- private:
   Ref<opencl::client::Native> native_;
   opencl::client::Handle<cl_mem> buffer_;
 };

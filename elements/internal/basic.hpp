@@ -11,6 +11,8 @@ inline namespace v1 {
 namespace elements {
 
 std::vector<KnownElement> basic_elements();
+/// "convert", which leaves the work to one of the modules' converters.
+KnownElement convert_element();
 
 }  // namespace elements
 }  // namespace v1

@@ -98,7 +98,8 @@ class TensorKernelState final : public TensorState {
   void rebind(std::span<void* const> pointers) override {
     for (std::size_t i = 0; i < pointers.size(); ++i) tensors_[i] = borrow(step_.tensors[i], pointers[i]);
   }
-  void rebind_tensor(std::size_t operand, const Tensor& tensor) override { tensors_[operand] = tensor; }
+  /// Without the lease, which the execution's binding holds: the buffer returns when another is bound, not when it is used.
+  void rebind_tensor(std::size_t operand, const Tensor& tensor) override { tensors_[operand] = tensor.with_lease({}); }
   void run(const dnnl::stream&) override { step_.kernel(tensors_); }
 
  private:

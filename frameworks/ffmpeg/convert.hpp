@@ -49,7 +49,7 @@ inline bool is_other_layout(AVPixelFormat from, AVPixelFormat to) {
   return true;
 }
 
-/// Converts pictures to another format of the same size. @thread one at a time.
+/// Converts pictures to another format and size. @thread one at a time.
 class Converter {
  public:
   Converter() = default;
@@ -57,25 +57,26 @@ class Converter {
   Converter& operator=(const Converter&) = delete;
   ~Converter() { sws_freeContext(context_); }
 
-  /// Converts `source` into `out`, whose format and buffers must be set; copies its properties; books the bytes read as
-  /// converted, or as copied where is_other_layout() says that no value changes.
+  /// Converts `source` into `out`, whose format, size and buffers must be set; copies its properties; books the bytes read as
+  /// converted, or as copied where the sizes are equal and is_other_layout() says that no value changes.
   /// @errors kUnimplemented: swscale cannot; kResourceExhausted.
   void convert(const AVFrame& source, AVFrame& out, Ledger& ledger) {
     const auto from = static_cast<AVPixelFormat>(source.format), to = static_cast<AVPixelFormat>(out.format);
     const std::string what = "conversion of " + describe(source) + " to " + ffmpeg::to_string(to);
-    context_ = sws_getCachedContext(context_, source.width, source.height, from, source.width, source.height, to,
+    context_ = sws_getCachedContext(context_, source.width, source.height, from, out.width, out.height, to,
                                     SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr);
     if (!context_) throw Error(Code::kUnimplemented, what + ": swscale does not offer it");
     if (const int error = av_frame_copy_props(&out, &source); error < 0)
       throw make_error(error, what, "av_frame_copy_props");
     set_colours(source, out);
     const int rows = sws_scale(context_, source.data, source.linesize, 0, source.height, out.data, out.linesize);
-    if (rows != source.height) throw make_error(rows < 0 ? rows : AVERROR(EINVAL), what, "sws_scale");
+    if (rows != out.height) throw make_error(rows < 0 ? rows : AVERROR(EINVAL), what, "sws_scale");
     static const EdgeId edge = register_edge("ffmpeg.swscale");
     ledger.book_map(edge, false);
     const int bytes = av_image_get_buffer_size(from, source.width, source.height, 1);
     const auto read = bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
-    is_other_layout(from, to) ? ledger.book_copied(edge, read) : ledger.book_converted(edge, read);
+    const bool is_moved = source.width == out.width && source.height == out.height && is_other_layout(from, to);
+    is_moved ? ledger.book_copied(edge, read) : ledger.book_converted(edge, read);
   }
 
  private:

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -50,6 +52,8 @@ struct Options {
   Ledger* ledger = nullptr;             ///< Where copies and conversions are booked; null: the process ledger.
   std::chrono::nanoseconds open_timeout = std::chrono::seconds(15);
   std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< For read() without a deadline.
+  /// Once it is true, opening and reading end soon (kCancelled). Null: they wait until their deadlines.
+  std::shared_ptr<const std::atomic<bool>> cancelled;
 };
 
 namespace detail {
@@ -58,7 +62,7 @@ namespace detail {
 class Input {
  public:
   Input(const std::string& name, const Options& options, AVMediaType type = AVMEDIA_TYPE_VIDEO)
-      : name_(name), type_(type), kind_(type == AVMEDIA_TYPE_AUDIO ? "audio" : "video") {
+      : name_(name), type_(type), cancelled_(options.cancelled), kind_(type == AVMEDIA_TYPE_AUDIO ? "audio" : "video") {
     static const bool registered = [] { return avdevice_register_all(), true; }();
     (void)registered;
     deadline_ = Clock::now() + options.open_timeout;
@@ -97,7 +101,7 @@ class Input {
         return true;
       }
       if (error == AVERROR(EAGAIN)) {
-        if (Clock::now() >= deadline_) throw late("gave no picture");
+        if (interrupted(this)) throw late("gave no picture");
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         continue;
       }
@@ -120,9 +124,14 @@ class Input {
   }
 
  private:
-  static int interrupted(void* opaque) { return Clock::now() >= static_cast<Input*>(opaque)->deadline_ ? 1 : 0; }
+  static int interrupted(void* opaque) {
+    const auto* self = static_cast<Input*>(opaque);
+    return self->is_cancelled() || Clock::now() >= self->deadline_ ? 1 : 0;
+  }
+  bool is_cancelled() const { return cancelled_ && *cancelled_; }
 
   Error late(const std::string& what) const {
+    if (is_cancelled()) return Error(Code::kCancelled, kind_ + " \"" + name_ + "\" was told to stop");
     return Error(Code::kDeadlineExceeded,
                  kind_ + " \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone",
                  "av_read_frame", AVERROR_EXIT);
@@ -223,7 +232,7 @@ class Input {
     // Without a writer a read gives "end of file": wait for the first byte instead.
     pollfd wanted{fifo_.get(), POLLIN, 0};
     while (::poll(&wanted, 1, 5) >= 0 && !(wanted.revents & POLLIN)) {
-      if (Clock::now() >= deadline_) throw late("has no writer that sent anything");
+      if (interrupted(this)) throw late("has no writer that sent anything");
       if (wanted.revents & POLLHUP) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return "pipe:" + std::to_string(fifo_.get());
@@ -284,6 +293,7 @@ class Input {
 
   std::string name_;
   AVMediaType type_;
+  std::shared_ptr<const std::atomic<bool>> cancelled_;
   std::string kind_;  ///< "video", "audio": for messages.
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;

@@ -242,6 +242,12 @@ inline ObjectPtr<GstBufferPool> pool(const PoolOptions& options = {}) {
   return ObjectPtr<GstBufferPool>(made);
 }
 
+/// What a pool of pool() was made with; null for pools of others. Valid as long as the pool. @thread any.
+inline const PoolOptions* options_of(GstBufferPool* pool) {
+  const bool ours = pool && G_TYPE_CHECK_INSTANCE_TYPE(pool, detail::pool_type());
+  return ours ? &detail::state_of(pool).options : nullptr;
+}
+
 /// Configures a pool for raw video and starts it. @errors kInvalidArgument: the pool refuses `caps`; as video_caps();
 /// kResourceExhausted: no first buffers.
 inline void configure(GstBufferPool& pool, GstCaps* caps, unsigned min_buffers = 0, unsigned max_buffers = 0) {

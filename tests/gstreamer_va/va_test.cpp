@@ -14,11 +14,9 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
-#include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
-#include <tenon/frameworks/gstreamer/gstreamer.hpp>
-#include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/frameworks/vaapi/vaapi.hpp>
+#include <tenon/tests/gstreamer_va/va_elements.hpp>
 #include <tenon/tests/support/error_of.hpp>
 #ifdef TEST_DEVICES
 #include <tenon/runtime/runtime.hpp>
@@ -29,11 +27,9 @@ namespace {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
-namespace gs = tenon::gstreamer;
+using namespace tenon::gstreamer_va_test;
 
 constexpr std::size_t kFrames = 12;
-
-std::string clip() { return std::string(std::getenv("TENON_MODELS")) + "/demo.mp4"; }
 
 /// The picture's planes as packed I420, whatever lies between their rows.
 std::vector<std::uint8_t> packed(const Frame& frame) {
@@ -53,54 +49,36 @@ std::vector<std::uint8_t> packed(const Frame& frame) {
   return bytes;
 }
 
-class VaElements : public ::testing::Test {
- protected:
-  void SetUp() override {
-    gs::start();
-    const gs::ObjectPtr<GstElementFactory> decoder(gst_element_factory_find("vah264dec"));
-    if (!decoder) GTEST_SKIP() << "no vah264dec: gstreamer1.0-plugins-bad is not installed";
-    const gs::ObjectPtr<GstElementFactory> demuxer(gst_element_factory_find("qtdemux"));
-    if (!demuxer) GTEST_SKIP() << "no qtdemux: gstreamer1.0-plugins-good is not installed";
-    router.add(gs::context());
-    router.add(gs::device_context());
-    router.add(dmabuf::context());
-    router.add(host_context());
-  }
-
-  /// Decodes into `caps` and compares with software. @return the kind of the frames' memory
-  std::string decode(const std::string& caps, const MapOptions& options) {
-    Pipeline pipeline("filesrc location=" + clip() + " ! qtdemux ! h264parse ! vah264dec ! " + caps +
-                      " ! appsink name=sink max-buffers=2");
-    gs::PoolOptions offered;
-    gs::offer_pool(pipeline.sink(), offered);
-    pipeline.play();
-    ffmpeg::Video software(clip());
-    gs::CapsCache cache;
-    std::string kind;
-    for (std::size_t i = 0; i < kFrames; ++i) {
-      const SamplePtr sample = pipeline.pull();
-      const std::optional<Frame> expected = software.read();
-      if (!sample || !expected) {
-        ADD_FAILURE() << caps << ": the stream ends at frame " << i;
-        break;
-      }
-      const Frame frame = gs::wrap(sample.get(), cache);
-      EXPECT_EQ(frame.info().format, kNv12) << caps;
-      kind = frame.plane(0).kind().name();
-      EXPECT_EQ(packed(router.map(frame, host_context(), options)), packed(*expected)) << caps << " frame " << i;
+/// Decodes into `caps` and compares with software. @return the kind of the frames' memory
+std::string decode(Router& router, const std::string& caps, const MapOptions& options) {
+  Pipeline pipeline(decoding(caps));
+  gs::PoolOptions offered;
+  gs::offer_pool(pipeline.sink(), offered);
+  pipeline.play();
+  ffmpeg::Video software(clip());
+  gs::CapsCache cache;
+  std::string kind;
+  for (std::size_t i = 0; i < kFrames; ++i) {
+    const SamplePtr sample = pipeline.pull();
+    const std::optional<Frame> expected = software.read();
+    if (!sample || !expected) {
+      ADD_FAILURE() << caps << ": the stream ends at frame " << i;
+      break;
     }
-    return kind;
+    const Frame frame = gs::wrap(sample.get(), cache);
+    EXPECT_EQ(frame.info().format, kNv12) << caps;
+    kind = frame.plane(0).kind().name();
+    EXPECT_EQ(packed(router.map(frame, host_context(), options)), packed(*expected)) << caps << " frame " << i;
   }
-
-  Router router;
-};
+  return kind;
+}
 
 TEST_F(VaElements, DmabufsAreSharedWithoutACopy) {
   Ledger ledger;
   MapOptions options;
   options.policy = ZeroCopy::kRequire;
   options.ledger = &ledger;
-  EXPECT_EQ(decode("video/x-raw(memory:DMABuf),format=NV12", options), "dmabuf");
+  EXPECT_EQ(decode(router, "video/x-raw(memory:DMABuf),format=NV12", options), "dmabuf");
   EXPECT_EQ(ledger.total().copied + ledger.total().transferred, 0u);
 }
 
@@ -108,7 +86,7 @@ TEST_F(VaElements, SurfacesAreFetchedAndBooked) {
   Ledger ledger;
   MapOptions options;
   options.ledger = &ledger;
-  EXPECT_EQ(decode("video/x-raw(memory:VAMemory),format=NV12", options), "gstreamer.device");
+  EXPECT_EQ(decode(router, "video/x-raw(memory:VAMemory),format=NV12", options), "gstreamer.device");
   EXPECT_GT(ledger.total().transferred, 0u);
 }
 
@@ -116,13 +94,11 @@ TEST_F(VaElements, SystemMemoryIsRead) {
   Ledger ledger;
   MapOptions options;
   options.ledger = &ledger;
-  decode("video/x-raw,format=NV12", options);
+  decode(router, "video/x-raw,format=NV12", options);
 }
 
 TEST_F(VaElements, SurfacesAreFramesOfTheirDisplay) {
-  Pipeline pipeline("filesrc location=" + clip() +
-                    " ! qtdemux ! h264parse ! vah264dec ! video/x-raw(memory:VAMemory),format=NV12 ! appsink name=sink "
-                    "max-buffers=2");
+  Pipeline pipeline(decoding("video/x-raw(memory:VAMemory),format=NV12"));
   pipeline.play();
   ffmpeg::Video software(clip());
   gs::CapsCache cache;
@@ -153,9 +129,7 @@ TEST_F(VaElements, SurfacesAreFramesOfTheirDisplay) {
 }
 
 TEST_F(VaElements, DmabufsBecomeSurfacesAgain) {
-  Pipeline pipeline("filesrc location=" + clip() +
-                    " ! qtdemux ! h264parse ! vah264dec ! video/x-raw(memory:DMABuf),format=NV12 ! appsink name=sink "
-                    "max-buffers=2");
+  Pipeline pipeline(decoding("video/x-raw(memory:DMABuf),format=NV12"));
   pipeline.play();
   const Context display = vaapi::open();
   router.add(display);
@@ -196,9 +170,7 @@ TEST_F(VaElements, DecodedSurfacesReachModelsWithoutACopy) {
   for (std::string device; devices >> device;) {
     CompiledModel compiled = core.compile_model(model, device, input_frames(nv12), zero_copy(ZeroCopy::kRequire));
     InferRequest request = compiled.create_infer_request();
-    Pipeline pipeline("filesrc location=" + clip() +
-                      " ! qtdemux ! h264parse ! vah264dec ! video/x-raw(memory:DMABuf),format=NV12 ! appsink name=sink "
-                      "max-buffers=2");
+    Pipeline pipeline(decoding("video/x-raw(memory:DMABuf),format=NV12"));
     pipeline.play();
     gs::CapsCache cache;
     const std::uint64_t copied = Ledger::process().total().copied;

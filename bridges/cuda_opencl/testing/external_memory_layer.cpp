@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer of the OpenCL loader for tests: PoCL's device as a discrete GPU with cl_khr_external_memory, which imports the
 // memfds that CUDA's stand-in exports. Of its identity only the UUID is needed: that of the stand-in's first device.
+// It ends the process when a buffer goes that was acquired and not released: NVIDIA's driver (580) waits for such for ever
+// when the cl_context is released.
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -11,7 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 
 namespace {
@@ -63,6 +69,9 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info key, std::siz
   }
 }
 
+std::mutex mutex;
+std::map<cl_mem, int> acquired;  ///< How often, of imported buffers.
+
 struct Mapping {
   void* bytes;
   std::size_t size;
@@ -89,7 +98,15 @@ cl_mem CL_API_CALL create_buffer(cl_context context, const cl_mem_properties* pr
   }
   below->clSetMemObjectDestructorCallback(
       made,
-      [](cl_mem, void* data) {
+      [](cl_mem buffer, void* data) {
+        {
+          const std::lock_guard lock(mutex);
+          if (acquired[buffer] != 0) {
+            std::fprintf(stderr, "external_memory_layer: a buffer goes that was acquired and not released\n");
+            std::abort();
+          }
+          acquired.erase(buffer);
+        }
         const auto* mapping = static_cast<Mapping*>(data);
         ::munmap(mapping->bytes, mapping->size);
         ::close(mapping->fd);
@@ -99,16 +116,29 @@ cl_mem CL_API_CALL create_buffer(cl_context context, const cl_mem_properties* pr
   return made;
 }
 
-cl_int CL_API_CALL hand_over(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint waits,
-                             const cl_event* list, cl_event* event) {
+cl_int hand_over(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint waits, const cl_event* list,
+                 cl_event* event, int change) {
   if (count == 0 || !buffers) return CL_INVALID_VALUE;
+  {
+    const std::lock_guard lock(mutex);
+    for (cl_uint i = 0; i < count; ++i)
+      if (acquired[buffers[i]] + change < 0) return CL_INVALID_OPERATION;
+    for (cl_uint i = 0; i < count; ++i) acquired[buffers[i]] += change;
+  }
   return below->clEnqueueMarkerWithWaitList(queue, waits, list, event);
+}
+cl_int CL_API_CALL acquire(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint waits,
+                           const cl_event* list, cl_event* event) {
+  return hand_over(queue, count, buffers, waits, list, event, 1);
+}
+cl_int CL_API_CALL release(cl_command_queue queue, cl_uint count, const cl_mem* buffers, cl_uint waits,
+                           const cl_event* list, cl_event* event) {
+  return hand_over(queue, count, buffers, waits, list, event, -1);
 }
 
 void* CL_API_CALL extension(cl_platform_id platform, const char* name) {
-  if (std::strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR") == 0 ||
-      std::strcmp(name, "clEnqueueReleaseExternalMemObjectsKHR") == 0)
-    return reinterpret_cast<void*>(&hand_over);
+  if (std::strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR") == 0) return reinterpret_cast<void*>(&acquire);
+  if (std::strcmp(name, "clEnqueueReleaseExternalMemObjectsKHR") == 0) return reinterpret_cast<void*>(&release);
   return below->clGetExtensionFunctionAddressForPlatform(platform, name);
 }
 

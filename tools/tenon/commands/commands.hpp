@@ -11,8 +11,10 @@ namespace tenon::tool {
 void add_bench(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_devices(CLI::App& app);
+void add_elements(CLI::App& app);
 void add_matrix(CLI::App& app);
 void add_npu_env(CLI::App& app);
+void add_pipeline(CLI::App& app);
 void add_va_env(CLI::App& app);
 void add_route(CLI::App& app);
 void add_run(CLI::App& app);

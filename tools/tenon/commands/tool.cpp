@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kExamples =
     "\nExamples:\n"
     "  tenon run clip.mp4 --model detector.onnx --device CPU --save out.mp4\n"
+    "  tenon pipeline cameras.json    sources, models and sinks that a file joins (tenon elements lists them)\n"
     "  tenon matrix                   which frameworks truly share memory on this machine\n"
     "  tenon route cpu ffmpeg         the way from one to the other, and why others are refused\n"
     "  tenon bench --model m.onnx --device CPU\n"
@@ -52,6 +53,8 @@ int main(int argc, const char* const* argv) {
   app.footer(kExamples);
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   add_run(app);
+  add_pipeline(app);
+  add_elements(app);
   add_bench(app);
   add_query(app);
   add_compile(app);

@@ -13,8 +13,8 @@ namespace tenon::tool {
 
 /// Opens an input of one framework; null if it is none of its own.
 using OpenSource = std::unique_ptr<FrameSource> (*)(const SourceOptions&);
-/// Of the frameworks that were built, FFmpeg's last: it takes every name. CMake makes this list from the files in sources/:
-/// x_source.cpp defines open_x_source().
+/// GStreamer's launch lines first, then those of the frameworks that were built, FFmpeg's last: it takes every name. CMake
+/// makes this list from the files in sources/: x_source.cpp defines open_x_source().
 std::span<const OpenSource> known_sources();
 
 /// @errors as the framework's own open; kInvalidArgument: a camera's settings for what is no camera.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GStreamer elements of all roles share: the element that they host, its settings and counts, and how it fails.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <gst/gst.h>
+
+#include <tenon/bindings/gstreamer/properties.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/elements/registry.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace gst_plugin {
+
+/// The number of its only stream, for the element.
+inline constexpr std::uint32_t kStream = 0;
+
+/// Where something went wrong: GStreamer's code depends on it.
+enum class During : std::uint8_t { kStart, kNegotiation, kStream };
+
+/// Posts an error message with Tenon's text and the nearest of GStreamer's codes. @thread any.
+void post_error(GstElement* object, const std::exception& error, During during);
+
+/// The C++ half of one GStreamer element. @thread properties and stats any; all else as GStreamer calls it.
+class Host {
+ public:
+  Host(GstElement* object, const Kind& kind)
+      : ledger(&Ledger::process()), object_(object), kind_(kind), settings_(kind) {}
+  virtual ~Host() = default;
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  virtual bool set_property(guint number, const GValue* value);
+  virtual bool get_property(guint number, GValue* value) const;
+
+  GstElement* object() const { return object_; }
+  const Kind& kind() const { return kind_; }
+
+  Ledger ledger;
+  std::atomic<std::uint64_t> frames_in{0}, frames_out{0}, dropped{0};
+
+ protected:
+  /// The element as it is set now. @errors as make_element()
+  elements::AnyElement make() const;
+  /// Runs the element's code: what it throws becomes an error message. @return false: it threw.
+  template <typename Body>
+  bool guarded(During during, Body body) const {
+    try {
+      body();
+      return true;
+    } catch (const std::exception& error) {
+      post_error(object_, error, during);
+    }
+    return false;
+  }
+
+ private:
+  GstElement* const object_;
+  const Kind& kind_;
+  mutable std::mutex mutex_;
+  Settings settings_;
+};
+
+/// GObject's half: a `Parent`, and the Host beside it.
+template <typename Parent>
+struct Object {
+  Parent parent;
+  Host* host;  ///< Made by init, deleted by finalize: GObject knows no destructors.
+};
+template <typename ParentClass>
+struct Class {
+  ParentClass parent;
+  const Kind* kind;
+};
+
+/// The host of an object that is an Object<Parent>. `Made` is its class.
+template <typename Made, typename Parent>
+Made& host_of(gpointer object) {
+  return *static_cast<Made*>(reinterpret_cast<Object<Parent>*>(object)->host);
+}
+
+/// Registers the GType of `kind`: a `Parent` whose host is a `Made(GstElement*, const Kind&)`.
+/// Made::init_class(ParentClass*, Kind&) sets the class's methods, pads and texts.
+template <typename Made, typename Parent, typename ParentClass>
+GType register_type(GType parent, Kind& kind) {
+  GTypeInfo info{};
+  info.class_size = sizeof(Class<ParentClass>);
+  info.instance_size = sizeof(Object<Parent>);
+  info.class_data = &kind;
+  info.class_init = [](gpointer object_class, gpointer data) {
+    Kind& own = *static_cast<Kind*>(data);
+    static_cast<Class<ParentClass>*>(object_class)->kind = &own;
+    auto* const methods = static_cast<GObjectClass*>(object_class);
+    methods->set_property = [](GObject* object, guint number, const GValue* value, GParamSpec* spec) {
+      if (!host_of<Made, Parent>(object).set_property(number, value))
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, number, spec);
+    };
+    methods->get_property = [](GObject* object, guint number, GValue* value, GParamSpec* spec) {
+      if (!host_of<Made, Parent>(object).get_property(number, value))
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, number, spec);
+    };
+    methods->finalize = [](GObject* object) {
+      auto* const own_class = reinterpret_cast<GTypeInstance*>(object)->g_class;
+      delete std::exchange(reinterpret_cast<Object<Parent>*>(object)->host, nullptr);
+      static_cast<GObjectClass*>(g_type_class_peek_parent(own_class))->finalize(object);
+    };
+    Made::init_class(static_cast<ParentClass*>(object_class), own);
+    install_properties(methods, own);
+  };
+  info.instance_init = [](GTypeInstance* instance, gpointer object_class) {
+    auto* const object = reinterpret_cast<Object<Parent>*>(instance);
+    object->host =
+        new Made(reinterpret_cast<GstElement*>(instance), *static_cast<Class<ParentClass>*>(object_class)->kind);
+  };
+  return g_type_register_static(parent, kind.type_name.c_str(), &info, static_cast<GTypeFlags>(0));
+}
+
+/// The parent's methods, for chaining up.
+inline GstElementClass* parent_class(GstElement* object) {
+  return static_cast<GstElementClass*>(g_type_class_peek_parent(reinterpret_cast<GTypeInstance*>(object)->g_class));
+}
+
+/// Long name, classification and description, as gst-inspect-1.0 shows them.
+void describe_class(GstElementClass* element_class, const Kind& kind, const char* classification);
+
+/// @name One GType for each element of the registry with that role. @{
+GType filter_type(Kind& kind);
+GType source_type(Kind& kind);
+GType sink_type(Kind& kind);
+/// @}
+
+}  // namespace gst_plugin
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines as users type them, with elements of other plugins: negotiation, memory, errors, seeks, storms of states.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include <tenon/bindings/gstreamer/testing/test_elements.hpp>
+#include <tenon/frameworks/gstreamer/testing/leaks.hpp>
+
+namespace {
+
+using namespace tenon;
+using namespace tenon::gst_plugin_testing;
+using ::testing::HasSubstr;
+
+TEST(GstLines, EveryElementOfTheRegistryIsOne) {
+  load_plugin();
+  for (const elements::Description& one : elements::known_elements()) {
+    const gs::ObjectPtr<GstElementFactory> factory(gst_element_factory_find(("tenon" + one.name).c_str()));
+    ASSERT_TRUE(factory) << one.name;
+    EXPECT_EQ(gst_element_factory_get_metadata(factory.get(), GST_ELEMENT_METADATA_DESCRIPTION), one.about);
+    const char* const klass = gst_element_factory_get_metadata(factory.get(), GST_ELEMENT_METADATA_KLASS);
+    EXPECT_THAT(klass, HasSubstr(one.role == Role::kSource ? "Source" : one.role == Role::kSink ? "Sink" : "Filter"));
+  }
+}
+
+TEST(GstLines, RunToTheirEnd) {
+  Line line("videotestsrc num-buffers=20 ! tenonmarking ! tenonbatching name=b ! tenonrecording name=r");
+  EXPECT_EQ(line.run(), "");
+  EXPECT_EQ(seen.frames, 40);  // Those of both elements that count.
+  EXPECT_EQ(seen.detections, 20);
+  EXPECT_EQ(seen.finishes, 1);
+  EXPECT_EQ(stat(line.element("b").get(), "copied"), 0u);
+  EXPECT_EQ(stat(line.element("r").get(), "copied"), 0u);
+}
+
+TEST(GstLines, UpstreamWritesWhereTheElementsWantIt) {
+  Line line("videotestsrc num-buffers=3 ! tenonidentity ! tenonmarking name=m ! tenonrecording alignment=4096");
+  EXPECT_EQ(line.run(), "");
+  EXPECT_NE(seen.address, 0u);
+  EXPECT_EQ(seen.address % 4096, 0u);
+  EXPECT_EQ(stat(line.element("m").get(), "copied"), 0u);
+}
+
+TEST(GstLines, FormatsAreNegotiated) {
+  Line line("videotestsrc num-buffers=3 ! tenonidentity ! tenongrey_only ! fakesink");
+  EXPECT_EQ(line.run(), "");
+  Line converted(
+      "videotestsrc num-buffers=3 ! video/x-raw,format=NV12 ! videoconvert ! tenongrey_only ! tenonidentity ! "
+      "fakesink");
+  EXPECT_EQ(converted.run(), "");
+}
+
+TEST(GstLines, PicturesOfAnyTransformAreEncoded) {
+  Line line(
+      "videotestsrc num-buffers=6 ! video/x-raw,width=320,height=240 ! tenonhalving name=h ! videoconvert ! jpegenc ! "
+      "fakesink");
+  EXPECT_EQ(line.run(), "");
+  EXPECT_EQ(stat(line.element("h").get(), "frames-out"), 3u);
+  EXPECT_EQ(stat(line.element("h").get(), "copied"), 0u);
+}
+
+TEST(GstLines, SourcesOfTenonFeedOthers) {
+  Line line("tenontest frames=7 name=t ! videoconvert ! video/x-raw,format=RGB ! tenonrecording");
+  EXPECT_EQ(line.run(), "");
+  EXPECT_EQ(seen.frames, 7);
+  EXPECT_EQ(stat(line.element("t").get(), "copied"), 0u);
+}
+
+TEST(GstLines, SourcesAllocateWhatThoseDownstreamWant) {
+  Line line("tenonslow ! tenonmarking alignment=512 ! tenonrecording alignment=2048");
+  EXPECT_EQ(line.run(), "");
+  EXPECT_EQ(seen.detections, 5);
+}
+
+TEST(GstLines, LiveSourcesHaveTheClocksTime) {
+  Line line("tenonslow mode=live ! tenonmarking ! fakesink name=s sync=true signal-handoffs=true");
+  EXPECT_EQ(line.to(GST_STATE_PAUSED), GST_STATE_CHANGE_NO_PREROLL);
+  std::atomic<int> frames{0};
+  std::atomic<std::uint64_t> last{0};
+  struct Told {
+    std::atomic<int>* frames;
+    std::atomic<std::uint64_t>* last;
+  } told{&frames, &last};
+  g_signal_connect(line.element("s").get(), "handoff",
+                   G_CALLBACK(+[](GstElement*, GstBuffer* buffer, GstPad*, gpointer data) {
+                     *static_cast<Told*>(data)->last = GST_BUFFER_PTS(buffer);
+                     ++*static_cast<Told*>(data)->frames;
+                   }),
+                   &told);
+  line.to(GST_STATE_PLAYING);
+  const auto until = Clock::now() + 10s;
+  while (frames < 5 && Clock::now() < until) std::this_thread::sleep_for(5ms);
+  line.to(GST_STATE_NULL);
+  EXPECT_GE(frames, 5);
+  EXPECT_LT(last, 10 * GST_SECOND);
+  EXPECT_GT(last, 20 * GST_MSECOND);
+}
+
+TEST(GstLines, ASilentSourceStopsAtOnce) {
+  Line line("tenonslow mode=silent ! fakesink");
+  line.to(GST_STATE_PLAYING);
+  std::this_thread::sleep_for(50ms);
+  const auto begin = Clock::now();
+  line.to(GST_STATE_NULL);
+  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_GE(seen.interrupts, 1);
+}
+
+TEST(GstLines, ErrorsAreTenonsTexts) {
+  const auto error_in = [](const std::string& text, GQuark* domain = nullptr) {
+    Line line(text);
+    std::string error = line.run();
+    if (domain) *domain = line.domain;
+    return error;
+  };
+  GQuark domain = 0;
+  EXPECT_THAT(error_in("tenonslow mode=absent ! fakesink", &domain), HasSubstr("there is no such camera"));
+  EXPECT_EQ(domain, GST_RESOURCE_ERROR);
+  EXPECT_THAT(error_in("tenonslow mode=damaged ! fakesink"), HasSubstr("a damaged file"));
+  EXPECT_THAT(error_in("videotestsrc ! tenonmarking fail-at=3 ! fakesink"), HasSubstr("told to fail"));
+  EXPECT_THAT(error_in("videotestsrc ! tenonneedy ! fakesink"), HasSubstr("model"));
+  EXPECT_THAT(error_in("videotestsrc ! video/x-raw,width=8,height=8 ! tenonhalving ! fakesink", &domain),
+              HasSubstr("16 pixels and more"));
+  EXPECT_EQ(domain, GST_STREAM_ERROR);
+  EXPECT_THAT(error_in("videotestsrc num-buffers=2 ! tenonrecording fail-in=finish", &domain),
+              HasSubstr("disk is full"));
+  EXPECT_EQ(domain, GST_RESOURCE_ERROR);
+  EXPECT_THAT(error_in("videotestsrc ! tenonrecording fail-in=write"), HasSubstr("disk is full"));
+  EXPECT_EQ(seen.alive, 0);
+}
+
+TEST(GstLines, FlushingSeeksStartAnew) {
+  Line line("videotestsrc num-buffers=100000 ! tenonbatching ! tenonmarking ! fakesink");
+  line.to(GST_STATE_PLAYING);
+  ASSERT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 10 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(gst_element_seek_simple(line.get(), GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
+                                        static_cast<gint64>(i * 37 % 11) * static_cast<gint64>(GST_SECOND)));
+    std::this_thread::sleep_for(3ms);
+  }
+  EXPECT_EQ(gst_element_get_state(line.get(), nullptr, nullptr, 10 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+  EXPECT_GE(seen.opens, 20);
+  line.to(GST_STATE_NULL);
+  EXPECT_EQ(seen.alive, 0);
+}
+
+TEST(GstLines, AnyOrderOfStatesIsSurvived) {
+  Line line(
+      "videotestsrc ! tee name=t t. ! queue ! tenonmarking ! tenonbatching wait-ms=1 ! tenonrecording "
+      "tenonslow mode=live ! tenonidentity ! tenonhalving ! fakesink");
+  std::mt19937 random(7);
+  const GstState states[] = {GST_STATE_NULL, GST_STATE_READY, GST_STATE_PAUSED, GST_STATE_PLAYING};
+  for (int i = 0; i < 120; ++i) {
+    line.to(states[random() % 4]);
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 4));
+  }
+  line.to(GST_STATE_NULL);
+  EXPECT_EQ(seen.alive, 0);
+}
+
+TEST(GstLines, LeaveNothingBehind) {
+  gstreamer_testing::expect_nothing_left([] {
+    EXPECT_EQ(Line("videotestsrc num-buffers=9 ! tenonmarking ! tenonbatching ! tenonhalving ! tenonrecording").run(),
+              "");
+    EXPECT_EQ(Line("tenontest frames=5 ! tenonmarking alignment=64 ! videoconvert ! tenonnull").run(), "");
+    EXPECT_NE(Line("tenonslow mode=damaged ! tenonbatching ! fakesink").run(), "");
+    EXPECT_NE(Line("videotestsrc ! tenonmarking fail-at=2 ! fakesink").run(), "");
+    Line stopped("videotestsrc ! tenonbatching ! tenonidentity ! fakesink");
+    stopped.to(GST_STATE_PLAYING);
+    std::this_thread::sleep_for(20ms);
+  });
+}
+
+}  // namespace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin: a GStreamer element for each element of the registry.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <gst/gst.h>
+
+#include <tenon/bindings/gstreamer/host.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/elements/registry.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace gst_plugin {
+namespace {
+
+GType type_of(Kind& kind) {
+  switch (kind.description.role) {
+    case elements::Role::kSource:
+      return source_type(kind);
+    case elements::Role::kSink:
+      return sink_type(kind);
+    default:
+      return filter_type(kind);
+  }
+}
+
+/// GStreamer keeps what it has found in a plugin; it looks again when modules of elements come or go.
+void depend_on_modules(GstPlugin* plugin) {
+  Dl_info library{};
+  const auto place = reinterpret_cast<const void*>(&elements::known_elements);
+  const std::string folder =
+      ::dladdr(place, &library) != 0 && library.dli_fname ? std::filesystem::path(library.dli_fname).parent_path() : "";
+  gst_plugin_add_dependency_simple(plugin, "TENON_ELEMENT_PATH", folder.c_str(), "libtenon_elements_",
+                                   GST_PLUGIN_DEPENDENCY_FLAG_FILE_NAME_IS_PREFIX);
+}
+
+gboolean init(GstPlugin* plugin) {
+  depend_on_modules(plugin);
+  bool is_good = true;
+  for (const elements::Description& description : elements::known_elements()) {
+    const std::string name = "tenon" + description.name;
+    // The type's for ever, as GStreamer's types are.
+    Kind* const kind = new Kind;
+    kind->description = description;
+    kind->element = description.name;
+    kind->type_name = "GstTenon_" + description.name;
+    is_good = gst_element_register(plugin, name.c_str(), GST_RANK_NONE, type_of(*kind)) && is_good;
+  }
+  return is_good;
+}
+
+}  // namespace
+}  // namespace gst_plugin
+}  // namespace v1
+}  // namespace tenon
+
+#define PACKAGE "tenon"
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, tenon,
+                  "Tenon's elements: models on the memory of any framework", tenon::gst_plugin::init, TENON_VERSION,
+                  "Apache 2.0", "Tenon", "Tenon")

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// GParamSpecs from descriptions.
+#include <tenon/bindings/gstreamer/properties.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace tenon {
+inline namespace v1 {
+namespace gst_plugin {
+namespace {
+
+using elements::Parameter;
+using elements::Value;
+
+constexpr auto kFlags = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
+
+/// Text that lives as long as the process, as classes and their properties do.
+const char* kept(const std::string& text) { return g_intern_string(text.c_str()); }
+
+/// Letters, digits and dashes, as GObject wants names.
+std::string dashed(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char letter) { return !g_ascii_isalnum(letter); }, '-');
+  return name;
+}
+
+/// The enumeration of a text's choices; its numbers are their places.
+GType choices_type(const std::string& name, const std::vector<std::string>& choices) {
+  if (const GType known = g_type_from_name(name.c_str())) return known;
+  auto* const values = g_new0(GEnumValue, choices.size() + 1);  // The type's for ever.
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    values[i] = {static_cast<gint>(i), kept(choices[i]), kept(choices[i])};
+  return g_enum_register_static(kept(name), values);
+}
+
+gint place_of(const std::vector<std::string>& choices, const std::string& text) {
+  const auto found = std::find(choices.begin(), choices.end(), text);
+  return found == choices.end() ? 0 : static_cast<gint>(found - choices.begin());
+}
+
+gint64 bounded(double value) {
+  if (value <= static_cast<double>(G_MININT64)) return G_MININT64;
+  if (value >= static_cast<double>(G_MAXINT64)) return G_MAXINT64;
+  return static_cast<gint64>(value);
+}
+
+GParamSpec* make_spec(const Parameter& parameter, const std::string& name, GType choices) {
+  const char* const id = kept(name);
+  const char* const about = kept(parameter.about + (parameter.is_required ? " (required)" : ""));
+  if (const bool* flag = std::get_if<bool>(&parameter.default_value))
+    return g_param_spec_boolean(id, id, about, *flag, kFlags);
+  if (const auto* integer = std::get_if<std::int64_t>(&parameter.default_value)) {
+    const gint64 least = bounded(std::ceil(parameter.least)), most = bounded(std::floor(parameter.most));
+    return g_param_spec_int64(id, id, about, least, most, std::clamp<gint64>(*integer, least, most), kFlags);
+  }
+  if (const double* number = std::get_if<double>(&parameter.default_value)) {
+    const double least = std::max(parameter.least, -G_MAXDOUBLE), most = std::min(parameter.most, G_MAXDOUBLE);
+    return g_param_spec_double(id, id, about, least, most, std::clamp(*number, least, most), kFlags);
+  }
+  const std::string& text = std::get<std::string>(parameter.default_value);
+  if (choices != G_TYPE_INVALID)
+    return g_param_spec_enum(id, id, about, choices, place_of(parameter.choices, text), kFlags);
+  return g_param_spec_string(id, id, about, parameter.is_required ? nullptr : kept(text), kFlags);
+}
+
+}  // namespace
+
+void install_properties(GObjectClass* object_class, Kind& kind) {
+  guint number = 0;
+  for (const Parameter& parameter : kind.description.parameters) {
+    std::string name = dashed(parameter.name);
+    if (g_object_class_find_property(object_class, name.c_str()) || name == "tenon-stats") name = "element-" + name;
+    const bool is_choice = !parameter.choices.empty() && std::holds_alternative<std::string>(parameter.default_value);
+    const GType choices =
+        is_choice ? choices_type(kind.type_name + "_" + name, parameter.choices) : static_cast<GType>(G_TYPE_INVALID);
+    kind.choices.push_back(choices);
+    kind.properties.push_back(name);
+    g_object_class_install_property(object_class, ++number, make_spec(parameter, name, choices));
+  }
+  kind.stats_property = ++number;
+  g_object_class_install_property(
+      object_class, number,
+      g_param_spec_boxed("tenon-stats", "tenon-stats",
+                         "Frames that came, went and were dropped; bytes copied, converted and transferred; waits",
+                         GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+}
+
+const Parameter* Settings::parameter(guint number) const {
+  const std::vector<Parameter>& all = kind_.description.parameters;
+  return number >= 1 && number <= all.size() ? &all[number - 1] : nullptr;
+}
+
+bool Settings::set(guint number, const GValue* value) {
+  const Parameter* const known = parameter(number);
+  if (!known) return false;
+  Value given = known->default_value;
+  if (std::holds_alternative<bool>(given)) {
+    given = static_cast<bool>(g_value_get_boolean(value));
+  } else if (std::holds_alternative<std::int64_t>(given)) {
+    given = static_cast<std::int64_t>(g_value_get_int64(value));
+  } else if (std::holds_alternative<double>(given)) {
+    given = g_value_get_double(value);
+  } else if (kind_.choices[number - 1] != G_TYPE_INVALID) {
+    given = known->choices[static_cast<std::size_t>(g_value_get_enum(value))];
+  } else if (const char* text = g_value_get_string(value)) {
+    given = std::string(text);
+  } else {
+    given_.erase(number);  // Null: as if it was never set.
+    return true;
+  }
+  given_[number] = std::move(given);
+  return true;
+}
+
+bool Settings::get(guint number, GValue* value) const {
+  const Parameter* const known = parameter(number);
+  if (!known) return false;
+  const auto found = given_.find(number);
+  const Value& held = found == given_.end() ? known->default_value : found->second;
+  if (const bool* flag = std::get_if<bool>(&held))
+    g_value_set_boolean(value, *flag);
+  else if (const auto* integer = std::get_if<std::int64_t>(&held))
+    g_value_set_int64(value, *integer);
+  else if (const double* decimal = std::get_if<double>(&held))
+    g_value_set_double(value, *decimal);
+  else if (kind_.choices[number - 1] != G_TYPE_INVALID)
+    g_value_set_enum(value, place_of(known->choices, std::get<std::string>(held)));
+  else if (found != given_.end() || !known->is_required)
+    g_value_set_string(value, std::get<std::string>(held).c_str());
+  return true;
+}
+
+std::map<std::string, std::string> Settings::texts() const {
+  std::map<std::string, std::string> all;
+  for (const auto& [number, value] : given_) all.emplace(parameter(number)->name, elements::to_text(value));
+  return all;
+}
+
+void put_stats(GValue* value, const Counts& counts, const Ledger& ledger) {
+  const LedgerEntry moved = ledger.total();
+  g_value_take_boxed(
+      value, gst_structure_new("tenon-stats", "frames-in", G_TYPE_UINT64, counts.frames_in, "frames-out", G_TYPE_UINT64,
+                               counts.frames_out, "dropped", G_TYPE_UINT64, counts.dropped, "copied", G_TYPE_UINT64,
+                               moved.copied, "converted", G_TYPE_UINT64, moved.converted, "transferred", G_TYPE_UINT64,
+                               moved.transferred, "waits", G_TYPE_UINT64, moved.waits, nullptr));
+}
+
+}  // namespace gst_plugin
+}  // namespace v1
+}  // namespace tenon

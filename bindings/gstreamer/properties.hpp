@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of an element as properties of a GObject class, and the values that one object was given.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gst/gst.h>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/elements/description.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace gst_plugin {
+
+/// What an element's GObject class knows of it. Lives as long as the process, as classes do.
+struct Kind {
+  elements::Description description;
+  std::string element;  ///< Of the registry.
+  /// From the parameters of `description` to those of the element; empty: they are the same.
+  std::function<std::map<std::string, std::string>(std::map<std::string, std::string>)> translate = {};
+  std::string type_name;                ///< "GstTenon_infer".
+  std::vector<std::string> properties;  ///< Names by parameter; number i + 1 in the class.
+  std::vector<GType> choices;           ///< The enumeration of a text with choices; G_TYPE_INVALID for others.
+  guint stats_property = 0;             ///< The number of "tenon-stats"; those after it are the class's own.
+};
+
+/// Installs a property for each parameter, and the read-only "tenon-stats". Names that the parent class has are prefixed with
+/// "element-". @pre called by class_init, once for each class.
+void install_properties(GObjectClass* object_class, Kind& kind);
+
+/// Numbers of one object, for "tenon-stats". @thread any.
+struct Counts {
+  std::uint64_t frames_in = 0, frames_out = 0, dropped = 0;
+};
+
+/// What a user set. @thread under the object's lock.
+class Settings {
+ public:
+  explicit Settings(const Kind& kind) : kind_(kind) {}
+  /// False: `number` is no parameter's.
+  bool set(guint number, const GValue* value);
+  bool get(guint number, GValue* value) const;
+  /// As make_element() wants them: only those that were set.
+  std::map<std::string, std::string> texts() const;
+
+ private:
+  const elements::Parameter* parameter(guint number) const;
+
+  const Kind& kind_;
+  std::map<guint, elements::Value> given_;
+};
+
+/// The value of "tenon-stats": frames-in, frames-out, dropped, copied, converted, transferred (bytes), waits.
+void put_stats(GValue* value, const Counts& counts, const Ledger& ledger);
+
+}  // namespace gst_plugin
+}  // namespace v1
+}  // namespace tenon

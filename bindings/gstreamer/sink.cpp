@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sinks as GStreamer elements on GstBaseSink, which keeps the clock, prerolls and flushes.
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include <gst/base/gstbasesink.h>
+
+#include <tenon/bindings/gstreamer/host.hpp>
+#include <tenon/bindings/gstreamer/media.hpp>
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace gst_plugin {
+namespace {
+
+namespace gs = tenon::gstreamer;
+using elements::Sink;
+
+class SinkHost final : public Host {
+ public:
+  SinkHost(GstElement* object, const Kind& kind) : Host(object, kind) {
+    gst_base_sink_set_sync(GST_BASE_SINK(object), FALSE);
+  }
+  static void init_class(GstBaseSinkClass* sink_class, Kind& kind);
+
+ private:
+  static SinkHost& of(gpointer object) { return host_of<SinkHost, GstBaseSink>(object); }
+  GstBaseSinkClass& base() const {
+    return *static_cast<GstBaseSinkClass*>(
+        g_type_class_peek_parent(reinterpret_cast<GTypeInstance*>(object())->g_class));
+  }
+  Sink& sink() const { return *std::get<std::unique_ptr<Sink>>(*element_); }
+
+  GstStateChangeReturn change_state(GstStateChange change);
+  bool start();
+  bool stop();
+  bool set_caps(GstCaps* caps);
+  bool open();
+  bool end();
+  bool finish();
+  bool event(GstEvent* event);
+  bool propose_allocation(GstQuery* query);
+  GstFlowReturn render(GstBuffer* buffer);
+
+  std::optional<elements::AnyElement> element_;  ///< Between start and stop.
+  gs::CapsPtr caps_;
+  gs::VideoCaps video_;
+  bool is_open_ = false;
+  bool has_written_ = false;  ///< Since the last finish().
+};
+
+void SinkHost::init_class(GstBaseSinkClass* sink_class, Kind& kind) {
+  auto* const element_class = GST_ELEMENT_CLASS(sink_class);
+  gst_element_class_add_pad_template(
+      element_class,
+      gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, template_caps(kind.description.formats).get()));
+  describe_class(element_class, kind, "Sink/Video");
+  element_class->change_state = [](GstElement* object, GstStateChange change) {
+    return of(object).change_state(change);
+  };
+  sink_class->start = [](GstBaseSink* object) -> gboolean { return of(object).start(); };
+  sink_class->stop = [](GstBaseSink* object) -> gboolean { return of(object).stop(); };
+  sink_class->set_caps = [](GstBaseSink* object, GstCaps* caps) -> gboolean { return of(object).set_caps(caps); };
+  sink_class->event = [](GstBaseSink* object, GstEvent* event) -> gboolean { return of(object).event(event); };
+  sink_class->propose_allocation = [](GstBaseSink* object, GstQuery* query) -> gboolean {
+    return of(object).propose_allocation(query);
+  };
+  sink_class->render = [](GstBaseSink* object, GstBuffer* buffer) { return of(object).render(buffer); };
+}
+
+GstStateChangeReturn SinkHost::change_state(GstStateChange change) {
+  if (change == GST_STATE_CHANGE_PAUSED_TO_READY && element_) sink().interrupt();
+  return GST_ELEMENT_CLASS(&base())->change_state(object(), change);
+}
+
+bool SinkHost::start() {
+  return guarded(During::kStart, [&] { element_.emplace(make()); });
+}
+
+bool SinkHost::stop() {
+  const bool is_good = !element_ || finish();
+  element_.reset();
+  caps_.reset();
+  return is_good;
+}
+
+bool SinkHost::set_caps(GstCaps* caps) {
+  if (is_open_ && caps_ && gst_caps_is_equal(caps_.get(), caps)) return true;
+  if (!end()) return false;
+  return guarded(During::kNegotiation,
+                 [&] {
+                   video_ = gs::video_caps(caps);
+                   caps_.reset(gst_caps_ref(caps));
+                 }) &&
+         open();
+}
+
+bool SinkHost::open() {
+  is_open_ =
+      guarded(During::kNegotiation, [&] { sink().open(kStream, stream_info(video_, GST_BASE_SINK_PAD(object()))); });
+  has_written_ = has_written_ || is_open_;
+  return is_open_;
+}
+
+bool SinkHost::end() {
+  if (!std::exchange(is_open_, false)) return true;
+  return guarded(During::kStream, [&] { sink().end(kStream); });
+}
+
+/// What was written is complete then.
+bool SinkHost::finish() {
+  bool is_good = end();
+  if (std::exchange(has_written_, false)) is_good = guarded(During::kStream, [&] { sink().finish(); }) && is_good;
+  return is_good;
+}
+
+bool SinkHost::event(GstEvent* event) {
+  bool is_good = true;
+  if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_EOS) is_good = finish();
+  if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) is_good = end();
+  // After an error, the end of the stream is not announced: applications would take it for success.
+  if (!is_good) {
+    gst_event_unref(event);
+    return false;
+  }
+  return base().event(GST_BASE_SINK(object()), event);
+}
+
+bool SinkHost::propose_allocation(GstQuery* query) {
+  GstCaps* caps = nullptr;
+  gst_query_parse_allocation(query, &caps, nullptr);
+  if (!element_ || !caps) return false;
+  bool is_answered = false;
+  guarded(During::kNegotiation,
+          [&] { is_answered = answer_allocation(query, sink().wanted(stream_info(gs::video_caps(caps), nullptr))); });
+  return is_answered;
+}
+
+GstFlowReturn SinkHost::render(GstBuffer* buffer) {
+  if (!caps_) {
+    post_error(object(), Error(Code::kFailedPrecondition, "a buffer came before any caps: nothing says what is in it"),
+               During::kNegotiation);
+    return GST_FLOW_NOT_NEGOTIATED;
+  }
+  if (!is_open_ && !open()) return GST_FLOW_ERROR;
+  ++frames_in;
+  const bool is_done = guarded(During::kStream, [&] {
+    sink().write(kStream, to_frame(gs::BufferPtr(gst_buffer_ref(buffer)), video_, &ledger));
+  });
+  return is_done ? GST_FLOW_OK : GST_FLOW_ERROR;
+}
+
+}  // namespace
+
+GType sink_type(Kind& kind) { return register_type<SinkHost, GstBaseSink, GstBaseSinkClass>(GST_TYPE_BASE_SINK, kind); }
+
+}  // namespace gst_plugin
+}  // namespace v1
+}  // namespace tenon

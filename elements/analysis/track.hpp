@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects of one stream get the ids under which a tracker knows them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <tenon/elements/element.hpp>
+#include <tenon/elements/parameters.hpp>
+#include <tenon/vision/tracker.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace analysis {
+
+class Track final : public TransformInplace {
+ public:
+  explicit Track(const Parameters& given);
+  StreamInfo open(std::uint32_t stream, const StreamInfo& in) override;
+  void process(std::uint32_t stream, Frame& frame) override;
+
+ private:
+  vision::Tracker tracker_;
+  std::vector<vision::Detection> objects_;
+};
+
+}  // namespace analysis
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

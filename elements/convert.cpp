@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transform "convert": the modules bring converters of one set of parameters each, and this chooses among them.
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/elements/internal/basic.hpp>
+#include <tenon/elements/internal/text.hpp>
+#include <tenon/elements/picture_change.hpp>
+#include <tenon/elements/places.hpp>
+#include <tenon/elements/registry.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace {
+
+/// "by", and the elements behind its choices.
+constexpr std::pair<std::string_view, std::string_view> kConverters[] = {
+    {"cpu", "convert_cpu"}, {"opencl", "convert_cl"}, {"va", "convert_va"}};
+
+/// Those that suit frames of this kind of memory, the best first.
+std::vector<std::string> suitable(std::string_view kind) {
+  if (kind.starts_with("opencl")) return {"convert_cl", "convert_cpu"};
+  if (kind.starts_with("vaapi") || kind == "dmabuf") return {"convert_va", "convert_cpu"};
+  return {"convert_cpu"};
+}
+
+/// The parameters of all converters, as texts again.
+std::map<std::string, std::string> texts_of(const Parameters& given) {
+  std::map<std::string, std::string> texts;
+  for (const Parameter& parameter : PictureChange::parameters()) {
+    std::visit(
+        [&](const auto& like) {
+          texts[parameter.name] = to_text(given.get<std::decay_t<decltype(like)>>(parameter.name));
+        },
+        parameter.default_value);
+  }
+  return texts;
+}
+
+class Convert final : public Transform {
+ public:
+  Convert(const Parameters& given, Environment environment)
+      : change_(given), given_(texts_of(given)), environment_(std::move(environment)) {
+    for (const auto& [by, name] : kConverters)
+      if (given.text("by") == by) chosen_ = made(std::string(name));
+  }
+
+  Requirements wanted(const StreamInfo& in) const override { return chosen_ ? chosen_->wanted(in) : Requirements(); }
+  Context used_in(const StreamInfo& in) const override { return chosen_ ? chosen_->used_in(in) : Context(); }
+  StreamInfo open(std::uint32_t stream, const StreamInfo& in) override {
+    in_ = in;
+    if (chosen_) return chosen_->open(stream, in);
+    StreamInfo out = in;
+    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = change_.result_of(in.frame);
+    return out;
+  }
+  void allocate(std::uint32_t stream, const Requirements& wanted, std::span<const Party> readers) override {
+    readers_ = Wanted(wanted, readers);
+    if (chosen_) chosen_->allocate(stream, wanted, readers);
+  }
+  void process(Item item, Output& output) override {
+    if (!chosen_) choose(item);
+    chosen_->process(std::move(item), output);
+  }
+  void end(std::uint32_t stream, Output& output) override {
+    if (chosen_) chosen_->end(stream, output);
+  }
+  void interrupt() noexcept override {}
+
+ private:
+  std::unique_ptr<Transform> made(const std::string& name) const {
+    return std::get<std::unique_ptr<Transform>>(make_element(name, given_, environment_));
+  }
+
+  /// By where the first frame lies. @errors of the last one that suits it, if none can be used
+  void choose(const Item& item) {
+    const std::vector<std::string> names = suitable(item.frame.plane(0).kind().name());
+    for (const std::string& name : names) {
+      try {
+        std::unique_ptr<Transform> one = made(name);
+        one->open(item.stream, in_);
+        one->allocate(item.stream, readers_.joined, readers_.readers);
+        chosen_ = std::move(one);
+        return;
+      } catch (const Error& error) {
+        const bool is_absent = error.code() == Code::kNotFound || error.code() == Code::kUnavailable;
+        if (!is_absent || name == names.back()) throw;
+      }
+    }
+  }
+
+  const PictureChange change_;
+  const std::map<std::string, std::string> given_;
+  const Environment environment_;
+  StreamInfo in_;
+  Wanted readers_;
+  std::unique_ptr<Transform> chosen_;
+};
+
+}  // namespace
+
+KnownElement convert_element() {
+  std::vector<Parameter> parameters = PictureChange::parameters();
+  parameters.insert(parameters.begin(), {"by",
+                                         "Who converts: auto takes who has the frames already",
+                                         std::string("auto"),
+                                         false,
+                                         0,
+                                         0,
+                                         {"auto", "cpu", "opencl", "va"}});
+  return {{"convert", "Crops, scales and converts pictures, where they lie", Role::kTransform, std::move(parameters)},
+          [](const Parameters& given, const Environment& environment) -> AnyElement {
+            return std::make_unique<Convert>(given, environment);
+          }};
+}
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transform "convert" on the CPU: sizes, parts, colours, what frames carry, and what cannot be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/elements/testing/run.hpp>
+#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon::elements {
+namespace {
+
+using tenon_test::Arrived;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::uint32_t kWidth = 64, kHeight = 32;
+
+/// Red on the left, blue on the right.
+Frame two_colours() {
+  FrameInfo info;
+  info.format = kRgb24;
+  info.width_px = kWidth;
+  info.height_px = kHeight;
+  Frame frame = Frame::allocate(info);
+  for (std::uint32_t y = 0; y < kHeight; ++y) {
+    auto* row = static_cast<std::uint8_t*>(frame.plane(0).data()) + y * frame.plane(0).byte_strides()[0];
+    for (std::uint32_t x = 0; x < kWidth; ++x) {
+      const std::uint8_t pixel[3] = {static_cast<std::uint8_t>(x < kWidth / 2 ? 255 : 0), 0,
+                                     static_cast<std::uint8_t>(x < kWidth / 2 ? 0 : 255)};
+      std::memcpy(row + 3 * x, pixel, 3);
+    }
+  }
+  frame.set_timestamp_ns(77);
+  metadata::Detection found;
+  found.box = {40, 8, 48, 16};
+  metadata::of(frame).add(found);
+  return frame;
+}
+
+NodeSpec one_picture() {
+  StreamInfo info;
+  info.frame = two_colours().info();
+  return node_of(source_of("picture", info, [given = false](Deadline) mutable -> std::optional<Frame> {
+    if (std::exchange(given, true)) return std::nullopt;
+    return two_colours();
+  }));
+}
+
+NodeSpec convert(std::map<std::string, std::string> parameters) { return {"convert", "", std::move(parameters)}; }
+
+/// One picture through `node`; null if it failed.
+Frame through(const NodeSpec& node, std::vector<std::string>* failures = nullptr, Requirements wanted = {}) {
+  Arrived arrived;
+  arrived.holds = true;
+  const auto messages = tenon_test::run(PipelineSpec{{one_picture(), node, arrived.sink(wanted)}});
+  if (failures) {
+    *failures = messages;
+  } else {
+    EXPECT_THAT(messages, IsEmpty());
+  }
+  return arrived.held.empty() ? Frame() : arrived.held.front();
+}
+
+const std::uint8_t* pixel(const Frame& frame, std::uint32_t x, std::uint32_t y) {
+  return static_cast<const std::uint8_t*>(frame.plane(0).data()) + y * frame.plane(0).byte_strides()[0] + 3 * x;
+}
+
+TEST(Convert, ScalesInProportionAndCarriesBoxesAndTimes) {
+  const Frame half = through(convert({{"width", "32"}}));
+  ASSERT_TRUE(half);
+  EXPECT_EQ(half.info().width_px, 32u);
+  EXPECT_EQ(half.info().height_px, 16u);
+  EXPECT_EQ(half.timestamp_ns(), 77);
+  EXPECT_GT(pixel(half, 4, 8)[0], 250);
+  EXPECT_GT(pixel(half, 28, 8)[2], 250);
+  const auto found = metadata::find(half)->first<metadata::Detection>();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->box, (metadata::Box{20, 4, 24, 8}));
+}
+
+TEST(Convert, CropsWithoutACopyWhereNothingElseChanges) {
+  Arrived arrived;
+  arrived.holds = true;
+  Pipeline pipeline({{one_picture(), convert({{"crop_x", "32"}, {"crop_width", "16"}}), arrived.sink()}});
+  EXPECT_THAT(tenon_test::run(pipeline), IsEmpty());
+  ASSERT_EQ(arrived.held.size(), 1u);
+  EXPECT_EQ(arrived.held[0].info().width_px, 16u);
+  EXPECT_EQ(pixel(arrived.held[0], 0, 0)[2], 255);
+  EXPECT_EQ(metadata::find(arrived.held[0])->first<metadata::Detection>()->box, (metadata::Box{8, 8, 16, 16}));
+  EXPECT_EQ(pipeline.stats()[1].moved.copied + pipeline.stats()[1].moved.converted, 0u);
+}
+
+TEST(Convert, ChangesFormatsAndSaysHowColoursAre) {
+  const Frame yuv = through(convert({{"format", "nv12"}}));
+  ASSERT_TRUE(yuv);
+  EXPECT_EQ(yuv.info().format, kNv12);
+  EXPECT_EQ(resolved_colour_range(yuv.info()), ColourRange::kLimited);
+  const auto* luma = static_cast<const std::uint8_t*>(yuv.plane(0).data());
+  EXPECT_NEAR(luma[8], 81, 3);   // Red in BT.601, limited.
+  EXPECT_NEAR(luma[50], 41, 3);  // Blue.
+}
+
+TEST(Convert, WritesIntoMemoryThatReadersWant) {
+  Requirements wanted;
+  wanted.fd = FdKind::kMemfd;
+  wanted.pitch_alignment = 512;
+  const Frame frame = through(convert({{"format", "i420"}}), nullptr, wanted);
+  ASSERT_TRUE(frame);
+  EXPECT_TRUE(frame.plane(0).memory()->fd_kind().serves(FdKind::kMemfd));
+  EXPECT_EQ(frame.plane(1).byte_strides()[0] % 512, 0);
+}
+
+TEST(Convert, SaysWhatCannotBe) {
+  std::vector<std::string> failures;
+  through(convert({{"crop_x", "60"}, {"crop_width", "16"}}), &failures);
+  EXPECT_THAT(failures, ElementsAre(HasSubstr("does not lie in a picture of 64x32")));
+  const auto refusal = [](std::map<std::string, std::string> given) {
+    return std::string(tenon::error_of([&] { Pipeline({{one_picture(), convert(given), {"null"}}}); }).what());
+  };
+  EXPECT_THAT(refusal({{"format", "nv13"}}), HasSubstr("did you mean 'nv12'?"));
+  EXPECT_THAT(refusal({{"by", "magic"}}), HasSubstr("auto, cpu, opencl, va"));
+}
+
+}  // namespace
+}  // namespace tenon::elements

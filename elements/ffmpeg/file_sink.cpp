@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sink "write": encodes a stream into a file.
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/elements/ffmpeg/elements.hpp>
+#include <tenon/elements/places.hpp>
+#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/ffmpeg/writer.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace ffmpeg {
+namespace {
+
+namespace av = tenon::ffmpeg;
+
+/// A path that no other sink of this process writes, as long as it is held.
+class ClaimedPath {
+ public:
+  ClaimedPath() = default;
+  /// @errors kAlreadyExists: another one writes it.
+  ClaimedPath(std::string path, const std::string& owner) {
+    std::error_code ignored;
+    std::filesystem::path whole = std::filesystem::weakly_canonical(path, ignored);
+    std::string name = ignored || whole.empty() ? path : whole.string();
+    const std::lock_guard lock(mutex());
+    if (!all().insert(name).second)
+      throw Error(Code::kAlreadyExists, owner + ": \"" + path +
+                                            "\" is being written by another stream; put {stream} into the path, which "
+                                            "becomes the stream's number");
+    name_ = std::move(name);
+  }
+  ClaimedPath(ClaimedPath&& other) noexcept : name_(std::exchange(other.name_, {})) {}
+  ClaimedPath& operator=(ClaimedPath&& other) noexcept {
+    std::swap(name_, other.name_);
+    return *this;
+  }
+  ~ClaimedPath() {
+    if (name_.empty()) return;
+    const std::lock_guard lock(mutex());
+    all().erase(name_);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static std::set<std::string>& all() {
+    static auto& names = *new std::set<std::string>;  // Outlives static destructors.
+    return names;
+  }
+  std::string name_;
+};
+
+class FileSink final : public Sink {
+ public:
+  FileSink(const Parameters& given, const Environment& environment)
+      : owner_(given.owner()), path_(given.text("path")), fps_(given.number("fps")), on_host_(environment.ledger) {
+    options_.codec = given.text("codec");
+    options_.quality = static_cast<int>(given.integer("quality"));
+    options_.preset = given.text("preset");
+    options_.threads = static_cast<int>(given.integer("threads"));
+    options_.ledger = environment.ledger;
+  }
+
+  Requirements wanted(const StreamInfo&) const override {
+    Requirements all = av::context()->requirements();
+    all.host_access = true;
+    return all;
+  }
+
+  void open(std::uint32_t stream, const StreamInfo& info) override {
+    stream_ = stream;
+    options_.fps = fps_ > 0 ? fps_ : info.frames_per_second > 0 ? info.frames_per_second : 25;
+    claim_ = {};
+    claim_ = ClaimedPath(path_of_part(0), owner_);
+    is_new_ = true;
+    // A path that cannot be written fails before the work, if the frames are known.
+    if (!file_ && info.frame.format.fourcc != 0 && info.frame.width_px != 0) start(info.frame);
+  }
+
+  void write(std::uint32_t, const Frame& frame) override {
+    try {
+      if (!file_ || !fits(frame.info())) start(frame.info());
+      Frame shown = on_host_.map(frame);
+      shown.set_timestamp_ns(stamp(frame.timestamp_ns()));
+      file_->write(shown);
+    } catch (...) {
+      file_.reset();  // Removes the temporary file.
+      throw;
+    }
+  }
+
+  /// The file stays open: the stream may go on after a restart.
+  void end(std::uint32_t) override {}
+
+  void finish() override {
+    if (!file_) return;
+    const std::unique_ptr<av::Writer> last = std::move(file_);
+    if (last->frames_written() != 0) last->finish();
+  }
+
+ private:
+  bool fits(const FrameInfo& info) const {
+    return info.width_px == info_.width_px && info.height_px == info_.height_px && info.rotation == info_.rotation;
+  }
+
+  /// Another size goes on in another file.
+  void start(const FrameInfo& info) {
+    if (file_ && file_->frames_written() != 0) {
+      finish();
+      ++part_;
+    }
+    file_.reset();
+    file_ = std::make_unique<av::Writer>(path_of_part(part_), info, options_);
+    info_ = info;
+  }
+
+  /// "out.mp4", "out-2.mp4".
+  std::string path_of_part(int part) const {
+    std::string path = path_;
+    if (const std::size_t at = path.find("{stream}"); at != std::string::npos)
+      path.replace(at, 8, std::to_string(stream_));
+    if (part == 0) return path;
+    std::filesystem::path numbered(path);
+    numbered.replace_filename(numbered.stem().string() + "-" + std::to_string(part + 1) +
+                              numbered.extension().string());
+    return numbered.string();
+  }
+
+  /// A stream that starts anew goes on where it was.
+  std::int64_t stamp(std::int64_t own) {
+    if (own == kNoTimestamp) return own;
+    if (std::exchange(is_new_, false) && last_ns_)
+      shift_ns_ = *last_ns_ + static_cast<std::int64_t>(1e9 / options_.fps) - own;
+    last_ns_ = own + shift_ns_;
+    return *last_ns_;
+  }
+
+  const std::string owner_, path_;
+  const double fps_;
+  HostFrames on_host_;
+  av::WriterOptions options_;
+  std::uint32_t stream_ = 0;
+  ClaimedPath claim_;
+  std::unique_ptr<av::Writer> file_;
+  FrameInfo info_;
+  int part_ = 0;
+  bool is_new_ = true;
+  std::int64_t shift_ns_ = 0;
+  std::optional<std::int64_t> last_ns_;
+};
+
+}  // namespace
+
+KnownElement file_sink() {
+  return {{"write",
+           "Encodes a stream into a file, which appears when it is complete",
+           Role::kSink,
+           {{"path",
+             "Where to; .mp4 or .mkv. {stream} becomes the stream's number. A stream that changes size goes on in "
+             "NAME-2.mp4",
+             std::string("out.mp4"), true},
+            {"fps", "Frames per second of frames without timestamps; 0: as the source", 0.0, false, 0, 1000},
+            {"codec", "FFmpeg's encoder; empty: libx264 if it is built in, else mpeg4", std::string()},
+            {"quality", "Of libx264 its crf: lower is better", std::int64_t{23}, false, 0, 51},
+            {"preset", "Of libx264: faster ones make larger files", std::string("veryfast")},
+            {"threads", "Of the encoder; 0: one for each processor", std::int64_t{0}, false, 0, 256}},
+           false,
+           true},
+          [](const Parameters& given, const Environment& environment) -> AnyElement {
+            return std::make_unique<FileSink>(given, environment);
+          }};
+}
+
+}  // namespace ffmpeg
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

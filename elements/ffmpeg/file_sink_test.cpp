@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sink "write": files that are whole or not there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <sys/resource.h>
+
+#include <tenon/elements/testing/run.hpp>
+#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
+
+namespace tenon::elements {
+namespace {
+
+using tenon_test::ClipSpec;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FileSink : public ::testing::Test {
+ protected:
+  void SetUp() override { tenon::ffmpeg::silence_log(); }
+  NodeSpec write(const std::string& name) { return {"write", "", {{"path", folder_.file(name)}}}; }
+  static NodeSpec test(const std::string& frames, const std::string& name = "") {
+    return {"test", name, {{"frames", frames}, {"width", "64"}, {"height", "48"}, {"fps", "20"}}};
+  }
+  std::size_t files() const {
+    const std::filesystem::directory_iterator all(folder_.path());
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+  static std::vector<std::int64_t> times_in(const std::string& path) {
+    std::vector<std::int64_t> times;
+    tenon::ffmpeg::Video video(path);
+    while (const auto frame = video.read()) times.push_back(frame->timestamp_ns() / 1'000'000);
+    return times;
+  }
+
+  tenon_test::Folder folder_;
+};
+
+TEST_F(FileSink, KeepsFramesAndTheirTimes) {
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("6"), write("out.mp4")}}), IsEmpty());
+  EXPECT_THAT(times_in(folder_.file("out.mp4")), ElementsAre(0, 50, 100, 150, 200, 250));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileSink, WritesAFileForEachStream) {
+  NodeSpec sink = write("out{stream}.mkv");
+  sink.from = {"a", "b"};
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("3", "a"), test("4", "b"), sink}}), IsEmpty());
+  EXPECT_EQ(times_in(folder_.file("out0.mkv")).size(), 3u);
+  EXPECT_EQ(times_in(folder_.file("out1.mkv")).size(), 4u);
+}
+
+TEST_F(FileSink, RefusesTwoStreamsInOneFile) {
+  NodeSpec sink = write("out.mp4");
+  sink.from = {"a", "b"};
+  PipelineSpec spec{{test("40", "a"), test("40", "b"), sink}};
+  spec.on_error = OnError::kEnd;
+  EXPECT_THAT(tenon_test::run(spec), ElementsAre(HasSubstr("{stream}")));
+  EXPECT_EQ(times_in(folder_.file("out.mp4")).size(), 40u);
+}
+
+TEST_F(FileSink, GoesOnInAnotherFileWhenTheSizeChanges) {
+  int next = 0;
+  StreamInfo info;
+  const NodeSpec source = node_of(source_of("changing", info, [&](Deadline) -> std::optional<Frame> {
+    if (next == 8) return std::nullopt;
+    FrameInfo picture;
+    picture.format = kI420;
+    picture.width_px = next < 5 ? 64 : 32;
+    picture.height_px = 32;
+    Frame frame = Frame::allocate(picture);
+    frame.set_timestamp_ns(next++ * 40'000'000);
+    return frame;
+  }));
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{source, write("out.mp4")}}), IsEmpty());
+  EXPECT_EQ(times_in(folder_.file("out.mp4")).size(), 5u);
+  EXPECT_EQ(times_in(folder_.file("out-2.mp4")).size(), 3u);
+}
+
+TEST_F(FileSink, GoesOnInTheSameFileAfterARestart) {
+  const std::string path = folder_.file("in.mp4");
+  tenon_test::make_clip(path, {.frames = 40});
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) * 3 / 4);
+  PipelineSpec spec{{{"file", "", {{"path", path}}}, write("out.mkv")}};
+  spec.on_error = OnError::kRestart;
+  spec.restarts = 1;
+  spec.restart_delay = std::chrono::milliseconds(1);
+  Pipeline pipeline(spec);
+  EXPECT_EQ(tenon_test::run(pipeline).size(), 2u);
+  const std::vector<std::int64_t> times = times_in(folder_.file("out.mkv"));
+  EXPECT_EQ(times.size(), pipeline.stats()[0].frames_out);
+  ASSERT_EQ(times.size() % 2, 0u);
+  EXPECT_EQ(times.back(), 2 * times[times.size() / 2 - 1] + 40);  // Both rounds are equal, and one frame apart.
+}
+
+TEST_F(FileSink, StopFinishesTheFile) {
+  Pipeline pipeline({{test("0"), write("out.mp4")}});
+  pipeline.start();
+  while (pipeline.stats()[1].frames_in < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  pipeline.stop(Clock::now() + std::chrono::seconds(30));
+  EXPECT_EQ(times_in(folder_.file("out.mp4")).size(), pipeline.stats()[1].frames_in);
+}
+
+TEST_F(FileSink, LeavesAWholeFileOrNoneWhenItIsDropped) {
+  {
+    Pipeline pipeline({{test("0"), write("out.mp4")}});
+    pipeline.start();
+    while (pipeline.stats()[1].frames_in < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const bool is_whole = std::filesystem::exists(folder_.file("out.mp4"));  // The sink may just have been in time.
+  EXPECT_EQ(files(), is_whole ? 1u : 0u);
+  if (is_whole) {
+    EXPECT_GE(times_in(folder_.file("out.mp4")).size(), 20u);
+  }
+}
+
+TEST_F(FileSink, LeavesNothingWhenTheDiskIsFull) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // Then writing fails, as on a full disk.
+  const rlimit small{8192, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string clip = folder_.file("in.avi");
+  const auto failures =
+      tenon_test::run(PipelineSpec{{{"test", "", {{"frames", "3000"}, {"width", "640"}, {"height", "480"}}},
+                                    {"write", "", {{"path", folder_.file("out.avi")}, {"codec", "rawvideo"}}}}});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_THAT(failures[0], HasSubstr("out.avi"));
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(FileSink, SaysWhyItCannotWrite) {
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("3"), write("none/out.mp4")}}), ElementsAre(HasSubstr("no folder")));
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("3"), write("out.xyz")}}), ElementsAre(HasSubstr("extension")));
+  EXPECT_EQ(files(), 0u);
+}
+
+}  // namespace
+}  // namespace tenon::elements

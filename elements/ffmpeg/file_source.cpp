@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source "file": videos, pictures and streams as FFmpeg reads them.
+#include <glob.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/elements/ffmpeg/elements.hpp>
+#include <tenon/elements/ffmpeg/options.hpp>
+#include <tenon/elements/places.hpp>
+#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace ffmpeg {
+namespace {
+
+namespace av = tenon::ffmpeg;
+namespace fs = std::filesystem;
+
+bool is_picture(const fs::path& file) {
+  static constexpr std::array<std::string_view, 9> kEndings{".png",  ".jpg", ".jpeg", ".bmp", ".webp",
+                                                            ".tiff", ".tif", ".ppm",  ".pgm"};
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter; });
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+/// frame2 before frame10.
+void sort_by_number(std::vector<std::string>& files) {
+  std::sort(files.begin(), files.end(),
+            [](const std::string& a, const std::string& b) { return ::strverscmp(a.c_str(), b.c_str()) < 0; });
+}
+
+std::vector<std::string> pictures_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
+    if (is_picture(at->path())) files.push_back(at->path().string());
+  if (failure)
+    throw Error(Code::kPermissionDenied, "folder \"" + folder + "\" cannot be read: " + failure.message(), "readdir",
+                failure.value());
+  if (files.empty())
+    throw Error(Code::kNotFound, "folder \"" + folder + "\" holds no picture: .png, .jpg, .bmp, .webp, .tiff, .ppm");
+  sort_by_number(files);
+  return files;
+}
+
+std::vector<std::string> matching(const std::string& pattern) {
+  glob_t found{};
+  const int error = ::glob(pattern.c_str(), 0, nullptr, &found);
+  std::vector<std::string> files;
+  if (error == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (files.empty()) throw Error(Code::kNotFound, "no file matches \"" + pattern + "\"; check the path");
+  sort_by_number(files);
+  return files;
+}
+
+/// What `path` stands for, in order.
+std::vector<std::string> files_of(const std::string& path) {
+  std::error_code ignored;
+  if (path.find("://") != std::string::npos || fs::is_regular_file(path, ignored)) return {path};
+  if (fs::is_directory(path, ignored)) return pictures_in(path);
+  if (path.find_first_of("*?[") != std::string::npos) return matching(path);
+  return {path};
+}
+
+class FileSource final : public Source {
+ public:
+  FileSource(const Parameters& given, const Environment& environment)
+      : path_(given.text("path")),
+        picture_rate_(given.number("fps")),
+        loops_(given.flag("loop")),
+        keeps_time_(given.flag("realtime")),
+        never_ends_(given.flag("never_ends")),
+        by_va_(given.text("decode") == "va"),
+        node_(given.text("node")),
+        cancelled_(std::make_shared<std::atomic<bool>>(false)) {
+    options_.threads = static_cast<int>(given.integer("threads"));
+    options_.frame_threads = !given.flag("low_delay");
+    options_.hardware_frames = static_cast<int>(given.integer("surfaces"));
+    options_.policy = policy_of(given.text("zero_copy"));
+    options_.ledger = environment.ledger;
+    options_.input = pairs_of(given, "options");
+    options_.cancelled = cancelled_;
+    if (path_.starts_with("rtsp") && path_.find("://") != std::string::npos)
+      options_.input.try_emplace("rtsp_transport", given.text("transport"));
+  }
+
+  StreamInfo open(Deadline deadline) override {
+    video_.reset();
+    files_ = files_of(path_);
+    next_file_ = 0;
+    begin_ns_ = 0;
+    last_ns_.reset();
+    clock_.reset();
+    held_.reset();
+    if (by_va_ && !options_.hardware) options_.hardware = av::HardwareDevice::open("vaapi", node_);
+    open_next(deadline);
+    return {video_->info(), rate_, video_->live() || keeps_time_};
+  }
+
+  void allocate(const Requirements& wanted, std::span<const Party> readers) override {
+    wanted_ = Wanted(wanted, readers);
+    use_pool();
+  }
+
+  std::optional<Frame> read(Deadline deadline) override {
+    if (!held_) held_ = next(deadline);
+    if (held_ && keeps_time_) wait_for_its_time(deadline);
+    return std::exchange(held_, std::nullopt);
+  }
+
+  void interrupt() noexcept override { *cancelled_ = true; }
+
+ private:
+  void open_next(Deadline deadline) {
+    const std::string& file = files_[next_file_++];
+    av::Options options = options_;
+    options.open_timeout = std::max<Clock::duration>(deadline - Clock::now(), std::chrono::milliseconds(1));
+    if (file.find('%') != std::string::npos && !fs::exists(file)) {
+      options.format = "image2";
+      options.input["framerate"] = std::to_string(picture_rate_);
+    }
+    video_.emplace(file, std::move(options));
+    const bool is_still = is_picture(file);
+    rate_ = is_still ? picture_rate_ : video_->fps();
+    is_new_ = true;
+    use_pool();
+  }
+
+  /// Decoder and readers share one pool, unless nobody wants anything, or a device decodes into surfaces of its own.
+  void use_pool() {
+    if (!video_ || by_va_ || wanted_.readers.empty()) return;
+    try {
+      video_->use_pool(plan_frames(av::context(), video_->info(), wanted_, options_.policy));
+    } catch (const Error& error) {
+      // A decoder that only uses memory of its own, under require: its pictures are read where it puts them.
+      if (options_.policy != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;
+    }
+  }
+
+  std::optional<Frame> next(Deadline deadline) {
+    for (;;) {
+      if (std::optional<Frame> frame = video_->read(deadline)) {
+        stamp(*frame);
+        return frame;
+      }
+      if (next_file_ == files_.size()) {
+        if (never_ends_) throw Error(Code::kUnavailable, "\"" + path_ + "\" has ended, and was never to end");
+        if (!loops_ || video_->live()) return std::nullopt;
+        next_file_ = 0;
+      }
+      video_.reset();
+      open_next(std::max(deadline, Clock::now() + std::chrono::seconds(1)));
+    }
+  }
+
+  /// One clock for all files and rounds.
+  void stamp(Frame& frame) {
+    const std::int64_t step = rate_ > 0 ? std::llround(1e9 / rate_) : 0;
+    const std::int64_t own = frame.timestamp_ns();
+    if (std::exchange(is_new_, false)) {
+      if (last_ns_) begin_ns_ = *last_ns_ + step - (own == kNoTimestamp ? 0 : own);
+    } else if (own == kNoTimestamp) {
+      begin_ns_ = *last_ns_ + step;
+    }
+    last_ns_ = begin_ns_ + (own == kNoTimestamp ? 0 : own);
+    frame.set_timestamp_ns(*last_ns_);
+  }
+
+  /// @errors kDeadlineExceeded: the frame is held, and not due yet
+  void wait_for_its_time(Deadline deadline) {
+    const auto time = std::chrono::nanoseconds(held_->timestamp_ns());
+    if (!clock_) clock_ = Clock::now() - time;
+    const auto due = *clock_ + std::chrono::duration_cast<Clock::duration>(time);
+    if (due <= Clock::now()) return;
+    std::this_thread::sleep_until(std::min<Deadline>(due, deadline));
+    if (due > deadline) throw Error(Code::kDeadlineExceeded, "\"" + path_ + "\": the next frame is not due yet");
+  }
+
+  const std::string path_;
+  const double picture_rate_;
+  const bool loops_, keeps_time_, never_ends_, by_va_;
+  const std::string node_;
+  const std::shared_ptr<std::atomic<bool>> cancelled_;
+  av::Options options_;
+  Wanted wanted_;
+  std::vector<std::string> files_;
+  std::size_t next_file_ = 0;
+  std::optional<av::Video> video_;
+  double rate_ = 0;
+  bool is_new_ = true;  ///< No frame of video_ was read.
+  std::int64_t begin_ns_ = 0;
+  std::optional<std::int64_t> last_ns_;
+  std::optional<Clock::time_point> clock_;  ///< When the stream's time was 0.
+  std::optional<Frame> held_;
+};
+
+}  // namespace
+
+KnownElement file_source() {
+  return {{"file",
+           "Videos, pictures and network streams, decoded by FFmpeg into memory that all who read them share",
+           Role::kSource,
+           {{"path", "A file, a URL (rtsp, http, udp), a folder of pictures, or a pattern (shot%04d.png, *.jpg)",
+             std::string("clip.mp4"), true},
+            {"loop", "Begins again at the end", false},
+            {"realtime", "Gives frames at the pace of their timestamps, as a camera would", false},
+            {"never_ends", "Its end is a failure, after which a pipeline may start it again: for cameras", false},
+            {"fps", "Pictures per second of a folder or pattern", 25.0, false, 0.001, 1000},
+            {"decode", "Who decodes", std::string("cpu"), false, 0, 0, {"cpu", "va"}},
+            {"node", "The DRM node for decode=va", std::string("/dev/dri/renderD128")},
+            {"surfaces", "Frames of decode=va that may be held at a time", std::int64_t{24}, false, 1, 256},
+            {"threads", "Of the decoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
+            {"low_delay", "Threads share one picture instead of decoding several", false},
+            {"transport", "How RTSP sends pictures", std::string("tcp"), false, 0, 0, {"tcp", "udp", "http"}},
+            {"zero_copy",
+             "Whether a conversion or copy on the way to a frame is refused",
+             std::string("prefer"),
+             false,
+             0,
+             0,
+             {"require", "prefer", "allow"}},
+            {"options", "FFmpeg's own, of the demuxer or protocol: name=value:name=value", std::string()}}},
+          [](const Parameters& given, const Environment& environment) -> AnyElement {
+            return std::make_unique<FileSource>(given, environment);
+          }};
+}
+
+}  // namespace ffmpeg
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

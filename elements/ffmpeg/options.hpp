@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters that several of these elements have.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/elements/parameters.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace ffmpeg {
+
+/// "require", "prefer", "allow".
+inline ZeroCopy policy_of(const std::string& name) {
+  return name == "require" ? ZeroCopy::kRequire : name == "allow" ? ZeroCopy::kAllow : ZeroCopy::kPrefer;
+}
+
+/// "name=value:name=value"; a backslash keeps the colon behind it. @errors kInvalidArgument: no name or no value.
+inline std::map<std::string, std::string> pairs_of(const Parameters& given, const std::string& parameter) {
+  const std::string& text = given.text(parameter);
+  std::map<std::string, std::string> pairs;
+  std::string pair;
+  const auto add = [&] {
+    const std::size_t middle = pair.find('=');
+    if (middle == 0 || middle == std::string::npos)
+      throw Error(Code::kInvalidArgument, given.owner() + ": parameter '" + parameter + "': \"" + pair +
+                                              "\" is not name=value; separate several by colons");
+    pairs[pair.substr(0, middle)] = pair.substr(middle + 1);
+    pair.clear();
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == ':') {
+      pair += text[++i];
+    } else if (text[i] == ':') {
+      add();
+    } else {
+      pair += text[i];
+    }
+  }
+  if (!pair.empty()) add();
+  return pairs;
+}
+
+}  // namespace ffmpeg
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring of requests, and the frames that wait for their results.
+#include <tenon/elements/inference/infer.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/router.hpp>
+#include <tenon/frameworks/cpu/cpu.hpp>
+#include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/runtime/properties.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace inference {
+namespace {
+
+/// How long a wait for a result may keep the element from the next frame.
+constexpr auto kStep = std::chrono::milliseconds(1);
+/// How soon a wait notices an interruption.
+constexpr auto kPatience = std::chrono::milliseconds(50);
+/// Tensors of results that may be in use downstream at once.
+constexpr std::size_t kOutputs = 256;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text + separator) {
+    if (c != separator)
+      word += c;
+    else if (!word.empty())
+      words.push_back(std::exchange(word, {}));
+  }
+  return words;
+}
+
+std::vector<std::string> lines_of(const std::string& path, const std::string& owner) {
+  std::vector<std::string> lines;
+  if (path.empty()) return lines;
+  std::ifstream file(path);
+  if (!file) throw Error(Code::kNotFound, owner + ": labels_file \"" + path + "\" cannot be read");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines.push_back(line);
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+ModelSettings settings_from(const Parameters& given) {
+  ModelSettings settings;
+  settings.model = given.text("model");
+  settings.device = given.text("device");
+  settings.shape = given.text("shape");
+  settings.precision = given.text("precision");
+  settings.cache_dir = given.text("cache_dir");
+  settings.properties = given.text("properties");
+  settings.zero_copy = given.text("zero_copy");
+  settings.batch = static_cast<std::size_t>(given.integer("batch"));
+  settings.takes_frames = settings.batch == 1 && given.text("on") == "frame";
+  return settings;
+}
+
+std::chrono::nanoseconds milliseconds(double count) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(count * 1e6));
+}
+
+/// The pixels that `box` touches, within a picture of that size; empty where it lies outside.
+PixelRect pixels_of(const metadata::Box& box, std::size_t width, std::size_t height) {
+  const auto clamped = [](float value, std::size_t limit) {
+    return static_cast<std::size_t>(std::clamp(value, 0.0f, static_cast<float>(limit)));
+  };
+  const std::size_t x1 = clamped(std::floor(box.x1), width), x2 = clamped(std::ceil(box.x2), width);
+  const std::size_t y1 = clamped(std::floor(box.y1), height), y2 = clamped(std::ceil(box.y2), height);
+  if (!(x2 > x1) || !(y2 > y1)) return {};
+  return {x1, y1, x2 - x1, y2 - y1};
+}
+
+EdgeId infer_edge() {
+  static const EdgeId edge = register_edge("infer");
+  return edge;
+}
+
+}  // namespace
+
+Infer::Infer(const Parameters& given, const Environment& environment)
+    : owner_(given.owner()),
+      on_(given.text("on")),
+      decode_(given.text("decode")),
+      name_(std::filesystem::path(given.text("model")).stem().string()),
+      requests_(static_cast<std::size_t>(given.integer("requests"))),
+      max_objects_(static_cast<std::size_t>(given.integer("max_objects"))),
+      confidence_(given.number("confidence")),
+      iou_(given.number("iou")),
+      least_px_(given.number("min_size")),
+      top_k_(given.integer("top_k")),
+      interval_(given.integer("interval")),
+      max_delay_(milliseconds(given.number("max_delay_ms"))),
+      timeout_(milliseconds(given.number("timeout_ms"))),
+      is_direct_(given.integer("batch") == 1 && given.text("on") == "frame"),
+      model_labels_(lines_of(given.text("labels_file"), given.owner())),
+      object_labels_(split(given.text("labels"), ',')),
+      settings_(settings_from(given)),
+      ledger_(environment.ledger ? *environment.ledger : Ledger::process()) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(settings_.model, ignored))
+    throw Error(Code::kNotFound, owner_ + ": there is no model \"" + settings_.model + "\"");
+  if (decode_ != "auto" && decode_ != "none") {
+    vision::DecodeOptions options;
+    options.model_type = decode_;
+    options.input_width = options.input_height = 1;  // Known when the model is.
+    try {
+      const vision::ResultReader known(options, name_);
+    } catch (const Error& error) {
+      throw Error(error.code(), owner_ + ": decode: " + error.what() + "; or auto, or none");
+    }
+  }
+}
+
+Infer::~Infer() {
+  for (Slot* slot : running_) {
+    try {
+      slot->request.cancel();
+    } catch (...) {  // Its end waits for it.
+    }
+  }
+}
+
+const SharedModel& Infer::model(const std::optional<FrameInfo>& frames) const {
+  const std::lock_guard lock(mutex_);
+  if (!model_) {
+    try {
+      model_ = share_model(settings_, frames);
+    } catch (const Error& error) {
+      throw Error(error.code(), owner_ + ": " + error.what());
+    } catch (const std::exception& error) {
+      throw Error(Code::kInvalidArgument, owner_ + ": " + error.what());
+    }
+  }
+  return *model_;
+}
+
+Requirements Infer::wanted(const StreamInfo& in) const {
+  const bool is_known = in.frame.width_px != 0 && in.frame.height_px != 0;
+  const SharedModel& known = model(is_known ? std::optional(in.frame) : std::nullopt);
+  if (is_direct_) return known.compiled.requirements();
+  Requirements host;
+  host.host_access = true;
+  return host;
+}
+
+Context Infer::used_in(const StreamInfo& in) const {
+  if (!is_direct_) return {};
+  const bool is_known = in.frame.width_px != 0 && in.frame.height_px != 0;
+  return model(is_known ? std::optional(in.frame) : std::nullopt).compiled.memory_context();
+}
+
+void Infer::make_slots() {
+  const SharedModel& known = model(std::nullopt);
+  if (known.keeps_state) {
+    if (requests_ > 1 || interval_ > 1)
+      throw Error(Code::kInvalidArgument, owner_ + ": \"" + settings_.model +
+                                              "\" keeps state from frame to frame, and one request must see all of a "
+                                              "stream: requests and interval must be 1");
+    return;  // Each stream gets one.
+  }
+  std::size_t count = requests_;
+  if (count == 0) count = std::max<std::size_t>(2, known.compiled.get_property(optimal_number_of_infer_requests));
+  for (std::size_t i = 0; i < count; ++i) {
+    slots_.push_back(std::make_unique<Slot>());
+    slots_.back()->request = CompiledModel(model_->compiled).create_infer_request();
+  }
+}
+
+StreamInfo Infer::open(std::uint32_t stream, const StreamInfo& in) {
+  is_interrupted_ = false;
+  const bool is_known = in.frame.width_px != 0 && in.frame.height_px != 0;
+  model(is_known ? std::optional(in.frame) : std::nullopt);
+  for (const auto& frame : passing_) frame->is_dropped |= frame->item.stream == stream;
+  Stream& state = streams_[stream];
+  state = {};
+  if (slots_.empty()) make_slots();
+  if (model_->keeps_state) {
+    std::erase_if(slots_, [&](const auto& slot) { return slot->stream == stream && !slot->is_busy; });
+    slots_.push_back(std::make_unique<Slot>());
+    slots_.back()->request = CompiledModel(model_->compiled).create_infer_request();
+    slots_.back()->stream = stream;
+  }
+  if (is_known) adapt(state, in.frame);
+  return in;
+}
+
+void Infer::adapt(Stream& stream, const FrameInfo& info) {
+  if (stream.reader && stream.info == info) return;
+  vision::DecodeOptions options = vision::decode_options(*model_->single, info);
+  if (decode_ == "none")
+    options.model_type.clear();
+  else if (decode_ != "auto")
+    options.model_type = decode_;
+  if (confidence_ >= 0) options.confidence_threshold = static_cast<float>(confidence_);
+  if (iou_ >= 0) options.iou_threshold = static_cast<float>(iou_);
+  if (top_k_ > 0) options.top_k = static_cast<std::size_t>(top_k_);
+  if (!model_labels_.empty()) options.labels = model_labels_;
+  std::vector<std::string> names;
+  for (const auto& output : model_->compiled.outputs())
+    names.push_back(output.get_names().empty() ? output.get_node()->get_friendly_name() : output.get_any_name());
+  stream.reader.emplace(std::move(options), name_, std::move(names));
+  stream.stage.reset();
+  stream.idle = Frame();
+  stream.info = info;
+}
+
+void Infer::process(Item item, Output& output) {
+  const std::uint32_t number = item.stream;
+  Stream& stream = streams_.at(number);
+  rethrow_failure(number);
+  adapt(stream, item.frame.info());
+  passing_.push_back(std::make_unique<Passing>(Passing{std::move(item)}));
+  Passing& frame = *passing_.back();
+  ++frame.open;  // Not done before all of its pictures are on their way.
+  try {
+    if (stream.frames++ % interval_ == 0) {
+      if (on_ == "frame")
+        add_frame(frame, stream, output);
+      else
+        add_objects(frame, stream, output);
+    }
+  } catch (...) {
+    --frame.open;
+    frame.is_dropped = true;
+    throw;
+  }
+  --frame.open;
+  while (!running_.empty() && finish_first(Clock::now())) {
+  }
+  // Frames without objects must not pile up behind one with some.
+  while (passing_.size() > 2 * slots_.size() * settings_.batch + 8 && !running_.empty()) {
+    finish_one();
+    emit_done(output);
+  }
+  emit_done(output);
+  rethrow_failure(number);
+}
+
+void Infer::add_frame(Passing& frame, Stream& stream, Output& output) {
+  if (!is_direct_) {
+    if (!stream.stage) stream.stage.emplace(*model_->single, stream.info);
+    PictureStage& stage = *stream.stage;
+    return write_picture({&frame, metadata::kFrame, stage.geometry(), stage.frame_width(), stage.frame_height()},
+                         on_host(frame.item.frame), stage, output);
+  }
+  const auto owner = model_->keeps_state ? std::optional(frame.item.stream) : std::nullopt;
+  Slot& slot = free_slot(owner, output);
+  {
+    const TraceSpan span("set_frame", "infer");
+    slot.request.set_frame(frame.item.frame);
+  }
+  slot.pictures.push_back({&frame, metadata::kFrame, {}, 0, 0});
+  ++frame.open;
+  start(slot);
+}
+
+void Infer::add_objects(Passing& frame, Stream& stream, Output& output) {
+  const auto known = metadata::find(frame.item.frame);
+  if (!known) return;
+  const bool is_turned = stream.info.upright_width_px() != stream.info.width_px;
+  const std::size_t width = is_turned ? stream.info.height_px : stream.info.width_px;
+  const std::size_t height = is_turned ? stream.info.width_px : stream.info.height_px;
+  Frame host;
+  std::size_t count = 0;
+  for (const auto& object : known->all<metadata::Detection>()) {
+    if (!object_labels_.empty() &&
+        std::find(object_labels_.begin(), object_labels_.end(), object->label) == object_labels_.end())
+      continue;
+    const PixelRect part = pixels_of(object->box, width, height);
+    if (part.width == 0 || static_cast<double>(std::min(part.width, part.height)) < least_px_) continue;
+    if (max_objects_ != 0 && count == max_objects_) break;
+    ++count;
+    if (!host) host = on_host(frame.item.frame);
+    PictureStage stage(*model_->single, stream.info, part);
+    write_picture({&frame, object.id, stage.geometry(), width, height}, host, stage, output);
+  }
+}
+
+Frame Infer::on_host(const Frame& frame) {
+  MapOptions options;
+  options.ledger = &ledger_;
+  options.policy = settings_.zero_copy == "require" ? ZeroCopy::kRequire : ZeroCopy::kPrefer;
+  return model_->core->router().map(frame, host_context(), options);
+}
+
+void Infer::write_picture(Picture picture, const Frame& host, PictureStage& stage, Output& output) {
+  if (!filling_) {
+    filling_ = &free_slot(std::nullopt, output);
+    filling_since_ = Clock::now();
+    if (!filling_->input) {
+      filling_->input = filling_->request.get_input_tensor(0);
+      if (!filling_->input.is_host_addressable()) {
+        filling_->input = Tensor(filling_->input.element_type(), filling_->input.shape());
+        filling_->request.set_input_tensor(0, filling_->input);
+      }
+    }
+  }
+  const TraceSpan span("picture", "infer");
+  const std::size_t bytes = stage.target_bytes();
+  stage.run(host, static_cast<std::byte*>(filling_->input.data()) + filling_->pictures.size() * bytes);
+  ledger_.book_converted(infer_edge(), bytes);
+  ++picture.frame->open;
+  filling_->pictures.push_back(picture);
+  if (filling_->pictures.size() == settings_.batch) start(*std::exchange(filling_, nullptr));
+}
+
+Infer::Slot& Infer::free_slot(std::optional<std::uint32_t> stream, Output& output) {
+  for (;;) {
+    for (const auto& slot : slots_) {
+      if (!slot->is_busy && slot.get() != filling_ && slot->stream == stream) return *slot;
+    }
+    finish_one();
+    emit_done(output);
+  }
+}
+
+void Infer::give_outputs(Slot& slot) {
+  const auto& ports = model_->compiled.outputs();
+  if (output_pools_.empty()) {
+    for (const auto& port : ports) {
+      const PartialShape& shape = port.get_partial_shape();
+      const bool is_static = shape.is_static();
+      output_infos_.push_back({port.get_element_type(), is_static ? shape.to_shape() : Shape{}, {}});
+      Requirements wanted = model_->compiled.requirements();
+      wanted.size_bytes = is_static ? checked_size_bytes(port.get_element_type(), shape.to_shape()).value_or(0) : 0;
+      output_pools_.emplace_back(wanted, kOutputs);
+    }
+  }
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (output_infos_[i].shape.empty()) continue;  // Its shape is known afterwards.
+    slot.request.set_output_tensor(i, output_pools_[i].acquire_tensor(output_infos_[i], Clock::now() + timeout_));
+  }
+}
+
+void Infer::start(Slot& slot) {
+  try {
+    if (streams_.at(slot.pictures.front().frame->item.stream).reader->keeps_tensors()) give_outputs(slot);
+    slot.request.start_async();
+  } catch (...) {
+    fail(slot.pictures, std::current_exception());
+    slot.pictures.clear();
+    return;
+  }
+  slot.is_busy = true;
+  running_.push_back(&slot);
+}
+
+bool Infer::finish_first(Deadline deadline) {
+  Slot& slot = *running_.front();
+  try {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (!slot.request.wait_for(std::max(left, std::chrono::milliseconds(0)))) return false;
+    slot.request.wait();
+    collect(slot);
+    release(slot);
+    for (Picture& picture : slot.pictures) --picture.frame->open;
+  } catch (...) {
+    fail(slot.pictures, std::current_exception());
+  }
+  slot.pictures.clear();
+  slot.is_busy = false;
+  running_.pop_front();
+  return true;
+}
+
+void Infer::finish_one() {
+  if (running_.empty()) {  // All that is left is a batch that waits for more.
+    if (!filling_) throw Error(Code::kInternal, owner_ + ": nothing is running");
+    start(*std::exchange(filling_, nullptr));
+    if (running_.empty()) return;
+  }
+  const TraceSpan span("wait", "infer");
+  const Deadline until = Clock::now() + timeout_;
+  while (!finish_first(std::min<Deadline>(until, Clock::now() + kPatience))) {
+    if (is_interrupted_) throw Error(Code::kCancelled, owner_ + ": interrupted");
+    if (Clock::now() >= until)
+      throw Error(Code::kDeadlineExceeded,
+                  owner_ + ": an inference has taken longer than timeout_ms=" +
+                      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count()));
+  }
+}
+
+void Infer::collect(Slot& slot) {
+  book(slot);
+  slot.outputs.resize(model_->compiled.outputs().size());
+  for (std::size_t i = 0; i < slot.outputs.size(); ++i) slot.outputs[i] = slot.request.get_output_tensor(i);
+  std::vector<Tensor> parts;
+  for (std::size_t k = 0; k < slot.pictures.size(); ++k) {
+    const Picture& picture = slot.pictures[k];
+    if (picture.frame->is_dropped) continue;
+    Stream& stream = streams_.at(picture.frame->item.stream);
+    if (!is_direct_) stream.reader->place(picture.geometry, picture.width, picture.height);
+    std::span<const Tensor> of_picture = slot.outputs;
+    if (settings_.batch > 1) {
+      parts.clear();
+      for (const Tensor& whole : slot.outputs) {
+        Shape begin(whole.shape().size(), 0), end = whole.shape();
+        begin[0] = k, end[0] = k + 1;
+        parts.push_back(whole.slice(begin, end));
+      }
+      of_picture = parts;
+    }
+    stream.reader->read(of_picture, metadata::of(picture.frame->item.frame), picture.parent);
+  }
+}
+
+/// The frame's memory must not be held by a request that waits for its next turn: who draws on the frame would wait, too.
+void Infer::release(Slot& slot) {
+  slot.outputs.clear();
+  if (!is_direct_) return;
+  const Frame& frame = slot.pictures.front().frame->item.frame;
+  if (!frame.plane(0).is_host_addressable()) return;
+  Stream& stream = streams_.at(slot.pictures.front().frame->item.stream);
+  if (!stream.idle) {
+    Requirements wanted = model_->compiled.requirements();
+    wanted.host_access = true;
+    wanted.size_bytes = Frame::size_bytes_for(stream.info, wanted);
+    stream.idle = Frame::over(stream.info, cpu::context()->allocate(wanted), wanted);
+  }
+  if (stream.info == frame.info()) slot.request.set_frame(stream.idle);
+}
+
+void Infer::book(Slot& slot) {
+  const LedgerEntry now = slot.request.ledger().total();
+  const LedgerEntry& before = slot.booked;
+  const EdgeId edge = infer_edge();
+  if (now.copied != before.copied) ledger_.book_copied(edge, now.copied - before.copied);
+  if (now.converted != before.converted) ledger_.book_converted(edge, now.converted - before.converted);
+  if (now.transferred != before.transferred) ledger_.book_transferred(edge, now.transferred - before.transferred);
+  if (now.waits != before.waits) ledger_.book_wait(edge, std::chrono::nanoseconds(now.wait_ns - before.wait_ns));
+  slot.booked = now;
+}
+
+void Infer::fail(const std::vector<Picture>& pictures, const std::exception_ptr& error) {
+  for (const Picture& picture : pictures) {
+    Passing& frame = *picture.frame;
+    --frame.open;
+    if (!std::exchange(frame.is_dropped, true)) streams_.at(frame.item.stream).failure = error;
+  }
+}
+
+void Infer::rethrow_failure(std::uint32_t stream) {
+  const std::exception_ptr error = std::exchange(streams_.at(stream).failure, nullptr);
+  if (!error) return;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    throw Error(known.code(), owner_ + ": " + known.what());
+  } catch (const std::exception& known) {
+    throw Error(Code::kInternal, owner_ + ": " + known.what());
+  }
+}
+
+void Infer::emit_done(Output& output) {
+  while (!passing_.empty() && passing_.front()->open == 0) {
+    const std::unique_ptr<Passing> done = std::move(passing_.front());
+    passing_.pop_front();
+    if (!done->is_dropped) output.emit(std::move(done->item));
+  }
+}
+
+std::optional<Deadline> Infer::due() const {
+  if (!running_.empty()) return Clock::now();
+  if (filling_) return filling_since_ + max_delay_;
+  return std::nullopt;
+}
+
+void Infer::proceed(Output& output) {
+  Deadline until = Clock::now() + kStep;
+  if (filling_) {
+    const Deadline full = filling_since_ + max_delay_;
+    if (Clock::now() >= full) start(*std::exchange(filling_, nullptr));
+    until = std::min(until, full);
+  }
+  if (!running_.empty()) finish_first(until);
+  emit_done(output);
+}
+
+void Infer::end(std::uint32_t stream, Output& output) {
+  const auto is_left = [&] {
+    return std::any_of(passing_.begin(), passing_.end(),
+                       [&](const auto& frame) { return frame->item.stream == stream; });
+  };
+  if (filling_ && is_left()) start(*std::exchange(filling_, nullptr));
+  while (is_left()) {
+    if (!running_.empty()) finish_one();
+    emit_done(output);
+  }
+  rethrow_failure(stream);
+}
+
+}  // namespace inference
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

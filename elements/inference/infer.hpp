@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames of all streams, or objects in them, through one model, with several requests in flight.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/core/metadata.hpp>
+#include <tenon/elements/element.hpp>
+#include <tenon/elements/inference/picture_stage.hpp>
+#include <tenon/elements/inference/shared_model.hpp>
+#include <tenon/elements/parameters.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/vision/results.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace inference {
+
+/// Frames leave in the order in which they came. A picture is a frame, or an object of one; requests take one picture, or a
+/// batch of them from any streams. A failed inference fails the streams whose pictures were in it.
+class Infer final : public Transform {
+ public:
+  Infer(const Parameters& given, const Environment& environment);
+  ~Infer() override;
+
+  Requirements wanted(const StreamInfo& in) const override;
+  Context used_in(const StreamInfo& in) const override;
+  StreamInfo open(std::uint32_t stream, const StreamInfo& in) override;
+  void process(Item item, Output& output) override;
+  std::optional<Deadline> due() const override;
+  void proceed(Output& output) override;
+  void end(std::uint32_t stream, Output& output) override;
+  void interrupt() noexcept override { is_interrupted_ = true; }
+
+ private:
+  /// A frame on its way through.
+  struct Passing {
+    Item item;
+    std::size_t open = 0;     ///< Pictures of it whose results are not there yet.
+    bool is_dropped = false;  ///< Its stream failed, or started anew.
+  };
+  struct Picture {
+    Passing* frame = nullptr;
+    metadata::Id parent = metadata::kFrame;
+    FrameGeometry geometry;
+    std::size_t width = 0, height = 0;  ///< Of the frame.
+  };
+  struct Slot {
+    InferRequest request;
+    std::vector<Picture> pictures;
+    Tensor input;                 ///< Of batches and objects: where pictures are written.
+    std::vector<Tensor> outputs;  ///< As the last inference left them.
+    LedgerEntry booked;           ///< What of the request's ledger this element's has.
+    bool is_busy = false;
+    /// Of a model that keeps state.
+    std::optional<std::uint32_t> stream;
+  };
+  struct Stream {
+    FrameInfo info;
+    std::optional<vision::ResultReader> reader;
+    std::optional<PictureStage> stage;  ///< Of whole frames in batches.
+    Frame idle;                         ///< Takes the place of a frame that a request is done with.
+    std::int64_t frames = 0;
+    std::exception_ptr failure;
+  };
+
+  const SharedModel& model(const std::optional<FrameInfo>& frames) const;
+  void make_slots();
+  void adapt(Stream& stream, const FrameInfo& info);
+  void add_frame(Passing& frame, Stream& stream, Output& output);
+  void add_objects(Passing& frame, Stream& stream, Output& output);
+  /// Into the slot that is being filled; starts it when it is full.
+  void write_picture(Picture picture, const Frame& host, PictureStage& stage, Output& output);
+  Frame on_host(const Frame& frame);
+  Slot& free_slot(std::optional<std::uint32_t> stream, Output& output);
+  void start(Slot& slot);
+  /// Waits for the inference that was started first. @return false: the deadline came first.
+  bool finish_first(Deadline deadline);
+  void collect(Slot& slot);
+  void release(Slot& slot);
+  void book(Slot& slot);
+  void fail(const std::vector<Picture>& pictures, const std::exception_ptr& error);
+  void rethrow_failure(std::uint32_t stream);
+  void give_outputs(Slot& slot);
+  void emit_done(Output& output);
+  /// With the element's time limit. @errors kDeadlineExceeded, kCancelled
+  void finish_one();
+
+  const std::string owner_, on_, decode_, name_;
+  const std::size_t requests_, max_objects_;
+  const double confidence_, iou_, least_px_;
+  const std::int64_t top_k_, interval_;
+  const std::chrono::nanoseconds max_delay_, timeout_;
+  const bool is_direct_;  ///< The device reads frames.
+  std::vector<std::string> model_labels_, object_labels_;
+  ModelSettings settings_;
+  Ledger& ledger_;
+
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const SharedModel> model_;
+  std::map<std::uint32_t, Stream> streams_;
+  std::deque<std::unique_ptr<Passing>> passing_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::deque<Slot*> running_;  ///< In the order of their starts.
+  Slot* filling_ = nullptr;
+  Deadline filling_since_{};
+  std::vector<cpu::Pool> output_pools_;
+  std::vector<TensorInfo> output_infos_;
+  std::atomic<bool> is_interrupted_{false};
+};
+
+}  // namespace inference
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

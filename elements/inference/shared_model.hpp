@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models by what an element says of them: elements that say the same share one compiled model.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/core.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace inference {
+
+struct ModelSettings {
+  std::string model, device, shape, precision, cache_dir, properties, zero_copy;
+  std::size_t batch = 1;
+  bool takes_frames = true;  ///< The device reads frames; else pictures are written into its input.
+  friend auto operator<=>(const ModelSettings&, const ModelSettings&) = default;
+};
+
+struct SharedModel {
+  std::shared_ptr<Core> core;
+  std::shared_ptr<const Model> single;  ///< For a batch of 1.
+  CompiledModel compiled;               ///< For the batch.
+  bool keeps_state = false;
+};
+
+/// The model of these settings, compiled if nobody in this process has it. All share one Core.
+/// @param frames  Compiled for such frames first, if it is compiled and takes frames.
+/// @thread any. @errors those of reading, reshaping and compiling; kInvalidArgument: settings that are no KEY=VALUE, inputs or outputs
+/// that pictures or batches do not fit.
+std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, const std::optional<FrameInfo>& frames);
+
+}  // namespace inference
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What those want who use the frames of one element, and whether they can agree.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/router.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+
+struct Wish {
+  std::string node;
+  Requirements wanted;
+  Context used_in;  ///< Null: on the host, or nowhere.
+};
+
+struct Agreement {
+  Requirements joined;
+  std::vector<Party> readers;  ///< Who said where they use frames.
+};
+
+/// @param maker  The node that makes the frames. @errors kFailedPrecondition: two wishes that exclude each other, named.
+Agreement agree(const std::string& maker, const std::vector<Wish>& wishes);
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crops, sizes and formats from parameters.
+#include <tenon/elements/picture_change.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/elements/internal/text.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace {
+
+std::vector<std::string> format_names() {
+  std::size_t count = 0;
+  const PixelFormatInfo* all = all_formats(count);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.emplace_back(all[i].name);
+  return names;
+}
+
+std::optional<PixelFormat> format_of(const Parameters& given) {
+  const std::string& name = given.text("format");
+  if (name.empty()) return std::nullopt;
+  if (const auto format = format_from_name(name)) return format;
+  const std::string nearest = nearest_name(name, format_names());
+  throw Error(Code::kInvalidArgument, given.owner() + ": there is no format " + in_quotes(name) + "; " +
+                                          (nearest.empty() ? "there are: " + joined(format_names())
+                                                           : "did you mean " + in_quotes(nearest) + "?"));
+}
+
+/// A pixel of the format's coarsest plane, in pixels of the picture.
+std::pair<std::uint32_t, std::uint32_t> grain_of(PixelFormat format) {
+  const PixelFormatInfo& info = format_info(format);
+  std::uint32_t wide = format == kYuy2 || format == kUyvy ? 2 : 1, high = 1;
+  for (std::size_t p = 0; p < info.plane_count; ++p) {
+    wide = std::max(wide, 1u << info.planes[p].width_shift);
+    high = std::max(high, 1u << info.planes[p].height_shift);
+  }
+  return {wide, high};
+}
+
+std::uint32_t pixels(const Parameters& given, const char* name) {
+  return static_cast<std::uint32_t>(given.integer(name));
+}
+
+std::uint32_t rounded(double extent, std::uint32_t grain) {
+  return std::max(grain, static_cast<std::uint32_t>(std::lround(extent / grain)) * grain);
+}
+
+template <typename T>
+void scale_boxes(metadata::Collection& all, float x, float y) {
+  for (const auto& entry : all.all<T>()) {
+    T changed = *entry.value;
+    changed.box = {changed.box.x1 * x, changed.box.y1 * y, changed.box.x2 * x, changed.box.y2 * y};
+    all.replace(entry.id, std::move(changed));
+  }
+}
+
+}  // namespace
+
+const std::vector<Parameter>& PictureChange::parameters() {
+  static const auto& all = *new std::vector<Parameter>{
+      {"width", "Pixels of the result; 0: as it was, or in proportion to the height", std::int64_t{0}, false, 0, 16384},
+      {"height", "Pixels of the result; 0: as it was, or in proportion to the width", std::int64_t{0}, false, 0, 16384},
+      {"format", "Of the result (rgb24, nv12, i420, gray8...); empty: as it was", std::string()},
+      {"crop_x", "Left edge of the part that is used, in pixels of the picture", std::int64_t{0}, false, 0, 65535},
+      {"crop_y", "Its upper edge", std::int64_t{0}, false, 0, 65535},
+      {"crop_width", "Its width; 0: all to the right edge", std::int64_t{0}, false, 0, 65535},
+      {"crop_height", "Its height; 0: all to the lower edge", std::int64_t{0}, false, 0, 65535}};
+  return all;
+}
+
+PictureChange::PictureChange(const Parameters& given)
+    : x_(pixels(given, "crop_x")),
+      y_(pixels(given, "crop_y")),
+      crop_width_(pixels(given, "crop_width")),
+      crop_height_(pixels(given, "crop_height")),
+      width_(pixels(given, "width")),
+      height_(pixels(given, "height")),
+      format_(format_of(given)) {}
+
+PictureChange::Part PictureChange::part_of(const FrameInfo& in) const {
+  const auto fits = [](std::uint32_t at, std::uint32_t size, std::uint32_t whole) {
+    return at < whole && size <= whole - at;
+  };
+  if (!fits(x_, crop_width_, in.width_px) || !fits(y_, crop_height_, in.height_px))
+    throw Error(Code::kOutOfRange, "a crop of " + std::to_string(crop_width_) + "x" + std::to_string(crop_height_) +
+                                       " at " + std::to_string(x_) + "," + std::to_string(y_) +
+                                       " does not lie in a picture of " + std::to_string(in.width_px) + "x" +
+                                       std::to_string(in.height_px));
+  return {x_, y_, crop_width_ ? crop_width_ : in.width_px - x_, crop_height_ ? crop_height_ : in.height_px - y_};
+}
+
+FrameInfo PictureChange::result_of(const FrameInfo& in) const {
+  const Part part = part_of(in);
+  FrameInfo out = in;
+  if (format_) out.format = *format_;
+  const bool was_rgb = format_info(in.format).model == ColourModel::kRgb;
+  const bool is_rgb = format_info(out.format).model == ColourModel::kRgb;
+  if (was_rgb != is_rgb) {
+    // RGB has no matrix, and YUV made of it is limited; YUV's matrix is that of its size before scaling.
+    out.colour_space = is_rgb ? ColourSpace::kUnknown : resolved_colour_space(in);
+    out.colour_range = ColourRange::kUnknown;
+  } else if (!is_rgb) {
+    out.colour_space = resolved_colour_space(in);
+    out.colour_range = resolved_colour_range(in);
+  }
+  const auto [wide, high] = grain_of(out.format);
+  double width = width_ ? width_ : part.width, height = height_ ? height_ : part.height;
+  if (width_ && !height_) height = width * part.height / part.width;
+  if (height_ && !width_) width = height * part.width / part.height;
+  out.width_px = rounded(width, wide);
+  out.height_px = rounded(height, high);
+  return out;
+}
+
+void PictureChange::carry(const Frame& source, Frame& result) {
+  result.set_timestamp_ns(source.timestamp_ns());
+  if (source.metadata().empty()) return;
+  result.metadata() = source.metadata();
+  const FrameInfo &from = source.info(), &to = result.info();
+  const auto found = metadata::find(source);
+  if (!found ||
+      (from.upright_width_px() == to.upright_width_px() && from.upright_height_px() == to.upright_height_px()))
+    return;
+  const float x = static_cast<float>(to.upright_width_px()) / static_cast<float>(from.upright_width_px());
+  const float y = static_cast<float>(to.upright_height_px()) / static_cast<float>(from.upright_height_px());
+  const std::shared_ptr<metadata::Collection> scaled = found->copy();
+  scale_boxes<metadata::Detection>(*scaled, x, y);
+  scale_boxes<metadata::Segmentation>(*scaled, x, y);
+  metadata::set(result, scaled);
+}
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

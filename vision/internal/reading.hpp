@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all readers of outputs share: numbers as floats, places in the frame, names of labels.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/vision/decode.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+
+inline bool is_real(const Tensor& tensor) {
+  return tensor && (tensor.element_type() == ElementType::kF32 || tensor.element_type() == ElementType::kF16) &&
+         tensor.is_contiguous();
+}
+
+/// The tensor's values as floats, in place if they are floats. @pre is_real()
+inline const float* floats(const Tensor& tensor, std::vector<float>& scratch) {
+  if (tensor.element_type() == ElementType::kF32) return static_cast<const float*>(tensor.data());
+  const auto* half = static_cast<const _Float16*>(tensor.data());
+  scratch.resize(tensor.element_count());
+  for (std::size_t i = 0; i < scratch.size(); ++i) scratch[i] = static_cast<float>(half[i]);
+  return scratch.data();
+}
+
+/// From pixels of the input to those of the frame; not clipped.
+inline Box to_frame(const DecodeOptions& options, const Box& box) {
+  if (!options.geometry) return box;
+  const FrameGeometry& g = *options.geometry;
+  return {static_cast<float>(g.source_x(box.x1)), static_cast<float>(g.source_y(box.y1)),
+          static_cast<float>(g.source_x(box.x2)), static_cast<float>(g.source_y(box.y2))};
+}
+
+/// Within the frame, or the input if that is not known.
+inline Box clipped(const DecodeOptions& options, const Box& box) {
+  const std::size_t w = options.frame_width ? options.frame_width : options.input_width;
+  const std::size_t h = options.frame_height ? options.frame_height : options.input_height;
+  if (w == 0 || h == 0) return box;
+  const auto right = static_cast<float>(w), bottom = static_cast<float>(h);
+  return {std::clamp(box.x1, 0.0f, right), std::clamp(box.y1, 0.0f, bottom), std::clamp(box.x2, 0.0f, right),
+          std::clamp(box.y2, 0.0f, bottom)};
+}
+
+/// "#7" where there is no name.
+inline std::string label_of(const DecodeOptions& options, std::size_t id) {
+  return id < options.labels.size() ? options.labels[id] : "#" + std::to_string(id);
+}
+
+inline float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }
+
+/// What was found and what there is, for messages.
+inline std::string list_of(std::span<const Tensor> outputs) {
+  std::string found;
+  for (const Tensor& tensor : outputs) found += " " + (tensor ? to_string(tensor) : std::string("an empty tensor"));
+  return found.empty() ? " none" : found;
+}
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Highest places of maps, and points beside boxes.
+#include <tenon/vision/keypoints.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+#include <tenon/core/error.hpp>
+#include <tenon/vision/internal/anchors.hpp>
+#include <tenon/vision/internal/reading.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+namespace {
+
+Tensor made_points(std::size_t count) { return Tensor(ElementType::kF32, Shape{count, 3}); }
+
+void put(const Keypoints& points, std::size_t index, const DecodeOptions& options, float x, float y, float score) {
+  const Box at = to_frame(options, {x, y, x, y});
+  float* const row = points.data<float>() + 3 * index;
+  row[0] = at.x1, row[1] = at.y1, row[2] = score;
+}
+
+/// A quarter towards the higher neighbour; 0 at the borders.
+float quarter(const float* at, std::size_t place, std::size_t extent, std::size_t step) {
+  if (place == 0 || place + 1 >= extent) return 0;
+  const float difference = at[step] - *(at - step);
+  return difference > 0 ? 0.25f : difference < 0 ? -0.25f : 0;
+}
+
+}  // namespace
+
+Keypoints keypoints_of_maps(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  const auto maps = std::find_if(outputs.begin(), outputs.end(), [](const Tensor& output) {
+    return is_real(output) && output.shape().size() == 4 && output.shape()[0] == 1 && output.element_count() > 0;
+  });
+  if (maps == outputs.end() || options.input_width == 0 || options.input_height == 0)
+    throw Error(Code::kInvalidArgument,
+                "decoding Keypoints: no output is [1,points,h,w] of f32 or f16, or the size of the input is not known; "
+                "there are:" +
+                    list_of(outputs));
+  std::vector<float> scratch;
+  const float* values = floats(*maps, scratch);
+  const std::size_t count = maps->shape()[1], height = maps->shape()[2], width = maps->shape()[3];
+  const float step_x = static_cast<float>(options.input_width) / static_cast<float>(width);
+  const float step_y = static_cast<float>(options.input_height) / static_cast<float>(height);
+  const Keypoints points = made_points(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const float* map = values + k * height * width;
+    const auto best = static_cast<std::size_t>(std::max_element(map, map + height * width) - map);
+    const std::size_t x = best % width, y = best / width;
+    const float at_x = static_cast<float>(x) + quarter(map + best, x, width, 1) + 0.5f;
+    const float at_y = static_cast<float>(y) + quarter(map + best, y, height, width) + 0.5f;
+    put(points, k, options, at_x * step_x, at_y * step_y, map[best]);
+  }
+  return points;
+}
+
+std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  const std::size_t labels = std::max<std::size_t>(options.labels.size(), 1);
+  std::size_t extra = 0;
+  const auto rows = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
+    if (!is_real(output) || output.shape().size() != 3 || output.shape()[1] <= 4 + labels) return false;
+    extra = output.shape()[1] - 4 - labels;
+    return extra % 3 == 0 && Anchors::fits(output, options, extra);
+  });
+  if (rows == outputs.end())
+    throw Error(Code::kInvalidArgument,
+                "decoding YOLOv8-pose: no output is [1,4+labels+3*points,n] of f32 or f16 with " +
+                    std::to_string(labels) + " labels; there are:" + list_of(outputs));
+  std::vector<float> scratch;
+  const Anchors anchors(*rows, floats(*rows, scratch), options, extra);
+  std::vector<PosedObject> found;
+  for (const Candidate& candidate : anchors.best()) {
+    const Box box = clipped(options, to_frame(options, candidate.box));
+    PosedObject& made = found.emplace_back();
+    made.object = {{box.x1, box.y1, box.x2, box.y2},
+                   label_of(options, static_cast<std::size_t>(candidate.label_id)),
+                   candidate.label_id,
+                   candidate.score,
+                   -1};
+    made.points = made_points(extra / 3);
+    for (std::size_t k = 0; k < extra / 3; ++k)
+      put(made.points, k, options, anchors.extra(candidate.index, 3 * k), anchors.extra(candidate.index, 3 * k + 1),
+          anchors.extra(candidate.index, 3 * k + 2));
+  }
+  return found;
+}
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keypoints: the joints of people, the corners of faces.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/vision/decode.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+
+/// Points of one object: f32 [points, 3] with x, y in pixels of the frame and a score each.
+using Keypoints = Tensor;
+
+/// From heat maps [1,points,h,w]: the place of each map's highest value, moved by a quarter cell towards its higher neighbour along
+/// each axis. @errors kInvalidArgument: no output fits. @source B. Xiao et al., Simple Baselines for Human Pose Estimation (2018).
+TENON_API Keypoints keypoints_of_maps(std::span<const Tensor> outputs, const DecodeOptions& options);
+
+struct PosedObject {
+  metadata::Detection object;
+  Keypoints points;
+};
+
+/// Objects with points as YOLOv8-pose has them: [1,4+labels+3*points,n], each point x, y in pixels of the input and a score. Without
+/// labels in the options there is one. @errors kInvalidArgument: no output fits.
+TENON_API std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const DecodeOptions& options);
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

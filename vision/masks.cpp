@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Best classes, prototypes, and the part of a mask that lies over a box.
+#include <tenon/vision/masks.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/vision/internal/anchors.hpp>
+#include <tenon/vision/internal/reading.hpp>
+#include <tenon/vision/nms.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+namespace {
+
+/// Columns and rows of an output, and the pixels of the input that they cover.
+struct Cells {
+  std::size_t x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+  Box box;
+};
+
+/// The cells of an output of `width` x `height` that `box` of the input touches.
+Cells cells_of(const Box& box, std::size_t width, std::size_t height, const DecodeOptions& options) {
+  const float step_x = static_cast<float>(options.input_width) / static_cast<float>(width);
+  const float step_y = static_cast<float>(options.input_height) / static_cast<float>(height);
+  const auto cell = [](float value, std::size_t limit) {
+    return static_cast<std::size_t>(std::clamp(value, 0.0f, static_cast<float>(limit)));
+  };
+  Cells cells;
+  cells.x1 = std::min(cell(std::floor(box.x1 / step_x), width), width - 1);
+  cells.y1 = std::min(cell(std::floor(box.y1 / step_y), height), height - 1);
+  cells.x2 = std::max(cell(std::ceil(box.x2 / step_x), width), cells.x1 + 1);
+  cells.y2 = std::max(cell(std::ceil(box.y2 / step_y), height), cells.y1 + 1);
+  cells.box = {static_cast<float>(cells.x1) * step_x, static_cast<float>(cells.y1) * step_y,
+               static_cast<float>(cells.x2) * step_x, static_cast<float>(cells.y2) * step_y};
+  return cells;
+}
+
+/// Where the frame lies in the input.
+Box placed_in(const DecodeOptions& options) {
+  if (!options.geometry)
+    return {0, 0, static_cast<float>(options.input_width), static_cast<float>(options.input_height)};
+  const PixelRect& placed = options.geometry->placed;
+  return {static_cast<float>(placed.x), static_cast<float>(placed.y), static_cast<float>(placed.x + placed.width),
+          static_cast<float>(placed.y + placed.height)};
+}
+
+void check_input_size(const DecodeOptions& options) {
+  if (options.input_width == 0 || options.input_height == 0)
+    throw Error(Code::kInvalidArgument, "decoding " + options.model_type +
+                                            ": the size of the model's input is not known; set input_width and "
+                                            "input_height");
+}
+
+template <typename Read>
+metadata::Segmentation mask_over_frame(const DecodeOptions& options, std::size_t width, std::size_t height, Read read) {
+  const Cells cells = cells_of(placed_in(options), width, height, options);
+  const Box box = to_frame(options, cells.box);
+  metadata::Segmentation made{{box.x1, box.y1, box.x2, box.y2},
+                              Tensor(ElementType::kU8, Shape{cells.y2 - cells.y1, cells.x2 - cells.x1}),
+                              options.labels};
+  auto* mask = static_cast<std::uint8_t*>(made.mask.data());
+  for (std::size_t y = cells.y1; y < cells.y2; ++y) {
+    for (std::size_t x = cells.x1; x < cells.x2; ++x) *mask++ = read(y * width + x);
+  }
+  return made;
+}
+
+template <typename Integer>
+metadata::Segmentation from_classes(const Tensor& output, const DecodeOptions& options) {
+  const Shape& shape = output.shape();
+  const auto* values = static_cast<const Integer*>(output.data());
+  return mask_over_frame(options, shape[shape.size() - 1], shape[shape.size() - 2], [&](std::size_t i) {
+    return static_cast<std::uint8_t>(values[i] >= 0 && values[i] <= 255 ? values[i] : 0);
+  });
+}
+
+metadata::Segmentation from_scores(const Tensor& output, const DecodeOptions& options) {
+  std::vector<float> scratch;
+  const float* scores = floats(output, scratch);
+  const std::size_t classes = output.shape()[1], height = output.shape()[2], width = output.shape()[3];
+  const std::size_t pixels = height * width;
+  if (classes == 1) {
+    const auto is_share = [](float value) { return value >= 0 && value <= 1; };
+    const bool are_probabilities = std::all_of(scores, scores + pixels, is_share);
+    return mask_over_frame(options, width, height, [&](std::size_t i) {
+      const float score = are_probabilities ? scores[i] : sigmoid(scores[i]);
+      return static_cast<std::uint8_t>(score >= options.confidence_threshold);
+    });
+  }
+  return mask_over_frame(options, width, height, [&](std::size_t i) {
+    std::size_t best = 0;
+    for (std::size_t c = 1; c < std::min<std::size_t>(classes, 256); ++c) {
+      if (scores[c * pixels + i] > scores[best * pixels + i]) best = c;
+    }
+    return static_cast<std::uint8_t>(best);
+  });
+}
+
+}  // namespace
+
+metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  check_input_size(options);
+  for (const Tensor& output : outputs) {
+    if (!output || !output.is_contiguous() || output.element_count() == 0) continue;
+    const Shape& shape = output.shape();
+    if (is_real(output) && shape.size() == 4 && shape[0] == 1) return from_scores(output, options);
+    const bool is_flat = (shape.size() == 3 && shape[0] == 1) || (shape.size() == 4 && shape[0] == 1 && shape[1] == 1);
+    if (!is_flat) continue;
+    if (output.element_type() == ElementType::kU8) return from_classes<std::uint8_t>(output, options);
+    if (output.element_type() == ElementType::kI32) return from_classes<std::int32_t>(output, options);
+    if (output.element_type() == ElementType::kI64) return from_classes<std::int64_t>(output, options);
+  }
+  throw Error(
+      Code::kInvalidArgument,
+      "decoding Segmentation: no output is [1,classes,h,w] of f32 or f16, or [1,h,w] or [1,1,h,w] of u8, i32 or "
+      "i64; there are:" +
+          list_of(outputs));
+}
+
+std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  check_input_size(options);
+  const auto prototypes = std::find_if(outputs.begin(), outputs.end(), [](const Tensor& output) {
+    return is_real(output) && output.shape().size() == 4 && output.shape()[0] == 1 && output.element_count() > 0;
+  });
+  const std::size_t extra = prototypes == outputs.end() ? 0 : prototypes->shape()[1];
+  const auto rows = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
+    return extra != 0 && Anchors::fits(output, options, extra);
+  });
+  if (rows == outputs.end())
+    throw Error(Code::kInvalidArgument,
+                "decoding YOLOv8-seg: no outputs are [1,4+labels+m,n] and [1,m,h,w] of f32 or f16; there are:" +
+                    list_of(outputs));
+  std::vector<float> scratch, prototype_scratch;
+  const Anchors anchors(*rows, floats(*rows, scratch), options, extra);
+  const float* base = floats(*prototypes, prototype_scratch);
+  const std::size_t height = prototypes->shape()[2], width = prototypes->shape()[3], pixels = height * width;
+  std::vector<MaskedObject> found;
+  for (const Candidate& candidate : anchors.best()) {
+    const Cells cells = cells_of(candidate.box, width, height, options);
+    MaskedObject& made = found.emplace_back();
+    const Box box = clipped(options, to_frame(options, candidate.box));
+    const auto label = static_cast<std::size_t>(candidate.label_id);
+    made.object = {{box.x1, box.y1, box.x2, box.y2}, label_of(options, label), candidate.label_id, candidate.score, -1};
+    const Box area = to_frame(options, cells.box);
+    made.mask = {{area.x1, area.y1, area.x2, area.y2},
+                 Tensor(ElementType::kU8, Shape{cells.y2 - cells.y1, cells.x2 - cells.x1}),
+                 {}};
+    auto* mask = static_cast<std::uint8_t*>(made.mask.mask.data());
+    for (std::size_t y = cells.y1; y < cells.y2; ++y) {
+      for (std::size_t x = cells.x1; x < cells.x2; ++x) {
+        float sum = 0;
+        for (std::size_t m = 0; m < extra; ++m)
+          sum += anchors.extra(candidate.index, m) * base[m * pixels + y * width + x];
+        *mask++ = sum > 0;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Segmentation: a class for each pixel, or a mask for each object.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/vision/decode.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+
+/// The class of each pixel, at the resolution of the output: only what lies over the frame, not the padding.
+/// @param outputs  The first that fits is read: scores [1,c,h,w] (of c = 1: of the one class, as probability or logit, from
+///                 options.confidence_threshold), or classes [1,h,w] or [1,1,h,w] of u8, i32 or i64 (those above 255 count as 0).
+/// @errors kInvalidArgument: none fits.
+TENON_API metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOptions& options);
+
+/// An object and the mask over its box.
+struct MaskedObject {
+  metadata::Detection object;
+  metadata::Segmentation mask;  ///< u8, 0 or 1.
+};
+
+/// Objects with masks as YOLOv8-seg has them: [1,4+labels+m,n] and prototypes [1,m,h,w]. A pixel belongs to the object if the sum of
+/// its m coefficients times the prototypes is above 0. @errors kInvalidArgument: no two outputs fit.
+TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options);
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks, points, texts and events: exact cases by hand.
+#include <tenon/vision/results.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/tests/support/error_of.hpp>
+#include <tenon/vision/audio_events.hpp>
+#include <tenon/vision/ctc.hpp>
+#include <tenon/vision/keypoints.hpp>
+#include <tenon/vision/masks.hpp>
+
+namespace {
+
+using namespace tenon;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using vision::DecodeOptions;
+
+Tensor reals(const Shape& shape, const std::vector<float>& values = {}) {
+  Tensor made(ElementType::kF32, shape);
+  std::fill_n(made.data<float>(), made.element_count(), 0.0f);
+  std::copy(values.begin(), values.end(), made.data<float>());
+  return made;
+}
+
+/// An input of 64x32, into which a frame of 128x128 was put at (16, 0), 32x32.
+DecodeOptions letterboxed(const std::string& type, std::vector<std::string> labels = {"cat", "dog"}) {
+  DecodeOptions o;
+  o.model_type = type;
+  o.labels = std::move(labels);
+  o.input_width = 64, o.input_height = 32;
+  o.frame_width = o.frame_height = 128;
+  o.geometry = FrameGeometry{{0, 0, 128, 128}, {16, 0, 32, 32}};
+  return o;
+}
+
+std::vector<int> bytes(const Tensor& mask) {
+  const auto* values = static_cast<const std::uint8_t*>(mask.data());
+  return {values, values + mask.element_count()};
+}
+
+TEST(Segmentation, TakesTheBestClassOfEachPixelOverTheFrameOnly) {
+  // 8x4 cells of 8 pixels: the frame lies over columns 2 to 5.
+  const Tensor scores = reals({1, 3, 4, 8});
+  float* at = scores.data<float>();
+  at[1 * 32 + 0 * 8 + 2] = 1;  // class 1 at column 2, row 0: the frame's corner
+  at[2 * 32 + 3 * 8 + 5] = 1;  // class 2 at its other corner
+  at[2 * 32 + 0 * 8 + 0] = 1;  // in the padding
+  const auto found = vision::segment({&scores, 1}, letterboxed("Segmentation", {"none", "a", "b"}));
+  EXPECT_EQ(found.box, (metadata::Box{0, 0, 128, 128}));
+  EXPECT_EQ(found.mask.shape(), (Shape{4, 4}));
+  EXPECT_THAT(bytes(found.mask), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2));
+  EXPECT_THAT(found.labels, ElementsAre("none", "a", "b"));
+}
+
+TEST(Segmentation, OfOneClassComparesWithTheThreshold) {
+  DecodeOptions options = letterboxed("Segmentation");
+  options.geometry.reset();
+  const Tensor probabilities = reals({1, 1, 1, 4}, {0.2f, 0.5f, 0.9f, 0});
+  EXPECT_THAT(bytes(vision::segment({&probabilities, 1}, options).mask), ElementsAre(0, 1, 1, 0));
+  const Tensor logits = reals({1, 1, 1, 4}, {-3, 0.1f, 5, -0.1f});
+  EXPECT_THAT(bytes(vision::segment({&logits, 1}, options).mask), ElementsAre(0, 1, 1, 0));
+}
+
+TEST(Segmentation, ReadsClassesAsIntegers) {
+  DecodeOptions options = letterboxed("Segmentation");
+  options.geometry.reset();
+  Tensor classes(ElementType::kI64, Shape{1, 2, 2});
+  const std::int64_t values[] = {0, 3, 300, -1};
+  std::copy_n(values, 4, static_cast<std::int64_t*>(classes.data()));
+  EXPECT_THAT(bytes(vision::segment({&classes, 1}, options).mask), ElementsAre(0, 3, 0, 0));
+  const Tensor flat = reals({1, 4});
+  EXPECT_THAT(error_of([&] { vision::segment({&flat, 1}, options); }).what(), HasSubstr("[1,classes,h,w]"));
+}
+
+TEST(MaskedObjects, AreCoefficientsTimesPrototypesOverTheBox) {
+  // Two boxes: columns are boxes, rows are x, y, w, h, two scores, two coefficients.
+  const Tensor rows = reals({1, 8, 2}, {24, 40, 8, 8, 16, 16, 16, 16,  // centres (24, 8), (40, 8), both 16x16
+                                        0.9f, 0.1f, 0, 0.8f, 1, 0, 0, -1});
+  // Two prototypes of 8x4 cells of 8 pixels.
+  const Tensor prototypes = reals({1, 2, 4, 8});
+  float* at = prototypes.data<float>();
+  at[0 * 32 + 0 * 8 + 2] = 1;                                           // of the first, cell (2, 0): in the first box
+  at[0 * 32 + 0 * 8 + 6] = 1;                                           // outside of it
+  for (int i = 0; i < 32; ++i) at[32 + i] = i % 8 == 5 ? -1.0f : 1.0f;  // of the second, times -1: column 5
+  const std::vector<Tensor> outputs{prototypes, rows};
+  const auto found = vision::masked_objects(outputs, letterboxed("YOLOv8-seg"));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].object.label, "cat");
+  EXPECT_EQ(found[0].object.box, (metadata::Box{0, 0, 64, 64}));
+  EXPECT_EQ(found[0].mask.box, (metadata::Box{0, 0, 64, 64}));
+  EXPECT_EQ(found[0].mask.mask.shape(), (Shape{2, 2}));
+  EXPECT_THAT(bytes(found[0].mask.mask), ElementsAre(1, 0, 0, 0));
+  EXPECT_EQ(found[1].object.label, "dog");
+  EXPECT_THAT(bytes(found[1].mask.mask), ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(error_of([&] {
+                vision::masked_objects({&rows, 1}, letterboxed("YOLOv8-seg"));
+              }).what(),
+              HasSubstr("[1,m,h,w]"));
+}
+
+TEST(Keypoints, OfHeatMapsLeanToTheHigherNeighbour) {
+  // 16x8 cells of 4 pixels.
+  const Tensor maps = reals({1, 2, 8, 16});
+  float* at = maps.data<float>();
+  at[3 * 16 + 6] = 0.9f;        // cell (6, 3)
+  at[3 * 16 + 7] = 0.3f;        // to the right
+  at[2 * 16 + 6] = 0.2f;        // above
+  at[128 + 0 * 16 + 4] = 0.7f;  // at the upper border: no lean there
+  const Tensor found = vision::keypoints_of_maps({&maps, 1}, letterboxed("Heatmaps"));
+  ASSERT_EQ(found.shape(), (Shape{2, 3}));
+  const float* row = found.data<float>();
+  EXPECT_FLOAT_EQ(row[0], ((6.5f + 0.25f) * 4 - 16) * 4);
+  EXPECT_FLOAT_EQ(row[1], (3.5f - 0.25f) * 4 * 4);
+  EXPECT_FLOAT_EQ(row[2], 0.9f);
+  EXPECT_FLOAT_EQ(row[3], (4.5f * 4 - 16) * 4);
+  EXPECT_FLOAT_EQ(row[4], 0.5f * 4 * 4);
+}
+
+TEST(Keypoints, BesideBoxesAreMappedToTheFrame) {
+  const Tensor rows = reals({1, 11, 1}, {32, 16, 8, 8, 0.9f, 20, 4, 0.5f, 30, 6, 0.25f});
+  const auto found = vision::posed_objects({&rows, 1}, letterboxed("YOLOv8-pose", {"person"}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].object.box, (metadata::Box{48, 48, 80, 80}));
+  const float* row = found[0].points.data<float>();
+  EXPECT_THAT(std::vector<float>(row, row + 6), ElementsAre(16, 16, 0.5f, 56, 24, 0.25f));
+}
+
+vision::CtcOptions letters() {
+  vision::CtcOptions options;
+  options.alphabet = {"a", "b"};
+  return options;
+}
+
+TEST(Ctc, GreedyJoinsRepeatsAndDropsBlanks) {
+  // a a - a b b -
+  const Tensor steps = reals({7, 1, 3}, {.8f, .1f, .1f, .8f, .1f, .1f, .1f, .1f, .8f, .8f, .1f,
+                                         .1f, .1f, .8f, .1f, .1f, .8f, .1f, .1f, .1f, .8f});
+  const auto found = vision::ctc_text({&steps, 1}, letters());
+  EXPECT_EQ(found.text, "aab");
+  EXPECT_NEAR(found.probability, std::pow(0.8, 7), 1e-6);
+}
+
+TEST(Ctc, TheBlankMayComeFirstAndLogitsAreNormalised) {
+  vision::CtcOptions options = letters();
+  options.blank_first = true;
+  const Tensor steps = reals({1, 3, 3}, {0, 9, 0, 9, 0, 0, 0, 0, 9});
+  const auto found = vision::ctc_text({&steps, 1}, options);
+  EXPECT_EQ(found.text, "ab");
+  const double one = std::exp(9) / (std::exp(9) + 2);
+  EXPECT_NEAR(found.probability, one * one * one, 1e-6);
+}
+
+TEST(Ctc, BeamsFindATextThatNoStepPrefers) {
+  // The best path is two blanks (0.36), yet the paths of "a" together have 0.64.
+  vision::CtcOptions options = letters();
+  const Tensor steps = reals({2, 1, 3}, {.4f, 0, .6f, .4f, 0, .6f});
+  EXPECT_EQ(vision::ctc_text({&steps, 1}, options).text, "");
+  options.beam_width = 8;
+  const auto found = vision::ctc_text({&steps, 1}, options);
+  EXPECT_EQ(found.text, "a");
+  EXPECT_NEAR(found.probability, 0.64, 1e-6);
+}
+
+TEST(Ctc, WideBeamsAreAsGoodAsAllPaths) {
+  std::minstd_rand random(5);
+  std::uniform_real_distribution<float> logit(-2, 2);
+  for (int round = 0; round < 30; ++round) {
+    constexpr std::size_t kSteps = 5;
+    std::vector<float> values(kSteps * 3);
+    for (float& value : values) value = logit(random);
+    std::vector<double> shares(values.size());
+    for (std::size_t t = 0; t < kSteps; ++t) {
+      double sum = 0;
+      for (std::size_t c = 0; c < 3; ++c) sum += std::exp(values[t * 3 + c]);
+      for (std::size_t c = 0; c < 3; ++c) shares[t * 3 + c] = std::exp(values[t * 3 + c]) / sum;
+    }
+    std::map<std::string, double> texts;
+    for (std::size_t path = 0; path < 243; ++path) {
+      std::string text;
+      double share = 1;
+      std::size_t rest = path, last = 2;
+      for (std::size_t t = 0; t < kSteps; ++t, rest /= 3) {
+        const std::size_t c = rest % 3;
+        share *= shares[t * 3 + c];
+        if (c != 2 && c != last) text += c == 0 ? "a" : "b";
+        last = c;
+      }
+      texts[text] += share;
+    }
+    const auto best =
+        std::max_element(texts.begin(), texts.end(), [](auto& a, auto& b) { return a.second < b.second; });
+    vision::CtcOptions options = letters();
+    options.beam_width = 1000;
+    const Tensor steps = reals({kSteps, 1, 3}, values);
+    const auto found = vision::ctc_text({&steps, 1}, options);
+    EXPECT_EQ(found.text, best->first) << round;
+    EXPECT_NEAR(found.probability, best->second, 1e-6) << round;
+  }
+}
+
+TEST(Ctc, RefusesOutputsOfAnotherAlphabet) {
+  const Tensor steps = reals({2, 1, 4});
+  EXPECT_THAT(error_of([&] {
+                vision::ctc_text({&steps, 1}, letters());
+              }).what(),
+              HasSubstr("[steps,1,3] or [1,steps,3]"));
+}
+
+TEST(AudioEvents, AreJoinedWindowsOfOneLabel) {
+  vision::AudioEventOptions options;
+  options.labels = {"speech", "dog"};
+  options.thresholds = {0.5f, 0.8f};
+  vision::AudioEvents events(options);
+  const auto add = [&](float speech, float dog, std::int64_t begin) {
+    return events.add(std::vector<float>{speech, dog}, begin, begin + 100);
+  };
+  EXPECT_TRUE(add(0.6f, 0.7f, 0).empty());
+  EXPECT_TRUE(add(0.9f, 0.2f, 50).empty());
+  EXPECT_TRUE(add(0.2f, 0.9f, 100).empty()) << "it may go on where the window before ended";
+  const auto ended = add(0.1f, 0.1f, 200);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0], (metadata::AudioEvent{"speech", 0, 0.9f, 0, 150}));
+  const auto rest = events.finish();
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0], (metadata::AudioEvent{"dog", 1, 0.9f, 100, 200}));
+  EXPECT_TRUE(events.finish().empty());
+  EXPECT_THROW(events.add(std::vector<float>{1}, 0, 1), Error);
+}
+
+TEST(AudioEvents, AreJoinedOverGapsIfToldSo) {
+  for (const std::int64_t gap : {0, 60}) {
+    vision::AudioEventOptions options;
+    options.labels = {"speech"};
+    options.merge_gap_ns = gap;
+    vision::AudioEvents events(options);
+    std::size_t ended = 0;
+    const float loud = 0.9f, still = 0;
+    ended += events.add({&loud, 1}, 0, 100).size();
+    ended += events.add({&still, 1}, 50, 150).size();
+    ended += events.add({&loud, 1}, 150, 250).size();
+    ended += events.finish().size();
+    EXPECT_EQ(ended, gap == 0 ? 2u : 1u);
+  }
+}
+
+/// What a reader adds to a frame.
+metadata::Collection& read(vision::ResultReader& reader, const std::vector<Tensor>& outputs, metadata::Collection& into,
+                           metadata::Id parent = metadata::kFrame) {
+  reader.read(outputs, into, parent);
+  return into;
+}
+
+TEST(ResultReader, MakesEachKindTheMetadataThatItIs) {
+  {
+    metadata::Collection all;
+    const metadata::Id object = all.add(metadata::Detection{});
+    vision::ResultReader reader(letterboxed("classification"), "kinds");
+    read(reader, {reals({1, 2}, {0.25f, 0.75f})}, all, object);
+    const auto found = all.of<metadata::Classification>(object);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(*found[0].value, (metadata::Classification{"dog", 1, 0.75f, "kinds"}));
+  }
+  {
+    metadata::Collection all;
+    vision::ResultReader reader(letterboxed("YOLOv8-pose", {"person"}), "poses");
+    read(reader, {reals({1, 8, 1}, {32, 16, 8, 8, 0.9f, 20, 4, 0.5f})}, all);
+    ASSERT_EQ(all.all<metadata::Detection>().size(), 1u);
+    const auto points = all.of<metadata::TensorOutput>(all.all<metadata::Detection>()[0].id);
+    ASSERT_EQ(points.size(), 1u);
+    EXPECT_EQ(points[0]->format, "keypoints");
+  }
+  {
+    metadata::Collection all;
+    vision::ResultReader reader(letterboxed("CTC", {"a", "b"}), "reads");
+    read(reader, {reals({2, 1, 3}, {1, 0, 0, 0, 1, 0})}, all);
+    EXPECT_EQ(all.first<metadata::Classification>()->label, "ab");
+  }
+  {
+    metadata::Collection all;
+    DecodeOptions none;
+    vision::ResultReader reader(none, "any", {"x"});
+    EXPECT_TRUE(reader.keeps_tensors());
+    read(reader, {reals({1, 2})}, all);
+    EXPECT_EQ(all.first<metadata::TensorOutput>()->name, "x");
+  }
+  EXPECT_THAT(error_of([] { vision::ResultReader(letterboxed("YOLO77"), "m"); }).what(),
+              HasSubstr("YOLOv8-pose, Heatmaps"));
+}
+
+}  // namespace

@@ -70,6 +70,7 @@ const char* tenon_status_name(tenon_status_t status) {
   return tenon::name(static_cast<tenon::Code>(status)).data();
 }
 const char* tenon_last_error_message() { return tenon::c::last_error().c_str(); }
+void tenon_set_last_error_message(const char* message) { tenon::c::keep_message(message ? message : ""); }
 const char* tenon_version() { return TENON_VERSION; }
 void tenon_string_free(char* text) { std::free(text); }
 

@@ -71,6 +71,16 @@ typedef struct tenon_preprocessor tenon_preprocessor_t;
 typedef struct tenon_preprocess_input tenon_preprocess_input_t;
 /* Steps of one output; keeps its preprocessor alive. */
 typedef struct tenon_preprocess_output tenon_preprocess_output_t;
+/* What a user gave to an element, else defaults; checked. Valid within the create callback. */
+typedef struct tenon_parameters tenon_parameters_t;
+/* Where a transform's results go. Valid within the callback that got it. */
+typedef struct tenon_output tenon_output_t;
+/* A pipeline. */
+typedef struct tenon_pipeline tenon_pipeline_t;
+/* What the nodes of a pipeline did so far, in the order of the pipeline. */
+typedef struct tenon_node_stats_list tenon_node_stats_list_t;
+/* Why streams ended early or were restarted, in the order in which it happened. */
+typedef struct tenon_failures tenon_failures_t;
 
 /* Status codes; their numbers never change. */
 typedef int32_t tenon_status_t;
@@ -104,6 +114,9 @@ TENON_C_API const char* tenon_status_name(tenon_status_t status);
  * failure.
  */
 TENON_C_API const char* tenon_last_error_message(void);
+
+/* For callbacks of yours that fail: the text that goes with the status that they return. It is copied. */
+TENON_C_API void tenon_set_last_error_message(const char* message);
 
 /* The release version, e.g. "1.2.3". Never NULL; valid for ever. */
 TENON_C_API const char* tenon_version(void);

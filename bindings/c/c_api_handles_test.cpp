@@ -7,8 +7,10 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <tenon/bindings/c/tenon.h>
+#include <tenon/bindings/c/internal/element_handles.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
 
 #include <tenon/bindings/c/testing/fixture.hpp>
@@ -48,6 +50,9 @@ class Good : public Objects {
     check(tenon_preprocessor_create(model, &preprocessor));
     check(tenon_preprocessor_input(preprocessor, nullptr, &preprocess_input));
     check(tenon_preprocessor_output(preprocessor, nullptr, &preprocess_output));
+    check(tenon_pipeline_create(R"({"nodes":[{"element":"test"},{"element":"null"}]})", &pipeline));
+    check(tenon_pipeline_get_stats(pipeline, &node_stats_list));
+    check(tenon_pipeline_get_failures(pipeline, &failures));
   }
   ~Good() {
     tenon_tensor_free(tensor);
@@ -66,6 +71,9 @@ class Good : public Objects {
     tenon_preprocessor_free(preprocessor);
     tenon_preprocess_input_free(preprocess_input);
     tenon_preprocess_output_free(preprocess_output);
+    tenon_node_stats_list_free(node_stats_list);
+    tenon_failures_free(failures);
+    tenon_pipeline_free(pipeline);
   }
 
   /// Readable memory that holds no handle.
@@ -98,6 +106,19 @@ class Good : public Objects {
   tenon_preprocessor_t* preprocessor = nullptr;
   tenon_preprocess_input_t* preprocess_input = nullptr;
   tenon_preprocess_output_t* preprocess_output = nullptr;
+  tenon_pipeline_t* pipeline = nullptr;
+  tenon_node_stats_list_t* node_stats_list = nullptr;
+  tenon_failures_t* failures = nullptr;
+  // Callbacks get these, and free neither.
+  std::vector<elements::Parameter> known{{"x", "", std::string("y")}};
+  elements::Parameters given{"element", known, {}};
+  tenon_parameters parameters_handle{given, known};
+  tenon_parameters_t* parameters = &parameters_handle;
+  struct Nowhere final : elements::Output {
+    void emit(elements::Item) override {}
+  } nowhere;
+  tenon_output output_handle{nowhere};
+  tenon_output_t* output = &output_handle;
   const char* text = "x";
   tenon_crypt_t crypt_callback = [](const char*, std::size_t, char*, std::size_t*, void*) { return 0; };
 

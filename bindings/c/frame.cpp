@@ -2,6 +2,7 @@
 // Pictures.
 #include <tenon/core/frame.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/metadata.hpp>
 
 #include <tenon/bindings/c/internal/guard.hpp>
 #include <tenon/bindings/c/internal/release.hpp>
@@ -104,5 +105,47 @@ int64_t tenon_frame_timestamp(const tenon_frame_t* frame) {
 }
 tenon_status_t tenon_frame_set_timestamp(tenon_frame_t* frame, int64_t timestamp_ns) {
   return run([&] { checked(frame, "frame").value.set_timestamp_ns(timestamp_ns); });
+}
+tenon_status_t tenon_frame_share(const tenon_frame_t* frame, tenon_frame_t** out) {
+  return make(out, [&] { return tenon::Frame(checked(frame, "frame").value); });
+}
+
+tenon_status_t tenon_frame_add_detection(tenon_frame_t* frame, const tenon_detection_t* detection) {
+  return run([&] {
+    tenon::Frame& to = checked(frame, "frame").value;
+    const tenon_detection_t given = read_struct(detection, "detection");
+    tenon::metadata::Detection made{{given.x1, given.y1, given.x2, given.y2},
+                                    given.label ? given.label : "",
+                                    given.label_id,
+                                    given.score,
+                                    given.track_id};
+    tenon::metadata::of(to).add(std::move(made));
+  });
+}
+size_t tenon_frame_detection_count(const tenon_frame_t* frame) {
+  return ask(frame, size_t{0}, [](const tenon_frame& held) {
+    const auto known = tenon::metadata::find(held.value);
+    return known ? known->all<tenon::metadata::Detection>().size() : 0;
+  });
+}
+tenon_status_t tenon_frame_get_detection(const tenon_frame_t* frame, size_t index, tenon_detection_t* detection) {
+  return run([&] {
+    const auto known = tenon::metadata::find(checked(frame, "frame").value);
+    required(detection, "detection");
+    const auto objects = known ? known->all<tenon::metadata::Detection>()
+                               : std::vector<tenon::metadata::Entry<tenon::metadata::Detection>>();
+    if (index >= objects.size()) refuse_past_end("detection", index, objects.size());
+    const tenon::metadata::Detection& from = *objects[index].value;  // The collection keeps it.
+    tenon_detection_t value{};
+    value.x1 = from.box.x1, value.y1 = from.box.y1, value.x2 = from.box.x2, value.y2 = from.box.y2;
+    value.label = from.label.c_str();
+    value.label_id = from.label_id;
+    value.score = from.score;
+    value.track_id = from.track_id;
+    write_struct(detection, value, "detection");
+  });
+}
+tenon_status_t tenon_frame_metadata_json(const tenon_frame_t* frame, char** out) {
+  return give_text(out, [&] { return tenon::metadata::json_line(checked(frame, "frame").value); });
 }
 void tenon_frame_free(tenon_frame_t* frame) { free_handle(frame); }

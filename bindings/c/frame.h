@@ -86,6 +86,19 @@ typedef struct tenon_frame_geometry {
   uint64_t placed_height;
 } tenon_frame_geometry_t;
 
+/* An object in a picture, in pixels of the picture; pixel i covers i to i + 1. */
+typedef struct tenon_detection {
+  size_t struct_size;
+  float x1;
+  float y1;
+  float x2;
+  float y2;
+  const char* label; /* NULL: none. */
+  int32_t label_id; /* -1: none. */
+  float score; /* 0 to 1. */
+  int64_t track_id; /* The same object in other pictures; -1: not tracked. */
+} tenon_detection_t;
+
 /* Allocates host memory for all planes, with rows aligned to 64 bytes. */
 TENON_C_API tenon_status_t tenon_frame_create(const tenon_frame_info_t* info, tenon_frame_t** out);
 
@@ -113,6 +126,25 @@ TENON_C_API int64_t tenon_frame_timestamp(const tenon_frame_t* frame);
 
 /* Sets the timestamp, in nanoseconds. */
 TENON_C_API tenon_status_t tenon_frame_set_timestamp(tenon_frame_t* frame, int64_t timestamp_ns);
+
+/* Another handle to the same picture: memory and metadata are shared, nothing is copied. */
+TENON_C_API tenon_status_t tenon_frame_share(const tenon_frame_t* frame, tenon_frame_t** out);
+
+/* Adds an object to what is known about the picture. Its label is copied. */
+TENON_C_API tenon_status_t tenon_frame_add_detection(tenon_frame_t* frame, const tenon_detection_t* detection);
+
+/* Objects that are known. */
+TENON_C_API size_t tenon_frame_detection_count(const tenon_frame_t* frame);
+
+/*
+ * An object by position. Its label is valid until the picture's metadata change.
+ * Statuses: OUT_OF_RANGE.
+ */
+TENON_C_API tenon_status_t tenon_frame_get_detection(const tenon_frame_t* frame, size_t index,
+    tenon_detection_t* detection);
+
+/* All that is known about the picture, as a line of JSON. */
+TENON_C_API tenon_status_t tenon_frame_metadata_json(const tenon_frame_t* frame, char** out);
 
 /* Frees the handle. */
 TENON_C_API void tenon_frame_free(tenon_frame_t* frame);

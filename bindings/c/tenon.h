@@ -17,5 +17,7 @@
 #include <tenon/bindings/c/compiled_model.h>
 #include <tenon/bindings/c/core.h>
 #include <tenon/bindings/c/preprocess.h>
+#include <tenon/bindings/c/element.h>
+#include <tenon/bindings/c/pipeline.h>
 
 #endif

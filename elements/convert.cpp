@@ -21,10 +21,12 @@ namespace elements {
 namespace {
 
 /// "by", and the elements behind its choices.
-constexpr std::pair<std::string_view, std::string_view> kConverters[] = {{"cpu", "convert_cpu"}, {"va", "convert_va"}};
+constexpr std::pair<std::string_view, std::string_view> kConverters[] = {
+    {"cpu", "convert_cpu"}, {"opencl", "convert_cl"}, {"va", "convert_va"}};
 
 /// Those that suit frames of this kind of memory, the best first.
 std::vector<std::string> suitable(std::string_view kind) {
+  if (kind.starts_with("opencl")) return {"convert_cl", "convert_cpu"};
   if (kind.starts_with("vaapi") || kind == "dmabuf") return {"convert_va", "convert_cpu"};
   return {"convert_cpu"};
 }
@@ -106,8 +108,8 @@ class Convert final : public Transform {
 
 KnownElement convert_element() {
   std::vector<Parameter> parameters = PictureChange::parameters();
-  parameters.insert(parameters.begin(),
-                    choice("by", "Who converts: auto takes who has the frames already", "auto", {"auto", "cpu", "va"}));
+  parameters.insert(parameters.begin(), choice("by", "Who converts: auto takes who has the frames already", "auto",
+                                               {"auto", "cpu", "opencl", "va"}));
   return {{"convert", "Crops, scales and converts pictures, where they lie", Role::kTransform, std::move(parameters)},
           [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Convert>(given, environment);

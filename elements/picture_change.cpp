@@ -69,7 +69,7 @@ const std::vector<Parameter>& PictureChange::parameters() {
   static const auto& all = *new std::vector<Parameter>{
       {"width", "Pixels of the result; 0: as it was, or in proportion to the height", std::int64_t{0}, false, 0, 16384},
       {"height", "Pixels of the result; 0: as it was, or in proportion to the width", std::int64_t{0}, false, 0, 16384},
-      {"format", "Of the result (rgb24, nv12, i420, gray8...); empty: as it was", std::string()},
+      {"format", "Of the result (rgb, nv12, i420, gray8...); empty: as it was", std::string()},
       {"crop_x", "Left edge of the part that is used, in pixels of the picture", std::int64_t{0}, false, 0, 65535},
       {"crop_y", "Its upper edge", std::int64_t{0}, false, 0, 65535},
       {"crop_width", "Its width; 0: all to the right edge", std::int64_t{0}, false, 0, 65535},

@@ -124,7 +124,7 @@ TEST(Convert, SaysWhatCannotBe) {
     return std::string(tenon::error_of([&] { Pipeline({{one_picture(), convert(given), {"null"}}}); }).what());
   };
   EXPECT_THAT(refusal({{"format", "nv13"}}), HasSubstr("did you mean 'nv12'?"));
-  EXPECT_THAT(refusal({{"by", "magic"}}), HasSubstr("auto, cpu, va"));
+  EXPECT_THAT(refusal({{"by", "magic"}}), HasSubstr("auto, cpu, opencl, va"));
 }
 
 }  // namespace

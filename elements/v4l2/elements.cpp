@@ -33,7 +33,7 @@ class CameraSource final : public Source {
       const auto format = format_from_name(name);
       if (!format)
         throw Error(Code::kInvalidArgument, given.owner() + ": there is no format '" + name +
-                                                "'; nv12, yuy2, i420, rgb24, bgr24 and gray8 are usual ones");
+                                                "'; nv12, yuy2, i420, rgb, bgr and gray8 are usual ones");
       options_.format.format = *format;
     }
   }

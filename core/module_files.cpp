@@ -13,9 +13,8 @@
 namespace tenon {
 inline namespace v1 {
 
-std::map<std::string, std::filesystem::path> find_modules(std::string_view prefix,
-                                                          const std::vector<std::filesystem::path>& folders,
-                                                          std::string* unread) {
+TENON_INLINE std::map<std::string, std::filesystem::path> find_modules(
+    std::string_view prefix, const std::vector<std::filesystem::path>& folders, std::string* unread) {
   constexpr std::string_view kSuffix = ".so";
   std::map<std::string, std::filesystem::path> found;
   for (const std::filesystem::path& folder : folders) {
@@ -32,7 +31,7 @@ std::map<std::string, std::filesystem::path> find_modules(std::string_view prefi
   return found;
 }
 
-std::vector<std::filesystem::path> module_folders(const char* variable, const void* symbol) {
+TENON_INLINE std::vector<std::filesystem::path> module_folders(const char* variable, const void* symbol) {
   std::vector<std::filesystem::path> folders;
   if (const char* path = std::getenv(variable)) {
     std::string_view rest = path;

@@ -108,13 +108,8 @@ class Convert final : public Transform {
 
 KnownElement convert_element() {
   std::vector<Parameter> parameters = PictureChange::parameters();
-  parameters.insert(parameters.begin(), {"by",
-                                         "Who converts: auto takes who has the frames already",
-                                         std::string("auto"),
-                                         false,
-                                         0,
-                                         0,
-                                         {"auto", "cpu", "opencl", "va"}});
+  parameters.insert(parameters.begin(), choice("by", "Who converts: auto takes who has the frames already", "auto",
+                                               {"auto", "cpu", "opencl", "va"}));
   return {{"convert", "Crops, scales and converts pictures, where they lie", Role::kTransform, std::move(parameters)},
           [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Convert>(given, environment);

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,6 +30,14 @@ struct Parameter {
   /// Of texts; empty: any.
   std::vector<std::string> choices = {};
 };
+
+/// A text that is one of `choices`.
+inline Parameter choice(std::string name, std::string about, std::string default_value,
+                        std::vector<std::string> choices) {
+  Parameter one{std::move(name), std::move(about), Value(std::move(default_value))};
+  one.choices = std::move(choices);
+  return one;
+}
 
 /// "true", "3", "0.5", or the text.
 TENON_API std::string to_text(const Value& value);

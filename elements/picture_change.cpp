@@ -69,7 +69,7 @@ const std::vector<Parameter>& PictureChange::parameters() {
   static const auto& all = *new std::vector<Parameter>{
       {"width", "Pixels of the result; 0: as it was, or in proportion to the height", std::int64_t{0}, false, 0, 16384},
       {"height", "Pixels of the result; 0: as it was, or in proportion to the width", std::int64_t{0}, false, 0, 16384},
-      {"format", "Of the result (rgb24, nv12, i420, gray8...); empty: as it was", std::string()},
+      {"format", "Of the result (rgb, nv12, i420, gray8...); empty: as it was", std::string()},
       {"crop_x", "Left edge of the part that is used, in pixels of the picture", std::int64_t{0}, false, 0, 65535},
       {"crop_y", "Its upper edge", std::int64_t{0}, false, 0, 65535},
       {"crop_width", "Its width; 0: all to the right edge", std::int64_t{0}, false, 0, 65535},
@@ -121,18 +121,23 @@ FrameInfo PictureChange::result_of(const FrameInfo& in) const {
   return out;
 }
 
-void PictureChange::carry(const Frame& source, Frame& result) {
+void PictureChange::carry(const Frame& source, const Part& used, Frame& result) {
   result.set_timestamp_ns(source.timestamp_ns());
   if (source.metadata().empty()) return;
   result.metadata() = source.metadata();
-  const FrameInfo &from = source.info(), &to = result.info();
   const auto found = metadata::find(source);
-  if (!found ||
-      (from.upright_width_px() == to.upright_width_px() && from.upright_height_px() == to.upright_height_px()))
-    return;
-  const float x = static_cast<float>(to.upright_width_px()) / static_cast<float>(from.upright_width_px());
-  const float y = static_cast<float>(to.upright_height_px()) / static_cast<float>(from.upright_height_px());
-  const std::shared_ptr<metadata::Collection> scaled = found->copy();
+  if (!found) return;
+  const FrameInfo& from = source.info();
+  const bool is_all = used.width == from.width_px && used.height == from.height_px;
+  const float left = static_cast<float>(used.x), top = static_cast<float>(used.y);
+  const std::shared_ptr<metadata::Collection> scaled =
+      is_all
+          ? found->copy()
+          : found->cropped({left, top, left + static_cast<float>(used.width), top + static_cast<float>(used.height)});
+  // Boxes are those of the upright picture.
+  float x = static_cast<float>(result.info().width_px) / static_cast<float>(used.width);
+  float y = static_cast<float>(result.info().height_px) / static_cast<float>(used.height);
+  if (is_quarter_turn(from.rotation)) std::swap(x, y);
   scale_boxes<metadata::Detection>(*scaled, x, y);
   scale_boxes<metadata::Segmentation>(*scaled, x, y);
   metadata::set(result, scaled);

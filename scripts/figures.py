@@ -34,6 +34,14 @@ ROWS = [
 ABSOLUTE = [("cold plan over 20 contexts, 19 hops", "Route/cold/20_contexts_19_hops", "at most 100 us"),
             ("infer(), the runtime's own share (an in-process device of 16 floats)", "Infer_relu16", ""),
             ("set_tensor by name", "SetTensor_by_name", "")]
+# Of pipelines: what is measured, the benchmark, the counter, how it is written, and the aim.
+PIPELINES = [
+    ("hand-over by a queue from thread to thread, 64 places", "queue_between_threads/64/real_time", "real_time", "{:.0f} ns", "at most 500 ns", 1),
+    ("an element that does nothing, called one by another", "identities/10/real_time", "ns_per_element", "{:.0f} ns", "at most 1 us", 1e9),
+    ("64 sources of nothing that meet in one sink", "streams/64/real_time", "frames_per_second", "{:,.0f} frames/s", "at least 50,000 frames/s", 1),
+    ("four H.264 streams of 1080p decoded into a sink", "pipeline/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
+    ("the same by a program with four threads", "threads_by_hand/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
+]
 TO_NS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -66,13 +74,37 @@ def table(found, machine) -> str:
     return "\n".join(lines)
 
 
+def pipelines(folder: pathlib.Path) -> str:
+    """The table of pipelines; empty if one of its rows was not measured."""
+    found, machine = {}, ""
+    for path in sorted(folder.glob("elements*_bench.json")):
+        data = json.loads(path.read_text())
+        machine = f"{matrix.machine()}, load {data['context']['load_avg'][0]:.1f}"
+        found |= {run["run_name"]: run for run in data["benchmarks"] if run.get("aggregate_name") == "median"}
+    if not all(name in found for _, name, *_ in PIPELINES):
+        return ""
+    lines = [f"Medians, {datetime.date.today()}, {machine}; `./dev bench elements` makes this table.", "", "| what | figure | aim |", "|---|---|---|"]
+    for title, name, counter, form, aim, scale in PIPELINES:
+        run = found[name]
+        value = run["real_time"] * TO_NS[run["time_unit"]] if counter == "real_time" else run[counter] * scale
+        lines.append(f"| {title} | {form.format(value)} | {aim} |")
+    ratio = found["pipeline/4/real_time"]["frames_per_second"] / found["threads_by_hand/4/real_time"]["frames_per_second"]
+    lines.append(f"| the pipeline beside that program | {ratio:.2f}x | at least 1.0x |")
+    lines.append(f"| bytes that the pipeline copied | {found['pipeline/4/real_time']['copied_bytes']:.0f} | 0 |")
+    return "\n".join(lines)
+
+
 def main() -> int:
+    if of_pipelines := pipelines(pathlib.Path("out/bench")):
+        print(of_pipelines)
+        tables.write("pipelines", of_pipelines)
     found, machine = medians(pathlib.Path("out/bench"))
     if not found:
         print("figures: no JSON in out/bench; run ./dev bench first")
         return 1
-    print(table(found, machine))
-    tables.write("figures", table(found, machine))
+    if any(ours in found for _, ours, *_ in ROWS):  # Else only a part was measured.
+        print(table(found, machine))
+        tables.write("figures", table(found, machine))
     return 0
 
 

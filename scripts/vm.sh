@@ -232,6 +232,10 @@ vm_suite() {
     binaries+=("$tests/vivid_test")
     [ ! -f "$VM/m2m/vim2m.ko" ] || script+="; export TENON_EXPECT_M2M=1"
     script+="; TENON_EXPECT_VIVID=1 $tests/vivid_test || status=1"
+    if [ -x "$tests/elements_camera_test" ]; then
+      binaries+=("$tests/elements_camera_test" "$lib/libtenon_elements_v4l2.so")
+      script+="; TENON_EXPECT_VIVID=1 $tests/elements_camera_test || status=1"
+    fi
     if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
       binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
       [ ! -e "$driver" ] || { npu=1; binaries+=("$lib/libtenon_device_npu.so" "$driver"); }
@@ -263,6 +267,11 @@ vm_suite() {
     if [ -e "$layer" ] && [ -e "$pocl" ]; then with+=" OCL_ICD_VENDORS=$pocl OPENCL_LAYERS=$layer"; else without+="*Opencl*:"; fi
     [ -e "$driver" ] || without+="*Usm*"
     [ ! -e "$lib/libtenon_device_gpu.so" ] || { binaries+=("$lib/libtenon_device_gpu.so"); with+=" TENON_DEVICE_PATH=$lib"; }
+    if [ -e "$lib/libtenon_elements_vaapi.so" ] && [ -e "$lib/libtenon_elements_ffmpeg.so" ]; then
+      binaries+=("$lib"/libtenon_elements_{vaapi,ffmpeg}.so)
+    else
+      without+=":*VaElements*"
+    fi
     script+="; export LIBVA_DRIVERS_PATH=$va LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 TENON_EXPECT_DMABUFS=1
       $tests/va_driver_test || status=1
       $with $tests/va_test --gtest_filter='$without' || status=1
@@ -313,6 +322,7 @@ test_vm() {
   setup test
   configure release || return 1
   grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.
+  grep -q '^build elements_camera_test:' build/release/build.ninja && targets+=(elements_camera_test)
   grep -q '^build gstreamer_test:' build/release/build.ninja && targets+=(gstreamer_test)
   grep -q '^build va_test:' build/release/build.ninja && targets+=(va_test va_driver_test)
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.

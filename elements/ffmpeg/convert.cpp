@@ -58,7 +58,7 @@ class CpuConverter final : public Transform {
     const av::FramePtr from = av::av_frame(source, default_deadline(), &ledger_);
     const av::FramePtr to = av::av_frame(result, default_deadline(), &ledger_);
     swscale_.convert(*from, *to, ledger_);
-    PictureChange::carry(source, result);
+    PictureChange::carry(source, {0, 0, source.info().width_px, source.info().height_px}, result);
     return result;
   }
 

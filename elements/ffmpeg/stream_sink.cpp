@@ -91,7 +91,7 @@ KnownElement stream_sink() {
        Role::kSink,
        {{"url", "rtsp:// (the server must accept RECORD), rtmp://, srt://, udp://, tcp://, rtp://",
          std::string("rtsp://localhost:8554/out"), true},
-        {"transport", "How RTSP sends pictures", std::string("tcp"), false, 0, 0, {"tcp", "udp"}},
+        choice("transport", "How RTSP sends pictures", "tcp", {"tcp", "udp"}),
         {"retries", "Attempts to reach the server again before the stream fails", std::int64_t{10}, false, 0, 1e9},
         {"retry_delay_ms", "Between two of them", std::int64_t{1000}, false, 0, 3600000},
         {"timeout_ms", "How long the server may take for a frame, or to answer", std::int64_t{5000}, false, 1, 3600000},

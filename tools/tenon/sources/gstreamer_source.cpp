@@ -10,14 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include <gst/app/gstappsink.h>
-
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
+#include <tenon/frameworks/gstreamer/launch.hpp>
 
 #ifdef HAS_VA_SURFACES
 #include <tenon/bridges/gstreamer_vaapi/gstreamer_vaapi.hpp>
@@ -31,36 +30,7 @@ namespace {
 
 namespace gs = tenon::gstreamer;
 
-struct UnrefBus {
-  void operator()(GstMessage* message) const { gst_message_unref(message); }
-  void operator()(GstSample* sample) const { gst_sample_unref(sample); }
-  void operator()(GstIterator* iterator) const { gst_iterator_free(iterator); }
-};
-using MessagePtr = std::unique_ptr<GstMessage, UnrefBus>;
-using SamplePtr = std::unique_ptr<GstSample, UnrefBus>;
-using IteratorPtr = std::unique_ptr<GstIterator, UnrefBus>;
-
 std::string about(const std::string& line) { return "launch line \"" + line + "\": "; }
-
-Code code_of(const GError& error) {
-  if (error.domain == GST_RESOURCE_ERROR && error.code == GST_RESOURCE_ERROR_NOT_FOUND) return Code::kNotFound;
-  if (error.domain == GST_STREAM_ERROR) return Code::kDataLoss;
-  return Code::kUnavailable;
-}
-
-/// Calls visit(element) for each element of the pipeline, also in bins, until it returns true.
-template <typename Visit>
-bool any_element(GstElement* pipeline, Visit&& visit) {
-  const IteratorPtr each(gst_bin_iterate_recurse(GST_BIN(pipeline)));
-  GValue item = G_VALUE_INIT;
-  bool found = false;
-  while (!found && gst_iterator_next(each.get(), &item) == GST_ITERATOR_OK) {
-    found = visit(GST_ELEMENT(g_value_get_object(&item)));
-    g_value_reset(&item);
-  }
-  g_value_unset(&item);
-  return found;
-}
 
 /// Decoders of videos only.
 bool is_decoder(GstElementFactory* factory) {
@@ -90,94 +60,6 @@ void prefer_va(const std::string& line) {
                     "GStreamer has no VA decoders: gstreamer1.0-plugins-bad has them, for drivers that vainfo lists. "
                     "`tenon va-env -- tenon run ...` runs this with the software driver.");
 }
-
-/// What the line's end takes: dma-bufs in any layout, and all formats of host memory that Tenon knows.
-gs::CapsPtr accepted() {
-  std::size_t count = 0;
-  const PixelFormatInfo* const known = all_formats(count);
-  std::string names;
-  for (std::size_t i = 0; i < count; ++i) {
-    const gs::FormatMapping* mapping = gs::find_mapping(known[i].format);
-    if (mapping) names += (names.empty() ? "" : ", ") + std::string(gst_video_format_to_string(mapping->gst));
-  }
-  return gs::CapsPtr(gst_caps_from_string(("video/x-raw(memory:DMABuf); video/x-raw, format={" + names + "}").c_str()));
-}
-
-/// A pipeline that runs, and its appsink.
-class Launched {
- public:
-  /// @param pool  Offered to the elements before the appsink.
-  Launched(const std::string& line, const gs::PoolOptions& pool) : line_(line) {
-    const bool has_sink = line.find("appsink") != std::string::npos;
-    GError* error = nullptr;
-    pipeline_.reset(gst_parse_launch_full((line + (has_sink ? "" : " ! appsink name=tenon")).c_str(), nullptr,
-                                          GST_PARSE_FLAG_FATAL_ERRORS, &error));
-    if (error || !pipeline_) {
-      const std::string why = error ? error->message : "no reason given";
-      g_clear_error(&error);
-      throw Error(Code::kInvalidArgument,
-                  about(line_) + why + "; gst-inspect-1.0 lists the elements that are installed", "gst_parse_launch",
-                  0);
-    }
-    any_element(pipeline_.get(), [&](GstElement* element) {
-      if (GST_IS_APP_SINK(element)) sink_.reset(GST_ELEMENT(gst_object_ref(element)));
-      return sink_ != nullptr;
-    });
-    if (!sink_) throw Error(Code::kInvalidArgument, about(line_) + "it has no appsink");
-    if (!has_sink) {
-      g_object_set(sink_.get(), "sync", FALSE, "max-buffers", 2U, nullptr);
-      gst_app_sink_set_caps(GST_APP_SINK(sink_.get()), accepted().get());
-    }
-    g_object_set(sink_.get(), "enable-last-sample", FALSE, nullptr);  // It would keep a buffer.
-    gs::offer_pool(sink_.get(), pool);
-    live_ = gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED) == GST_STATE_CHANGE_NO_PREROLL;
-    gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
-  }
-  ~Launched() { gst_element_set_state(pipeline_.get(), GST_STATE_NULL); }
-  Launched(const Launched&) = delete;
-  Launched& operator=(const Launched&) = delete;
-
-  GstElement* pipeline() const { return pipeline_.get(); }
-  bool live() const { return live_; }
-
-  /// The next picture; null at the end. @errors what the elements report; kDeadlineExceeded.
-  SamplePtr pull(Deadline deadline) {
-    GstAppSink* const sink = GST_APP_SINK(sink_.get());
-    while (true) {
-      constexpr auto kSlice = std::chrono::milliseconds(50);  // An error ends no wait of the appsink's.
-      const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now());
-      const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), kSlice);
-      SamplePtr sample(gst_app_sink_try_pull_sample(sink, static_cast<GstClockTime>(wait.count())));
-      if (sample) return sample;
-      check_bus();
-      if (gst_app_sink_is_eos(sink)) return {};
-      if (left <= left.zero()) throw Error(Code::kDeadlineExceeded, about(line_) + "no picture in time");
-    }
-  }
-
- private:
-  /// @errors the first error that an element has reported.
-  void check_bus() {
-    const gs::ObjectPtr<GstBus> bus(gst_element_get_bus(pipeline_.get()));
-    const MessagePtr message(gst_bus_pop_filtered(bus.get(), GST_MESSAGE_ERROR));
-    if (!message) return;
-    GError* error = nullptr;
-    gchar* details = nullptr;
-    gst_message_parse_error(message.get(), &error, &details);
-    const std::string_view all = details ? details : "";  // The place in GStreamer's sources, then what happened.
-    const std::string text = about(line_) + GST_OBJECT_NAME(GST_MESSAGE_SRC(message.get())) + ": " + error->message +
-                             " " + std::string(all.substr(all.rfind('\n') + 1));
-    const Code code = code_of(*error);
-    const int number = error->code;
-    g_clear_error(&error);
-    g_free(details);
-    throw Error(code, text, "GstMessage of type error", number);
-  }
-
-  std::string line_;
-  gs::ObjectPtr<GstElement> pipeline_, sink_;
-  bool live_ = false;
-};
 
 class GstreamerSource final : public FrameSource {
  public:
@@ -238,8 +120,8 @@ class GstreamerSource final : public FrameSource {
     launched_.reset();
     first_.reset();
     buffers_.clear();
-    launched_ = std::make_unique<Launched>(options_.input, pool_);
-    SamplePtr sample = launched_->pull(Clock::now() + kPatience);
+    launched_ = std::make_unique<gs::LaunchedSource>(options_.input, pool_);
+    gs::SamplePtr sample = launched_->pull(Clock::now() + kPatience);
     if (!sample) throw Error(Code::kDataLoss, about(options_.input) + "it ends before its first picture");
     name_decoder();
     first_ = frame_of(std::move(sample));
@@ -252,7 +134,7 @@ class GstreamerSource final : public FrameSource {
   void name_decoder() {
     arrives_as_.clear();
     decodes_by_va_ = false;
-    any_element(launched_->pipeline(), [&](GstElement* element) {
+    gs::any_element(launched_->pipeline(), [&](GstElement* element) {
       GstElementFactory* const factory = gst_element_get_factory(element);
       if (!is_decoder(factory)) return false;
       const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(element, "sink"));
@@ -279,12 +161,12 @@ class GstreamerSource final : public FrameSource {
 
   /// As the elements left it; nothing at the end.
   std::optional<Frame> pull(Deadline deadline) {
-    SamplePtr sample = launched_->pull(deadline);
+    gs::SamplePtr sample = launched_->pull(deadline);
     if (!sample) return std::nullopt;
     return frame_of(std::move(sample));
   }
 
-  Frame frame_of(SamplePtr sample) {
+  Frame frame_of(gs::SamplePtr sample) {
     const gs::VideoCaps& caps = caps_.of(gst_sample_get_caps(sample.get()));
     fps_ = caps.rate_den ? static_cast<double>(caps.rate_num) / caps.rate_den : 0;
     gs::BufferPtr buffer(gst_buffer_ref(gst_sample_get_buffer(sample.get())));
@@ -349,7 +231,7 @@ class GstreamerSource final : public FrameSource {
 #ifdef HAS_VA_SURFACES
   gstreamer_vaapi::Surfaces surfaces_;
 #endif
-  std::unique_ptr<Launched> launched_;
+  std::unique_ptr<gs::LaunchedSource> launched_;
   std::optional<Frame> first_;
   FrameInfo info_;
   double fps_ = 0;

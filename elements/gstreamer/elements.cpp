@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source "gst_source", the sinks "gst_sink" and "display": GStreamer's elements at the ends of a pipeline.
+#include <tenon/elements/gstreamer/elements.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/elements/parameters.hpp>
+#include <tenon/elements/places.hpp>
+#include <tenon/frameworks/gstreamer/gstreamer.hpp>
+#include <tenon/frameworks/gstreamer/launch.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace gstreamer {
+namespace {
+
+namespace gs = tenon::gstreamer;
+
+/// What nearly every device takes in place; a live stream gets no other.
+gs::PoolOptions usual_pool() {
+  gs::PoolOptions pool;
+  pool.wanted.fd = FdKind::kMemfd;
+  pool.wanted.alignment = 4096;
+  pool.wanted.pitch_alignment = 64;
+  return pool;
+}
+
+/// Whether memory of usual_pool() meets `plan`.
+bool is_usual(const AllocationPlan& plan) {
+  const Requirements& wanted = plan.requirements;
+  return plan.allocator == host_context() && FdKind::kMemfd.serves(wanted.fd) && wanted.alignment <= 4096 &&
+         wanted.pitch_alignment <= 64 && wanted.height_alignment == 1 && wanted.tail_padding == 0;
+}
+
+class GstSource final : public Source {
+ public:
+  GstSource(const Parameters& given, const Environment& environment)
+      : line_(given.text("line")), ledger_(environment.ledger) {}
+
+  StreamInfo open(Deadline deadline) override {
+    pool_ = usual_pool();
+    start(deadline);
+    return {first_->info(), fps_, launched_->live()};
+  }
+
+  /// A live stream goes on in the memory that it has: to start a camera again would lose pictures. Others begin again if
+  /// their memory does not serve all readers.
+  void allocate(const Requirements& wanted, std::span<const Party> readers) override {
+    if (readers.empty() || launched_->live()) return;
+    const AllocationPlan plan = plan_frames(host_context(), first_->info(), Wanted(wanted, readers));
+    if (is_usual(plan)) return;
+    pool_.allocator = plan.allocator;
+    pool_.wanted = plan.requirements;
+    start(default_deadline());
+  }
+
+  std::optional<Frame> read(Deadline deadline) override {
+    return first_ ? std::exchange(first_, std::nullopt) : pull(deadline);
+  }
+
+ private:
+  void start(Deadline deadline) {
+    first_.reset();
+    launched_.reset();
+    launched_ = std::make_unique<gs::LaunchedSource>(line_, pool_);
+    first_ = pull(deadline);
+    if (!first_) throw Error(Code::kDataLoss, "launch line \"" + line_ + "\": it ends before its first picture");
+  }
+
+  std::optional<Frame> pull(Deadline deadline) {
+    gs::SamplePtr sample = launched_->pull(deadline);
+    if (!sample) return std::nullopt;
+    const gs::VideoCaps& caps = caps_.of(gst_sample_get_caps(sample.get()));
+    fps_ = caps.rate_den ? static_cast<double>(caps.rate_num) / caps.rate_den : 0;
+    gs::BufferPtr buffer(gst_buffer_ref(gst_sample_get_buffer(sample.get())));
+    sample.reset();
+    Frame frame = gs::adopt(buffer.get(), caps, ledger_);
+    static_cast<void>(buffer.release());  // The frame has it.
+    return frame;
+  }
+
+  const std::string line_;
+  Ledger* const ledger_;
+  gs::PoolOptions pool_;
+  gs::CapsCache caps_;
+  std::unique_ptr<gs::LaunchedSource> launched_;
+  std::optional<Frame> first_;
+  double fps_ = 0;
+};
+
+class GstSink final : public Sink {
+ public:
+  GstSink(std::string line, std::string remedy, const Parameters& given, const Environment& environment)
+      : line_(std::move(line)),
+        remedy_(std::move(remedy)),
+        timeout_(given.integer("timeout_ms")),
+        on_host_(environment.ledger) {}
+
+  Requirements wanted(const StreamInfo&) const override {
+    Requirements all;
+    all.host_access = true;
+    return all;
+  }
+  void open(std::uint32_t, const StreamInfo& info) override { fps_ = info.frames_per_second; }
+
+  void write(std::uint32_t, const Frame& frame) override {
+    with_remedy([&] {
+      if (!launched_ || !(frame.info() == info_)) begin(frame.info());
+      const Frame shown = on_host_.map(frame);
+      launched_->push(gs::buffer_with_metadata(shown), Clock::now() + timeout_);
+    });
+  }
+
+  void finish() override {
+    with_remedy([&] {
+      if (launched_) launched_->finish(Clock::now() + timeout_);
+      launched_.reset();
+    });
+  }
+
+ private:
+  /// Another size is another stream for the line.
+  void begin(const FrameInfo& info) {
+    if (launched_) launched_->finish(Clock::now() + timeout_);
+    launched_.reset();
+    gs::VideoCaps caps;
+    caps.info = info;
+    if (fps_ > 0) gst_util_double_to_fraction(fps_, &caps.rate_num, &caps.rate_den);
+    gs::start();
+    launched_ = std::make_unique<gs::LaunchedSink>(line_, gs::caps(caps).get());
+    info_ = info;
+  }
+
+  template <typename Body>
+  void with_remedy(Body body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      launched_.reset();
+      if (remedy_.empty()) throw;
+      throw Error(error.code(), std::string(error.what()) + remedy_, error.native_api(), error.native_code());
+    }
+  }
+
+  const std::string line_, remedy_;
+  const std::chrono::milliseconds timeout_;
+  HostFrames on_host_;
+  double fps_ = 0;
+  FrameInfo info_;
+  std::unique_ptr<gs::LaunchedSink> launched_;
+};
+
+Parameter timeout() {
+  return {"timeout_ms", "How long its elements may take for a picture", std::int64_t{10000}, false, 1, 3600000};
+}
+
+KnownElement source() {
+  return {
+      {"gst_source",
+       "Pictures of a GStreamer launch line, where its elements left them; they are offered memory that all readers "
+       "share",
+       Role::kSource,
+       {{"line", "As of gst-launch-1.0; ' ! appsink' is added if there is none", std::string("videotestsrc"), true}}},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<GstSource>(given, environment);
+      }};
+}
+
+KnownElement sink() {
+  return {
+      {"gst_sink",
+       "Gives pictures to a GStreamer launch line, with what is known of them as metas",
+       Role::kSink,
+       {{"line", "As of gst-launch-1.0; 'appsrc ! ' is put before it if there is none", std::string("fakesink"), true},
+        timeout()},
+       false,
+       true},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<GstSink>(given.text("line"), "", given, environment);
+      }};
+}
+
+KnownElement display() {
+  return {{"display",
+           "Shows a stream in a window",
+           Role::kSink,
+           {{"sync", "Shows each picture when its time has come, instead of at once", false},
+            {"sink", "GStreamer's element that shows them (waylandsink, xvimagesink, kmssink...)",
+             std::string("autovideosink")},
+            timeout()},
+           false,
+           true},
+          [](const Parameters& given, const Environment& environment) -> AnyElement {
+            const std::string line = "videoconvert ! " + given.text("sink") + " sync=" + to_text(given.flag("sync"));
+            return std::make_unique<GstSink>(
+                line, "; a screen is needed (DISPLAY, WAYLAND_DISPLAY or a console), else write a file", given,
+                environment);
+          }};
+}
+
+}  // namespace
+
+std::vector<KnownElement> elements() { return {source(), sink(), display()}; }
+
+}  // namespace gstreamer
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

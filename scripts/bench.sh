@@ -75,6 +75,15 @@ bench_vaapi() {
   python3 bench/vaapi/vaapi.py "$@"
 }
 
+# Streams through a pipeline of elements, beside GStreamer with OpenVINO and a program written by hand.
+bench_elements() {
+  setup test
+  configure release -DTENON_BUILD_BENCH=ON
+  build release tenon_elements_peers
+  say "elements: quiet the machine for honest figures; about 5 minutes"
+  python3 bench/elements/elements.py --build build/release "$@"
+}
+
 # Models on the GPU device beside torch with CUDA graphs: on a machine with an NVIDIA GPU, and torch, torchvision and transformers in its own python3.
 bench_gpu() {
   setup test
@@ -119,6 +128,7 @@ bench() {
   if [ "${1:-}" = graphs ]; then shift; bench_graphs "$@"; return; fi
   if [ "${1:-}" = gpu ]; then shift; bench_gpu "$@"; return; fi
   if [ "${1:-}" = vaapi ]; then shift; bench_vaapi "$@"; return; fi
+  if [ "${1:-}" = elements ]; then shift; bench_elements "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   if [ "${1:-}" = moving ]; then shift; bench_moving "$@"; return; fi
   setup test

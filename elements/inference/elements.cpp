@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What infer can be told.
+// What the elements can be told.
 #include <tenon/elements/inference/elements.hpp>
 
+#include <tenon/elements/inference/audio_events.hpp>
 #include <tenon/elements/inference/infer.hpp>
 
 namespace tenon {
@@ -52,10 +53,40 @@ std::vector<Parameter> infer_parameters() {
   };
 }
 
+std::vector<Parameter> audio_parameters() {
+  return {
+      {"model", "ONNX file, or the .xml of an OpenVINO IR, with one channel of samples as its input",
+       std::string("model.onnx"), true},
+      {"device", "As tenon devices lists them", std::string("CPU")},
+      {"shape", "New shape of the input, as [1,16000]; empty: the model's own", std::string()},
+      {"properties", "Settings of the device, KEY=VALUE, separated by blanks", std::string()},
+      {"rate", "Samples per second that the model was trained with", std::int64_t{16'000}, false, 1, 1e6},
+      {"scale", "Of samples, whose full scale is 1", 1.0},
+      {"overlap", "Share of a window that the one before has, too", 0.5, false, 0, 0.99},
+      {"labels", "Of the scores, separated by commas", std::string()},
+      {"labels_file", "Labels, one a line, instead", std::string()},
+      {"threshold", "Lowest score; several by commas: one for each label", std::string("0.5")},
+      {"merge_gap_ms", "Windows of one label that lie no further apart are one event", std::int64_t{0}, false, 0, 1e9},
+      {"activation",
+       "What makes scores of the output",
+       std::string("none"),
+       false,
+       0,
+       0,
+       {"none", "softmax", "sigmoid"}},
+  };
+}
+
 }  // namespace
 
 std::vector<KnownElement> elements() {
-  return {{{"infer", "Runs a model on frames, or on objects in them, and adds what it finds to their metadata",
+  return {{{"audio_events",
+            "Runs a model on windows of sound, and adds events with their beginning and end to the metadata",
+            Role::kTransform, audio_parameters(), false, true, Takes::kAudio},
+           [](const Parameters& given, const Environment& environment) -> AnyElement {
+             return std::make_unique<AudioEventsElement>(given, environment);
+           }},
+          {{"infer", "Runs a model on frames, or on objects in them, and adds what it finds to their metadata",
             Role::kTransform, infer_parameters(), true, true},
            [](const Parameters& given, const Environment& environment) -> AnyElement {
              return std::make_unique<Infer>(given, environment);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/elements/inference/texts.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model.hpp>
@@ -28,31 +28,6 @@ constexpr auto kStep = std::chrono::milliseconds(1);
 constexpr auto kPatience = std::chrono::milliseconds(50);
 /// Tensors of results that may be in use downstream at once.
 constexpr std::size_t kOutputs = 256;
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : text + separator) {
-    if (c != separator)
-      word += c;
-    else if (!word.empty())
-      words.push_back(std::exchange(word, {}));
-  }
-  return words;
-}
-
-std::vector<std::string> lines_of(const std::string& path, const std::string& owner) {
-  std::vector<std::string> lines;
-  if (path.empty()) return lines;
-  std::ifstream file(path);
-  if (!file) throw Error(Code::kNotFound, owner + ": labels_file \"" + path + "\" cannot be read");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    lines.push_back(line);
-  }
-  while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  return lines;
-}
 
 ModelSettings settings_from(const Parameters& given) {
   ModelSettings settings;
@@ -109,9 +84,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
       object_labels_(split(given.text("labels"), ',')),
       settings_(settings_from(given)),
       ledger_(environment.ledger ? *environment.ledger : Ledger::process()) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(settings_.model, ignored))
-    throw Error(Code::kNotFound, owner_ + ": there is no model \"" + settings_.model + "\"");
+  check_model_file(settings_.model, owner_);
   if (decode_ != "auto" && decode_ != "none") {
     vision::DecodeOptions options;
     options.model_type = decode_;

@@ -406,6 +406,33 @@ TEST_F(Inference, OnTheNpuReadsTheDecodersBufferInPlace) {
   expect_same(arrived[0], by_hand(12), 1.0f);
 }
 
+TEST_F(Inference, OnTheNpuBatchesAreWrittenIntoItsMemory) {
+  if (!std::getenv("ZE_ENABLE_ALT_DRIVERS")) GTEST_SKIP() << "the software NPU was not built";
+  const auto stats = run({{{"clip", "one", {{"frames", "4"}}},
+                           {"clip", "two", {{"frames", "4"}, {"part", "640x400+100+80"}}},
+                           infer({{"device", "NPU"}, {"batch", "2"}, {"zero_copy", "require"}}, {"one", "two"}),
+                           {"keep"}}});
+  EXPECT_EQ(of(stats, "infer").moved.copied, 0u);
+  expect_same(arrived[0], by_hand(4), 1.0f);
+  expect_same(arrived[1], by_hand(4, "640x400+100+80"), 1.0f);
+}
+
+TEST_F(Inference, FollowsAStreamWhoseFramesChangeTheirSize) {
+  const std::string part = "640x400+100+80";
+  const auto whole = by_hand(8), small = by_hand(8, part);
+  for (const char* batch : {"1", "2"}) {
+    const auto element = make({{"batch", batch}});
+    Collected out;
+    ffmpeg::Video video = open_clip();
+    element->open(0, {video.info(), 30, false});
+    for (int i = 0; i < 8; ++i) element->process({0, part_of(*video.read(), i % 4 < 2 ? "" : part)}, out);
+    element->end(0, out);
+    ASSERT_EQ(out.items.size(), 8u);
+    for (std::size_t i = 0; i < 8; ++i)
+      EXPECT_EQ(vision::detections(out.items[i].frame).size(), (i % 4 < 2 ? whole : small)[i].size()) << i;
+  }
+}
+
 TEST(SharedModels, OfEqualSettingsAreOne) {
   inference::ModelSettings settings;
   settings.model = model_file("demo.onnx");

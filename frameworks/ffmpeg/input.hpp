@@ -66,6 +66,7 @@ class Input {
     static const bool registered = [] { return avdevice_register_all(), true; }();
     (void)registered;
     deadline_ = Clock::now() + options.open_timeout;
+    read_timeout_ = std::chrono::duration_cast<Clock::duration>(options.read_timeout);
     try {
       open(options);
     } catch (...) {
@@ -87,7 +88,8 @@ class Input {
 
   /// The next packet of the video stream; false at the end. @errors kDeadlineExceeded, kUnavailable and others.
   bool read(AVPacket* packet, Deadline deadline) {
-    deadline_ = deadline;
+    // To a demuxer of a file, a read that was interrupted is damaged data; and files respond at once.
+    deadline_ = live_ ? deadline : std::max<Deadline>(deadline, Clock::now() + read_timeout_);
     forgive_deadline();
     while (true) {
       const int error = av_read_frame(format_, packet);
@@ -301,6 +303,7 @@ class Input {
   std::int64_t end_us_ = 0;
   UniqueFd fifo_;
   bool live_ = false;
+  Clock::duration read_timeout_{};
   bool corrupt_ = false;
 };
 

@@ -250,6 +250,7 @@ class Video {
 
   /// The next frame; nothing at the end. A change of size, format or rotation in mid-stream appears in the frame's
   /// info(), and once as metadata "size_changed".
+  /// @param deadline  Of cameras and streams; a file has options.read_timeout at least.
   /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the
   ///         file is truncated or damaged; kUnavailable: the camera or connection is lost; errors of use_pool()'s
   ///         allocator.

@@ -371,6 +371,18 @@ TEST(FfmpegVideo, AFailedAllocationInTheDecodersThreadSurfacesInRead) {
   }
 }
 
+TEST(FfmpegVideo, AFileIsReadWholeHoweverShortTheDeadlines) {
+  Folder folder;
+  const std::string clip = folder.file("clip.mp4");
+  tenon_test::ClipSpec spec;
+  tenon_test::make_clip(clip, spec);
+  ff::Video video = ff::open(clip);
+  int frames = 0;
+  // On a busy machine a step of 200 ms may pass before the first byte has come.
+  while (video.read(tenon::Clock::now() - std::chrono::seconds(1))) ++frames;
+  EXPECT_EQ(frames, spec.frames);
+}
+
 TEST(FfmpegVideo, AFullPoolEndsInTheDeadline) {
   Folder folder;
   const std::string clip = folder.file("clip.mp4");

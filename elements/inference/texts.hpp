@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters that are lists, and files that they name.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace inference {
+
+/// The words between separators; empty ones are left out.
+inline std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text + separator) {
+    if (c != separator)
+      word += c;
+    else if (!word.empty())
+      words.push_back(std::exchange(word, {}));
+  }
+  return words;
+}
+
+/// None of an empty path. @errors kNotFound
+inline std::vector<std::string> lines_of(const std::string& path, const std::string& owner) {
+  std::vector<std::string> lines;
+  if (path.empty()) return lines;
+  std::ifstream file(path);
+  if (!file) throw Error(Code::kNotFound, owner + ": labels_file \"" + path + "\" cannot be read");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines.push_back(line);
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+/// @errors kNotFound
+inline void check_model_file(const std::string& path, const std::string& owner) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw Error(Code::kNotFound, owner + ": there is no model \"" + path + "\"");
+}
+
+}  // namespace inference
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -34,6 +34,8 @@ struct Description {
   /// It waits, or takes long: it gets a thread and a queue of its own.
   bool has_thread = false;
   Takes takes = Takes::kPictures;
+  /// Of a shared transform: its streams become one (a mosaic). It emits items of any of its streams.
+  bool joins = false;
 };
 
 /// @param given  Already checked against the description. @errors what is wrong with them together.

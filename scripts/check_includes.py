@@ -20,7 +20,7 @@ LAYERS = {
     "runtime": {"core", "frameworks", "bridges", "store", "graph"},
     "devices": {"core", "frameworks", "bridges", "store", "graph", "engine", "runtime"},
     "vision": {"core", "frameworks", "graph", "runtime"},
-    "elements": {"core", "frameworks", "graph", "runtime", "vision"},
+    "elements": {"core", "frameworks", "graph", "engine", "runtime", "vision"},
     "drivers": {"core", "store", "graph", "engine", "frameworks"},
     "bindings": {"core", "frameworks", "graph", "runtime", "vision"},
     "compat": {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements"},

@@ -37,6 +37,8 @@ struct Description {
   Takes takes = Takes::kPictures;
   /// Pixel formats that it takes, the best first; empty: any, or known only when it opens. Hosts negotiate by them.
   std::vector<PixelFormat> formats = {};
+  /// Of a shared transform: its streams become one (a mosaic). It emits items of any of its streams.
+  bool joins = false;
 };
 
 /// @param given  Already checked against the description. @errors what is wrong with them together.

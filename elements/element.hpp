@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <tenon/core/audio.hpp>
 #include <tenon/core/context.hpp>
@@ -56,6 +57,7 @@ class Output {
 struct Environment {
   std::string name;          ///< Of the element in its pipeline, for messages.
   Ledger* ledger = nullptr;  ///< Of the element; what is copied, converted and waited for is booked here.
+  std::vector<std::uint32_t> streams = {};  ///< Numbers of those that come to it.
 };
 
 /// @thread Members are called one at a time, whatever the thread. A shared element (of several

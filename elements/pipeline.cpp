@@ -134,7 +134,7 @@ class Lane final : public Output {
  public:
   Lane(Host& host, Node& node, std::vector<std::uint32_t> streams)
       : ledger(&Ledger::process()), host_(host), node_(node), streams_(std::move(streams)), open_(streams_.size()) {
-    element = make_node(node.plan->spec, {node.plan->spec.name, &ledger});
+    element = make_node(node.plan->spec, {node.plan->spec.name, &ledger, streams_});
     if (node.plan->has_thread && node.element->role != Role::kSource)
       queue.emplace(node.plan->spec.queue.value_or(QueueOptions{}));
   }
@@ -164,10 +164,11 @@ class Lane final : public Output {
   }
 
   void emit(Item item) override {
-    if (host_.is_lost(item.stream)) return;
+    const std::uint32_t stream = given_as(item.stream);
+    if (host_.is_lost(stream)) return;
     frames_out.fetch_add(1, std::memory_order_relaxed);
     Message message;
-    message.stream = item.stream;
+    message.stream = stream;
     message.born = born_of(item.stream);
     message.frame = std::move(item.frame);
     message.audio = std::move(item.audio);
@@ -241,6 +242,10 @@ class Lane final : public Output {
                ? 0
                : static_cast<std::size_t>(std::find(streams_.begin(), streams_.end(), stream) - streams_.begin());
   }
+  /// The number with which the stream leaves the element.
+  std::uint32_t given_as(std::uint32_t stream) const {
+    return node_.element->joins ? node_.plan->gives.front() : stream;
+  }
   Clock::time_point born_of(std::uint32_t stream) const { return open_[index_of(stream)].born; }
 
   struct Open {
@@ -253,6 +258,7 @@ class Lane final : public Output {
   const std::vector<std::uint32_t> streams_;
   std::vector<Open> open_;
   std::size_t streams_left_ = streams_.size();
+  bool has_begun_ = false;  ///< Of elements that join streams: the joined one.
   Clock::duration elsewhere_{};
 };
 
@@ -287,7 +293,8 @@ void Lane::handle(Message message) {
       return frame(std::move(message));
     case Message::Kind::kEnd:
       end(message.stream);
-      return pass_on(std::move(message));
+      if (!node_.element->joins) pass_on(std::move(message));
+      return;
     case Message::Kind::kLast:
       return last(std::move(message));
   }
@@ -306,7 +313,9 @@ void Lane::begin(const Message& message) {
       std::get<std::unique_ptr<Sink>>(element)->open(message.stream, *message.info);
   });
   if (!state.is_open || node_.to.empty()) return;
+  if (node_.element->joins && std::exchange(has_begun_, true)) return;
   Message next = message;
+  next.stream = given_as(message.stream);
   next.info = std::make_shared<const StreamInfo>(out);
   pass_on(std::move(next));
 }
@@ -314,7 +323,7 @@ void Lane::begin(const Message& message) {
 StreamInfo Lane::open_transform(Transform& transform, const Message& begins) {
   const StreamInfo out = transform.open(begins.stream, *begins.info);
   if (!out.is_audio()) {
-    const Agreement agreed = agree_after(node_, begins.stream, out);
+    const Agreement agreed = agree_after(node_, given_as(begins.stream), out);
     transform.allocate(begins.stream, agreed.joined, agreed.readers);
   }
   return out;
@@ -372,7 +381,10 @@ void Lane::last(Message message) {
   end(message.stream);
   if (--streams_left_ == 0) {
     if (auto* sink = std::get_if<std::unique_ptr<Sink>>(&element)) guarded(message.stream, [&] { (*sink)->finish(); });
+  } else if (node_.element->joins) {
+    return;
   }
+  message.stream = given_as(message.stream);
   pass_on(std::move(message));
 }
 
@@ -380,7 +392,8 @@ void Lane::last(Message message) {
 
 class Pipeline::Engine final : public Host {
  public:
-  explicit Engine(const PipelineSpec& spec) : spec_(spec), plan_(plan_pipeline(spec)), streams_(plan_.streams) {
+  explicit Engine(const PipelineSpec& spec)
+      : spec_(spec), plan_(plan_pipeline(spec)), streams_(plan_.streams + plan_.joined) {
     nodes_.reserve(plan_.nodes.size());
     for (const PipelinePlan::Node& planned : plan_.nodes)
       nodes_.push_back({&planned, &description_of(planned.spec), {}, {}});

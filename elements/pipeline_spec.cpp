@@ -100,11 +100,15 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
   // A thread is a node's own, or that of the source or node that calls it, for one stream or for all.
   std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> callers(plan.nodes.size());
   constexpr auto kAll = static_cast<std::uint32_t>(-1);
+  const auto role_of = [](const PipelinePlan::Node& node) { return description_of(node.spec).role; };
+  const auto sources = std::count_if(plan.nodes.begin(), plan.nodes.end(),
+                                     [&](const auto& node) { return role_of(node) == Role::kSource; });
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     PipelinePlan::Node& node = plan.nodes[i];
     const Description& element = description_of(node.spec);
     if (element.role == Role::kSource) {
       node.streams = {static_cast<std::uint32_t>(plan.streams++)};
+      node.gives = node.streams;
       node.has_thread = true;
       callers[i] = {{i, kAll}};
       continue;
@@ -113,12 +117,14 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
     for (const std::size_t from : feeders[i]) {
       plan.nodes[from].to.push_back(i);
       threads.insert(callers[from].begin(), callers[from].end());
-      for (const std::uint32_t stream : plan.nodes[from].streams) {
+      for (const std::uint32_t stream : plan.nodes[from].gives) {
         if (std::find(node.streams.begin(), node.streams.end(), stream) != node.streams.end())
           refuse_graph("node " + in_quotes(node.spec.name) + " gets the same stream by two ways");
         node.streams.push_back(stream);
       }
     }
+    node.gives = node.streams;
+    if (element.joins) node.gives = {static_cast<std::uint32_t>(sources) + static_cast<std::uint32_t>(plan.joined++)};
     node.writers = threads.size();
     node.has_thread = node.spec.queue || element.has_thread || (element.is_shared && threads.size() > 1);
     if (!node.has_thread) {
@@ -150,7 +156,7 @@ PipelinePlan plan_pipeline(const PipelineSpec& spec) {
     for (const std::size_t from : feeders[i]) placed[place[i]].push_back(place[from]);
     if (nodes[i].queue && nodes[i].queue->size == 0)
       refuse_graph("the queue of node " + in_quotes(nodes[i].name) + " has no room: its size is 0");
-    plan.nodes.push_back({nodes[i], {}, {}, 0, false});
+    plan.nodes.push_back({nodes[i], {}, {}, {}, 0, false});
   }
   follow_streams(plan, placed);
   if (plan.streams == 0) refuse_graph("there is no source");

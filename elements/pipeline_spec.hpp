@@ -56,14 +56,17 @@ struct PipelineSpec {
 /// A spec whose names, roles and joints are right. Nodes are in an order in which each stands behind those that feed it.
 struct PipelinePlan {
   struct Node {
-    NodeSpec spec;                       ///< With its name, and all of `from`.
-    std::vector<std::size_t> to;         ///< Nodes that it feeds.
-    std::vector<std::uint32_t> streams;  ///< That pass through it: numbers of sources, in the order of the spec.
-    std::size_t writers = 0;             ///< Threads that call it, if it has none of its own.
+    NodeSpec spec;                ///< With its name, and all of `from`.
+    std::vector<std::size_t> to;  ///< Nodes that it feeds.
+    /// That come to it: numbers of sources, in the order of the spec, or of elements that join streams.
+    std::vector<std::uint32_t> streams;
+    std::vector<std::uint32_t> gives;  ///< That leave it: the same, or the one that it joins them to.
+    std::size_t writers = 0;           ///< Threads that call it, if it has none of its own.
     bool has_thread = false;
   };
   std::vector<Node> nodes;
-  std::size_t streams = 0;
+  std::size_t streams = 0;  ///< Of sources; joined ones have the numbers behind theirs.
+  std::size_t joined = 0;
 };
 
 /// @errors kNotFound: an element or a node that is not there (the nearest name is proposed); kInvalidArgument: two nodes of

@@ -10,10 +10,14 @@ PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libo
   gstreamer1.0-plugins-good gstreamer1.0-plugins-bad libgstrtspserver-1.0-dev)
 # What ./dev bench peers measures against, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
+# What optional parts need, in Debian 12 and 13 alike: without them those parts are off, with a message.
+PACKAGES_OPTIONAL=(libcpp-httplib-dev libmosquitto-dev librdkafka-dev)
+# Brokers for their tests.
+PACKAGES_BROKERS=(mosquitto)
 # Exactly one of each line is installed: the one that this Debian has. Only clang-format 14 checks formatting.
 CHOICES_TEST=("clang-format-14")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap"
-  "abigail-tools" "graphviz")
+  "abigail-tools" "graphviz" "chromium")
 
 # The virtual machine of ./dev test-vm; its kernel is downloaded in addition, and not installed.
 PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
@@ -91,7 +95,7 @@ setup() {
   else
     apt_install "${PACKAGES_DEMO[@]}"
     if [ "$1" != demo ]; then
-      apt_install "${PACKAGES_TEST[@]}"
+      apt_install "${PACKAGES_TEST[@]}" "${PACKAGES_OPTIONAL[@]}" "${PACKAGES_BROKERS[@]}"
       for choice in "${CHOICES_TEST[@]}"; do apt_install "$(choose "$choice")"; done
     fi
     if [ "$1" = all ]; then

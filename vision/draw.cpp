@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -85,7 +87,7 @@ Canvas::Paint Canvas::paint(Colour colour) const {
   return paint;
 }
 
-void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint) {
+void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint, unsigned weight) {
   x1 = std::max(x1, 0), y1 = std::max(y1, 0), x2 = std::min(x2, width_), y2 = std::min(y2, height_);
   if (x1 >= x2 || y1 >= y2) return;
   if (rotation_ != Rotation::kNone) {
@@ -104,7 +106,16 @@ void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint) {
     const int left = begin(x1, c.shift_x), right = end(x2, stored_width_, c.shift_x);
     for (int y = begin(y1, c.shift_y); y < end(y2, stored_height_, c.shift_y); ++y) {
       auto* row = static_cast<std::uint8_t*>(const_cast<void*>(plane.data)) + y * plane.pitch_bytes;
-      if (layout_.bits > 8) {
+      if (weight < 256) {
+        const auto mix = [&](auto* samples) {
+          for (int x = left; x < right; ++x) {
+            auto& sample = samples[x * c.step + c.offset];
+            const unsigned mixed = (sample * (256 - weight) + paint.sample[k] * weight + 128) / 256;
+            sample = static_cast<std::remove_reference_t<decltype(sample)>>(mixed);
+          }
+        };
+        layout_.bits > 8 ? mix(reinterpret_cast<std::uint16_t*>(row)) : mix(row);
+      } else if (layout_.bits > 8) {
         auto* samples = reinterpret_cast<std::uint16_t*>(row);
         for (int x = left; x < right; ++x) samples[x * c.step + c.offset] = paint.sample[k];
       } else if (c.step == 1) {
@@ -117,6 +128,24 @@ void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint) {
 }
 
 void Canvas::fill(int x1, int y1, int x2, int y2, Colour colour) { fill_samples(x1, y1, x2, y2, paint(colour)); }
+
+void Canvas::blend(int x1, int y1, int x2, int y2, Colour colour, double opacity) {
+  fill_samples(x1, y1, x2, y2, paint(colour), static_cast<unsigned>(std::lround(std::clamp(opacity, 0.0, 1.0) * 256)));
+}
+
+void Canvas::line(int x1, int y1, int x2, int y2, int thickness, Colour colour) {
+  if (thickness < 1) return;
+  // What is far outside costs no more than a few pictures' widths.
+  const auto near_x = [this](int x) { return std::clamp(x, -width_, 2 * width_); };
+  const auto near_y = [this](int y) { return std::clamp(y, -height_, 2 * height_); };
+  x1 = near_x(x1), x2 = near_x(x2), y1 = near_y(y1), y2 = near_y(y2);
+  const Paint p = paint(colour);
+  const int steps = std::max({std::abs(x2 - x1), std::abs(y2 - y1), 1}), back = (thickness - 1) / 2;
+  for (int i = 0; i <= steps; ++i) {
+    const int x = x1 + (x2 - x1) * i / steps - back, y = y1 + (y2 - y1) * i / steps - back;
+    fill_samples(x, y, x + thickness, y + thickness, p);
+  }
+}
 
 void Canvas::outline(int x1, int y1, int x2, int y2, int thickness, Colour colour) {
   if (x1 >= x2 || y1 >= y2 || thickness < 1) return;

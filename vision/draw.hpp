@@ -38,6 +38,10 @@ class TENON_API Canvas {
   int height() const { return height_; }
   /// Fills pixels [x1, x2) x [y1, y2).
   void fill(int x1, int y1, int x2, int y2, Colour colour);
+  /// Mixes `colour` into pixels [x1, x2) x [y1, y2). @param opacity  0..1: 1 is fill().
+  void blend(int x1, int y1, int x2, int y2, Colour colour, double opacity);
+  /// A line between the centres of two pixels.
+  void line(int x1, int y1, int x2, int y2, int thickness, Colour colour);
   /// The outline of a rectangle, `thickness` pixels wide, inside it.
   void outline(int x1, int y1, int x2, int y2, int thickness, Colour colour);
   /// Printable ASCII from the top left corner on, each dot `scale` pixels wide; other characters become '?'.
@@ -50,7 +54,8 @@ class TENON_API Canvas {
     std::uint16_t sample[3];
   };
   Paint paint(Colour colour) const;
-  void fill_samples(int x1, int y1, int x2, int y2, const Paint& paint);
+  /// @param weight  Of the paint, of 256; the rest is what is there.
+  void fill_samples(int x1, int y1, int x2, int y2, const Paint& paint, unsigned weight = 256);
 
   FrameLayout layout_;
   std::array<PlaneView, 3> planes_;

@@ -226,4 +226,29 @@ TEST(Draw, RefusesWhatMayNotBeWritten) {
   EXPECT_NO_THROW(vision::draw(unknown, {}));
 }
 
+TEST(Canvas, ALineReachesBothEndsAndLeavesTheRest) {
+  const Frame frame = grey_frame(kRgb24, 40, 20);
+  Canvas(frame).line(5, 5, 30, 15, 1, {255, 255, 255});
+  Canvas(frame).line(-100000, 10, 100000, 10, 1, {0, 0, 0});
+  const auto* const pixels = static_cast<const std::uint8_t*>(frame.plane(0).data());
+  const auto at = [&](std::size_t x, std::size_t y) {
+    return pixels[static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) * y + 3 * x];
+  };
+  EXPECT_EQ(at(5, 5), 255);
+  EXPECT_EQ(at(30, 15), 255);
+  EXPECT_EQ(at(5, 15), 128);
+  EXPECT_EQ(at(0, 10), 0);
+  EXPECT_EQ(at(39, 10), 0);
+}
+
+TEST(Canvas, BlendingMixesInEveryFormat) {
+  for (const PixelFormat format : kFormats) {
+    const Frame frame = grey_frame(format, 16, 16);
+    Canvas(frame).blend(4, 4, 12, 12, {255, 255, 255}, 0.5);
+    const std::vector<float> pixels = rgb(frame);
+    EXPECT_NEAR(pixels[8 * 16 + 8], 191.5f, 3) << to_string(format);
+    EXPECT_NEAR(pixels[0], 128, 2) << to_string(format);
+  }
+}
+
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // tenon pipeline: runs the pipeline that a file describes, and shows what each of its elements does.
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +25,11 @@
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/shared/web_server.hpp>
 #include <tenon/tools/tenon/show/live_text.hpp>
+#include <tenon/tools/tenon/show/pipeline_page.hpp>
 #include <tenon/tools/tenon/show/pipeline_report.hpp>
+#include <tenon/tools/tenon/show/preview.hpp>
 #include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
@@ -36,7 +42,8 @@ using std::chrono::milliseconds;
 constexpr auto kStopping = std::chrono::seconds(10);  ///< What is in flight gets that long after Ctrl-C.
 
 struct PipelineOptions {
-  std::string file, trace, metrics;
+  std::string file, trace, metrics, report_html, web_host = "127.0.0.1";
+  int web_port = -1;  ///< -1: none.
   std::vector<std::string> settings;
   std::uint64_t frames = 0;
   double duration_s = 0;
@@ -157,8 +164,67 @@ void run_until_end(elements::Pipeline& pipeline, double duration_s, Tick tick) {
   pipeline.stop(Clock::now() + kStopping);
 }
 
+bool is_number(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+/// Whether a node writes its results to standard output, which is then not for us.
+bool uses_stdout(const PipelineSpec& spec) {
+  return std::any_of(spec.nodes.begin(), spec.nodes.end(), [](const elements::NodeSpec& node) {
+    const auto path = node.parameters.find("path");
+    return node.element == "json" && (path == node.parameters.end() || path->second == "-");
+  });
+}
+
+/// The pipeline while it runs, for who watches it: in the terminal, by HTTP, in a file.
+class Watchers {
+ public:
+  Watchers(const PipelineOptions& options, const elements::Pipeline& pipeline, Previews& previews, std::FILE* out)
+      : watch_(pipeline, kPreviewElement), live_(options.quiet || options.json, out) {
+    if (options.web_port >= 0) {
+      const std::string token = random_token();
+      web_.emplace(options.web_host, options.web_port, token);
+      serve_pipeline(*web_, watch_, previews);
+      web_->start();
+      fmt::print(stderr, "http://{}:{}/?token={}\n", options.web_host, web_->port(), token);
+    }
+    if (is_number(options.metrics)) {
+      metrics_.emplace("127.0.0.1", std::stoi(options.metrics), "");
+      metrics_->on("/metrics", [this](const std::string&) {
+        return WebAnswer{200, "text/plain; version=0.0.4; charset=utf-8", watch_.latest()->to_prometheus()};
+      });
+      metrics_->start();
+      fmt::print(stderr, "http://127.0.0.1:{}/metrics\n", metrics_->port());
+    } else {
+      metrics_file_ = options.metrics;
+    }
+  }
+
+  void tick() {
+    watch_.sample();
+    live_.update(*watch_.latest());
+    if (metrics_file_.empty() || Clock::now() < next_metrics_) return;
+    next_metrics_ = Clock::now() + std::chrono::seconds(1);
+    write_metrics(metrics_file_, *watch_.latest());
+  }
+
+  std::shared_ptr<const PipelineReport> finish() {
+    live_.clear();
+    watch_.finish(Interrupt::requested());
+    if (!metrics_file_.empty()) write_metrics(metrics_file_, *watch_.latest());
+    return watch_.latest();
+  }
+
+ private:
+  PipelineWatch watch_;
+  LiveText live_;
+  std::optional<WebServer> web_, metrics_;  // Behind what they show: they end first.
+  std::string metrics_file_;
+  Deadline next_metrics_{};
+};
+
 void run(const PipelineOptions& options) {
-  const PipelineSpec spec = read_spec(options);
+  PipelineSpec spec = read_spec(options);
   if (options.dot || options.check) {
     const PipelinePlan plan = elements::plan_pipeline(spec);
     if (options.dot)
@@ -169,28 +235,22 @@ void run(const PipelineOptions& options) {
   }
   CommandFiles files;
   if (options.file != "-") files.add_input(options.file, "the pipeline");
-  OutputFile trace_file(options.trace, "--trace", files);
-  if (!options.metrics.empty()) files.add_output(options.metrics, "--metrics");
+  OutputFile trace_file(options.trace, "--trace", files), page_file(options.report_html, "--report-html", files);
+  if (!options.metrics.empty() && !is_number(options.metrics)) files.add_output(options.metrics, "--metrics");
+  std::FILE* const out = uses_stdout(spec) ? stderr : stdout;
+  const auto previews = std::make_shared<Previews>(static_cast<bool>(page_file));
+  if (page_file || options.web_port >= 0) add_previews(spec, previews);
   elements::Pipeline pipeline(spec);
   const Interrupt interrupt;
   if (trace_file) Trace::start();
-  PipelineWatch watch(pipeline, "");
-  LiveText live(options.quiet || options.json);
-  auto next_metrics = Clock::now();
-  run_until_end(pipeline, options.duration_s, [&] {
-    watch.sample();
-    live.update(*watch.latest());
-    if (options.metrics.empty() || Clock::now() < next_metrics) return;
-    next_metrics = Clock::now() + std::chrono::seconds(1);
-    write_metrics(options.metrics, *watch.latest());
-  });
+  Watchers watchers(options, pipeline, *previews, out);
+  run_until_end(pipeline, options.duration_s, [&] { watchers.tick(); });
   if (trace_file) Trace::stop();
-  live.clear();
-  watch.finish(Interrupt::requested());
-  const auto report = watch.latest();
-  fmt::print("{}", options.json ? report->to_json() : fmt::format("{:.1f} s\n{}", report->seconds, report->to_text()));
-  std::fflush(stdout);
-  if (!options.metrics.empty()) write_metrics(options.metrics, *report);
+  const auto report = watchers.finish();
+  fmt::print(out, "{}",
+             options.json ? report->to_json() : fmt::format("{:.1f} s\n{}", report->seconds, report->to_text()));
+  std::fflush(out);
+  if (page_file) page_file.commit(page_of(*report, *previews));
   if (trace_file) {
     Trace::write(trace_file.partial());
     trace_file.commit();
@@ -215,7 +275,13 @@ void add_pipeline(CLI::App& app) {
   command->add_flag("--dot", options->dot, "Only print the graph for Graphviz");
   command->add_flag("--json", options->json, "Print the report, or with --check the plan, as JSON");
   command->add_option("--trace", options->trace, "Write a Chrome trace: what each element does when");
-  command->add_option("--metrics", options->metrics, "Write Prometheus' text to this file every second");
+  command->add_option("--metrics", options->metrics,
+                      "PORT: serve Prometheus' text there, for this machine; FILE: write it every second");
+  command->add_option("--web", options->web_port, "Show the pipeline on a page at this port; 0: one that is free")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--web-host", options->web_host, "Address to serve it at; 0.0.0.0: all networks of this machine")
+      ->capture_default_str();
+  command->add_option("--report-html", options->report_html, "Write the page at the end, as one file");
   command->add_flag("-q,--quiet", options->quiet, "No live view, only the report");
   command->callback([options] { run(*options); });
 }

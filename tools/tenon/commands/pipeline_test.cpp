@@ -2,6 +2,20 @@
 // tenon elements and tenon pipeline, as a user calls them.
 #include <gmock/gmock.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include <tenon/core/fd.hpp>
+
 #include <tenon/elements/pipeline_schema.hpp>
 #include <tenon/elements/registry.hpp>
 
@@ -136,6 +150,139 @@ TEST_F(PipelineCommand, WritesATraceAndMetrics) {
   EXPECT_THAT(metrics, HasSubstr("tenon_element_frames_in_total{node=\"end\",element=\"null\"} 20\n"));
   EXPECT_THAT(metrics, HasSubstr("tenon_element_latency_seconds{node=\"end\",element=\"null\",quantile=\"0.99\"} "));
   expect_one_message(tool("pipeline p.json --metrics p.json"), "--metrics");
+}
+
+TEST_F(PipelineCommand, TheExamplesRun) {
+  for (const auto& entry : fs::directory_iterator(from_environment("TENON_SOURCE_DIR") + "/examples/pipelines")) {
+    const std::string path = "'" + entry.path().string() + "'";
+    EXPECT_EQ(tool("pipeline --check " + path).status, 0) << path;
+    const Outcome done = tool("pipeline -q --frames 20 " + path);
+    EXPECT_EQ(done.status, 0) << path << ": " << done.err;
+  }
+  EXPECT_THAT(text_of(folder / "results.jsonl"), HasSubstr("\"kind\":\"tensor\""));
+  const Outcome tensors =
+      tool("pipeline -q '" + from_environment("TENON_SOURCE_DIR") + "/examples/pipelines/tensors.json'");
+  EXPECT_EQ(std::count(tensors.out.begin(), tensors.out.end(), '\n'), 10) << "only results go to standard output";
+  EXPECT_THAT(tensors.err, HasSubstr("copied/frame"));
+}
+
+TEST_F(PipelineCommand, TheReportIsAPageOfOneFile) {
+  const Outcome done = tool("pipeline p.json -q --report-html r.html");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const std::string page = text_of(folder / "r.html");
+  EXPECT_THAT(page, HasSubstr("const report = {state: {"));
+  EXPECT_THAT(page, HasSubstr("\"0\":\"data:image/jpeg;base64,/9j/"));
+  EXPECT_THAT(page, HasSubstr("\"frames_in\": 20"));
+  EXPECT_THAT(page, Not(HasSubstr("tenon.preview"))) << "the tool's own sink is not the user's";
+  for (const char* const outside : {"src=\"http", "href=\"http", "url(http", "@import"})
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
+}
+
+/// A pipeline that runs while the test talks to its server.
+class WebPage : public PipelineCommand {
+ protected:
+  struct Close {
+    void operator()(std::FILE* stream) const { ::pclose(stream); }
+  };
+  void start(const std::string& arguments) {
+    const std::string line = "cd '" + folder.string() + "' && exec '" + from_environment("TENON_TOOL") +
+                             "' pipeline p.json --set camera.live=true --set camera.frames=0 -q " + arguments +
+                             " 2>&1 >report.json </dev/null";
+    process_.reset(::popen(line.c_str(), "r"));
+    char address[256] = "";
+    if (!std::fgets(address, sizeof address, process_.get())) FAIL() << "it says nothing";
+    url_ = address;
+    if (url_.find("no HTTP server") != std::string::npos) GTEST_SKIP() << url_;
+    url_.pop_back();
+    port_ = std::stoi(url_.substr(url_.rfind(':') + 1));
+    token_ = url_.substr(url_.find('?') + 1);
+  }
+  void wait_for_end() { process_.reset(); }
+
+  UniqueFd connected() const {
+    UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port_));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+  /// The whole answer, headers and all.
+  std::string get(const std::string& path) const {
+    const UniqueFd socket = connected();
+    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    EXPECT_EQ(::send(socket.get(), request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+    std::string answer;
+    char part[4096];
+    for (ssize_t size = 0; (size = ::recv(socket.get(), part, sizeof part, 0)) > 0;)
+      answer.append(part, static_cast<std::size_t>(size));
+    return answer;
+  }
+  static std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+
+  std::string url_, token_;
+  int port_ = 0;
+
+ private:
+  std::unique_ptr<std::FILE, Close> process_;
+};
+
+TEST_F(WebPage, ShowsTheStateAndPicturesToWhoHasTheToken) {
+  start("--web 0 --duration 4 --json");
+  if (IsSkipped()) return;
+  EXPECT_THAT(url_, ::testing::StartsWith("http://127.0.0.1:"));
+  EXPECT_THAT(get("/"), HasSubstr("403 Forbidden"));
+  EXPECT_THAT(get("/state.json?token=wrong"), HasSubstr("403 Forbidden"));
+  EXPECT_THAT(get("/?" + token_), HasSubstr("<title>tenon pipeline</title>"));
+  EXPECT_THAT(get("/nowhere?" + token_), HasSubstr("404"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const json state = json::parse(body_of(get("/state.json?" + token_)));
+  ASSERT_EQ(state.at("nodes").size(), 3u);
+  EXPECT_GT(state.at("nodes").at(2).at("frames_in"), 3);
+  EXPECT_EQ(body_of(get("/pictures.json?" + token_)), "[0]");
+  EXPECT_THAT(body_of(get("/picture/0.jpg?" + token_)), ::testing::StartsWith("\xff\xd8"));
+  EXPECT_THAT(get("/picture/7.jpg?" + token_), HasSubstr("no picture of this stream yet"));
+  EXPECT_THAT(get("/metrics?" + token_), HasSubstr("tenon_element_frames_in_total{node=\"end\""));
+}
+
+TEST_F(WebPage, SlowClientsDoNotSlowThePipeline) {
+  start("--web 0 --duration 3 --json");
+  if (IsSkipped()) return;
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 30; ++i) silent.push_back(connected());
+  for (int i = 0; i < 15; ++i) {
+    const std::string request = "GET /?" + token_ + " HTTP/1.1\r\n";
+    ::send(silent[static_cast<std::size_t>(i)].get(), request.data(), request.size(), MSG_NOSIGNAL);
+  }
+  wait_for_end();
+  const json report = json::parse(text_of(folder / "report.json"));
+  EXPECT_GT(report.at("nodes").at(2).at("frames_in"), 70) << "30 a second for 3 s";
+}
+
+TEST_F(WebPage, APortThatIsTakenIsNamed) {
+  start("--metrics 0 --duration 2");
+  if (IsSkipped()) return;
+  EXPECT_THAT(get("/metrics"), HasSubstr("tenon_pipeline_seconds"));
+  expect_one_message(tool("pipeline p.json --web " + std::to_string(port_)),
+                     "choose another, or 0 for one that is free");
+}
+
+TEST_F(WebPage, ABrowserShowsIt) {
+  if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "no chromium";
+  start("--web 0 --duration 15 --json");
+  if (IsSkipped()) return;
+  const std::string dom = file("dom.html");
+  const std::string browser = "timeout 14 chromium --headless --no-sandbox --disable-gpu --user-data-dir='" +
+                              file("browser") + "' --virtual-time-budget=4000 --dump-dom '" + url_ + "' >'" + dom +
+                              "' 2>/dev/null";
+  EXPECT_EQ(std::system(browser.c_str()), 0);
+  const std::string page = text_of(dom);
+  EXPECT_THAT(page, HasSubstr(">camera</text>"));
+  EXPECT_THAT(page, HasSubstr(" fps</text>"));
+  EXPECT_THAT(page, HasSubstr("<td>identity</td>"));
+  EXPECT_THAT(page, HasSubstr("src=\"picture/0.jpg?token="));
+  EXPECT_THAT(page, HasSubstr(">running<"));
 }
 
 }  // namespace

@@ -130,35 +130,39 @@ double clarity_of(std::span<const vision::Detection> detections) {
 
 }  // namespace
 
+std::vector<char> encode_picture(AVCodecID id, AVFrame& picture, const std::string& what) {
+  const auto fail = [&](int error, const char* api) { return ffmpeg::client::make_error(error, what, api); };
+  const AVCodec* const encoder = avcodec_find_encoder(id);
+  if (!encoder) throw Error(Code::kUnimplemented, what + ": this FFmpeg has no encoder for " + avcodec_get_name(id));
+  const ffmpeg::CodecPtr codec(avcodec_alloc_context3(encoder));
+  const ffmpeg::PacketPtr packet = ffmpeg::client::new_packet();
+  if (!codec) throw Error(Code::kResourceExhausted, what + ": no memory for an encoder");
+  codec->pix_fmt = static_cast<AVPixelFormat>(picture.format);
+  codec->width = picture.width;
+  codec->height = picture.height;
+  codec->time_base = {1, 1};
+  codec->thread_count = 1;  // With frame threads the first picture would only come out after the second.
+  if (const int error = avcodec_open2(codec.get(), encoder, nullptr); error < 0) throw fail(error, "avcodec_open2");
+  picture.pts = 0;
+  if (const int error = avcodec_send_frame(codec.get(), &picture); error < 0) throw fail(error, "avcodec_send_frame");
+  avcodec_send_frame(codec.get(), nullptr);
+  if (const int error = avcodec_receive_packet(codec.get(), packet.get()); error < 0)
+    throw fail(error, "avcodec_receive_packet");
+  return {packet->data, packet->data + packet->size};
+}
+
 std::vector<char> to_png(const Frame& frame) {
-  const auto fail = [](int error, const char* api) {
-    return ffmpeg::client::make_error(error, "snapshot as PNG", api);
-  };
-  const AVCodec* encoder = avcodec_find_encoder(AV_CODEC_ID_PNG);
-  if (!encoder) throw Error(Code::kUnimplemented, "snapshot: this FFmpeg has no PNG encoder");
+  const std::string what = "snapshot as PNG";
   Ledger own;
   const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
   const ffmpeg::FramePtr rgb = ffmpeg::client::new_frame();
   rgb->format = AV_PIX_FMT_RGB24;
   rgb->width = picture->width;
   rgb->height = picture->height;
-  if (const int error = av_frame_get_buffer(rgb.get(), 0); error < 0) throw fail(error, "av_frame_get_buffer");
+  if (const int error = av_frame_get_buffer(rgb.get(), 0); error < 0)
+    throw ffmpeg::client::make_error(error, what, "av_frame_get_buffer");
   ffmpeg::client::Converter().convert(*picture, *rgb, own);
-  const ffmpeg::CodecPtr codec(avcodec_alloc_context3(encoder));
-  const ffmpeg::PacketPtr packet = ffmpeg::client::new_packet();
-  if (!codec) throw Error(Code::kResourceExhausted, "snapshot: no memory for an encoder");
-  codec->pix_fmt = AV_PIX_FMT_RGB24;
-  codec->width = rgb->width;
-  codec->height = rgb->height;
-  codec->time_base = {1, 1};
-  codec->thread_count = 1;  // With frame threads the first picture would only come out after the second.
-  if (const int error = avcodec_open2(codec.get(), encoder, nullptr); error < 0) throw fail(error, "avcodec_open2");
-  rgb->pts = 0;
-  if (const int error = avcodec_send_frame(codec.get(), rgb.get()); error < 0) throw fail(error, "avcodec_send_frame");
-  avcodec_send_frame(codec.get(), nullptr);
-  if (const int error = avcodec_receive_packet(codec.get(), packet.get()); error < 0)
-    throw fail(error, "avcodec_receive_packet");
-  return {packet->data, packet->data + packet->size};
+  return encode_picture(AV_CODEC_ID_PNG, *rgb, what);
 }
 
 Pictures::Pictures(const std::string& video_path, const std::string& snapshot_path, CommandFiles& files,

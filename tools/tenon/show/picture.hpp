@@ -21,6 +21,10 @@
 
 namespace tenon::tool {
 
+/// One picture by the encoder of `codec`, which takes its format. @param what  For messages.
+/// @errors kUnimplemented: this FFmpeg has no such encoder, or it refuses the format.
+std::vector<char> encode_picture(AVCodecID codec, AVFrame& picture, const std::string& what);
+
 /// A frame as PNG. @errors kUnimplemented: an FFmpeg without swscale's conversion or a PNG encoder.
 std::vector<char> to_png(const Frame& frame);
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elements of this module.
+#pragma once
+
+#include <vector>
+
+#include <tenon/elements/description.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace kafka {
+
+std::vector<KnownElement> elements();
+
+}  // namespace kafka
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// kafka: a message for each frame.
+#include <sstream>
+
+#include <tenon/core/error.hpp>
+#include <tenon/elements/kafka/elements.hpp>
+#include <tenon/elements/kafka/producer.hpp>
+#include <tenon/elements/publisher.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace kafka {
+namespace {
+
+/// @errors kInvalidArgument: a property without a value.
+std::map<std::string, std::string> properties_from(const Parameters& given) {
+  std::map<std::string, std::string> all = {
+      {"bootstrap.servers", given.text("brokers")},
+      {"queue.buffering.max.messages", std::to_string(given.integer("queue"))},
+      {"linger.ms", std::to_string(given.integer("linger_ms"))},
+      {"enable.idempotence", "true"}};  // In order, and once, also when it sends again.
+  std::istringstream more(given.text("properties"));
+  for (std::string one; std::getline(more, one, ';');) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Error(Code::kInvalidArgument,
+                  given.owner() + ": properties: '" + one + "' is not NAME=VALUE; separate them by ;");
+    all[one.substr(0, equals)] = one.substr(equals + 1);
+  }
+  return all;
+}
+
+class KafkaSink final : public Publisher {
+ public:
+  explicit KafkaSink(const Parameters& given)
+      : Publisher(given),
+        brokers_(given.text("brokers")),
+        wait_s_(given.number("wait_s")),
+        producer_(properties_from(given), given.text("topic")) {}
+
+  void finish() override {
+    const auto wait = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s_));
+    const Producer::Report report = producer_.drain(Clock::now() + wait);
+    const std::uint64_t missing = report.waiting + report.dropped;
+    if (missing == 0) return;
+    throw Error(Code::kUnavailable, "kafka: " + std::to_string(missing) + " of " +
+                                        std::to_string(report.delivered + missing) +
+                                        " messages were not delivered to " + brokers_ +
+                                        (report.trouble.empty() ? "" : ": " + report.trouble) +
+                                        "; are the brokers there and as fast as the frames? queue and wait_s say how "
+                                        "long messages may wait");
+  }
+  void interrupt() noexcept override { producer_.interrupt(); }
+
+ private:
+  void send(std::uint32_t stream, std::string line) override { producer_.publish(std::to_string(stream), line); }
+
+  const std::string brokers_;
+  const double wait_s_;
+  Producer producer_;
+};
+
+}  // namespace
+
+std::vector<KnownElement> elements() {
+  Description kafka;
+  kafka.name = "kafka";
+  kafka.about =
+      "Sends what is known of each frame to Kafka, as JSON with the stream's number as key; never waits for it while "
+      "frames come";
+  kafka.role = Role::kSink;
+  kafka.parameters = publisher_parameters(
+      {{"topic", "Where to", std::string("tenon"), true},
+       {"brokers", "HOST:PORT of one or more, separated by commas", std::string("localhost:9092")},
+       {"queue", "Messages that may wait; more are dropped", std::int64_t{1000}, false, 1, 1e6},
+       {"linger_ms", "How long messages are gathered into one request, in milliseconds", std::int64_t{5}, false, 0,
+        10000},
+       {"wait_s", "How long to wait at the end for what is not delivered yet, in seconds", 5.0, false, 0, 3600},
+       {"properties", "More of librdkafka's, NAME=VALUE;NAME=VALUE: security.protocol, sasl.username...",
+        std::string()}});
+  kafka.is_shared = true;
+  kafka.takes = Takes::kBoth;
+  return {{kafka, [](const Parameters& given, const Environment&) -> AnyElement {
+             return std::make_unique<KafkaSink>(given);
+           }}};
+}
+
+}  // namespace kafka
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages through the cluster that librdkafka has for tests, over real sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/elements/pipeline.hpp>
+#include <tenon/elements/registry.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon::elements {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+struct DestroyClient {
+  void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
+};
+using Client = std::unique_ptr<rd_kafka_t, DestroyClient>;
+
+Client client(rd_kafka_type_t type, const std::vector<std::pair<const char*, std::string>>& properties) {
+  rd_kafka_conf_t* const options = rd_kafka_conf_new();
+  char reason[256] = "";
+  for (const auto& [name, value] : properties)
+    EXPECT_EQ(rd_kafka_conf_set(options, name, value.c_str(), reason, sizeof reason), RD_KAFKA_CONF_OK) << reason;
+  Client made(rd_kafka_new(type, options, reason, sizeof reason));
+  EXPECT_TRUE(made) << reason;
+  return made;
+}
+
+class Kafka : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    owner_ = client(RD_KAFKA_PRODUCER, {{"log_level", "0"}});
+    cluster_.reset(rd_kafka_mock_cluster_new(owner_.get(), 1));
+    ASSERT_TRUE(cluster_);
+    rd_kafka_mock_topic_create(cluster_.get(), "results", 1, 1);
+  }
+  std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_.get()); }
+  void set_down(bool down) {
+    if (down)
+      rd_kafka_mock_broker_set_down(cluster_.get(), 1);
+    else
+      rd_kafka_mock_broker_set_up(cluster_.get(), 1);
+  }
+  PipelineSpec spec_for(const char* frames, std::map<std::string, std::string> more = {}) const {
+    more.insert({{"topic", "results"}, {"brokers", brokers()}});
+    PipelineSpec spec;
+    spec.nodes = {{"test", "camera", {{"frames", frames}}}, {"kafka", "out", more}};
+    return spec;
+  }
+
+  /// All that the topic holds, in order. @param count  As many as there must be.
+  std::vector<std::string> messages(std::size_t count) const {
+    const Client reader = client(RD_KAFKA_CONSUMER, {{"bootstrap.servers", brokers()},
+                                                     {"group.id", "test"},
+                                                     {"auto.offset.reset", "earliest"},
+                                                     {"log_level", "0"}});
+    rd_kafka_topic_partition_list_t* const wanted = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(wanted, "results", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+    EXPECT_EQ(rd_kafka_assign(reader.get(), wanted), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_topic_partition_list_destroy(wanted);
+    std::vector<std::string> all;
+    const auto end = Clock::now() + 20s;
+    while (all.size() < count && Clock::now() < end) {
+      rd_kafka_message_t* const message = rd_kafka_consumer_poll(reader.get(), 100);
+      if (!message) continue;
+      if (!message->err) all.emplace_back(static_cast<const char*>(message->payload), message->len);
+      rd_kafka_message_destroy(message);
+    }
+    rd_kafka_consumer_close(reader.get());
+    return all;
+  }
+
+ private:
+  struct DestroyCluster {
+    void operator()(rd_kafka_mock_cluster_t* cluster) const { rd_kafka_mock_cluster_destroy(cluster); }
+  };
+  Client owner_;
+  std::unique_ptr<rd_kafka_mock_cluster_t, DestroyCluster> cluster_;
+};
+
+TEST_F(Kafka, EachFrameIsAMessageInItsOrder) {
+  Pipeline pipeline(spec_for("50"));
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  const auto all = messages(50);
+  ASSERT_EQ(all.size(), 50u);
+  EXPECT_THAT(all[0], HasSubstr("{\"stream\":0,\"timestamp_ns\":0,"));
+  EXPECT_THAT(all[49], HasSubstr("\"timestamp_ns\":1633333333,"));
+}
+
+TEST_F(Kafka, ABrokerThatComesBackGetsWhatWaited) {
+  set_down(true);
+  Pipeline pipeline(spec_for("20", {{"wait_s", "20"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 300ms)) << "the sink waits at its end";
+  EXPECT_EQ(pipeline.stats()[1].frames_in, 20u) << "no frame waited for the broker";
+  set_down(false);
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  EXPECT_EQ(messages(20).size(), 20u);
+}
+
+TEST_F(Kafka, WithoutABrokerTheEndSaysHowManyAreMissing) {
+  Pipeline pipeline(spec_for("30", {{"brokers", "127.0.0.1:1"}, {"wait_s", "0.5"}, {"queue", "10"}}));
+  const auto begin = Clock::now();
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_LT(Clock::now() - begin, 10s);
+  const auto failures = pipeline.failures();
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_THAT(failures[0].message, HasSubstr("30 of 30 messages were not delivered to 127.0.0.1:1: "));
+  EXPECT_THAT(failures[0].message, HasSubstr("Connection refused"));
+}
+
+TEST_F(Kafka, StoppingDoesNotWaitForABroker) {
+  Pipeline pipeline(spec_for("30", {{"brokers", "127.0.0.1:1"}, {"wait_s", "3000"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms));
+  const auto begin = Clock::now();
+  pipeline.stop(Clock::now() + 100ms);
+  EXPECT_LT(Clock::now() - begin, 5s);
+}
+
+TEST_F(Kafka, PropertiesAreCheckedAtOnce) {
+  const auto made_with = [](const char* properties) {
+    return error_of(
+        [&] {
+          make_element("kafka", {{"topic", "a"}, {"properties", properties}}, {"out", nullptr});
+        },
+        Code::kInvalidArgument);
+  };
+  EXPECT_THAT(made_with("acks"), HasSubstr("'acks' is not NAME=VALUE"));
+  EXPECT_THAT(made_with("no.such=1"), HasSubstr("No such configuration property"));
+}
+
+}  // namespace
+}  // namespace tenon::elements

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// librdkafka's calls. Its callbacks run in rd_kafka_poll() and rd_kafka_flush().
+#include <tenon/elements/kafka/producer.hpp>
+
+#include <utility>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace kafka {
+namespace {
+
+constexpr int kStep_ms = 100;
+
+struct FreeOptions {
+  void operator()(rd_kafka_conf_t* options) const { rd_kafka_conf_destroy(options); }
+};
+
+/// It logs to stderr if it is not told otherwise; what matters is in the report.
+void say_nothing(const rd_kafka_t*, int, const char*, const char*) {}
+
+}  // namespace
+
+Producer::Producer(const std::map<std::string, std::string>& properties, std::string topic) : topic_(std::move(topic)) {
+  std::unique_ptr<rd_kafka_conf_t, FreeOptions> options(rd_kafka_conf_new());
+  char reason[512] = "";
+  for (const auto& [name, value] : properties) {
+    const auto result = rd_kafka_conf_set(options.get(), name.c_str(), value.c_str(), reason, sizeof reason);
+    if (result != RD_KAFKA_CONF_OK)
+      throw Error(Code::kInvalidArgument, "kafka: " + name + "=" + value + ": " + reason, "rd_kafka_conf_set", result);
+  }
+  rd_kafka_conf_set_opaque(options.get(), this);
+  rd_kafka_conf_set_dr_msg_cb(options.get(), &Producer::on_delivery);
+  rd_kafka_conf_set_error_cb(options.get(), &Producer::on_error);
+  rd_kafka_conf_set_log_cb(options.get(), &say_nothing);
+  client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, options.get(), reason, sizeof reason));
+  if (!client_)
+    throw Error(Code::kInvalidArgument, "kafka: " + std::string(reason), "rd_kafka_new", rd_kafka_last_error());
+  static_cast<void>(options.release());  // The client has them now.
+}
+
+Producer::~Producer() {
+  rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+  rd_kafka_poll(client_.get(), 0);
+}
+
+void Producer::note(const std::string& trouble) {
+  const std::lock_guard lock(mutex_);
+  report_.trouble = trouble;
+}
+
+void Producer::publish(const std::string& key, const std::string& payload) {
+  rd_kafka_poll(client_.get(), 0);
+  const rd_kafka_resp_err_t error =
+      rd_kafka_producev(client_.get(), RD_KAFKA_V_TOPIC(topic_.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                        RD_KAFKA_V_KEY(key.data(), key.size()),
+                        RD_KAFKA_V_VALUE(const_cast<char*>(payload.data()), payload.size()), RD_KAFKA_V_END);
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  const std::lock_guard lock(mutex_);
+  ++report_.dropped;
+  // That it is full follows from the trouble before.
+  if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL || report_.trouble.empty()) report_.trouble = rd_kafka_err2str(error);
+}
+
+Producer::Report Producer::drain(Deadline deadline) {
+  while (!is_interrupted_ && Clock::now() < deadline &&
+         rd_kafka_flush(client_.get(), kStep_ms) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
+  }
+  const std::lock_guard lock(mutex_);
+  Report report = report_;
+  report.waiting = static_cast<std::uint64_t>(rd_kafka_outq_len(client_.get()));
+  return report;
+}
+
+void Producer::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
+  auto& me = *static_cast<Producer*>(self);
+  const std::lock_guard lock(me.mutex_);
+  if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    ++me.report_.delivered;
+    return;
+  }
+  ++me.report_.dropped;
+  if (me.report_.trouble.empty()) me.report_.trouble = rd_kafka_err2str(message->err);
+}
+
+void Producer::on_error(rd_kafka_t*, int error, const char* reason, void* self) {
+  // "All brokers are down" says less than what came before it.
+  if (error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) static_cast<Producer*>(self)->note(reason);
+}
+
+}  // namespace kafka
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// mqtt: a message for each frame.
+#include <tenon/core/error.hpp>
+#include <tenon/elements/mqtt/connection.hpp>
+#include <tenon/elements/mqtt/elements.hpp>
+#include <tenon/elements/publisher.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace mqtt {
+namespace {
+
+BrokerOptions options_from(const Parameters& given) {
+  BrokerOptions options;
+  options.host = given.text("host");
+  options.port = static_cast<int>(given.integer("port"));
+  options.client_id = given.text("client_id");
+  options.username = given.text("username");
+  options.password = given.text("password");
+  options.ca_file = given.text("ca_file");
+  options.qos = static_cast<int>(given.integer("qos"));
+  options.retain = given.flag("retain");
+  options.queue = static_cast<std::size_t>(given.integer("queue"));
+  return options;
+}
+
+/// @errors kInvalidArgument: no topic to publish to.
+std::string topic_from(const Parameters& given) {
+  const std::string& topic = given.text("topic");
+  if (mosquitto_pub_topic_check(topic.c_str()) != MOSQ_ERR_SUCCESS || topic.empty())
+    throw Error(Code::kInvalidArgument,
+                given.owner() + ": topic '" + topic + "' cannot be published to: it is empty, or has + or #");
+  return topic;
+}
+
+class MqttSink final : public Publisher {
+ public:
+  explicit MqttSink(const Parameters& given)
+      : Publisher(given),
+        topic_(topic_from(given)),
+        options_(options_from(given)),
+        wait_s_(given.number("wait_s")),
+        connection_(options_) {}
+
+  void finish() override {
+    const auto wait = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s_));
+    const Connection::Report report = connection_.drain(Clock::now() + wait);
+    const std::uint64_t missing = report.waiting + report.dropped;
+    if (missing == 0) return;
+    throw Error(Code::kUnavailable,
+                "mqtt: " + std::to_string(missing) + " of " + std::to_string(report.delivered + missing) +
+                    " messages were not delivered to " + options_.host + ":" + std::to_string(options_.port) +
+                    (report.trouble.empty() ? "" : ": " + report.trouble) +
+                    "; is the broker there and as fast as the frames? queue and wait_s say how long "
+                    "messages may wait");
+  }
+  void interrupt() noexcept override { connection_.interrupt(); }
+
+ private:
+  void send(std::uint32_t stream, std::string line) override {
+    std::string topic = topic_;
+    if (const auto at = topic.find("{stream}"); at != std::string::npos) topic.replace(at, 8, std::to_string(stream));
+    connection_.publish(std::move(topic), std::move(line));
+  }
+
+  const std::string topic_;
+  const BrokerOptions options_;
+  const double wait_s_;
+  Connection connection_;
+};
+
+}  // namespace
+
+std::vector<KnownElement> elements() {
+  Description mqtt;
+  mqtt.name = "mqtt";
+  mqtt.about =
+      "Sends what is known of each frame to an MQTT broker, as JSON; never waits for the broker while frames come";
+  mqtt.role = Role::kSink;
+  mqtt.parameters = publisher_parameters(
+      {{"topic", "Where to; {stream} becomes the number of the stream", std::string("tenon/{stream}"), true},
+       {"host", "Of the broker", std::string("localhost")},
+       {"port", "Of the broker", std::int64_t{1883}, false, 1, 65535},
+       {"qos", "0: at most once, lost while the broker is away; 1: at least once; 2: once", std::int64_t{1}, false, 0,
+        2},
+       {"retain", "The broker keeps the last message for who comes later", false},
+       {"queue", "Messages that may wait for the broker; more are dropped", std::int64_t{1000}, false, 1, 1e6},
+       {"wait_s", "How long to wait at the end for what is not delivered yet, in seconds", 5.0, false, 0, 3600},
+       {"client_id", "Name for the broker; empty: one of its own", std::string()},
+       {"username", "For the broker; empty: none", std::string()},
+       {"password", "For the broker", std::string()},
+       {"ca_file", "Certificates of authorities (PEM); with it the connection is encrypted", std::string()}});
+  mqtt.is_shared = true;
+  mqtt.takes = Takes::kBoth;
+  return {{mqtt, [](const Parameters& given, const Environment&) -> AnyElement {
+             return std::make_unique<MqttSink>(given);
+           }}};
+}
+
+}  // namespace mqtt
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

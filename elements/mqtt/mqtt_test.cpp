@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages through a real broker, which is away at times.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <mosquitto.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/fd.hpp>
+#include <tenon/elements/pipeline.hpp>
+#include <tenon/elements/registry.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon::elements {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+/// A port of the loopback interface that is free now.
+int free_port() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+/// mosquitto, as Debian has it: on the loopback interface, for anybody.
+class Broker {
+ public:
+  static std::string program() {
+    const char* const found = std::getenv("TENON_MOSQUITTO_BROKER");
+    return found && ::access(found, X_OK) == 0 ? found : "";
+  }
+  explicit Broker(int port) {
+    std::string name = program(), number = std::to_string(port), option = "-p";
+    char* const arguments[] = {name.data(), option.data(), number.data(), nullptr};
+    posix_spawn_file_actions_t quiet;
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", 1, 0);
+    EXPECT_EQ(::posix_spawn(&process_, name.c_str(), &quiet, nullptr, arguments, environ), 0);
+    posix_spawn_file_actions_destroy(&quiet);
+  }
+  ~Broker() {
+    ::kill(process_, SIGTERM);
+    ::waitpid(process_, nullptr, 0);
+  }
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
+
+ private:
+  pid_t process_ = 0;
+};
+
+/// Reads a topic.
+class Reader {
+ public:
+  Reader(int port, const char* topic) : client_(mosquitto_new(nullptr, true, this)), topic_(topic) {
+    mosquitto_message_callback_set(client_.get(), [](mosquitto*, void* self, const mosquitto_message* message) {
+      static_cast<Reader*>(self)->messages.emplace_back(static_cast<const char*>(message->payload),
+                                                        static_cast<std::size_t>(message->payloadlen));
+      static_cast<Reader*>(self)->topics.emplace_back(message->topic);
+    });
+    mosquitto_subscribe_callback_set(client_.get(), [](mosquitto*, void* self, int, int, const int*) {
+      static_cast<Reader*>(self)->is_subscribed_ = true;
+    });
+    const auto end = Clock::now() + 10s;
+    while (mosquitto_connect(client_.get(), "127.0.0.1", port, 30) != MOSQ_ERR_SUCCESS && Clock::now() < end)
+      std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(mosquitto_subscribe(client_.get(), nullptr, topic_.c_str(), 1), MOSQ_ERR_SUCCESS);
+    EXPECT_TRUE(loop_until([this] { return is_subscribed_; }));
+  }
+  bool has(std::size_t count) {
+    return loop_until([&] { return messages.size() >= count; });
+  }
+  std::vector<std::string> messages, topics;
+
+ private:
+  template <typename Done>
+  bool loop_until(Done done) {
+    const auto end = Clock::now() + 15s;
+    while (!done() && Clock::now() < end) mosquitto_loop(client_.get(), 50, 1);
+    return done();
+  }
+  struct Destroy {
+    void operator()(mosquitto* client) const { mosquitto_destroy(client); }
+  };
+  std::unique_ptr<mosquitto, Destroy> client_;
+  const std::string topic_;
+  bool is_subscribed_ = false;
+};
+
+class Mqtt : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Broker::program().empty()) GTEST_SKIP() << "no mosquitto (Debian: mosquitto)";
+    mosquitto_lib_init();
+  }
+  static PipelineSpec spec_for(int port, const char* frames, std::map<std::string, std::string> more = {}) {
+    more.insert({{"topic", "results/{stream}"}, {"host", "127.0.0.1"}, {"port", std::to_string(port)}});
+    PipelineSpec spec;
+    spec.nodes = {{"test", "camera", {{"frames", frames}}}, {"mqtt", "out", more}};
+    return spec;
+  }
+};
+
+TEST_F(Mqtt, EachFrameIsAMessage) {
+  const int port = free_port();
+  const Broker broker(port);
+  Reader reader(port, "results/#");
+  Pipeline pipeline(spec_for(port, "100"));
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  ASSERT_TRUE(reader.has(100));
+  EXPECT_EQ(reader.topics[0], "results/0");
+  EXPECT_THAT(reader.messages[99], HasSubstr("{\"stream\":0,\"timestamp_ns\":3300000000,"));
+}
+
+TEST_F(Mqtt, ABrokerThatComesLateGetsWhatWaited) {
+  const int port = free_port();
+  Pipeline pipeline(spec_for(port, "20", {{"wait_s", "20"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 300ms)) << "the sink waits at its end";
+  EXPECT_EQ(pipeline.stats()[1].frames_in, 20u) << "no frame waited for the broker";
+  const Broker broker(port);
+  Reader reader(port, "results/0");
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+}
+
+TEST_F(Mqtt, ABrokerThatGoesAndComesBackGetsTheRest) {
+  const int port = free_port();
+  auto broker = std::make_unique<Broker>(port);
+  PipelineSpec spec = spec_for(port, "800", {{"wait_s", "20"}});
+  spec.nodes[0].parameters.insert({{"live", "true"}, {"fps", "800"}});
+  Pipeline pipeline(spec);
+  auto first = std::make_unique<Reader>(port, "results/0");
+  pipeline.start();
+  ASSERT_TRUE(first->has(5));
+  first.reset();
+  broker.reset();
+  std::this_thread::sleep_for(200ms);
+  broker = std::make_unique<Broker>(port);
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+}
+
+TEST_F(Mqtt, WithoutABrokerTheEndSaysHowManyAreMissing) {
+  const int port = free_port();
+  Pipeline pipeline(spec_for(port, "30", {{"wait_s", "0.2"}, {"queue", "10"}}));
+  const auto begin = Clock::now();
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_LT(Clock::now() - begin, 5s);
+  const auto failures = pipeline.failures();
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].node, "out");
+  EXPECT_THAT(
+      failures[0].message,
+      HasSubstr("30 of 30 messages were not delivered to 127.0.0.1:" + std::to_string(port) + ": Connection refused"));
+}
+
+TEST_F(Mqtt, StoppingDoesNotWaitForABroker) {
+  Pipeline pipeline(spec_for(free_port(), "30", {{"wait_s", "3000"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms));
+  const auto begin = Clock::now();
+  pipeline.stop(Clock::now() + 100ms);
+  EXPECT_LT(Clock::now() - begin, 5s);
+}
+
+TEST_F(Mqtt, TopicsAndCertificatesAreCheckedAtOnce) {
+  EXPECT_THAT(error_of(
+                  [] {
+                    make_element("mqtt", {{"topic", "a/#"}}, {"out", nullptr});
+                  },
+                  Code::kInvalidArgument),
+              HasSubstr("topic 'a/#' cannot be published to"));
+  EXPECT_THAT(error_of(
+                  [] {
+                    make_element("mqtt", {{"topic", "a"}, {"ca_file", "nowhere.pem"}}, {"out", nullptr});
+                  },
+                  Code::kInvalidArgument),
+              HasSubstr("nowhere.pem"));
+}
+
+}  // namespace
+}  // namespace tenon::elements

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of them.
+#include <tenon/elements/overlay/elements.hpp>
+
+#include <tenon/elements/overlay/known.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace overlay {
+
+std::vector<KnownElement> elements() { return {draw(), mosaic(), histogram(), normalise()}; }
+
+}  // namespace overlay
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elements of this folder, one by one.
+#pragma once
+
+#include <tenon/elements/description.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace overlay {
+
+KnownElement draw();
+KnownElement mosaic();
+KnownElement histogram();
+KnownElement normalise();
+
+}  // namespace overlay
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is drawn, put together and measured, and what is left alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/elements/pipeline.hpp>
+#include <tenon/elements/registry.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon::elements {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+Frame grey(PixelFormat format, std::uint32_t width, std::uint32_t height, int value = 128) {
+  Frame frame = Frame::allocate({format, width, height});
+  for (const Tensor& plane : frame.planes())
+    std::memset(plane.data(), value, static_cast<std::size_t>(plane.byte_strides()[0]) * plane.shape()[0]);
+  frame.set_timestamp_ns(7);
+  return frame;
+}
+
+std::vector<std::uint8_t> bytes_of(const Frame& frame) {
+  std::vector<std::uint8_t> all;
+  for (const Tensor& plane : frame.planes()) {
+    Tensor packed(plane.element_type(), plane.shape());
+    plane.copy_to(packed);
+    const auto* data = static_cast<const std::uint8_t*>(packed.data());
+    all.insert(all.end(), data, data + packed.size_bytes());
+  }
+  return all;
+}
+
+std::uint8_t grey_at(const Frame& frame, std::size_t x, std::size_t y) {
+  const Tensor& plane = frame.plane(0);
+  return static_cast<const std::uint8_t*>(plane.data())[static_cast<std::size_t>(plane.byte_strides()[0]) * y + x];
+}
+
+class Overlay : public ::testing::Test {
+ protected:
+  std::unique_ptr<TransformInplace> inplace(const std::string& name,
+                                            const std::map<std::string, std::string>& parameters = {}) {
+    return std::get<std::unique_ptr<TransformInplace>>(make_element(name, parameters, {"", &ledger_}));
+  }
+  Ledger ledger_;
+};
+
+TEST_F(Overlay, DrawsOnACopyAndBooksIt) {
+  for (const PixelFormat format : {kNv12, kI420, kRgb24, kGray8}) {
+    Frame frame = grey(format, 64, 48);
+    const Frame given = frame;
+    metadata::of(frame).add(metadata::Detection{{8, 20, 40, 40}, "cat", 0, 0.9f, 5});
+    const auto before = bytes_of(given);
+    ledger_.reset();
+    const auto draw = inplace("draw");
+    draw->process(0, frame);
+    EXPECT_EQ(bytes_of(given), before) << "the decoder's picture was changed";
+    EXPECT_NE(bytes_of(frame), before);
+    EXPECT_EQ(ledger_.total().copied, frame.size_bytes());
+    EXPECT_EQ(frame.timestamp_ns(), 7);
+    ASSERT_TRUE(metadata::find(frame));
+    EXPECT_EQ(metadata::find(frame)->size(), 1u);
+  }
+}
+
+TEST_F(Overlay, WhereNothingIsToBeDrawnNothingIsCopied) {
+  Frame frame = grey(kNv12, 64, 48);
+  const void* const data = frame.plane(0).data();
+  inplace("draw")->process(0, frame);
+  metadata::of(frame).add(metadata::Detection{{8, 20, 40, 40}, "cat", 0, 0.9f, 5});
+  inplace("draw", {{"boxes", "false"}})->process(0, frame);
+  EXPECT_EQ(frame.plane(0).data(), data);
+  EXPECT_EQ(ledger_.total().copied, 0u);
+}
+
+TEST_F(Overlay, DrawsBoxesMasksPointsAndTextsWhereTheyAre) {
+  const auto drawn = [&](auto add, const std::map<std::string, std::string>& parameters = {}) {
+    Frame frame = grey(kGray8, 100, 80, 0);
+    add(metadata::of(frame));
+    inplace("draw", parameters)->process(0, frame);
+    return frame;
+  };
+  const Frame box = drawn(
+      [](auto& known) {
+        known.add(metadata::Detection{{10, 40, 50, 70}, "", 0, 1});
+      },
+      {{"labels", "false"}, {"thickness", "2"}});
+  EXPECT_GT(grey_at(box, 10, 55), 50);
+  EXPECT_GT(grey_at(box, 11, 55), 50);
+  EXPECT_EQ(grey_at(box, 12, 55), 0);
+  EXPECT_EQ(grey_at(box, 55, 55), 0);
+  const Frame mask = drawn([](auto& known) {
+    Tensor cells(ElementType::kU8, {1, 2});
+    cells.data<std::uint8_t>()[0] = 0, cells.data<std::uint8_t>()[1] = 1;
+    known.add(metadata::Segmentation{{20, 20, 60, 60}, cells, {"", "cat"}});
+  });
+  EXPECT_EQ(grey_at(mask, 38, 40), 0) << "the mask's left half is empty";
+  EXPECT_GT(grey_at(mask, 42, 40), 20);
+  EXPECT_GT(grey_at(mask, 59, 59), 20);
+  EXPECT_EQ(grey_at(mask, 61, 40), 0);
+  const Frame points = drawn([](auto& known) {
+    Tensor where(ElementType::kF32, {2, 3});
+    const float values[] = {30, 30, 0.9f, 70, 30, 0.1f};
+    std::memcpy(where.data(), values, sizeof values);
+    known.add(metadata::TensorOutput{where, "points", "", "keypoints"});
+  });
+  EXPECT_GT(grey_at(points, 30, 30), 20);
+  EXPECT_EQ(grey_at(points, 70, 30), 0) << "a point that was not seen";
+  const Frame text = drawn([](auto& known) { known.add(metadata::Classification{"night", 0, 0.5f, ""}); });
+  const auto all = bytes_of(text);
+  EXPECT_GT(std::accumulate(all.begin(), all.begin() + 100 * 12, 0), 1000);
+}
+
+TEST_F(Overlay, WhatLiesOutsideOrIsNoNumberDoesNoHarm) {
+  Frame frame = grey(kI420, 33, 17);
+  Tensor where(ElementType::kF32, {17, 2});
+  for (int i = 0; i < 34; ++i) where.data<float>()[i] = i % 3 ? 1e30f : -1e30f;
+  where.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  auto& known = metadata::of(frame);
+  known.add(metadata::TensorOutput{where, "points", "", "keypoints"});
+  known.add(metadata::Detection{{-1e9f, -5, 1e9f, 900}, "wide", 1, 2});
+  known.add(metadata::Segmentation{{-50, -50, 500, 5}, Tensor(ElementType::kU8, {3, 3}), {}});
+  known.add(metadata::Segmentation{{5, 5, 5, 5}, Tensor(ElementType::kU8, {0, 3}), {}});
+  inplace("draw")->process(0, frame);
+}
+
+TEST_F(Overlay, HistogramCountsEverySample) {
+  Frame frame = grey(kNv12, 10, 6, 0);
+  auto* luma = static_cast<std::uint8_t*>(frame.plane(0).data());
+  luma[0] = 255, luma[1] = 64;
+  inplace("histogram", {{"bins", "4"}})->process(0, frame);
+  const auto found = metadata::find(frame)->first<metadata::TensorOutput>();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->format, "YUV");
+  ASSERT_EQ(found->tensor.shape(), (Shape{3, 4}));
+  const auto* counts = found->tensor.data<std::int32_t>();
+  EXPECT_EQ((std::vector<std::int32_t>(counts, counts + 12)),
+            (std::vector<std::int32_t>{58, 1, 0, 1, 15, 0, 0, 0, 15, 0, 0, 0}));
+}
+
+TEST_F(Overlay, NormaliseGivesTheModelsNumbers) {
+  Frame frame = Frame::allocate({kRgb24, 2, 1});
+  const std::uint8_t pixels[] = {10, 20, 30, 40, 50, 60};
+  std::memcpy(frame.plane(0).data(), pixels, sizeof pixels);
+  inplace("normalise", {{"mean", "10,20,30"}, {"scale", "2"}})->process(0, frame);
+  inplace("normalise", {{"layout", "nhwc"}, {"channels", "bgr"}, {"scale", "1"}, {"name", "raw"}})->process(0, frame);
+  const auto all = metadata::find(frame)->all<metadata::TensorOutput>();
+  ASSERT_EQ(all.size(), 2u);
+  ASSERT_EQ(all[0]->tensor.shape(), (Shape{1, 3, 1, 2}));
+  const float* planar = all[0]->tensor.data<float>();
+  const float wanted[] = {0, 15, 0, 15, 0, 15};
+  for (int i = 0; i < 6; ++i) EXPECT_NEAR(planar[i], wanted[i], 0.02f) << i;
+  ASSERT_EQ(all[1]->tensor.shape(), (Shape{1, 1, 2, 3}));
+  EXPECT_NEAR(all[1]->tensor.data<float>()[0], 30, 0.02f);
+  EXPECT_THAT(error_of(
+                  [&] {
+                    inplace("normalise", {{"mean", "1,2"}});
+                  },
+                  Code::kInvalidArgument),
+              HasSubstr("parameter 'mean' is '1,2'; it must be one number, or three"));
+  EXPECT_THAT(error_of([&] { inplace("normalise", {{"scale", "0"}}); }, Code::kInvalidArgument), HasSubstr("has a 0"));
+}
+
+/// Gives its frames and keeps what comes.
+class Gives final : public Source {
+ public:
+  Gives(Frame frame, int count) : frame_(std::move(frame)), count_(count) {}
+  StreamInfo open(Deadline) override { return {frame_.info(), 30, false}; }
+  std::optional<Frame> read(Deadline) override {
+    if (next_ == count_) return std::nullopt;
+    Frame frame = frame_;
+    frame.set_timestamp_ns(next_++ * 1000);
+    return frame;
+  }
+
+ private:
+  Frame frame_;
+  const int count_;
+  int next_ = 0;
+};
+class Keeps final : public Sink {
+ public:
+  explicit Keeps(std::vector<Item>& kept) : kept_(kept) {}
+  void write(std::uint32_t stream, const Frame& frame) override { kept_.push_back({stream, frame}); }
+
+ private:
+  std::vector<Item>& kept_;
+};
+
+NodeSpec own(std::string name, Role role, std::function<AnyElement()> make) {
+  NodeSpec node;
+  node.element = node.name = name;
+  Description description;
+  description.name = name;
+  description.role = role;
+  node.own = std::make_shared<const KnownElement>(
+      KnownElement{description, [make](const Parameters&, const Environment&) { return make(); }});
+  return node;
+}
+
+TEST_F(Overlay, AMosaicIsOneStreamOfAllWithTheirObjects) {
+  Frame dark = grey(kGray8, 40, 40, 50), light = grey(kNv12, 80, 40, 200);
+  metadata::of(light).add(metadata::Detection{{0, 0, 40, 40}, "half", 1, 1});
+  std::vector<Item> kept;
+  PipelineSpec spec;
+  spec.nodes.push_back(own("a", Role::kSource, [&] { return std::make_unique<Gives>(dark, 3); }));
+  spec.nodes.push_back(own("b", Role::kSource, [&] { return std::make_unique<Gives>(light, 6); }));
+  spec.nodes.push_back(
+      {"mosaic", "", {{"width", "160"}, {"height", "80"}, {"titles", "false"}, {"wait_ms", "1000"}}, {"a", "b"}});
+  spec.nodes.push_back(own("end", Role::kSink, [&] { return std::make_unique<Keeps>(kept); }));
+  Pipeline pipeline(spec);
+  EXPECT_EQ(pipeline.plan().nodes[3].streams, std::vector<std::uint32_t>{2}) << "a number of its own";
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  ASSERT_GE(kept.size(), 3u);
+  std::int64_t before = -1;
+  for (const Item& item : kept) {
+    EXPECT_EQ(item.stream, 2u);
+    EXPECT_GT(item.frame.timestamp_ns(), before);
+    before = item.frame.timestamp_ns();
+  }
+  const Frame& last = kept.back().frame;
+  ASSERT_EQ(last.info().width_px, 160u);
+  EXPECT_GT(grey_at(last, 3 * 40, 40), 20) << "a, in the left half";
+  EXPECT_GT(grey_at(last, 3 * 120, 40), 150) << "b, in the right half";
+  EXPECT_EQ(grey_at(last, 3 * 120, 5), 0) << "above b, which is wider than its place";
+  const auto object = metadata::find(last)->first<metadata::Detection>();
+  ASSERT_TRUE(object);
+  EXPECT_EQ(object->box, (metadata::Box{80, 20, 120, 60}));
+}
+
+TEST_F(Overlay, AMosaicOfAPipelineFileRuns) {
+  PipelineSpec spec = parse_pipeline(R"({"nodes": [
+      {"element": "test", "name": "a", "parameters": {"frames": 20}},
+      {"element": "test", "name": "b", "parameters": {"frames": 30, "width": 320}},
+      {"element": "test", "name": "c", "parameters": {"frames": 10, "width": 1920, "height": 1080}},
+      {"element": "mosaic", "from": ["a", "b", "c"]}, {"element": "draw"}, {"element": "null"}]})");
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  EXPECT_GE(pipeline.stats().back().frames_in, 10u);
+}
+
+}  // namespace
+}  // namespace tenon::elements

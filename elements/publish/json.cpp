@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// json: a line for each frame.
+#include <tenon/elements/publish/elements.hpp>
+#include <tenon/elements/publish/line_file.hpp>
+#include <tenon/elements/publisher.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace publish {
+namespace {
+
+class JsonSink final : public Publisher {
+ public:
+  explicit JsonSink(const Parameters& given) : Publisher(given), file_(given.text("path"), given.flag("append")) {}
+  void interrupt() noexcept override { file_.interrupt(); }
+
+ private:
+  void send(std::uint32_t, std::string line) override { file_.write(line); }
+
+  LineFile file_;
+};
+
+}  // namespace
+
+std::vector<KnownElement> elements() {
+  Description json;
+  json.name = "json";
+  json.about = "Writes what is known of each frame as a line of JSON";
+  json.role = Role::kSink;
+  json.parameters = publisher_parameters({{"path", "A file, a named pipe, or - for standard output", std::string("-")},
+                                          {"append", "Behind what the file has, instead of replacing it", false}});
+  json.is_shared = true;
+  json.has_thread = true;
+  json.takes = Takes::kBoth;
+  return {{json, [](const Parameters& given, const Environment&) -> AnyElement {
+             return std::make_unique<JsonSink>(given);
+           }}};
+}
+
+}  // namespace publish
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// write(2), with a look whether the other end takes anything.
+#include <tenon/elements/publish/line_file.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace publish {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(10);
+
+/// While it lives, a pipe that nobody reads is an error and does not end the process.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    const timespec now{};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool was_pending_ = false;
+};
+
+Code code_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return Code::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case EISDIR:
+      return Code::kPermissionDenied;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+      return Code::kResourceExhausted;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
+std::string reason_of(int error) {
+  if (error == ENXIO) return "nobody reads the pipe; start its reader first";
+  if (error == EPIPE) return "its reader has gone";
+  return std::strerror(error);
+}
+
+}  // namespace
+
+LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {
+  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (append ? O_APPEND : O_TRUNC);
+  fd_ = UniqueFd(path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path_.c_str(), mode, 0666));
+  if (fd_.get() < 0) {
+    const int error = errno;
+    throw Error(code_of(error), "json: \"" + path_ + "\" cannot be written: " + reason_of(error), "open", error);
+  }
+  struct stat state {};
+  is_regular_ = path_ != "-" && ::fstat(fd_.get(), &state) == 0 && S_ISREG(state.st_mode);
+  size_ = is_regular_ ? state.st_size : 0;
+}
+
+void LineFile::write(std::string_view line) {
+  buffer_.assign(line);
+  buffer_ += '\n';
+  const NoPipeSignal quiet;
+  for (std::size_t done = 0; done < buffer_.size();) {
+    // A pipe that is ready takes that much at least without waiting.
+    const std::size_t most = is_regular_ ? buffer_.size() : std::min<std::size_t>(buffer_.size() - done, PIPE_BUF);
+    if (!is_regular_) wait_for_room();
+    const ssize_t written = ::write(fd_.get(), buffer_.data() + done, std::min(most, buffer_.size() - done));
+    if (written < 0 && errno != EINTR && errno != EAGAIN) fail(errno);
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  size_ += static_cast<std::int64_t>(buffer_.size());
+}
+
+void LineFile::wait_for_room() const {
+  const Deadline end = Clock::now() + kPatience;
+  for (;;) {
+    pollfd state{fd_.get(), POLLOUT, 0};
+    if (::poll(&state, 1, 100) > 0) return;  // Room, or an error, which write() tells.
+    if (is_interrupted_)
+      throw Error(Code::kCancelled, "json: \"" + path_ + "\": interrupted while its reader was busy");
+    if (Clock::now() >= end)
+      throw Error(Code::kDeadlineExceeded, "json: the reader of \"" + path_ +
+                                               "\" took nothing for 10 s; give the node a queue that drops frames, or "
+                                               "write to a file");
+  }
+}
+
+void LineFile::fail(int error) {
+  std::string rest;
+  if (is_regular_ && ::ftruncate(fd_.get(), size_) == 0) rest = "; it ends with the last whole line";
+  throw Error(code_of(error), "json: writing to \"" + path_ + "\": " + reason_of(error) + rest, "write", error);
+}
+
+}  // namespace publish
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines from metadata.
+#include <tenon/elements/publisher.hpp>
+
+#include <utility>
+
+#include <tenon/core/metadata.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace {
+
+/// Whether it holds more than where the frame comes from and when it was made.
+bool has_results(const metadata::Collection* known) {
+  return known && known->size() > known->all<metadata::Source>().size() + known->all<metadata::ReferenceTime>().size();
+}
+
+std::string stream_field(std::uint32_t stream) { return "{\"stream\":" + std::to_string(stream) + ","; }
+
+}  // namespace
+
+std::string result_line(std::uint32_t stream, const Frame& frame) {
+  return stream_field(stream) + metadata::json_line(frame).substr(1);  // Its object has members always.
+}
+
+std::string result_line(std::uint32_t stream, const AudioFrame& audio) {
+  std::string line = stream_field(stream);
+  if (audio.timestamp_ns() != kNoTimestamp) line += "\"timestamp_ns\":" + std::to_string(audio.timestamp_ns()) + ",";
+  line += "\"channels\":" + std::to_string(audio.info().channels) +
+          ",\"rate_hz\":" + std::to_string(audio.info().rate_hz) +
+          ",\"samples\":" + std::to_string(audio.sample_count());
+  const auto known = audio.find_metadata();
+  return line + ",\"metadata\":" + (known ? known->json() : "[]") + "}";
+}
+
+void Publisher::write(std::uint32_t stream, const Frame& frame) {
+  if (only_results_ && !has_results(metadata::find(frame).get())) return;
+  send(stream, result_line(stream, frame));
+}
+
+void Publisher::write_audio(std::uint32_t stream, const AudioFrame& audio) {
+  if (only_results_ && !has_results(audio.find_metadata().get())) return;
+  send(stream, result_line(stream, audio));
+}
+
+std::vector<Parameter> publisher_parameters(std::vector<Parameter> own) {
+  own.push_back({"only_results", "Only frames in which something was found", false});
+  return own;
+}
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// For sinks that say what is known of each frame: as lines of JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/core/audio.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/elements/element.hpp>
+#include <tenon/elements/parameters.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+
+/// metadata::json_line() with the number of the stream before it. @thread any.
+TENON_API std::string result_line(std::uint32_t stream, const Frame& frame);
+/// The same of sound: its time, sampling and metadata.
+TENON_API std::string result_line(std::uint32_t stream, const AudioFrame& audio);
+
+/// Turns frames into lines; where they go is for the classes derived from it.
+class TENON_API Publisher : public Sink {
+ public:
+  explicit Publisher(const Parameters& given) : only_results_(given.flag("only_results")) {}
+  void write(std::uint32_t stream, const Frame& frame) final;
+  void write_audio(std::uint32_t stream, const AudioFrame& audio) final;
+
+ protected:
+  /// @param line  Without a line break.
+  virtual void send(std::uint32_t stream, std::string line) = 0;
+
+ private:
+  const bool only_results_;
+};
+
+/// `own` with those that every Publisher has.
+TENON_API std::vector<Parameter> publisher_parameters(std::vector<Parameter> own);
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page that shows a pipeline: live from a server, or as one file at the end.
+#pragma once
+
+#include <string>
+
+#include <tenon/tools/tenon/show/pipeline_report.hpp>
+#include <tenon/tools/tenon/show/preview.hpp>
+
+namespace tenon::tool {
+
+class WebServer;
+
+/// Answers for the page, its state (state.json), its pictures and Prometheus (metrics). All three must outlive the server.
+void serve_pipeline(WebServer& server, const PipelineWatch& watch, Previews& previews);
+
+/// The page with state and pictures in it: needs no server.
+std::string page_of(const PipelineReport& report, const Previews& previews);
+
+}  // namespace tenon::tool

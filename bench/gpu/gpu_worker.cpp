@@ -80,7 +80,7 @@ int main(int argc, char** argv) try {
   const bool profiles = argc > 5;
   tenon::Core core;
   const auto start = Clock::now();
-  const tenon::element::Type precision = std::string(argv[2]) == "f16" ? tenon::element::f16 : tenon::element::f32;
+  const auto precision = tenon::Any(std::string(argv[2])).as<tenon::element::Type>();
   auto compiled = core.compile_model(argv[1], "GPU", tenon::hint::inference_precision(precision),
                                      tenon::enable_profiling(profiles));
   const double compile_ms = ms_since(start);

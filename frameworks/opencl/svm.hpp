@@ -22,6 +22,7 @@
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/fence.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/pointer_context.hpp>
 
@@ -57,8 +58,14 @@ class SvmBlock {
 
 inline SvmBlock allocate_svm(const Ref<Native>& native, bool fine, std::size_t size, std::size_t alignment) {
   const cl_svm_mem_flags flags = CL_MEM_READ_WRITE | (fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0);
-  void* const data =
-      injected() ? nullptr : clSVMAlloc(native->context.get(), flags, size, static_cast<cl_uint>(alignment));
+  const auto allocate = [&] { return clSVMAlloc(native->context.get(), flags, size, static_cast<cl_uint>(alignment)); };
+  const bool fails = injected();
+  void* data = fails ? nullptr : allocate();
+  if (!data && !fails) {
+    // While blocks are being freed NVIDIA's driver (580) gives none; where memory is short, they make room.
+    finish(marker(native->transfers.get()), default_deadline());
+    data = allocate();
+  }
   if (!data)
     throw Error(Code::kResourceExhausted,
                 "opencl: no " + std::string(fine ? "fine" : "coarse") + "-grained SVM of " + std::to_string(size) +

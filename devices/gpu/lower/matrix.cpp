@@ -40,7 +40,7 @@ std::size_t steps_of(const MatrixProduct& product, const MatrixTiles& tiles) {
 std::size_t splits_for(const MatrixProduct& product, const MatrixTiles& tiles, const Target& target) {
   const std::size_t most = (tiles.in_parts ? 4 : 2) * target.compute_units / tiles.groups(product),
                     least = tiles.has_warpgroups && tiles.n == 32 ? 12
-                            : tiles.in_parts                      ? 8
+                            : tiles.in_parts                      ? 6
                                                                   : 4;
   return std::clamp<std::size_t>(std::min(most, steps_of(product, tiles) / least), 1, 8);
 }
@@ -64,7 +64,7 @@ MatrixTiles matrix_tiles_for(const MatrixProduct& product, const Target& target)
   if (takes_parts(target, product.type)) {
     const auto& [square, high, deep, narrow, low, least] = kInParts;
     if (product.n <= 32) return suits(narrow, units) ? narrow : least;
-    return suits(square, units / splits_for(product, square, target)) ? square : low;
+    return suits(square, 2 * units / splits_for(product, square, target)) ? square : low;
   }
   static constexpr MatrixTiles kLarge[] = {{128, 64, 4, 1, 2}, {64, 64, 2, 2, 3}};
   for (const MatrixTiles& tiles : kLarge)

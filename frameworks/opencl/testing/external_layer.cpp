@@ -2,7 +2,7 @@
 // An OpenCL layer for tests (OPENCL_LAYERS): gives a CPU's platform memory and semaphores of other APIs by descriptor. The
 // memory is mapped and truly shared. Commands on it are refused unless it was acquired, as drivers may do. The process ends
 // where NVIDIA's clReleaseContext would wait for ever (driver 580): when an import goes that was acquired and not released, or
-// a user event that was not set.
+// a user event that was not set. SVM that is being freed keeps it from giving any, as with that driver.
 //
 // TENON_OPENCL_LAYER, a list of words, makes it another driver:
 //   apart     memory moves only when it is acquired and released, like that of a device with caches of its own
@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -242,6 +243,46 @@ cl_int CL_API_CALL release_event(cl_event event) {
   return next->clReleaseEvent(event);
 }
 
+cl_context context_of(cl_command_queue queue) {
+  cl_context context = nullptr;
+  next->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  return context;
+}
+
+/// Queues that free SVM, until a marker is behind that, with their contexts.
+std::map<cl_command_queue, cl_context> freeing;
+cl_int CL_API_CALL free_svm(cl_command_queue queue, cl_uint count, void** pointers,
+                            void(CL_CALLBACK* by)(cl_command_queue, cl_uint, void**, void*), void* data,
+                            cl_uint after_count, const cl_event* after, cl_event* event) {
+  {
+    std::lock_guard lock(mutex);
+    freeing[queue] = context_of(queue);
+  }
+  return next->clEnqueueSVMFree(queue, count, pointers, by, data, after_count, after, event);
+}
+cl_int CL_API_CALL enqueue_marker(cl_command_queue queue, cl_uint count, const cl_event* after, cl_event* event) {
+  {
+    std::lock_guard lock(mutex);
+    freeing.erase(queue);
+  }
+  return next->clEnqueueMarkerWithWaitList(queue, count, after, event);
+}
+void* CL_API_CALL allocate_svm(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment) {
+  {
+    std::lock_guard lock(mutex);
+    if (std::any_of(freeing.begin(), freeing.end(), [&](const auto& each) { return each.second == context; }))
+      return nullptr;
+  }
+  return next->clSVMAlloc(context, flags, size, alignment);
+}
+cl_int CL_API_CALL release_queue(cl_command_queue queue) {
+  {
+    std::lock_guard lock(mutex);
+    freeing.erase(queue);
+  }
+  return next->clReleaseCommandQueue(queue);
+}
+
 /// A driver that copies behind host pointers, and says nothing.
 cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void* host, cl_int* status) {
   if (asked_for("elsewhere") && (flags & CL_MEM_USE_HOST_PTR))
@@ -266,15 +307,11 @@ cl_int mark(cl_command_queue queue, cl_uint count, const cl_event* after, cl_eve
   return is_out_of_order(queue) && count ? next->clEnqueueMarkerWithWaitList(queue, count, after, event)
                                          : next->clEnqueueBarrierWithWaitList(queue, count, after, event);
 }
-cl_context context_of(cl_command_queue queue) {
-  cl_context context = nullptr;
-  next->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
-  return context;
-}
 
 /// Moves the bytes of buffers that are apart when `after` is over; the command's end is a user event.
 struct Move {
   std::vector<Import> imports;
+  std::vector<cl_mem> buffers;  ///< Retained until the command has run.
   bool in = false;
   cl_event done = nullptr;
 };
@@ -284,6 +321,7 @@ void CL_CALLBACK run(cl_event, cl_int status, void* data) {
     if (!each.own) continue;
     std::memcpy(move->in ? each.own : each.mapped, move->in ? each.mapped : each.own, each.size);
   }
+  for (const cl_mem each : move->buffers) next->clReleaseMemObject(each);
   next->clSetUserEventStatus(move->done, status < 0 ? status : CL_COMPLETE);
   next->clReleaseEvent(move->done);
   delete move;
@@ -313,6 +351,8 @@ cl_int hand_over(cl_command_queue queue, cl_uint count, const cl_mem* buffers, c
   if ((status = mark(queue, after_count, after, &before)) != CL_SUCCESS) return status;
   next->clRetainEvent(done);
   move->done = done;
+  move->buffers.assign(buffers, buffers + count);
+  for (const cl_mem each : move->buffers) next->clRetainMemObject(each);
   next->clSetEventCallback(before, CL_COMPLETE, run, move.release());
   next->clReleaseEvent(before);
   status = mark(queue, 1, &done, event);
@@ -576,6 +616,10 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   table.clCreateUserEvent = create_user_event;
   table.clSetUserEventStatus = set_user_event_status;
   table.clReleaseEvent = release_event;
+  table.clEnqueueSVMFree = free_svm;
+  table.clEnqueueMarkerWithWaitList = enqueue_marker;
+  table.clSVMAlloc = allocate_svm;
+  table.clReleaseCommandQueue = release_queue;
   table.clEnqueueCopyImageToBuffer = copy_image_to_buffer;
   table.clCreateBufferWithProperties = create_buffer_with_properties;
   table.clCreateImageWithProperties = create_image_with_properties;

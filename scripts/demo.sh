@@ -17,6 +17,18 @@ demo_device() {
   fi
 }
 
+# decode_by_va VIDEO DEVICE: the first seconds of the video, decoded into surfaces of the software VA-API driver, which the device reads
+# by their descriptors. Says what is missing instead, if something is.
+decode_by_va() {
+  local tenon=build/release/bin/tenon
+  if [ ! -e build/release/lib/va/tenon_drv_video.so ]; then
+    echo "dev: not built: the software VA-API driver (it needs libva-dev); the demo goes on without it" >&2
+    return 0
+  fi
+  "$tenon" va-env -- "$tenon" run "$1" --model models/demo.onnx --device "$2" --decode va --zero-copy require --max-frames 150 \
+    --no-compare --report out/va.json || echo "dev: this video is not decoded by VA-API; the demo goes on without it" >&2
+}
+
 demo() {
   local video="${1:-models/demo.mp4}" started=$SECONDS truth=() device
   [ -e "$video" ] || { echo "dev: there is no video '$video'" >&2; return 2; }
@@ -34,5 +46,7 @@ demo() {
   say "finding what moves, with a background that the device keeps from frame to frame"
   build/release/bin/tenon run "$video" --model models/motion.xml --device "$device" --zero-copy require \
     --save out/motion.mp4 --report out/motion.json
-  say "annotated videos: out/demo.mp4 and out/motion.mp4, reports: out/demo.json and out/motion.json"
+  say "decoding by VA-API: from the surfaces of the software driver to the device, without a copy"
+  decode_by_va "$video" "$device"
+  say "annotated videos: out/demo.mp4 and out/motion.mp4, reports: out/demo.json, out/motion.json and out/va.json"
 }

@@ -7,7 +7,7 @@ PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certific
   protobuf-compiler libprotobuf-dev libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libze-dev libva-dev)
 PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev ocl-icd-opencl-dev
   pocl-opencl-icd vainfo libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base
-  gstreamer1.0-plugins-good gstreamer1.0-plugins-bad)
+  gstreamer1.0-plugins-good gstreamer1.0-plugins-bad libgstrtspserver-1.0-dev)
 # What ./dev bench peers measures against, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # Exactly one of each line is installed: the one that this Debian has. Only clang-format 14 checks formatting.

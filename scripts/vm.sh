@@ -262,6 +262,7 @@ vm_suite() {
     binaries+=("$va"/{tenon_drv_video,libtenon_render_node}.so "$tests"/va_{test,driver_test})
     if [ -e "$layer" ] && [ -e "$pocl" ]; then with+=" OCL_ICD_VENDORS=$pocl OPENCL_LAYERS=$layer"; else without+="*Opencl*:"; fi
     [ -e "$driver" ] || without+="*Usm*"
+    [ ! -e "$lib/libtenon_device_gpu.so" ] || { binaries+=("$lib/libtenon_device_gpu.so"); with+=" TENON_DEVICE_PATH=$lib"; }
     script+="; export LIBVA_DRIVERS_PATH=$va LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 TENON_EXPECT_DMABUFS=1
       $tests/va_driver_test || status=1
       $with $tests/va_test --gtest_filter='$without' || status=1

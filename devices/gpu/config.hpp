@@ -37,10 +37,13 @@ struct Config {
     return mode == hint::PerformanceMode::LATENCY ? 1 : 2;
   }
 
-  /// f16 if it is asked for; by default where matrices of f16 are much faster, unless accuracy is asked for.
+  /// f16 if it is asked for; by default where matrices of f16 are much faster, unless accuracy is asked for. Products of 8-bit
+  /// numbers if they are asked for; by default where the device is no CPU, whose reals are faster.
   Target target_of(Target device) const {
-    const bool is_default = precision == element::dynamic && execution_mode == hint::ExecutionMode::PERFORMANCE;
+    const bool is_open = precision == element::dynamic || precision == element::i8;
+    const bool is_default = is_open && execution_mode == hint::ExecutionMode::PERFORMANCE;
     device.stores_f16 = precision == element::f16 || (is_default && device.matrices != Target::Matrices::kPortable);
+    device.multiplies_numbers = precision == element::i8 || (is_open && !device.is_cpu);
     return device;
   }
 
@@ -55,8 +58,8 @@ struct Config {
         hint::inference_precision, [this] { return Any(precision); },
         [this](const Any& value, bool apply) {
           const auto type = value.as<element::Type>();
-          if (type != element::f32 && type != element::f16 && type != element::dynamic)
-            throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not f32, f16 or dynamic");
+          if (type != element::f32 && type != element::f16 && type != element::i8 && type != element::dynamic)
+            throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not f32, f16, i8 or dynamic");
           if (apply) precision = type;
         });
     table.add_value(device::id, device_id);

@@ -101,7 +101,8 @@ class GpuDevice final : public Device {
       return gpu.native().device.host_unified ? device::Type::INTEGRATED : device::Type::DISCRETE;
     });
     add(device::capabilities.name(), [](const Gpu& gpu) {
-      std::vector<std::string> names{device::capability::FP32, device::capability::EXPORT_IMPORT};
+      std::vector<std::string> names{device::capability::FP32, device::capability::INT8,
+                                     device::capability::EXPORT_IMPORT};
       if (gpu.native().device.is_cpu()) names.emplace_back(device::capability::HOST_CPU);
       if (gpu.native().device.usm) names.emplace_back(intel_gpu::capability::USM_MEMORY);
       return names;

@@ -33,11 +33,12 @@ std::size_t multiplying_sub_group(const opencl::Device& device) {
 
 Target target_of(const opencl::Device& device) {
   Target target;
-  // For tests: on a CPU the kernels that GPUs get, or those with sub-groups of 8 or 16.
+  // For tests: on a CPU the kernels that GPUs get, those with sub-groups of 8 or 16, or with built-in dot products.
   const char* const given = std::getenv("TENON_GPU_KERNELS");
   const std::string_view as = given ? given : "";
   target.imitates_sub_groups = device.is_cpu() && (as == "sub_groups_8" || as == "sub_groups_16");
-  target.is_cpu = device.is_cpu() && as != "gpu" && !target.imitates_sub_groups;
+  target.imitates_dots = device.is_cpu() && as == "dot_products";
+  target.is_cpu = device.is_cpu() && as != "gpu" && !target.imitates_sub_groups && !target.imitates_dots;
   target.has_f64 = device.has("cl_khr_fp64");
   target.max_group = ask<std::size_t>(device.id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   target.local_bytes = ask<cl_ulong>(device.id, CL_DEVICE_LOCAL_MEM_SIZE);
@@ -49,6 +50,11 @@ Target target_of(const opencl::Device& device) {
       device.has("cl_nv_device_attribute_query") ? ask<cl_uint>(device.id, kComputeCapability) : 0;
   if (capability >= 8) target.matrices = Target::Matrices::kNvidia;
   target.has_warpgroups = capability == 9;
+  // Of capability 6 only 6.1 and later have dp4a.
+  if (capability >= 7)
+    target.dots = Target::Dots::kNvidia;
+  else if (target.imitates_dots || device.has("cl_khr_integer_dot_product"))
+    target.dots = Target::Dots::kExtension;
   target.sub_group = target.imitates_sub_groups ? (as == "sub_groups_8" ? 8 : 16) : multiplying_sub_group(device);
   if (target.sub_group > 0) target.matrices = Target::Matrices::kIntel;
   // A kernel of three planes takes a pointer, an offset and a pitch of each, and has some other arguments.

@@ -17,6 +17,12 @@ struct Target {
     kNvidia,    ///< Warps, by mma.sync: compute capability 8.0 and later.
     kIntel,     ///< Sub-groups: cl_intel_subgroup_matrix_multiply_accumulate.
   };
+  /// What multiplies four 8-bit numbers by four others and adds.
+  enum class Dots : std::uint8_t {
+    kPortable,   ///< OpenCL C.
+    kExtension,  ///< cl_khr_integer_dot_product.
+    kNvidia,     ///< dp4a: compute capability 6.1 and later.
+  };
   bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
   Matrices matrices = Matrices::kPortable;
   std::size_t sub_group = 0;         ///< Of kIntel: 8 or 16 work-items multiply as one.
@@ -24,6 +30,10 @@ struct Target {
   bool has_warpgroups = false;       ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
   /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
   bool stores_f16 = false;
+  /// Convolutions and products of 8-bit numbers are computed with these, not as reals.
+  bool multiplies_numbers = false;
+  Dots dots = Dots::kPortable;
+  bool imitates_dots = false;  ///< For tests: kExtension's calls of functions that the kernels bring themselves.
   bool has_f64 = false;
   /// How values that are f32 to the graph lie between kernels.
   ElementType reals() const { return stores_f16 ? ElementType::kF16 : ElementType::kF32; }

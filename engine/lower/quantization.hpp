@@ -13,6 +13,7 @@
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/plan/places.hpp>
 #include <tenon/engine/plan/plan.hpp>
+#include <tenon/engine/plan/quantization.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
@@ -23,15 +24,10 @@ std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::sha
 /// Whether output 0 of `node` holds such numbers: it is such a FakeQuantize, or only moves the result of one.
 bool is_quantized(PlanBuilder& builder, const Node* node);
 
-/// Constant 8-bit weights with one scale, or one per output channel.
-struct QuantizedWeights {
-  Tensor values;              ///< i8, of the shape that the operation reads.
-  std::vector<float> scales;  ///< One, or one per output channel.
-};
-/// Weights on input 1 of a convolution, which has the output channels outermost (grouped: groups, then channels).
+/// Weights on input 1 of a convolution, if this CPU sums their products exactly.
 std::optional<QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                  std::size_t channels);
-/// Weights on input 1 of a matrix product whose columns lie along `axis`.
+/// The same on input 1 of a matrix product whose columns lie along `axis`.
 std::optional<QuantizedWeights> quantized_matrix(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                  std::size_t axis);
 

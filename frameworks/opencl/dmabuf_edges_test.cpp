@@ -15,7 +15,7 @@ class DmabufEdges : public ExternalTest {
   void SetUp() override {
     ExternalTest::SetUp();
     if (!context || IsSkipped()) return;
-    if (!has_memory()) GTEST_SKIP() << "no external memory on " << device(context).name;
+    if (!has_memory()) GTEST_SKIP() << "no memfds on " << device(context).name;
     if (driver_is("elsewhere")) GTEST_SKIP() << "a driver that imports other memory: see ADriverThatLies";
     router.add(dmabuf::context());
   }

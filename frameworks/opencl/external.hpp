@@ -163,16 +163,44 @@ inline TimelinePoint hand_over(const Native& native, ExtensionCalls::HandOver fu
   clFlush(native.handovers.get());
   return end;
 }
-inline TimelinePoint acquire(const Native& native, cl_mem buffer, const Memory& memory) {
-  constexpr const char* kCall = "clEnqueueAcquireExternalMemObjectsKHR";
-  if (injected()) fail(kInjected, kCall, "taking memory of another API");
-  return hand_over(native, native.extensions.acquire, kCall, buffer, memory);
-}
-/// Not asked to fail by tests: it runs where nobody hears of it.
-inline TimelinePoint release(const Native& native, cl_mem buffer, const Memory& memory,
-                             const TimelinePoint& before = {}) {
-  return hand_over(native, native.extensions.release, "clEnqueueReleaseExternalMemObjectsKHR", buffer, memory, before);
-}
+
+/// OpenCL's possession of an imported buffer or image. It ends at the latest with this object: NVIDIA's clReleaseContext waits
+/// for ever for what was acquired and went without being released (driver 580).
+/// @thread one at a time.
+class Possession {
+ public:
+  /// @param native, buffer  Outlive it.
+  Possession(const Native& native, cl_mem buffer) : native_(native), buffer_(buffer) {}
+  Possession(const Possession&) = delete;
+  Possession& operator=(const Possession&) = delete;
+  ~Possession() {
+    if (times_ == 0) return;
+    for (; times_ > 0; --times_) native_.extensions.release(native_.handovers.get(), 1, &buffer_, 0, nullptr, nullptr);
+    clFlush(native_.handovers.get());
+  }
+
+  /// After the unfinished work on `memory`. @return the point from which it is OpenCL's. @errors those of the call.
+  TimelinePoint take(const Memory& memory) {
+    constexpr const char* kCall = "clEnqueueAcquireExternalMemObjectsKHR";
+    if (injected()) fail(kInjected, kCall, "taking memory of another API");
+    TimelinePoint taken = hand_over(native_, native_.extensions.acquire, kCall, buffer_, memory);
+    ++times_;
+    return taken;
+  }
+  /// The same for its end. Not asked to fail by tests: it runs where nobody hears of it.
+  /// @param taken  What take() returned, if it is known.
+  TimelinePoint give_back(const Memory& memory, const TimelinePoint& taken = {}) {
+    TimelinePoint given =
+        hand_over(native_, native_.extensions.release, "clEnqueueReleaseExternalMemObjectsKHR", buffer_, memory, taken);
+    if (times_ > 0) --times_;
+    return given;
+  }
+
+ private:
+  const Native& native_;
+  const cl_mem buffer_;
+  int times_ = 0;  ///< It is OpenCL's as often as it was taken.
+};
 
 /// No bytes: what others wait for, but what replaces no earlier write and its failure.
 inline constexpr WrittenBytes kNoBytes{0, 0, true};
@@ -186,7 +214,8 @@ class ImportedView final : public LentView, public Turns {
       : LentView(std::move(context), access, nullptr, std::move(buffer)),
         Turns(1),
         native_(std::move(native)),
-        memory_(memory) {
+        memory_(memory),
+        possession_(*native_, this->buffer()) {
     take();
   }
   Turns& turns() const override { return const_cast<ImportedView&>(*this); }
@@ -194,17 +223,19 @@ class ImportedView final : public LentView, public Turns {
  private:
   void open(Deadline) override { take(); }
   TimelinePoint close(const Memory& memory) override {
-    return release(*native_, buffer(), memory, std::exchange(taken_, {}));
+    return possession_.give_back(memory, std::exchange(taken_, {}));
   }
   /// Commands wait for the acquiring one as for any other work on the memory; the host does not.
   void take() {
-    taken_ = acquire(*native_, buffer(), memory_);
+    taken_ = possession_.take(memory_);
     memory_.hazards().wrote(taken_, kNoBytes);
   }
 
   Ref<Native> native_;
   const Memory& memory_;  // Owns this view.
-  TimelinePoint taken_;   // Under the lock of Turns.
+  // Under the lock of Turns.
+  Possession possession_;
+  TimelinePoint taken_;
 };
 
 /// A buffer that was imported on its own, with a descriptor of its own. OpenCL has it unless it was given back.
@@ -212,12 +243,29 @@ class ExternalMemory final : public BufferMemory {
  public:
   ExternalMemory(Context context, const Properties& properties, Ref<Native> native, Handle<cl_mem> buffer, UniqueFd fd)
       : BufferMemory(std::move(context), properties, std::move(native), std::move(buffer), CL_MEM_READ_WRITE, {}),
-        fd_(std::move(fd)) {}
+        fd_(std::move(fd)),
+        possession_(this->native(), this->buffer()) {}
   ~ExternalMemory() override { drop_views(); }
   int borrow_fd() const override { return fd_.get(); }
+  /// @name As those of Possession; noted in the hazards. @thread any.
+  TimelinePoint take() {
+    const std::lock_guard lock(mutex_);
+    return noted(possession_.take(*this));
+  }
+  TimelinePoint give_back() {
+    const std::lock_guard lock(mutex_);
+    return noted(possession_.give_back(*this));
+  }
 
  private:
+  TimelinePoint noted(TimelinePoint point) {
+    hazards().wrote(point, kNoBytes);
+    return point;
+  }
+
   UniqueFd fd_;
+  std::mutex mutex_;
+  Possession possession_;
 };
 
 /// The same as an image. Kept on its memory's ImageShelf.
@@ -229,20 +277,23 @@ class ImportedImage final : public ImageView, public Turns {
       : ImageView(std::move(context), access, native, std::move(image), layout, format),
         Turns(0),
         native_(native),
-        memory_(memory) {}
+        memory_(memory),
+        possession_(*native_, this->image()) {}
 
  private:
   void open(Deadline) override {
-    taken_ = acquire(*native_, image(), memory_);
+    taken_ = possession_.take(memory_);
     memory_.hazards().wrote(taken_, kNoBytes);
   }
   TimelinePoint close(const Memory& memory) override {
-    return detail::release(*native_, image(), memory, std::exchange(taken_, {}));
+    return possession_.give_back(memory, std::exchange(taken_, {}));
   }
 
   Ref<Native> native_;
   const Memory& memory_;  // Outlives it: the leases of its users keep both.
-  TimelinePoint taken_;   // Under the lock of Turns.
+  // Under the lock of Turns.
+  Possession possession_;
+  TimelinePoint taken_;
 };
 
 /// Why a description's memory cannot be imported into `to`; nothing when it may.
@@ -300,6 +351,7 @@ inline bool aliases_descriptor(const Native& native, const Memory& memory, FdKin
   const std::size_t size = memory.size_bytes();
   const Tensor bytes({ElementType::kU8, {size}, {}}, Ref<Memory>(const_cast<Memory*>(&memory)));
   const Handle<cl_mem> buffer = import_buffer(native, memory.borrow_fd(), kind, size);
+  Possession possession(native, buffer.get());
   const auto on_host = [&](const auto& use) {
     dmabuf::CpuAccess access(bytes, Access::kReadWrite);
     const bool result = use(static_cast<std::byte*>(access.data()));
@@ -307,8 +359,8 @@ inline bool aliases_descriptor(const Native& native, const Memory& memory, FdKin
     return result;
   };
   return aliases(
-      native, buffer.get(), size, on_host, [&] { acquire(native, buffer.get(), memory).wait(); },
-      [&] { release(native, buffer.get(), memory).wait(); });
+      native, buffer.get(), size, on_host, [&] { possession.take(memory).wait(); },
+      [&] { possession.give_back(memory).wait(); });
 }
 
 /// An image over a dma-buf or its stand-in, whose rows lie at a pitch: what the host wrote there it holds, what is written
@@ -326,7 +378,8 @@ inline bool aliases_picture(const Native& native, const Memory& memory, FdKind k
     for (std::size_t i = 0; i < kProbeBytes; ++i) all[i] = byte_at(i % kPitch, i / kPitch);
     access.end();
   }
-  acquire(native, image.get(), memory).wait();
+  Possession possession(native, image.get());
+  possession.take(memory).wait();
   std::array<std::uint8_t, kWidth * kHeight> pixels{};
   const std::size_t origin[3] = {}, region[3] = {kWidth, kHeight, 1};
   check(call(clEnqueueReadImage, native.transfers.get(), image.get(), cl_bool{CL_TRUE}, &origin[0], &region[0],
@@ -342,7 +395,7 @@ inline bool aliases_picture(const Native& native, const Memory& memory, FdKind k
              std::size_t{0}, std::size_t{0}, static_cast<const void*>(pixels.data()), cl_uint{0},
              static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
         "clEnqueueWriteImage", "testing an image over a dma-buf");
-  release(native, image.get(), memory).wait();
+  possession.give_back(memory).wait();
   dmabuf::CpuAccess access(bytes, Access::kRead);
   const auto* const all = static_cast<const std::uint8_t*>(access.data());
   for (std::size_t i = 0; i < kProbeBytes; ++i) {
@@ -429,17 +482,16 @@ inline Tensor import_fd(const Context& context, int fd, FdKind kind, std::size_t
   if (!kind.is_bound_to_device() && ::fstat(kept.get(), &status) == 0)
     properties.identity = {MemoryIdentity::Kind::kInode, static_cast<std::uint64_t>(status.st_dev),
                            static_cast<std::uint64_t>(status.st_ino)};
-  const cl_mem made = buffer.get();
-  Ref<Memory> memory(
-      make_ref<detail::ExternalMemory>(context, properties, buffers.native_ref(), std::move(buffer), std::move(kept)));
-  memory->hazards().wrote(detail::acquire(native, made, *memory), detail::kNoBytes);
+  auto memory =
+      make_ref<detail::ExternalMemory>(context, properties, buffers.native_ref(), std::move(buffer), std::move(kept));
+  memory->take();
   return Tensor(info, std::move(memory));
 }
 
 namespace detail {
 
-inline const ExternalMemory& external(const Tensor& tensor, const char* function) {
-  const auto* memory = tensor ? dynamic_cast<const ExternalMemory*>(tensor.memory().get()) : nullptr;
+inline ExternalMemory& external(const Tensor& tensor, const char* function) {
+  auto* const memory = tensor ? dynamic_cast<ExternalMemory*>(tensor.memory().get()) : nullptr;
   if (!memory)
     throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
                                             (tensor ? to_string(tensor) : std::string("an empty tensor")) +
@@ -451,20 +503,10 @@ inline const ExternalMemory& external(const Tensor& tensor, const char* function
 
 /// Gives the memory of a tensor of import_fd() back to the API that it came from, after all noted work on it.
 /// @return the point from which that API may use it. @errors kInvalidArgument: another tensor; those of the call.
-inline TimelinePoint give_back(const Tensor& tensor) {
-  const detail::ExternalMemory& memory = detail::external(tensor, "give_back");
-  TimelinePoint given = detail::release(memory.native(), memory.buffer(), memory);
-  memory.hazards().wrote(given, detail::kNoBytes);
-  return given;
-}
+inline TimelinePoint give_back(const Tensor& tensor) { return detail::external(tensor, "give_back").give_back(); }
 /// Takes it again, after all noted work on it: note what the other API does with `tensor.memory()->hazards()`. Commands
 /// wait for it by wait_list(), maps by themselves. @errors as give_back().
-inline TimelinePoint take(const Tensor& tensor) {
-  const detail::ExternalMemory& memory = detail::external(tensor, "take");
-  TimelinePoint taken = detail::acquire(memory.native(), memory.buffer(), memory);
-  memory.hazards().wrote(taken, detail::kNoBytes);
-  return taken;
-}
+inline TimelinePoint take(const Tensor& tensor) { return detail::external(tensor, "take").take(); }
 
 }  // namespace opencl
 }  // namespace v1

@@ -38,10 +38,17 @@ struct UserEvent {
 /// A user event that is set when `point` is settled.
 inline Handle<cl_event> relay(const Native& native, const TimelinePoint& point) {
   constexpr const char* kWhat = "an event for a point of another API";
-  Handle<cl_event> event(create(
-      "clCreateUserEvent", [] { return std::string(kWhat); }, clCreateUserEvent, native.context.get()));
-  RelayedPoint<UserEvent>::relay(point, {Handle<cl_event>::retain(event.get(), kWhat)});
-  return event;
+  UserEvent signal{Handle<cl_event>(create(
+      "clCreateUserEvent", [] { return std::string(kWhat); }, clCreateUserEvent, native.context.get()))};
+  try {
+    Handle<cl_event> event = Handle<cl_event>::retain(signal.event.get(), kWhat);
+    RelayedPoint<UserEvent>::relay(point, std::move(signal));
+    return event;
+  } catch (...) {
+    // NVIDIA's clReleaseContext waits for ever for a user event that was never set, even if nothing waits for that.
+    if (signal.event) signal.set(true);
+    throw;
+  }
 }
 
 /// A sync file as an event, on devices that wait for fences of the kernel. The semaphore is the driver's to keep until

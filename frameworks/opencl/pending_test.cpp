@@ -4,10 +4,12 @@
 #include <cstring>
 #include <thread>
 
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/host.hpp>
 
 #include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
+#include <tenon/tests/support/fail_each_call.hpp>
 
 namespace tenon::opencl {
 namespace {
@@ -197,6 +199,24 @@ TEST_F(PendingTest, MemoryThatAKernelStillWritesIsNotFreed) {
   for (int i = 0; i < 2000 && !freed; ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(freed);
   EXPECT_EQ(page[8191], std::byte{1});
+}
+
+/// The layer of the tests ends the process if an event is left that nobody sets.
+TEST_F(PendingTest, WhicheverCallFailsEveryUserEventIsSet) {
+  const Tensor tensor = allocated(4096, 1);
+  const Ref<HostTimeline> host = make_ref<HostTimeline>();
+  const auto work = [&] {
+    const TimelinePoint later = host->next();
+    tensor.memory()->hazards().wrote(later);
+    struct Reached {
+      HostTimeline& timeline;
+      std::uint64_t value;
+      ~Reached() { timeline.advance(value); }
+    } const reached{*host, later.value()};
+    return wait_list(tensor, Access::kReadWrite).size();
+  };
+  testing::fail_each_call<detail::Probe>("CL_OUT_OF_RESOURCES", work, [](cl_uint size) { EXPECT_EQ(size, 1u); });
+  EXPECT_TRUE(drain_deferred(default_deadline()));
 }
 
 }  // namespace

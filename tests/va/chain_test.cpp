@@ -6,33 +6,16 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
-#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/level_zero/contexts.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
 
-#include <tenon/bridges/ffmpeg_vaapi/ffmpeg_vaapi.hpp>
-#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
+#include <tenon/tests/va/decoded.hpp>
 #include <tenon/tests/va/va_fixture.hpp>
 
 namespace tenon::va_test {
 namespace {
-
-namespace ff = tenon::ffmpeg;
-
-/// A frame of FFmpeg's decoder in a VA surface.
-Frame decoded() {
-  const tenon_test::Folder folder;
-  tenon_test::ClipSpec spec;
-  spec.frames = 6;
-  tenon_test::make_clip(folder.file("clip.mp4"), spec);
-  ff::Options options;
-  options.hardware = ffmpeg_vaapi::device(context());
-  options.take_hardware = ffmpeg_vaapi::surfaces(context());
-  ff::Video video(folder.file("clip.mp4"), options);
-  return *video.read();
-}
 
 /// FFmpeg -> VAAPI -> DMA -> `device`, without a copy: the same pixels, and the same memory.
 void expect_shared(const Context& device) {

@@ -1,6 +1,7 @@
-// A product of matrices of f16 or f32 with sums in f32: rows of the left side by rows of the right one, [M, K] by [N, K]. The
+// A product of matrices of f16 or f32 with sums in f32, or of 8-bit numbers with sums in int (TOTAL): rows of the left side (STORED)
+// by rows of the right one (STORED_RIGHT), [M, K] by [N, K]. The
 // left side's rows lie in memory (IS_PLAIN), or are the windows of a convolution over channels last: K counts channels
-// within taps. 16 bytes, a chunk, are read at once; CHANNELS, and K of the right side, are multiples of 8.
+// within taps. 16 bytes, a chunk, are read at once; CHANNELS, and K of the right side, are whole chunks.
 // A group of WARPS_M x WARPS_N warps of 32 work-items computes TILE_M x TILE_N elements: of PARTS_M parts of 16 rows, PART_ROWS
 // apart, a warp has PARTS_N parts of 8 columns. STEP columns of both sides are copied to one of STAGES slots of local memory
 // while earlier ones are multiplied, by MULTIPLY, or from MULTIPLY_BEGIN on until then. OUT_ROWS rows at a time are written.
@@ -10,14 +11,15 @@
 // STORE_AT(value, batch, m, n) one.
 #define SLOT(step) (tiles + (step) % STAGES * SLOT_BYTES)
 KERNEL {
-  __local uchar tiles[(STAGES * SLOT_BYTES > OUT_ROWS * OUT_ROW * 4 ? STAGES * SLOT_BYTES : OUT_ROWS * OUT_ROW * 4)] __attribute__((aligned(1024)));
+  __local uchar tiles[(STAGES * SLOT_BYTES > OUT_ROWS * OUT_ROW * 4 ? STAGES * SLOT_BYTES : OUT_ROWS * OUT_ROW * 4)]
+      __attribute__((aligned(1024)));
   const int at = (int)get_local_id(0), lane = at & 31, warp = at >> 5;
   const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = (int)get_group_id(2) / SPLITS;
   const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
   const int warp_row = WARP_ROW, first_row = warp_row + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
   const int row = at / CHUNKS, chunk = at % CHUNKS;
   __global const STORED* const left = A_p + A_BATCH(batch);
-  __global const STORED* const right = B_p + B_BATCH(batch);
+  __global const STORED_RIGHT* const right = B_p + B_BATCH(batch);
   // Of each row that this work-item copies: where its first tap lies, and which taps lie within the picture.
   int places[TILE_M / ROWS_AT_ONCE];
   uint taps[TILE_M / ROWS_AT_ONCE];
@@ -38,7 +40,7 @@ KERNEL {
           taps[i] |= (uint)((uint)(y + ky * DH) < (uint)IH && (uint)(x + kx * DW) < (uint)IW) << (ky * KW + kx);
 #endif
   }
-  float sum[PARTS_M][PARTS_N][4];
+  TOTAL sum[PARTS_M][PARTS_N][4];
 #pragma unroll
   for (int i = 0; i < PARTS_M; ++i)
 #pragma unroll
@@ -83,7 +85,7 @@ KERNEL {
   // All leave their parts; the group that comes last adds them, always in the same order.
   const int tile = ((int)get_group_id(1) * (int)get_num_groups(0) + (int)get_group_id(0)) +
                    batch * (int)(get_num_groups(0) * get_num_groups(1));
-  __global float* const mine = PARTS_p + (tile * SPLITS + split) * TILE_M * TILE_N + at;
+  __global TOTAL* const mine = PARTS_p + (tile * SPLITS + split) * TILE_M * TILE_N + at;
 #pragma unroll
   for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) mine[i * LANES] = sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4];
   mem_fence(CLK_GLOBAL_MEM_FENCE);
@@ -97,17 +99,17 @@ KERNEL {
   barrier(CLK_LOCAL_MEM_FENCE);
   if (!*is_last) return;
   RELEASE_WRITES();
-  __global const volatile float* const parts = PARTS_p + tile * SPLITS * TILE_M * TILE_N + at;
+  __global const volatile TOTAL* const parts = PARTS_p + tile * SPLITS * TILE_M * TILE_N + at;
 #pragma unroll
   for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) {
-    float total = 0;
+    TOTAL total = 0;
     for (int part = 0; part < SPLITS; ++part) total += parts[part * TILE_M * TILE_N + i * LANES];
     sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4] = total;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 #endif
   // Through local memory, so that neighbours along n are written together.
-  __local float* const results = (__local float*)tiles;
+  __local TOTAL* const results = (__local TOTAL*)tiles;
 #pragma unroll
   for (int rows = 0; rows < TILE_M; rows += OUT_ROWS) {
     if (rows > 0) barrier(CLK_LOCAL_MEM_FENCE);
@@ -123,9 +125,9 @@ KERNEL {
     for (int i = at; i < OUT_ROWS * TILE_N / 8; i += LANES) {
       const int m = m0 + rows + i / (TILE_N / 8), n = n0 + i % (TILE_N / 8) * 8;
       if (m >= M || n >= N) continue;
-      __local const float* const from = results + i / (TILE_N / 8) * OUT_ROW + i % (TILE_N / 8) * 8;
+      __local const TOTAL* const from = results + i / (TILE_N / 8) * OUT_ROW + i % (TILE_N / 8) * 8;
 #if IS_WIDE
-      float v[8];
+      TOTAL v[8];
 #pragma unroll
       for (int j = 0; j < 8; ++j) v[j] = from[j];
       STORE8_AT(v, batch, m, n);

@@ -22,14 +22,19 @@
                : "=r"((to)[0]), "=r"((to)[1]), "=r"((to)[2]), "=r"((to)[3])                     \
                : "r"(LOCAL_ADDRESS(from))                                                       \
                : "memory")
-#define MULTIPLY_FRAGMENTS(sum, a, b0, b1)                                                                        \
+#define MULTIPLY_FRAGMENTS_16(sum, a, b0, b1)                                                                     \
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
                : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3])                                   \
+               : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
+// Of 8-bit numbers, twice as many columns in the same bytes.
+#define MULTIPLY_FRAGMENTS_8(sum, a, b0, b1)                                                                      \
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." LEFT_NUMBERS ".s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+               : "+r"((sum)[0]), "+r"((sum)[1]), "+r"((sum)[2]), "+r"((sum)[3])                                   \
                : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
 #define MULTIPLY_TILES(sum, left, right) MULTIPLY_TILES_UP_TO(sum, left, right, WARP_N)
 // Of a warp's columns only those below `columns` are wanted.
 #define MULTIPLY_TILES_UP_TO(sum, left, right, columns)                                                        \
-  _Pragma("unroll") for (int k = 0; k < STEP / 16; ++k) {                                                      \
+  _Pragma("unroll") for (int k = 0; k < ROW_BYTES / 32; ++k) {                                                 \
     uint a[PARTS_M][4], b[PARTS_N / 2][4];                                                                     \
     _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i)                                                        \
         LOAD_FRAGMENTS(a[i], left + PLACE(warp_row + i * PART_ROWS + (lane & 15), 2 * k + (lane >> 4)));            \
@@ -41,6 +46,50 @@
             MULTIPLY_FRAGMENTS(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);                 \
   }
 
+// Of f32 by matrices of TF32, whose numbers have 11 bits: each number is the sum of two of these, and of their four products only
+// the smallest is left out. Tensor cores cut off what they add, so the products of STEP columns are summed apart, and added
+// rounded. Columns are read in any order, the same on both sides: neighbours of four have four each, a chunk of a row of 64 bytes.
+#define TWO_PARTS(value, high, low)                            \
+  {                                                            \
+    const float whole = value;                                 \
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(whole)); \
+    low = as_uint(whole - as_float(high));                     \
+  }
+#define LOAD_TWO_PARTS(high, low, from)             \
+  {                                                 \
+    const float4 four = *(__local const float4*)(from); \
+    TWO_PARTS(four.x, (high)[0], (low)[0])          \
+    TWO_PARTS(four.y, (high)[1], (low)[1])          \
+    TWO_PARTS(four.z, (high)[2], (low)[2])          \
+    TWO_PARTS(four.w, (high)[3], (low)[3])          \
+  }
+#define MULTIPLY_TF32(sum, a, b, k)                                                                                \
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"   \
+      : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3])                                             \
+      : "r"((a)[0][2 * (k)]), "r"((a)[1][2 * (k)]), "r"((a)[0][2 * (k) + 1]), "r"((a)[1][2 * (k) + 1]),            \
+        "r"((b)[2 * (k)]), "r"((b)[2 * (k) + 1]))
+#define MULTIPLY_TILES_IN_PARTS(sum, left, right)                                                                  \
+  {                                                                                                                \
+    uint b[PARTS_N][4], b_low[PARTS_N][4];                                                                         \
+    _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j)                                                            \
+        LOAD_TWO_PARTS(b[j], b_low[j], right + PLACE(warp_n * WARP_N + j * 8 + (lane >> 2), (lane & 3)))           \
+    _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) {                                                          \
+      uint a[2][4], a_low[2][4];                                                                                   \
+      _Pragma("unroll") for (int h = 0; h < 2; ++h)                                                                \
+          LOAD_TWO_PARTS(a[h], a_low[h], left + PLACE(first_row + i * PART_ROWS + h * 8, (lane & 3)))              \
+      float part[PARTS_N][4];                                                                                      \
+      _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) part[j][0] = part[j][1] = part[j][2] = part[j][3] = 0;   \
+      _Pragma("unroll") for (int k = 0; k < 2; ++k) {                                                              \
+        _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) MULTIPLY_TF32(part[j], a_low, b[j], k);                \
+        _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) MULTIPLY_TF32(part[j], a, b_low[j], k);                \
+      }                                                                                                            \
+      _Pragma("unroll") for (int k = 0; k < 2; ++k)                                                                \
+          _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) MULTIPLY_TF32(part[j], a, b[j], k);                  \
+      _Pragma("unroll") for (int j = 0; j < PARTS_N; ++j) _Pragma("unroll") for (int c = 0; c < 4; ++c)            \
+          sum[i][j][c] += part[j][c];                                                                              \
+    }                                                                                                              \
+  }
+
 // Of compute capability 9.0: four warps multiply as one, from local memory, while the next tiles are copied. OpenCL C refuses
 // these instructions, so they stand in comments, which program/warpgroups.cpp opens in what the driver has compiled.
 #define TO_TENSOR_CORES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
@@ -49,7 +98,7 @@
 #define MULTIPLY_WARPGROUPS_END(sum, left, right) MULTIPLY_TILES(sum, left, right)
 #else
 #define WARPGROUP(text) "/*sm_90a " text " sm_90a*/"
-#define SUMS(to, j) "+f"((to)[j][0]), "+f"((to)[j][1]), "+f"((to)[j][2]), "+f"((to)[j][3])
+#define SUMS(to, j) SUM_REGISTER((to)[j][0]), SUM_REGISTER((to)[j][1]), SUM_REGISTER((to)[j][2]), SUM_REGISTER((to)[j][3])
 #define SUMS_32(to, j)                                                                                              \
   SUMS(to, j), SUMS(to, j + 1), SUMS(to, j + 2), SUMS(to, j + 3), SUMS(to, j + 4), SUMS(to, j + 5), SUMS(to, j + 6), \
       SUMS(to, j + 7)
@@ -65,6 +114,15 @@
 #define WARPGROUP_128(to, a, b)                                                                                           \
   asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" NUMBERS_64 "},%64,%65,1,1,1,0,0;")        \
                : SUMS_32(to, 0), SUMS_32(to, 8) : "l"(a), "l"(b) : "memory")
+#define WARPGROUP_8_32(to, a, b)                                                                                          \
+  asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n32k32.s32." LEFT_NUMBERS ".s8 {" NUMBERS_16 "},%16,%17,1;")     \
+               : SUMS(to, 0), SUMS(to, 1), SUMS(to, 2), SUMS(to, 3) : "l"(a), "l"(b) : "memory")
+#define WARPGROUP_8_64(to, a, b)                                                                                          \
+  asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n64k32.s32." LEFT_NUMBERS ".s8 {" NUMBERS_32 "},%32,%33,1;")     \
+               : SUMS_32(to, 0) : "l"(a), "l"(b) : "memory")
+#define WARPGROUP_8_128(to, a, b)                                                                                         \
+  asm volatile(WARPGROUP("wgmma.mma_async.sync.aligned.m64n128k32.s32." LEFT_NUMBERS ".s8 {" NUMBERS_64 "},%64,%65,1;")    \
+               : SUMS_32(to, 0), SUMS_32(to, 8) : "l"(a), "l"(b) : "memory")
 // Of rows of ROW_BYTES that lie as PLACE says: 8 rows are one pattern.
 #define TILE_DESCRIPTOR(address)                                                                                 \
   ((ulong)((address) >> 4 & 0x3fff) | (ulong)(ROW_BYTES / 2) << 32 | (ulong)1 << 16 | (ulong)(ROW_BYTES == 128 ? 1 : 2) << 62)
@@ -72,7 +130,7 @@
   {                                                                                                              \
     const uint a = LOCAL_ADDRESS(left) + (warp >> 2) * PARTS_M * 64 * ROW_BYTES, b = LOCAL_ADDRESS(right);       \
     asm volatile(WARPGROUP("wgmma.fence.sync.aligned;") ::: "memory");                                           \
-    _Pragma("unroll") for (int k = 0; k < STEP / 16; ++k) _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i)    \
+    _Pragma("unroll") for (int k = 0; k < ROW_BYTES / 32; ++k) _Pragma("unroll") for (int i = 0; i < PARTS_M; ++i) \
         MULTIPLY_WARPGROUP(sum[i], TILE_DESCRIPTOR(a + i * 64 * ROW_BYTES + k * 32), TILE_DESCRIPTOR(b + k * 32)); \
     asm volatile(WARPGROUP("wgmma.commit_group.sync.aligned;") ::: "memory");                                    \
   }

@@ -45,6 +45,26 @@ inline void store8_f16(const float* from, __global half* to) {
   *(__global uint4*)to = (uint4)(word[0], word[1], word[2], word[3]);
 }
 
+// 8-bit numbers as they are, and reals that lie as such. @pre addresses are multiples of 8.
+inline uchar number_u8(float value, float inverse, int zero) { return convert_uchar_sat(rint(value * inverse) + zero); }
+inline char number_i8(float value, float inverse, int zero) { return convert_char_sat(rint(value * inverse) + zero); }
+#define TN_NUMBERS(name, vector, element)                                                                           \
+  inline void load8_##name(__global const element* from, int* to) {                                                 \
+    vstore8(convert_int8(*(__global const vector*)from), 0, to);                                                    \
+  }                                                                                                                 \
+  inline void load8_numbers_##name(__global const element* from, float scale, int zero, float* to) {                \
+    vstore8(scale* convert_float8(convert_int8(*(__global const vector*)from) - zero), 0, to);                      \
+  }                                                                                                                 \
+  inline void store8_numbers_##name(const float* from, float inverse, int zero, __global element* to) {             \
+    *(__global vector*)to = (vector)(number_##name(from[0], inverse, zero), number_##name(from[1], inverse, zero),  \
+                                     number_##name(from[2], inverse, zero), number_##name(from[3], inverse, zero),  \
+                                     number_##name(from[4], inverse, zero), number_##name(from[5], inverse, zero),  \
+                                     number_##name(from[6], inverse, zero), number_##name(from[7], inverse, zero)); \
+  }
+TN_NUMBERS(u8, uchar8, uchar)
+TN_NUMBERS(i8, char8, char)
+#undef TN_NUMBERS
+
 // Functions of the operation table's expressions. A NaN in x stays one.
 #define tn_max(x, y) ((x) < (y) ? (y) : (x))
 #define tn_min(x, y) ((y) < (x) ? (y) : (x))

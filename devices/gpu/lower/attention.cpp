@@ -135,7 +135,7 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& wh
     // Elements of sub-groups lie otherwise than these kernels take them.
     Target target = builder.target();
     if (target.matrices == Target::Matrices::kIntel) target.matrices = Target::Matrices::kPortable;
-    define_tiles(kernel, kTiles, target);
+    define_tiles(kernel, kTiles, target, ElementType::kF16);
     kernel.number("M", static_cast<std::int64_t>(what.queries))
         .number("N", static_cast<std::int64_t>(what.keys))
         .number("D", static_cast<std::int64_t>(what.query.shape[rank - 1]))

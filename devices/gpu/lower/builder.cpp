@@ -34,7 +34,13 @@ bool is_short_number(double value) { return value == 0.5 || (std::floor(value) =
 
 Builder::Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
                  const std::vector<InputForm>& forms, const Choosing& choosing)
-    : model_(model), target_(target), weights_(weights), is_special_(is_special), forms_(forms), choosing_(choosing) {
+    : model_(model),
+      target_(target),
+      weights_(weights),
+      is_special_(is_special),
+      forms_(forms),
+      choosing_(choosing),
+      numbers_(target.multiplies_numbers ? Numbers(model, &weights) : Numbers()) {
   plan_.inputs.resize(model.get_parameters().size());
   std::uint32_t index = 0;
   for (const auto& result : model.get_results()) {
@@ -52,6 +58,7 @@ Builder::Value& Builder::add_value(const Node& node, std::size_t output, const S
   value.type = node.get_output_element_type(output);
   value.shape = shape;
   value.readers = node.count_output_readers(output);
+  if (const auto* meaning = output == 0 ? numbers_.stored(node) : nullptr) value.numbers = *meaning;
   if (!is_readable(value.type))
     throw Error(Code::kUnimplemented, "GPU: " + node.describe() + " makes " + std::string(name(value.type)) +
                                           ", which kernels neither read nor write");
@@ -88,6 +95,7 @@ View Builder::whole(const Node& concat, bool channels_last) {
     Value value;
     value.type = concat.get_output_element_type(0);
     value.shape = concat.get_output_shape(0);
+    if (const auto* meaning = numbers_.stored(concat)) value.numbers = *meaning;
     const Extents strides = channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
     known = wholes_.emplace(&concat, make_for(concat, 0, value, strides)).first;
   }
@@ -122,7 +130,8 @@ View Builder::make_for(const Node& node, std::size_t output, const Value& value,
   View view{{}, value.type, value.shape, packed_strides(value.shape)};
   if (!result) {
     if (const auto part = part_of_whole(Output<Node>(const_cast<Node*>(&node), output), strides)) return *part;
-    view.type = stored_type(value.type);
+    view.type = value.numbers ? value.numbers->type : stored_type(value.type);
+    view.numbers = value.numbers;
     view.strides = strides;
   }
   const std::size_t bytes = bytes_of(view.type, view.shape);
@@ -167,6 +176,7 @@ void Builder::set(const Node& node, std::size_t output, const ExpressionRef& roo
   value.producer = std::exchange(joined_, std::nullopt);
   value.nodes = std::exchange(joined_nodes_, {});
   value.nodes.insert(value.nodes.begin(), {node.get_friendly_name(), node.get_type_name()});
+  value.unrounded = std::exchange(unrounded_, nullptr);
   const bool waits = value.readers == 1 && root->size() <= kMaxTree && root->loads() <= kMaxLoads;
   if (!waits) compute(value, Output<Node>(const_cast<Node*>(&node), output));
 }
@@ -203,14 +213,21 @@ bool Builder::set_transposed(const Node& node, const Output<Node>& source, const
 }
 
 void Builder::set(const Node& node, std::size_t output, ElementType computed, Producer producer) {
+  set(node, output, std::move(producer), Expression::computed(computed));
+}
+
+void Builder::set(const Node& node, std::size_t output, Producer producer, const ExpressionRef& root) {
   joined_ = std::move(producer);
-  set(node, output, Expression::computed(computed));
+  set(node, output, root);
 }
 
 void Builder::compute(Value& value, const Output<Node>& output) {
   const View view = make_for(*output.get_node(), output.get_index(), value, best_strides(value));
   launching_ = std::move(value.nodes);
-  const ExpressionRef root = std::exchange(value.pending, nullptr);
+  ExpressionRef root = std::exchange(value.pending, nullptr);
+  // Stores round.
+  if (value.unrounded && view.numbers == value.numbers && view.numbers) root = value.unrounded;
+  value.unrounded = nullptr;
   const auto producer = std::exchange(value.producer, std::nullopt);
   emit(root, producer, view, *output.get_node());
   value.view = view;
@@ -286,18 +303,19 @@ View Builder::made(const Output<Node>& output) {
 
 View Builder::view(const Output<Node>& output) {
   const View view = made(output);
-  if (!view.source) return view;
+  if (!view.source && !view.numbers) return view;
   Value& value = value_of(output);
   if (!value.plain) value.plain = plain_copy(view, *output.get_node());
   return *value.plain;
 }
 
 View Builder::plain_copy(const View& view, const Node& of) {
-  View whole = scratch(stored_type(view.type), view.shape);
+  View whole = scratch(stored_type(view.value_type()), view.shape);
+  if (view.numbers && !view.repeats()) whole.strides = packed_as(view);
   if (target_.stores_f16 && is_channels_last(view)) whole.strides = channels_last_strides(view.shape);
   launching_ = {{of.get_friendly_name(), of.get_type_name()}};
   copy(view, whole, of);
-  if (view.source->is_input()) plan_.gathered_bytes += bytes_of(view.type, view.shape);
+  if (view.source && view.source->is_input()) plan_.gathered_bytes += bytes_of(view.type, view.shape);
   return whole;
 }
 
@@ -309,7 +327,8 @@ View Builder::source(const Output<Node>& output) {
     value.view->source =
         std::make_shared<const TreeSource>(std::exchange(value.pending, nullptr), value.shape, std::move(nodes));
   }
-  return made(output);
+  const View view = made(output);
+  return view.numbers ? this->view(output) : view;
 }
 
 View Builder::packed_source(const Output<Node>& value) {
@@ -445,7 +464,7 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
     compute(code_of(root, out.type), codes, of);
     return pack(codes, out, of);
   }
-  const ExpressionRef stored = as_stored(root, out.type);
+  const ExpressionRef stored = as_stored(root, out.value_type());
   const std::vector<ExpressionRef> loads = loads_of(stored);
   std::vector<const View*> views{&out};
   for (const auto& load : loads) views.push_back(load->view());

@@ -15,6 +15,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/choices.hpp>
+#include <tenon/devices/gpu/lower/numbers.hpp>
 #include <tenon/devices/gpu/lower/weights.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
@@ -62,6 +63,16 @@ class Builder {
   /// memory are not copied, and cheap functions of pictures are not computed before (View::source).
   View source(const Output<Node>& value);
   View packed_source(const Output<Node>& value);
+  /// Whether it is to lie as such numbers, unless it is a port.
+  bool has_numbers(const Output<Node>& value);
+  /// As source(), for nodes that only move elements: 8-bit numbers stay such (View::numbers).
+  View moved(const Output<Node>& value);
+  /// 8-bit numbers of that meaning: as they lie, or a copy.
+  View numbers(const Output<Node>& value, const engine::Quantization& meaning);
+  /// What lies in memory as such numbers already.
+  std::optional<View> lying_as(const Output<Node>& value, const engine::Quantization& meaning);
+  /// What of the model is computed with 8-bit numbers.
+  const Numbers& numbers() const { return numbers_; }
   /// Its bytes if no input changes them; empty else.
   Tensor constant(const Output<Node>& value) const;
   std::optional<std::vector<std::int64_t>> integers(const Output<Node>& value) const;
@@ -87,6 +98,10 @@ class Builder {
   void set(const Node& node, std::size_t output, const View& view);
   /// A kernel that element-wise functions may join.
   void set(const Node& node, std::size_t output, ElementType computed, Producer producer);
+  /// The same, of which `root` is the result: a tree with one Expression::computed().
+  void set(const Node& node, std::size_t output, Producer producer, const ExpressionRef& root);
+  /// `root` rounded to 8-bit numbers, as which it lies if it is stored.
+  void set_rounded(const Node& node, const ExpressionRef& root, const engine::Quantization& meaning);
   /// Memory for the output, row-major, which the caller's launches write.
   View make(const Node& node, std::size_t output);
   /// The same of an output of which values decide an extent. @param most  Packed in what there is of it.
@@ -101,6 +116,7 @@ class Builder {
   View hold_packed(const Tensor& constant, const std::string& how, const std::function<Tensor(const Tensor&)>& pack) {
     return hold(weights_.get(constant, how, pack));
   }
+  PackedWeights& weights() { return weights_; }
   /// Memory that lives between launches of one node.
   View scratch(ElementType type, const Shape& shape);
   void launch(const Kernel& kernel, const Node& node);
@@ -146,6 +162,9 @@ class Builder {
     std::optional<View> view;
     std::optional<View> plain;  ///< A copy of `view` in plain memory.
     ExpressionRef pending;      ///< Not computed yet...
+    ExpressionRef
+        unrounded;  ///< `pending` without its last step, which rounds it to `numbers`; null: it has no such one.
+    std::optional<engine::Quantization> numbers;  ///< As which it lies in memory of the plan's own.
     std::optional<Producer> producer;
     std::vector<std::pair<std::string, std::string>> nodes;  ///< ...by these nodes: the last one first.
     Tensor constant;
@@ -186,6 +205,7 @@ class Builder {
   const bool is_special_;
   const std::vector<InputForm> forms_;
   const Choosing choosing_;
+  const Numbers numbers_;
   Plan plan_;
   std::map<Key, Value> values_;
   std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.
@@ -195,6 +215,7 @@ class Builder {
   std::map<const Node*, View> wholes_;  ///< Of Concats whose inputs are computed into them.
   /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
   std::optional<Producer> joined_;
+  ExpressionRef unrounded_;  ///< Of the tree that is set next.
   Shape joined_shape_;
   std::vector<std::pair<std::string, std::string>> joined_nodes_;
   std::vector<std::pair<std::string, std::string>> launching_;  ///< Nodes of the next launch.

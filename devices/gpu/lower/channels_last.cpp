@@ -27,12 +27,14 @@ Picture picture_of(const View& view) {
 }
 
 bool is_wide_picture(const Builder& builder, const View& view) {
-  return view.type == builder.target().reals() && is_channels_last(view) && builder.is_wide(view, 1);
+  return (view.numbers || view.type == builder.target().reals()) && is_channels_last(view) && builder.is_wide(view, 1);
 }
 
-Picture framed(Builder& builder, const Node& node, const View& view, const Frame& frame) {
-  const Picture from = picture_of(view);
-  Picture to;
+namespace {
+
+/// Begins the copy into a framed picture of `type`.
+Kernel begin_framing(Builder& builder, const View& view, const Picture& from, const Frame& frame, ElementType type,
+                     Picture& to) {
   to.images = from.images;
   to.channels = frame.wide;
   to.lines = from.lines + frame.top + frame.bottom;
@@ -40,7 +42,7 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
   to.pixel_step = static_cast<std::int64_t>(frame.wide);
   to.line_step = to.pixel_step * static_cast<std::int64_t>(to.pixels);
   to.image_step = to.line_step * static_cast<std::int64_t>(to.lines);
-  to.view = builder.scratch(builder.target().reals(), {to.images, to.lines, to.pixels, frame.wide});
+  to.view = builder.scratch(type, {to.images, to.lines, to.pixels, frame.wide});
   Kernel kernel = builder.kernel("channels_last");
   kernel.reads("X", view).writes("OUT", to.view);
   const auto number = [&](const char* name, std::size_t value) { kernel.number(name, signed_of(value)); };
@@ -56,6 +58,43 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
       .number("S_CHANNEL", view.strides[1])
       .number("S_LINE", from.line_step)
       .number("S_PIXEL", from.pixel_step);
+  return kernel;
+}
+
+}  // namespace
+
+Frame frame_of(const Picture& from, const Spatial3& window) {
+  const auto before = [&](std::size_t axis) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(window.window[axis].pad_begin, 0));
+  };
+  const auto behind = [&](std::size_t axis, std::size_t in) {
+    const WindowAxis& one = window.window[axis];
+    const std::int64_t last = signed_of(window.out[axis] - 1) * one.stride + (one.kernel - 1) * one.dilation + 1;
+    return static_cast<std::size_t>(std::max<std::int64_t>(last - one.pad_begin - signed_of(in), 0));
+  };
+  Frame frame;
+  frame.left = before(2);
+  frame.top = before(1);
+  frame.right = behind(2, from.pixels);
+  frame.bottom = behind(1, from.lines);
+  return frame;
+}
+
+Picture framed_numbers(Builder& builder, const Node& node, const View& view, const Frame& frame, std::int32_t zero) {
+  const Picture from = picture_of(view);
+  Picture to;
+  Kernel kernel = begin_framing(builder, view, from, frame, view.type, to);
+  const std::size_t count = to.images * to.lines * to.pixels * frame.wide;
+  kernel.number("COUNT", signed_of(count)).number("ZERO", zero).text(kernels::framed_numbers);
+  kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 128)});
+  builder.launch(kernel, node);
+  return to;
+}
+
+Picture framed(Builder& builder, const Node& node, const View& view, const Frame& frame) {
+  const Picture from = picture_of(view);
+  Picture to;
+  Kernel kernel = begin_framing(builder, view, from, frame, builder.target().reals(), to);
   if (takes_register_tiles(builder.target())) {
     const bool has_runs = from.channels == frame.wide && view.strides[1] == 1;
     const std::size_t runs = !has_runs ? 0 : from.pixel_step == to.pixel_step ? 1 : from.pixels;
@@ -66,8 +105,9 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
     kernel.over({(to.lines + lines - 1) / lines, to.images}, {1, 1});
   } else {
     const std::size_t count = to.images * to.lines * to.pixels;
-    number("COUNT", count);
-    kernel.define("IS_HALF", to.view.type == ElementType::kF16 ? 1 : 0).text(kernels::channels_last);
+    kernel.number("COUNT", signed_of(count))
+        .define("IS_HALF", to.view.type == ElementType::kF16 ? 1 : 0)
+        .text(kernels::channels_last);
     kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 128)});
   }
   builder.launch(kernel, node);
@@ -85,8 +125,8 @@ AxisGroups picture_groups(const View& out) {
   return groups;
 }
 
-void set_wide_picture(Builder& builder, const Node& node, const char* kind, const Picture& data, std::size_t pixels,
-                      const char* text, std::function<void(Kernel&)> prepare) {
+Producer wide_picture_producer(Builder& builder, const Node& node, const char* kind, const Picture& data,
+                               std::size_t pixels, const char* text, std::function<void(Kernel&)> prepare) {
   const Node* const self = &node;
   Producer producer;
   producer.channels_last = true;
@@ -104,7 +144,13 @@ void set_wide_picture(Builder& builder, const Node& node, const char* kind, cons
                 {std::min<std::size_t>(builder.target().max_group, 128), 1});
     builder.launch(kernel, *self);
   };
-  builder.set(node, 0, node.get_output_element_type(0), std::move(producer));
+  return producer;
+}
+
+void set_wide_picture(Builder& builder, const Node& node, const char* kind, const Picture& data, std::size_t pixels,
+                      const char* text, std::function<void(Kernel&)> prepare) {
+  builder.set(node, 0, node.get_output_element_type(0),
+              wide_picture_producer(builder, node, kind, data, pixels, text, std::move(prepare)));
 }
 
 bool is_planar(const Spatial3& window) {

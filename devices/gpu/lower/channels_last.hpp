@@ -37,6 +37,10 @@ struct Frame {
   std::size_t wide = 0, left = 0, right = 0, top = 0, bottom = 0;
 };
 Picture framed(Builder& builder, const Node& node, const View& view, const Frame& frame);
+/// The frame that holds a window's padding, so that no tap is outside; its `wide` is 0. @pre paddings are not negative.
+Frame frame_of(const Picture& from, const Spatial3& window);
+/// The same of 8-bit numbers (their view without a meaning), with a frame of `zero`.
+Picture framed_numbers(Builder& builder, const Node& node, const View& view, const Frame& frame, std::int32_t zero);
 
 /// The view itself, or a copy: channels last, in whole chunks.
 Picture wide_picture(Builder& builder, const Node& node, const View& view);
@@ -44,9 +48,12 @@ Picture wide_picture(Builder& builder, const Node& node, const View& view);
 /// {image}, {lines, pixels}, {channels}: as these kernels count.
 AxisGroups picture_groups(const View& out);
 
-/// Sets the node's output to what a kernel computes with channels last, 8 of a pixel in each work-item.
+/// What a kernel computes with channels last, 8 of a pixel in each work-item.
 /// @param pixels  Of an output picture. @param text  Reads X by X_IMAGE, X_LINE, X_PIXEL and CHANNELS, and ends with
 /// STORE8(v, image, pixel, channel). @param prepare  Adds what else it reads.
+Producer wide_picture_producer(Builder& builder, const Node& node, const char* kind, const Picture& data,
+                               std::size_t pixels, const char* text, std::function<void(Kernel&)> prepare);
+/// Sets the node's output to that.
 void set_wide_picture(Builder& builder, const Node& node, const char* kind, const Picture& data, std::size_t pixels,
                       const char* text, std::function<void(Kernel&)> prepare);
 

@@ -7,6 +7,7 @@
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/matmul.hpp>
 #include <tenon/devices/gpu/lower/matrix_convolution.hpp>
+#include <tenon/devices/gpu/lower/number_products.hpp>
 #include <tenon/devices/gpu/lower/register_tiles.hpp>
 #include <tenon/devices/gpu/lower/table.hpp>
 #include <tenon/devices/gpu/lower/window.hpp>
@@ -107,6 +108,7 @@ void emit_elements(Builder& builder, const Node& node, const Convolution& what, 
 
 template <bool kGrouped, bool kTransposed>
 void lower_convolution(Builder& builder, const Node& node) {
+  if (!kTransposed && lower_number_convolution(builder, node, kGrouped)) return;
   if (!kTransposed && lower_matrix_convolution(builder, node, kGrouped)) return;
   if (!kTransposed && (kGrouped ? lower_register_depthwise : lower_register_convolution)(builder, node)) return;
   if (kTransposed && !kGrouped && lower_register_unfold(builder, node)) return;

@@ -102,6 +102,10 @@ void lower_bitwise_not(Builder& builder, const Node& node) {
 }
 
 void lower_fake_quantize(Builder& builder, const Node& node) {
+  if (const auto* numbers = builder.numbers().stored(node)) {
+    if (const auto view = builder.lying_as(node.input_value(0), *numbers)) return builder.set(node, 0, *view);
+    return builder.set_rounded(node, builder.operand(node.input_value(0), node.get_output_shape(0)), *numbers);
+  }
   const double levels = static_cast<double>(node.get_attributes().get_int("levels")) - 1;
   const std::string steps = literal_text(ElementType::kF32, levels);
   set_call(builder, node,

@@ -27,20 +27,27 @@ bool has_control_flow(const Model& model) {
 
 }  // namespace
 
-std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention) {
+std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention,
+                                  bool multiplies_numbers) {
   const auto mine = model.clone();
   const auto check = [&](const Model&, const std::string&, bool) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
   };
-  constexpr pass::FoldOptions kFold{.keep_decompression = false};
+  const pass::FoldOptions folding{.keep_decompression = false, .keep_dequantization = multiplies_numbers};
+  if (multiplies_numbers) {
+    pass::Manager rounding;  // Before what it finds is folded.
+    rounding.add(pass::fuse_quantize_dequantize());
+    rounding.set_hook(check);
+    rounding.run(mine);
+  }
   // Folding says how often loops run, and what they hold is folded then.
   pass::Manager unroll;
-  unroll.add(pass::fold_constants(kFold)).add(pass::unroll_loops()).add(pass::peel_loops());
+  unroll.add(pass::fold_constants(folding)).add(pass::unroll_loops()).add(pass::peel_loops());
   unroll.set_hook(check);
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
-  pass::Manager passes = pass::common_passes(kFold);
+  pass::Manager passes = pass::common_passes(folding);
   if (fuses_attention) passes.add(pass::fuse_attention());
-  passes.add(pass::fold_input_stage(false));
+  passes.add(pass::fold_input_stage(false)).add(fold_expansions(multiplies_numbers));
   passes.set_hook(check);
   passes.run(mine);
   pass::note_original_nodes(model, *mine);
@@ -82,7 +89,7 @@ Plan lower_model(const Model& model, const Target& target, PackedWeights& weight
   for (const auto& node : model.get_ordered_ops()) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
     const std::string_view type = node->get_type_name();
-    if (type == "Parameter" || type == "Result") continue;
+    if (type == "Parameter" || type == "Result" || builder.numbers().is_expansion(*node)) continue;
     if (type == "Constant")
       builder.add_constant(*node, static_cast<const op::v0::Constant&>(*node).get_tensor());
     else if (type == "ReadValue")

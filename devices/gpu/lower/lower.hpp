@@ -13,7 +13,9 @@ namespace tenon::inline v1::gpu_device {
 
 /// A copy of the model after the passes that this device's kernels benefit from.
 /// @param fuses_attention  The nodes that exporters write for attention become one.
-std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention);
+/// @param multiplies_numbers  Target::multiplies_numbers of lower_model().
+std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention,
+                                  bool multiplies_numbers = false);
 
 /// @param model  After run_passes(); with known shapes.
 /// @param is_special  For these shapes alone: they become constants of the kernels.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices of f16 or f32 (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
+// Products of matrices of f16, f32 or 8-bit numbers (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/devices/gpu/lower/builder.hpp>
 #include <tenon/devices/gpu/lower/chunks.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
@@ -20,9 +21,11 @@ inline bool takes_matrices(const Target& target) {
 
 /// [m, k] by [n, k], `batch` times.
 struct MatrixProduct {
+  ElementType type;  ///< Of the left side. The right one's is the same; i8 if this is one of 8-bit numbers.
   std::size_t m = 0, n = 0, k = 0, batch = 1;
   std::string text() const {
-    return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " by " + std::to_string(batch);
+    return std::string(name(type)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+           " by " + std::to_string(batch);
   }
 };
 
@@ -32,6 +35,7 @@ struct MatrixTiles {
   std::size_t row_bytes = 128;  ///< Of a tile in local memory: 64 or 128.
   /// Four warps multiply as one: `warps_m` is a multiple of 4, `warps_n` is 1, `m` a multiple of 64 for each four.
   bool has_warpgroups = false;
+  bool in_parts = false;  ///< Numbers of f32 are multiplied as two of TF32 each; `row_bytes` is 64.
   std::size_t lanes() const { return 32 * warps_m * warps_n; }
   /// Rows of the result that go through local memory at once.
   std::size_t out_rows() const { return m * (n + 4) * sizeof(float) > std::size_t{48} << 10 ? m / 2 : m; }
@@ -44,8 +48,14 @@ struct MatrixTiles {
   }
 };
 
+inline bool is_of_numbers(ElementType type) { return !info(type).is_real; }
+
 /// The macros of kernels over tiles: TILE_M, WARP_ROW..., PLACE(row, chunk) in local memory, and what multiplies them.
-void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target);
+/// @param type  See MatrixProduct.
+void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target, ElementType type);
+
+/// DOT(left, right, sum) of words of four 8-bit numbers: the left ones of `type`, the right ones signed.
+void define_dot(Kernel& kernel, const Target& target, ElementType type);
 
 /// Adds the launch.
 /// @param how  How the left side is read, as far as that decides about speed.

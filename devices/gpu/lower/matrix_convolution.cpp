@@ -15,23 +15,12 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// The taps of a window are bits of a word.
-constexpr std::int64_t kTapBits = 32;
-
-/// The window of the product's rows: what differs from the node's own.
-struct WindowProduct {
-  Picture data;
-  View filters;
-  Spatial3 window;
-  std::size_t channels = 0;  ///< Of a tap, with zeros up to a whole chunk.
-  std::size_t out_channels = 0;
-  std::size_t weights = 0;  ///< Of all filters, as they are given.
-};
-
 /// Each weight meets each pixel of the output.
 std::uint64_t multiply_adds(std::size_t images, const Spatial3& window, std::size_t weights) {
   return std::uint64_t{images} * window.out[1] * window.out[2] * weights;
 }
+
+}  // namespace
 
 void emit_window_product(Builder& builder, const Node& node, const WindowProduct& what, const ExpressionRef& root,
                          const View& out) {
@@ -43,10 +32,11 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
     builder.add_wide_store(kernel, root, out, picture_groups(out));
   else
     builder.add_store(kernel, root, out, picture_groups(out));
-  MatrixProduct product;
+  MatrixProduct product{what.data.view.type};
   const std::size_t pixels = what.window.out[1] * what.window.out[2];
   product.m = what.data.images * pixels;
   product.n = what.out_channels;
+  product.batch = what.groups;
   product.k = static_cast<std::size_t>(rows.kernel * columns.kernel) * what.channels;
   const auto one = [](const WindowAxis& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0; };
   const bool is_plain =
@@ -55,7 +45,11 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
       (what.data.images == 1 || what.data.image_step == what.data.line_step * signed_of(what.data.lines));
   add_window(kernel, what.window);
   kernel.multiply_adds(multiply_adds(what.data.images, what.window, what.weights));
-  kernel.define("IS_PLAIN", is_plain ? 1 : 0).define("A_BATCH(batch)", "0").define("B_BATCH(batch)", "0");
+  kernel.define("IS_PLAIN", is_plain ? 1 : 0);
+  const bool is_grouped = what.groups > 1;
+  kernel.define("A_BATCH(batch)", is_grouped ? "((batch) * CHANNELS)" : "0")
+      .define("B_BATCH(batch)", is_grouped ? "((batch) * N * K)" : "0")
+      .define("OUT_CHANNEL(batch, n)", is_grouped ? "((batch) * N + (n))" : "n");
   if (is_plain) kernel.define("A_PLACE(m)", "((m) * A_PIXEL)");
   kernel.number("A_IMAGE", what.data.image_step)
       .number("A_LINE", what.data.line_step)
@@ -63,10 +57,12 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
       .number("CHANNELS", signed_of(what.channels))
       .number("B_ROW", signed_of(product.k))
       .number("PIXELS", signed_of(pixels));
-  kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (m) / PIXELS, (m) % PIXELS, n)");
-  kernel.define("STORE8_AT(value, batch, m, n)", "STORE8(value, (m) / PIXELS, (m) % PIXELS, n)");
+  kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (m) / PIXELS, (m) % PIXELS, OUT_CHANNEL(batch, n))");
+  kernel.define("STORE8_AT(value, batch, m, n)", "STORE8(value, (m) / PIXELS, (m) % PIXELS, OUT_CHANNEL(batch, n))");
   launch_matrix(builder, node, kernel, product, is_plain ? "rows" : text_of(what.window));
 }
+
+namespace {
 
 /// How a convolution of few channels is read: a row of its window is one run of pixels of 4 channels, in a picture with a
 /// frame, so that no tap is outside. Runs begin at whole chunks: of f16, if the window moves by an even number of pixels.
@@ -113,12 +109,13 @@ WindowProduct runs_product(Builder& builder, const Node& node, const View& data,
 
 void lower_depthwise(Builder& builder, const Node& node, const Picture& data, const View& filters,
                      const Spatial3& window) {
-  set_wide_picture(builder, node, "depthwise", data, window.out[1] * window.out[2], kernels::depthwise,
-                   [=](Kernel& kernel) {
-                     kernel.reads("W", filters);
-                     add_window(kernel, window);
-                     kernel.multiply_adds(multiply_adds(data.images, window, element_count(filters.shape)));
-                   });
+  set_wide_picture(
+      builder, node, "depthwise", data, window.out[1] * window.out[2], kernels::depthwise, [=](Kernel& kernel) {
+        kernel.reads("W", filters);
+        kernel.define("TOTAL", "float").define("ZERO", 0).define("MULTIPLY_ADD(x, y, sum)", "fma(x, y, sum)");
+        add_window(kernel, window);
+        kernel.multiply_adds(multiply_adds(data.images, window, element_count(filters.shape)));
+      });
 }
 
 }  // namespace

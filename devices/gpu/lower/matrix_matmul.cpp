@@ -56,6 +56,11 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
   } else {
     right = rows_of(builder, node, turned(sides.right));
   }
+  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, left, right, k));
+  return true;
+}
+
+Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& right, std::size_t k) {
   const Node* const self = &node;
   Producer producer;
   producer.emit_in_pieces = [&builder, self, left, right, k](const ExpressionRef& root, const View& out,
@@ -71,7 +76,7 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
       batches.assign(rows.begin(), rows.end() - 1);
       rows = {rank - 2};
     }
-    MatrixProduct product;
+    MatrixProduct product{left.type};
     product.m = product.batch = 1;
     for (const std::size_t axis : rows) product.m *= left.shape[axis];
     for (const std::size_t axis : batches) product.batch *= left.shape[axis];
@@ -94,8 +99,7 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
     kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
     launch_matrix(builder, *self, kernel, product, "rows");
   };
-  builder.set(node, 0, ElementType::kF32, std::move(producer));
-  return true;
+  return producer;
 }
 
 }  // namespace tenon::inline v1::gpu_device

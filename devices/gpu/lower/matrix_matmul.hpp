@@ -20,4 +20,8 @@ struct MatrixSides {
 bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& sides, const Tensor& weights,
                          bool is_transposed);
 
+/// Computes that product by tiles. @param left, right  [..., m, k] and [..., n, k], whose rows are whole chunks; sums of 8-bit numbers
+/// (without a meaning) are int.
+Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& right, std::size_t k);
+
 }  // namespace tenon::inline v1::gpu_device

@@ -22,7 +22,7 @@ void advance(View& view, std::size_t axis, std::int64_t count) {
 /// Every order of the elements that reads `from` in the order of `to`.
 void set_reshaped(Builder& builder, const Node& node, const Output<Node>& source, const Shape& shape) {
   if (builder.set_reshaped(node, source, shape)) return;
-  View view = builder.source(source);
+  View view = builder.moved(source);
   if (!reshape(view, shape)) {
     view = builder.packed(source);
     reshape(view, shape);
@@ -43,11 +43,11 @@ void lower_transpose(Builder& builder, const Node& node) {
     std::iota(order.rbegin(), order.rend(), std::size_t{0});
   }
   if (builder.set_transposed(node, node.input_value(0), order)) return;
-  builder.set(node, 0, transposed(builder.source(node.input_value(0)), order));
+  builder.set(node, 0, transposed(builder.moved(node.input_value(0)), order));
 }
 
 void lower_slice(Builder& builder, const Node& node) {
-  View view = builder.source(node.input_value(0));
+  View view = builder.moved(node.input_value(0));
   std::vector<Tensor> positions;
   for (std::size_t i = 1; i < node.get_input_size(); ++i) positions.push_back(builder.constant(node.input_value(i)));
   const std::vector<AxisSlice> slices = slices_of(node, view.shape, positions);
@@ -72,7 +72,7 @@ void lower_slice(Builder& builder, const Node& node) {
 }
 
 void lower_split(Builder& builder, const Node& node) {
-  View view = builder.source(node.input_value(0));
+  View view = builder.moved(node.input_value(0));
   const std::size_t axis = normalized(builder.integers(node.input_value(1))->front(), view.shape.size());
   for (std::size_t i = 0; i < node.get_output_size(); ++i) {
     view.shape = node.get_output_shape(i);
@@ -93,7 +93,7 @@ void lower_concat(Builder& builder, const Node& node) {
   std::vector<View> parts;
   bool channels_last = false;
   for (const Output<Node>& source : node.input_values()) {
-    parts.push_back(builder.source(source));
+    parts.push_back(builder.moved(source));
     channels_last |= is_channels_last(parts.back());
   }
   const View whole = builder.whole(node, channels_last && !(builder.target().is_cpu && builder.target().stores_f16));

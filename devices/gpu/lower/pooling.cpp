@@ -30,7 +30,8 @@ void lower_pool(Builder& builder, const Node& node) {
   const bool has_indices = is_max && node.get_output_size() > 1 && node.count_output_readers(1) > 0;
   const bool is_torch = !is_max && node.get_attributes().get_string("rounding_type") == "ceil_torch";
   if (takes_channels_last(builder.target()) && is_planar(window) && !is_torch && !has_indices) {
-    const View given = builder.view(node.input_value(0));
+    const Output<Node> source = node.input_value(0);
+    const View given = builder.has_numbers(source) ? builder.moved(source) : builder.view(source);
     if (is_wide_picture(builder, given)) return set_wide_pool(builder, node, picture_of(given), window);
   }
   const View data = builder.packed(node.input_value(0));

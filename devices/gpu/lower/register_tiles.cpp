@@ -147,17 +147,7 @@ void set_register_product(Builder& builder, const Node& node, const RegisterProd
 /// Channels last, with the window's padding around it: the view itself where there is none.
 Picture padded_picture(Builder& builder, const Node& node, const View& view, const Spatial3& window) {
   const Picture from = picture_of(view);
-  const auto before = [&](std::size_t axis) { return std::max<std::int64_t>(window.window[axis].pad_begin, 0); };
-  const auto behind = [&](std::size_t axis, std::size_t in) {
-    const WindowAxis& one = window.window[axis];
-    const std::int64_t last = signed_of(window.out[axis] - 1) * one.stride + (one.kernel - 1) * one.dilation + 1;
-    return std::max<std::int64_t>(last - one.pad_begin - signed_of(in), 0);
-  };
-  Frame frame;
-  frame.left = static_cast<std::size_t>(before(2));
-  frame.top = static_cast<std::size_t>(before(1));
-  frame.right = static_cast<std::size_t>(behind(2, from.pixels));
-  frame.bottom = static_cast<std::size_t>(behind(1, from.lines));
+  Frame frame = frame_of(from, window);
   const bool is_bare = frame.left + frame.right + frame.top + frame.bottom == 0;
   if (is_bare && view.type == ElementType::kF32 && is_channels_last(view)) return from;
   frame.wide = from.channels <= 4 ? 4 : whole_chunks(from.channels);

@@ -106,14 +106,15 @@ bool Builder::is_wide(const View& view, std::size_t axis) const {
   if (view.source) return false;
   const engine::BufferKind kind = plan_.buffers[view.place.buffer].kind;
   if (kind != engine::BufferKind::kArena && kind != engine::BufferKind::kConstant) return false;
-  if ((view.type != ElementType::kF16 && view.type != ElementType::kF32) || view.strides[axis] != 1) return false;
+  if ((view.type != ElementType::kF16 && view.type != ElementType::kF32 && !view.numbers) || view.strides[axis] != 1)
+    return false;
   for (std::size_t i = 0; i < view.shape.size(); ++i)
     if (i != axis && view.shape[i] > 1 && view.strides[i] % 8 != 0) return false;
-  return view.shape[axis] % 8 == 0 && view.place.offset % 16 == 0;
+  return view.shape[axis] % 8 == 0 && view.place.offset % (view.numbers ? 8 : 16) == 0;
 }
 
 void Builder::add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const {
-  const ExpressionRef stored = as_stored(root, out.type);
+  const ExpressionRef stored = as_stored(root, out.value_type());
   const std::vector<ExpressionRef> loads = loads_of(stored);
   for (std::size_t i = 0; i < loads.size(); ++i) kernel.reads(load_name(i), *loads[i]->view());
   kernel.writes("OUT", out);
@@ -123,7 +124,7 @@ void Builder::add_store(Kernel& kernel, const ExpressionRef& root, const View& o
 void Builder::add_wide_store(Kernel& kernel, const ExpressionRef& root, const View& out,
                              const AxisGroups& groups) const {
   add_store(kernel, root, out, groups);
-  const ExpressionRef stored = as_stored(root, out.type);
+  const ExpressionRef stored = as_stored(root, out.value_type());
   const std::vector<ExpressionRef> loads = loads_of(stored);
   const GroupIndices indices(kernel, out.shape, groups);
   const std::size_t axis = groups.back().back();
@@ -134,8 +135,8 @@ void Builder::add_wide_store(Kernel& kernel, const ExpressionRef& root, const Vi
     if (is_wide(view, axis))
       lines += "float w" + std::to_string(i) + "[8]; " + name + "_LOAD8(" + at + ", w" + std::to_string(i) + "); ";
     else if (view.strides[axis] == 0)
-      lines +=
-          std::string("const ") + compute_name(view.type) + " w" + std::to_string(i) + " = " + name + "(" + at + "); ";
+      lines += std::string("const ") + compute_name(view.value_type()) + " w" + std::to_string(i) + " = " + name + "(" +
+               at + "); ";
   }
   const Statements body = statements(
       stored,
@@ -156,7 +157,7 @@ void Builder::add_wide_store(Kernel& kernel, const ExpressionRef& root, const Vi
 void Builder::add_vector_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups,
                                std::size_t wide) const {
   add_store(kernel, root, out, groups);
-  const ExpressionRef stored = as_stored(root, out.type);
+  const ExpressionRef stored = as_stored(root, out.value_type());
   const std::vector<ExpressionRef> loads = loads_of(stored);
   const GroupIndices indices(kernel, out.shape, groups);
   const std::size_t axis = groups.back().front();

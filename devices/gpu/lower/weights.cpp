@@ -104,11 +104,11 @@ Tensor pack_channel_filters(const Tensor& filters, ElementType type) {
   return pack_filters(filters.reshaped(flat), type, given[0]);
 }
 
-Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed) {
+Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed, std::size_t chunk) {
   Shape shape = sides.shape();
   const std::size_t rank = shape.size();
   if (!is_transposed) std::swap(shape[rank - 1], shape[rank - 2]);
-  const std::size_t n = shape[rank - 2], k = shape[rank - 1], wide = whole_chunks(k);
+  const std::size_t n = shape[rank - 2], k = shape[rank - 1], wide = (k + chunk - 1) / chunk * chunk;
   shape[rank - 1] = wide;
   Packing packing(sides, shape);
   const std::size_t count = packing.from.size() / (n * k);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/lower/chunks.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -43,8 +44,8 @@ Tensor pack_unfolding_blocks(const Tensor& filters, std::size_t wide);
 Tensor pack_side_blocks(const Tensor& side, std::size_t wide, bool is_transposed);
 /// Filters [channels, 1, 1, rows, columns], or without rows, as [rows, columns, channels].
 Tensor pack_channel_filters(const Tensor& filters, ElementType type);
-/// The right sides [..., k, n] of products as [..., n, k], with zeros up to a whole number of chunks of k.
+/// The right sides [..., k, n] of products as [..., n, k], with zeros up to a whole number of chunks of k, of `chunk` elements.
 /// @param is_transposed  They are [..., n, k] already.
-Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed);
+Tensor pack_right_sides(const Tensor& sides, ElementType type, bool is_transposed, std::size_t chunk = kChunk);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -158,7 +158,7 @@ View broadcast(const View& view, const Shape& shape) {
 ExpressionRef Expression::load(const View& view) {
   auto made = std::make_shared<Expression>();
   made->kind_ = Kind::kLoad;
-  made->type_ = view.type;
+  made->type_ = view.value_type();
   made->view_ = view;
   made->loads_ = 1;
   return made;
@@ -324,7 +324,8 @@ bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 
 bool is_lane_wise(const Expression& root) {
   if (root.type() != ElementType::kF32) return false;
-  if (root.view() || root.is_computed()) return true;
+  if (root.view()) return root.view()->type == ElementType::kF32;
+  if (root.is_computed()) return true;
   // Comparisons give -1 in vectors, and 1 else; casts have a width.
   static const std::set<std::string_view> functions = {"tn_max", "tn_min", "exp",  "log",
                                                        "sqrt",   "rsqrt",  "tanh", "erf"};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,11 @@ struct View {
   /// Null: plain memory. Else offset and strides count as if the source were packed, kernels read by NAME(i) alone, and
   /// nobody writes.
   ViewSourceRef source = nullptr;
+  /// Reals that lie as 8-bit numbers, and what these mean: kernels read and write reals by their macros. `type` is the numbers'.
+  std::optional<engine::Quantization> numbers = std::nullopt;
 
+  /// What kernels read and write there.
+  ElementType value_type() const { return numbers ? ElementType::kF32 : type; }
   bool is_packed() const;
   /// Whether elements along some axis are the same one.
   bool repeats() const;

@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/program/kernel.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -11,6 +12,11 @@
 #include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::gpu_device {
+namespace {
+
+bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == ElementType::kI8; }
+
+}  // namespace
 
 Kernel& Kernel::computes(const ViewSource& source) {
   launch_.fused.insert(launch_.fused.end(), source.nodes().begin(), source.nodes().end());
@@ -31,7 +37,13 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
   const std::string pointer = std::string(written ? "__global " : "__global const ") + type + "*";
   parameters_ += (parameters_.empty() ? "" : ", ") + pointer + " " + name + "_whole, const ulong " + name + "_at";
   begin_ += pointer + " const " + name + "_p = " + name + "_whole + " + name + "_at; ";
+  launch_.arguments.push_back({view.place, std::max<std::size_t>(size_bytes(view.type), 1), 0, false});
+  launch_.operands.push_back({view.place, written, false});
+  launch_.views.push_back(view);
+  if (view.numbers) return numbers(name, view, written);
   define(name + "(i)", load_text(view.type, name + "_p", "i"));
+  if (is_8_bit(view.type))
+    define(name + "_LOAD8(i, to)", "load8_" + std::string(tenon::name(view.type)) + "(" + name + "_p + (i), to)");
   if (view.type == ElementType::kF32) define(name + "_LOAD16(i)", "vload16(0, " + name + "_p + (i))");
   if (view.type == ElementType::kF16) define(name + "_LOAD16(i)", "vload_half16(0, " + name + "_p + (i))");
   if (view.type == ElementType::kF32 || view.type == ElementType::kF16) {
@@ -41,10 +53,23 @@ Kernel& Kernel::parameter(const std::string& name, const View& view, bool writte
   }
   if (written && !shares_bytes(view.type))
     define(name + "_SET(i, value)", store_text(view.type, name + "_p", "i", "value"));
-  launch_.arguments.push_back({view.place, std::max<std::size_t>(size_bytes(view.type), 1), 0, false});
-  launch_.operands.push_back({view.place, written, false});
-  launch_.views.push_back(view);
   return *this;
+}
+
+/// Scale and zero point are arguments, so that layers of one form share a program.
+Kernel& Kernel::numbers(const std::string& name, const View& view, bool written) {
+  const std::string scale = name + "_scale", zero = name + "_zero", pointer = name + "_p + (i)",
+                    type(tenon::name(view.type));
+  parameters_ += ", const float " + scale + ", const int " + zero;
+  launch_.arguments.push_back({{}, 1, std::bit_cast<std::int32_t>(view.numbers->scale), false});
+  launch_.arguments.push_back({{}, 1, view.numbers->zero_point, false});
+  define(name + "(i)", "(" + scale + " * (float)((int)" + name + "_p[i] - " + zero + "))");
+  define(name + "_LOAD8(i, to)", "load8_numbers_" + type + "(" + pointer + ", " + scale + ", " + zero + ", to)");
+  if (!written) return *this;
+  begin_ += "const float " + name + "_inverse = 1 / " + scale + "; ";
+  const std::string how = name + "_inverse, " + zero;
+  define(name + "_SET(i, value)", name + "_p[i] = number_" + type + "(value, " + how + ")");
+  return define(name + "_STORE8(i, from)", "store8_numbers_" + type + "(from, " + how + ", " + pointer + ")");
 }
 
 Kernel& Kernel::reads(const std::string& name, const View& view) { return parameter(name, view, false); }

@@ -17,7 +17,8 @@ namespace tenon::inline v1::gpu_device {
 
 /// Texts see a parameter NAME as NAME(i), its element i, or as NAME_SET(i, value), and its address as NAME_p; f32 and f16
 /// also as NAME_LOAD16(i), 16 of them as float16, and as NAME_LOAD8(i, to) and NAME_STORE8(i, from), 8 of them in an
-/// array, where the address is a multiple of 16 bytes. Their function begins with "KERNEL {", once. Numbers are constants of the text if the plan is for these shapes alone, else
+/// array, where the address is a multiple of 16 bytes. Numbers of 8 bits have the latter two if their view has a meaning
+/// (View::numbers), and LOAD8 as ints else; their addresses are multiples of 8 then. Their function begins with "KERNEL {", once. Numbers are constants of the text if the plan is for these shapes alone, else
 /// arguments, so that one program serves all shapes.
 class Kernel {
  public:
@@ -69,6 +70,7 @@ class Kernel {
 
  private:
   Kernel& parameter(const std::string& name, const View& view, bool written);
+  Kernel& numbers(const std::string& name, const View& view, bool written);
   Kernel& sourced(const std::string& name, const View& view);
   const std::string kind_;
   const bool is_special_;

@@ -56,7 +56,7 @@ void TreeSource::define(Kernel& kernel, const std::string& name) const {
   for (std::size_t i = 0; i < loads.size(); ++i) {
     const std::string load = name + "_" + std::to_string(i);
     kernel.reads(load, *views[i]);
-    declared += std::string(i ? ", " : "") + "const " + compute_name(views[i]->type) + " v" + std::to_string(i);
+    declared += std::string(i ? ", " : "") + "const " + compute_name(loads[i]->type()) + " v" + std::to_string(i);
     given += (i ? ", " : "") + load + "(" + index_text(kernel, load, walk.strides[i], at) + ")";
   }
   const Statements body = statements(

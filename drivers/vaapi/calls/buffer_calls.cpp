@@ -38,6 +38,7 @@ VAStatus map_buffer(VADriverContextP context, VABufferID id, void** address) {
   const Ref<Buffer> buffer = acquire<Buffer>(display_of(context), id);
   if (!buffer) return VA_STATUS_ERROR_INVALID_BUFFER;
   if (!address) return VA_STATUS_ERROR_INVALID_PARAMETER;
+  if (buffer->surface()) buffer->surface()->wait(default_deadline());
   if (buffer->mapped.fetch_add(1) == 0 && buffer->memory()) buffer->memory()->begin(Access::kReadWrite);
   *address = buffer->type == VAEncCodedBufferType ? static_cast<void*>(&buffer->segment)
                                                   : static_cast<void*>(buffer->bytes().data());

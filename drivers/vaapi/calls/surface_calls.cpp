@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Surfaces: creation, import, export, status. Pictures are done when vaEndPicture returns, so nothing here waits.
+// Surfaces: creation, import, export, status.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ constexpr std::uint64_t kModifierLinear = 0, kModifierInvalid = 0x00ffffffffffff
 constexpr std::uint32_t kMemoryTypes =
     VA_SURFACE_ATTRIB_MEM_TYPE_VA | VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME | VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2;
 constexpr int kMaxSurfaces = 1024;
+constexpr std::chrono::nanoseconds kLongest = std::chrono::minutes(1);
 
 using Planes = std::array<SurfacePlane, 3>;
 
@@ -269,6 +271,8 @@ VAStatus export_surface(VADriverContextP context, VASurfaceID id, std::uint32_t 
     if (!descriptor || both || (flags & ~(kLayers | VA_EXPORT_SURFACE_READ_WRITE)) != 0)
       return VA_STATUS_ERROR_INVALID_PARAMETER;
     if ((flags & VA_EXPORT_SURFACE_WRITE_ONLY) && surface->read_only()) return VA_STATUS_ERROR_INVALID_PARAMETER;
+    // va.h leaves it to clients to wait; those that know hardware (FFmpeg) leave it to the dma-buf's fences, which no CPU has.
+    if (!surface->wait(default_deadline())) return VA_STATUS_ERROR_SURFACE_BUSY;
     VADRMPRIMESurfaceDescriptor to{};
     to.fourcc = surface->format.fourcc;
     to.width = surface->width_px;
@@ -293,20 +297,30 @@ VAStatus export_surface(VADriverContextP context, VASurfaceID id, std::uint32_t 
   });
 }
 
-VAStatus sync_surface(VADriverContextP context, VASurfaceID id) {
-  const Ref<Surface> surface = acquire<Surface>(display_of(context), id);
-  return surface ? surface->error.load() : VA_STATUS_ERROR_INVALID_SURFACE;
+/// @param timeout  VA_TIMEOUT_INFINITE waits as long as any work of this driver may take.
+VAStatus sync_surface_until(VADriverContextP context, VASurfaceID id, std::uint64_t timeout_ns) {
+  return guarded([&]() -> VAStatus {
+    const Ref<Surface> surface = acquire<Surface>(display_of(context), id);
+    if (!surface) return VA_STATUS_ERROR_INVALID_SURFACE;
+    const bool bounded = timeout_ns < static_cast<std::uint64_t>(kLongest.count());
+    const auto longest = bounded ? std::chrono::nanoseconds(timeout_ns) : kLongest;
+    return surface->wait(Clock::now() + longest) ? surface->error.load() : VA_STATUS_ERROR_TIMEDOUT;
+  });
 }
 
-VAStatus sync_surface_until(VADriverContextP context, VASurfaceID id, std::uint64_t) {
-  return sync_surface(context, id);
+VAStatus sync_surface(VADriverContextP context, VASurfaceID id) {
+  return sync_surface_until(context, id, VA_TIMEOUT_INFINITE);
 }
 
 VAStatus query_status(VADriverContextP context, VASurfaceID id, VASurfaceStatus* status) {
-  if (!acquire<Surface>(display_of(context), id)) return VA_STATUS_ERROR_INVALID_SURFACE;
-  if (!status) return VA_STATUS_ERROR_INVALID_PARAMETER;
-  *status = VASurfaceReady;
-  return VA_STATUS_SUCCESS;
+  return guarded([&]() -> VAStatus {
+    const Ref<Surface> surface = acquire<Surface>(display_of(context), id);
+    if (!surface) return VA_STATUS_ERROR_INVALID_SURFACE;
+    if (!status) return VA_STATUS_ERROR_INVALID_PARAMETER;
+    surface->hurry();  // Clients that ask until it is ready wait, too.
+    *status = surface->is_busy() ? VASurfaceRendering : VASurfaceReady;
+    return VA_STATUS_SUCCESS;
+  });
 }
 
 VAStatus query_error(VADriverContextP context, VASurfaceID id, VAStatus error, void** info) {

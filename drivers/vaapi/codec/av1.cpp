@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AV1: OBUs from VADecPictureParameterBufferAV1. VA says which surfaces are references before a picture, not whether it
-// becomes one itself: that is known when the next picture comes. The decoder's slots are therefore numbered here.
+// becomes one itself: that is known when the next picture comes. The decoder's slots are therefore numbered here, and a
+// picture that finds all of them full waits for the next one, unless somebody waits for it.
 #include <algorithm>
 #include <optional>
 
@@ -36,6 +37,19 @@ class Av1Writer final : public StreamWriter {
   std::size_t picture_bytes() const override { return sizeof(Parameters); }
   std::size_t slice_bytes() const override { return sizeof(VASliceParameterBufferAV1); }
   VASurfaceID shown_surface() const override { return shown_; }
+  bool holds() const override { return pending_ && pending_->waits; }
+
+  void release(const Picture* next, Bytes& stream) override {
+    if (!holds()) return;
+    pending_->waits = false;
+    const auto following = next ? structure<Parameters>(next->parameters) : std::nullopt;
+    const bool is_known = following && is_valid(*following) && sequence_header(*following) == last_sequence_;
+    const std::optional<std::size_t> slot = is_known ? slot_for_pending(*following) : std::nullopt;
+    if (slot) keep_in(*slot);
+    append_obu(stream, kTemporalDelimiter, {});
+    append_obu(stream, kFrame, frame_header(pending_->picture, pending_->references), pending_->tiles);
+    if (is_known) pending_.reset();
+  }
 
   VAStatus write(const Picture& given, Bytes& stream) override {
     const auto picture = structure<Parameters>(given.parameters);
@@ -59,7 +73,9 @@ class Av1Writer final : public StreamWriter {
       references.refresh = static_cast<std::uint8_t>(1u << *slot);
       slots_[*slot] = own;
     } else {
-      pending_ = Pending{*picture, references, tiles, own};
+      // All slots are full: the next picture tells which of them this one takes, if any.
+      pending_ = Pending{*picture, references, tiles, own, sequence == last_sequence_};
+      if (pending_->waits) return VA_STATUS_SUCCESS;
     }
     append_obu(stream, kTemporalDelimiter, {});
     if (sequence != last_sequence_) append_obu(stream, kSequenceHeader, sequence);
@@ -69,24 +85,33 @@ class Av1Writer final : public StreamWriter {
   }
 
  private:
-  /// A picture that no slot was free for. It was decoded without being kept, which leaves the decoder as it was.
+  /// A picture that no slot was free for.
   struct Pending {
     Parameters picture;
     References references;
     Bytes tiles;
     Slot own;
+    bool waits =
+        false;  ///< Not written yet. Else it was decoded without being kept, which leaves the decoder as it was.
   };
+
+  /// The slot that became free for the pending picture, if it is a reference of this one.
+  std::optional<std::size_t> slot_for_pending(const Parameters& picture) const {
+    return refers_to(picture, pending_->own.surface) ? free_slot(picture) : std::nullopt;
+  }
+  void keep_in(std::size_t slot) {
+    pending_->references.refresh = static_cast<std::uint8_t>(1u << slot);
+    slots_[slot] = pending_->own;
+  }
 
   /// If the last picture became a reference after all, it is decoded again, now into the slot that became free.
   void keep_pending(const Parameters& picture, Bytes& stream) {
     if (!pending_) return;
-    const std::optional<std::size_t> slot = free_slot(picture);
-    if (slot && refers_to(picture, pending_->own.surface)) {
-      pending_->references.refresh = static_cast<std::uint8_t>(1u << *slot);
+    if (const auto slot = slot_for_pending(picture)) {
+      keep_in(*slot);
       pending_->references.show = false;
       append_obu(stream, kTemporalDelimiter, {});
       append_obu(stream, kFrame, frame_header(pending_->picture, pending_->references), pending_->tiles);
-      slots_[*slot] = pending_->own;
     }
     pending_.reset();
   }

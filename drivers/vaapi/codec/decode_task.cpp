@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects what a client submits for a picture, rebuilds the stream, decodes, and writes the surface.
+// Collects what a client submits for a picture and rebuilds the stream, which another thread decodes.
 #include <tenon/drivers/vaapi/codec/decode_task.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include <tenon/drivers/vaapi/codec/decode_queue.hpp>
 #include <tenon/drivers/vaapi/codec/decoder.hpp>
 #include <tenon/drivers/vaapi/codec/picture.hpp>
-#include <tenon/drivers/vaapi/objects/convert.hpp>
 
 namespace tenon::va {
 namespace {
 
 constexpr int kMaxSlices = 4096;
-constexpr std::int64_t kAlignment_px = 128;
 
 constexpr std::uint32_t k420 = VA_RT_FORMAT_YUV420, k420_10 = VA_RT_FORMAT_YUV420 | VA_RT_FORMAT_YUV420_10;
 constexpr std::uint32_t kJpeg =
@@ -53,19 +55,56 @@ std::unique_ptr<StreamWriter> make_writer(VAProfile profile) {
   }
 }
 
-Pixels pixels_of(const AVFrame& frame) {
-  Pixels pixels{static_cast<AVPixelFormat>(frame.format), frame.width, frame.height, {}, {}};
-  for (std::size_t plane = 0; plane < 4; ++plane) {
-    pixels.data[plane] = frame.data[plane];
-    pixels.pitch[plane] = frame.linesize[plane];
+/// Rebuilds the stream and hands pictures to the queue, in their order.
+class PictureOrder final : public Worker {
+ public:
+  explicit PictureOrder(const DecodeProfile& profile)
+      : queue_(profile.decoder), writer_(make_writer(profile.profile)) {}
+  ~PictureOrder() override { hurry(); }
+  const StreamWriter& writer() const { return *writer_; }
+
+  /// @param self  Of this, for those who will wait for the surface.
+  VAStatus submit(const Picture& picture, Surface& target, const std::weak_ptr<Worker>& self) {
+    const std::lock_guard lock(mutex_);
+    release(&picture);
+    DecodeQueue::Job job{queue_.spare(), Ref<Surface>(target), {}};
+    if (const VAStatus status = writer_->write(picture, job.stream)) return status;
+    job.shown = acquire<Surface>(*target.display(), writer_->shown_surface());
+    if (job.shown.get() == &target) job.shown = {};
+    target.begin_work(self);
+    if (job.shown) job.shown->begin_work(self);
+    if (!writer_->holds()) return queue_.push(std::move(job));
+    held_ = std::move(job);
+    return VA_STATUS_SUCCESS;
   }
-  return pixels;
-}
+
+  void hurry() noexcept override {
+    const std::lock_guard lock(mutex_);
+    release(nullptr);
+  }
+
+ private:
+  void release(const Picture* next) noexcept {
+    if (!held_) return;
+    DecodeQueue::Job job = *std::exchange(held_, {});
+    try {
+      writer_->release(next, job.stream);
+    } catch (const std::exception&) {
+      end_work(job, VA_STATUS_ERROR_DECODING_ERROR);
+      return;
+    }
+    queue_.push(std::move(job));
+  }
+
+  DecodeQueue queue_;
+  std::mutex mutex_;
+  const std::unique_ptr<StreamWriter> writer_;
+  std::optional<DecodeQueue::Job> held_;
+};
 
 class DecodeTask final : public Task {
  public:
-  explicit DecodeTask(const DecodeProfile& profile)
-      : decoder_(profile.decoder), writer_(make_writer(profile.profile)) {}
+  explicit DecodeTask(const DecodeProfile& profile) : order_(std::make_shared<PictureOrder>(profile)) {}
 
   bool takes(VABufferType type) const override {
     return type == VAPictureParameterBufferType || type == VAIQMatrixBufferType || type == VASliceParameterBufferType ||
@@ -83,7 +122,7 @@ class DecodeTask final : public Task {
     const auto bytes = buffer->used();
     switch (buffer->type) {
       case VAPictureParameterBufferType:
-        if (bytes.size() < writer_->picture_bytes()) return VA_STATUS_ERROR_INVALID_BUFFER;
+        if (bytes.size() < order_->writer().picture_bytes()) return VA_STATUS_ERROR_INVALID_BUFFER;
         picture_.parameters.assign(bytes.begin(), bytes.end());
         return VA_STATUS_SUCCESS;
       case VAIQMatrixBufferType:
@@ -103,8 +142,11 @@ class DecodeTask final : public Task {
   }
 
   VAStatus end(Surface& target) override {
+    // Another decoder may still be at it; this one's pictures are in order anyway, but not who is waited for.
+    if (!target.wait(default_deadline())) return VA_STATUS_ERROR_SURFACE_BUSY;
+    target.error = VA_STATUS_SUCCESS;
     const VAStatus status = decode(target);
-    target.error = status == VA_STATUS_ERROR_DECODING_ERROR ? status : VA_STATUS_SUCCESS;
+    if (status == VA_STATUS_ERROR_DECODING_ERROR) target.error = status;
     begin();
     // A picture that cannot be decoded is told by vaSyncSurface; the call itself was right.
     return status == VA_STATUS_ERROR_DECODING_ERROR ? VA_STATUS_SUCCESS : status;
@@ -112,7 +154,7 @@ class DecodeTask final : public Task {
 
  private:
   VAStatus add_slices(std::span<const std::uint8_t> bytes, std::size_t element_bytes) {
-    if (element_bytes < writer_->slice_bytes()) return VA_STATUS_ERROR_INVALID_BUFFER;
+    if (element_bytes < order_->writer().slice_bytes()) return VA_STATUS_ERROR_INVALID_BUFFER;
     const std::size_t count = bytes.size() / element_bytes;
     if (picture_.slices.size() + count > kMaxSlices) return VA_STATUS_ERROR_MAX_NUM_EXCEEDED;
     for (std::size_t i = 0; i < count; ++i) {
@@ -138,33 +180,13 @@ class DecodeTask final : public Task {
   VAStatus decode(Surface& target) {
     if (picture_.parameters.empty() || picture_.slices.empty()) return VA_STATUS_ERROR_INVALID_PARAMETER;
     if (const VAStatus status = join_slices()) return status;
-    stream_.clear();
-    if (const VAStatus status = writer_->write(picture_, stream_)) return status;
-    // A surface has room for its picture; libavcodec aligns, and a wrong size would cost memory and time.
-    const auto most_px =
-        (std::int64_t{target.width_px} + kAlignment_px) * (std::int64_t{target.height_px} + kAlignment_px);
-    const AVFrame* frame = decoder_.decode(stream_, most_px);
-    if (!frame) return VA_STATUS_ERROR_DECODING_ERROR;
-    if (const Ref<Surface> shown = acquire<Surface>(*target.display(), writer_->shown_surface())) {
-      shown->error = shown->read_only() ? VA_STATUS_ERROR_DECODING_ERROR : store(*shown, *frame);
-    }
-    return store(target, *frame);
+    return order_->submit(picture_, target, order_);
   }
 
-  static VAStatus store(Surface& target, const AVFrame& frame) {
-    const SurfaceAccess access(target, Access::kWrite);
-    const Pixels from = pixels_of(frame), to = target.pixels();
-    const int width = std::min(from.width_px, to.width_px), height = std::min(from.height_px, to.height_px);
-    return convert(crop(to, 0, 0, width, height), crop(from, 0, 0, width, height)) ? VA_STATUS_SUCCESS
-                                                                                   : VA_STATUS_ERROR_DECODING_ERROR;
-  }
-
-  Decoder decoder_;
-  std::unique_ptr<StreamWriter> writer_;
+  const std::shared_ptr<PictureOrder> order_;
   Picture picture_;
   std::vector<Ref<Buffer>> data_;
   std::vector<std::size_t> groups_;  ///< Number of slices in each buffer of slice parameters.
-  Bytes stream_;
 };
 
 }  // namespace

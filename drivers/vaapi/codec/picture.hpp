@@ -54,6 +54,14 @@ class StreamWriter {
   virtual std::size_t slice_bytes() const = 0;
   /// Appends one picture, ready for the decoder.
   virtual VAStatus write(const Picture& picture, Bytes& stream) = 0;
+  /// @name Pictures that wait for the next one
+  /// Where only the next picture tells what becomes of one (AV1's references), write() may put it off.
+  /// @{
+  /// Whether the last write() did, and wrote nothing.
+  virtual bool holds() const { return false; }
+  /// Appends the picture that was put off, as `next` wants it; null: the next one is not known yet.
+  virtual void release(const Picture* /*next*/, Bytes& /*stream*/) {}
+  /// @}
   /// A surface that shows the last picture besides the target, which is only a reference then (AV1's film grain).
   virtual VASurfaceID shown_surface() const { return VA_INVALID_SURFACE; }
 };

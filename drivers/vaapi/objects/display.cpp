@@ -3,6 +3,7 @@
 #include <tenon/drivers/vaapi/objects/display.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace tenon::va {
 namespace {
@@ -54,6 +55,39 @@ void Surface::begin(Access access) const noexcept {
 
 void Surface::end(Access access) const noexcept {
   each_memory(*this, [&](const Memory& memory) { memory.end(access); });
+}
+
+void Surface::begin_work(std::weak_ptr<Worker> worker) {
+  const std::lock_guard lock(mutex_);
+  worker_ = std::move(worker);
+  ++works_;
+}
+
+void Surface::end_work(VAStatus status) noexcept {
+  const std::lock_guard lock(mutex_);
+  error = status;
+  --works_;
+  done_.notify_all();
+}
+
+bool Surface::is_busy() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return works_ > 0;
+}
+
+void Surface::hurry() const {
+  std::shared_ptr<Worker> worker;
+  {
+    const std::lock_guard lock(mutex_);
+    if (works_ > 0) worker = worker_.lock();
+  }
+  if (worker) worker->hurry();
+}
+
+bool Surface::wait(Deadline deadline) const {
+  hurry();
+  std::unique_lock lock(mutex_);
+  return done_.wait_until(lock, deadline, [&] { return works_ == 0; });
 }
 
 bool Buffer::store_coded(std::span<const std::uint8_t> coded, std::uint32_t status) {

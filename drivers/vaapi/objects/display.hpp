@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include <va/va.h>
+
+#include <tenon/core/timeline.hpp>
 
 #include <tenon/drivers/vaapi/objects/format.hpp>
 #include <tenon/drivers/vaapi/objects/memory.hpp>
@@ -48,6 +51,14 @@ struct SurfacePlane {
   std::uint32_t offset = 0, pitch = 0;
 };
 
+/// Who works on surfaces after vaEndPicture has returned. @thread any.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+  /// Begins work that was put off: somebody waits for its result.
+  virtual void hurry() = 0;
+};
+
 class Surface final : public Object {
  public:
   static constexpr Kind kKind = Kind::kSurface;
@@ -65,19 +76,44 @@ class Surface final : public Object {
   void begin(Access access) const noexcept;
   void end(Access access) const noexcept;
 
+  /// @name Work of others that runs after vaEndPicture
+  /// @{
+  void begin_work(std::weak_ptr<Worker> worker);
+  /// @param status  Of the picture: what vaSyncSurface tells.
+  void end_work(VAStatus status) noexcept;
+  bool is_busy() const noexcept;
+  /// Until all work is done. False: it was not before the deadline.
+  bool wait(Deadline deadline) const;
+  /// Begins what its worker put off.
+  void hurry() const;
+  /// @}
+
   std::atomic<VAStatus> error{VA_STATUS_SUCCESS};  ///< Of the last picture; vaSyncSurface tells it.
   std::atomic<int> derived{0};                     ///< Number of images over it.
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable done_;
+  int works_ = 0;
+  std::weak_ptr<Worker> worker_;  ///< Of the last work.
 };
 
-/// Brackets the CPU's access to a surface.
+/// Brackets the CPU's access to a surface, after the work on it: where that is late, the pixels are what they are.
 class SurfaceAccess {
  public:
-  SurfaceAccess(const Surface& surface, Access access) : surface_(surface), access_(access) { surface.begin(access); }
+  SurfaceAccess(const Surface& surface, Access access) : SurfaceAccess(surface, access, true) {}
+  /// For the one whose work it is.
+  static SurfaceAccess of_worker(const Surface& surface, Access access) { return {surface, access, false}; }
   ~SurfaceAccess() { surface_.end(access_); }
   SurfaceAccess(const SurfaceAccess&) = delete;
   SurfaceAccess& operator=(const SurfaceAccess&) = delete;
 
  private:
+  SurfaceAccess(const Surface& surface, Access access, bool waits) : surface_(surface), access_(access) {
+    if (waits) surface.wait(default_deadline());
+    surface.begin(access);
+  }
+
   const Surface& surface_;
   const Access access_;
 };

@@ -50,6 +50,8 @@ template <class T>
 class Ref {
  public:
   Ref() = default;
+  /// One more reference to an object that is held already.
+  explicit Ref(T& object) noexcept : object_(&object) { object.add_reference(); }
   /// Takes over a reference that is already counted.
   static Ref adopt(T* object) noexcept {
     Ref ref;

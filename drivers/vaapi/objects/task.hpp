@@ -20,7 +20,7 @@ class Task {
   /// A new picture; forgets what an unfinished one left.
   virtual void begin() = 0;
   virtual VAStatus render(Ref<Buffer> buffer) = 0;
-  /// Does the work; the surface is ready when this returns.
+  /// Does the work, or begins it: then the surface is busy (Surface::begin_work) when this returns.
   virtual VAStatus end(Surface& target) = 0;
 };
 

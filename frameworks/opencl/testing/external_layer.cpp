@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenCL layer for tests (OPENCL_LAYERS): gives a CPU's platform memory and semaphores of other APIs by descriptor. The
-// memory is mapped and truly shared. Commands on it are refused unless it was acquired, as drivers may do.
+// memory is mapped and truly shared. Commands on it are refused unless it was acquired, as drivers may do. The process ends
+// where NVIDIA's clReleaseContext would wait for ever (driver 580): when an import goes that was acquired and not released, or
+// a user event that was not set.
 //
 // TENON_OPENCL_LAYER, a list of words, makes it another driver:
 //   apart     memory moves only when it is acquired and released, like that of a device with caches of its own
@@ -24,11 +26,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -115,10 +119,17 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size
   return next->clGetDeviceInfo(device, key, size, value, size_ret);
 }
 
+/// Ends the process.
+[[noreturn]] void never_ends(const char* what) {
+  std::fprintf(stderr, "external_layer: %s: a driver waits for that for ever\n", what);
+  std::abort();
+}
+
 void CL_CALLBACK forget(cl_mem buffer, void*) {
   std::lock_guard lock(mutex);
   const auto found = imports.find(buffer);
   if (found == imports.end()) return;
+  if (found->second.acquired > 0) never_ends("an import goes that was acquired and not released");
   ::munmap(found->second.mapped, found->second.size);
   std::free(found->second.own);
   if (found->second.fd >= 0) ::close(found->second.fd);
@@ -204,6 +215,31 @@ cl_mem CL_API_CALL create_image_with_properties(cl_context context, const cl_mem
   if (fd >= 0) return import(context, flags, desc->image_row_pitch * desc->image_height, fd, status, &rows);
   *status = CL_INVALID_PROPERTY;
   return nullptr;
+}
+
+std::set<cl_event> unset;  ///< The application's user events.
+cl_event CL_API_CALL create_user_event(cl_context context, cl_int* status) {
+  const cl_event made = next->clCreateUserEvent(context, status);
+  std::lock_guard lock(mutex);
+  if (made) unset.insert(made);
+  return made;
+}
+cl_int CL_API_CALL set_user_event_status(cl_event event, cl_int execution_status) {
+  {
+    std::lock_guard lock(mutex);
+    unset.erase(event);
+  }
+  return next->clSetUserEventStatus(event, execution_status);
+}
+cl_int CL_API_CALL release_event(cl_event event) {
+  {
+    std::lock_guard lock(mutex);
+    cl_uint references = 0;
+    if (unset.count(event) &&
+        next->clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof references, &references, nullptr) == CL_SUCCESS)
+      if (references == 1) never_ends("a user event goes that was not set");
+  }
+  return next->clReleaseEvent(event);
 }
 
 /// A driver that copies behind host pointers, and says nothing.
@@ -537,6 +573,9 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   table.clGetDeviceInfo = get_device_info;
   table.clCreateContext = create_context;
   table.clCreateBuffer = create_buffer;
+  table.clCreateUserEvent = create_user_event;
+  table.clSetUserEventStatus = set_user_event_status;
+  table.clReleaseEvent = release_event;
   table.clEnqueueCopyImageToBuffer = copy_image_to_buffer;
   table.clCreateBufferWithProperties = create_buffer_with_properties;
   table.clCreateImageWithProperties = create_image_with_properties;

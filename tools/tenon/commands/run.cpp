@@ -1,176 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon run: a video through a model, and the proof of what was copied on the way.
+// tenon run: videos through a model, and the proof of what was copied on the way.
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include <tenon/core/host.hpp>
-#include <tenon/core/router.hpp>
 #include <tenon/frameworks/ffmpeg/context.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
-#include <tenon/vision/decode.hpp>
-#include <tenon/vision/ground_truth.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
-#include <tenon/tools/tenon/proof/hop_proof.hpp>
+#include <tenon/tools/tenon/commands/run_stream.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
-#include <tenon/tools/tenon/shared/frame_source.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
-#include <tenon/tools/tenon/shared/model_options.hpp>
-#include <tenon/tools/tenon/shared/pipeline.hpp>
-#include <tenon/tools/tenon/show/picture.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
-#include <tenon/tools/tenon/show/run_report.hpp>
-#include <tenon/tools/tenon/sources/open_source.hpp>
 
 namespace tenon::tool {
 namespace {
-
-struct RunOptions {
-  SourceOptions source;
-  std::string decode = "cpu", va_node = "/dev/dri/renderD128";
-  std::string model, device = "CPU", save, snapshot, report, ground_truth, trace, model_type, policy = "prefer";
-  std::uint64_t max_frames = 0, requests = 0;
-  double confidence = -1, iou = -1, timeout_s = 10;
-  bool no_compare = false, quiet = false;
-  ModelOptions settings;
-};
-
-ZeroCopy policy_of(const std::string& name) {
-  return name == "require" ? ZeroCopy::kRequire : name == "allow" ? ZeroCopy::kAllow : ZeroCopy::kPrefer;
-}
-
-/// Detections of each frame, for drawing and for measuring.
-class Results {
- public:
-  Results(const RunOptions& options, std::shared_ptr<const Model> model) : options_(options), model_(std::move(model)) {
-    if (!options.ground_truth.empty()) truth_ = vision::read_ground_truth(options.ground_truth);
-  }
-
-  /// @errors kInvalidArgument: the ground truth belongs to another video; errors of decode_options().
-  void prepare(const FrameInfo& info) {
-    info_ = info;
-    vision::DecodeOptions shown = vision::decode_options(*model_, info);
-    if (!options_.model_type.empty()) shown.model_type = options_.model_type;
-    if (options_.confidence >= 0) shown.confidence_threshold = static_cast<float>(options_.confidence);
-    if (options_.iou >= 0) shown.iou_threshold = static_cast<float>(options_.iou);
-    if (shown.model_type.empty()) {
-      if (truth_)
-        throw Error(Code::kInvalidArgument,
-                    "--ground-truth: the model does not say what its outputs mean; add --model-type");
-      shown_.reset();
-      return;
-    }
-    shown_.emplace(shown);
-    if (!truth_) return;
-    if (truth_->width != info.upright_width_px() || truth_->height != info.upright_height_px()) {
-      throw Error(
-          Code::kInvalidArgument,
-          fmt::format("--ground-truth \"{}\" describes pictures of {}x{}, the video has {}x{}", options_.ground_truth,
-                      truth_->width, truth_->height, info.upright_width_px(), info.upright_height_px()));
-    }
-    vision::DecodeOptions measured = shown;
-    // The whole curve counts, so nearly everything is kept and each label of a box counts by itself.
-    measured.confidence_threshold = 0.01f;
-    measured.top_k = 300;
-    measured.multi_label = true;
-    measured_.emplace(measured);
-    for (std::size_t i = 0; i < truth_->labels.size() && !shown.labels.empty(); ++i) {
-      const auto found = std::find(shown.labels.begin(), shown.labels.end(), truth_->labels[i]);
-      if (found == shown.labels.end()) {
-        throw Error(Code::kInvalidArgument, "--ground-truth \"" + options_.ground_truth + "\" has objects labelled \"" +
-                                                truth_->labels[i] + "\", which the model does not know");
-      }
-      label_ids_[static_cast<int>(i)] = static_cast<int>(found - shown.labels.begin());
-    }
-  }
-
-  bool decodes() const { return shown_.has_value(); }
-
-  void collect(const Frame& frame, InferRequest& request) {
-    if (!(frame.info() == info_)) prepare(frame.info());
-    if (!shown_) return;
-    if (truth_ && index_ < truth_->frames.size()) {
-      std::vector<vision::Truth> truths = truth_->frames[index_];
-      for (vision::Truth& truth : truths) {
-        if (const auto id = label_ids_.find(truth.label_id); id != label_ids_.end()) truth.label_id = id->second;
-      }
-      meter_.add(vision::detections(request, *measured_), truths);
-    }
-    ++index_;
-    found_ = vision::detections(request, *shown_);
-    total_ += found_.size();
-  }
-
-  const std::vector<vision::Detection>& found() const { return found_; }
-  std::uint64_t total() const { return total_; }
-  std::optional<vision::MeanPrecision> precision() const {
-    if (!truth_ || meter_.pictures() == 0) return std::nullopt;
-    return meter_.result();
-  }
-  /// "7 detections: circle 3, star 2".
-  std::string note() const {
-    if (!shown_) return "";
-    std::map<std::string, int> counts;
-    for (const auto& detection : found_) ++counts[detection.label];
-    std::string text = fmt::format("{} detections", found_.size());
-    const char* separator = ": ";
-    for (const auto& [label, count] : counts) {
-      text += fmt::format("{}{} {}", separator, label, count);
-      separator = ", ";
-    }
-    return text;
-  }
-
- private:
-  const RunOptions& options_;
-  std::shared_ptr<const Model> model_;
-  std::optional<vision::GroundTruth> truth_;
-  std::map<int, int> label_ids_;
-  FrameInfo info_;
-  std::optional<vision::Decoder> shown_, measured_;
-  vision::PrecisionMeter meter_;
-  std::vector<vision::Detection> found_;
-  std::size_t index_ = 0;
-  std::uint64_t total_ = 0;
-};
-
-/// One allocation for the source, which writes it, the device, and the pictures that are drawn and encoded, which read
-/// it. Always with a descriptor, so that any other device could import it.
-AllocationPlan plan_pool(const FrameSource& source, const RunOptions& options, const CompiledModel& compiled) {
-  Router router;
-  router.add(host_context());
-  router.add(ffmpeg::context());
-  router.add(source.writer());
-  std::vector<Party> readers{{compiled.memory_context(), compiled.requirements(), Access::kRead}};
-  if (readers.front().requirements.fd == FdKind::kNone) readers.front().requirements.fd = FdKind::kMemfd;
-  if (!options.save.empty() || !options.snapshot.empty())
-    readers.push_back({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kRead});
-  return router.plan({source.writer(), source.writer()->requirements(), Access::kWrite}, readers, source.info(),
-                     policy_of(options.policy));
-}
-
-std::unique_ptr<FrameSource> open_source(const RunOptions& options, Ledger& ledger) {
-  SourceOptions wanted = options.source;
-  wanted.policy = policy_of(options.policy);
-  wanted.ledger = &ledger;
-  wanted.in_flight = options.requests;
-  if (options.decode == "va") wanted.va_node = options.va_node;
-  return open_source(wanted);
-}
 
 bool keeps_state(const Model& model) {
   const NodeVector nodes = model.get_ordered_ops();
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_op(node, "ReadValue"); });
 }
 
-/// Requests in flight: one if the model keeps state between frames, since one request must see all frames in order.
+/// Requests in flight for each input: one if the model keeps state between frames, since one request must see all frames
+/// in order. What the device prefers is shared by the inputs.
 /// @errors kInvalidArgument: several were requested all the same.
 std::uint64_t requests_for(const RunOptions& options, const Model& model, const CompiledModel& compiled) {
   if (keeps_state(model)) {
@@ -182,7 +42,8 @@ std::uint64_t requests_for(const RunOptions& options, const Model& model, const 
     return 1;
   }
   if (options.requests) return options.requests;
-  return std::max<std::uint64_t>(2, compiled.get_property(optimal_number_of_infer_requests));
+  const std::uint64_t optimal = compiled.get_property(optimal_number_of_infer_requests);
+  return std::max<std::uint64_t>(2, (optimal + options.inputs.size() - 1) / options.inputs.size());
 }
 
 double median(std::vector<double> values) {
@@ -206,7 +67,8 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
     return result;
   }
   Ledger plain, forced;
-  const std::unique_ptr<FrameSource> sources[2] = {open_source(options, plain), open_source(options, forced)};
+  const std::unique_ptr<FrameSource> sources[2] = {open_input(options, options.inputs[0], plain),
+                                                   open_input(options, options.inputs[0], forced)};
   for (const auto& source : sources) source->use_pool(plan_pool(*source, options, compiled), requests);
   Feed feeds[2] = {Feed(*sources[0], 0, std::chrono::seconds(10)), Feed(*sources[1], 0, std::chrono::seconds(10))};
   feeds[1].force_copy(forced);
@@ -246,145 +108,136 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   return result;
 }
 
-/// @param source  Its verdict on the first hop.
-void prove_hops(RunReport& report, const HopProof& source, const Frame& frame, CompiledModel& compiled,
-                const Model& model) {
-  HopProof proofs[3];
-  if (!frame) {
-    for (HopProof& proof : proofs) proof = {Proof::kRefused, "no frame ran"};
-  } else if (!frame.plane(0).is_writable()) {
-    for (HopProof& proof : proofs)
-      proof = {Proof::kClaimed, "the buffer is still in use by its source, so nothing may be written into it"};
-  } else {
-    proofs[0] = source;
-    proofs[1] = prove_pool_to_stage(frame, compiled, report.device);
-    proofs[2] = prove_stage_to_model(frame, compiled, model);
+/// All inputs at once, each in a thread of its own; what a thread throws ends its input only.
+void run_all(std::vector<std::unique_ptr<Stream>>& streams, Progress& progress) {
+  std::mutex mutex;
+  std::uint64_t frames = 0;
+  const auto seen = [&](const Stream& stream) {
+    const std::lock_guard lock(mutex);
+    progress.update(++frames, [&] { return stream.note(); });
+  };
+  if (streams.size() == 1) return streams[0]->run([&] { seen(*streams[0]); });
+  std::vector<std::thread> threads;
+  for (const auto& stream : streams) {
+    threads.emplace_back([&seen, &stream = *stream] {
+      try {
+        stream.run([&] { seen(stream); });
+      } catch (...) {
+        stream.fail(std::current_exception());
+      }
+    });
   }
-  for (std::size_t i = 0; i < report.hops.size() && i < 3; ++i) {
-    report.hops[i].proof = proofs[i];
-    // The ledger decides: a hop that booked a copy is not zero-copy.
-    if (report.hops[i].copied && proofs[i].proof != Proof::kCopies)
-      report.hops[i].proof = {Proof::kCopies, "the ledger booked copies on it"};
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// What belongs to one picture or one list of objects is not asked of several inputs.
+void check_several(const RunOptions& options) {
+  if (options.inputs.size() == 1) return;
+  for (const auto& [option, value] : {std::pair("--save", &options.save), std::pair("--snapshot", &options.snapshot),
+                                      std::pair("--ground-truth", &options.ground_truth)})
+    if (!value->empty())
+      throw Error(Code::kInvalidArgument, fmt::format("{} is for one input, and there are {}: run them one by one",
+                                                      option, options.inputs.size()));
+}
+
+/// The name of the device's hardware; empty where it does not say.
+std::string full_name(Core& core, const std::string& device) {
+  try {
+    return core.get_property(device, device::full_name);
+  } catch (const std::exception&) {
+    return "";
   }
+}
+
+/// The model for frames like those of the first input; others are planned when they come.
+CompiledModel compile(Core& core, const std::shared_ptr<const Model>& model, const RunOptions& options,
+                      const FrameInfo& info) {
+  AnyMap properties{input_frames(info), zero_copy(policy_of(options.policy)),
+                    hint::performance_mode(hint::PerformanceMode::THROUGHPUT)};
+  for (const auto& [key, value] : properties_of(options.settings)) properties[key] = value;
+  // A trace shows the nodes of each inference, so the device has to measure them.
+  if (!options.trace.empty()) properties[enable_profiling.name()] = Any(true);
+  return core.compile_model(model, options.device, properties);
+}
+
+std::uint64_t replans_of(const Ledger& ledger) {
+  std::uint64_t replans = 0;
+  for (const LedgerEntry& entry : ledger.snapshot())
+    if (entry.name == "input stage re-plan") replans += entry.maps;
+  return replans;
+}
+
+/// Prints and writes what ran. @param seconds  Of all inputs.
+void publish(const std::vector<std::unique_ptr<Stream>>& streams, double seconds, OutputFile& file) {
+  std::vector<const RunReport*> reports;
+  bool keeps = false;
+  for (const auto& stream : streams) {
+    reports.push_back(&stream->report());
+    keeps |= stream->keeps();
+    fmt::print("{}", stream->report().to_text());
+  }
+  if (reports.size() > 1) fmt::print("\n{}", text_of_all(reports, seconds));
+  std::fflush(stdout);
+  if (keeps) file.commit(reports.size() == 1 ? reports[0]->to_json() : json_of_all(reports, seconds));
 }
 
 void run(const RunOptions& options) {
   ffmpeg::silence_log();
+  check_several(options);
   CommandFiles files;
-  files.add_input(options.source.input, "the video");
+  for (const std::string& input : options.inputs) files.add_input(input, "the video");
   files.add_input(options.ground_truth, "--ground-truth");
   OutputFile report_file(options.report, "--report", files);
   OutputFile trace_file(options.trace, "--trace", files);
   Core core;
   check_device(core, options.device);
   const auto model = read_model(core, files, options.model);
-  Results results(options, model);
-  Ledger decoding;
-  std::unique_ptr<FrameSource> source = open_source(options, decoding);
-  const FrameInfo info = source->info();
-  Pictures pictures(options.save, options.snapshot, files, info, source->fps());
-  results.prepare(info);
-  if (!options.quiet && !results.decodes()) {
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (const std::string& input : options.inputs)
+    streams.push_back(std::make_unique<Stream>(options, input, files, model));
+  if (!options.quiet && !streams[0]->decodes()) {
     fmt::print(
         "the model does not say what its outputs mean (model_info model_type): it runs without detections; "
         "--model-type says it\n");
   }
 
-  RunReport report;
-  report.input = options.source.input;
-  report.model = options.model;
-  report.info = info;
   const auto compile_begin = Clock::now();
-  AnyMap properties{input_frames(info), zero_copy(policy_of(options.policy)),
-                    hint::performance_mode(hint::PerformanceMode::THROUGHPUT)};
-  for (const auto& [key, value] : properties_of(options.settings)) properties[key] = value;
-  // A trace shows the nodes of each inference, so the device has to measure them.
-  if (trace_file) properties[enable_profiling.name()] = Any(true);
-  CompiledModel compiled = core.compile_model(model, options.device, properties);
-  report.compile_ms = ms_since(compile_begin);
-  report.device = chosen_device(compiled, options.device);
-  try {
-    report.device_name = core.get_property(report.device, device::full_name);
-  } catch (const std::exception&) {
-    // A device need not have a full name.
+  CompiledModel compiled = compile(core, model, options, streams[0]->info());
+  const double compile_ms = ms_since(compile_begin);
+  const std::string device = chosen_device(compiled, options.device), device_name = full_name(core, device);
+  const std::uint64_t requests = requests_for(options, *model, compiled);
+  std::optional<std::uint64_t> total = 0;
+  for (const auto& stream : streams) {
+    stream->prepare(compiled, requests);
+    const auto expected = stream->frames_expected();
+    total = total && expected ? std::optional(*total + *expected) : std::nullopt;
   }
-  report.requests = requests_for(options, *model, compiled);
-  source->use_pool(plan_pool(*source, options, compiled), report.requests);
-  auto pipeline = std::make_unique<Pipeline>(compiled, report.requests);
-  std::optional<std::uint64_t> total = source->frame_count();
-  if (options.max_frames) total = std::min(total.value_or(options.max_frames), options.max_frames);
 
   const Interrupt interrupt;
   if (trace_file) Trace::start();
-  Feed feed(*source, options.max_frames, std::chrono::duration<double>(options.timeout_s));
   Progress progress(options.quiet, total);
   const auto begin = Clock::now();
-  pipeline->run(
-      feed,
-      [&](const Frame& frame, InferRequest& request) {
-        results.collect(frame, request);
-        progress.update(pipeline->frames(), [&] { return results.note(); });
-      },
-      [&](const Frame& frame) {
-        if (pictures.wanted()) pictures.show(frame, results.found());
-      });
-  report.seconds = ms_since(begin) / 1e3;
+  run_all(streams, progress);
+  const double seconds = ms_since(begin) / 1e3;
   progress.clear();
   if (trace_file) Trace::stop();
 
-  report.frames = pipeline->frames();
-  report.detections = results.total();
-  report.first_inference_ms = pipeline->first_inference_ms();
-  report.interrupted = Interrupt::requested();
-  report.size_changes = source->size_changes();
-  report.lost_frames = source->lost_frames();
-  report.hops = hops_of(*source, decoding, core.ledger(), report.frames, report.device);
-  for (const LedgerEntry& entry : core.ledger().snapshot()) {
-    if (entry.name == "input stage re-plan") report.replans += entry.maps;
+  const std::uint64_t replans = replans_of(core.ledger());
+  std::exception_ptr failure;
+  for (const auto& stream : streams) {
+    RunReport& report = stream->report();
+    report.device_name = device_name;
+    report.compile_ms = compile_ms;
+    report.replans = replans;
+    const InputStageSpec spec = make_spec(options_from(*model, report.info));
+    report.converted_to = static_cast<double>(checked_size_bytes(spec.type, spec.target_shape()).value_or(0));
+    stream->close(device, streams.size() == 1 ? &core.ledger() : nullptr);
+    if (!failure) failure = stream->failure();
+    if (streams.size() == 1 && !options.no_compare && !failure && !report.interrupted)
+      report.comparison = compare(options, compiled, core.ledger(), requests, report.frames, stream->live());
   }
-  const InputStageSpec spec = make_spec(options_from(*model, info));
-  report.converted_to = static_cast<double>(checked_size_bytes(spec.type, spec.target_shape()).value_or(0));
-  if (const auto precision = results.precision()) {
-    report.map50 = precision->map50;
-    report.map50_95 = precision->map;
-  }
-  const bool live = source->live();
-  const std::exception_ptr failure = pipeline->failure();
-  if (failure) {
-    try {
-      std::rethrow_exception(failure);
-    } catch (const std::exception& error) {
-      report.ended_by = error.what();
-    }
-  }
-
-  // The source is closed first, so that only we refer to the last frame: the tests write into its buffer.
-  const Frame last = pipeline->last_frame();
-  pipeline.reset();
-  HopProof written;
-  if (last) written = source->prove_writes_in_place(last);
-  source.reset();
-  if (!options.no_compare && !failure && !report.interrupted) {
-    report.comparison = compare(options, compiled, core.ledger(), report.requests, report.frames, live);
-  }
-  prove_hops(report, written, last, compiled, *model);
-
-  // A recording is worth keeping if a camera disconnects; the first half of a damaged file is not what was
-  // asked for.
-  const bool keep = !failure || live;
-  if (keep && report.frames > 0) {
-    pictures.finish();
-    report.saved = options.save;
-    report.codec = pictures.codec();
-    report.snapshot = options.snapshot;
-  }
-  const LedgerEntry drawn = pictures.ledger().total();
-  report.saved_copied = drawn.copied;
-  report.saved_converted = drawn.converted;
-  report.saved_left_out = pictures.left_out();
-  fmt::print("{}", report.to_text());
-  std::fflush(stdout);
-  if (keep) report_file.commit(report.to_json());
+  for (const auto& stream : streams) stream->conclude(compiled, *model);
+  publish(streams, seconds, report_file);
   if (trace_file) {
     Trace::write(trace_file.partial());
     trace_file.commit();
@@ -415,12 +268,12 @@ PixelFormat format_called(const std::string& text) {
 
 void add_run(CLI::App& app) {
   auto* command =
-      app.add_subcommand("run", "Run a model on a video, camera or stream, and show what was copied on the way");
+      app.add_subcommand("run", "Run a model on videos, cameras or streams, and show what was copied on the way");
   auto options = std::make_shared<RunOptions>();
   command
-      ->add_option("input", options->source.input,
+      ->add_option("input,-i,--input", options->inputs,
                    "Video file, /dev/video0, a URL (rtsp://, http://, ...), or a GStreamer launch line "
-                   "(\"videotestsrc ! video/x-raw,format=NV12\")")
+                   "(\"videotestsrc ! video/x-raw,format=NV12\"). Several run side by side through one model")
       ->required();
   command->add_option_function<std::string>(
       "--size", [options](const std::string& text) { read_size(text, options->source); },
@@ -443,10 +296,11 @@ void add_run(CLI::App& app) {
   command->add_option("--zero-copy", options->policy, "require: a copy is an error; prefer: avoid and book; allow")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
-  command->add_option("--max-frames", options->max_frames, "Maximum number of frames; 0: all")->capture_default_str();
+  command->add_option("--max-frames", options->max_frames, "Maximum number of frames of each input; 0: all")
+      ->capture_default_str();
   command
       ->add_option("--requests", options->requests,
-                   "Inferences in flight; 0: as the device prefers, or one for a model that keeps state")
+                   "Inferences in flight for each input; 0: as the device prefers, or one for a model that keeps state")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   command->add_option("--confidence", options->confidence, "Lowest score to show, instead of the model's own")

@@ -95,6 +95,15 @@ void Pipeline::run(Feed& feed, const Collect& collect, const Show& show) {
   }
 }
 
+std::vector<LedgerEntry> Pipeline::booked() {
+  std::vector<LedgerEntry> all;
+  for (Slot& slot : slots_) {
+    const std::vector<LedgerEntry> one = slot.request.ledger().snapshot();
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
 void Pipeline::finish(Slot& slot, const Collect& collect) {
   const TraceSpan span("wait", "infer");
   slot.request.wait();

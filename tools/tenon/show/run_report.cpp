@@ -32,10 +32,30 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string per_frame_text(double waits) { return waits == 0 ? "0" : fmt::format("{:.2g}", waits); }
 
+/// Of all inputs together.
+struct Sum {
+  std::uint64_t frames = 0, detections = 0;
+  double copied = 0;  ///< Bytes.
+  double seconds = 0;
+  double fps() const { return seconds > 0 ? static_cast<double>(frames) / seconds : 0; }
+  double copied_per_frame() const { return frames ? copied / static_cast<double>(frames) : 0; }
+};
+Sum sum_of(const std::vector<const RunReport*>& reports, double seconds) {
+  Sum sum;
+  sum.seconds = seconds;
+  for (const RunReport* report : reports) {
+    sum.frames += report->frames;
+    sum.detections += report->detections;
+    for (const HopReport& hop : report->hops) sum.copied += static_cast<double>(hop.copied);
+  }
+  return sum;
+}
+
 }  // namespace
 
-std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked, const Ledger& inference,
-                               std::uint64_t frames, const std::string& device) {
+std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked,
+                               const std::vector<LedgerEntry>& inference, std::uint64_t frames,
+                               const std::string& device) {
   const std::string from = source.arrives_as(), lies_in = source.lies_in();
   const std::uint64_t buffers = source.buffers();
   HopReport decode{
@@ -47,7 +67,7 @@ std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked, 
     add(entry.name == "forced copy" ? stage : decode, entry);
   }
   std::uint64_t plans = 0;
-  for (const LedgerEntry& entry : inference.snapshot()) {
+  for (const LedgerEntry& entry : inference) {
     if (entry.name == stage.edge) {
       stage.maps += entry.maps;
       stage.view_hits += entry.view_hits;
@@ -188,6 +208,24 @@ std::string RunReport::to_text() const {
   if (!snapshot.empty()) text += "  one picture: " + snapshot + "\n";
   if (!ended_by.empty()) text += "  ended early: " + ended_by + "\n";
   return text;
+}
+
+std::string text_of_all(const std::vector<const RunReport*>& reports, double seconds) {
+  const Sum sum = sum_of(reports, seconds);
+  return fmt::format("{} inputs side by side: {} frames in {:.1f} s: {:.1f} frames/s, {} detections, copied {}/frame\n",
+                     reports.size(), sum.frames, sum.seconds, sum.fps(), sum.detections,
+                     in_bytes(sum.copied_per_frame()));
+}
+
+std::string json_of_all(const std::vector<const RunReport*>& reports, double seconds) {
+  using nlohmann::json;
+  const Sum sum = sum_of(reports, seconds);
+  json inputs = json::array();
+  for (const RunReport* report : reports) inputs.push_back(json::parse(report->to_json()));
+  const json all{
+      {"inputs", inputs}, {"frames", sum.frames},         {"seconds", sum.seconds},
+      {"fps", sum.fps()}, {"detections", sum.detections}, {"bytes_copied_per_frame", sum.copied_per_frame()}};
+  return all.dump(2) + "\n";
 }
 
 }  // namespace tenon::tool

@@ -54,8 +54,13 @@ struct RunReport {
 
 /// The hops of a run from what the ledgers booked: source to pool, pool to input stage, input stage to device. Every
 /// booked byte appears in one of them.
-/// @param booked  By the source.
-std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked, const Ledger& inference,
-                               std::uint64_t frames, const std::string& device);
+/// @param booked  By the source. @param inference  By the inferences on its frames.
+std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked,
+                               const std::vector<LedgerEntry>& inference, std::uint64_t frames,
+                               const std::string& device);
+
+/// Of several inputs that ran side by side for `seconds`: a line for people, and JSON with the report of each.
+std::string text_of_all(const std::vector<const RunReport*>& reports, double seconds);
+std::string json_of_all(const std::vector<const RunReport*>& reports, double seconds);
 
 }  // namespace tenon::tool

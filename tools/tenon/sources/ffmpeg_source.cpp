@@ -182,6 +182,8 @@ std::unique_ptr<FrameSource> open_ffmpeg_source(const SourceOptions& options) {
   wanted.width_px = options.width_px;
   wanted.height_px = options.height_px;
   wanted.fps = options.fps;
+  // Over UDP a busy machine loses packets, and pictures arrive damaged; servers without TCP are asked for UDP then.
+  if (options.input.starts_with("rtsp://")) wanted.input["rtsp_flags"] = "prefer_tcp";
   if (!options.va_node.empty()) {
     wanted.hardware = open_va(options.va_node);
     wanted.hardware_frames = static_cast<int>(std::max<std::size_t>(16, options.in_flight + 4));

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// One input of a run on its way through the model, and the report of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/router.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+
+#include <tenon/tools/tenon/commands/run_options.hpp>
+#include <tenon/tools/tenon/commands/run_results.hpp>
+#include <tenon/tools/tenon/shared/frame_source.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/shared/pipeline.hpp>
+#include <tenon/tools/tenon/show/picture.hpp>
+#include <tenon/tools/tenon/show/run_report.hpp>
+
+namespace tenon::tool {
+
+/// Opens `input` as the options say; what the source books goes to `ledger`. @errors as open_source()
+std::unique_ptr<FrameSource> open_input(const RunOptions& options, const std::string& input, Ledger& ledger);
+
+/// One allocation for the source, which writes it, the device, and the pictures that are drawn and encoded, which read
+/// it. Always with a descriptor, so that any other device could import it.
+AllocationPlan plan_pool(const FrameSource& source, const RunOptions& options, const CompiledModel& compiled);
+
+/// @thread one at a time; distinct streams from distinct threads.
+class Stream {
+ public:
+  /// Opens the input, and the files that its pictures go to. @errors as open_input(), Pictures, Results::prepare
+  Stream(const RunOptions& options, const std::string& input, CommandFiles& files, std::shared_ptr<const Model> model);
+
+  const FrameInfo& info() const { return report_.info; }
+  /// Nothing for a camera or an endless stream.
+  std::optional<std::uint64_t> frames_expected() const;
+  /// A camera or a stream, which cannot be played twice.
+  bool live() const { return live_; }
+  bool decodes() const { return results_.decodes(); }
+  std::string note() const { return results_.note(); }
+
+  /// Gives the source memory that the model's device reads in place, and makes the requests.
+  void prepare(CompiledModel& compiled, std::uint64_t requests);
+  /// All frames; `seen` is called after each. A failure of the source ends it, and is kept in failure().
+  /// @errors those of the device
+  void run(const std::function<void()>& seen);
+  std::exception_ptr failure() const { return failure_; }
+  /// Keeps what run() threw, where a thread ran it.
+  void fail(std::exception_ptr failure);
+  /// Whether what was written shall stay: a recording is worth keeping if a camera disconnects; the first half of a
+  /// damaged file is not what was asked for.
+  bool keeps() const { return !failure_ || live_; }
+
+  /// Closes the source, which proves its own hop.
+  /// @param device  For the report. @param booked  The inferences' ledger; null: those of this stream's requests.
+  void close(const std::string& device, const Ledger* booked);
+  /// Tests the other hops on the last frame. Then the pictures are written. @errors of writing them
+  void conclude(CompiledModel& compiled, const Model& model);
+
+  RunReport& report() { return report_; }
+
+ private:
+  void prove_hops(CompiledModel& compiled, const Model& model);
+
+  const RunOptions& options_;
+  Ledger decoding_;
+  std::unique_ptr<FrameSource> source_;
+  Pictures pictures_;
+  Results results_;
+  std::unique_ptr<Pipeline> pipeline_;
+  RunReport report_;
+  Frame last_;
+  HopProof written_;
+  std::exception_ptr failure_;
+  bool live_ = false;
+};
+
+}  // namespace tenon::tool

@@ -10,6 +10,7 @@
 #include <tenon/bindings/gstreamer/testing/test_elements.hpp>
 #include <tenon/frameworks/gstreamer/metadata.hpp>
 #include <tenon/frameworks/gstreamer/pool.hpp>
+#include <tenon/frameworks/gstreamer/testing/lsan.hpp>
 
 namespace {
 

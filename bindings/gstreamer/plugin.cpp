@@ -5,9 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gst/gst.h>
 
+#include <tenon/bindings/gstreamer/aliases.hpp>
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/core/version.hpp>
 #include <tenon/elements/registry.hpp>
@@ -40,14 +43,17 @@ void depend_on_modules(GstPlugin* plugin) {
 
 gboolean init(GstPlugin* plugin) {
   depend_on_modules(plugin);
-  bool is_good = true;
+  std::vector<Kind> kinds = aliases();
   for (const elements::Description& description : elements::known_elements()) {
-    const std::string name = "tenon" + description.name;
-    // The type's for ever, as GStreamer's types are.
-    Kind* const kind = new Kind;
-    kind->description = description;
-    kind->element = description.name;
-    kind->type_name = "GstTenon_" + description.name;
+    Kind& kind = kinds.emplace_back();
+    kind.description = description;
+    kind.element = description.name;
+  }
+  bool is_good = true;
+  for (Kind& each : kinds) {
+    Kind* const kind = new Kind(std::move(each));  // Its type's for ever, as GStreamer's types are.
+    kind->type_name = "GstTenon_" + kind->description.name;
+    const std::string name = "tenon" + kind->description.name;
     is_good = gst_element_register(plugin, name.c_str(), GST_RANK_NONE, type_of(*kind)) && is_good;
   }
   return is_good;

@@ -167,7 +167,9 @@ StreamInfo Infer::open(std::uint32_t stream, const StreamInfo& in) {
     slots_.back()->stream = stream;
   }
   if (is_known) adapt(state, in.frame);
-  return in;
+  StreamInfo out = in;
+  if (settings_.batch > 1) out.delay += max_delay_;
+  return out;
 }
 
 void Infer::adapt(Stream& stream, const FrameInfo& info) {

@@ -43,8 +43,9 @@ struct PoolState {
   VideoCaps video;
   std::array<gsize, GST_VIDEO_MAX_PLANES> offset{};
   std::array<gint, GST_VIDEO_MAX_PLANES> stride{};
-  std::size_t size_bytes = 0;
+  std::size_t size_bytes = 0, alignment = 64;
   bool add_meta = false;
+  GstVideoAlignment padding{};  ///< Around the picture, for decoders that write past its edges.
   ObjectPtr<GstAllocator> allocator;
 };
 
@@ -146,6 +147,28 @@ inline void lay_out(PoolState& state, bool with_meta) {
   state.add_meta = with_meta;
 }
 
+/// Lays planes out with the padding that a decoder asks for; pitches and heights also as consumers want.
+/// False: GStreamer cannot.
+inline bool lay_out_padded(PoolState& state, GstVideoAlignment& padding) {
+  const Requirements& wanted = state.options.wanted;
+  const auto height = state.video.info.height_px;
+  const auto rows = static_cast<guint>(wanted.height_alignment);
+  const guint over = (height + padding.padding_top + padding.padding_bottom) % rows;
+  if (over != 0) padding.padding_bottom += rows - over;
+  for (guint& mask : padding.stride_align) mask |= static_cast<guint>(wanted.pitch_alignment) - 1;
+  GstVideoInfo info;
+  if (!gst_video_info_from_caps(&info, state.caps.get()) || !gst_video_info_align(&info, &padding)) return false;
+  for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); ++p) {
+    state.offset[p] = info.offset[p];
+    state.stride[p] = info.stride[p];
+    state.alignment = std::max<std::size_t>(state.alignment, padding.stride_align[p] + 1);
+  }
+  state.size_bytes = std::max<std::size_t>({info.size, state.size_bytes, wanted.size_bytes});
+  state.add_meta = true;
+  state.padding = padding;
+  return true;
+}
+
 inline gboolean pool_set_config(GstBufferPool* pool, GstStructure* config) {
   GstCaps* caps = nullptr;
   guint size = 0, least = 0, most = 0;
@@ -158,7 +181,16 @@ inline gboolean pool_set_config(GstBufferPool* pool, GstStructure* config) {
     warn(pool, "not configured", error);
     return FALSE;
   }
-  lay_out(state, gst_buffer_pool_config_has_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META));
+  const bool with_meta = gst_buffer_pool_config_has_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  lay_out(state, with_meta);
+  state.padding = {};
+  if (with_meta && gst_buffer_pool_config_has_option(config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT)) {
+    GstVideoAlignment padding;
+    gst_video_alignment_reset(&padding);
+    gst_buffer_pool_config_get_video_alignment(config, &padding);
+    if (!lay_out_padded(state, padding)) return FALSE;
+    gst_buffer_pool_config_set_video_alignment(config, &padding);
+  }
   least = std::max(least, state.options.min_buffers);
   if (state.options.max_buffers != 0)
     most = most == 0 ? state.options.max_buffers : std::min(most, state.options.max_buffers);
@@ -171,7 +203,7 @@ inline GstFlowReturn pool_alloc(GstBufferPool* pool, GstBuffer** out, GstBufferP
   const PoolState& state = state_of(pool);
   try {
     BufferPtr buffer(gst_buffer_new());
-    gst_buffer_append_memory(buffer.get(), make_memory(state.options, state.size_bytes, 64).release());
+    gst_buffer_append_memory(buffer.get(), make_memory(state.options, state.size_bytes, state.alignment).release());
     if (state.add_meta) {
       std::array<gsize, GST_VIDEO_MAX_PLANES> offset = state.offset;
       std::array<gint, GST_VIDEO_MAX_PLANES> stride = state.stride;
@@ -179,6 +211,7 @@ inline GstFlowReturn pool_alloc(GstBufferPool* pool, GstBuffer** out, GstBufferP
       GstVideoMeta* meta = gst_buffer_add_video_meta_full(
           buffer.get(), GST_VIDEO_FRAME_FLAG_NONE, find_mapping(state.video.info.format)->gst,
           state.video.info.width_px, state.video.info.height_px, format.plane_count, offset.data(), stride.data());
+      gst_video_meta_set_alignment(meta, state.padding);
       // Stays when the buffer returns.
       meta->meta.flags = static_cast<GstMetaFlags>(meta->meta.flags | GST_META_FLAG_POOLED);
     }
@@ -198,7 +231,8 @@ inline GType pool_type() {
           [](gpointer type_class, gpointer) {
             auto* methods = static_cast<GstBufferPoolClass*>(type_class);
             methods->get_options = [](GstBufferPool*) {
-              static const gchar* options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META, nullptr};
+              static const gchar* options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META,
+                                               GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT, nullptr};
               return options;
             };
             methods->set_config = &pool_set_config;

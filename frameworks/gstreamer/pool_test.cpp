@@ -62,6 +62,39 @@ TEST(GstAllocator, GivesNothingWhereThereIsNothing) {
   EXPECT_EQ(gst_allocator_alloc(allocator.get(), G_MAXSIZE / 2, nullptr), nullptr);
 }
 
+TEST(GstPool, GivesThePaddingThatADecoderAsksFor) {
+  gs::PoolOptions options;
+  options.wanted.pitch_alignment = 128;
+  options.wanted.height_alignment = 16;
+  const auto pool = gs::pool(options);
+  const gs::CapsPtr caps = nv12_caps(100, 50);
+  GstStructure* config = gst_buffer_pool_get_config(pool.get());
+  gst_buffer_pool_config_set_params(config, caps.get(), 0, 0, 0);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+  GstVideoAlignment padding;
+  gst_video_alignment_reset(&padding);
+  padding.padding_top = 4, padding.padding_left = 16, padding.padding_right = 12, padding.padding_bottom = 2;
+  for (guint& mask : padding.stride_align) mask = 31;
+  gst_buffer_pool_config_set_video_alignment(config, &padding);
+  ASSERT_TRUE(gst_buffer_pool_set_config(pool.get(), config));
+  ASSERT_TRUE(gst_buffer_pool_set_active(pool.get(), TRUE));
+  const gs::BufferPtr buffer = acquire(*pool);
+  const GstVideoMeta* const meta = gst_buffer_get_video_meta(buffer.get());
+  ASSERT_TRUE(meta);
+  EXPECT_EQ(meta->stride[0] % 128, 0);
+  EXPECT_GE(meta->stride[0], 16 + 100 + 12);
+  EXPECT_EQ(meta->offset[0], 4u * static_cast<gsize>(meta->stride[0]) + meta->alignment.padding_left);
+  EXPECT_GE(meta->alignment.padding_left, 16u);  // GStreamer keeps the first pixel aligned.
+  EXPECT_EQ(meta->alignment.padding_top, 4u);
+  EXPECT_EQ((50u + meta->alignment.padding_top + meta->alignment.padding_bottom) % 16, 0u);
+  const Frame frame = gs::wrap(buffer.get(), gs::video_caps(caps.get()));
+  EXPECT_EQ(frame.info().width_px, 100u);
+  EXPECT_EQ(frame.plane(0).offset(), meta->offset[0]);
+  EXPECT_EQ(frame.plane(1).offset(), meta->offset[1]);
+  EXPECT_EQ(frame.plane(0).memory().get(), frame.plane(1).memory().get());
+}
+
 TEST(GstPool, BufferReturnsAfterTheLastLeaseAndTheLastReference) {
   gs::PoolOptions options;
   options.max_buffers = 1;

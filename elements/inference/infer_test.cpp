@@ -314,6 +314,31 @@ TEST_P(Cascades, ReadObjectsWhereTheyLieInTheFrame) {
 }
 INSTANTIATE_TEST_SUITE_P(Batches, Cascades, ::testing::Values("1", "3"));
 
+TEST_F(Inference, ASecondModelSeesTheObjectsThatTheFirstFound) {
+  const TemporaryFolder folder;
+  PipelineSpec spec{{{"clip"},
+                     infer({}),
+                     {"track"},
+                     {"infer",
+                      "colour",
+                      {{"model", mean_model(folder)}, {"on", "objects"}, {"labels", "circle,star"}, {"batch", "4"}}},
+                     {"keep"}}};
+  const auto stats = run(spec);
+  EXPECT_EQ(stats[3].moved.copied, 0u);
+  ASSERT_EQ(arrived[0].size(), 12u);
+  std::size_t colours = 0;
+  for (const Frame& frame : arrived[0]) {
+    const auto known = metadata::find(frame);
+    for (const auto& object : known->all<metadata::Detection>()) {
+      const bool is_wanted = object->label == "circle" || object->label == "star";
+      EXPECT_EQ(known->of<metadata::TensorOutput>(object.id).size(), is_wanted ? 1u : 0u);
+      EXPECT_TRUE(object->track_id >= 1 || object->score < 0.5f) << "only weak ones are without";
+      colours += is_wanted;
+    }
+  }
+  EXPECT_GT(colours, 12u);
+}
+
 TEST_F(Inference, AModelThatKeepsStateHasARequestForEachStream) {
   run({{{"clip", "wide", {{"frames", "20"}}},
         {"clip", "late", {{"frames", "12"}}},

@@ -38,7 +38,7 @@ struct Config {
   }
 
   /// f16 if it is asked for; by default where matrices of f16 are much faster, unless accuracy is asked for. Products of 8-bit
-  /// numbers if they are asked for; by default where the device is no CPU, whose reals are faster.
+  /// numbers if they are asked for; by default where the device is no CPU, where reals have the better kernels.
   Target target_of(Target device) const {
     const bool is_open = precision == element::dynamic || precision == element::i8;
     const bool is_default = is_open && execution_mode == hint::ExecutionMode::PERFORMANCE;

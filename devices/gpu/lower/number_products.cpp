@@ -102,9 +102,16 @@ struct NumberConvolution {
   }
 };
 
+/// Whether a row of the window is read as one run of pixels, of a picture with a frame: where taps are too many to be counted.
+bool reads_runs(const NumberConvolution& what) {
+  const WindowAxis &rows = what.window.window[1], &columns = what.window.window[2];
+  return what.groups == 1 && rows.kernel * columns.kernel > kTapBits && rows.kernel <= kTapBits &&
+         columns.dilation == 1;
+}
+
 bool suits_tiles(const Builder& builder, const NumberConvolution& what) {
   if (!takes_matrices(builder.target()) || !what.can_be_framed()) return false;
-  if (what.window.window[1].kernel * what.window.window[2].kernel > kTapBits) return false;
+  if (what.window.window[1].kernel * what.window.window[2].kernel > kTapBits && !reads_runs(what)) return false;
   return what.groups == 1 || (what.in_channels % kNumberChunk == 0 && what.out_channels >= kChunk);
 }
 
@@ -118,7 +125,7 @@ void set_tiles(Builder& builder, const Node& node, const NumberConvolution& what
   product.weights = element_count(what.filters.shape());
   product.data = picture_of(without_meaning(what.data));
   // What copies tiles fills what is outside with zeros.
-  const bool has_frame = zero != 0 && what.has_padding();
+  const bool has_runs = reads_runs(what), has_frame = has_runs || (zero != 0 && what.has_padding());
   if (has_frame || !is_channels_last(what.data) || !lies_in_chunks(builder, what.data, 1)) {
     Frame frame = has_frame ? frame_of(product.data, what.window) : Frame{};
     frame.wide = product.channels * what.groups;
@@ -130,9 +137,14 @@ void set_tiles(Builder& builder, const Node& node, const NumberConvolution& what
     for (std::size_t axis = 1; axis < 3; ++axis)
       product.window.window[axis].pad_begin = product.window.window[axis].pad_end = 0;
   }
+  const std::size_t wide = product.channels;
+  if (has_runs) {
+    product.channels *= static_cast<std::size_t>(what.window.window[2].kernel);
+    product.window.window[2].kernel = 1;
+  }
   product.filters = builder.hold_packed(
-      what.filters, "numbers of filters, " + std::to_string(product.channels),
-      [channels = product.channels](const Tensor& source) { return pack_filters(source, ElementType::kI8, channels); });
+      what.filters, "numbers of filters, " + std::to_string(wide),
+      [channels = wide](const Tensor& source) { return pack_filters(source, ElementType::kI8, channels); });
   const Node* const self = &node;
   Producer producer;
   producer.channels_last = true;

@@ -68,11 +68,13 @@ class RemoteLease final : public LeaseState {
 /// A buffer whose host address is hidden, like that of a device's own memory.
 class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
  public:
+  /// @param imported  What makes the buffer usable, for memory of another API.
   RemoteBuffer(std::shared_ptr<const Gpu> gpu, const Properties& properties, client::Handle<cl_mem> buffer,
-               cl_mem_flags flags, SharedMemType type)
+               cl_mem_flags flags, SharedMemType type, Tensor imported)
       : BufferMemory(gpu->context(), properties, gpu->native_ref(), std::move(buffer), flags, {}),
         gpu_(std::move(gpu)),
-        type_(type) {}
+        type_(type),
+        imported_(std::move(imported)) {}
   std::string device_name() const override { return "GPU." + gpu_->id(); }
   AnyMap remote_params() const override {
     return {{intel_gpu::shared_mem_type.name(), type_},
@@ -85,6 +87,7 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
  private:
   const std::shared_ptr<const Gpu> gpu_;
   const SharedMemType type_;
+  const Tensor imported_;
 };
 
 /// Memory of the OpenCL framework's other kinds, whose host address is hidden: no edge leads from or to its kind.
@@ -224,7 +227,7 @@ Tensor new_image(const Gpu& gpu, element::Type type, const Shape& shape) {
 }
 
 Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape,
-            client::Handle<cl_mem> buffer, SharedMemType kind = SharedMemType::OCL_BUFFER) {
+            client::Handle<cl_mem> buffer, SharedMemType kind = SharedMemType::OCL_BUFFER, Tensor imported = {}) {
   const auto needed = checked_size_bytes(type, shape);
   const auto size = client::info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_SIZE);
   const auto flags = client::info<cl_mem_flags>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_FLAGS);
@@ -236,7 +239,7 @@ Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Sha
   properties.size_bytes = size;
   properties.read_only = (flags & CL_MEM_READ_ONLY) != 0;
   properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer.get())};
-  auto memory = make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags, kind);
+  auto memory = make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags, kind, std::move(imported));
   return Tensor(TensorInfo{type, shape, {}}, std::move(memory), 0, make_ref<RemoteLease>(size));
 }
 
@@ -250,7 +253,7 @@ client::Handle<cl_mem> application_buffer(const Gpu& gpu, const AnyMap& params) 
 }
 
 /// What another API exported, by its descriptor, which stays the application's. OpenCL has it as long as the tensor lives.
-client::Handle<cl_mem> described_buffer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
+Tensor described_memory(const Gpu& gpu, const AnyMap& params, std::size_t size) {
   const Any* handle = find(params, intel_gpu::os_handle.name());
   const Any* pointer = find(params, intel_gpu::mem_handle.name());
   const std::intptr_t number = handle    ? handle->as<int>()
@@ -262,9 +265,9 @@ client::Handle<cl_mem> described_buffer(const Gpu& gpu, const AnyMap& params, st
   const bool sealed = ::fcntl(fd, F_GET_SEALS) >= 0;  // A memfd, which stands in for a dma-buf on kernels without.
   const FdKind kind = dmabuf::client::is_dmabuf(fd) ? FdKind::kDmabuf : sealed ? FdKind::kMemfd : FdKind::kOpaqueFd;
   const std::size_t bytes = std::max<std::size_t>(size, 1);
-  const Tensor imported = opencl::import_fd(gpu.context(), fd, kind, bytes, {element::u8, Shape{bytes}, {}});
+  Tensor imported = opencl::import_fd(gpu.context(), fd, kind, bytes, {element::u8, Shape{bytes}, {}});
   imported.memory()->wait_for(Access::kReadWrite, default_deadline());
-  return client::Handle<cl_mem>::retain(opencl::buffer(imported), "imported memory");
+  return imported;
 }
 
 /// The application's pages, which stay its own, and must outlive the tensor. In place where the device has the host's memory.
@@ -388,8 +391,11 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
                         handle ? application_image(*gpu_, handle->as<void*>()) : new_image(*gpu_, type, shape));
     case SharedMemType::OCL_BUFFER:
       return over(gpu_, type, shape, application_buffer(*gpu_, params));
-    case SharedMemType::BUFFER_FROM_HANDLE:
-      return over(gpu_, type, shape, described_buffer(*gpu_, params, *size), wanted);
+    case SharedMemType::BUFFER_FROM_HANDLE: {
+      Tensor imported = described_memory(*gpu_, params, *size);
+      auto buffer = client::Handle<cl_mem>::retain(opencl::buffer(imported), "imported memory");
+      return over(gpu_, type, shape, std::move(buffer), wanted, std::move(imported));
+    }
     case SharedMemType::USM_USER_BUFFER:
       return over_pointer(gpu_, type, shape, application_pointer(*gpu_, params, *size), wanted);
     case SharedMemType::USM_HOST_BUFFER:

@@ -168,6 +168,8 @@ TEST_F(VaLongDecoding, PixelsAreSeenWhenTheyAreThere) {
             VA_STATUS_SUCCESS);
   EXPECT_EQ(vaSyncSurface2(client, target, 0), VA_STATUS_SUCCESS) << "exported";
   const UniqueFd fd(shared.objects[0].fd);
+  begin();
+  EXPECT_EQ(vaSyncSurface2(client, target, 0), VA_STATUS_SUCCESS) << "whoever has the descriptor may read it now";
 }
 
 TEST_F(VaLongDecoding, WhatBeganIsDoneWhenTheContextOrTheSurfaceGoes) {

@@ -65,16 +65,10 @@ class PictureOrder final : public Worker {
 
   /// @param self  Of this, for those who will wait for the surface.
   VAStatus submit(const Picture& picture, Surface& target, const std::weak_ptr<Worker>& self) {
-    const std::lock_guard lock(mutex_);
-    release(&picture);
-    DecodeQueue::Job job{queue_.spare(), Ref<Surface>(target), {}};
-    if (const VAStatus status = writer_->write(picture, job.stream)) return status;
-    job.shown = acquire<Surface>(*target.display(), writer_->shown_surface());
-    if (job.shown.get() == &target) job.shown = {};
-    target.begin_work(self);
-    if (job.shown) job.shown->begin_work(self);
-    if (!writer_->holds()) return queue_.push(std::move(job));
-    held_ = std::move(job);
+    Ref<Surface> shown;
+    if (const VAStatus status = begin(picture, target, self, shown)) return status;
+    wait_if_seen_elsewhere(target);
+    if (shown) wait_if_seen_elsewhere(*shown);
     return VA_STATUS_SUCCESS;
   }
 
@@ -84,6 +78,30 @@ class PictureOrder final : public Worker {
   }
 
  private:
+  /// @param shown  Set to the other surface that the picture is written to, if there is one.
+  VAStatus begin(const Picture& picture, Surface& target, const std::weak_ptr<Worker>& self, Ref<Surface>& shown) {
+    const std::lock_guard lock(mutex_);
+    release(&picture);
+    DecodeQueue::Job job{queue_.spare(), Ref<Surface>(target), {}};
+    if (const VAStatus status = writer_->write(picture, job.stream)) return status;
+    job.shown = acquire<Surface>(*target.display(), writer_->shown_surface());
+    if (job.shown.get() == &target) job.shown = {};
+    target.begin_work(self);
+    if (job.shown) job.shown->begin_work(self);
+    shown = job.shown;
+    if (!writer_->holds()) return queue_.push(std::move(job));
+    held_ = std::move(job);
+    return VA_STATUS_SUCCESS;
+  }
+
+  /// Who has the descriptor reads when vaEndPicture has returned (GStreamer's decoders do), and counts on fences, which a
+  /// dma-buf of the CPU has not.
+  void wait_if_seen_elsewhere(const Surface& surface) {
+    if (!surface.is_seen_elsewhere()) return;
+    hurry();
+    surface.wait(default_deadline());
+  }
+
   void release(const Picture* next) noexcept {
     if (!held_) return;
     DecodeQueue::Job job = *std::exchange(held_, {});

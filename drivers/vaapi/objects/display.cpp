@@ -43,6 +43,12 @@ bool Surface::read_only() const noexcept {
   return any;
 }
 
+bool Surface::is_seen_elsewhere() const noexcept {
+  bool any = false;
+  each_memory(*this, [&](const Memory& memory) { any |= memory.is_seen_elsewhere(); });
+  return any;
+}
+
 bool Surface::is_one_memory() const noexcept {
   int count = 0;
   each_memory(*this, [&](const Memory&) { ++count; });

@@ -73,6 +73,8 @@ class Surface final : public Object {
   bool read_only() const noexcept;
   /// All planes lie in one memory, so that one image buffer can show them.
   bool is_one_memory() const noexcept;
+  /// Whether others may read its memory without a call of VA-API.
+  bool is_seen_elsewhere() const noexcept;
   void begin(Access access) const noexcept;
   void end(Access access) const noexcept;
 

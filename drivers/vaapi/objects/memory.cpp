@@ -35,8 +35,10 @@ std::shared_ptr<Memory> Memory::allocate(std::size_t size_bytes) {
 
 std::shared_ptr<Memory> Memory::import(int fd, std::size_t size_bytes) {
   const auto found = dmabuf::client::inspect(fd, size_bytes);
-  return std::shared_ptr<Memory>(
+  std::shared_ptr<Memory> memory(
       new Memory(UniqueFd::duplicate(fd), found.properties.size_bytes, found.properties.read_only, !found.stand_in));
+  memory->is_seen_elsewhere_ = true;
+  return memory;
 }
 
 Memory::Memory(UniqueFd fd, std::size_t size_bytes, bool read_only, bool is_dmabuf)

@@ -2,6 +2,7 @@
 // The memory of surfaces: a dma-buf where the kernel has them, else a sealed memfd; or a client's descriptor.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,7 +27,12 @@ class Memory {
   std::uint8_t* data() const noexcept { return data_; }
   std::size_t size_bytes() const noexcept { return size_; }
   bool read_only() const noexcept { return read_only_; }
-  UniqueFd export_fd() const { return fd_.duplicate(); }
+  UniqueFd export_fd() const {
+    is_seen_elsewhere_ = true;
+    return fd_.duplicate();
+  }
+  /// Whether somebody else has, or had, its descriptor: it was imported or exported.
+  bool is_seen_elsewhere() const noexcept { return is_seen_elsewhere_; }
 
   /// The kernel's bracket around the CPU's access to a dma-buf; nothing for a memfd.
   void begin(Access access) const noexcept { bracket(access, true); }
@@ -40,6 +46,7 @@ class Memory {
   std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
   bool read_only_ = false, is_dmabuf_ = false;
+  mutable std::atomic<bool> is_seen_elsewhere_{false};
 };
 
 }  // namespace tenon::va

@@ -48,13 +48,13 @@ check_clang() { with_clang clang && build clang && run_ctest build/clang; }
 # Tests request absurd sizes on purpose: the allocator must return null, as malloc does, instead of ending the process.
 check_asan() {
   configure asan && build asan tenon_sanitized_tests tenon_threaded_tests &&
-    ASAN_OPTIONS=allocator_may_return_null=1 run_ctest build/asan -L '^(core|frameworks|parsers|runtime|drivers)$' -E '^example_'
+    ASAN_OPTIONS=allocator_may_return_null=1 run_ctest build/asan -L '^(core|frameworks|parsers|runtime|drivers|elements)$' -E '^example_'
 }
 
 check_tsan() {
   configure tsan && build tsan tenon_threaded_tests &&
     TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:halt_on_error=1:allocator_may_return_null=1" \
-      run_ctest build/tsan -L '^(core|frameworks|runtime|drivers)$' -E '^example_'
+      run_ctest build/tsan -L '^(core|frameworks|runtime|drivers|elements)$' -E '^example_'
 }
 
 # Each framework off in turn: nothing else may be affected.

@@ -31,7 +31,8 @@ HUBS = {"cpu", "dmabuf"}
 # the headers that say what the folder is for.
 ROOMS = {
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
-    "devices/gpu": (("program", "plan", "lower"), {"native.hpp", "target.hpp", "hardware.hpp", "kernels.hpp"}),
+    "devices/gpu": (("public", "program", "plan", "lower", "remote"), {"native.hpp", "target.hpp", "hardware.hpp", "kernels.hpp"}),
+    "devices/gpu/lower": (("build", "products", "lines", "places", "pictures", "boxes"), set()),
     "drivers/vaapi": (("objects", "codec", "process", "calls"), set()),
     "drivers/npu": (("objects", "instrument", "compiler", "run", "calls"), set()),
     "tools/tenon": (("shared", "proof", "sources", "show", "commands"), set()),

@@ -8,7 +8,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
-#include <tenon/devices/gpu/remote.hpp>
+#include <tenon/devices/gpu/remote/remote.hpp>
 #include <tenon/devices/gpu/tuner.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/graph/limits.hpp>

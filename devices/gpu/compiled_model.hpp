@@ -21,7 +21,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/config.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
-#include <tenon/devices/gpu/lower/weights.hpp>
+#include <tenon/devices/gpu/lower/build/weights.hpp>
 #include <tenon/devices/gpu/open_model.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/launch_trial.hpp>

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
 

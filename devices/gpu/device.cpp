@@ -8,9 +8,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/compiled_model.hpp>
-#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
-#include <tenon/devices/gpu/remote.hpp>
+#include <tenon/devices/gpu/remote/remote.hpp>
 #include <tenon/devices/gpu/roofline.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/roofline.hpp>

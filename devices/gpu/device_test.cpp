@@ -19,8 +19,8 @@
 #include <tenon/devices/gpu/program/warpgroups.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/public/va.hpp>
+#include <tenon/devices/gpu/remote/va_library.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
-#include <tenon/devices/gpu/va_library.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
 #include <tenon/graph/exec_model_info.hpp>

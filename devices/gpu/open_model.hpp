@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/lower/build/builder.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>

@@ -29,7 +29,7 @@ constexpr std::size_t kMostProblems = 4096;
 /// Rules keep their choice unless another one needs so much less time: measurements differ from run to run.
 constexpr double kGain = 0.97;
 /// Of one candidate, after a first run.
-constexpr std::size_t kRuns = 8;
+constexpr std::size_t kTimedRuns = 8;
 constexpr nanoseconds kEnough = milliseconds(20);
 
 [[noreturn]] void damaged(const std::string& what) {
@@ -104,7 +104,7 @@ nanoseconds time_of(const std::shared_ptr<const Gpu>& gpu, std::shared_ptr<const
   const auto queue = client::make_queue(gpu->native(), CL_QUEUE_PROFILING_ENABLE);
   nanoseconds shortest = nanoseconds::max(), all{0};
   // The first run finds the kernel's code and its memory in no cache.
-  for (std::size_t run = 0; run <= kRuns && SteadyClock::now() < until; ++run) {
+  for (std::size_t run = 0; run <= kTimedRuns && SteadyClock::now() < until; ++run) {
     std::vector<client::Handle<cl_event>> events;
     execution.enqueue(queue.get(), true, LaunchWay::kSingly, &events);
     client::finish(client::Handle<cl_event>::retain(events.front().get(), "a measurement's event"), default_deadline());

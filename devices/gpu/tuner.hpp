@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tenon/devices/gpu/hardware.hpp>
-#include <tenon/devices/gpu/lower/choices.hpp>
+#include <tenon/devices/gpu/lower/build/choices.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/store/content_hash.hpp>

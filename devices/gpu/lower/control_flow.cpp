@@ -3,7 +3,7 @@
 // is refused with a reason.
 #include <string>
 
-#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::gpu_device {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/passes/original_names.hpp>
 #include <tenon/graph/passes/pass.hpp>

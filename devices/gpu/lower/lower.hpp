@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <tenon/devices/gpu/lower/builder.hpp>
+#include <tenon/devices/gpu/lower/build/builder.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers every family, and says what the device can run.
-#include <tenon/devices/gpu/lower/table.hpp>
+#include <tenon/devices/gpu/lower/build/table.hpp>
 
 #include <set>
 

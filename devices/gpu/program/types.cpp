@@ -76,6 +76,12 @@ std::string cut_text(ElementType type, const std::string& value) {
 
 }  // namespace
 
+const char* accumulator_name(ElementType type) {
+  if (type == ElementType::kF64) return "double";
+  if (info(type).is_real) return "float";
+  return info(type).is_signed || type == ElementType::kBool ? "long" : "ulong";
+}
+
 std::string load_text(ElementType type, const std::string& pointer, const std::string& index) {
   if (type == ElementType::kF16) return "vload_half(" + index + ", " + pointer + ")";
   const std::string element = shares_bytes(type) ? shared_bits(type, pointer, index) : pointer + "[" + index + "]";

@@ -14,6 +14,8 @@ namespace tenon::inline v1::gpu_device {
 const char* storage_name(ElementType type);
 /// In registers: "float" for all reals but f64, "int" for boolean and integers of fewer than 8 bits.
 const char* compute_name(ElementType type);
+/// In which sums are kept: "float" for f16 and bf16, 64 bits for integers.
+const char* accumulator_name(ElementType type);
 /// Whether kernels read and write it. f64 wants cl_khr_fp64 besides.
 inline bool is_readable(ElementType type) { return storage_name(type) != nullptr; }
 /// Whether elements share bytes: kernels read them, but only whole bytes are written (code_text()).

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowering a node needs: the values that it reads, memory for those that it makes, and launches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/lower/build/choices.hpp>
+#include <tenon/devices/gpu/lower/build/numbers.hpp>
+#include <tenon/devices/gpu/lower/build/weights.hpp>
+#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/program/expression.hpp>
+#include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/devices/gpu/program/pieces.hpp>
+#include <tenon/devices/gpu/target.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// A kernel that is written only when it is known what else it computes: element-wise functions of its result join it.
+struct Producer {
+  /// Adds the launch. @param root  What is stored: a tree with one Expression::computed(), of the producer's type.
+  std::function<void(const ExpressionRef& root, const View& out)> emit;
+  /// Instead of emit, of a kernel that takes its axes in pieces: `root` and `out` have these, and `axes` says which of them
+  /// make each axis of the result. Reshapes and transposes of the result then cost nothing.
+  std::function<void(const ExpressionRef& root, const View& out, const AxisGroups& axes)> emit_in_pieces;
+  std::optional<Pieces> pieces;  ///< Once the value is not the result itself.
+  bool channels_last = false;    ///< How it writes best.
+};
+
+/// Lowers one model of known shapes, node by node.
+class Builder {
+ public:
+  /// @param is_special  Shapes become constants of the kernels' texts: for models whose shapes do not move.
+  /// @param weights  The model's, of all its plans.
+  /// @param forms  Of each input; none: all are plain.
+  /// @param choosing  Its members must outlive the builder.
+  Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+          const std::vector<InputForm>& forms, const Choosing& choosing = {});
+
+  const Target& target() const { return target_; }
+  Kernel kernel(const std::string& kind) const { return Kernel(kind, is_special_); }
+
+  /// @name What a node reads
+  /// @{
+  /// How values of a type lie between kernels.
+  ElementType stored_type(ElementType type) const;
+  /// In memory, with any strides, of the type that is stored.
+  View view(const Output<Node>& value);
+  /// In memory, row-major.
+  View packed(const Output<Node>& value);
+  /// As view() and packed(), for kernels that read NAME(i) alone, and most elements once: inputs that lie in no plain
+  /// memory are not copied, and cheap functions of pictures are not computed before (View::source).
+  View source(const Output<Node>& value);
+  View packed_source(const Output<Node>& value);
+  /// Whether it is to lie as such numbers, unless it is a port.
+  bool has_numbers(const Output<Node>& value);
+  /// As source(), for nodes that only move elements: 8-bit numbers stay such (View::numbers).
+  View moved(const Output<Node>& value);
+  /// 8-bit numbers of that meaning: as they lie, or a copy.
+  View numbers(const Output<Node>& value, const engine::Quantization& meaning);
+  /// What lies in memory as such numbers already.
+  std::optional<View> lying_as(const Output<Node>& value, const engine::Quantization& meaning);
+  /// What of the model is computed with 8-bit numbers.
+  const Numbers& numbers() const { return numbers_; }
+  /// Its bytes if no input changes them; empty else.
+  Tensor constant(const Output<Node>& value) const;
+  std::optional<std::vector<std::int64_t>> integers(const Output<Node>& value) const;
+  std::optional<std::vector<double>> reals(const Output<Node>& value) const;
+  /// As an operand of an element-wise function whose result has `shape`: a load, a number, or what is not computed yet.
+  ExpressionRef operand(const Output<Node>& value, const Shape& shape);
+  /// What a kernel other than an element-wise one reads: loads, and functions of these that are not computed yet.
+  ExpressionRef tree(const Output<Node>& value);
+  /// @}
+
+  /// The memory of a Concat's result, into which its inputs may have been computed already.
+  /// @param channels_last  Unless it is there.
+  View whole(const Node& concat, bool channels_last);
+
+  /// @name What it makes
+  /// @{
+  /// An element-wise function, computed when somebody reads it. @param node  Its inputs are those of the tree.
+  void set(const Node& node, std::size_t output, const ExpressionRef& root);
+  /// What is not computed yet with other axes, if its producer can write it so; false else.
+  bool set_reshaped(const Node& node, const Output<Node>& source, const Shape& shape);
+  bool set_transposed(const Node& node, const Output<Node>& source, const std::vector<std::size_t>& order);
+  /// Bytes that are there already: a reshape, a transpose, a slice.
+  void set(const Node& node, std::size_t output, const View& view);
+  /// A kernel that element-wise functions may join.
+  void set(const Node& node, std::size_t output, ElementType computed, Producer producer);
+  /// The same, of which `root` is the result: a tree with one Expression::computed().
+  void set(const Node& node, std::size_t output, Producer producer, const ExpressionRef& root);
+  /// `root` rounded to 8-bit numbers, as which it lies if it is stored.
+  void set_rounded(const Node& node, const ExpressionRef& root, const engine::Quantization& meaning);
+  /// Memory for the output, row-major, which the caller's launches write.
+  View make(const Node& node, std::size_t output);
+  /// The same of an output of which values decide an extent. @param most  Packed in what there is of it.
+  View make(const Node& node, std::size_t output, const Shape& most);
+  /// i32 [1]: what is written there is that extent of the node's outputs.
+  View make_count(const Node& node);
+  /// A table that launches read.
+  View hold(const Tensor& table);
+  /// i32 zeros that are the plan's alone, and that kernels leave as zeros.
+  View counters(std::size_t count);
+  /// What `pack` makes of a constant, once for all plans. @param how  Names it.
+  View hold_packed(const Tensor& constant, const std::string& how, const std::function<Tensor(const Tensor&)>& pack) {
+    return hold(weights_.get(constant, how, pack));
+  }
+  PackedWeights& weights() { return weights_; }
+  /// Memory that lives between launches of one node.
+  View scratch(ElementType type, const Shape& shape);
+  void launch(const Kernel& kernel, const Node& node);
+  /// One of several kernels that do the same: the one that was measured to be the fastest for the problem, else the first,
+  /// which rules choose. @param problem  See Choices. @pre `candidates` is not empty; names differ.
+  void launch_best(const Node& node, const std::string& problem, const std::vector<Candidate>& candidates);
+  /// Does not wait for what may join an output: the launch that makes it makes others of the node, too.
+  void compute(const Node& node, std::size_t output);
+  /// Computes a tree into memory, by a kernel that does nothing else. @param of  For profiles.
+  void compute(const ExpressionRef& root, const View& out, const Node& of);
+  /// A copy with other strides or of another type.
+  void copy(const View& from, const View& to, const Node& of) { compute(Expression::load(from), to, of); }
+  /// @}
+
+  /// Gives a kernel the macro STORE(value, i0, i1...): computes the rest of the tree and writes it. One index for each
+  /// group of axes.
+  void add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+  /// Besides, STORE8(value, i0, i1...): an array of 8 neighbours, of which the index of the last group is the first.
+  /// @pre the extent of the last axis of the last group is a multiple of 8.
+  void add_wide_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const;
+  /// Besides, STORE_WIDE(value, i0, i1...): the same of a vector of `wide` f32, computed as vectors where the tree allows.
+  /// @pre the last group is one axis whose extent is a multiple of `wide`.
+  void add_vector_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups,
+                        std::size_t wide) const;
+  /// Whether 8 neighbours along an axis can be read or written at once.
+  bool is_wide(const View& view, std::size_t axis) const;
+
+  /// A port, a constant, a state: called by the walk.
+  void add_input(const Node& parameter, std::uint32_t index);
+  void add_constant(const Node& node, const Tensor& bytes);
+  void add_result(const Node& result, std::uint32_t index);
+  /// @param next  Its next value, which is assigned; else the present one.
+  View state(const std::string& id, ElementType type, const Shape& shape, bool next);
+  void set_initial(const std::string& id, const Tensor& value);
+
+  /// After the last node.
+  Plan finish();
+
+ private:
+  struct Value {
+    ElementType type = ElementType::kUndefined;
+    Shape shape;
+    std::optional<View> view;
+    std::optional<View> plain;  ///< A copy of `view` in plain memory.
+    ExpressionRef pending;      ///< Not computed yet...
+    ExpressionRef
+        unrounded;  ///< `pending` without its last step, which rounds it to `numbers`; null: it has no such one.
+    std::optional<engine::Quantization> numbers;  ///< As which it lies in memory of the plan's own.
+    std::optional<Producer> producer;
+    std::vector<std::pair<std::string, std::string>> nodes;  ///< ...by these nodes: the last one first.
+    Tensor constant;
+    std::size_t readers = 0;
+  };
+  using Key = std::pair<const Node*, std::size_t>;
+
+  Value& value_of(const Output<Node>& value);
+  /// @param move  Of the pieces and of what the tree loads; false: it cannot be.
+  bool set_moved(const Node& node, const Output<Node>& source, const std::function<bool(Pieces&)>& move_pieces,
+                 const std::function<bool(View&)>& move_view);
+  Value& add_value(const Node& node, std::size_t output, const Shape& shape);
+  Value& add_value(const Node& node, std::size_t output) {
+    return add_value(node, output, node.get_output_shape(output));
+  }
+  engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
+  /// @param strides  How it is to lie unless it is a port.
+  View make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides);
+  /// Where a Concat wants this input of its own; none if it is to lie elsewhere.
+  std::optional<View> part_of_whole(const Output<Node>& value, const Extents& strides);
+  /// As what computes the value writes best, or as what it reads lies.
+  Extents best_strides(const Value& value) const;
+  View made(const Output<Node>& value);
+  View plain_copy(const View& view, const Node& of);
+  static View sourced(const View& view, const InputForm& form, std::vector<engine::Place> items);
+  View gathered(const View& view, const InputForm& form, const std::vector<engine::Place>& items, const Node& of);
+  void compute(Value& value, const Output<Node>& output);
+  /// Joins codes, one a byte, of a type whose elements share bytes.
+  void pack(const View& codes, const View& out, const Node& of);
+  void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out, const Node& of);
+  static void emit(const ExpressionRef& root, const Producer& producer, const View& out);
+  void add_trial(const std::string& problem, const std::vector<Candidate>& candidates);
+  std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
+
+  const Model& model_;
+  const Target target_;
+  PackedWeights& weights_;
+  const bool is_special_;
+  const std::vector<InputForm> forms_;
+  const Choosing choosing_;
+  const Numbers numbers_;
+  Plan plan_;
+  std::map<Key, Value> values_;
+  std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.
+  std::map<const Node*, std::size_t> counts_;  ///< Outputs of the plan.
+  std::map<const void*, engine::BufferId> constants_;
+  std::map<std::pair<std::string, bool>, engine::BufferId> states_;
+  std::map<const Node*, View> wholes_;  ///< Of Concats whose inputs are computed into them.
+  /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
+  std::optional<Producer> joined_;
+  ExpressionRef unrounded_;  ///< Of the tree that is set next.
+  Shape joined_shape_;
+  std::vector<std::pair<std::string, std::string>> joined_nodes_;
+  std::vector<std::pair<std::string, std::string>> launching_;  ///< Nodes of the next launch.
+};
+
+}  // namespace tenon::inline v1::gpu_device

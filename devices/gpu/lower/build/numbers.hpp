@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a model is computed with 8-bit numbers: its convolutions and products, and the values between them.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/lower/build/weights.hpp>
+#include <tenon/engine/plan/quantization.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/passes/pass.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// Facts about the nodes of one model, whose constants are folded but for what expands 8-bit weights.
+class Numbers {
+ public:
+  /// None.
+  Numbers() = default;
+  /// @param kept  Where weights that are found are kept; null: nowhere.
+  explicit Numbers(const Model& model, PackedWeights* kept = nullptr);
+
+  /// What the left side's numbers mean if both sides of a convolution or product are such; null else.
+  const engine::Quantization* product(const Node& node) const { return find(products_, node); }
+  /// As which output 0 lies in memory; null: as reals.
+  const engine::Quantization* stored(const Node& node) const { return find(stored_, node); }
+  /// Whether the node only expands the weights of such products: nobody reads it.
+  bool is_expansion(const Node& node) const { return expansions_.count(&node) > 0; }
+
+ private:
+  using Meanings = std::map<const Node*, engine::Quantization>;
+  static const engine::Quantization* find(const Meanings& all, const Node& node) {
+    const auto found = all.find(&node);
+    return found == all.end() ? nullptr : &found->second;
+  }
+  void find_products(const NodeVector& order, PackedWeights* kept);
+  void find_stored(const NodeVector& order);
+  void find_expansions(const NodeVector& order);
+
+  Meanings products_, stored_;
+  Meanings rounded_;  ///< Outputs whose elements are such numbers, however they lie.
+  std::set<const Node*> expansions_;
+};
+
+/// The weights of such a product: of a convolution as its filters lie, of a matrix product as its right side does.
+/// @pre Numbers::product(node).
+engine::QuantizedWeights number_weights(const Node& node, PackedWeights& kept);
+
+/// Folds what expands 8-bit weights that are multiplied as reals, however large they become.
+/// @param multiplies_numbers  Others stay, as Numbers finds them.
+pass::Pass fold_expansions(bool multiplies_numbers);
+
+}  // namespace tenon::inline v1::gpu_device

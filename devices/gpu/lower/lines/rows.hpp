@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and normalisation of rows in one kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/gpu/lower/build/builder.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+enum class RowRule : std::uint8_t { kSoftmax, kLogSoftmax, kNormalize };
+
+/// Sets output 0 of the node to the rule's result if rows lie along the last axis and the device shares a row among
+/// work-items.
+/// @param axes  Of a row. @param spread  Of a variance v: what elements are divided by.
+/// @return whether it did.
+bool set_rows(Builder& builder, const Node& node, RowRule rule, const ExpressionRef& input,
+              const std::vector<std::int64_t>& axes, const std::string& spread = "");
+
+}  // namespace tenon::inline v1::gpu_device

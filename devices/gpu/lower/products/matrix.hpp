@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of f16, f32 or 8-bit numbers (kernels/matrix.cl): of rows, or of the windows of a convolution over channels last.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/devices/gpu/lower/build/builder.hpp>
+#include <tenon/devices/gpu/lower/build/chunks.hpp>
+#include <tenon/devices/gpu/program/kernel.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// Whether the device's work-items share tiles in local memory: CPUs have other kernels, and the smallest tiles have needs.
+inline bool takes_matrices(const Target& target) {
+  return !target.is_cpu && target.max_group >= 128 && target.local_bytes >= std::size_t{32} << 10;
+}
+
+/// [m, k] by [n, k], `batch` times.
+struct MatrixProduct {
+  ElementType type;  ///< Of the left side. The right one's is the same; i8 if this is one of 8-bit numbers.
+  std::size_t m = 0, n = 0, k = 0, batch = 1;
+  std::string text() const {
+    return std::string(name(type)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+           " by " + std::to_string(batch);
+  }
+};
+
+/// How a group of warps shares a tile of the result.
+struct MatrixTiles {
+  std::size_t m, n, warps_m, warps_n, stages;
+  std::size_t row_bytes = 128;  ///< Of a tile in local memory: 64 or 128.
+  /// Four warps multiply as one: `warps_m` is a multiple of 4, `warps_n` is 1, `m` a multiple of 64 for each four.
+  bool has_warpgroups = false;
+  bool in_parts = false;  ///< Numbers of f32 are multiplied as two of TF32 each; `row_bytes` is 64.
+  std::size_t lanes() const { return 32 * warps_m * warps_n; }
+  /// Rows of the result that go through local memory at once.
+  std::size_t out_rows() const { return m * (n + 4) * sizeof(float) > std::size_t{48} << 10 ? m / 2 : m; }
+  /// Of local memory: the slots, or the results that take their place.
+  std::size_t local_bytes() const {
+    return std::max(stages * (m + n) * row_bytes, out_rows() * (n + 4) * sizeof(float));
+  }
+  std::size_t groups(const MatrixProduct& product) const {
+    return (product.m + m - 1) / m * ((product.n + n - 1) / n) * product.batch;
+  }
+};
+
+inline bool is_of_numbers(ElementType type) { return !info(type).is_real; }
+
+/// The macros of kernels over tiles: TILE_M, WARP_ROW..., PLACE(row, chunk) in local memory, and what multiplies them.
+/// @param type  See MatrixProduct.
+void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target, ElementType type);
+
+/// DOT(left, right, sum) of words of four 8-bit numbers: the left ones of `type`, the right ones signed.
+void define_dot(Kernel& kernel, const Target& target, ElementType type);
+
+/// Adds the launch.
+/// @param how  How the left side is read, as far as that decides about speed.
+/// @param kernel  Reads A and B, has A_BATCH, B_BATCH, A_PLACE(m) (IS_PLAIN) or the window's numbers and A_IMAGE, A_LINE, A_PIXEL
+/// and CHANNELS, B_ROW, STORE_AT(value, batch, m, n), and, where n is a multiple of 8, STORE8_AT(v, batch, m, n).
+void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
+                   const std::string& how);
+
+}  // namespace tenon::inline v1::gpu_device

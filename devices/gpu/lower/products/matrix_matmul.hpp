@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul by products of matrices in tiles.
+#pragma once
+
+#include <tenon/core/shape.hpp>
+#include <tenon/devices/gpu/lower/build/builder.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// [batch..., m, k] by [batch..., k, n], both with the batch of the result.
+struct MatrixSides {
+  View left, right;
+};
+
+/// Sets the node's output if the device and the sides suit these kernels.
+/// @param sides  As they are multiplied. @param weights  The right side's values as they were given, if they are constant.
+/// @param is_transposed  `weights` are [n, k].
+/// @return whether they do.
+bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& sides, const Tensor& weights,
+                         bool is_transposed);
+
+/// Computes that product by tiles. @param left, right  [..., m, k] and [..., n, k], whose rows are whole chunks; sums of 8-bit numbers
+/// (without a meaning) are int.
+Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& right, std::size_t k);
+
+}  // namespace tenon::inline v1::gpu_device

@@ -19,13 +19,19 @@ bench_zoo() {
   "$(venv_python)" bench/peers/zoo.py --build build/release "$@"
 }
 
-# For a machine that can't build: what bench/peers/zoo.py needs there.
+# For a machine that can't build: what bench/peers/zoo.py needs there, or the GPU device's tests and its bench.
 bench_pack() {
-  [ $# = 1 ] || { echo "usage: ./dev bench pack FILE.tar.xz" >&2; return 2; }
+  local script=bench/peers/pack.py
+  if [ "${1:-}" = gpu ]; then shift; script=bench/gpu/pack.py; fi
+  [ $# = 1 ] || { echo "usage: ./dev bench pack [gpu] FILE.tar.xz" >&2; return 2; }
   setup test
   configure release -DTENON_BUILD_BENCH=ON
-  build release tenon_peers tenon_device_cpu
-  "$(venv_python)" bench/peers/pack.py --build build/release "$1"
+  if [ "$script" = bench/gpu/pack.py ]; then
+    build release && build release gpu_worker && ctest --test-dir build/release -R '^(zoo_tiny|oracle_references)$' >build/release/pack.log || return 1
+  else
+    build release tenon_peers tenon_device_cpu
+  fi
+  "$(venv_python)" "$script" --build build/release "$1"
 }
 
 # Models of many small nodes: what compiling and inferring cost per node.

@@ -144,9 +144,23 @@ check_fuzz() {
   [ "$failed" = 0 ]
 }
 
+# The GPU device on Intel's OpenCL, on an NVIDIA GPU where there is one, and beside OpenVINO's own GPU plugin.
+check_gpu() {
+  local vendor code
+  configure release && build release || return 1
+  for vendor in intel nvidia; do
+    say "OpenCL of $vendor's"
+    code=0
+    scripts/gpu_tests.sh build/release "$vendor" || code=$?
+    [ "$code" != 77 ] || { echo "for another machine: ./dev bench pack gpu FILE.tar.xz"; code=0; }
+    [ "$code" = 0 ] || return 1
+  done
+  check_gpu_twin "$@"
+}
+
 # Remote tensors as OpenVINO's own GPU plugin does them, on Intel's CPU runtime behind a layer that shows it as a GPU. That runtime
 # takes the newest instructions of any CPU, and miscompiles for some that are not Intel's: the target is named.
-check_gpu() {
+check_gpu_twin() {
   local libraries="$PWD/build/venv/lib" tests="$PWD/build/release/tests"
   [ -e "$libraries/libintelocl.so" ] || { echo "check: no Intel OpenCL runtime in build/venv" >&2; return 1; }
   configure release && build release tenon_gpu_twin || return 1

@@ -44,7 +44,7 @@ __kernel void roofline_matrix(__global float* out, const float factor, const int
     for (int j = 0; j < 4; ++j) sums[i][j] = factor * (float)(i + j);
   for (int round = 0; round < rounds; ++round)
 #pragma unroll
-    for (int i = 0; i < 8; ++i) MULTIPLY_FRAGMENTS(sums[i], a, seed, seed + 1);
+    for (int i = 0; i < 8; ++i) MULTIPLY_FRAGMENTS_16(sums[i], a, seed, seed + 1);
   float all = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i)

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# gpu_tests.sh BUILD nvidia|intel: the tests of OpenCL, CUDA and the GPU device on that vendor's OpenCL alone. 77: there is none here.
+# ./dev check gpu runs it, and so does who unpacks what ./dev bench pack gpu made.
+set -euo pipefail
+[ $# = 2 ] || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
+build=$(cd "$1" && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd)
+tests='opencl_test|gpu_(device|pictures|lowering|limits|graphs)_test|device_conformance_test|oracle_gpu_test|onnx_node_tests_gpu|example_(c_gpu|gpu_).*'
+conformance='*pencl*'
+case "$2" in
+  intel)
+    library="$root/build/venv/lib/libintelocl.so"
+    # It takes the newest instructions of any CPU, and miscompiles for some that are not Intel's.
+    export CL_CONFIG_CPU_TARGET_ARCH=core-avx2 ;;
+  nvidia)
+    library=$(find /usr/local/nvidia /usr/lib -name libnvidia-opencl.so.1 2>/dev/null | sed -n 1p || true)
+    tests+='|cuda_(opencl_|dlpack_)?test|example_cuda_infer'
+    conformance+=':*cuda*' ;;
+  *) echo "gpu_tests: '$2' is neither nvidia nor intel" >&2; exit 2 ;;
+esac
+[ -e "$library" ] || { echo "gpu_tests: there is no OpenCL of $2's here"; exit 77; }
+export OCL_ICD_VENDORS="$build/$2.icd"
+echo "$library" >"$OCL_ICD_VENDORS"
+[ ! -d "$build/packed" ] || export LD_LIBRARY_PATH="$build/packed"  # Libraries of the machine where it was packed.
+log="$build/gpu_tests_$2.log"
+failed=0
+
+# Where tests were unpacked, what fixtures make (the zoo, its references) is there.
+fixtures=()
+[ -x "$root/build/venv/bin/python" ] || fixtures=(-FA '.*')
+ctest --test-dir "$build" --output-on-failure -j 4 --timeout 500 -R "^($tests)\$" "${fixtures[@]}" >"$log" 2>&1 || failed=1
+grep -E '^ *[0-9]+/[0-9]+ Test|tests passed' "$log" || { failed=1; tail -20 "$log"; }
+
+"$build/tests/conformance_test" --gtest_filter="$conformance" >"$log.conformance" 2>&1 || failed=1
+grep -E '^\[  (PASSED|SKIPPED|FAILED) |tests? ran' "$log.conformance" | grep -E '[0-9]+ test' || { failed=1; tail -20 "$log.conformance"; }
+
+if [ "$2" = nvidia ] && python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null; then
+  echo "torch's memory, in place:"
+  python3 "$root/examples/cuda_torch/cuda_torch.py" "$build/lib/libcuda_torch.so" "$root/models/demo.onnx" || failed=1
+fi
+[ "$failed" = 0 ] || grep -hE -A25 '\[  FAILED  \]|Failure$|what\(\)|Exception|\*\*\*' "$log" "$log.conformance" | head -200
+exit "$failed"

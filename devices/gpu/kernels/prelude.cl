@@ -2,6 +2,14 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT ON
 
+// Before a kernel whose work-items leave loops at different times: Intel's CPU runtime joins work-items into vectors, and takes wrong
+// turns in such loops (seen with 2023.2).
+#ifdef cl_intel_vec_len_hint
+#define IN_SINGLE_FILE __attribute__((intel_vec_len_hint(1)))
+#else
+#define IN_SINGLE_FILE
+#endif
+
 inline float from_bf16(ushort bits) { return as_float((uint)bits << 16); }
 inline ushort to_bf16(float value) {
   const uint bits = as_uint(value);

@@ -163,6 +163,7 @@ Launch Kernel::launch() const {
     head += "))) ";
   }
   if (sub_group_ != 0) head += "__attribute__((intel_reqd_sub_group_size(" + std::to_string(sub_group_) + "))) ";
+  if (is_in_single_file_) head += "IN_SINGLE_FILE ";
   head += "void " + std::string(kName) + "(" + parameters_ + ") { " + begin_;
   std::string text = defines_ + text_ + "\n" + undefines_;
   text = small_float_support(text) + text;

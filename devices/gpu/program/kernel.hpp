@@ -59,6 +59,12 @@ class Kernel {
     return *this;
   }
 
+  /// Its work-items leave loops at different times (kernels/prelude.cl says why that is told).
+  Kernel& in_single_file() {
+    is_in_single_file_ = true;
+    return *this;
+  }
+
   /// For reports: of products and convolutions.
   Kernel& multiply_adds(std::uint64_t count) {
     launch_.multiply_adds = count;
@@ -77,6 +83,7 @@ class Kernel {
   std::set<std::string> numbers_;
   std::string defines_, undefines_, parameters_, begin_, text_;
   std::size_t sub_group_ = 0;  ///< 0: the driver chooses.
+  bool is_in_single_file_ = false;
   Launch launch_;
 };
 

@@ -37,7 +37,10 @@ Kernel begin_plain(Builder& builder, const Suppression& what) {
 
 void launch_groups(Builder& builder, const Node& node, Kernel& kernel, const Suppression& what, const char* text) {
   const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 256);
-  kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(text).over({what.classes() * lanes}, {lanes});
+  kernel.in_single_file()
+      .define("LANES", static_cast<std::int64_t>(lanes))
+      .text(text)
+      .over({what.classes() * lanes}, {lanes});
   builder.launch(kernel, node);
 }
 

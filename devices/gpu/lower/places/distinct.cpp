@@ -69,6 +69,7 @@ void lower_unique(Builder& builder, const Node& node) {
   const View first = builder.scratch(ElementType::kI32, {count}), place = builder.scratch(ElementType::kI32, {count});
   const auto begin = [&](const char* kind) {
     Kernel kernel = builder.kernel(kind);
+    kernel.in_single_file();
     kernel.reads("X", data).number("OUTER", items.outer).number("ITEMS", items.count).number("INNER", items.inner);
     kernel.define("ITEM_AT(item, k)", "X(((k) / INNER * ITEMS + (item)) * INNER + (k) % INNER)");
     kernel.define("FIND_DIFFERENCE(a, b)",

@@ -377,7 +377,8 @@ function(tenon_add_bench)
   endif()
   add_executable(${A_NAME} ${A_SOURCES})
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK} benchmark::benchmark benchmark::benchmark_main)
-  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
+  # A source that replaces operator new is compiled by itself.
+  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench" UNITY_BUILD OFF)
 endfunction()
 
 # tenon_add_fuzzer(NAME x_fuzz SOURCES ... LINK ...): libFuzzer, clang only, built with TENON_BUILD_FUZZERS.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/core/pixel_format.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -33,47 +35,85 @@ TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) 
   return read == written;
 }
 
-/// Allocates with a descriptor when the target needs one to share and the source can make one.
+/// A way of a tensor, or for contexts that take whole pictures only that of a grey one over its bytes.
+struct Way {
+  const Router& router;
+  Context to;
+  MapOptions options;
+  bool picture = false;
+
+  static Frame over(const Tensor& tensor) {
+    return {{kGray8, static_cast<std::uint32_t>(tensor.shape()[1]), static_cast<std::uint32_t>(tensor.shape()[0])},
+            {tensor}};
+  }
+  Ref<const Route> plan(const Tensor& source) const {
+    return picture ? router.plan(describe(over(source)), to, options.access, options.policy)
+                   : router.plan(describe(source), to, options.access, options.policy);
+  }
+  Tensor map(const Tensor& source) const {
+    return picture ? router.map(over(source), to, options).plane(0) : router.map(source, to, options);
+  }
+  /// The plan of the first kind of access and source that is possible; else that of reading the tensor.
+  Ref<const Route> choose(const Tensor& source) {
+    Ref<const Route> refused;
+    for (const bool as_picture : {false, true}) {
+      if (as_picture && source.shape().size() != 2) continue;
+      picture = as_picture;
+      for (const Access access : {Access::kReadWrite, Access::kRead}) {
+        options.access = access;
+        Ref<const Route> made = plan(source);
+        if (made->possible()) return made;
+        if (!as_picture) refused = std::move(made);
+      }
+    }
+    return refused;
+  }
+};
+
+/// Allocates with a descriptor when the target needs one to share and the source can make one, and in whole pages if it
+/// aligns as much.
 TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, const Requirements& wanted,
                                       const std::function<Ref<Memory>(const Requirements&)>& allocate) {
-  const auto make = [&](const Requirements& as) { return allocate ? allocate(as) : from->allocate(as); };
-  if (const FdKind fd = to->requirements().fd; fd != FdKind::kNone) {
-    Requirements shareable = wanted;
-    shareable.fd = fd;
-    try {
-      return make(shareable);
-    } catch (const Error& error) {
-      if (error.code() != Code::kUnimplemented && error.code() != Code::kUnavailable) throw;
+  const FdKind fd = to->requirements().fd;
+  for (const std::size_t alignment : {wanted.alignment, std::size_t{1}}) {
+    for (const FdKind each : {fd, FdKind::kNone}) {
+      const bool is_last = alignment == 1 && each == FdKind::kNone;
+      Requirements asked = wanted;
+      asked.alignment = alignment;
+      asked.fd = each;
+      try {
+        return allocate ? allocate(asked) : from->allocate(asked);
+      } catch (const Error& error) {
+        if (is_last || (error.code() != Code::kUnimplemented && error.code() != Code::kUnavailable)) throw;
+      }
     }
   }
-  return make(wanted);
+  return {};
 }
 
 /// Whether writes through each side are seen through the other; true where the way is refused or copies, which is
 /// nothing that was claimed.
-TENON_INLINE bool is_shared(const Router& router, const Tensor& source, const Context& to, const MapOptions& options,
-                            unsigned seed) {
-  const Ref<const Route> plan = router.plan(describe(source), to, options.access, options.policy);
+TENON_INLINE bool is_shared(const Way& way, const Tensor& source, unsigned seed) {
+  const Ref<const Route> plan = way.plan(source);
   if (!plan->possible() || plan->copies()) return true;
-  const Tensor mapped = router.map(source, to, options);
+  const Tensor mapped = way.map(source);
   return seen_through(source, mapped, 2 * seed) &&
-         (!writes(options.access) || seen_through(mapped, source, 2 * seed + 1));
+         (!writes(way.options.access) || seen_through(mapped, source, 2 * seed + 1));
 }
 
 /// The same for regions that begin at odd places, for memory that is mapped again, and for memory that comes after:
 /// allocators mostly give it the same address, and a stale view would show the bytes of the one before.
-TENON_INLINE bool stays_shared(const Router& router, Tensor whole, const Context& to, const MapOptions& options,
-                               const std::function<Ref<Memory>()>& allocate) {
+TENON_INLINE bool stays_shared(const Way& way, Tensor whole, const std::function<Ref<Memory>()>& allocate) {
   unsigned seed = 1;
   for (int life = 0; life < 2; ++life) {
     for (int round = 0; round < 2; ++round) {
-      if (!is_shared(router, whole, to, options, seed++)) return false;
+      if (!is_shared(way, whole, seed++)) return false;
     }
     for (const std::size_t offset : {std::size_t{1}, std::size_t{64}, std::size_t{3072}}) {
-      if (offset >= whole.size_bytes()) continue;
+      if (way.picture || offset >= whole.size_bytes()) continue;
       const std::size_t size = std::min<std::size_t>(whole.size_bytes() - offset, 65536);
       const Tensor part({ElementType::kU8, {size}, {}}, whole.memory(), offset);
-      if (!is_shared(router, part, to, options, seed++)) return false;
+      if (!is_shared(way, part, seed++)) return false;
     }
     if (life != 0) break;
     const TensorInfo info = whole.info();
@@ -83,9 +123,9 @@ TENON_INLINE bool stays_shared(const Router& router, Tensor whole, const Context
   return true;
 }
 
-TENON_INLINE double timed_ns(const Router& router, const Tensor& source, const Context& to, const MapOptions& options) {
+TENON_INLINE double timed_ns(const Way& way, const Tensor& source) {
   const auto begin = Clock::now();
-  const Tensor mapped = router.map(source, to, options);
+  const Tensor mapped = way.map(source);
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
 }
 
@@ -100,9 +140,8 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
                                const std::function<Ref<Memory>(const Requirements&)>& allocate) {
   ProofResult result;
   Ledger scope;
-  MapOptions options;
-  options.ledger = &scope;
-  options.access = Access::kReadWrite;
+  detail::Way way{router, to, {}};
+  way.options.ledger = &scope;
   try {
     Requirements wanted;
     wanted.size_bytes = size_bytes;
@@ -111,19 +150,15 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     // Two-dimensional when the size divides evenly: images need rows, and plain buffers do not care.
     const Shape shape = size_bytes % 1024 == 0 ? Shape{size_bytes / 1024, 1024} : Shape{size_bytes};
     Tensor source(TensorInfo{ElementType::kU8, shape, {}}, make());
-    Ref<const Route> plan = router.plan(describe(source), to, options.access, options.policy);
-    if (!plan->possible()) {
-      options.access = Access::kRead;
-      plan = router.plan(describe(source), to, options.access, options.policy);
-    }
+    const Ref<const Route> plan = way.choose(source);
     for (const Hop& hop : plan->hops()) result.edges.emplace_back(hop.edge->name());
     if (!plan->possible()) {
       result.reason = plan->explain();
       return result;
     }
-    result.first_ns = detail::timed_ns(router, source, to, options);
+    result.first_ns = detail::timed_ns(way, source);
     std::array<double, 15> repeats{};
-    for (double& repeat : repeats) repeat = detail::timed_ns(router, source, to, options);
+    for (double& repeat : repeats) repeat = detail::timed_ns(way, source);
     std::nth_element(repeats.begin(), repeats.begin() + 7, repeats.end());
     result.repeat_ns = repeats[7];
     if (plan->copies()) {
@@ -133,7 +168,7 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
       result.reason = "the way copies: " + std::string(copying->edge->name());
       return result;
     }
-    const bool shared = detail::stays_shared(router, std::exchange(source, {}), to, options, make);
+    const bool shared = detail::stays_shared(way, std::exchange(source, {}), make);
     result.proof = shared ? Proof::kProved : Proof::kCopies;
     if (!shared) result.reason = "the API says it shares, but a write through one side did not reach the other";
   } catch (const Error& error) {

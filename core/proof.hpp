@@ -38,8 +38,10 @@ struct ProofResult {
 /// that passes is proved. Sharing that an API claims but that cannot be tested (no allocation, no host access) is
 /// claimed. Sharing that fails the test counts as a copy, whatever its API says. Never throws for a refusal; a native
 /// failure becomes kRefused with its text.
+/// Where no tensor can be mapped, a grey picture over the same bytes is.
 /// @param allocate  Makes the memory in `from`; empty: from->allocate(). If `to` needs a descriptor to share
-/// (to->requirements().fd), it is called with that first, and without on kUnimplemented or kUnavailable.
+/// (to->requirements().fd), it is called with that first, and without on kUnimplemented or kUnavailable; likewise with
+/// whole pages first.
 TENON_API ProofResult prove(const Router& router, const Context& from, const Context& to,
                             std::size_t size_bytes = 1 << 20,
                             const std::function<Ref<Memory>(const Requirements&)>& allocate = {});

@@ -474,28 +474,6 @@ TEST_F(RouterTest, ACheapWayDoesNotHideOneThatCanGoOn) {
   EXPECT_EQ(router.plan(describe(shared), b)->hops().size(), 1u) << "where it ends, the cheap way is best";
 }
 
-TEST_F(RouterTest, ProofTellsSharingFromLying) {
-  edge(kCpuMemory, kA, Behaviour::kShares);
-  edge(kCpuMemory, kB, Behaviour::kLies);
-  edge(kCpuMemory, kC, Behaviour::kCopies);
-  EXPECT_EQ(prove(router, cpu, a).proof, Proof::kProved);
-  const ProofResult lie = prove(router, cpu, b);
-  EXPECT_EQ(lie.proof, Proof::kCopies);
-  EXPECT_THAT(lie.reason, HasSubstr("did not reach"));
-  EXPECT_EQ(prove(router, cpu, c).proof, Proof::kCopies);
-  EXPECT_EQ(prove(router, a, c).proof, Proof::kRefused);
-}
-
-TEST_F(RouterTest, ProofTriesOddPlacesAndMemoryThatComesAfter) {
-  edge(kCpuMemory, kA, Behaviour::kLiesAtOffsets);
-  edge(kCpuMemory, kB, Behaviour::kLiesLater);
-  for (const Context& target : {a, b}) {
-    const ProofResult lie = prove(router, cpu, target);
-    EXPECT_EQ(lie.proof, Proof::kCopies) << target->name();
-    EXPECT_THAT(lie.reason, HasSubstr("did not reach"));
-  }
-}
-
 TEST(Requirements, JoinTakesTheStricterSide) {
   Requirements a, b;
   a.alignment = 64;

@@ -99,27 +99,32 @@ bench_gpu() {
   python3 bench/gpu/gpu.py --worker build/release/peers/gpu_worker "$@"
 }
 
-# All OpenCL platforms here: the system's, and Intel's CPU runtime if build/venv has it.
-opencl_platforms() {
-  local folder="$PWD/build/icd" intel="$PWD/build/venv/lib/libintelocl.so"
-  [ -e "$intel" ] || return 0
-  mkdir -p "$folder"
-  cp /etc/OpenCL/vendors/*.icd "$folder" 2>/dev/null || true
-  echo "$intel" >"$folder/intel.icd"
-  export OCL_ICD_VENDORS="$folder"
+# Every framework that is built, with drivers of software where the machine has no others: the NPU's, VA-API's and CUDA's, OpenCL behind the
+# layer that adds external memory, and for SYCL the OpenCL driver of its own release.
+matrix_here() {
+  local lib="$PWD/build/release/lib" tool="$PWD/build/release/bin/tenon" sycl="$PWD/build/venv-sycl/lib" icd="$PWD/build/icd" with
+  with=("ZE_ENABLE_ALT_DRIVERS=$lib/libze_tenon_npu.so" "OPENCL_LAYERS=$lib/libtenon_opencl_external_layer.so"
+    "LD_LIBRARY_PATH=$PWD/build/release/tests/cuda" "GST_REGISTRY=$PWD/build/release/gst_matrix.bin")
+  if [ -e "$sycl/libintelocl.so" ]; then
+    mkdir -p "$icd"
+    cp /etc/OpenCL/vendors/*.icd "$icd" 2>/dev/null || true
+    echo "$sycl/libintelocl.so" >"$icd/intel.icd"
+    with+=("OCL_ICD_VENDORS=$icd" "LD_PRELOAD=$sycl/libtbb.so.12")  # Other frameworks bring an older TBB.
+  fi
+  env "${with[@]}" "$tool" va-env -- "$tool" matrix --json
 }
 
 bench_matrix() {
-  local tool="$PWD/build/release/bin/tenon"
+  local binaries=() script="status=0" targets=(tenon tenon_npu_driver tenon_va_driver tenon_render_node)
   setup test
   configure release
-  build release tenon
+  targets+=($(grep -oE '^build tenon_(contexts_[a-z0-9_]+|opencl_external_layer|cuda_stand_in):' build/release/build.ninja | sed 's/^build //; s/://'))
+  build release "${targets[@]}"
   mkdir -p out
-  opencl_platforms
-  "$tool" matrix --json >out/matrix.json
+  matrix_here >out/matrix.json
   source scripts/vm.sh
   rm -f "$VM/matrix.json"
-  vm_build && vm_run 300 "exec $tool matrix --json >/dev/ttyS2" "$tool" "$PWD"/build/release/lib/libtenon_contexts_*.so && mv "$VM/out" "$VM/matrix.json"
+  vm_build && vm_add_matrix && vm_run 600 "$script; exit \$status" "${binaries[@]}" && mv "$VM/out" "$VM/matrix.json"
   python3 scripts/matrix.py "This machine, where a sealed memfd stands in for dma-bufs=out/matrix.json" \
     "A virtual machine with real dma-bufs (Linux 6.12, emulated, so that times mean little)=$VM/matrix.json"
 }

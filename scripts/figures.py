@@ -42,18 +42,38 @@ PIPELINES = [
     ("four H.264 streams of 1080p decoded into a sink", "pipeline/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
     ("the same by a program with four threads", "threads_by_hand/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
 ]
+# Of GStreamer: what is measured, our benchmark, its floor, the most that ours may take besides (ns; None: no aim stated), and what the same
+# cost in DL Streamer's interop (ns and allocations, measured on such a machine on 2026-11-21; None: it has no such call).
+GSTREAMER = [
+    ("GstBuffer to CPU frame, NV12 / gst_video_frame_map", "Wrap/gstreamer->cpu/1080p_nv12", "Wrap/floor/gst_video_frame_map/1080p_nv12", 150, (1894, 50)),
+    ("GstBuffer to CPU frame, BGR / gst_video_frame_map", "Wrap/gstreamer->cpu/1080p_bgr", "Wrap/floor/gst_video_frame_map/1080p_bgr", 150, (1061, 29)),
+    ("GstBuffer to frame of any context, NV12 / gst_video_frame_map", "Wrap/gstreamer->tenon/1080p_nv12", "Wrap/floor/gst_video_frame_map/1080p_nv12", None, None),
+    ("GstBuffer to cv::Mat, BGR / gst_video_frame_map and a header", "Wrap/gstreamer->opencv.mat/1080p_bgr",
+     "Wrap/floor/gst_video_frame_map_and_cv::Mat/1080p_bgr", 200, (1613, 39)),
+]
+# Caps, as ROWS; and those that were seen before, which cost no parsing.
+CAPS = ("caps to FrameInfo / gst_video_info_from_caps", "Caps/video_caps", "Caps/floor/gst_video_info_from_caps", 1.2)
+CACHED_CAPS = ("caps that were seen before / gst_video_info_from_caps", "Caps/cached", "Caps/floor/gst_video_info_from_caps", 1)
 TO_NS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
-def medians(folder: pathlib.Path):
+def median_runs(folder: pathlib.Path, pattern: str):
+    """The median of each benchmark by its name, and on what machine."""
     found, machine = {}, ""
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.glob(pattern)):
         data = json.loads(path.read_text())
         machine = f"{matrix.machine()}, load {data['context']['load_avg'][0]:.1f}"
-        for run in data["benchmarks"]:
-            if run.get("aggregate_name") == "median":
-                found[run["run_name"]] = run["cpu_time"] * TO_NS[run["time_unit"]]
+        found |= {run["run_name"]: run for run in data["benchmarks"] if run.get("aggregate_name") == "median"}
     return found, machine
+
+
+def in_ns(run) -> float:
+    return run["cpu_time"] * TO_NS[run["time_unit"]]
+
+
+def medians(folder: pathlib.Path):
+    found, machine = median_runs(folder, "*.json")
+    return {name: in_ns(run) for name, run in found.items()}, machine
 
 
 def in_units(ns: float) -> str:
@@ -76,11 +96,7 @@ def table(found, machine) -> str:
 
 def pipelines(folder: pathlib.Path) -> str:
     """The table of pipelines; empty if one of its rows was not measured."""
-    found, machine = {}, ""
-    for path in sorted(folder.glob("elements*_bench.json")):
-        data = json.loads(path.read_text())
-        machine = f"{matrix.machine()}, load {data['context']['load_avg'][0]:.1f}"
-        found |= {run["run_name"]: run for run in data["benchmarks"] if run.get("aggregate_name") == "median"}
+    found, machine = median_runs(folder, "elements*_bench.json")
     if not all(name in found for _, name, *_ in PIPELINES):
         return ""
     lines = [f"Medians, {datetime.date.today()}, {machine}; `./dev bench elements` makes this table.", "", "| what | figure | aim |", "|---|---|---|"]
@@ -94,7 +110,35 @@ def pipelines(folder: pathlib.Path) -> str:
     return "\n".join(lines)
 
 
+def missed(value: float, aim: float) -> str:
+    return "" if value <= aim else ", missed"
+
+
+def gstreamer(folder: pathlib.Path) -> str:
+    """The table of GStreamer's buffers and caps; empty if one of its rows was not measured."""
+    found, machine = median_runs(folder, "*gst*_bench.json")
+    names = {name for _, ours, floor, *_ in (*GSTREAMER, CAPS, CACHED_CAPS) for name in (ours, floor)}
+    if not names <= found.keys():
+        return ""
+    lines = [f"Medians of CPU time, {datetime.date.today()}, {machine}; `./dev bench gst` makes this table.", "",
+             "| what / floor | ours | floor | ours over the floor | aim | allocations | DL Streamer's, measured 2026-11-21 |", "|---|---|---|---|---|---|---|"]
+    for title, ours, floor, aim, theirs in GSTREAMER:
+        over = in_ns(found[ours]) - in_ns(found[floor])
+        verdict = "" if aim is None else f"{aim} ns" + missed(over, aim)
+        other = f"{theirs[0]} ns, {theirs[1]} allocations" if theirs else ""
+        lines.append(f"| {title} | {in_units(in_ns(found[ours]))} | {in_units(in_ns(found[floor]))} | {in_units(over)} | {verdict} "
+                     f"| {found[ours]['allocations']:.2f} | {other} |")
+    for title, ours, floor, aim in (CAPS, CACHED_CAPS):
+        ratio = in_ns(found[ours]) / in_ns(found[floor])
+        lines.append(f"| {title} | {in_units(in_ns(found[ours]))} | {in_units(in_ns(found[floor]))} | {ratio:.2f}x | {aim}x{missed(ratio, aim)} "
+                     f"| {found[ours]['allocations']:.2f} | |")
+    return "\n".join(lines)
+
+
 def main() -> int:
+    if of_gstreamer := gstreamer(pathlib.Path("out/bench")):
+        print(of_gstreamer)
+        tables.write("gstreamer", of_gstreamer)
     if of_pipelines := pipelines(pathlib.Path("out/bench")):
         print(of_pipelines)
         tables.write("pipelines", of_pipelines)

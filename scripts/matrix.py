@@ -36,12 +36,21 @@ def grid(pairs) -> str:
     return "\n".join(lines)
 
 
+def frameworks(found) -> str:
+    """Every framework and bridge whose contexts the tool knows, with its rows, or why it has none."""
+    rows = list(dict.fromkeys(pair["from"] for pair in found["pairs"]))
+    said = {name: ", ".join(str(rows.index(context) + 1) for context in contexts) for name, contexts in found["frameworks"].items()}
+    said |= {each["framework"]: f"none: {each['reason']}".replace("|", "/").replace("\n", " ") for each in found["absent"]}
+    return "\n".join(["| framework or bridge | rows |", "|---|---|"] + [f"| {name} | {said[name]} |" for name in sorted(said)])
+
+
 def main() -> int:
     parts = [f"{datetime.date.today()}, {machine()}; `./dev bench matrix` makes these tables."]
     for argument in sys.argv[1:]:
         title, _, file = argument.partition("=")
         if pathlib.Path(file).is_file():
-            parts += [f"{title}:", grid(json.loads(pathlib.Path(file).read_text())["pairs"])]
+            found = json.loads(pathlib.Path(file).read_text())
+            parts += [f"{title}:", grid(found["pairs"]), frameworks(found)]
     text = "\n\n".join(parts)
     tables.write("matrix", text, tables.MATRIX)
     print(text)

@@ -3,7 +3,8 @@
 """Checklists: what a document of another library names, what is its equal here, and which test shows it.
 
 rows.py          write docs/reference/NAME.md from each docs/reference/NAME.toml
-rows.py --check  say what is wrong: pages that are not as the lists say, headers and tests that are not there
+rows.py --check  say what is wrong: pages that are not as the lists say, headers and tests that are not there, files that no row has
+rows.py --ran LOG  say which tests did not run, by the log that ctest keeps (Testing/Temporary/LastTest.log); rows with a `tier` run elsewhere
 """
 import pathlib
 import re
@@ -17,30 +18,70 @@ TEST = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)", re.M)
 SOURCES = ("core", "frameworks", "bridges", "graph", "engine", "runtime", "devices", "vision", "elements", "drivers", "bindings", "tools", "examples", "tests")
 
 
+def tests_of(file: pathlib.Path):
+    for match in TEST.finditer(file.read_text()):
+        yield ".".join(match.groups())
+
+
 def known_tests():
     for folder in SOURCES:
         for file in (ROOT / folder).rglob("*.cpp"):
-            for match in TEST.finditer(file.read_text()):
-                yield ".".join(match.groups())
+            yield from tests_of(file)
+
+
+def rows_of(checklist):
+    return [row for section in checklist["section"] for row in section["row"]]
 
 
 def page(checklist) -> str:
     lines = [f"# {checklist['title']}", "", checklist["about"].strip(), ""]
-    rows = [row for section in checklist["section"] for row in section["row"]]
+    rows = rows_of(checklist)
     counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
     lines += [f"{len(rows)} rows: {counts['works']} work, {counts['partly']} partly, {counts['not']} not.", ""]
     for section in checklist["section"]:
         lines += [f"## {section['title']}", f"| {section['what']} | here | state | tests |", "|---|---|---|---|"]
         for row in section["row"]:
             here = ", ".join([row["here"]] * ("here" in row) + [f"`<tenon/{header}>`" for header in row.get("headers", [])])
-            state = row["state"] + (f": {row['why']}" if "why" in row else "")
+            state = row["state"] + (f": {row['why']}" if "why" in row else "") + (f"; tested {row['tier']}" if "tier" in row else "")
             lines.append(f"| {row['name']} | {here} | {state} | {', '.join(f'`{test}`' for test in row.get('tests', []))} |")
         lines.append("")
     return "\n".join(lines)
 
 
+def misplaced_files(name, checklist):
+    """What the document's trees have and no row, and the other way round."""
+    here = [f"{section['folder']}/{file}".lstrip("/") for section in checklist["section"] if "folder" in section
+            for row in section["row"] for file in row["name"].split(", ")]
+    for file in sorted(set(checklist["files"]) - set(here)):
+        yield f"{name}: no row has the file {file}"
+    for file in sorted(set(here) - set(checklist["files"])):
+        yield f"{name}: a row has {file}, which is none of `files`"
+    for file in sorted({file for file in here if here.count(file) > 1}):
+        yield f"{name}: two rows have the file {file}"
+
+
+def passed(log: str):
+    """The tests that a log of ctest's says have passed: Suite.Name without parameters, and programs by ctest's name of them."""
+    for suite, test in re.findall(r"^\[ +OK \] ([\w/]+)\.(\w+)", log, re.M):
+        yield f"{[part for part in suite.split('/') if not part.isdigit()][-1]}.{test}"
+    for part in re.split(r"^-{58}$", log, flags=re.M):
+        if "\nTest Passed.\n" in part:
+            yield from re.findall(r'^"([\w.-]+)" end time:', part, re.M)
+
+
+def missed_tests(name, checklist, ran):
+    for row in rows_of(checklist):
+        for test in row.get("tests", []):
+            file = ROOT / test
+            wanted = [test] if not file.is_file() else [*tests_of(file)] or [f"example_{file.stem}"]
+            if "tier" not in row and not ran.intersection(wanted):
+                yield f"{name}: '{row['name']}' names the test {test}, which did not run here: give the row a `tier`"
+
+
 def faults(name, checklist, tests):
-    for row in (row for section in checklist["section"] for row in section["row"]):
+    if "files" in checklist:
+        yield from misplaced_files(name, checklist)
+    for row in rows_of(checklist):
         if row["state"] not in STATES:
             yield f"{name}: '{row['name']}' is '{row['state']}', which is none of {', '.join(STATES)}"
         if row["state"] == "works" and not row.get("tests"):
@@ -56,13 +97,14 @@ def faults(name, checklist, tests):
 
 
 def main() -> int:
-    check = sys.argv[1:] == ["--check"]
-    tests, wrong = set(known_tests()), []
+    check, tests, wrong = sys.argv[1:] == ["--check"], set(known_tests()), []
+    log = sys.argv[2] if sys.argv[1:2] == ["--ran"] else ""
+    ran = set(passed(pathlib.Path(log).read_text(errors="replace"))) if log else set()
     for source in sorted(FOLDER.glob("*.toml")):
         checklist = tomllib.loads(source.read_text())
-        wrong += faults(source.name, checklist, tests)
         target, text = source.with_suffix(".md"), page(checklist)
-        if not check:
+        wrong += missed_tests(source.name, checklist, ran) if log else faults(source.name, checklist, tests)
+        if not check and not log:
             target.write_text(text)
         elif not target.is_file() or target.read_text() != text:
             wrong.append(f"{target.name} is not what {source.name} says: run scripts/rows.py")

@@ -202,6 +202,70 @@ vm_run() {
   return "$result"
 }
 
+# What GStreamer and its VA elements need on the software driver, for a vm_suite that has its own library path in `lib`.
+VM_GST_VA=(coreelements coretracers app isomp4 videoparsersbad va videotestsrc videoconvertscale)
+
+# Adds the tests of GStreamer's VA elements, with devices and OpenVINO: what is decoded lies in real dma-bufs there.
+vm_add_gstreamer_va() {
+  local plugin needed=()
+  for plugin in "${VM_GST_VA[@]}"; do needed+=("$plugins/libgst$plugin.so"); done
+  [ -x "$tests/gstreamer_va_test" ] || return 0
+  for plugin in "${needed[@]}"; do [ -e "$plugin" ] || { echo "vm: no $plugin: gstreamer_va_test is left out" >&2; return 0; }; done
+  binaries+=("$tests/gstreamer_va_test" "${needed[@]}" "$PWD"/models/{demo.mp4,demo.onnx})
+  [ ! -e "$lib/libtenon_device_cpu.so" ] || binaries+=("$lib/libtenon_device_cpu.so")
+  [ ! -e "$lib/libtenon_device_npu.so" ] || binaries+=("$lib/libtenon_device_npu.so")
+  for plugin in "$PWD"/build/venv/lib/python3*/site-packages/openvino/libs/libopenvino_intel_cpu_plugin.so; do
+    [ ! -e "$plugin" ] || binaries+=("$plugin")
+  done
+  script+="
+    GST_REGISTRY=/tmp/gst_va.bin GST_REGISTRY_FORK=no GST_VA_ALL_DRIVERS=1 TENON_MODELS=$PWD/models XDG_CACHE_HOME=/tmp $with \\
+      $tests/gstreamer_va_test || status=1"
+}
+
+# Adds programs that know nothing of us: ffmpeg, vainfo and GStreamer's tools, with one clip of each kind, made here. Minutes: emulated.
+vm_add_va_programs() {
+  local clips="$PWD/build/release/cmake/drivers/vaapi/clips" program plugin
+  [ -x "$tests/va_programs_test" ] || return 0
+  for program in ffmpeg vainfo gst-launch-1.0 gst-inspect-1.0; do
+    command -v "$program" >/dev/null || { echo "vm: no $program: va_programs_test is left out" >&2; return 0; }
+    binaries+=("$(command -v "$program")")
+  done
+  for plugin in "${VM_GST_VA[@]}" typefindfunctions matroska avi jpegformat; do binaries+=("$plugins/libgst$plugin.so"); done
+  ctest --test-dir build/release -R '^va_programs_test$' >"$VM/programs.log" 2>&1 || { tail -30 "$VM/programs.log"; return 1; }  # Makes the clips.
+  binaries+=("$tests/va_programs_test" "$clips"/*.*)
+  script+="
+    PATH=/bin:/usr/bin GST_REGISTRY_FORK=no GST_VA_ALL_DRIVERS=1 TENON_RENDER_NODE=$va/libtenon_render_node.so TENON_VA_CLIPS=$clips \\
+      $tests/va_programs_test --gtest_filter='$VM_PROGRAMS' || status=1"
+}
+
+# Adds `tenon matrix` of every framework to `script`, and what it needs to `binaries`: on the drivers of software, and on PoCL behind the
+# layer that adds external memory. SYCL has no device there: the OpenCL driver of its release is too large to be packed.
+vm_add_matrix() {
+  local lib="$PWD/build/release/lib" tool="$PWD/build/release/bin/tenon" cuda="$PWD/build/release/tests/cuda" pocl run
+  local with="GST_REGISTRY=/tmp/gst.bin GST_REGISTRY_FORK=no"
+  run="$tool"
+  pocl=$(readlink -f /usr/lib/x86_64-linux-gnu/libpocl.so.2 || true)
+  binaries+=("$tool" "$lib"/libtenon_contexts_*.so)
+  if [ -e "$lib/libze_tenon_npu.so" ]; then
+    binaries+=("$lib/libze_tenon_npu.so")
+    with+=" ZE_ENABLE_ALT_DRIVERS=$lib/libze_tenon_npu.so"
+  fi
+  if [ -e "$cuda/libcuda.so.1" ]; then
+    binaries+=("$cuda/libcuda.so.1")
+    with+=" LD_LIBRARY_PATH=$cuda"
+  fi
+  if [ -e "$lib/libtenon_opencl_external_layer.so" ] && [ -e "$pocl" ]; then
+    binaries+=("$lib/libtenon_opencl_external_layer.so" $(vm_pocl_files))
+    script+="; ln -sf $(readlink -f "$(command -v ld)") /bin/ld"
+    with+=" OCL_ICD_VENDORS=$pocl OPENCL_LAYERS=$lib/libtenon_opencl_external_layer.so XDG_CACHE_HOME=/tmp"
+  fi
+  if [ -e "$lib/va/tenon_drv_video.so" ]; then
+    binaries+=("$lib"/va/{tenon_drv_video,libtenon_render_node}.so)
+    run="$tool va-env -- $tool"
+  fi
+  script+="; $with $run matrix --json >/dev/ttyS2 || status=1"
+}
+
 # The tests that know about dma-bufs, and the matrix, in one boot. vm_suite SECONDS FILTER [BINARY...]: FILTER is the conformance
 # suite's; further test binaries run whole.
 vm_suite() {
@@ -275,10 +339,13 @@ vm_suite() {
     script+="; export LIBVA_DRIVERS_PATH=$va LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 TENON_EXPECT_DMABUFS=1
       $tests/va_driver_test || status=1
       $with $tests/va_test --gtest_filter='$without' || status=1
-      LD_PRELOAD=$va/libtenon_render_node.so $tests/conformance_test --gtest_filter='*vaapi*' || status=1
+      LD_PRELOAD=$va/libtenon_render_node.so $tests/conformance_test --gtest_filter='*vaapi*' || status=1"
+    vm_add_gstreamer_va
+    [ -z "${VM_PROGRAMS:-}" ] || vm_add_va_programs
+    script+="
       unset LIBVA_DRIVERS_PATH LIBVA_DRIVER_NAME LIBVA_MESSAGING_LEVEL TENON_EXPECT_DMABUFS"
   fi
-  if [ -x "$tool" ]; then binaries+=("$tool" "$PWD"/build/release/lib/libtenon_contexts_*.so); script+="; $tool matrix --json >/dev/ttyS2 || status=1"; fi
+  [ ! -x "$tool" ] || vm_add_matrix
   script+="; exit \$status"
   vm_run "$seconds" "$script" "${binaries[@]}" || return
   [ ! -x "$tool" ] || mv "$VM/out" "$VM/matrix.json"
@@ -325,6 +392,8 @@ test_vm() {
   grep -q '^build elements_camera_test:' build/release/build.ninja && targets+=(elements_camera_test)
   grep -q '^build gstreamer_test:' build/release/build.ninja && targets+=(gstreamer_test)
   grep -q '^build va_test:' build/release/build.ninja && targets+=(va_test va_driver_test)
+  grep -q '^build gstreamer_va_test:' build/release/build.ninja && targets+=(gstreamer_va_test)
+  grep -q '^build va_programs_test:' build/release/build.ninja && targets+=(va_programs_test)
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)
   build release "${targets[@]}" || return 1

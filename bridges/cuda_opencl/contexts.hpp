@@ -2,6 +2,7 @@
 // What the tool loads of this bridge: edges between contexts that CUDA and OpenCL bring.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <tenon/bridges/cuda_opencl/cuda_opencl.hpp>  // IWYU pragma: export
@@ -13,6 +14,9 @@ namespace cuda_opencl {
 
 /// None of its own.
 inline std::vector<Context> contexts() { return {}; }
+
+/// Why contexts() is empty, where it is.
+inline std::string why_none() { return "it has edges only, between contexts of CUDA and OpenCL"; }
 
 }  // namespace cuda_opencl
 }  // namespace v1

@@ -2,6 +2,7 @@
 // The cv::UMat contexts of this machine: one for each OpenCL device, if OpenCV was built with OpenCL.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <tenon/bridges/opencv_opencl/context.hpp>
@@ -37,6 +38,9 @@ inline std::vector<Context> contexts() {
   static const auto* all = new std::vector<Context>(detail::find_contexts());  // Outlives static destructors.
   return *all;
 }
+
+/// Why contexts() is empty, where it is.
+inline std::string why_none() { return "there is no OpenCL device, or OpenCV was built without OpenCL"; }
 
 }  // namespace opencv_opencl
 }  // namespace v1

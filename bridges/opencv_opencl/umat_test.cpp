@@ -14,28 +14,11 @@
 
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/allocation_count.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 #include <tenon/tests/support/error_of.hpp>
-
-namespace {
-thread_local std::size_t allocations = 0;
-}
-
-// Not inlined: the compiler would take malloc and free for a mismatch with new and delete elsewhere.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(std::max<std::size_t>(size, 1))) return memory;
-  throw std::bad_alloc();
-}
-// This form, too: a sanitizer's own would not go with the operator delete below. LLVM uses it, in PoCL.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(std::max<std::size_t>(size, 1));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -331,13 +314,13 @@ TEST_F(OpenCvUmat, MapsToBuffersWhileOpenCvIsBusyWithoutAllocations) {
     ASSERT_EQ(status, CL_SUCCESS);
     const cl_event waits_for[] = {gate.get()};
     ASSERT_EQ(clEnqueueBarrierWithWaitList(queue, 1, waits_for, nullptr), CL_SUCCESS);
-    const std::size_t before = allocations;
+    const std::size_t before = tenon_test::allocations_of_this_thread();
     for (int i = 0; i < 60; ++i) {
       const Frame mapped = router.map(frame, buffers);
       EXPECT_EQ(opencl::buffer(mapped.plane(0)), opencl::buffer(mapped.plane(1)));
     }
     if (round > 0) {
-      EXPECT_EQ(allocations - before, 0u) << "round " << round;
+      EXPECT_EQ(tenon_test::allocations_of_this_thread() - before, 0u) << "round " << round;
     }
     clSetUserEventStatus(gate.get(), CL_COMPLETE);
     clFinish(queue);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often this test program has allocated: its operator new counts (file_test.cpp).
+// How often this test program or benchmark has allocated: allocation_count.cpp among its sources counts, or file_test.cpp in core's.
 #pragma once
 
 #include <cstddef>

@@ -38,6 +38,12 @@ inline std::vector<Context> contexts() {
   return *all;
 }
 
+/// Why contexts() is empty, where it is.
+inline std::string why_none() {
+  return detail::loaded().missing.empty() ? "the driver has no device on which it makes a context"
+                                          : detail::loaded().missing;
+}
+
 }  // namespace cuda
 }  // namespace v1
 }  // namespace tenon

@@ -19,6 +19,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
+#include <tenon/core/standing_view.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/pages.hpp>
 #include <tenon/frameworks/cuda/context.hpp>
@@ -87,22 +88,17 @@ class CpuToCuda final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
-    const Memory& memory = *source.memory();
-    if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, kCudaMemory, options.access);
-    if (!view) {
+    // The pages stay the same, so mapping again needs no call.
+    return standing_view(*this, source, to, kCudaMemory, options.access, [&] {
       const auto& context = *to.as<CudaContext>();
-      void* const host = source.view() ? source.view()->host() : memory.host();
-      Ref<RefCounted> pinned = PinnedPages::of(context.native_ref(), host, memory.size_bytes());
+      void* const host = host_base(source);
+      Ref<RefCounted> pinned = PinnedPages::of(context.native_ref(), host, source.memory()->size_bytes());
       abi::DevicePointer data = 0;
       const Current current(context.native().handle());
       check(call(driver().cuMemHostGetDevicePointer, &data, host, 0u), "cuMemHostGetDevicePointer",
             [&] { return "asking for the device's address of " + to_string(source); });
-      auto made = std::make_unique<CudaView>(to, widest_access(source), host, data, std::move(pinned));
-      made->set_standing(id());  // The pages stay the same, so mapping again needs no call.
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+      return std::make_unique<CudaView>(to, widest_access(source), host, data, std::move(pinned));
+    });
   }
 
  private:
@@ -180,17 +176,10 @@ class CudaToCuda final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
-    const Memory& memory = *source.memory();
-    if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, kCudaMemory, options.access);
-    if (!view) {
-      void* const host = source.view() ? source.view()->host() : memory.host();
-      auto made = std::make_unique<CudaView>(to, widest_access(source), host, pointer(source) - source.offset(),
-                                             Ref<RefCounted>());
-      made->set_standing(id());
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+    return standing_view(*this, source, to, kCudaMemory, options.access, [&] {
+      return std::make_unique<CudaView>(to, widest_access(source), host_base(source), pointer(source) - source.offset(),
+                                        Ref<RefCounted>());
+    });
   }
 };
 

@@ -8,25 +8,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include <cstdlib>
-#include <new>
-
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/allocation_count.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-}
-
-// Not inlined: the compiler would warn about free() on memory from new.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -38,9 +23,9 @@ constexpr std::size_t kBytes = 1920 * 1080 * 3 / 2;
 /// Prints as "allocs" what a loop allocates after its first round, i.e. in the steady state.
 class Allocations {
  public:
-  explicit Allocations(benchmark::State& state) : state_(state), before_(allocations) {}
+  explicit Allocations(benchmark::State& state) : state_(state), before_(tenon_test::allocations_of_this_thread()) {}
   ~Allocations() {
-    state_.counters["allocs"] = static_cast<double>(allocations - before_) /
+    state_.counters["allocs"] = static_cast<double>(tenon_test::allocations_of_this_thread() - before_) /
                                 static_cast<double>(std::max<std::int64_t>(state_.iterations(), 1));
   }
 

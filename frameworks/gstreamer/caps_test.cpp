@@ -2,6 +2,9 @@
 // Caps both ways: every format, colours, rates, memory features, drm-format, audio; and caps that are wrong.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <sstream>
 #include <string>
 
 #include <tenon/frameworks/gstreamer/caps.hpp>
@@ -38,6 +41,33 @@ TEST(Caps, AreReadAndWrittenForEveryFormat) {
     }
   }
   EXPECT_EQ(count, std::size(gs::detail::kMappings)) << "a format of core that GStreamer's table lacks";
+}
+
+/// docs/guide/gstreamer.md says how many of how many.
+TEST(Caps, OfEveryOtherFormatAreRefusedByName) {
+  gs::start();
+  std::istringstream names(GST_VIDEO_FORMATS_ALL);  // "{ A, B }"
+  std::size_t all = 0, taken = 0;
+  for (std::string format; names >> format;) {
+    format.erase(std::remove(format.begin(), format.end(), ','), format.end());
+    if (format == "{" || format == "}" || format == "DMA_DRM") continue;
+    ++all;
+    const gs::CapsPtr caps = parsed(("video/x-raw,width=64,height=48,format=" + format).c_str());
+    const std::string message = why([&] { gs::video_caps(caps.get()); });
+    if (gs::find_mapping(gst_video_format_from_string(format.c_str()))) {
+      EXPECT_EQ(message, "") << format;
+      ++taken;
+    } else {
+      EXPECT_NE(message.find(format), std::string::npos) << format << ": " << message;
+      EXPECT_NE(message.find("videoconvert"), std::string::npos) << format << ": " << message;
+    }
+  }
+  EXPECT_EQ(taken, std::size(gs::detail::kMappings)) << "a line of the table that GStreamer does not list";
+  EXPECT_EQ(taken, 70u);
+#if GST_CHECK_VERSION(1, 22, 0) && !GST_CHECK_VERSION(1, 24, 0)
+  EXPECT_EQ(all, 111u);
+#endif
+  EXPECT_GT(all, taken);
 }
 
 TEST(Caps, PlanesAreThoseOfGStreamer) {

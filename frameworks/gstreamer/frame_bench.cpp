@@ -2,33 +2,17 @@
 // Cost of a GstBuffer as a frame beside GStreamer's own map of it, and of caps; shows that nothing is allocated.
 #include <benchmark/benchmark.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/counted_loop.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
 
 namespace {
-std::atomic<std::size_t> allocations{0};
-}
-
-// The pair below matches; inlined into new-expressions, g++ sees malloc and free beside operator new.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
-void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* data = std::malloc(size ? size : 1)) return data;
-  throw std::bad_alloc();
-}
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-
-namespace {
 
 using namespace tenon;
+using tenon_test::counted;
 namespace gs = tenon::gstreamer;
 
 /// libstdc++ counts without atomics until a second thread has run; real programs have run one.
@@ -48,15 +32,6 @@ struct Stream {
   GstVideoInfo native;
   gs::BufferPtr buffer;
 };
-
-template <typename Body>
-void counted(benchmark::State& state, Body body) {
-  body();
-  const std::size_t before = allocations.load();
-  for (auto _ : state) body();
-  state.counters["allocations"] = static_cast<double>(
-      (allocations.load() - before) / std::max<std::size_t>(1, static_cast<std::size_t>(state.iterations())));
-}
 
 void BareMap(benchmark::State& state, PixelFormat format) {
   Stream stream(format);
@@ -80,11 +55,12 @@ BENCHMARK_CAPTURE(Wrap, nv12, kNv12)->Name("Wrap/gstreamer->tenon/1080p_nv12");
 BENCHMARK_CAPTURE(Wrap, bgr, kBgr24)->Name("Wrap/gstreamer->tenon/1080p_bgr");
 
 /// A frame of the CPU's, which needs no router.
-void WrapForCpu(benchmark::State& state) {
-  Stream stream(kNv12);
+void WrapForCpu(benchmark::State& state, PixelFormat format) {
+  Stream stream(format);
   counted(state, [&] { benchmark::DoNotOptimize(gs::wrap_for_cpu(stream.buffer.get(), stream.video)); });
 }
-BENCHMARK(WrapForCpu)->Name("Wrap/gstreamer->cpu/1080p_nv12");
+BENCHMARK_CAPTURE(WrapForCpu, nv12, kNv12)->Name("Wrap/gstreamer->cpu/1080p_nv12");
+BENCHMARK_CAPTURE(WrapForCpu, bgr, kBgr24)->Name("Wrap/gstreamer->cpu/1080p_bgr");
 
 /// Of Tenon's own pool: the memory is known.
 void WrapPooled(benchmark::State& state) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/allocation_count.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
@@ -556,7 +557,13 @@ TEST(GstBufferFrame, AllocatesNothingAgain) {
   const gs::VideoCaps caps = caps_of(kNv12, 64, 48);
   const gs::BufferPtr buffer = filled_buffer(caps.size_bytes, 0);
   const Memory* const first = gs::wrap(buffer.get(), caps).plane(0).memory().get();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(gs::wrap(buffer.get(), caps).plane(0).memory().get(), first);
+  gs::wrap_for_cpu(buffer.get(), caps);
+  const Memory* seen = first;
+  const std::size_t before = tenon_test::allocations_of_this_thread();
+  for (int i = 0; i < 100 && seen == first; ++i) seen = gs::wrap(buffer.get(), caps).plane(0).memory().get();
+  for (int i = 0; i < 100; ++i) gs::wrap_for_cpu(buffer.get(), caps);
+  EXPECT_EQ(tenon_test::allocations_of_this_thread() - before, 0u);
+  EXPECT_EQ(seen, first);
 }
 
 TEST(GstBufferFrame, IsWrappedByManyThreads) {

@@ -42,6 +42,15 @@ inline std::vector<Context> contexts() {
   return *all;
 }
 
+/// Why contexts() is empty, where it is.
+inline std::string why_none() {
+  try {
+    return devices().empty() ? "no driver on this machine has a device" : "no driver makes a context for its device";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 }  // namespace level_zero
 }  // namespace v1
 }  // namespace tenon

@@ -8,56 +8,16 @@
 #include <thread>
 
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/counted_loop.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/null/null.hpp>
 
 namespace {
-std::atomic<std::size_t> allocations{0};
-}
-
-// The pair below matches; inlined into new-expressions, g++ sees malloc and free beside operator new.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
-// Counts every allocation of this program for the benchmarks.
-void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* data = std::malloc(size ? size : 1)) return data;
-  throw std::bad_alloc();
-}
-void* operator new[](std::size_t size) { return operator new(size); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const auto align = static_cast<std::size_t>(alignment);
-  if (void* data = std::aligned_alloc(align, (size + align) / align * align)) return data;
-  throw std::bad_alloc();
-}
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete[](void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-void operator delete[](void* data, std::size_t) noexcept { std::free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
-
-namespace {
 
 using namespace tenon;
+using tenon_test::counted;
 
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
-
-/// Runs `body` once per iteration and reports how often it allocated.
-template <typename Body>
-void counted(benchmark::State& state, Body body) {
-  body();
-  std::size_t before = allocations.load();
-  std::size_t in_body = 0;
-  for (auto _ : state) {
-    body();
-  }
-  in_body = allocations.load() - before;
-  // The library itself allocates a few times around the loop; per iteration that rounds to nothing.
-  state.counters["allocations_per_map"] =
-      static_cast<double>(in_body / std::max<std::size_t>(1, static_cast<std::size_t>(state.iterations())));
-}
 
 /// A header like cv::Mat's: its own flags, extents and strides, and a pointer into memory with a shared count.
 struct BareHeader {

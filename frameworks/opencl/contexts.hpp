@@ -48,6 +48,11 @@ inline std::vector<Context> contexts() {
   return *all;
 }
 
+/// Why contexts() is empty, where it is.
+inline std::string why_none() {
+  return "no platform of this machine has a device that makes a context: install a driver (PoCL, say)";
+}
+
 }  // namespace opencl
 }  // namespace v1
 }  // namespace tenon

@@ -7,6 +7,7 @@
 #include <opencv2/core/mat.hpp>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/testing/counted_loop.hpp>
 #include <tenon/frameworks/gstreamer/frame.hpp>
 #include <tenon/frameworks/opencv/opencv.hpp>
 
@@ -34,21 +35,22 @@ struct Stream {
 
 void ByHand(benchmark::State& state) {
   const Stream stream;
-  for (auto _ : state) {
+  tenon_test::counted(state, [&] {
     GstVideoFrame frame;
     gst_video_frame_map(&frame, &stream.native, stream.buffer.get(), GST_MAP_READ);
     cv::Mat mat(1080, 1920, CV_8UC3, frame.data[0], static_cast<std::size_t>(frame.info.stride[0]));
     benchmark::DoNotOptimize(mat);
     gst_video_frame_unmap(&frame);
-  }
+  });
 }
 BENCHMARK(ByHand)->Name("Wrap/floor/gst_video_frame_map_and_cv::Mat/1080p_bgr");
 
 void ByTenon(benchmark::State& state) {
   const Stream stream;
   const std::uint64_t before = Ledger::process().total().copied;
-  for (auto _ : state)
+  tenon_test::counted(state, [&] {
     benchmark::DoNotOptimize(opencv::mat(gs::wrap(stream.buffer.get(), stream.video), {Access::kRead}));
+  });
   state.counters["bytes_copied"] = static_cast<double>(Ledger::process().total().copied - before);
 }
 BENCHMARK(ByTenon)->Name("Wrap/gstreamer->opencv.mat/1080p_bgr");

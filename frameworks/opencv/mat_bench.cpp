@@ -8,40 +8,18 @@
 #include <thread>
 
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/counted_loop.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 namespace {
-std::atomic<std::size_t> allocations{0};
-}
-
-// The pair below matches; inlined into new-expressions, g++ sees malloc and free beside operator new.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
-void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* data = std::malloc(size ? size : 1)) return data;
-  throw std::bad_alloc();
-}
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-
-namespace {
 
 using namespace tenon;
+using tenon_test::counted;
 
 /// Real programs have threads, which makes counts atomic.
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
 const TensorInfo kRgb{element::u8, {224, 224, 3}, {}};
-
-template <typename Body>
-void counted(benchmark::State& state, Body body) {
-  body();
-  const std::size_t before = allocations.load();
-  for (auto _ : state) body();
-  state.counters["allocations"] = static_cast<double>(
-      (allocations.load() - before) / std::max<std::size_t>(1, static_cast<std::size_t>(state.iterations())));
-}
 
 void BareHeader(benchmark::State& state) {
   cpu::Pool pool(3 * 224 * 224, 1);

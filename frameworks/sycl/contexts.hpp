@@ -38,6 +38,12 @@ inline std::vector<Context> contexts() {
   return *all;
 }
 
+/// Why contexts() is empty, where it is.
+inline std::string why_none() {
+  return "the runtime finds no device with USM: it needs an OpenCL driver of its own release or a GPU of Level "
+         "Zero";
+}
+
 }  // namespace sycl
 }  // namespace v1
 }  // namespace tenon

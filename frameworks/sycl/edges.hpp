@@ -17,6 +17,7 @@
 #include <tenon/core/host_edge.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/standing_view.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/sycl/context.hpp>
 
@@ -79,16 +80,10 @@ class CpuToUsm final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
-    const Memory& memory = *source.memory();
-    if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, kUsmMemory, options.access);
-    if (!view) {
-      void* const host = source.view() ? source.view()->host() : memory.host();
-      auto made = std::make_unique<UsmView>(to, widest_access(source), host, host);
-      made->set_standing(id());
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+    return standing_view(*this, source, to, kUsmMemory, options.access, [&] {
+      void* const host = host_base(source);
+      return std::make_unique<UsmView>(to, widest_access(source), host, host);
+    });
   }
 };
 
@@ -160,17 +155,10 @@ class UsmToUsm final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
-    const Memory& memory = *source.memory();
-    if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, kUsmMemory, options.access);
-    if (!view) {
+    return standing_view(*this, source, to, kUsmMemory, options.access, [&] {
       void* const data = static_cast<std::byte*>(usm_pointer(source)) - source.offset();
-      auto made = std::make_unique<UsmView>(to, widest_access(source),
-                                            source.view() ? source.view()->host() : memory.host(), data);
-      made->set_standing(id());
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+      return std::make_unique<UsmView>(to, widest_access(source), host_base(source), data);
+    });
   }
 };
 

@@ -30,10 +30,12 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
+#include <tenon/core/standing_view.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/pages.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/standing.hpp>
 #include <tenon/frameworks/v4l2/device.hpp>
 #include <tenon/frameworks/v4l2/native.hpp>
 
@@ -174,16 +176,7 @@ class BufferToDmabuf final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
     settle(source, to, options);
-    const Memory& memory = *source.memory();
-    if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, dmabuf::kDmabufMemory, options.access);
-    if (!view) {
-      auto made = std::make_unique<dmabuf::DmabufView>(to, widest_access(source), UniqueFd(), memory.borrow_fd(),
-                                                       memory.fd_kind() != FdKind::kDmabuf);
-      made->set_standing(id());
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+    return dmabuf::client::standing_descriptor(*this, source, to, options.access);
   }
   bool makes_standing_views(const Context&) const override { return true; }
 };
@@ -226,15 +219,8 @@ class DmabufToDevice final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
     settle(source, to, options);
-    const Memory& memory = *source.memory();
-    if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, kV4l2Memory, options.access);
-    if (!view) {
-      auto made = std::make_unique<ImportView>(to, widest_access(source), dmabuf::fd(source));
-      made->set_standing(id());
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+    return standing_view(*this, source, to, kV4l2Memory, options.access,
+                         [&] { return std::make_unique<ImportView>(to, widest_access(source), dmabuf::fd(source)); });
   }
   bool makes_standing_views(const Context&) const override { return true; }
 };

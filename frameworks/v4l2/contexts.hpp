@@ -27,6 +27,11 @@ inline std::vector<Context> contexts() {
   return found;
 }
 
+/// Why contexts() is empty, where it is.
+inline std::string why_none() {
+  return "no device of this machine (/dev/video0...) gives pictures into buffers, or it is not ours to open";
+}
+
 }  // namespace v4l2
 }  // namespace v1
 }  // namespace tenon

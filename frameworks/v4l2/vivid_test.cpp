@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cameras that the kernel plays (its module vivid): every format, all ways into memory, faults, and an unplugged camera.
-// Skips where there are none; with TENON_EXPECT_VIVID that is a failure.
-#include <tenon/frameworks/v4l2/testing/allocations.hpp>
-#include <tenon/frameworks/v4l2/testing/vivid.hpp>
-
+// Cameras that the kernel plays (its module vivid): every format, all ways into memory, faults.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include <tenon/core/deferred.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/core/testing/allocation_count.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
-#include <tenon/frameworks/v4l2/v4l2.hpp>
+#include <tenon/frameworks/v4l2/testing/vivid_fixture.hpp>
 
 #include "support/error_of.hpp"
 
@@ -32,44 +25,8 @@ namespace {
 
 using namespace tenon;
 using namespace std::chrono_literals;
+using namespace tenon::v4l2::test;
 using ::testing::HasSubstr;
-
-constexpr std::uint32_t kWidth = 320, kHeight = 180;
-
-class Vivid : public ::testing::Test {
- protected:
-  void SetUp() override {
-    paths = v4l2::test::vivid_paths();
-    if (!paths.empty()) return;
-    ASSERT_EQ(std::getenv("TENON_EXPECT_VIVID"), nullptr) << "no device of the driver vivid";
-    GTEST_SKIP() << "no device of the driver vivid: modprobe vivid, or ./dev test-vm";
-  }
-  void TearDown() override { EXPECT_TRUE(drain_deferred(Clock::now() + 10s)); }
-
-  static v4l2::Options small(PixelFormat format = kNv12) {
-    v4l2::Options options;
-    options.format.format = format;
-    options.format.width_px = kWidth;
-    options.format.height_px = kHeight;
-    options.format.fps = 30;
-    options.read_timeout = 30s;  // An emulated machine is slow.
-    return options;
-  }
-  const std::string& single() const { return paths.front(); }
-  const std::string& several() const { return paths.at(1); }
-
-  std::vector<std::string> paths;
-};
-
-std::vector<std::byte> bytes_of(const Frame& frame) {
-  std::vector<std::byte> all;
-  for (const Tensor& plane : frame.planes()) {
-    std::vector<std::byte> bytes(plane.size_bytes());
-    plane.context()->read(plane, bytes);
-    all.insert(all.end(), bytes.begin(), bytes.end());
-  }
-  return all;
-}
 
 /// The samples of the pixel in the middle, as the format's planes hold them: 8 bits each.
 std::vector<int> middle_of(const Frame& frame) {
@@ -288,14 +245,14 @@ TEST_F(Vivid, ReadingAllocatesNothing) {
   for (int i = 0; i < 3; ++i) camera.read();
   for (int quiet = 0, all = 0; quiet < 10; ++all) {
     ASSERT_LT(all, 100) << "the driver loses too many pictures to tell";
-    const std::size_t before = tenon_test::allocations();
+    const std::size_t before = tenon_test::allocations_of_this_thread();
     const std::uint64_t lost = camera.lost_frames();
     {
       const Frame frame = camera.read();
       const Frame copy = frame;
     }
     if (camera.lost_frames() != lost) continue;  // Their number is metadata, which is made then.
-    EXPECT_EQ(tenon_test::allocations(), before);
+    EXPECT_EQ(tenon_test::allocations_of_this_thread(), before);
     ++quiet;
   }
 }
@@ -535,150 +492,6 @@ TEST_F(Vivid, ThereIsNoSuchInput) {
   const Error error = error_of([&] { v4l2::Camera(single(), options); });
   EXPECT_EQ(error.code(), Code::kInvalidArgument);
   EXPECT_THAT(error.what(), HasSubstr("HDMI"));
-}
-
-TEST_F(Vivid, AnUnpluggedCameraEndsItsReaderAndLeavesItsPictures) {
-  if (paths.size() < 3) GTEST_SKIP() << "it would unplug a device that other tests need";
-  v4l2::Camera camera(paths[2], small());
-  std::vector<Frame> kept;
-  kept.push_back(camera.read());
-  Requirements wanted;
-  wanted.fd = FdKind::kMemfd;
-  camera.use_pool(wanted);
-  kept.push_back(camera.read());
-  const std::vector<std::byte> before[] = {bytes_of(kept[0]), bytes_of(kept[1])};
-  const v4l2::Device other(paths[2]);
-  std::thread unplug([&] {
-    std::this_thread::sleep_for(300ms);
-    other.set("disconnect", 1);
-  });
-  const auto begin = Clock::now();
-  const Error error = error_of([&] {
-    for (;;) camera.read();
-  });
-  unplug.join();
-  EXPECT_EQ(error.code(), Code::kUnavailable) << error.what();
-  EXPECT_THAT(error.what(), HasSubstr("unplugged"));
-  EXPECT_LT(Clock::now() - begin, 20s);
-  EXPECT_EQ(error_of([&] { camera.read(); }).code(), Code::kUnavailable);
-  EXPECT_EQ(bytes_of(kept[0]), before[0]);
-  EXPECT_EQ(bytes_of(kept[1]), before[1]);
-  kept.clear();
-  // The node goes with its last user.
-  const Code gone = error_of([&] { v4l2::Camera again(paths[2]); }).code();
-  EXPECT_TRUE(gone == Code::kNotFound || gone == Code::kUnavailable);
-}
-
-/// Takes all cameras from their driver, or gives them back. @return false where this process may not.
-bool bind_driver(const char* verb) {
-  std::ofstream file(std::string("/sys/bus/platform/drivers/vivid/") + verb);
-  file << "vivid.0" << std::flush;
-  return static_cast<bool>(file);
-}
-
-TEST_F(Vivid, ADriverThatIsTakenAwayEndsItsReadersAndMayComeBack) {
-  if (::access("/sys/bus/platform/drivers/vivid/unbind", W_OK) != 0)
-    GTEST_SKIP() << "only root may unbind a driver, and it would take other programs' cameras away";
-  std::vector<v4l2::Camera> cameras;
-  std::vector<Frame> kept;
-  for (const std::string& path : {single(), several()}) {
-    cameras.emplace_back(path, small());
-    kept.push_back(cameras.back().read());
-  }
-  const std::vector<std::byte> before = bytes_of(kept[0]);
-  std::atomic<bool> unbound{false};
-  std::thread unplug([&] {
-    std::this_thread::sleep_for(300ms);
-    unbound = bind_driver("unbind");
-  });
-  for (v4l2::Camera& camera : cameras) {
-    const Error error = error_of([&] {
-      for (;;) camera.read();
-    });
-    EXPECT_EQ(error.code(), Code::kUnavailable) << error.what();
-  }
-  cameras.clear();  // Some drivers end only with their last user.
-  unplug.join();
-  ASSERT_TRUE(unbound);
-  EXPECT_EQ(bytes_of(kept[0]), before);
-  kept.clear();
-  EXPECT_EQ(error_of([&] { v4l2::Camera again(single(), small()); }).code(), Code::kNotFound);
-  ASSERT_TRUE(bind_driver("bind"));
-  EXPECT_NO_THROW(v4l2::Camera(v4l2::test::vivid_paths().front(), small()).read());
-}
-
-/// The kernel's converter from memory to memory (its module vim2m). Debian does not build it: TENON_VM_M2M=1 ./dev test-vm does.
-class Vim2m : public Vivid {
- protected:
-  void SetUp() override {
-    Vivid::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    for (const std::string& each : v4l2::device_paths())
-      if (v4l2::Device(each).driver() == "vim2m") path = each;
-    if (!path.empty()) return;
-    ASSERT_EQ(std::getenv("TENON_EXPECT_M2M"), nullptr) << "no device of the driver vim2m";
-    GTEST_SKIP() << "no device of the driver vim2m";
-  }
-  /// A picture that no two pixels of a row in it are alike in.
-  static Frame picture(const FrameInfo& info, FdKind fd) {
-    Requirements wanted;
-    wanted.alignment = 4096;
-    wanted.fd = fd;
-    wanted.size_bytes = Frame::size_bytes_for(info, wanted);
-    Frame frame = Frame::over(
-        info, fd == FdKind::kDmabuf ? dmabuf::context()->allocate(wanted) : cpu::allocate_memory(wanted), wanted);
-    std::vector<std::byte> bytes(frame.plane(0).size_bytes());
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i / 3 * 7 % 251 + i % 3);
-    frame.plane(0).context()->write(frame.plane(0), bytes);
-    return frame;
-  }
-
-  std::string path;
-};
-
-TEST_F(Vim2m, ConvertsWhatItReadsAndWritesInPlace) {
-  const FrameInfo info{kRgb24, kWidth, kHeight};
-  v4l2::WantedFormat bgr;
-  bgr.format = kBgr24;
-  bgr.width_px = kWidth;
-  bgr.height_px = kHeight;
-  Ledger ledger;
-  v4l2::Converter converter(path, info, bgr, 3, &ledger);
-  Requirements memfd, dmabuf;
-  memfd.fd = FdKind::kMemfd;
-  dmabuf.fd = FdKind::kDmabuf;
-  for (const v4l2::Transfer written : {v4l2::Transfer::kMmap, v4l2::Transfer::kUserptr, v4l2::Transfer::kDmabuf}) {
-    if (written == v4l2::Transfer::kUserptr) converter.use_pool(memfd);
-    if (written == v4l2::Transfer::kDmabuf) converter.use_pool(dmabuf, dmabuf::context());
-    for (const FdKind fd : {FdKind::kMemfd, FdKind::kDmabuf}) {
-      const Frame source = picture(info, fd);
-      const Frame made = converter.convert(source, Clock::now() + 30s);
-      EXPECT_EQ(converter.read_by(), fd == FdKind::kDmabuf ? v4l2::Transfer::kDmabuf : v4l2::Transfer::kUserptr);
-      EXPECT_EQ(converter.written_by(), written);
-      std::vector<std::byte> wanted = bytes_of(source);
-      for (std::size_t i = 0; i + 2 < wanted.size(); i += 3) std::swap(wanted[i], wanted[i + 2]);
-      EXPECT_EQ(bytes_of(made), wanted);
-    }
-  }
-  EXPECT_EQ(ledger.total().copied, 0u);
-}
-
-TEST_F(Vim2m, ReadsACamerasBuffer) {
-  v4l2::Camera camera(single(), small(kRgb24));
-  v4l2::WantedFormat half;
-  half.format = kRgb24;
-  half.width_px = kWidth / 2;
-  half.height_px = kHeight / 2;
-  Ledger ledger;
-  v4l2::Converter converter(path, camera.info(), half, 3, &ledger);
-  for (int i = 0; i < 5; ++i) {
-    const Frame source = camera.read();
-    const Frame made = converter.convert(source, Clock::now() + 30s);
-    EXPECT_EQ(converter.read_by(), v4l2::Transfer::kDmabuf);
-    EXPECT_EQ(made.info().width_px, kWidth / 2);
-    EXPECT_EQ(made.timestamp_ns(), source.timestamp_ns());
-  }
-  EXPECT_EQ(ledger.total().copied, 0u);
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ inline std::vector<Context> contexts() {
   return *all;
 }
 
+/// Why contexts() is empty, where it is.
+inline std::string why_none() {
+  return "no render node (/dev/dri/renderD128...) with a driver; `tenon va-env -- PROGRAM` brings the software "
+         "one";
+}
+
 }  // namespace vaapi
 }  // namespace v1
 }  // namespace tenon

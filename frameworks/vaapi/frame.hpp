@@ -22,6 +22,7 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/dmabuf/sync.hpp>
 #include <tenon/frameworks/vaapi/context.hpp>
+#include <tenon/frameworks/vaapi/edges.hpp>  // IWYU pragma: keep
 #include <tenon/frameworks/vaapi/memory.hpp>
 #include <tenon/frameworks/vaapi/surface.hpp>
 

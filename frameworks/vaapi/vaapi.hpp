@@ -11,6 +11,7 @@
 
 #include <tenon/frameworks/vaapi/context.hpp>  // IWYU pragma: export
 #include <tenon/frameworks/vaapi/display.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/vaapi/edges.hpp>    // IWYU pragma: export
 #include <tenon/frameworks/vaapi/frame.hpp>    // IWYU pragma: export
 #include <tenon/frameworks/vaapi/place.hpp>    // IWYU pragma: export
 #include <tenon/frameworks/vaapi/process.hpp>  // IWYU pragma: export

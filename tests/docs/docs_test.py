@@ -171,5 +171,28 @@ class Tables(unittest.TestCase):
         self.assertEqual([path.read_text() for path in pages], before)
 
 
+class Checklists(unittest.TestCase):
+    LOG = ("-" * 58 + "\n[ RUN      ] Frames.Map\n[       OK ] Frames.Map (0 ms)\n[       OK ] All/Formats.Map/nv12 (1 ms)\n[       OK ] Typed/0.Map (1 ms)\n"
+           "[  SKIPPED ] Frames.Skip (0 ms)\n[  FAILED  ] Frames.Fail (0 ms)\nTest Failed.\n\"frames_test\" end time: now\n" + "-" * 58 +
+           "\nTest Passed.\n\"example_one\" end time: now\n" + "-" * 58 + "\n")
+
+    def test_only_tests_that_passed_count(self):
+        self.assertEqual(set(rows.passed(self.LOG)), {"Frames.Map", "Formats.Map", "Typed.Map", "example_one"})
+
+    def test_a_test_that_did_not_run_is_named_unless_it_runs_elsewhere(self):
+        row = {"name": "frame.h", "tests": ["Frames.Map", "Frames.Skip"]}
+        found = list(rows.missed_tests("list", {"section": [{"row": [row]}]}, {"Frames.Map"}))
+        self.assertEqual(len(found), 1)
+        self.assertIn("Frames.Skip", found[0])
+        self.assertEqual(list(rows.missed_tests("list", {"section": [{"row": [row | {"tier": "in the VM"}]}]}, {"Frames.Map"})), [])
+
+    def test_files_are_the_documents(self):
+        checklist = {"files": ["a.h", "gst/b.h"], "section": [{"folder": "", "row": [{"name": "a.h"}]}, {"folder": "gst", "row": [{"name": "b.h"}]}]}
+        self.assertEqual(list(rows.misplaced_files("list", checklist)), [])
+        for wrong in ("a.h, b.h", "c.h", "a.h, a.h"):
+            checklist["section"][1]["row"][0]["name"] = wrong
+            self.assertTrue(list(rows.misplaced_files("list", checklist)), wrong)
+
+
 if __name__ == "__main__":
     unittest.main()

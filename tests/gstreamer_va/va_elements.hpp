@@ -12,6 +12,7 @@
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
+#include <tenon/tests/support/expects_dmabufs.hpp>
 
 namespace tenon::gstreamer_va_test {
 
@@ -25,12 +26,15 @@ inline std::string decoding(const std::string& caps) {
          " ! appsink name=sink max-buffers=2";
 }
 
-/// Skipped where GStreamer's plugins are missing.
+/// Skipped where GStreamer's plugins are missing, but not in the VM.
 class VaElements : public ::testing::Test {
  protected:
   void SetUp() override {
     gs::start();
     const gs::ObjectPtr<GstElementFactory> decoder(gst_element_factory_find("vah264dec"));
+    if (expects_dmabufs()) {
+      ASSERT_TRUE(decoder) << "the VM has GStreamer's plugins, and a driver for them";
+    }
     if (!decoder) GTEST_SKIP() << "no vah264dec: gstreamer1.0-plugins-bad is not installed";
     const gs::ObjectPtr<GstElementFactory> demuxer(gst_element_factory_find("qtdemux"));
     if (!demuxer) GTEST_SKIP() << "no qtdemux: gstreamer1.0-plugins-good is not installed";

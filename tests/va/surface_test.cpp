@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Surfaces as frames: to dma-bufs and the CPU and back, their points, and what is refused.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/dmabuf/frame.hpp>
+#include <tenon/frameworks/dmabuf/testing/vgem.hpp>
 
 #include <tenon/tests/support/in_threads.hpp>
 #include <tenon/tests/va/va_fixture.hpp>
@@ -253,6 +255,30 @@ TEST_F(VaSurface, PointsAreReachedWhenTheDriverIsDone) {
     EXPECT_EQ(code_of([&] { router().map(damaged, host_context(), Access::kRead); }), Code::kDataLoss);
   }
   destroy(id);
+}
+
+/// A driver that attaches its fences to dma-bufs, so that others can wait for it; vgem plays its part.
+TEST_F(VaSurface, AFenceOfTheDmabufIsTheReadyPoint) {
+  if (!dmabuf::vgem::open_card()) {
+    ASSERT_FALSE(expects_dmabufs()) << "the kernel of the VM has vgem";
+    GTEST_SKIP() << "no vgem driver on this machine: nothing holds a fence back";
+  }
+  const dmabuf::vgem::Buffer buffer = dmabuf::vgem::allocate(16 * 1024);
+  const Ref<Memory> memory = dmabuf::import(UniqueFd(::dup(buffer.fd.get())), 16 * 1024);
+  const TensorInfo luma{element::u8, {32, 64}, {64, 1}}, chroma{element::u8, {16, 32, 2}, {64, 2, 1}};
+  const Frame frame({kNv12, 64, 32}, {Tensor(luma, memory, 0), Tensor(chroma, memory, 4096)});
+  MapOptions options;
+  options.policy = ZeroCopy::kRequire;
+  const Frame seen = router().map(frame, context(), options);
+  EXPECT_FALSE(vaapi::ready_point(seen).needs_wait());
+  const std::uint32_t fence = dmabuf::vgem::begin_write(buffer);
+  const TimelinePoint point = vaapi::ready_point(seen);
+  EXPECT_TRUE(point.needs_wait());
+  EXPECT_EQ(code_of([&] { point.wait(Clock::now() + std::chrono::milliseconds(20)); }), Code::kDeadlineExceeded);
+  ASSERT_TRUE(dmabuf::vgem::end_write(buffer, fence)) << "the kernel gave the fence up first";
+  EXPECT_FALSE(point.needs_wait());
+  EXPECT_NO_THROW(point.wait());
+  EXPECT_FALSE(vaapi::ready_point(seen).needs_wait()) << "the fence is signalled, and the driver does nothing";
 }
 
 TEST_F(VaSurface, DestroyedWhileMapped) {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +15,7 @@
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/vaapi/vaapi.hpp>
+#include <tenon/tests/support/expects_dmabufs.hpp>  // IWYU pragma: export
 
 namespace tenon::va_test {
 
@@ -37,9 +37,6 @@ inline Held held() {
     now.mappings += line.find("/dmabuf:") != std::string::npos || line.find("/memfd:tenon-dmabuf") != std::string::npos;
   return now;
 }
-
-/// In the VM, whose kernel has dma-bufs: there nothing may be skipped for their lack.
-inline bool expects_dmabufs() { return std::getenv("TENON_EXPECT_DMABUFS") != nullptr; }
 
 /// The display that all tests use: a driver keeps what it sets up for one.
 inline const Context& context() {

@@ -78,9 +78,10 @@ void print_json(const Matrix& matrix) {
   }
   nlohmann::json absent = nlohmann::json::array();
   for (const AbsentFramework& framework : known_contexts().absent) {
-    absent.push_back({{"framework", framework.name}, {"reason", framework.reason}});
+    absent.push_back({{"framework", framework.name}, {"reason", framework.reason}, {"loads", framework.loads}});
   }
-  fmt::print("{}\n", nlohmann::json{{"pairs", pairs}, {"absent", absent}}.dump(2));
+  fmt::print("{}\n",
+             nlohmann::json{{"pairs", pairs}, {"absent", absent}, {"frameworks", known_contexts().names}}.dump(2));
 }
 
 void print_list(const Matrix& matrix) {
@@ -154,8 +155,10 @@ void add_matrix(CLI::App& app) {
   auto* command = app.add_subcommand("matrix", "Test which pairs of frameworks truly share memory on this machine");
   auto options = std::make_shared<MatrixOptions>();
   command->add_option("contexts", options->only, "Only these contexts, by name or kind of memory");
-  auto* json = command->add_flag("--json", options->json,
-                                 "Print {pairs: [{from, to, result, reason, first_ns, repeat_ns}], absent}");
+  auto* json =
+      command->add_flag("--json", options->json,
+                        "Print {pairs: [{from, to, result, reason, first_ns, repeat_ns}], absent: [{framework, "
+                        "reason, loads}], frameworks: {name: [context]}}");
   auto* list = command->add_flag("--list", options->list, "Print a line for each pair, with its way or the reason");
   auto* markdown = command->add_flag("--markdown", options->markdown, "Print the grid as a Markdown table");
   list->excludes(json);

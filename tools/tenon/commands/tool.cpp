@@ -36,7 +36,8 @@ int status_of(Code code) {
     case Code::kNotFound:
       return 66;
     case Code::kUnavailable:
-      return 69;
+    case Code::kUnimplemented:
+      return 69;  // This machine or this release lacks it, as opposed to a failure.
     case Code::kPermissionDenied:
       return 77;
     default:

@@ -14,25 +14,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// @return why it failed; empty on success, even if this machine has no such device.
-std::string load(const fs::path& module, KnownContexts& known) {
+/// What a module says of a machine on which it has no contexts.
+std::string why_none(void* library) {
+  std::string why = "it has no device on this machine";
+  const auto function = reinterpret_cast<void (*)(std::string*)>(::dlsym(library, TENON_WHY_NONE_SYMBOL));
+  if (function) function(&why);
+  return why;
+}
+
+/// @return it as absent, where it failed or has no contexts; else with an empty reason.
+AbsentFramework load(const std::string& name, const fs::path& module, KnownContexts& known) {
   // Global: frameworks are headers, and what they keep once per process (OpenCL's contexts, say, which cv::UMat shares)
   // must be one for all modules, as it is for a program that links them.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     const char* const why = ::dlerror();
-    return why ? why : "the loader gives no reason";
+    return {name, why ? why : "the loader gives no reason"};
   }
   const auto function = reinterpret_cast<void (*)(std::vector<Context>*)>(::dlsym(library, TENON_CONTEXTS_SYMBOL));
-  if (!function) return module.string() + " has no " TENON_CONTEXTS_SYMBOL ": it is of another release";
+  if (!function) return {name, module.string() + " has no " TENON_CONTEXTS_SYMBOL ": it is of another release"};
+  const std::size_t before = known.contexts.size();
   try {
     function(&known.contexts);
     const auto edges = reinterpret_cast<void (*)(std::vector<const Edge*>*)>(::dlsym(library, TENON_EDGES_SYMBOL));
     if (edges) edges(&known.edges);
+    for (std::size_t i = before; i < known.contexts.size(); ++i)
+      known.names[name].emplace_back(known.contexts[i]->name());
+    return {name, known.contexts.size() == before ? why_none(library) : "", true};
   } catch (const std::exception& error) {
-    return error.what();
+    return {name, error.what()};
   }
-  return "";
 }
 
 }  // namespace
@@ -40,8 +51,8 @@ std::string load(const fs::path& module, KnownContexts& known) {
 KnownContexts load_contexts(const std::vector<fs::path>& folders) {
   KnownContexts known;
   for (const auto& [name, path] : find_modules("libtenon_contexts_", folders)) {
-    std::string reason = load(path, known);
-    if (!reason.empty()) known.absent.push_back({name, std::move(reason)});
+    AbsentFramework framework = load(name, path, known);
+    if (!framework.reason.empty()) known.absent.push_back(std::move(framework));
   }
   return known;
 }

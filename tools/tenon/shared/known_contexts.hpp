@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,20 +13,22 @@
 
 namespace tenon::tool {
 
-/// A framework whose module lies beside the tool but can't be loaded.
+/// A framework or bridge whose module lies beside the tool, but can't be loaded, or has no context on this machine.
 struct AbsentFramework {
   std::string name, reason;
+  bool loads = false;
 };
 
 struct KnownContexts {
   std::vector<Context> contexts;
   std::vector<const Edge*> edges;  ///< Those of bridges.
   std::vector<AbsentFramework> absent;
+  std::map<std::string, std::vector<std::string>> names;  ///< Of the contexts, by framework or bridge.
 };
 
 /// The contexts of the modules libtenon_contexts_<framework>.so in `folders`; of two modules with one name, the first
-/// folder's is used. A module that can't be loaded, since its library is missing, is absent with the loader's reason.
-/// Loaded modules stay for the process.
+/// folder's is used. A module that can't be loaded, since its library is missing, is absent with the loader's reason,
+/// one without contexts with its own. Loaded modules stay for the process.
 KnownContexts load_contexts(const std::vector<std::filesystem::path>& folders);
 
 /// The contexts beside this tool, loaded on first use.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include <tenon/core/module_files.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/testing/tool.hpp>
 
@@ -30,12 +31,28 @@ TEST_F(KnownContextsTest, AModuleThatCannotBeLoadedIsAbsentWithItsReason) {
   EXPECT_NE(known.absent[1].reason.find("another release"), std::string::npos) << known.absent[1].reason;
   ASSERT_EQ(known.contexts.size(), 1u);
   EXPECT_EQ(known.contexts[0]->name(), "cpu");
+  EXPECT_EQ(known.names.at("sound"), std::vector<std::string>{"cpu"});
 }
 
 TEST_F(KnownContextsTest, ThisBuildsOwnAreAllThere) {
   const Outcome done = tool("matrix --json cpu ffmpeg");
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_EQ(json::parse(done.out).at("absent"), json::array()) << done.out;
+  for (const json& absent : json::parse(done.out).at("absent")) EXPECT_TRUE(absent.at("loads")) << absent.dump();
+}
+
+/// Whoever looks for a framework finds its contexts or why there are none.
+TEST_F(KnownContextsTest, EachModuleHasContextsOrSaysWhyNot) {
+  const KnownContexts& known = known_contexts();
+  for (const auto& [module, path] : find_modules("libtenon_contexts_", library_folders())) {
+    const std::string& name = module;
+    const auto absent = std::find_if(known.absent.begin(), known.absent.end(),
+                                     [&](const AbsentFramework& each) { return each.name == name; });
+    const bool has_some = known.names.count(name) != 0;
+    EXPECT_NE(has_some, absent != known.absent.end()) << name;
+    if (absent == known.absent.end()) continue;
+    EXPECT_GT(absent->reason.size(), 20u) << name << ": " << absent->reason;
+    EXPECT_NE(absent->reason, "it has no device on this machine") << name << ": its contexts.hpp has no why_none()";
+  }
 }
 
 /// What a framework keeps once per process is one for all modules: cv::UMat uses the very contexts of the OpenCL

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// operator new that counts. In a file of its own, so that no compiler pairs these functions with malloc and free elsewhere. All forms: a
+// sanitizer's own would not go with the operator delete below.
+#include <tenon/core/testing/allocation_count.hpp>
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local std::size_t count = 0;
+
+void* take(std::size_t size) noexcept {
+  ++count;
+  return std::malloc(size ? size : 1);
+}
+
+void* take(std::size_t size, std::align_val_t alignment) noexcept {
+  ++count;
+  const auto align = static_cast<std::size_t>(alignment);
+  return std::aligned_alloc(align, (size + align) / align * align);
+}
+
+void* or_throw(void* memory) {
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+std::size_t tenon_test::allocations_of_this_thread() { return count; }
+
+void* operator new(std::size_t size) { return or_throw(take(size)); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return take(size); }
+void* operator new(std::size_t size, std::align_val_t alignment) { return or_throw(take(size, alignment)); }
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return take(size, alignment);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }

@@ -237,10 +237,15 @@ vm_suite() {
       script+="; TENON_EXPECT_VIVID=1 $tests/elements_camera_test || status=1"
     fi
     if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
-      binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
+      binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,colour.xml,colour.bin,demo.onnx})
+      local cameras='RunCamera.*'
+      if [ -e "$lib/libtenon_elements_v4l2.so" ] && [ -e "$lib/libtenon_elements_inference.so" ] && [ -e "$lib/libtenon_elements_publish.so" ]; then
+        binaries+=("$lib"/libtenon_elements_{v4l2,inference,publish}.so)
+        cameras+=':PipelineCamera.*'
+      fi
       [ ! -e "$driver" ] || { npu=1; binaries+=("$lib/libtenon_device_npu.so" "$driver"); }
       script+="; TENON_EXPECT_VIVID=1 TENON_TOOL=$tool TENON_SOURCE_DIR=$PWD ${npu:+TENON_HAS_SOFTWARE_NPU=1} \
-        $tests/tool_test --gtest_filter='RunCamera.*' || status=1"
+        $tests/tool_test --gtest_filter='$cameras' || status=1"
     fi
   fi
   # GStreamer, with the plugins that its tests use and a camera.
@@ -270,7 +275,7 @@ vm_suite() {
     if [ -e "$lib/libtenon_elements_vaapi.so" ] && [ -e "$lib/libtenon_elements_ffmpeg.so" ]; then
       binaries+=("$lib"/libtenon_elements_{vaapi,ffmpeg}.so)
     else
-      without+=":*VaElements*"
+      without+=":*VaPipelines*"
     fi
     script+="; export LIBVA_DRIVERS_PATH=$va LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 TENON_EXPECT_DMABUFS=1
       $tests/va_driver_test || status=1

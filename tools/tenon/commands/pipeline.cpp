@@ -21,6 +21,7 @@
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
@@ -225,6 +226,7 @@ class Watchers {
 };
 
 void run(const PipelineOptions& options) {
+  ffmpeg::silence_log();  // Errors come as Tenon's.
   PipelineSpec spec = read_spec(options);
   if (options.dot || options.check) {
     const PipelinePlan plan = elements::plan_pipeline(spec);

@@ -254,6 +254,13 @@ vm_suite() {
     binaries+=("$tests/gstreamer_test" "$plugins"/libgst{coreelements,coretracers,app,videotestsrc,videoconvertscale,audiotestsrc,audioconvert,audioresample,video4linux2}.so)
     script+="; GST_REGISTRY=/tmp/gst.bin GST_REGISTRY_FORK=no TENON_CAMERA=/dev/video0 $tests/gstreamer_test || status=1"
   fi
+  # Tenon's elements in GStreamer, given dma-bufs that are announced as such.
+  local plugin="$lib/gstreamer-1.0/libgsttenon.so"
+  if [ -x "$tests/gst_plugin_test" ] && [ -e "$plugin" ]; then
+    binaries+=("$tests/gst_plugin_test" "$plugin" "$plugins/libgstcoreelements.so")
+    script+="; GST_REGISTRY=/tmp/gst_plugin.bin GST_REGISTRY_FORK=no GST_PLUGIN_PATH=$lib/gstreamer-1.0 TENON_EXPECT_DMABUFS=1 \
+      $tests/gst_plugin_test --gtest_filter='GstDmabuf.*' || status=1"
+  fi
   # OpenCL imports them behind the layer that adds external memory to PoCL.
   local layer="$lib/libtenon_opencl_external_layer.so" pocl
   pocl=$(readlink -f /usr/lib/x86_64-linux-gnu/libpocl.so.2 || true)
@@ -329,6 +336,7 @@ test_vm() {
   grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.
   grep -q '^build elements_camera_test:' build/release/build.ninja && targets+=(elements_camera_test)
   grep -q '^build gstreamer_test:' build/release/build.ninja && targets+=(gstreamer_test)
+  grep -q '^build gst_plugin_test:' build/release/build.ninja && targets+=(gst_plugin_test)
   grep -q '^build va_test:' build/release/build.ninja && targets+=(va_test va_driver_test)
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)

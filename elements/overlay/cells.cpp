@@ -19,12 +19,14 @@ constexpr double kMostSeconds = 9e9;  ///< Timestamps may be anything; the mosai
 }  // namespace
 
 void Cells::begin(std::int64_t tick, double frames_per_second, bool is_live) {
+  const bool shares_beginning = !has_begun_ && !is_live;
   is_running_ = has_begun_ = true;
   is_live_ = is_live;
   frames_per_second_ = frames_per_second > 0 ? frames_per_second : fps_;
   // A stream of fewer pictures than ticks is known for some ticks ahead; the small number is for rates like 29.97.
   ticks_each_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(fps_ / frames_per_second_ + 1e-3, fps_)));
-  first_tick_ = known_until_ = std::max(tick, waiting_.empty() ? tick : waiting_.back().tick + 1);
+  const std::int64_t joint = std::max(tick, waiting_.empty() ? tick : waiting_.back().tick + 1);
+  first_tick_ = known_until_ = shares_beginning ? 0 : joint;
   first_ns_.reset();
 }
 
@@ -46,8 +48,10 @@ std::int64_t Cells::tick_of(std::int64_t timestamp_ns) {
 }
 
 void Cells::add(Cell cell, std::int64_t timestamp_ns, std::int64_t earliest) {
-  cell.tick = std::max(tick_of(timestamp_ns), earliest);
-  known_until_ = std::max(known_until_, cell.tick + ticks_each_);
+  const std::int64_t own = tick_of(timestamp_ns);
+  cell.tick = std::max(own, earliest);
+  // A live stream that is late is not waited for until it has caught up, since it may never.
+  known_until_ = std::max(known_until_, (is_live_ ? cell.tick : own) + ticks_each_);
   if (!waiting_.empty() && waiting_.back().tick >= cell.tick) {
     cell.tick = waiting_.back().tick;
     recycle(waiting_.back());

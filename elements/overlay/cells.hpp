@@ -27,8 +27,8 @@ struct Cell {
   FrameGeometry geometry;                             ///< From those to pixels of the place.
 };
 
-/// Time is counted in ticks, of which there are `fps` in a second. A stream's first picture has the tick at which the stream joins;
-/// from there on its own timestamps count.
+/// Time is counted in ticks, of which there are `fps` in a second. Streams that are not live begin with tick 0 together, however long one takes to open. A
+/// live one, and one that begins anew, has the tick at which it joins. From there on its own timestamps count.
 /// @thread one at a time.
 class Cells {
  public:

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -375,6 +376,26 @@ TEST_F(MosaicInTime, StreamsThatJoinLaterOrStartAnewGoOnFromThere) {
   give(1, std::numeric_limits<std::int64_t>::max() / 2'000'000, 50);
   give(0, -1'000'000'000'000, 50);
   for (std::size_t i = 1; i < shown_.size(); ++i) EXPECT_GT(shown_[i].time_ns, shown_[i - 1].time_ns) << i;
+}
+
+TEST_F(MosaicInTime, AFileThatTakesLongToOpenIsInTimeNevertheless) {
+  make({{"wait_ms", "1"}});
+  open(0, 30);
+  for (int i = 0; i < 10; ++i) {
+    give(0, i * 100 / 3, 50);
+    std::this_thread::sleep_for(5ms);
+    mosaic_->proceed(*this);
+  }
+  ASSERT_EQ(shown_.size(), 10u) << "who has not begun is not waited for long";
+  open(1, 30);
+  for (int i = 10; i < 20; ++i) give(0, i * 100 / 3, 50);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(shown_.size(), static_cast<std::size_t>(std::max(i, 10)));
+    give(1, i * 100 / 3, 50 + 5 * i);
+  }
+  ASSERT_EQ(shown_.size(), 20u);
+  EXPECT_EQ(time_ms(19), 633);
+  for (std::size_t i = 11; i < 20; ++i) EXPECT_GT(shown(i, 1), shown(i - 1, 1)) << i;
 }
 
 TEST_F(MosaicInTime, MasksAndPointsMoveWithTheirObjects) {

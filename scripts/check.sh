@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu va gpu vm package chroot12-full chroot12 chroot13 npu13)
+PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu va media gpu vm package chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -116,6 +116,7 @@ fuzz_seeds() {
   "$python" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
     "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
     { [ ! -x build/fuzz/fuzz/store_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/store build/fuzz/fuzz/store_fuzz; } &&
+    { [ ! -x build/fuzz/fuzz/va_stream_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/va_stream build/fuzz/fuzz/va_stream_fuzz; } &&
     { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz &&
       cp build/fuzz/seeds/ir/*.xml build/fuzz/seeds/npu_graph; }
 }
@@ -202,13 +203,28 @@ check_npu() {
     TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/release/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
 }
 
-# The software VA-API driver: every clip, and libva-utils' test_va_api where that is installed (no package of Debian's has it:
-# build it from libva-utils' sources and put it on the PATH). Then ten minutes of random calls and damaged streams.
+# The software VA-API driver: every clip, libva-utils' test_va_api where TENON_LIBVA_UTILS names its sources, ten minutes of random
+# calls and damaged streams.
 check_va() {
   configure release && build release tenon_va_driver tenon_render_node va_driver_test va_programs_test va_fuzz_test &&
-    TENON_VA_ALL_CLIPS=1 run_ctest build/release -R '^va_(driver|programs)_test$' &&
+    TENON_VA_ALL_CLIPS=1 run_ctest build/release -R '^va_(driver|programs)_test$' && va_utils &&
     TENON_VA_SOAK="${TENON_VA_SOAK:-50}" LIBVA_DRIVERS_PATH="$PWD/build/release/lib/va" LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 \
       build/release/tests/va_fuzz_test >build/release/va_fuzz.log 2>&1 || { tail -30 build/release/va_fuzz.log; return 1; }
+}
+
+va_utils() {
+  local code=0
+  scripts/va_utils.sh || code=$?
+  [ "$code" != 77 ] || { SUMMARY+=("skipped      libva-utils' test_va_api: TENON_LIBVA_UTILS names no checkout"); return 0; }
+  return "$code"
+}
+
+# Every source of frames in one process, for ten minutes: files, streams, GStreamer, VA-API. Nothing may grow.
+check_media() {
+  configure release && build release media_soak_test || return 1
+  TENON_MEDIA_SOAK="${TENON_MEDIA_SOAK:-600}" ctest --test-dir build/release -R '^media_soak_test$' --output-on-failure \
+    >build/release/media_soak.log 2>&1 || { tail -40 build/release/media_soak.log; return 1; }
+  grep -E 'rounds|frames' build/release/Testing/Temporary/LastTest.log
 }
 
 # The same driver file in a Debian 13, whose loader needs no shim, with the openvino wheel for its Python.

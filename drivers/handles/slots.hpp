@@ -16,8 +16,10 @@ namespace tenon::handles {
 /// Validity, kind and reference count of one slot, in one word. @thread all members from any thread.
 class SlotState {
  public:
-  /// Makes the slot valid, with one reference: the handle's.
-  void open(std::uint8_t kind) noexcept { word_.store(valid(kind) + 1, std::memory_order_release); }
+  /// Makes the slot valid. @param references  At least one: the handle's.
+  void open(std::uint8_t kind, std::uint32_t references) noexcept {
+    word_.store(valid(kind) + references, std::memory_order_release);
+  }
   /// No handle any more; for the slot's owner, once drop() returned true.
   void close() noexcept { word_.store(0, std::memory_order_release); }
   /// One more reference, if a valid handle of this kind is here.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other frameworks may use of this one: where a tensor lies in its descriptor, its fences, and memory for trying an
-// import.
+// What others may use of this one: where a tensor lies in its descriptor, its fences, memory for trying an import, and for
+// drivers the kernel's calls behind all that.
 #pragma once
 
 #include <tenon/frameworks/dmabuf/context.hpp>
@@ -16,13 +16,17 @@ namespace dmabuf {
 namespace client {
 
 using detail::allocate_fd;
+using detail::end_access;
 using detail::find_place;
+using detail::has_udmabuf;
 using detail::inspect;
 using detail::is_dmabuf;
 using detail::map_whole;
 using detail::Place;
 using detail::place_of;
 using detail::sealed_memfd;
+using detail::start_access;
+using detail::udmabuf_over;
 using detail::wait_for_fences;
 
 }  // namespace client

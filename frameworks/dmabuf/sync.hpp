@@ -198,14 +198,20 @@ inline void begin_access(int fd, Access access, Deadline deadline, Ledger* ledge
     native::fail(Code::kInternal, "access by the CPU to descriptor " + std::to_string(fd), kSyncStartCall, errno);
 }
 
-/// Returns 0 or the errno.
-inline int end_access(int fd, Access access) {
-  native::Sync request{native::kSyncEnd | sync_flags(access)};
-  for (int repeats = 0; native::ioctl(fd, native::kIoctlSync, &request, kSyncEndCall) != 0; ++repeats) {
-    // No deadline here, but a destructor must finish.
+/// One end of the kernel's bracket, for those who have waited for the fences. The kernel may ask to repeat the call, also when a
+/// signal comes; no deadline, since destructors must finish. Returns 0 or the errno.
+inline int bracket(int fd, std::uint64_t flags, const char* call) {
+  native::Sync request{flags};
+  for (int repeats = 0; native::ioctl(fd, native::kIoctlSync, &request, call) != 0; ++repeats) {
     if ((errno != EINTR && errno != EAGAIN) || repeats == 1000) return errno;
   }
   return 0;
+}
+inline int start_access(int fd, Access access) {
+  return bracket(fd, native::kSyncStart | sync_flags(access), kSyncStartCall);
+}
+inline int end_access(int fd, Access access) {
+  return bracket(fd, native::kSyncEnd | sync_flags(access), kSyncEndCall);
 }
 
 /// CPU access to a memory as a lease: the access ends when the last tensor that holds it goes. Wraps the source's own

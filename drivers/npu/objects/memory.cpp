@@ -2,9 +2,6 @@
 // Allocations and imports. Each mapping has a guard page in front, so that ours never begin where a client's memory
 // ends (clients take a known address right behind their memory for an overlap).
 #include <fcntl.h>
-#include <linux/dma-buf.h>
-#include <linux/udmabuf.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +16,7 @@
 
 #include <tenon/drivers/npu/objects/memory.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
 
 namespace tenon::npu {
 namespace {
@@ -58,10 +56,8 @@ bool may_shrink(int fd) noexcept {
   return seals < 0 || (seals & F_SEAL_SHRINK) == 0;
 }
 
-/// Asks with flags that the kernel refuses before it does anything: dma-bufs answer EINVAL, all else ENOTTY.
-bool is_dma_buf(int fd) noexcept {
-  dma_buf_sync nothing = {0};
-  return ::ioctl(fd, DMA_BUF_IOCTL_SYNC, &nothing) == 0 || errno == EINVAL;
+bool is_dma_buf(int fd) noexcept try { return dmabuf::client::is_dmabuf(fd); } catch (const Error&) {
+  return false;
 }
 
 /// Whether every byte of the range is mapped and readable. @param writable  whether every byte is writable too.
@@ -92,16 +88,24 @@ const std::shared_ptr<Allocation>* overlapped(const std::map<std::uintptr_t, std
   return begin - before->first < before->second->size() ? &before->second : nullptr;
 }
 
-UniqueFd open_udmabuf() noexcept { return UniqueFd(::open("/dev/udmabuf", O_RDWR | O_CLOEXEC)); }
+/// Sealed, so that whoever gets a descriptor cannot pull pages away from under the device.
+ze_result_t make_file(std::size_t size, UniqueFd* file) try {
+  *file = dmabuf::client::sealed_memfd(size);
+  return ::fcntl(file->get(), F_ADD_SEALS, F_SEAL_SEAL) == 0 ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_UNKNOWN;
+} catch (const Error& error) {
+  return error.native_api() == "memfd_create" ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+                                              : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+}
 
-UniqueFd dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept {
-  const UniqueFd device = open_udmabuf();
-  if (!device) return UniqueFd();
-  udmabuf_create create{};
-  create.memfd = static_cast<__u32>(memfd.get());
-  create.flags = UDMABUF_FLAGS_CLOEXEC;
-  create.size = size;
-  return UniqueFd(::ioctl(device.get(), UDMABUF_CREATE, &create));
+/// @return -1 with errno if udmabuf cannot.
+int dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept try {
+  return dmabuf::client::udmabuf_over(memfd.get(), size).release();
+} catch (const Error& error) {
+  errno = static_cast<int>(error.native_code());
+  return -1;
+} catch (...) {
+  errno = ENOMEM;
+  return -1;
 }
 
 std::uint64_t read_number(const char* path) {
@@ -128,10 +132,7 @@ std::uint64_t machine_memory_bytes() noexcept {
   return bytes;
 }
 
-bool can_export_dma_buf() noexcept {
-  static const bool can = static_cast<bool>(open_udmabuf());
-  return can;
-}
+bool can_export_dma_buf() noexcept { return dmabuf::client::has_udmabuf(); }
 
 Allocation::~Allocation() {
   if (reserved_) ::munmap(reserved_, reserved_size_);
@@ -169,12 +170,7 @@ ze_result_t Allocation::allocate(const Description& description, std::size_t siz
   std::shared_ptr<Allocation> made(new Allocation(description, Source::kOwn));
   const std::size_t whole = round_up(size, kPageSize);
   if (description.exported) {
-    made->fd_.reset(::memfd_create("tenon-npu", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!made->fd_) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-    if (::ftruncate(made->fd_.get(), static_cast<off_t>(whole)) != 0) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
-    // Whoever gets a descriptor cannot pull pages away from under the device.
-    if (::fcntl(made->fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-      return ZE_RESULT_ERROR_UNKNOWN;
+    if (const ze_result_t result = make_file(whole, &made->fd_)) return result;
   }
   if (const ze_result_t result = made->map(whole, alignment, made->fd_.get(), PROT_READ | PROT_WRITE)) return result;
   made->size_ = size;
@@ -248,7 +244,7 @@ int Allocation::export_fd(ze_external_memory_type_flags_t type) const noexcept {
     errno = EINVAL;
     return -1;
   }
-  if (type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) return dma_buf_of(fd_, round_up(size_, kPageSize)).release();
+  if (type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) return dma_buf_of(fd_, round_up(size_, kPageSize));
   return ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
 }
 

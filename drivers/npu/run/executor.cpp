@@ -139,10 +139,10 @@ bool Executor::submit(Submission&& submission) try {
   work.before = std::move(submission.before);
   work.after = std::move(submission.after);
   if (submission.lists.size() == 1) {
-    work.list = Ref<CommandList>::share(submission.lists[0]);
+    work.list = Ref<CommandList>(*submission.lists[0]);
   } else {
     work.lists.reserve(submission.lists.size());
-    for (CommandList* list : submission.lists) work.lists.push_back(Ref<CommandList>::share(list));
+    for (CommandList* list : submission.lists) work.lists.push_back(Ref<CommandList>(*list));
   }
   work.runs_alone = std::ranges::any_of(submission.lists, [](const CommandList* list) { return list->has_barrier(); });
   work.is_short = !work.before && !work.after && are_short(work.all_lists());

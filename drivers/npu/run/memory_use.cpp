@@ -4,14 +4,13 @@
 #include <cstring>
 #include <string>
 
-#include <linux/dma-buf.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/objects/settings.hpp>
 #include <tenon/drivers/npu/objects/wait.hpp>
 #include <tenon/drivers/npu/run/memory_use.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
 
 namespace tenon::npu {
 namespace {
@@ -36,16 +35,8 @@ ze_result_t wait_for_fences(const Allocation& memory, bool writes, StopCheck sto
   return ZE_RESULT_SUCCESS;
 }
 
-/// The kernel may ask to repeat the call, also when a signal comes.
-ze_result_t bracket(const Allocation& memory, std::uint64_t flags) noexcept {
-  dma_buf_sync request = {flags};
-  for (int repeats = 0; ::ioctl(memory.borrow_dma_buf(), DMA_BUF_IOCTL_SYNC, &request) != 0; ++repeats)
-    if ((errno != EINTR && errno != EAGAIN) || repeats == 1000) return ZE_RESULT_ERROR_UNKNOWN;
-  return ZE_RESULT_SUCCESS;
-}
-
 /// Elements between those that a command writes must survive, so whoever writes also reads.
-std::uint64_t direction(bool writes) noexcept { return writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ; }
+Access access_of(const MemoryUse& use) noexcept { return use.writes ? Access::kReadWrite : Access::kRead; }
 
 }  // namespace
 
@@ -67,7 +58,7 @@ ze_result_t MemoryAccess::begin(StopCheck stop) noexcept {
       if (const ze_result_t result = wait_for_fences(*use.memory, use.writes, stop)) return result;
   for (MemoryUse& use : uses_) {
     if (!use.memory || !use.memory->is_dma_buf()) continue;
-    if (bracket(*use.memory, DMA_BUF_SYNC_START | direction(use.writes)) != ZE_RESULT_SUCCESS)
+    if (dmabuf::client::start_access(use.memory->borrow_dma_buf(), access_of(use)) != 0)
       return fail(ZE_RESULT_ERROR_UNKNOWN, "DMA_BUF_IOCTL_SYNC (start) of an imported dma-buf failed");
     use.is_open = true;
   }
@@ -79,7 +70,7 @@ ze_result_t MemoryAccess::end() noexcept {
   for (MemoryUse& use : uses_) {
     if (!use.is_open) continue;
     use.is_open = false;
-    if (bracket(*use.memory, DMA_BUF_SYNC_END | direction(use.writes)) != ZE_RESULT_SUCCESS)
+    if (dmabuf::client::end_access(use.memory->borrow_dma_buf(), access_of(use)) != 0)
       result = fail(ZE_RESULT_ERROR_UNKNOWN, "DMA_BUF_IOCTL_SYNC (end) of an imported dma-buf failed");
   }
   return result;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <tenon/drivers/vaapi/calls/calls.hpp>
+#include <tenon/drivers/vaapi/objects/enumeration.hpp>
 #include <tenon/drivers/vaapi/process/deinterlace.hpp>
 #include <tenon/drivers/vaapi/process/filters.hpp>
 #include <tenon/drivers/vaapi/process/process_task.hpp>

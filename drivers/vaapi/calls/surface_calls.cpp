@@ -11,6 +11,7 @@
 
 #include <tenon/drivers/vaapi/calls/calls.hpp>
 #include <tenon/drivers/vaapi/objects/convert.hpp>
+#include <tenon/drivers/vaapi/objects/enumeration.hpp>
 
 namespace tenon::va::calls {
 namespace {
@@ -357,10 +358,15 @@ VAStatus copy_buffer(const Display& display, VABufferID to_id, VABufferID from_i
 
 VAStatus copy(VADriverContextP context, VACopyObject* to, VACopyObject* from, VACopyOption) {
   return guarded([&]() -> VAStatus {
-    if (!to || !from || to->obj_type != from->obj_type) return VA_STATUS_ERROR_INVALID_PARAMETER;
-    if (to->obj_type == VACopyObjectSurface)
-      return copy_surface(display_of(context), to->object.surface_id, from->object.surface_id);
-    return copy_buffer(display_of(context), to->object.buffer_id, from->object.buffer_id);
+    if (!to || !from || number_of(to->obj_type) != number_of(from->obj_type)) return VA_STATUS_ERROR_INVALID_PARAMETER;
+    switch (number_of(to->obj_type)) {
+      case VACopyObjectSurface:
+        return copy_surface(display_of(context), to->object.surface_id, from->object.surface_id);
+      case VACopyObjectBuffer:
+        return copy_buffer(display_of(context), to->object.buffer_id, from->object.buffer_id);
+      default:
+        return VA_STATUS_ERROR_INVALID_PARAMETER;
+    }
   });
 }
 

@@ -25,6 +25,13 @@ VAStatus query_display_attributes(VADriverContextP, VADisplayAttribute*, int* co
   return VA_STATUS_SUCCESS;
 }
 
+/// @source va.h: a driver without them says so by the id, too.
+VAStatus create_mf_context(VADriverContextP, VAMFContextID* id) {
+  if (!id) return VA_STATUS_ERROR_INVALID_PARAMETER;
+  *id = 0;
+  return VA_STATUS_ERROR_UNIMPLEMENTED;
+}
+
 template <class... Arguments>
 void refuse(VAStatus (*&call)(Arguments...)) {
   call = [](Arguments...) -> VAStatus { return VA_STATUS_ERROR_UNIMPLEMENTED; };
@@ -40,7 +47,7 @@ void refuse_the_rest(VADriverVTable& table) {
   refuse(table.vaGetSurfaceAttributes);
   refuse(table.vaAcquireBufferHandle);
   refuse(table.vaReleaseBufferHandle);
-  refuse(table.vaCreateMFContext);
+  table.vaCreateMFContext = create_mf_context;
   refuse(table.vaMFAddContext);
   refuse(table.vaMFReleaseContext);
   refuse(table.vaMFSubmit);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random calls: every entry point in any order, with ids that are valid, stale, of another kind or invented, from several
-// threads. Whatever a call answers, nothing may crash, hang or be kept. Pointers are real: VA trusts those.
+// Random calls: every entry point of the driver's tables in any order, with ids that are valid, stale, of another kind or
+// invented, from several threads. Whatever a call answers, nothing may crash, hang or be kept. Pointers are real: VA trusts those.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -13,6 +14,7 @@
 
 #include <tenon/drivers/vaapi/fuzz/watch.hpp>
 #include <tenon/drivers/vaapi/testing/client.hpp>
+#include <tenon/drivers/vaapi/testing/spy.hpp>
 
 namespace tenon::va::test {
 namespace {
@@ -40,6 +42,7 @@ class Pool {
 
 struct Pools {
   Pool configs, surfaces, contexts, buffers, images;
+  std::atomic<unsigned> deinterlaced{0};  ///< Pictures that were, which took everything to be right.
 };
 
 class RandomClient {
@@ -68,9 +71,9 @@ class RandomClient {
   VAImageID image() { return id(pools_.images); }
   int side() { return rarely() ? static_cast<int>(random_()) : static_cast<int>(below(160)); }
   VAProfile profile() {
-    constexpr VAProfile kSome[] = {VAProfileNone,         VAProfileH264High,    VAProfileH264Main,
-                                   VAProfileHEVCMain10,   VAProfileVP9Profile0, VAProfileAV1Profile0,
-                                   VAProfileJPEGBaseline, VAProfileVC1Main};
+    constexpr VAProfile kSome[] = {VAProfileNone,     VAProfileNone,        VAProfileNone,        VAProfileH264High,
+                                   VAProfileH264Main, VAProfileHEVCMain10,  VAProfileVP9Profile0, VAProfileAV1Profile0,
+                                   VAProfileVC1Main,  VAProfileJPEGBaseline};
     return kSome[below(std::size(kSome))];
   }
   VAEntrypoint entrypoint() {
@@ -84,7 +87,11 @@ class RandomClient {
   }
 
   void call() {
-    switch (below(9)) {
+    switch (below(12)) {
+      case 10:
+        return ask();
+      case 11:
+        return use_refused();
       case 0:
         return configure();
       case 1:
@@ -126,6 +133,70 @@ class RandomClient {
                         &context) == VA_STATUS_SUCCESS)
       pools_.contexts.add(context);
   }
+
+  /// What is told without changing anything.
+  void ask() {
+    std::array<VAProfile, 64> profiles{};
+    std::array<VAEntrypoint, 16> entrypoints{};
+    std::array<VAImageFormat, 64> formats{};
+    std::array<VAProcFilterType, VAProcFilterCount> filters{};
+    std::array<VAProcFilterCapDeinterlacing, VAProcDeinterlacingCount> caps{};
+    int count = 0;
+    vaQueryConfigProfiles(display_, profiles.data(), &count);
+    vaQueryConfigEntrypoints(display_, profile(), entrypoints.data(), &count);
+    vaQueryImageFormats(display_, formats.data(), &count);
+    unsigned flags[64] = {}, number = 0;
+    vaQuerySubpictureFormats(display_, formats.data(), flags, &number);
+    number = below(static_cast<unsigned>(filters.size()) + 1);
+    vaQueryVideoProcFilters(display_, context(), filters.data(), &number);
+    number = below(static_cast<unsigned>(caps.size()) + 1);
+    const auto type = static_cast<VAProcFilterType>(below(VAProcFilterCount));
+    vaQueryVideoProcFilterCaps(display_, context(), type, caps.data(), &number);
+    VAProcessingRateParameter rate{};
+    vaQueryProcessingRate(display_, id(pools_.configs), &rate, &number);
+    VABufferType buffer_type;
+    unsigned size = 0;
+    driver().vtable->vaBufferInfo(&driver(), buffer(), &buffer_type, &size, &number);
+  }
+
+  /// What this driver does not have. Calls that libva has no function for, or passes to another entry, go through the table.
+  void use_refused() {
+    std::array<VADisplayAttribute, 4> attributes{};
+    const int count = static_cast<int>(below(5));
+    int found = 0;
+    vaQueryDisplayAttributes(display_, attributes.data(), &found);
+    vaGetDisplayAttributes(display_, attributes.data(), count);
+    vaSetDisplayAttributes(display_, attributes.data(), count);
+    const VASubpictureID subpicture = id(pools_.images);
+    VASurfaceID target = surface();
+    vaSetSubpictureImage(display_, subpicture, image());
+    vaSetSubpictureChromakey(display_, subpicture, 0, 1, 2);
+    vaSetSubpictureGlobalAlpha(display_, subpicture, 0.5f);
+    vaDeassociateSubpicture(display_, subpicture, &target, 1);
+    unsigned numbers[7] = {};
+    VABufferID made = VA_INVALID_ID;
+    vaCreateBuffer2(display_, context(), VAEncMacroblockMapBufferType, below(64), below(64), numbers, numbers + 1,
+                    &made);
+    VAMFContextID together = VA_INVALID_ID;
+    VAContextID one = context();
+    vaCreateMFContext(display_, &together);
+    vaMFAddContext(display_, rarely() ? one : together, one);
+    vaMFSubmit(display_, together, &one, 1);
+    vaMFReleaseContext(display_, together, one);
+    VADriverVTable& table = *driver().vtable;
+    void* address = nullptr;
+    table.vaLockSurface(&driver(), surface(), &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4],
+                        &numbers[5], &numbers[6], numbers, &address);
+    table.vaUnlockSurface(&driver(), surface());
+    VARectangle clip{0, 0, 8, 8};
+    table.vaPutSurface(&driver(), surface(), nullptr, 0, 0, 8, 8, 0, 0, 8, 8, &clip, 1, 0);
+    VASurfaceAttrib attribute{};
+    table.vaGetSurfaceAttributes(&driver(), id(pools_.configs), &attribute, 1);
+    if (table.vaCreateSurfaces(&driver(), side(), side(), VA_RT_FORMAT_YUV420, 1, &target) == VA_STATUS_SUCCESS)
+      pools_.surfaces.add(target);
+  }
+
+  VADriverContext& driver() { return *driver_of(display_); }
 
   void make_surfaces() {
     VASurfaceAttrib format{};
@@ -234,6 +305,23 @@ class RandomClient {
     VABufferInfo info{};
     vaAcquireBufferHandle(display_, buffer(), &info);
     vaReleaseBufferHandle(display_, buffer());
+    VACopyObject to{}, from{};
+    to.obj_type = from.obj_type = VACopyObjectBuffer;
+    to.object.buffer_id = buffer();
+    from.object.buffer_id = buffer();
+    vaCopy(display_, &to, &from, VACopyOption{});
+  }
+
+  /// A filter's parameters, mostly right. In no pool, as pipelines are.
+  VABufferID filter(VAContextID on) {
+    VAProcFilterParameterBufferDeinterlacing wanted{};
+    wanted.type = rarely() ? static_cast<VAProcFilterType>(below(VAProcFilterCount)) : VAProcFilterDeinterlacing;
+    wanted.algorithm = static_cast<VAProcDeinterlacingType>(below(VAProcDeinterlacingCount));
+    wanted.flags = rarely() ? static_cast<std::uint32_t>(random_()) : below(32) & ~VA_DEINTERLACING_FMD_ENABLE;
+    const unsigned bytes = rarely() ? below(sizeof wanted) + 1 : sizeof wanted;
+    VABufferID made = VA_INVALID_ID;
+    vaCreateBuffer(display_, on, VAProcFilterParameterBufferType, bytes, 1, &wanted, &made);
+    return made;
   }
 
   VABufferID pipeline(VAContextID on) {
@@ -246,6 +334,16 @@ class RandomClient {
     blend_.global_alpha = static_cast<float>(below(300)) / 200;
     VAProcPipelineParameterBuffer layer{};
     layer.surface = surface();
+    filters_[0] = filter(on);
+    filters_[1] = rarely() ? filters_[0] : buffer();
+    layer.filters = rarely() ? nullptr : filters_.data();
+    layer.num_filters = rarely() ? below(3) : below(2);
+    for (VASurfaceID& one : references_) one = below(2) ? layer.surface : surface();
+    layer.forward_references = rarely() ? nullptr : references_.data();
+    layer.backward_references = rarely() ? nullptr : references_.data() + 2;
+    layer.num_forward_references = below(3);
+    layer.num_backward_references = below(3);
+    filters_picture_ = layer.num_filters > 0;
     layer.surface_region = below(2) ? &regions_[0] : nullptr;
     layer.output_region = below(2) ? &regions_[1] : nullptr;
     layer.output_background_color = static_cast<std::uint32_t>(random_());
@@ -266,11 +364,14 @@ class RandomClient {
     VABufferID layer = pipeline(on);
     std::vector<VABufferID> all{layer};
     for (unsigned i = below(6); i > 0; --i) all.push_back(buffer());
+    bool drawn = filters_picture_ && vaRenderPicture(display_, on, &layer, 1) == VA_STATUS_SUCCESS;
     for (VABufferID& one : all) vaRenderPicture(display_, on, &one, 1);
-    if (!rarely()) vaEndPicture(display_, on);
+    if (!rarely() && vaEndPicture(display_, on) == VA_STATUS_SUCCESS && drawn) pools_.deinterlaced.fetch_add(1);
     vaDestroyBuffer(display_, layer);
     VAProcPipelineCaps caps{};
-    vaQueryVideoProcPipelineCaps(display_, on, all.data(), below(2), &caps);
+    all[0] = filters_[0];
+    vaQueryVideoProcPipelineCaps(display_, on, all.data(), below(3), &caps);
+    vaDestroyBuffer(display_, filters_[0]);
   }
 
   void destroy_something() {
@@ -299,15 +400,24 @@ class RandomClient {
   std::mt19937 random_;
   std::array<VARectangle, 2> regions_{};
   VABlendState blend_{};
+  std::array<VABufferID, 2> filters_{};
+  std::array<VASurfaceID, 4> references_{};
+  bool filters_picture_ = false;
 };
 
 TEST(VaFuzz, CallsInAnyOrderWithAnyHandle) {
-  soak(40, [](unsigned seed) {
+  unsigned deinterlaced = 0;
+  forget_calls();
+  soak(40, [&](unsigned seed) {
     Client client;
     ASSERT_TRUE(client.works());
+    spy_on(client);
     Pools pools;
     RandomClient(client, pools, seed).run(400);
+    deinterlaced += pools.deinterlaced;
   });
+  EXPECT_EQ(calls_left_out(), "");
+  EXPECT_GT(deinterlaced, 10u) << "random pictures hardly get to the filters";
 }
 
 /// Threads that write one surface at once race in its pixels, which is the client's fault: not for ThreadSanitizer.

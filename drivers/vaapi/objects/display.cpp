@@ -66,34 +66,29 @@ void Surface::end(Access access) const noexcept {
 void Surface::begin_work(std::weak_ptr<Worker> worker) {
   const std::lock_guard lock(mutex_);
   worker_ = std::move(worker);
-  ++works_;
+  works_.add(1);
 }
 
 void Surface::end_work(VAStatus status) noexcept {
-  const std::lock_guard lock(mutex_);
   error = status;
-  --works_;
-  done_.notify_all();
+  works_.add(-1u);
 }
 
-bool Surface::is_busy() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return works_ > 0;
-}
+bool Surface::is_busy() const noexcept { return works_.load() > 0; }
 
 void Surface::hurry() const {
   std::shared_ptr<Worker> worker;
   {
     const std::lock_guard lock(mutex_);
-    if (works_ > 0) worker = worker_.lock();
+    if (is_busy()) worker = worker_.lock();
   }
   if (worker) worker->hurry();
 }
 
 bool Surface::wait(Deadline deadline) const {
+  constexpr std::uint64_t kSpinNs = 0;  // Pictures take longer than a wake-up.
   hurry();
-  std::unique_lock lock(mutex_);
-  return done_.wait_until(lock, deadline, [&] { return works_ == 0; });
+  return works_.wait([](std::uint32_t works) { return works == 0; }, handles::Deadline::at(deadline), kSpinNs);
 }
 
 bool Buffer::store_coded(std::span<const std::uint8_t> coded, std::uint32_t status) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +17,7 @@
 
 #include <tenon/core/timeline.hpp>
 
+#include <tenon/drivers/handles/wait.hpp>
 #include <tenon/drivers/vaapi/objects/format.hpp>
 #include <tenon/drivers/vaapi/objects/memory.hpp>
 #include <tenon/drivers/vaapi/objects/object.hpp>
@@ -94,9 +94,8 @@ class Surface final : public Object {
   std::atomic<int> derived{0};                     ///< Number of images over it.
 
  private:
+  mutable handles::WaitWord works_;  ///< Number of them.
   mutable std::mutex mutex_;
-  mutable std::condition_variable done_;
-  int works_ = 0;
   std::weak_ptr<Worker> worker_;  ///< Of the last work.
 };
 

@@ -7,7 +7,6 @@
 
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
-#include <tenon/frameworks/dmabuf/native.hpp>
 
 namespace tenon::va {
 namespace {
@@ -50,13 +49,13 @@ Memory::Memory(UniqueFd fd, std::size_t size_bytes, bool read_only, bool is_dmab
 
 Memory::~Memory() { ::munmap(data_, size_); }
 
-void Memory::bracket(Access access, bool begins) const noexcept try {
-  if (!is_dmabuf_) return;
-  namespace native = dmabuf::native;
-  native::Sync request{(covers(access, Access::kRead) ? native::kSyncRead : 0) |
-                       (writes(access) ? native::kSyncWrite : 0) | (begins ? native::kSyncStart : native::kSyncEnd)};
-  native::ioctl_until(default_deadline(), fd_.get(), native::kIoctlSync, &request, "ioctl(DMA_BUF_IOCTL_SYNC)");
-} catch (...) {  // A device that is late or gone: the pixels are what they are.
+// A device that is late or gone: the pixels are what they are.
+void Memory::begin(Access access) const noexcept {
+  if (is_dmabuf_) (void)dmabuf::client::start_access(fd_.get(), access);
+}
+
+void Memory::end(Access access) const noexcept {
+  if (is_dmabuf_) (void)dmabuf::client::end_access(fd_.get(), access);
 }
 
 }  // namespace tenon::va

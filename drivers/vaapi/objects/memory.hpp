@@ -35,12 +35,11 @@ class Memory {
   bool is_seen_elsewhere() const noexcept { return is_seen_elsewhere_; }
 
   /// The kernel's bracket around the CPU's access to a dma-buf; nothing for a memfd.
-  void begin(Access access) const noexcept { bracket(access, true); }
-  void end(Access access) const noexcept { bracket(access, false); }
+  void begin(Access access) const noexcept;
+  void end(Access access) const noexcept;
 
  private:
   Memory(UniqueFd fd, std::size_t size_bytes, bool read_only, bool is_dmabuf);
-  void bracket(Access access, bool begins) const noexcept;
 
   UniqueFd fd_;
   std::uint8_t* data_ = nullptr;

@@ -3,15 +3,13 @@
 // lives while its id or a Ref to it does.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <utility>
 
 #include <va/va.h>
 
-#include <tenon/drivers/handles/slots.hpp>
+#include <tenon/drivers/handles/objects.hpp>
 
 namespace tenon::va {
 
@@ -21,62 +19,24 @@ enum class Kind : std::uint8_t { kConfig = 1, kSurface, kContext, kBuffer, kImag
 
 struct Slot {
   handles::SlotState state;
-  class Object* object = nullptr;
+  handles::Object<Slot>* object = nullptr;
+  static handles::ObjectTable<Slot>& table() noexcept;
 };
 
 /// @thread all members from any thread.
-class Object {
+class Object : public handles::Object<Slot> {
  public:
-  Object(const Object&) = delete;
-  Object& operator=(const Object&) = delete;
   VAGenericID id() const noexcept;
   const Display* display() const noexcept { return display_; }
-  void add_reference() const noexcept { slot_->state.add(); }
-  void drop_reference() const noexcept;
 
  protected:
   explicit Object(const Display& display) : display_(&display) {}
-  virtual ~Object() = default;
 
  private:
-  friend bool attach_slot(Object* object, Kind kind);
-  friend void destroy_object(Slot* slot) noexcept;
   const Display* display_;
-  Slot* slot_ = nullptr;
 };
 
-/// Owns one reference to an object.
-template <class T>
-class Ref {
- public:
-  Ref() = default;
-  /// One more reference to an object that is held already.
-  explicit Ref(T& object) noexcept : object_(&object) { object.add_reference(); }
-  /// Takes over a reference that is already counted.
-  static Ref adopt(T* object) noexcept {
-    Ref ref;
-    ref.object_ = object;
-    return ref;
-  }
-  Ref(const Ref& other) noexcept : object_(other.object_) {
-    if (object_) object_->add_reference();
-  }
-  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Ref& operator=(Ref other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  ~Ref() {
-    if (object_) object_->drop_reference();
-  }
-  explicit operator bool() const noexcept { return object_ != nullptr; }
-  T* get() const noexcept { return object_; }
-  T* operator->() const noexcept { return object_; }
-  T& operator*() const noexcept { return *object_; }
-
- private:
-  T* object_ = nullptr;
-};
+using handles::Ref;
 
 /// The object of this display behind an id, with one more reference; null for any other id.
 Object* acquire_object(const Display& display, VAGenericID id, Kind kind) noexcept;
@@ -94,10 +54,9 @@ Ref<T> acquire(const Display& display, VAGenericID id) noexcept {
 /// Creates an object, whose id holds a reference too. @errors std::bad_alloc: no memory, or no id left; T's own.
 template <class T, class... Arguments>
 Ref<T> make_object(Arguments&&... arguments) {
-  auto object = std::make_unique<T>(std::forward<Arguments>(arguments)...);
-  if (!attach_slot(object.get(), T::kKind)) throw std::bad_alloc();
-  object->add_reference();
-  return Ref<T>::adopt(object.release());
+  T* object = handles::make<T>(Slot::table(), 2, std::forward<Arguments>(arguments)...);
+  if (!object) throw std::bad_alloc();
+  return Ref<T>::adopt(object);
 }
 
 }  // namespace tenon::va

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include <tenon/drivers/vaapi/objects/enumeration.hpp>
 #include <tenon/drivers/vaapi/process/deinterlace.hpp>
 
 namespace tenon::va {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include <va/va.h>
@@ -12,15 +11,6 @@
 #include <tenon/drivers/vaapi/objects/display.hpp>
 
 namespace tenon::va {
-
-/// The number that a client put into an enumeration, which may be none of its enumerators.
-template <class Enum>
-std::uint32_t number_of(const Enum& value) noexcept {
-  static_assert(sizeof(Enum) == sizeof(std::uint32_t));
-  std::uint32_t number;
-  std::memcpy(&number, &value, sizeof number);
-  return number;
-}
 
 /// How a picture's fields are made a frame.
 struct Deinterlacing {

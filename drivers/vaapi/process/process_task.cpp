@@ -11,6 +11,7 @@
 
 #include <tenon/drivers/vaapi/objects/canvas.hpp>
 #include <tenon/drivers/vaapi/objects/convert.hpp>
+#include <tenon/drivers/vaapi/objects/enumeration.hpp>
 #include <tenon/drivers/vaapi/process/deinterlace.hpp>
 #include <tenon/drivers/vaapi/process/filters.hpp>
 #include <tenon/drivers/vaapi/process/orient.hpp>

@@ -142,12 +142,6 @@ TEST(VaPrograms, VainfoListsProfiles) {
   EXPECT_NE(done.out.find("VAProfileH264High"), std::string::npos) << done.out;
 }
 
-TEST(VaPrograms, TestVaApiPasses) {
-  if (!has("test_va_api")) GTEST_SKIP() << "libva-utils' test_va_api is not on the PATH";
-  const Outcome done = run(on_driver("test_va_api --gtest_brief=1"));
-  EXPECT_EQ(done.status, 0) << done.out.substr(0, 4000);
-}
-
 class VaGstreamer : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -19,7 +19,7 @@ const std::string& id_of(const Node& node) { return node.get_attributes().get_st
 Output<Node> nothing(const Node& node) {
   const PartialShape& shape = node.get_output_partial_shape(0);
   if (shape.rank().is_dynamic())
-    throw Error(Code::kInvalidArgument, "CPU: " + node.describe() + ": a state of unknown rank needs an initial value");
+    throw Error(Code::kInvalidArgument, node.describe() + ": a state of unknown rank needs an initial value");
   Shape least;
   for (const Dimension& extent : shape)
     least.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);

@@ -19,12 +19,14 @@ struct ModelLimits {
   /// Nesting depth of control-flow bodies. Each level uses call stack, and within loops each level may infer shapes
   /// three times: 3 to the power of the depth in all.
   std::uint64_t depth = 8;
-  /// Host memory that the tensors of one compilation, or of one inference, may take together. 0: three quarters of the
-  /// memory of this machine (or of this process's control group).
+  /// Host memory that the tensors of one compilation, or of one inference, may take together; a GPU's for values between
+  /// its kernels, too. 0: three quarters of the memory of this machine (or of this process's control group), and of a GPU
+  /// with memory of its own what that has.
   std::uint64_t bytes = 0;
   /// Time for one compilation, checked between passes and between nodes. 0: no limit.
   std::uint64_t compile_seconds = 0;
-  /// Time for one inference on the CPU, checked between steps and between loop iterations. 0: no limit.
+  /// Time for one inference: on the CPU checked between steps and between loop iterations, on a GPU between parts of a
+  /// model that values cut. 0: no limit.
   std::uint64_t infer_seconds = 0;
 };
 

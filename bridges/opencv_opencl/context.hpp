@@ -51,7 +51,7 @@ struct Counted {
 /// Makes a call to OpenCV: its exceptions become errors, and opencl's probe can make each call fail.
 template <typename What, typename Body>
 auto checked(const char* call, What what, Body body) {
-  if (opencl::client::injected()) opencl::client::fail(opencl::client::kInjected, call, what());
+  if (opencl::client::injected()) opencl::client::fail(opencl::client::injected_code(), call, what());
   return opencv::client::checked(call, what, body);
 }
 

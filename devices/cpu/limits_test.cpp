@@ -7,6 +7,8 @@
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/support/error_of.hpp>
+#include <tenon/tests/support/hostile_models.hpp>
 
 namespace tenon {
 namespace {
@@ -18,51 +20,12 @@ using ::testing::HasSubstr;
 class CpuLimits : public ::testing::Test {
  protected:
   ~CpuLimits() override { set_model_limits(before_); }
-  template <typename F>
-  Error error_of(const F& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "nothing was refused";
-    return Error(Code::kOk, "none");
-  }
   const ModelLimits before_ = model_limits();
   Core core_;
 };
 
-/// A loop whose body computes `next` of its state, "trips" times.
-std::shared_ptr<Model> loop_model(const std::function<Output<Node>(const Output<Node>&)>& next, bool is_open) {
-  auto trips = std::make_shared<Parameter>(element::i64, PartialShape(Shape{}));
-  auto start = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1024}));
-  auto state = std::make_shared<Parameter>(element::f32, is_open ? PartialShape::dynamic() : PartialShape(Shape{1024}));
-  const auto truth = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
-  const auto goes_on = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
-  const Output<Node> after = next(state);
-  auto loop = std::make_shared<op::v5::Loop>(trips, truth);
-  loop->set_function(std::make_shared<Model>(OutputVector{goes_on, after}, ParameterVector{state}));
-  loop->set_special_body_ports({-1, 0});
-  loop->set_merged_input(state, start, after);
-  return std::make_shared<Model>(OutputVector{loop->get_iter_value(after)}, ParameterVector{trips, start});
-}
-
-InferRequest request_of(CompiledModel& compiled, std::int64_t trips) {
-  InferRequest request = compiled.create_infer_request();
-  Tensor count(element::i64, Shape{}), start(element::f32, Shape{1024});
-  *count.data<std::int64_t>() = trips;
-  std::fill_n(start.data<float>(), 1024, 0.5f);
-  request.set_input_tensor(0, count);
-  request.set_input_tensor(1, start);
-  return request;
-}
-
 TEST_F(CpuLimits, ALoopThatDoublesItsTensorEndsAtTheMemoryAllowed) {
-  const auto model = loop_model(
-      [](const Output<Node>& x) {
-        return std::make_shared<op::v0::Concat>(OutputVector{x, x}, 0)->output(0);
-      },
-      true);
+  const auto model = loop_model(doubled, true);
   core_.set_property(limit::bytes(std::uint64_t{64} << 20));
   EXPECT_EQ(core_.get_property("", limit::bytes.name()).as<std::uint64_t>(), std::uint64_t{64} << 20);
   auto compiled = core_.compile_model(model, "CPU");

@@ -2,18 +2,17 @@
 // A model compiled for one OpenCL device.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
-#include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <tenon/core/any.hpp>
@@ -28,35 +27,13 @@
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/runtime_model.hpp>
+#include <tenon/devices/gpu/stage_store.hpp>
 #include <tenon/devices/gpu/states.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/model_blob.hpp>
 
 namespace tenon::inline v1::gpu_device {
-
-/// A rectangle of an image, as its calls take it.
-struct ImageTarget {
-  cl_mem image = nullptr;
-  std::array<std::size_t, 3> origin{}, size{};  ///< Pixels.
-};
-
-/// How a tensor is used: in place, or moved to or from a buffer of the request's at every inference, where the device has
-/// memory of its own.
-struct Location {
-  bool is_moved = false;
-  Tensor mapped;  ///< Keeps what `memory` is in, where that is not the tensor itself.
-  BoundMemory memory;
-  InputForm form;                      ///< Of one tensor; what is moved is plain.
-  std::optional<ImageTarget> image{};  ///< Of an output: the device copies a buffer of the request's there.
-};
-/// A packed tensor in a buffer of the device's, found at the cost of a look; nothing for any other.
-std::optional<BoundMemory> plain_memory(const Gpu& gpu, const Tensor& tensor, bool takes_pitch = false);
-/// @param takes_pitch  Plain tensors' rows may lie further apart than they are long.
-/// @errors none: what cannot be used is refused.
-std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Access access, bool takes_pitch = false);
-/// The items of a batch, each in place. @errors none, as locate().
-std::variant<std::vector<Location>, Refusal> locate_batch(const Gpu& gpu, std::span<const Tensor> items);
 
 /// Of exported models. Their programs are in the cache of programs, which belongs to one driver.
 inline constexpr ModelBlobFormat kBlobFormat{"GPU", "TENONGBL", 1};
@@ -86,17 +63,27 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
+  const std::string& name() const { return source_->get_friendly_name(); }
   bool takes_pitch(std::size_t input) const { return static_stage_ && static_stage_->plan->inputs[input].takes_pitch; }
   /// The whole of a model whose shapes are known, for plain inputs; null otherwise.
   const std::shared_ptr<const Stage>& static_stage() const { return static_stage_; }
-  /// The same for inputs of these forms; those used last are kept. @pre static_stage(). @errors as compiling.
+  /// The same for inputs of these forms; those used last are kept (StageStore). @pre static_stage(). @errors as compiling.
   std::shared_ptr<const Stage> stage_for(const std::vector<InputForm>& forms);
-  /// Of a model that is planned for its inputs; null otherwise.
-  OpenModel* open() const { return open_.get(); }
+  /// Whether the model is planned for its inputs.
+  bool is_open() const { return !static_stage_; }
+  /// An open model whose states are inputs behind its own, and results behind its own: ids of both.
+  struct Opened {
+    std::unique_ptr<OpenModel> model;
+    std::vector<std::string> state_inputs, state_outputs;
+  };
+  /// @param is_set  The states that have a value. @pre is_open(). @return kept for the life of this.
+  const Opened& open(const std::set<std::string>& is_set);
   /// How kernels get into the requests' queues.
   LaunchTrial& launches() const { return launches_; }
   /// As variables_of() the model.
-  std::vector<PlanVariable> variables() const { return variables_of(*prepared_); }
+  const std::vector<Variable>& variables() const { return variables_; }
+  /// @errors kResourceExhausted: values between kernels of the model take more memory than TENON_LIMIT_BYTES allows.
+  void check_memory(std::uint64_t bytes) const;
   /// For runtime_model(). @param times  Of the launches of each stage.
   void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
 
@@ -120,14 +107,12 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Choices choices_;  ///< Of static plans.
   std::string tuning_report_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
+  std::vector<Variable> variables_;
   std::shared_ptr<const Stage> static_stage_;
-  std::unique_ptr<OpenModel> open_;
-  struct FormedStage {
-    std::vector<InputForm> forms;
-    std::shared_ptr<const Stage> stage;
-  };
-  std::mutex stages_mutex_;
-  std::list<FormedStage> formed_stages_;  ///< Of the static model, for inputs that are not plain: the latest first.
+  mutable std::mutex open_mutex_;
+  std::map<std::set<std::string>, Opened> open_;      ///< By which states have a value.
+  const OpenModel* last_open_ = nullptr;              ///< That was asked for last.
+  StageStore<std::vector<InputForm>> formed_stages_;  ///< Of the static model, for inputs that are not plain.
   mutable std::mutex times_mutex_;
   std::vector<std::shared_ptr<const Stage>> timed_stages_;
   StageTimes last_times_;

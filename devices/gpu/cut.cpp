@@ -47,13 +47,8 @@ class Cutter {
     for (const auto& node : late)
       for (const auto& source : node->input_values())
         if (crosses(source) && crossing.emplace(key_of(source), computed.size()).second) computed.push_back(source);
-    // States are assigned on the side where their next values are.
-    SinkVector early_sinks, late_sinks;
-    for (const auto& sink : model_.get_sinks()) (before_.count(sink.get()) ? early_sinks : late_sinks).push_back(sink);
-    made.before =
-        std::make_shared<Model>(computed, early_sinks, model_.get_parameters(), model_.get_friendly_name())->clone();
-    if (!wanted.empty() || !late_sinks.empty())
-      made.rest = take_rest(late, wanted, late_sinks, crossing, made.rest_inputs);
+    made.before = std::make_shared<Model>(computed, model_.get_parameters(), model_.get_friendly_name())->clone();
+    if (!wanted.empty()) made.rest = take_rest(late, wanted, crossing, made.rest_inputs);
     return made;
   }
 
@@ -88,7 +83,7 @@ class Cutter {
                            "; HETERO:GPU,CPU runs them on the CPU");
   }
 
-  std::shared_ptr<Model> take_rest(const NodeVector& late, const OutputVector& wanted, const SinkVector& sinks,
+  std::shared_ptr<Model> take_rest(const NodeVector& late, const OutputVector& wanted,
                                    const std::map<Key, std::size_t>& crossing, std::vector<Cut::Input>& inputs) const {
     ParameterVector parameters;
     std::map<Key, Output<Node>> stands_for;
@@ -115,7 +110,7 @@ class Cutter {
         node->input(i).replace_source_output(found->second);
       }
     }
-    return std::make_shared<Model>(wanted, sinks, parameters, model_.get_friendly_name());
+    return std::make_shared<Model>(wanted, parameters, model_.get_friendly_name());
   }
 
   const Model& model_;

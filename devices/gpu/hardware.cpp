@@ -78,9 +78,7 @@ Gpu::Gpu(Context context, std::string id, bool shares_queue)
   target_ = target_of(native_->device);
   memory_bytes_ = ask<cl_ulong>(native_->device.id, CL_DEVICE_GLOBAL_MEM_SIZE);
   cache_line_bytes_ = ask<cl_uint>(native_->device.id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
-  if (native_->device.usm)
-    set_usm_argument_ = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(
-        clGetExtensionFunctionAddressForPlatform(native_->device.platform, "clSetKernelArgMemPointerINTEL"));
+  if (native_->device.usm) client::look_up(set_usm_argument_, native_->device, "clSetKernelArgMemPointerINTEL");
   command_buffers_ = command_buffer_calls(native_->device);
   library_ = std::make_unique<KernelLibrary>(native_);
   router_.add(host_context());

@@ -228,6 +228,8 @@ TEST_F(Gpu, EveryCallOfEveryWayOfLaunchingMayFail) {
 
 TEST_F(Gpu, CommandBuffersThatNobodyAskedForFailNoInference) {
   if (ways().size() < 3) GTEST_SKIP() << "no command buffers here";
+  if (opencl::coherency(opencl::make_context(app.device)) != opencl::Coherency::kStanding)
+    GTEST_SKIP() << "the first call moves the input";
   auto compiled = core.compile_model(steps_model(), "GPU");
   auto request = compiled.create_infer_request();
   // Up to the turn of the last way, which records first.

@@ -98,48 +98,51 @@ bool OpenModel::is_open(const Model& model, const Target& target) {
                      [&](const auto& node) { return node->is_dynamic() || !is_decided(*node, target); });
 }
 
-OpenModel::Key OpenModel::key_of(const std::vector<InputState>& inputs) const {
-  Key key;
-  for (const InputState& input : inputs) {
-    key.shapes.push_back(input.shape);
-    key.forms.push_back(input.form);
-  }
-  for (const std::size_t index : deciding_) {
+OpenModel::Values OpenModel::values_of(const std::vector<InputState>& inputs, const Deciding& deciding) {
+  Values values;
+  for (const std::size_t index : deciding) {
     const Tensor value = on_host(inputs[index].tensor);
-    key.values.emplace_back(static_cast<const char*>(value.size_bytes() ? value.data() : nullptr), value.size_bytes());
+    values.emplace_back(static_cast<const char*>(value.size_bytes() ? value.data() : nullptr), value.size_bytes());
   }
-  return key;
+  return values;
 }
 
-std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs) {
+bool OpenModel::is_for(const Key& key, const std::vector<InputState>& inputs, const Values& values) {
+  if (key.values != values) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (key.shapes[i] != inputs[i].shape || key.forms[i] != inputs[i].form) return false;
+  return true;
+}
+
+std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs, Deciding& deciding) const {
   for (;;) {
     const auto model = prepared_->clone();
     std::map<std::size_t, PartialShape> shapes;
     for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = PartialShape(inputs[i].shape);
     const ParameterVector parameters = model->get_parameters();
-    for (const std::size_t index : deciding_)
+    for (const std::size_t index : deciding)
       Output<Node>(parameters[index], 0)
           .replace(Output<Node>(std::make_shared<op::v0::Constant>(on_host(inputs[index].tensor)), 0));
     model->reshape(shapes);
     auto folded = make_.prepare(*model);
     NodeVector open = undecided(*folded, target_);
     std::erase_if(open, [](const auto& node) { return !has_known_inputs(*node); });
-    const std::size_t before = deciding_.size();
+    const std::size_t before = deciding.size();
     const auto decide = [&](const Sources& sources, bool takes_reals) {
       for (std::size_t i = 0; i < inputs.size(); ++i)
         if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i].tensor, takes_reals))
-          deciding_.insert(i);
+          deciding.insert(i);
     };
     decide(sources_of(open), false);
-    if (deciding_.size() == before) decide(operands_of(open), true);
-    if (deciding_.size() == before) return folded;
+    if (deciding.size() == before) decide(operands_of(open), true);
+    if (deciding.size() == before) return folded;
   }
 }
 
-std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<InputState>& inputs) {
+std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<InputState>& inputs, Deciding& deciding) const {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
-  const auto model = closed(inputs);
+  const auto model = closed(inputs, deciding);
   std::vector<InputForm> forms;
   for (const InputState& input : inputs) forms.push_back(input.form);
   if (undecided(*model, target_).empty()) return whole_stage(make_.plan(model, forms));
@@ -158,27 +161,39 @@ std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<InputState>
 }
 
 std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<InputState>& inputs) {
-  const std::lock_guard lock(mutex_);
-  const Key key = key_of(inputs);
-  const auto known =
-      std::find_if(stages_.begin(), stages_.end(), [&](const auto& entry) { return entry.first == key; });
-  if (known != stages_.end()) {
-    stages_.splice(stages_.begin(), stages_, known);
-    return stages_.front().second;
+  for (;;) {
+    Deciding deciding;
+    {
+      const std::lock_guard lock(mutex_);
+      deciding = deciding_;
+    }
+    const Values values = values_of(inputs, deciding);
+    const auto key_of = [&] {
+      Key key;
+      for (const InputState& input : inputs) {
+        key.shapes.push_back(input.shape);
+        key.forms.push_back(input.form);
+      }
+      key.values = values;
+      return key;
+    };
+    const auto make = [&](Key& key) {
+      auto stage = make_stage(inputs, deciding);
+      {
+        const std::lock_guard lock(mutex_);
+        deciding_.insert(deciding.begin(), deciding.end());
+        deciding = deciding_;
+      }
+      key.values = values_of(inputs, deciding);  // By now it is known which inputs decide.
+      return stage;
+    };
+    const auto is_it = [&](const Key& key) { return is_for(key, inputs, values); };
+    if (auto stage = stages_.get(is_it, key_of, make)) return stage;
   }
-  auto stage = make_stage(inputs);
-  // By now it is known which inputs decide.
-  stages_.emplace_front(key_of(inputs), std::move(stage));
-  if (stages_.size() > kKeptStages) stages_.pop_back();
-  return stages_.front().second;
 }
 
 std::vector<std::shared_ptr<const Stage>> OpenModel::last_stages() const {
-  std::shared_ptr<const Stage> last;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!stages_.empty()) last = stages_.front().second;
-  }
+  const auto last = stages_.latest();
   if (!last) return {};
   std::vector<std::shared_ptr<const Stage>> all{last};
   if (last->rest)

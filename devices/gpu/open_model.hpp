@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -15,15 +14,13 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/build/builder.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/stage_store.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
 class OpenModel;
-
-/// Of one model, the latest first.
-inline constexpr std::size_t kKeptStages = 64;
 
 /// What a stage is made for, of one input.
 struct InputState {
@@ -71,7 +68,7 @@ class OpenModel {
   /// Whether the model needs its inputs to be planned.
   static bool is_open(const Model& model, const Target& target);
 
-  /// For these inputs' shapes and forms, and the values of those that decide; those used last are kept.
+  /// For these inputs' shapes and forms, and the values of those that decide; those used last are kept (StageStore).
   /// @cost a read of each input whose values decide; the first time, that of compiling.
   /// @errors those of shape inference and of the maker; kUnimplemented: no cut helps, naming the nodes.
   std::shared_ptr<const Stage> stage_for(const std::vector<InputState>& inputs);
@@ -86,17 +83,21 @@ class OpenModel {
     std::vector<std::string> values;  ///< The bytes of inputs that decide.
     friend bool operator==(const Key&, const Key&) = default;
   };
-  Key key_of(const std::vector<InputState>& inputs) const;
+  using Deciding = std::set<std::size_t>;  ///< Inputs.
+  using Values = std::vector<std::string>;
+  static Values values_of(const std::vector<InputState>& inputs, const Deciding& deciding);
+  static bool is_for(const Key& key, const std::vector<InputState>& inputs, const Values& values);
   /// The model with these inputs' shapes, and the values of those that decide, after the passes.
-  std::shared_ptr<Model> closed(const std::vector<InputState>& inputs);
-  std::shared_ptr<const Stage> make_stage(const std::vector<InputState>& inputs);
+  /// @param deciding  Those that are found to decide are added.
+  std::shared_ptr<Model> closed(const std::vector<InputState>& inputs, Deciding& deciding) const;
+  std::shared_ptr<const Stage> make_stage(const std::vector<InputState>& inputs, Deciding& deciding) const;
 
   const std::shared_ptr<const Model> prepared_;
   const Target target_;
   const Maker make_;
   mutable std::mutex mutex_;
-  std::set<std::size_t> deciding_;                                  ///< Inputs.
-  std::list<std::pair<Key, std::shared_ptr<const Stage>>> stages_;  ///< The latest first.
+  Deciding deciding_;  ///< As far as it is known.
+  StageStore<Key> stages_;
 };
 
 }  // namespace tenon::inline v1::gpu_device

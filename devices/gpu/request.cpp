@@ -4,18 +4,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
-#include <variant>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/devices/gpu/binding.hpp>
 #include <tenon/devices/gpu/compiled_model.hpp>
 #include <tenon/devices/gpu/completion.hpp>
 #include <tenon/devices/gpu/states.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/wanted.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -25,27 +26,9 @@ EdgeId gather_edge() {
   static const EdgeId edge = register_edge("GPU: gather");
   return edge;
 }
-EdgeId upload_edge() {
-  static const EdgeId edge = register_edge("GPU: upload");
-  return edge;
-}
 EdgeId counted_edge() {
   static const EdgeId edge = register_edge("GPU: results that values decide");
   return edge;
-}
-EdgeId image_edge() {
-  static const EdgeId edge = register_edge("GPU: to image");
-  return edge;
-}
-EdgeId download_edge() {
-  static const EdgeId edge = register_edge("GPU: download");
-  return edge;
-}
-
-/// Of a picture's planes [n, rows, columns, samples], or without the first axis.
-std::size_t rows_of(const Shape& shape) {
-  const std::size_t rank = shape.size();
-  return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
 }
 
 /// Of a CPU that worked for this thread: on a busy machine, other times say little.
@@ -74,33 +57,25 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       queue_ = make_queue(gpu, config.profiling, config.queue_priority, config.queue_throttle);
       has_times_ = owner_->config().profiling;
     }
-    for (const PlanVariable& variable : owner_->variables())
+    for (const Variable& variable : owner_->variables())
       states_.push_back(std::make_shared<State>(owner_->gpu(), variable));
+    if (!owner_->is_open())
+      for (const auto& state : states_)
+        if (state->variable().is_assigned) state_outputs_.push_back(state.get());
     if (owner_->static_stage()) use(0, owner_->static_stage());
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
-    Bound& input = inputs_.at(index);
-    input.items.clear();
-    place(input, tensor, Access::kRead, owner_->takes_pitch(index));
+    inputs_.at(index).place(*owner_->gpu(), tensor, Access::kRead, owner_->takes_pitch(index));
     bind_input(index);
   }
   void bind_batch(std::size_t index, std::span<const Tensor> items) override {
-    auto found = locate_batch(*owner_->gpu(), items);
-    if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
-    Bound& input = inputs_.at(index);
-    input.tensor = input.mapped = Tensor();
-    input.is_moved = false;
-    input.items = std::move(std::get<std::vector<Location>>(found));
-    input.form = input.items.front().form;
-    input.form.items = input.items.size();
-    input.batch_shape = items.front().shape();
-    input.batch_shape[0] = items.size();
+    inputs_.at(index).place_batch(*owner_->gpu(), items);
     bind_input(index);
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
-    place(outputs_.at(index), tensor, Access::kWrite);
-    if (!owner_->open() && tensor) parts_[0].execution->bind_output(index, outputs_[index].memory);
+    outputs_.at(index).place(*owner_->gpu(), tensor, Access::kWrite);
+    if (!owner_->is_open() && tensor) parts_[0].execution->bind_output(index, outputs_[index].memory);
   }
 
   bool is_asynchronous() const noexcept override { return true; }
@@ -108,7 +83,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool runs_in_caller() const noexcept override { return true; }
   bool wait_for(const TimelinePoint& point) override {
     // What decides shapes is read by the host, which waits itself.
-    if (owner_->open()) return false;
+    if (owner_->is_open()) return false;
     waits_.push_back(client::event_for(owner_->gpu()->native(), point));
     return true;
   }
@@ -120,6 +95,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     } catch (const Error&) {
       const std::exception_ptr error = failure(std::current_exception());
       let_run_out();
+      turn_states();
       std::rethrow_exception(error);
     }
     ran_ = true;
@@ -135,27 +111,11 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return {states_.begin(), states_.end()}; }
 
  private:
-  /// A port's tensor, and where the kernels find it.
-  struct Bound {
-    Tensor tensor;                     ///< As it was given. Empty: a batch.
-    Tensor mapped;                     ///< Keeps what `memory` is in, where that is not the tensor itself.
-    bool is_moved = false;             ///< The tensor is host memory, `memory` is `staging`.
-    std::optional<ImageTarget> image;  ///< Of an output: the tensor lies there, `memory` is `staging`.
-    client::Handle<cl_mem> staging;    ///< Of one that is moved, or put into an image.
-    std::size_t staging_bytes = 0;
-    BoundMemory memory;
-    InputForm form;
-    std::vector<Location> items;  ///< Of a batch in several tensors.
-    Shape batch_shape;
-
-    bool is_bound() const { return tensor || !items.empty(); }
-  };
-
   /// Where the input lies, for the kernels of a model whose shapes are known; or a plan for another form is due before the
   /// next inference. Stages of an open model are bound at each inference.
   void bind_input(std::size_t index) {
-    const Bound& input = inputs_[index];
-    if (owner_->open() || !input.is_bound()) return;
+    const Binding& input = inputs_[index];
+    if (owner_->is_open() || !input.is_bound()) return;
     Execution& execution = *parts_[0].execution;
     if (execution.plan().inputs[index].form != input.form) {
       has_other_forms_ = true;
@@ -166,46 +126,13 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       execution.bind_input(index, item, input.items[item].memory);
   }
 
-  void place(Bound& bound, const Tensor& tensor, Access access, bool takes_pitch = false) {
-    bound.tensor = tensor;
-    if (bound.mapped) bound.mapped = Tensor();
-    bound.is_moved = false;
-    bound.image.reset();
-    if (bound.form != InputForm{}) bound.form = {};
-    if (!tensor) return;
-    if (const auto memory = plain_memory(*owner_->gpu(), tensor, takes_pitch)) {
-      bound.memory = *memory;
-      return;
-    }
-    auto found = locate(*owner_->gpu(), tensor, access, takes_pitch);
-    if (auto* refusal = std::get_if<Refusal>(&found)) throw Error(Code::kFailedPrecondition, "GPU: " + refusal->reason);
-    auto& location = std::get<Location>(found);
-    bound.is_moved = location.is_moved;
-    bound.image = location.image;
-    if (!location.is_moved && !location.image) {
-      if (location.mapped) bound.mapped = std::move(location.mapped);
-      bound.memory = location.memory;
-      bound.form = std::move(location.form);
-      return;
-    }
-    const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
-    if (bound.staging_bytes < bytes) {
-      bound.staging = client::make_buffer(owner_->gpu()->native(), CL_MEM_READ_WRITE, bytes, nullptr,
-                                          "a buffer for a tensor in host memory or in an image");
-      owner_->gpu()->count_memory(bound.staging.get(), bytes);
-      bound.staging_bytes = bytes;
-    }
-    // Moved rows lie side by side.
-    bound.memory = {bound.staging.get(), nullptr, 0,
-                    tensor.size_bytes() / std::max<std::size_t>(rows_of(tensor.shape()), 1)};
-  }
-
   /// What runs one stage, and the values that it hands on.
   struct Part {
     std::shared_ptr<const Stage> stage;
     std::unique_ptr<Execution> execution;
     std::vector<Tensor> made;  ///< Of the plan's outputs that are not bound to the request's; empty for those that are.
     std::vector<std::int32_t> counts;  ///< Of the same.
+    std::vector<State*> states;        ///< Of the plan's variables.
     std::vector<client::Handle<cl_event>> events;
     const Plan& plan() const { return *stage->plan; }
     Shape shape_of(std::size_t output) const {
@@ -218,44 +145,63 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                     made[output].offset());
     }
   };
-  /// What a stage reads.
-  struct Value {
-    InputState state;
-    std::vector<BoundMemory> memory;  ///< Of each item of a batch in several tensors, else one.
+  /// What a stage reads. @cost no allocation where as many inputs were there before.
+  struct Given {
+    std::vector<InputState> inputs;
+    std::vector<std::vector<BoundMemory>> memory;  ///< Of each item of a batch in several tensors, else one.
+
+    void resize(std::size_t count) {
+      inputs.resize(count);
+      memory.resize(count);
+    }
+    void set(std::size_t index, const Binding& input) {
+      const Shape& shape = input.tensor ? input.tensor.shape() : input.batch_shape;
+      inputs[index] = {input.tensor, shape, input.form};
+      memory[index].clear();
+      for (const Location& item : input.items) memory[index].push_back(item.memory);
+      if (input.items.empty()) memory[index].push_back(input.memory);
+    }
+    void set(std::size_t index, const Tensor& tensor) {
+      inputs[index] = {tensor, tensor.shape(), {}};
+      memory[index].assign(1, {opencl::buffer(tensor), nullptr, tensor.offset()});
+    }
+    /// Memory that is held is not written by the next inference (State::next()).
+    void let_go() noexcept {
+      for (InputState& input : inputs) input.tensor = Tensor();
+    }
+    void set(std::size_t index, const Given& other, std::size_t at) {
+      inputs[index] = other.inputs[at];
+      memory[index] = other.memory[at];
+    }
   };
-  static Value value_of(const Bound& input) {
-    Value value{{input.tensor, input.tensor ? input.tensor.shape() : input.batch_shape, input.form}, {}};
-    for (const Location& item : input.items) value.memory.push_back(item.memory);
-    if (input.items.empty()) value.memory.push_back(input.memory);
-    return value;
-  }
 
   /// @return the event of the last command.
   Ref<opencl::EventTimeline> enqueue_all(Inference& inference) {
+    ran_ = false;
     wait_list_.clear();
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
       if (has_other_forms_) use_forms_of_now(inference);
       if (!wait_list_.empty()) barrier(wait_list_);
-      for (const Bound& input : inputs_) move_in(input, inference.ledger());
-      if (owner_->open())
+      for (const Binding& input : inputs_) input.move_in(queue_.get(), inference.ledger());
+      if (owner_->is_open())
         enqueue_stages(inference);
       else
         enqueue(parts_[0], inference);
-      for (const Part& part : std::span(parts_).first(used_))
-        for (const PlanVariable& variable : part.plan().variables)
-          if (variable.is_assigned) state_of(variable).advance(queue_.get());
-      for (const Bound& output : outputs_) {
-        move_out(output, inference.ledger());
-        put_into_image(output, inference);
-      }
+      for (const Binding& output : outputs_) output.move_out(queue_.get(), inference);
       waits_.clear();
-      return opencl::EventTimeline::over(client::marker(queue_.get()));
+      auto end = opencl::EventTimeline::over(client::marker(queue_.get()));
+      turn_states();
+      return end;
     } catch (...) {
       waits_.clear();
       let_run_out();
       throw;
     }
+  }
+  /// Next values become present ones, and the other way round.
+  void turn_states() noexcept {
+    for (State* state : state_outputs_) state->turn();
   }
   void enqueue(Part& part, Inference& inference) {
     const std::size_t gathered = part.plan().gathered_bytes;
@@ -268,6 +214,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                       "tensor");
     if (gathered) inference.ledger().book_copied(gather_edge(), gathered);
     part.events.clear();
+    for (std::size_t i = 0; i < part.states.size(); ++i) part.states[i]->bind(*part.execution, i);
     launch(part);
     if (!is_in_order_) barrier({});
   }
@@ -297,11 +244,21 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   /// The stages for these inputs one after the other; between them the host waits, and reads what decides the next.
   void enqueue_stages(Inference& inference) {
-    std::vector<Value> inputs;
-    for (const Bound& input : inputs_) inputs.push_back(value_of(input));
-    std::vector<std::size_t> wanted(outputs_.size());
-    std::iota(wanted.begin(), wanted.end(), std::size_t{0});
-    OpenModel* open = owner_->open();
+    const TimeLimit time(model_limits().infer_seconds);
+    struct LetGo {
+      Request& of;
+      ~LetGo() {
+        of.given_.let_go();
+        of.handed_.let_go();
+      }
+    } const let_go{*this};
+    open_for_states();
+    given_.resize(inputs_.size() + state_inputs_.size());
+    for (std::size_t i = 0; i < inputs_.size(); ++i) given_.set(i, inputs_[i]);
+    for (std::size_t i = 0; i < state_inputs_.size(); ++i) given_.set(inputs_.size() + i, state_inputs_[i]->present());
+    wanted_.resize(outputs_.size() + state_outputs_.size());
+    std::iota(wanted_.begin(), wanted_.end(), std::size_t{0});
+    OpenModel* open = opened_->model.get();
     for (std::size_t depth = 0; open; ++depth) {
       if (depth == kMostStages)
         throw Error(
@@ -310,65 +267,71 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                 " times what comes next, and still do: a loop whose body does not end it? HETERO:GPU,CPU runs it "
                 "on the CPU");
       inference.throw_if_cancelled();
-      std::vector<InputState> states;
-      for (const Value& input : inputs) states.push_back(input.state);
-      Part& part = use(depth, wanted_by(inference, [&] { return open->stage_for(states); }));
-      for (std::size_t i = 0; i < inputs.size(); ++i)
-        for (std::size_t item = 0; item < inputs[i].memory.size(); ++item)
-          part.execution->bind_input(i, item, inputs[i].memory[item]);
-      bind_outputs(part, wanted, inference);
+      time.check("an inference of", owner_->name(), limit_property::kInferSeconds);
+      Part& part = use(depth, wanted_by(inference, [&] { return open->stage_for(given_.inputs); }));
+      for (std::size_t i = 0; i < given_.memory.size(); ++i)
+        for (std::size_t item = 0; item < given_.memory[i].size(); ++item)
+          part.execution->bind_input(i, item, given_.memory[i][item]);
+      bind_outputs(part, inference);
       enqueue(part, inference);
       used_ = depth + 1;
       open = part.stage->rest.get();
       const bool has_counts = part.plan().outputs.size() > part.plan().model->get_results().size();
       if (!open && !has_counts) return;
       read_counts(part, inference);
-      put_out_counted(part, wanted, inference);
-      std::vector<Value> handed;
-      for (const auto& source : part.stage->rest_inputs)
-        handed.push_back(source.kind == Stage::Source::Kind::kInput ? inputs[source.index]
-                                                                    : value_of(part, source.index));
-      inputs = std::move(handed);
-      std::vector<std::size_t> left;
-      for (std::size_t i = 0; i < wanted.size(); ++i)
-        if (part.stage->results[i].kind == Stage::Source::Kind::kRest) left.push_back(wanted[i]);
-      wanted = std::move(left);
+      put_out_counted(part, inference);
+      if (open) hand_on(part);
     }
   }
 
-  static Value value_of(const Part& part, std::size_t output) {
-    Tensor tensor = part.value(output);
-    const BoundMemory memory{opencl::buffer(tensor), nullptr, tensor.offset()};
-    return {{tensor, tensor.shape(), {}}, {memory}};
+  /// The rest of a model reads what the part was given, and what it computed.
+  void hand_on(const Part& part) {
+    handed_.resize(part.stage->rest_inputs.size());
+    for (std::size_t i = 0; i < handed_.inputs.size(); ++i) {
+      const auto& source = part.stage->rest_inputs[i];
+      if (source.kind == Stage::Source::Kind::kInput)
+        handed_.set(i, given_, source.index);
+      else
+        handed_.set(i, part.value(source.index));
+    }
+    std::swap(given_, handed_);
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      if (part.stage->results[i].kind == Stage::Source::Kind::kRest) wanted_[left++] = wanted_[i];
+    wanted_.resize(left);
   }
 
   /// The request's tensors for results whose shape is known, memory of the part's for all else.
-  /// @param wanted  Which results of the model those of the stage are.
-  void bind_outputs(Part& part, const std::vector<std::size_t>& wanted, Inference& inference) {
+  void bind_outputs(Part& part, Inference& inference) {
     const auto& ports = part.plan().outputs;
-    std::vector<bool> is_bound(ports.size(), false);
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
+    is_bound_.assign(ports.size(), false);
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const auto& source = part.stage->results[i];
       if (source.kind != Stage::Source::Kind::kOutput || ports[source.index].count) continue;
-      place_output(wanted[i], ports[source.index].shape, inference);
-      part.execution->bind_output(source.index, outputs_[wanted[i]].memory);
-      is_bound[source.index] = true;
+      part.execution->bind_output(source.index, place_result(wanted_[i], ports[source.index].shape, inference));
+      is_bound_[source.index] = true;
     }
-    bind_made(part, is_bound);
+    bind_made(part);
   }
   /// Memory of the part's for outputs of its plan that have no other.
-  void bind_made(Part& part, const std::vector<bool>& is_bound) {
+  void bind_made(Part& part) const {
     const auto& ports = part.plan().outputs;
     part.made.resize(ports.size());
     for (std::size_t i = 0; i < ports.size(); ++i) {
-      if (is_bound[i]) continue;
+      if (is_bound_[i]) continue;
       if (!part.made[i]) part.made[i] = device_tensor(*owner_->gpu(), ports[i].type, ports[i].shape);
       part.execution->bind_output(i, {opencl::buffer(part.made[i]), nullptr, part.made[i].offset()});
     }
   }
-  void place_output(std::size_t index, const Shape& shape, Inference& inference) {
+  /// Where a result of the model goes, or, after the last one, the next value of a state.
+  BoundMemory place_result(std::size_t index, const Shape& shape, Inference& inference) {
+    if (index >= outputs_.size()) {
+      const Tensor& next = state_outputs_[index - outputs_.size()]->next(shape);
+      return {opencl::buffer(next), nullptr, next.offset()};
+    }
     if (owner_->ports().outputs[index].get_partial_shape().is_dynamic())
-      place(outputs_[index], inference.output(index, shape), Access::kWrite);
+      outputs_[index].place(*owner_->gpu(), inference.output(index, shape), Access::kWrite);
+    return outputs_[index].memory;
   }
 
   /// Waits for all that has been enqueued.
@@ -393,12 +356,11 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
 
   /// Results that values decide lie in memory for the largest: what there is of them is copied.
-  void put_out_counted(const Part& part, const std::vector<std::size_t>& wanted, Inference& inference) {
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
+  void put_out_counted(const Part& part, Inference& inference) {
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const auto& source = part.stage->results[i];
       if (source.kind != Stage::Source::Kind::kOutput || !part.plan().outputs[source.index].count) continue;
-      place_output(wanted[i], part.shape_of(source.index), inference);
-      const BoundMemory& to = outputs_[wanted[i]].memory;
+      const BoundMemory to = place_result(wanted_[i], part.shape_of(source.index), inference);
       const Tensor from = part.value(source.index);
       const std::size_t bytes = from.size_bytes();
       if (bytes == 0) continue;
@@ -429,54 +391,6 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
   }
 
-  void move_in(const Bound& bound, Ledger& ledger) const {
-    if (!bound.is_moved || !bound.tensor || bound.tensor.size_bytes() == 0) return;
-    const char* const what = "moving an input to the device";
-    const auto* const no_events = static_cast<const cl_event*>(nullptr);
-    if (bound.tensor.is_contiguous()) {
-      client::check(
-          client::call(clEnqueueWriteBuffer, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE}, std::size_t{0},
-                       bound.tensor.size_bytes(), static_cast<const void*>(bound.tensor.data()), cl_uint{0}, no_events,
-                       static_cast<cl_event*>(nullptr)),
-          "clEnqueueWriteBuffer", what);
-    } else {  // Rows at a pitch.
-      const std::size_t rank = bound.tensor.shape().size(), row = bound.memory.pitch;
-      const auto pitch = static_cast<std::size_t>(bound.tensor.byte_strides()[rank - 3]);
-      const std::size_t origin[3] = {0, 0, 0}, region[3] = {row, rows_of(bound.tensor.shape()), 1};
-      client::check(client::call(clEnqueueWriteBufferRect, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
-                                 static_cast<const std::size_t*>(origin), static_cast<const std::size_t*>(origin),
-                                 static_cast<const std::size_t*>(region), row, std::size_t{0}, pitch, std::size_t{0},
-                                 static_cast<const void*>(bound.tensor.data()), cl_uint{0}, no_events,
-                                 static_cast<cl_event*>(nullptr)),
-                    "clEnqueueWriteBufferRect", what);
-    }
-    ledger.book_transferred(upload_edge(), bound.tensor.size_bytes());
-  }
-  void move_out(const Bound& bound, Ledger& ledger) const {
-    if (!bound.is_moved || !bound.tensor || bound.tensor.size_bytes() == 0) return;
-    Tensor target = bound.tensor;
-    client::check(client::call(clEnqueueReadBuffer, queue_.get(), bound.memory.buffer, cl_bool{CL_FALSE},
-                               std::size_t{0}, target.size_bytes(), static_cast<void*>(target.data()), cl_uint{0},
-                               static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
-                  "clEnqueueReadBuffer", "moving an output from the device");
-    ledger.book_transferred(download_edge(), target.size_bytes());
-  }
-
-  /// Kernels write buffers: the device copies the bytes into the image.
-  void put_into_image(const Bound& bound, Inference& inference) const {
-    if (!bound.image || !bound.tensor || bound.tensor.size_bytes() == 0) return;
-    if (inference.policy() == ZeroCopy::kRequire)
-      throw Error(Code::kFailedPrecondition, "GPU: " + to_string(bound.tensor) + " is an image, into which " +
-                                                 std::to_string(bound.tensor.size_bytes()) +
-                                                 " bytes would be copied, which the zero-copy policy 'require' "
-                                                 "forbids; give the output a buffer");
-    client::check(client::call(clEnqueueCopyBufferToImage, queue_.get(), bound.memory.buffer, bound.image->image,
-                               std::size_t{0}, bound.image->origin.data(), bound.image->size.data(), cl_uint{0},
-                               static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
-                  "clEnqueueCopyBufferToImage", "putting an output into an image");
-    inference.ledger().book_copied(image_edge(), bound.tensor.size_bytes());
-  }
-
   /// What `find` finds or compiles, which ends early if the inference is cancelled.
   template <typename Find>
   static std::shared_ptr<const Stage> wanted_by(Inference& inference, const Find& find) {
@@ -489,43 +403,53 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
   }
 
-  /// Parts of a model that is cut share them. @errors kFailedPrecondition: it has another shape.
-  State& state_of(const PlanVariable& variable) {
-    const auto known = std::ranges::find_if(states_, [&](const auto& state) { return state->name() == variable.id; });
-    if (known == states_.end()) return *states_.emplace_back(std::make_shared<State>(owner_->gpu(), variable));
-    if ((*known)->variable().shape != variable.shape)
-      throw Error(Code::kFailedPrecondition, "GPU: with inputs of these shapes the state '" + variable.id +
-                                                 "' would be " + to_string(variable.shape) + ", and the request's is " +
-                                                 to_string((*known)->variable().shape) +
-                                                 ": take another request for inputs of other shapes");
-    return **known;
+  State* state_of(const std::string& id) const {
+    return std::ranges::find_if(states_, [&](const auto& state) { return state->name() == id; })->get();
+  }
+  /// Which states have a value decides what a model reads of them.
+  void open_for_states() {
+    const auto is_as_before = [&](const auto& state) {
+      return opened_for_.count(state->name()) == std::size_t{static_cast<bool>(state->present())};
+    };
+    if (opened_ && std::ranges::all_of(states_, is_as_before)) return;
+    opened_ = nullptr;
+    opened_for_.clear();
+    for (const auto& state : states_)
+      if (state->present()) opened_for_.insert(state->name());
+    const CompiledModel::Opened& opened = owner_->open(opened_for_);
+    state_inputs_.clear();
+    state_outputs_.clear();
+    for (const std::string& id : opened.state_inputs) state_inputs_.push_back(state_of(id));
+    for (const std::string& id : opened.state_outputs) state_outputs_.push_back(state_of(id));
+    opened_ = &opened;
   }
 
   /// Makes ready what runs a stage, unless it ran last there.
   Part& use(std::size_t depth, std::shared_ptr<const Stage> stage) {
-    if (parts_.size() <= depth) parts_.resize(depth + 1);
-    Part& part = parts_[depth];
-    if (part.stage == stage) return part;
+    if (depth < parts_.size() && parts_[depth].stage == stage) return parts_[depth];
+    std::uint64_t bytes = stage->plan->memory_bytes();
+    for (const Part& before : std::span(parts_).first(depth)) bytes += before.plan().memory_bytes();
+    if (owner_->is_open()) owner_->check_memory(bytes);
     Part made;
     made.execution = std::make_unique<Execution>(owner_->gpu(), stage->plan);
     made.stage = std::move(stage);
-    part = std::move(made);
-    const auto& variables = part.plan().variables;
-    for (std::size_t i = 0; i < variables.size(); ++i) state_of(variables[i]).bind(*part.execution, i);
+    parts_.resize(depth);  // Another stage has others after it.
+    Part& part = parts_.emplace_back(std::move(made));
+    for (const PlanVariable& variable : part.plan().variables) part.states.push_back(state_of(variable.id));
     // Stages of an open model are bound at each inference.
-    if (owner_->open()) return part;
+    if (owner_->is_open()) return part;
     for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);
     for (std::size_t i = 0; i < outputs_.size(); ++i)
       if (outputs_[i].tensor) part.execution->bind_output(i, outputs_[i].memory);
-    std::vector<bool> is_bound(part.plan().outputs.size(), false);
-    std::fill_n(is_bound.begin(), outputs_.size(), true);
-    bind_made(part, is_bound);
+    is_bound_.assign(part.plan().outputs.size(), false);
+    std::fill_n(is_bound_.begin(), outputs_.size(), true);
+    bind_made(part);
     return part;
   }
 
   void use_forms_of_now(Inference& inference) {
     std::vector<InputForm> forms;
-    for (const Bound& input : inputs_) forms.push_back(input.form);
+    for (const Binding& input : inputs_) forms.push_back(input.form);
     use(0, wanted_by(inference, [&] { return owner_->stage_for(forms); }));
     has_other_forms_ = false;
   }
@@ -547,6 +471,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     owner_->note_times(std::move(stages), std::move(times));
   }
   void ended(std::exception_ptr error) noexcept override {
+    if (error) turn_states();
     try {
       if (!error && profiles()) note_times();
     } catch (...) {
@@ -572,10 +497,16 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   client::Handle<cl_command_queue> queue_;
   bool is_in_order_ = true, has_times_ = false, ran_ = false;
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
-  std::vector<Bound> inputs_, outputs_;
+  std::vector<Binding> inputs_, outputs_;
   std::vector<std::shared_ptr<State>> states_;
-  std::vector<Part> parts_;  ///< Of the stages that ran last.
-  std::size_t used_ = 1;     ///< How many of them the last inference had.
+  const CompiledModel::Opened* opened_ = nullptr;  ///< The open model for the states that have a value...
+  std::set<std::string> opened_for_;               ///< ...which are these.
+  std::vector<State*> state_inputs_, state_outputs_;
+  std::vector<Part> parts_;          ///< Of the stages that ran last.
+  std::size_t used_ = 1;             ///< How many of them the last inference had.
+  Given given_, handed_;             ///< What the stage reads that is next, and what is handed on to the one after it.
+  std::vector<std::size_t> wanted_;  ///< Which results of the model, and then states, those of that stage are.
+  std::vector<bool> is_bound_;       ///< Outputs of its plan that have memory.
   std::vector<client::Handle<cl_event>> waits_;
   std::vector<cl_event> wait_list_;
   Inference* inference_ = nullptr;

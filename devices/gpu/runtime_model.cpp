@@ -205,9 +205,15 @@ std::shared_ptr<Model> runtime_model(const Model& given, const std::vector<std::
   ExecutedModel made;
   OutputVector inputs;
   const auto& ports = stages.front()->plan->inputs;
-  for (std::size_t i = 0; i < ports.size(); ++i)
-    inputs.push_back(made.add_parameter(*given.get_parameters()[i], packed(ports[i].type, ports[i].shape)));
-  const OutputVector values = Stages(made, stages, times).add(0, inputs);
+  const ParameterVector& parameters = given.get_parameters();
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const StepOutput as = packed(ports[i].type, ports[i].shape);
+    // Behind the model's own are states.
+    inputs.push_back(i < parameters.size() ? made.add_parameter(*parameters[i], as)
+                                           : made.add_memory("ReadValue", ports[i].name, as));
+  }
+  OutputVector values = Stages(made, stages, times).add(0, inputs);
+  values.resize(given.get_results().size());
   add_nodes(made, given);
   std::vector<ExecutedModel::Made> results;
   for (std::size_t i = 0; i < values.size(); ++i) {

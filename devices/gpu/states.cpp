@@ -10,15 +10,36 @@
 #include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::gpu_device {
+namespace {
 
-std::vector<PlanVariable> variables_of(const Model& model) {
-  std::vector<PlanVariable> found;
-  for (const auto& node : model.get_ordered_ops()) {
-    if (!is_op(node, "ReadValue") || node->is_dynamic()) continue;
+const std::string& id_of(const Node& node) { return node.get_attributes().get_string("variable_id"); }
+
+/// Whether a tensor lies in memory of this size that nobody else holds.
+bool is_free(const Tensor& tensor, std::size_t bytes) {
+  return tensor && tensor.memory()->size_bytes() >= bytes && tensor.memory()->ref_count() == 1;
+}
+
+}  // namespace
+
+std::vector<Variable> variables_of(const Model& model) {
+  std::vector<Variable> found;
+  const NodeVector nodes = model.get_ordered_ops();
+  const auto known = [&](const Node& node) {
+    return std::ranges::find_if(found, [&](const auto& variable) { return variable.id == id_of(node); });
+  };
+  for (const auto& node : nodes) {
+    if (!is_op(node, "ReadValue") || known(*node) != found.end()) continue;
     const auto initial = node->get_input_size() ? node->get_input_tensor(0).value() : nullptr;
-    if (node->get_input_size() && !initial) continue;
-    found.push_back({node->get_attributes().get_string("variable_id"), node->get_output_element_type(0),
-                     node->get_output_shape(0), initial ? *initial : Tensor(), false});
+    found.push_back({id_of(*node), node->get_output_element_type(0), node->get_output_partial_shape(0),
+                     initial ? *initial : Tensor(), false,
+                     node->is_dynamic() || (node->get_input_size() > 0 && !initial)});
+  }
+  for (const auto& node : nodes) {
+    if (!is_op(node, "Assign")) continue;
+    if (known(*node) == found.end())  // Nothing reads it.
+      found.push_back({id_of(*node), node->get_input_element_type(0), node->get_input_partial_shape(0), Tensor(), true,
+                       node->get_input_partial_shape(0).is_dynamic()});
+    known(*node)->is_assigned = true;
   }
   return found;
 }
@@ -31,50 +52,71 @@ Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape) {
   return made;
 }
 
-State::State(std::shared_ptr<const Gpu> gpu, const PlanVariable& variable)
-    : gpu_(std::move(gpu)),
-      variable_(variable),
-      present_(device_tensor(*gpu_, variable_.type, variable_.shape)),
-      next_(device_tensor(*gpu_, variable_.type, variable_.shape)) {
+State::State(std::shared_ptr<const Gpu> gpu, const Variable& variable) : gpu_(std::move(gpu)), variable_(variable) {
   reset();
+  if (!variable_.is_port && variable_.is_assigned) next(present_.shape());
+}
+
+Tensor State::zeros() const {
+  Shape shape;
+  if (variable_.shape.rank().is_dynamic()) {
+    shape = {0};
+  } else {
+    for (const Dimension& extent : variable_.shape)
+      shape.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
+  }
+  Tensor zeros(variable_.type, shape);
+  if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
+  return zeros;
 }
 
 Tensor State::state() const {
+  if (!present_) return zeros();
   if (present_.is_host_addressable()) return present_;
-  Tensor copy(variable_.type, variable_.shape);
-  gpu_->context()->read(present_, {static_cast<std::byte*>(copy.data()), copy.size_bytes()});
+  Tensor copy(variable_.type, present_.shape());
+  if (copy.size_bytes()) gpu_->context()->read(present_, {static_cast<std::byte*>(copy.data()), copy.size_bytes()});
   return copy;
 }
 
 void State::set_state(const Tensor& state) {
-  if (!state || state.element_type() != variable_.type || state.shape() != variable_.shape)
+  if (!state || state.element_type() != variable_.type || !variable_.shape.compatible(PartialShape(state.shape())))
     throw Error(Code::kInvalidArgument, "GPU: state '" + variable_.id + "' is " +
                                             std::string(tenon::name(variable_.type)) + " " +
-                                            to_string(variable_.shape) + ", given was " +
+                                            variable_.shape.to_string() + ", given was " +
                                             (state ? to_string(state) : std::string("an empty tensor")));
   Tensor packed;
   state.copy_to(packed);
-  gpu_->context()->write(present_, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()});
+  const Tensor& memory = next(packed.shape());
+  if (packed.size_bytes())
+    gpu_->context()->write(memory, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()});
+  turn();
 }
 
 void State::reset() {
-  if (variable_.initial) return set_state(variable_.initial);
-  Tensor zeros(variable_.type, variable_.shape);
-  if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
-  set_state(zeros);
+  if (variable_.is_port)
+    present_ = Tensor();
+  else
+    set_state(variable_.initial ? variable_.initial : zeros());
 }
 
-void State::bind(Execution& execution, std::size_t index) const {
+const Tensor& State::next(const Shape& shape) {
+  const std::size_t bytes = checked_size_bytes(variable_.type, shape).value_or(0);
+  if (is_free(next_, bytes)) {
+    if (next_.shape() != shape) next_ = Tensor(TensorInfo{variable_.type, shape, {}}, next_.memory(), next_.offset());
+    return next_;
+  }
+  next_ = Tensor();
+  // One that grows step by step gets room for half as much again.
+  const bool grows = present_ && present_.size_bytes() > 0 && present_.size_bytes() < bytes;
+  const Tensor room = device_tensor(*gpu_, ElementType::kU8, {grows ? bytes + bytes / 2 : bytes});
+  return next_ = Tensor(TensorInfo{variable_.type, shape, {}}, room.memory(), room.offset());
+}
+
+void State::bind(Execution& execution, std::size_t index) {
   execution.bind_state(index, false, {opencl::buffer(present_), nullptr, present_.offset()});
-  execution.bind_state(index, true, {opencl::buffer(next_), nullptr, next_.offset()});
-}
-
-void State::advance(cl_command_queue queue) const {
-  if (present_.size_bytes() == 0) return;
-  client::check(client::call(clEnqueueCopyBuffer, queue, opencl::buffer(next_), opencl::buffer(present_),
-                             next_.offset(), present_.offset(), present_.size_bytes(), cl_uint{0},
-                             static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
-                "clEnqueueCopyBuffer", [&] { return "keeping the state '" + variable_.id + "'"; });
+  if (!variable_.is_assigned) return;
+  const Tensor& to = next(present_.shape());
+  execution.bind_state(index, true, {opencl::buffer(to), nullptr, to.offset()});
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -2,20 +2,34 @@
 // The states of one request, in the device's memory.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
-/// Those of the model whose shapes and initial values are known before it runs.
-std::vector<PlanVariable> variables_of(const Model& model);
+/// A variable of a model.
+struct Variable {
+  std::string id;
+  ElementType type = ElementType::kUndefined;
+  PartialShape shape;
+  Tensor initial;            ///< Empty: zeros, or what the model computes first.
+  bool is_assigned = false;  ///< The next value is not the present one.
+  /// Plans do not hold it, but read it as an input and make its next value as a result (engine::state_ports()).
+  bool is_port = false;
+};
+/// In the order of the model. Ports are those whose shape or first value is not known.
+std::vector<Variable> variables_of(const Model& model);
 
 /// Memory of the device's context. @errors kResourceExhausted.
 Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape);
@@ -24,22 +38,29 @@ Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape);
 /// next is written.
 class State final : public VariableStateImpl {
  public:
-  State(std::shared_ptr<const Gpu> gpu, const PlanVariable& variable);
-  const PlanVariable& variable() const { return variable_; }
+  State(std::shared_ptr<const Gpu> gpu, const Variable& variable);
+  const Variable& variable() const { return variable_; }
   std::string name() const override { return variable_.id; }
-  /// Where the host reaches the device's memory, that memory; else a copy.
+  /// Where the host reaches the device's memory, that memory, which no inference writes as long as somebody holds it; else
+  /// a copy. Of a port without a value yet: zeros, of no elements along open axes.
   Tensor state() const override;
   void set_state(const Tensor& state) override;
   void reset() override;
 
-  /// @param index  Of the execution's plan.
-  void bind(Execution& execution, std::size_t index) const;
-  /// Enqueues what makes the next value the present one.
-  void advance(cl_command_queue queue) const;
+  /// Empty: a port without a value yet, which the next inference initialises.
+  const Tensor& present() const { return present_; }
+  /// Memory for the next value, kept from inference to inference where it suffices. @errors kResourceExhausted.
+  const Tensor& next(const Shape& shape);
+  /// @param index  Of the execution's plan. @pre no port.
+  void bind(Execution& execution, std::size_t index);
+  /// The next value is the present one for what is enqueued from now on; called again, it is the next one again.
+  void turn() noexcept { std::swap(present_, next_); }
 
  private:
+  Tensor zeros() const;
+
   const std::shared_ptr<const Gpu> gpu_;
-  const PlanVariable variable_;
+  const Variable variable_;
   Tensor present_, next_;
 };
 

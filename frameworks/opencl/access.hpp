@@ -158,7 +158,7 @@ class BorrowedByDevice final : public LentView, public Turns {
   void open(Deadline deadline) override {
     if (!mapped_) return;  // A new buffer uses the host's bytes as they are.
     cl_event event = nullptr;
-    check(injected() ? kInjected : unmap(&event), "clEnqueueUnmapMemObject", "handing host memory to the device");
+    check(injected() ? injected_code() : unmap(&event), "clEnqueueUnmapMemObject", "handing host memory to the device");
     finish(Handle<cl_event>(event), deadline);
   }
   TimelinePoint close(const Memory& memory) override {

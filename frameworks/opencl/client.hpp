@@ -26,7 +26,9 @@ using detail::check_mem;
 using detail::create;
 using detail::fail;
 using detail::injected;
-using detail::kInjected;
+using detail::injected_code;
+using detail::injection;
+using detail::look_up;
 using detail::Probe;
 
 // Handles, what they say of themselves, and waiting for events.

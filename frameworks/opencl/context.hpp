@@ -142,7 +142,7 @@ class MappedBuffer {
   /// Ends the access; writes are in place when the returned event is complete. @errors those of the call.
   Handle<cl_event> end() {
     cl_event event = nullptr;
-    check(injected() ? kInjected : unmap(&event), "clEnqueueUnmapMemObject", "ending a host access");
+    check(injected() ? injected_code() : unmap(&event), "clEnqueueUnmapMemObject", "ending a host access");
     return Handle<cl_event>(event);
   }
 

@@ -44,6 +44,7 @@ struct ExtensionCalls {
   bool has_semaphores() const { return make_semaphore && wait && signal && release_semaphore; }
 };
 
+/// Null: the platform has no such function.
 template <typename Function>
 void look_up(Function& function, const Device& device, const char* name) {
   function = injected() ? nullptr

@@ -182,7 +182,7 @@ class Possession {
   /// After the unfinished work on `memory`. @return the point from which it is OpenCL's. @errors those of the call.
   TimelinePoint take(const Memory& memory) {
     constexpr const char* kCall = "clEnqueueAcquireExternalMemObjectsKHR";
-    if (injected()) fail(kInjected, kCall, "taking memory of another API");
+    if (injected()) fail(injected_code(), kCall, "taking memory of another API");
     TimelinePoint taken = hand_over(native_, native_.extensions.acquire, kCall, buffer_, memory);
     ++times_;
     return taken;
@@ -405,7 +405,7 @@ inline bool aliases_picture(const Native& native, const Memory& memory, FdKind k
   access.end();
   return same;
 } catch (const Error& error) {
-  if (error.native_code() == kInjected) throw;
+  if (error.native_code() == injected_code()) throw;
   return false;
 }
 
@@ -429,7 +429,7 @@ inline void judge_imports(Native& native) {
         !(obstacle.empty() && aliases_picture(native, *memory, stand_in ? FdKind::kMemfd : FdKind::kDmabuf)))
       std::erase(native.device.linear_image_imports, kMemoryDmabuf);
   } catch (const Error& error) {
-    if (error.native_code() == kInjected) throw;
+    if (error.native_code() == injected_code()) throw;
     obstacle = std::string("says that it imports dma-bufs, and a test did not succeed: ") + error.what();
   }
   if (stand_in)

@@ -130,7 +130,7 @@ TEST_F(ImportFd, LeaksNothingWhicheverCallFails) {
       const Tensor tensor = import_fd(context, foreign.fd.get(), FdKind::kOpaqueFd, kSize, bytes());
       give_back(tensor).wait();
     } catch (const Error& error) {
-      EXPECT_EQ(error.native_code(), detail::kInjected) << error.what();
+      EXPECT_EQ(error.native_code(), detail::injected_code()) << error.what();
     }
     detail::Probe::countdown.store(0);
     EXPECT_TRUE(drain_deferred(default_deadline()));

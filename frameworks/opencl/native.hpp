@@ -22,6 +22,9 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl {
 
+/// NVIDIA's, of a kernel that failed; its cl_context is of no more use.
+inline constexpr cl_int kKernelFault = -9999;
+
 /// "CL_INVALID_VALUE", for messages; "an OpenCL code" for those of extensions. Positive codes are none of OpenCL's:
 /// NVIDIA's driver hands on those of CUDA.
 inline std::string status_name(cl_int status) {
@@ -63,6 +66,7 @@ inline std::string status_name(cl_int status) {
   if (status == -1142) return "CL_INVALID_SEMAPHORE_KHR";
   if (status == -1098) return "CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL";
   if (status == -1099) return "CL_INVALID_VA_API_MEDIA_SURFACE_INTEL";
+  if (status == kKernelFault) return "-9999 (NVIDIA's: a kernel read or wrote outside of its memory)";
   if (status > 0) return "a code of the driver's own, " + std::to_string(status) + " (NVIDIA's: a CUresult)";
   return status == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an OpenCL code";
 }
@@ -72,7 +76,9 @@ namespace detail {
 /// Every native call below passes through injected(), and every handle is counted.
 using Probe = CallProbe<struct OpenClCalls>;
 inline bool injected() { return Probe::injected(); }
-inline constexpr cl_int kInjected = CL_OUT_OF_RESOURCES;
+/// What a call says that tests make fail; they choose it.
+inline std::atomic<cl_int> injection{CL_OUT_OF_RESOURCES};
+inline cl_int injected_code() { return injection.load(std::memory_order_relaxed); }
 
 constexpr Code code_of(cl_int status) {
   switch (status) {
@@ -83,6 +89,7 @@ constexpr Code code_of(cl_int status) {
     case CL_DEVICE_NOT_FOUND:
     case CL_DEVICE_NOT_AVAILABLE:
     case CL_COMPILER_NOT_AVAILABLE:
+    case kKernelFault:
     case -1001:
       return Code::kUnavailable;
     case CL_IMAGE_FORMAT_NOT_SUPPORTED:
@@ -100,7 +107,11 @@ constexpr Code code_of(cl_int status) {
 }
 
 [[noreturn]] inline void fail(cl_int status, const char* call, const std::string& what) {
-  throw Error(code_of(status), "opencl: " + what + ": " + status_name(status), call, status);
+  const bool is_lost = status == CL_DEVICE_NOT_AVAILABLE || status == kKernelFault;
+  throw Error(code_of(status),
+              "opencl: " + what + ": " + status_name(status) +
+                  (is_lost ? "; the device is lost, or its cl_context is: make a new one" : ""),
+              call, status);
 }
 
 /// The only place where codes become exceptions. `what` is a text, or a function that makes it on demand.
@@ -116,7 +127,7 @@ void check(cl_int status, const char* call, const What& what) {
 /// Calls a function that returns a code.
 template <typename Function, typename... Arguments>
 cl_int call(Function function, Arguments... arguments) {
-  return injected() ? kInjected : function(arguments...);
+  return injected() ? injected_code() : function(arguments...);
 }
 
 /// Retains and releases handles of each type.
@@ -179,7 +190,7 @@ auto create(const char* name, const What& what, Function function, Arguments... 
   cl_int status = CL_SUCCESS;
   decltype(function(arguments..., &status)) made = nullptr;
   if (injected())
-    status = kInjected;
+    status = injected_code();
   else
     made = function(arguments..., &status);
   check(!made && status == CL_SUCCESS ? CL_OUT_OF_RESOURCES : status, name, what);

@@ -95,7 +95,7 @@ class SurfaceMemory final : public ImageMemory {
   void take() {
     const cl_mem plane = image();
     constexpr const char* kCall = "clEnqueueAcquireVA_APIMediaSurfacesINTEL";
-    if (injected()) fail(kInjected, kCall, "taking a surface");
+    if (injected()) fail(injected_code(), kCall, "taking a surface");
     const TimelinePoint taken = hand_over(*native_, native_->extensions.acquire_surfaces, kCall, plane, *this);
     taken_ = true;
     hazards().wrote(taken, kNoBytes);

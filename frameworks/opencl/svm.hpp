@@ -107,7 +107,7 @@ class MappedSvm {
   /// Ends the access; writes are in place when the returned event is complete. @errors those of the call.
   Handle<cl_event> end() {
     cl_event event = nullptr;
-    check(injected() ? kInjected : unmap(&event), "clEnqueueSVMUnmap", "ending a host access to SVM");
+    check(injected() ? injected_code() : unmap(&event), "clEnqueueSVMUnmap", "ending a host access to SVM");
     return Handle<cl_event>(event);
   }
 

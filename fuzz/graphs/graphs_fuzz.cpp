@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::uint8_t> bytes(data, data + size);
   Choices choices(bytes);
   const Case what = random_case(choices);
-  const Verdict verdict = judge(what);
+  const Verdict verdict = judge(what, engine_subject);
   if (verdict.failure.empty()) return 0;
   std::cerr << verdict.failure << "\nTENON_GRAPHS_BYTES=" << to_hex(bytes) << "\n" << what.text();
   std::abort();

@@ -25,9 +25,13 @@ inline std::vector<std::string> devices() {
   auto names = registered ? core.get_available_devices() : std::vector<std::string>();
   const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (!has("CPU") || !has("TEMPLATE")) return names;
+  const bool has_gpu =
+      std::any_of(names.begin(), names.end(), [](const auto& each) { return each.starts_with("GPU"); });
   const auto versions = core.get_versions("");
   if (versions.count("AUTO")) names.insert(names.end(), {"AUTO:CPU", "AUTO:TEMPLATE,CPU"});
   if (versions.count("HETERO")) names.insert(names.end(), {"HETERO:TEMPLATE,CPU", "HETERO:CPU"});
+  if (versions.count("AUTO") && has_gpu) names.emplace_back("AUTO:GPU,CPU");
+  if (versions.count("HETERO") && has_gpu) names.emplace_back("HETERO:GPU,CPU");
   return names;
 }
 

@@ -17,15 +17,9 @@ std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
   return text && *text ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-std::string report(const std::vector<std::uint8_t>& bytes) {
-  Choices choices(bytes);
-  const Case what = random_case(choices);
-  return judge(what).failure + "\nTENON_GRAPHS_BYTES=" + to_hex(bytes) + "\n" + what.text();
-}
-
 TEST(Graphs, TheEngineComputesWhatTheReferenceDoes) {
   if (const char* hex = std::getenv("TENON_GRAPHS_BYTES")) {
-    const std::string text = report(from_hex(hex));
+    const std::string text = report(from_hex(hex), engine_subject);
     if (text[0] != '\n') FAIL() << text;
     std::cout << text;
     return;
@@ -39,7 +33,7 @@ TEST(Graphs, TheEngineComputesWhatTheReferenceDoes) {
     Choices choices(seed);
     const Case what = random_case(choices);
     for (const auto& node : what.model->get_ordered_ops()) ++kernels[node->get_type_name()];
-    const Verdict verdict = judge(what);
+    const Verdict verdict = judge(what, engine_subject);
     outputs += verdict.outputs;
     blind += verdict.blind;
     relowered += verdict.relowered;
@@ -50,7 +44,7 @@ TEST(Graphs, TheEngineComputesWhatTheReferenceDoes) {
     if (verdict.failure.empty()) continue;
     ++failures;
     ADD_FAILURE() << "TENON_GRAPHS_SEED=" << seed << ": " << verdict.failure
-                  << "\nsmallest: " << report(shrink(choices.taken()));
+                  << "\nsmallest: " << report(shrink(choices.taken(), engine_subject), engine_subject);
   }
   std::cout << outputs << " outputs judged, " << blind << " of them hardly; " << kernels["in place"]
             << " steps wrote over what they read, " << relowered << " plans were made from others\n";

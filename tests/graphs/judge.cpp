@@ -8,10 +8,6 @@
 #include <sstream>
 
 #include <tenon/core/error.hpp>
-#include <tenon/engine/plan/plan.hpp>
-#include <tenon/engine/runtime_model.hpp>
-#include <tenon/engine/staged.hpp>
-#include <tenon/engine/testing/sound_steps.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -89,6 +85,29 @@ Tensor with_gaps(const Tensor& tensor) {
   copy_strided(tensor.element_type(), shape, tensor.data(), tensor.byte_strides(), view.data(), view.byte_strides());
   return view;
 }
+
+}  // namespace
+
+bool is_open_input(std::size_t input) { return input % 2 == 0; }
+
+std::shared_ptr<Model> with_open_inputs(const Model& model) {
+  auto open = model.clone();
+  std::map<std::size_t, PartialShape> shapes;
+  for (std::size_t i = 0; i < open->get_parameters().size(); ++i) {
+    std::vector<Dimension> extents;
+    for (const std::size_t extent : open->get_parameters()[i]->get_output_shape(0))
+      extents.emplace_back(is_open_input(i) ? Dimension::dynamic() : Dimension(static_cast<std::int64_t>(extent)));
+    shapes[i] = PartialShape(extents);
+  }
+  try {
+    open->reshape(shapes);
+  } catch (const Error&) {
+    return nullptr;
+  }
+  return open;
+}
+
+namespace {
 
 // -- How far off
 
@@ -205,12 +224,7 @@ double relative_noise(const Case& what) { return what.options.precision == Eleme
 
 // -- Running
 
-/// The inputs and outputs of one run, as bound to the engine.
-struct Bound {
-  std::vector<Tensor> inputs, outputs;
-};
-
-Bound bind(const Case& what, const std::vector<Tensor>& inputs, const std::vector<Tensor>& wanted) {
+Bound bind(const Case& what, bool shares_memory, const std::vector<Tensor>& inputs, const std::vector<Tensor>& wanted) {
   Bound bound;
   for (const Tensor& input : inputs) {
     Tensor own;
@@ -221,7 +235,7 @@ Bound bind(const Case& what, const std::vector<Tensor>& inputs, const std::vecto
     Tensor own(wanted[i].element_type(), wanted[i].shape());
     std::memset(own.data(), 0xff, own.size_bytes());
     if (what.is_strided && i % 2 == 0) own = with_gaps(own);
-    if (what.shares_memory)
+    if (shares_memory)
       for (std::size_t k = 0; k < inputs.size() && i < inputs.size(); ++k) {
         // Not the output's own index, so that inputs are copied to other places.
         const Tensor& input = bound.inputs[(i + k + 1) % inputs.size()];
@@ -236,85 +250,6 @@ Bound bind(const Case& what, const std::vector<Tensor>& inputs, const std::vecto
   }
   return bound;
 }
-
-class Runner {
- public:
-  explicit Runner(const Case& what) : workers_(what.options.threads) {
-    if (what.is_dynamic) {
-      open_ = what.model->clone();
-      std::map<std::size_t, PartialShape> shapes;
-      for (std::size_t i = 0; i < open_->get_parameters().size(); ++i) {
-        std::vector<Dimension> extents;
-        for (const std::size_t extent : open_->get_parameters()[i]->get_output_shape(0))
-          extents.emplace_back(is_open(i) ? Dimension::dynamic() : Dimension(static_cast<std::int64_t>(extent)));
-        shapes[i] = PartialShape(extents);
-      }
-      try {
-        open_->reshape(shapes);
-        staged_ = std::make_unique<engine::Staged>(what.options);
-        return;
-      } catch (const Error&) {
-        // Some operation needs more: the model is then run as a static one.
-      }
-    }
-    plan_ = engine::Plan::compile(what.model, what.options);
-    execution_ = std::make_unique<engine::Execution>(plan_);
-  }
-
-  /// Which inputs have open shapes.
-  std::vector<bool> open_inputs() const {
-    std::vector<bool> open;
-    if (staged_)
-      for (std::size_t i = 0; i < open_->get_parameters().size(); ++i) open.push_back(is_open(i));
-    return open;
-  }
-  /// Of a model of open shapes.
-  std::size_t relowered() const { return staged_ ? staged_->store().counts().relowered : 0; }
-
-  /// Nothing for models compiled in stages.
-  std::map<std::string, std::size_t> kernels() const {
-    std::map<std::string, std::size_t> counts;
-    if (!plan_) return counts;
-    const engine::PlanImpl& plan = plan_->impl();
-    for (const auto& step : plan.steps) {
-      ++counts[step->info.kernel];
-      for (const auto& written : step->operands)
-        counts["in place"] +=
-            written.written && std::any_of(step->operands.begin(), step->operands.end(), [&](auto& read) {
-              return !read.written && read.place && plan.root(read.place) == plan.root(written.place);
-            });
-    }
-    return counts;
-  }
-
-  /// What is wrong with the steps that it shows of `model`, which has run.
-  std::string fault_of_steps(const Model& model) const {
-    const auto steps = staged_ ? engine::runtime_model(*open_, staged_->last_run()) : engine::runtime_model(*plan_);
-    const std::string fault = engine_test::fault_of(model, *steps);
-    return fault.empty() ? fault : "steps: " + fault;
-  }
-
-  void run(Bound& bound) {
-    if (staged_) {
-      const auto made = staged_->run(open_, bound.inputs, workers_);
-      // As a request does.
-      for (std::size_t i = 0; i < made.size(); ++i) made[i].copy_to(bound.outputs[i]);
-      return;
-    }
-    for (std::size_t i = 0; i < bound.inputs.size(); ++i) execution_->bind_input(i, bound.inputs[i]);
-    for (std::size_t i = 0; i < bound.outputs.size(); ++i) execution_->bind_output(i, bound.outputs[i]);
-    execution_->run(workers_);
-  }
-
- private:
-  static bool is_open(std::size_t input) { return input % 2 == 0; }
-
-  engine::Workers workers_;
-  std::shared_ptr<Model> open_;
-  std::unique_ptr<engine::Staged> staged_;
-  std::shared_ptr<const engine::Plan> plan_;
-  std::unique_ptr<engine::Execution> execution_;
-};
 
 }  // namespace
 
@@ -342,15 +277,15 @@ Case random_case(Choices& choices) {
 }
 
 namespace {
-Verdict judge(const Case& what, std::size_t noisy_runs) {
+Verdict judge(const Case& what, const MakeSubject& make, std::size_t noisy_runs) {
   Verdict verdict;
   const double relative = relative_noise(what);
   try {
-    Runner runner(what);
-    verdict.kernels = runner.kernels();
+    const auto subject = make(what);
+    verdict.kernels = subject->kernels();
     VariableMap state;
     std::vector<VariableMap> noisy_state(noisy_runs);
-    const std::vector<bool> open = runner.open_inputs();
+    const std::vector<bool> open = subject->open_inputs();
     for (unsigned round = 0; round < kRounds + (open.empty() ? 0 : kOtherShapes); ++round) {
       const auto model = round < kRounds ? what.model : with_other_shapes(*what.model, open, round);
       if (!model) continue;
@@ -363,9 +298,9 @@ Verdict judge(const Case& what, std::size_t noisy_runs) {
         for (std::size_t i = 0; i < wanted.size(); ++i)
           moved[i] = std::max(moved[i], largest_difference(wanted[i], noisy[i]));
       }
-      Bound bound = bind(what, inputs, wanted);
-      runner.run(bound);
-      verdict.failure = runner.fault_of_steps(*model);
+      Bound bound = bind(what, what.shares_memory && subject->can_share_memory(), inputs, wanted);
+      subject->run(bound);
+      verdict.failure = subject->fault_of_steps(*model);
       if (!verdict.failure.empty()) return verdict;
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const double largest = largest_of(wanted[i]);
@@ -380,7 +315,9 @@ Verdict judge(const Case& what, std::size_t noisy_runs) {
         return verdict;
       }
     }
-    verdict.relowered = runner.relowered();
+    verdict.relowered = subject->relowered();
+  } catch (const Refused&) {
+    verdict.is_refused = true;
   } catch (const std::exception& error) {
     verdict.failure = std::string("threw ") + error.what();
   }
@@ -388,15 +325,15 @@ Verdict judge(const Case& what, std::size_t noisy_runs) {
 }
 }  // namespace
 
-Verdict judge(const Case& what) {
-  Verdict verdict = judge(what, kNoisy);
-  return verdict.failure.empty() ? verdict : judge(what, kManyNoisy);
+Verdict judge(const Case& what, const MakeSubject& make) {
+  Verdict verdict = judge(what, make, kNoisy);
+  return verdict.failure.empty() ? verdict : judge(what, make, kManyNoisy);
 }
 
-std::vector<std::uint8_t> shrink(std::vector<std::uint8_t> bytes) {
-  const auto fails = [](const std::vector<std::uint8_t>& some) {
+std::vector<std::uint8_t> shrink(std::vector<std::uint8_t> bytes, const MakeSubject& make) {
+  const auto fails = [&](const std::vector<std::uint8_t>& some) {
     Choices choices(some);
-    return !judge(random_case(choices)).failure.empty();
+    return !judge(random_case(choices), make).failure.empty();
   };
   int tries = 600;
   for (std::size_t size = std::max<std::size_t>(bytes.size() / 2, 1); size > 0 && tries > 0; size /= 2) {
@@ -415,6 +352,12 @@ std::vector<std::uint8_t> shrink(std::vector<std::uint8_t> bytes) {
     }
   }
   return bytes;
+}
+
+std::string report(const std::vector<std::uint8_t>& bytes, const MakeSubject& make) {
+  Choices choices(bytes);
+  const Case what = random_case(choices);
+  return judge(what, make).failure + "\nTENON_GRAPHS_BYTES=" + to_hex(bytes) + "\n" + what.text();
 }
 
 std::string to_hex(const std::vector<std::uint8_t>& bytes) {

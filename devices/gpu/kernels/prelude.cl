@@ -79,6 +79,12 @@ TN_NUMBERS(i8, char8, char)
 #define tn_abs(x) ((x) < 0 ? -(x) : (x))
 #define tn_sign(x) (((x) > 0) - ((x) < 0))
 
+// Where an index from data points, which may be negative and count from the end; -1: nowhere.
+inline int place_of(long index, int extent) {
+  if (index < 0) index += extent;
+  return index >= 0 && index < extent ? (int)index : -1;
+}
+
 // Integer functions: of quotients rounded down, and powers.
 inline long floor_divide(long x, long y) {
   if (y == 0) return 0;

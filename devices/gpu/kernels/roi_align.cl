@@ -5,7 +5,9 @@ KERNEL {
   if (at >= COUNT) return;
   const int cell[2] = {at % OW, at / OW % OH};
   const int channel = at / (OW * OH) % CHANNELS, roi = at / (OW * OH * CHANNELS);
-  const int plane = ((int)IMAGE(roi) * CHANNELS + channel) * IH * IW;
+  const long picture = (long)IMAGE(roi);
+  const int is_there = picture >= 0 && picture < PICTURES;
+  const int plane = ((is_there ? (int)picture : 0) * CHANNELS + channel) * IH * IW;
   float begin[2], size[2];
   int samples[2];
   for (int axis = 0; axis < 2; ++axis) {
@@ -21,7 +23,7 @@ KERNEL {
   float result = 0;
   for (int i = 0; i < samples[0] * samples[1]; ++i) {
     const int sample[2] = {i % samples[0], i / samples[0]};
-    int low[2], high[2], is_inside = 1;
+    int low[2], high[2], is_inside = is_there;
     float rest[2];
     for (int axis = 0; axis < 2; ++axis) {
       const int extent = axis ? IH : IW;

@@ -5,16 +5,14 @@ KERNEL {
   if (line >= LINES) return;
   const int from = line / INNER * UPDATES * INNER + line % INNER, begin = FIRST(line);
   for (int i = 0; i < UPDATES; ++i) {
-    int index = (int)INDEX(from + i * INNER);
-    if (index < 0) index += EXTENT;
-    if (index < 0 || index >= EXTENT) continue;
+    const int index = place_of(INDEX(from + i * INNER), EXTENT);
+    if (index < 0) continue;
     const int to = begin + index * STEP;
     const ACC value = (ACC)UPDATE(from + i * INNER), held = (ACC)OUT(to);
 #if !USES_INITIAL || IS_MEAN
     int hits = USES_INITIAL;
     for (int j = 0; j < i; ++j) {
-      const int other = (int)INDEX(from + j * INNER);
-      hits += (other < 0 ? other + EXTENT : other) == index;
+      hits += place_of(INDEX(from + j * INNER), EXTENT) == index;
     }
     OUT_SET(to, hits == 0 ? value : REDUCE(held, value));
 #else
@@ -24,11 +22,11 @@ KERNEL {
 #if IS_MEAN
   // The last of each index divides by how many there were.
   for (int i = 0; i < UPDATES; ++i) {
-    int index = (int)INDEX(from + i * INNER), hits = USES_INITIAL, is_last = 1;
-    if (index < 0) index += EXTENT;
-    if (index < 0 || index >= EXTENT) continue;
+    const int index = place_of(INDEX(from + i * INNER), EXTENT);
+    int hits = USES_INITIAL, is_last = 1;
+    if (index < 0) continue;
     for (int j = 0; j < UPDATES; ++j) {
-      const int other = (int)INDEX(from + j * INNER), is_same = (other < 0 ? other + EXTENT : other) == index;
+      const int is_same = place_of(INDEX(from + j * INNER), EXTENT) == index;
       hits += is_same;
       if (is_same && j > i) is_last = 0;
     }

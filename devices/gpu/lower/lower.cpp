@@ -59,7 +59,6 @@ namespace {
 void lower_read_value(Builder& builder, const Node& node) {
   const std::string& id = node.get_attributes().get_string("variable_id");
   builder.set(node, 0, builder.state(id, node.get_output_element_type(0), node.get_output_shape(0), false));
-  if (node.get_input_size() > 0) builder.set_initial(id, builder.constant(node.input_value(0)));
 }
 
 void lower_assign(Builder& builder, const Node& node) {

@@ -83,8 +83,7 @@ std::string refusal(const Node& node, const Target& target) {
   if (type == "Parameter" || type == "Result") return {};
   for (std::size_t i = 0; i < node.get_input_size(); ++i)
     if (std::string why = check_type(node.get_input_element_type(i)); !why.empty()) return why;
-  if (type == "Assign") return {};
-  if (type == "ReadValue") return wants_constant(node, 0);
+  if (type == "Assign" || type == "ReadValue") return {};
   const auto found = lowering_table().find(type);
   if (found == lowering_table().end()) return "it has no kernel for it";
   return found->second.refuses ? found->second.refuses(node) : std::string();

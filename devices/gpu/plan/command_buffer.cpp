@@ -7,13 +7,6 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-template <typename Function>
-void look_up(Function& function, const opencl::Device& device, const char* name) {
-  function = client::injected()
-                 ? nullptr
-                 : reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(device.platform, name));
-}
-
 /// What the driver answers, or `otherwise` where its version of the extension does not know the question.
 cl_command_queue_properties ask(const opencl::Device& device, cl_device_info key,
                                 cl_command_queue_properties otherwise) {
@@ -28,11 +21,11 @@ cl_command_queue_properties ask(const opencl::Device& device, cl_device_info key
 CommandBufferCalls command_buffer_calls(const opencl::Device& device) {
   CommandBufferCalls calls;
   if (!device.has("cl_khr_command_buffer")) return calls;
-  look_up(calls.make, device, "clCreateCommandBufferKHR");
-  look_up(calls.record, device, "clCommandNDRangeKernelKHR");
-  look_up(calls.finalize, device, "clFinalizeCommandBufferKHR");
-  look_up(calls.release, device, "clReleaseCommandBufferKHR");
-  look_up(calls.enqueue, device, "clEnqueueCommandBufferKHR");
+  client::look_up(calls.make, device, "clCreateCommandBufferKHR");
+  client::look_up(calls.record, device, "clCommandNDRangeKernelKHR");
+  client::look_up(calls.finalize, device, "clFinalizeCommandBufferKHR");
+  client::look_up(calls.release, device, "clReleaseCommandBufferKHR");
+  client::look_up(calls.enqueue, device, "clEnqueueCommandBufferKHR");
   constexpr cl_device_info kRequired = 0x12AA;   // CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR
   constexpr cl_device_info kSupported = 0x129A;  // CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR, since 0.9.7
   calls.required = ask(device, kRequired, calls.required);

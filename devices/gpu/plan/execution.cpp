@@ -101,6 +101,12 @@ void Execution::set_number(cl_kernel kernel, cl_uint at, std::int32_t number) {
 
 void Execution::set_pointer(cl_kernel kernel, cl_uint at, const std::byte* pointer) const {
   const auto* const set = gpu_->set_usm_argument();
+  if (!set && gpu_->native().device.usm)
+    throw Error(Code::kUnavailable,
+                "GPU: " + gpu_->native().device.platform_name +
+                    " names cl_intel_unified_shared_memory but has no clSetKernelArgMemPointerINTEL, so kernels take "
+                    "no pointers; copy_to() a buffer",
+                "clGetExtensionFunctionAddressForPlatform", CL_INVALID_VALUE);
   const auto* const address = static_cast<const void*>(pointer);
   client::check(
       set ? client::call(*set, kernel, at, address) : client::call(clSetKernelArgSVMPointer, kernel, at, address),
@@ -155,9 +161,7 @@ namespace {
 class Gate {
  public:
   /// @errors those of native calls.
-  Gate(const client::Native& native, cl_command_queue queue)
-      : event_(client::create("clCreateUserEvent", "making an event before an inference", clCreateUserEvent,
-                              native.context.get())) {
+  Gate(const client::Native& native, cl_command_queue queue) : Gate(native) {
     const cl_event events[] = {event_.get()};
     client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{1}, static_cast<const cl_event*>(events),
                                static_cast<cl_event*>(nullptr)),
@@ -175,6 +179,11 @@ class Gate {
   }
 
  private:
+  /// From here on the destructor sets the event, whatever fails: drivers wait for one that is not set.
+  explicit Gate(const client::Native& native)
+      : event_(client::create("clCreateUserEvent", "making an event before an inference", clCreateUserEvent,
+                              native.context.get())) {}
+
   client::Handle<cl_event> event_;
   bool is_open_ = false;
 };

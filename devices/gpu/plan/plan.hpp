@@ -44,9 +44,6 @@ struct PlanVariable {
   std::string id;
   ElementType type = ElementType::kUndefined;
   Shape shape;
-  Tensor initial;  ///< Empty: zeros.
-  bool is_assigned = false;
-  std::size_t size_bytes() const { return checked_size_bytes(type, shape).value_or(0); }
 };
 
 /// A constant in the device's memory; it keeps the bytes that it was made of, by which others find it.
@@ -66,6 +63,12 @@ struct Plan {
   std::vector<std::shared_ptr<const ConstantBuffer>> constants;    ///< Of each buffer; null for those that are none.
   std::vector<std::pair<std::string, std::string>> optimized_out;  ///< Nodes that no kernel computes: name and type.
   std::size_t arena_bytes = 0;
+  /// Of an execution's own, for values between its kernels and for outputs that nobody gives memory for.
+  std::uint64_t memory_bytes() const {
+    std::uint64_t bytes = arena_bytes;
+    for (const PlanPort& output : outputs) bytes += output.size_bytes();
+    return bytes;
+  }
   /// A buffer of an execution's own, which begins as zeros; kNoBuffer: none.
   engine::BufferId counters = engine::kNoBuffer;
   /// What launches copy of inputs that lie in images, at a pitch or in several tensors.

@@ -64,12 +64,20 @@ void run_parallel(std::size_t count, std::int32_t most_threads, const std::funct
 
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t size = 0;
-  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS || size < 2)
-    return "the driver gives no log";
+  const auto ask = [&](std::size_t bytes, void* to, std::size_t* needed) {
+    return client::call(clGetProgramBuildInfo, program, device, cl_program_build_info{CL_PROGRAM_BUILD_LOG}, bytes, to,
+                        needed) == CL_SUCCESS;
+  };
+  if (!ask(0, nullptr, &size) || size < 2) return "the driver gives no log";
   std::string log(size, '\0');
-  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+  if (!ask(size, log.data(), nullptr)) return "the driver gives no log";
   log.resize(std::min<std::size_t>(log.find('\0'), 4000));
   return log;
+}
+
+cl_int build_for(cl_program program, cl_device_id device, const std::string& options) {
+  return client::call(clBuildProgram, program, cl_uint{1}, &device, options.c_str(),
+                      static_cast<void(CL_CALLBACK*)(cl_program, void*)>(nullptr), static_cast<void*>(nullptr));
 }
 
 std::string binary_of(cl_program program) {
@@ -124,14 +132,18 @@ client::Handle<cl_program> KernelLibrary::load(const store::ContentHash& key, co
   return {};
 }
 
-client::Handle<cl_program> KernelLibrary::from_binary(const unsigned char* binary, std::size_t size) const {
+client::Handle<cl_program> KernelLibrary::from_binary(const unsigned char* binary, std::size_t size) const try {
   cl_int binary_status = CL_SUCCESS;
   const cl_device_id device = native_->device.id;
-  client::Handle<cl_program> program(
-      clCreateProgramWithBinary(native_->context.get(), 1, &device, &size, &binary, &binary_status, nullptr));
-  if (!program || binary_status != CL_SUCCESS) return {};
-  if (clBuildProgram(program.get(), 1, &device, options_.c_str(), nullptr, nullptr) != CL_SUCCESS) return {};
+  const char* const what = "taking a program's binary";
+  client::Handle<cl_program> program(client::create("clCreateProgramWithBinary", what, clCreateProgramWithBinary,
+                                                    native_->context.get(), cl_uint{1}, &device, &size, &binary,
+                                                    &binary_status));
+  client::check(binary_status, "clCreateProgramWithBinary", what);
+  client::check(build_for(program.get(), device, options_), "clBuildProgram", what);
   return program;
+} catch (const Error&) {
+  return {};
 }
 
 void KernelLibrary::keep(const store::ContentHash& key, const std::filesystem::path& folder, cl_program program) const
@@ -170,10 +182,7 @@ client::Handle<cl_program> KernelLibrary::from_source(const Texts& texts, const 
   const auto what = [&] { return "making a program for " + native_->device.name; };
   client::Handle<cl_program> program(client::create("clCreateProgramWithSource", what, clCreateProgramWithSource,
                                                     native_->context.get(), cl_uint{1}, &begin, &size));
-  const cl_int status =
-      client::call(clBuildProgram, program.get(), cl_uint{1}, &device, options.c_str(),
-                   static_cast<void(CL_CALLBACK*)(cl_program, void*)>(nullptr), static_cast<void*>(nullptr));
-  if (status != CL_SUCCESS) {
+  if (const cl_int status = build_for(program.get(), device, options); status != CL_SUCCESS) {
     std::string kinds;
     for (const auto& text : texts) kinds += (kinds.empty() ? "" : ", ") + text->kind;
     client::fail(status, "clBuildProgram",

@@ -4,8 +4,11 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 
 #include <tenon/core/fd.hpp>
 #include <tenon/core/pixel_format.hpp>
@@ -15,6 +18,7 @@
 #include <tenon/devices/gpu/testing/pictures.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
+#include <tenon/tests/support/fail_each_call.hpp>
 #if __has_include(<va/va_drmcommon.h>)
 #include <va/va.h>
 #include <va/va_drmcommon.h>
@@ -180,6 +184,33 @@ TEST_F(Surfaces, OfSixteenBitsAreThose) {
       {{"SHARED_MEM_TYPE", "VA_SURFACE"}, {"DEV_OBJECT_HANDLE", 0u}, {"VA_PLANE", 0u}});
   EXPECT_EQ(y.byte_strides()[1], static_cast<std::ptrdiff_t>(Decoder::kPitch));
   EXPECT_EQ(y.byte_strides()[2], 2);
+}
+
+/// No failure of a call keeps a descriptor, a handle or a surface.
+TEST_F(Surfaces, EveryCallOfAnInferenceOnThemMayFail) {
+  using Probe = opencl::client::Probe;
+  VAContext context(core, &decoder.display);
+  const auto model = with_preprocessing({});
+  auto compiled = core.compile_model(model, context);
+  const std::vector<Tensor> planes = random_planes(compiled, 31);
+  decoder.decode(0, planes[0], planes[1]);
+  if (!is_by_memory(context)) GTEST_SKIP() << "images of numbers, not of what was decoded";
+  const auto wanted = judged(model, {{planes[0]}, {planes[1]}});
+  std::size_t before = std::numeric_limits<std::size_t>::max();
+  testing::fail_each_call<Probe>(
+      "CL_OUT_OF_RESOURCES",
+      [&] {
+        EXPECT_LE(open_descriptors(), before) << "a failure keeps a descriptor";
+        auto request = compiled.create_infer_request();
+        auto [y, uv] = context.create_tensor_nv12(kHeight, kWidth, 0u);
+        request.set_input_tensor(0, y);
+        request.set_input_tensor(1, uv);
+        return infer_in(context, request);
+      },
+      [&](const auto& values) {
+        ASSERT_LE(largest_step(values, wanted), 1);
+        before = std::min(before, open_descriptors());
+      });
 }
 
 TEST_F(Surfaces, WhatIsWrongWithThemIsSaid) {

@@ -4,6 +4,8 @@
 // where NVIDIA's clReleaseContext would wait for ever (driver 580): when an import goes that was acquired and not released, or
 // a user event that was not set. SVM that is being freed keeps it from giving any, as with that driver.
 //
+// Programs may make commands fail: tenon_layer_event_status.
+//
 // TENON_OPENCL_LAYER, a list of words, makes it another driver:
 //   apart     memory moves only when it is acquired and released, like that of a device with caches of its own
 //   elsewhere imports succeed and give other memory; device memory over host pointers is a copy
@@ -396,6 +398,16 @@ cl_int CL_API_CALL set_kernel_arg(cl_kernel kernel, cl_uint index, size_t size, 
   }
   return next->clSetKernelArg(kernel, index, size, value);
 }
+cl_int CL_API_CALL release_kernel(cl_kernel kernel) {
+  cl_uint references = 0;
+  next->clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof references, &references, nullptr);
+  if (references == 1) {
+    std::lock_guard lock(mutex);
+    arguments.erase(kernel);
+  }
+  return next->clReleaseKernel(kernel);
+}
+
 cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t* offset,
                               const size_t* global, const size_t* local, cl_uint count, const cl_event* after,
                               cl_event* event) {
@@ -598,6 +610,25 @@ void* CL_API_CALL extension_function(cl_platform_id platform, const char* name) 
 
 }  // namespace
 
+/// Other than 0: commands end with this status, as if they had failed.
+extern "C" {
+__attribute__((visibility("default"))) std::atomic<cl_int> tenon_layer_event_status{0};
+}
+
+namespace {
+
+cl_int CL_API_CALL get_event_info(cl_event event, cl_event_info key, size_t size, void* value, size_t* size_ret) {
+  const cl_int status = next->clGetEventInfo(event, key, size, value, size_ret);
+  const cl_int failure = tenon_layer_event_status;
+  if (status == CL_SUCCESS && key == CL_EVENT_COMMAND_EXECUTION_STATUS && value && failure != 0) {
+    auto& reported = *static_cast<cl_int*>(value);
+    if (reported == CL_COMPLETE) reported = failure;
+  }
+  return status;
+}
+
+}  // namespace
+
 extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info key, size_t size,
                                                                                     void* value, size_t* size_ret) {
   const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
@@ -627,6 +658,8 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   table.clEnqueueReadBuffer = read_buffer;
   table.clEnqueueMapBuffer = map_buffer;
   table.clSetKernelArg = set_kernel_arg;
+  table.clReleaseKernel = release_kernel;
+  table.clGetEventInfo = get_event_info;
   table.clEnqueueNDRangeKernel = run_kernel;
   table.clGetExtensionFunctionAddressForPlatform = extension_function;
   *entries_ret = sizeof table / sizeof(void*);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include <tenon/core/error.hpp>
@@ -27,6 +29,14 @@ ExpressionRef code_of(const ExpressionRef& root, ElementType type) {
 
 /// Of the type that the graph says, whatever lies in memory.
 ExpressionRef loaded(const View& view, ElementType type) { return convert(Expression::load(view), type); }
+
+/// @errors kUnimplemented: kernels, which count elements in 32 bits, could not reach all of them.
+void check_countable(const Shape& shape, const std::string& what) {
+  const auto count = checked_size_bytes(ElementType::kU8, shape);
+  if (!count || *count > std::size_t{std::numeric_limits<std::int32_t>::max()})
+    throw Error(Code::kUnimplemented, "GPU: " + what + " has the shape " + to_string(shape) +
+                                          "; kernels count in 32 bits, up to 2147483647 elements");
+}
 
 bool is_short_number(double value) { return value == 0.5 || (std::floor(value) == value && std::abs(value) <= 16); }
 
@@ -54,6 +64,7 @@ Builder::Value& Builder::value_of(const Output<Node>& value) {
 }
 
 Builder::Value& Builder::add_value(const Node& node, std::size_t output, const Shape& shape) {
+  check_countable(shape, node.describe());
   Value& value = values_[{&node, output}];
   value.type = node.get_output_element_type(output);
   value.shape = shape;
@@ -163,6 +174,7 @@ View Builder::make_count(const Node& node) {
 }
 
 View Builder::scratch(ElementType type, const Shape& shape) {
+  check_countable(shape, "a value between kernels");
   View view{{}, type, shape, packed_strides(shape)};
   view.place.buffer = add_buffer(engine::BufferKind::kArena, bytes_of(type, shape), 0);
   return view;
@@ -284,6 +296,7 @@ void Builder::pack(const View& codes, const View& out, const Node& of) {
 void Builder::compute(const Node& node, std::size_t output) { made(Output<Node>(const_cast<Node*>(&node), output)); }
 
 View Builder::hold(const Tensor& table) {
+  check_countable(table.shape(), "a constant");
   const void* const bytes = table.data();
   auto known = constants_.find(bytes);
   if (known == constants_.end()) {

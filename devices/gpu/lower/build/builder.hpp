@@ -150,7 +150,6 @@ class Builder {
   void add_result(const Node& result, std::uint32_t index);
   /// @param next  Its next value, which is assigned; else the present one.
   View state(const std::string& id, ElementType type, const Shape& shape, bool next);
-  void set_initial(const std::string& id, const Tensor& value);
 
   /// After the last node.
   Plan finish();

@@ -90,8 +90,7 @@ View Builder::state(const std::string& id, ElementType type, const Shape& shape,
   if (known == states_.end()) {
     std::uint32_t index = 0;
     while (index < plan_.variables.size() && plan_.variables[index].id != id) ++index;
-    if (index == plan_.variables.size()) plan_.variables.push_back({id, type, shape, {}, false});
-    plan_.variables[index].is_assigned |= next;
+    if (index == plan_.variables.size()) plan_.variables.push_back({id, type, shape});
     const std::size_t bytes = bytes_of(type, shape);
     const engine::BufferId buffer =
         add_buffer(engine::BufferKind::kState, bytes, index * 2 + static_cast<std::uint32_t>(next));
@@ -99,11 +98,6 @@ View Builder::state(const std::string& id, ElementType type, const Shape& shape,
   }
   view.place.buffer = known->second;
   return view;
-}
-
-void Builder::set_initial(const std::string& id, const Tensor& value) {
-  for (PlanVariable& variable : plan_.variables)
-    if (variable.id == id) variable.initial = value;
 }
 
 namespace {

@@ -136,7 +136,8 @@ void lower_reverse_sequence(Builder& builder, const Node& node) {
             .number("EXTENT", static_cast<std::int64_t>(data.shape[sequence]))
             .number("STEP", data.strides[sequence]);
       },
-      "  const int place = at / STEP % EXTENT, count = (int)LENGTH(at / BATCH_STEP % BATCHES);\n"
+      "  const int place = at / STEP % EXTENT, count = (int)min((long)LENGTH(at / BATCH_STEP % BATCHES), "
+      "(long)EXTENT);\n"
       "  STORE(X(place < count ? at + (count - 1 - 2 * place) * STEP : at), at);\n");
 }
 

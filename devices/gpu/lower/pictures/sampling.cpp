@@ -48,7 +48,9 @@ void lower_roi_align(Builder& builder, const Node& node) {
   set_whole(builder, node, "roi_align", ElementType::kF32, kernels::roi_align, [=](Kernel& kernel) {
     kernel.reads("X", data).reads("ROI", boxes).reads("IMAGE", images);
     add_picture(kernel, data.shape);
-    kernel.number("OH", static_cast<std::int64_t>(out[2])).number("OW", static_cast<std::int64_t>(out[3]));
+    kernel.number("PICTURES", static_cast<std::int64_t>(data.shape[0]))
+        .number("OH", static_cast<std::int64_t>(out[2]))
+        .number("OW", static_cast<std::int64_t>(out[3]));
     kernel.define("BEFORE", real(rule.before))
         .define("AFTER", real(rule.after))
         .define("SCALE", real(rule.scale))

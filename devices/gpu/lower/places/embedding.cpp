@@ -12,7 +12,7 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// Where a bag begins and ends among the indices, and which inputs say the rest.
+/// Where a bag begins and ends among the indices, and which inputs say the rest. Indices outside of the table give 0.
 struct Bags {
   const char *begin, *end;
   std::size_t bags = 0, fallback = 0, weights = 0;  ///< Inputs; `bags` 0: none.
@@ -25,7 +25,8 @@ Bags bags_of(std::string_view type) {
     return {"0; while (begin < INDICES && BAG(begin) < bag) ++begin",
             "begin; while (end < INDICES && BAG(end) == bag) ++end", 2, 4, 5};
   }
-  return {"(int)BAG(bag)", "bag + 1 < BAGS ? (int)BAG(bag + 1) : INDICES", 2, 3, 4};
+  return {"(int)clamp((long)BAG(bag), 0L, (long)INDICES)",
+          "bag + 1 < BAGS ? (int)clamp((long)BAG(bag + 1), 0L, (long)INDICES) : INDICES", 2, 3, 4};
 }
 
 void lower_embedding(Builder& builder, const Node& node) {
@@ -41,10 +42,14 @@ void lower_embedding(Builder& builder, const Node& node) {
   std::string text = "  const int k = at % WIDTH, bag = at / WIDTH;\n  int begin = " + std::string(bags.begin) +
                      ";\n  int end = " + bags.end +
                      ";\n  ACC sum = 0;\n"
-                     "  for (int i = begin; i < end; ++i) sum += (ACC)TABLE((int)INDEX(i) * WIDTH + k)";
-  text += weights ? " * (ACC)WEIGHT(i);\n" : ";\n";
+                     "  for (int i = begin; i < end; ++i) {\n    const long row = (long)INDEX(i);\n"
+                     "    if (row >= 0 && row < ROWS) sum += (ACC)TABLE((int)row * WIDTH + k)";
+  text += weights ? " * (ACC)WEIGHT(i);\n  }\n" : ";\n  }\n";
   if (is_mean) text += "  if (end > begin) sum /= end - begin;\n";
-  if (fallback) text += "  if (end <= begin && FALLBACK(0) >= 0) sum = (ACC)TABLE((int)FALLBACK(0) * WIDTH + k);\n";
+  if (fallback)
+    text +=
+        "  const long other = (long)FALLBACK(0);\n"
+        "  if (end <= begin && other >= 0 && other < ROWS) sum = (ACC)TABLE((int)other * WIDTH + k);\n";
   text += "  STORE(sum, at);\n";
   set_each(
       builder, node, "embedding", table.type,
@@ -53,7 +58,8 @@ void lower_embedding(Builder& builder, const Node& node) {
         if (places) kernel.reads("BAG", *places);
         if (fallback) kernel.reads("FALLBACK", *fallback);
         if (weights) kernel.reads("WEIGHT", *weights);
-        kernel.number("WIDTH", product(table.shape, 1, table.shape.size()))
+        kernel.number("ROWS", static_cast<std::int64_t>(table.shape[0]))
+            .number("WIDTH", product(table.shape, 1, table.shape.size()))
             .number("INDICES", static_cast<std::int64_t>(element_count(indices.shape)))
             .number("EACH", static_cast<std::int64_t>(indices.shape.back()))
             .number("BAGS", count);

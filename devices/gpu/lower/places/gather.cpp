@@ -68,8 +68,8 @@ void lower_gather(Builder& builder, const Node& node) {
       },
       "  const int inner = at % INNER, i = at / INNER % INDICES, outer = at / INNER / INDICES % OUTER, b = at / "
       "INNER / INDICES / OUTER;\n"
-      "  int index = (int)INDEX(b * INDICES + i);\n  if (index < 0) index += AXIS;\n"
-      "  STORE(index >= 0 && index < AXIS ? X(((b * OUTER + outer) * AXIS + index) * INNER + inner) : 0, at);\n");
+      "  const int index = place_of(INDEX(b * INDICES + i), AXIS);\n"
+      "  STORE(index >= 0 ? X(((b * OUTER + outer) * AXIS + index) * INNER + inner) : 0, at);\n");
 }
 
 /// The data may be larger than the indices along the axes that stay.
@@ -83,8 +83,8 @@ void lower_gather_elements(Builder& builder, const Node& node) {
     text += "  rest /= E" + n + ";\n";
   }
   text +=
-      "  int index = (int)INDEX(at);\n  if (index < 0) index += AXIS;\n"
-      "  STORE(index >= 0 && index < AXIS ? X(from + index * S" +
+      "  const int index = place_of(INDEX(at), AXIS);\n"
+      "  STORE(index >= 0 ? X(from + index * S" +
       std::to_string(axis) + ") : 0, at);\n";
   set_each(
       builder, node, "gather_elements", data.type,
@@ -107,8 +107,8 @@ void lower_gather_nd(Builder& builder, const Node& node) {
       "  int from = tuple / TUPLES, is_inside = 1;\n";
   for (std::size_t i = 0; i < depth; ++i) {
     const std::string n = std::to_string(i);
-    text += "  { int index = (int)INDEX(tuple * " + std::to_string(depth) + " + " + n + "); if (index < 0) index += E" +
-            n + "; is_inside &= index >= 0 && index < E" + n + "; from = from * E" + n + " + index; }\n";
+    text += "  { const int index = place_of(INDEX(tuple * " + std::to_string(depth) + " + " + n + "), E" + n +
+            "); is_inside &= index >= 0; from = from * E" + n + " + index; }\n";
   }
   text += "  STORE(is_inside ? X(from * INNER + inner) : 0, at);\n";
   set_each(

@@ -86,9 +86,8 @@ void lower_scatter_nd(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < depth; ++i) {
     const std::string n = std::to_string(i);
     kernel.number("E" + n, static_cast<std::int64_t>(out.shape[i]));
-    one += "    { int index = (int)INDEX(tuple * " + std::to_string(depth) + " + " + n +
-           "); if (index < 0) index += E" + n + "; is_inside &= index >= 0 && index < E" + n + "; to = to * E" + n +
-           " + index; }\n";
+    one += "    { const int index = place_of(INDEX(tuple * " + std::to_string(depth) + " + " + n + "), E" + n +
+           "); is_inside &= index >= 0; to = to * E" + n + " + index; }\n";
   }
   one +=
       "    to = to * INNER + k;\n    if (is_inside) OUT_SET(to, REDUCE((ACC)OUT(to), (ACC)UPDATE(tuple * INNER + "
@@ -112,8 +111,8 @@ void lower_scatter(Builder& builder, const Node& node) {
       .number("INDICES", static_cast<std::int64_t>(element_count(indices.shape)));
   launch_each(builder, node, kernel, element_count(updates.shape),
               "  const int inner = at % INNER, i = at / INNER % INDICES, outer = at / INNER / INDICES;\n"
-              "  int index = (int)INDEX(i);\n  if (index < 0) index += EXTENT;\n"
-              "  if (index >= 0 && index < EXTENT) OUT_SET((outer * EXTENT + index) * INNER + inner, UPDATE(at));\n");
+              "  const int index = place_of(INDEX(i), EXTENT);\n"
+              "  if (index >= 0) OUT_SET((outer * EXTENT + index) * INNER + inner, UPDATE(at));\n");
 }
 
 void lower_slice_scatter(Builder& builder, const Node& node) {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port's tensor, and what is moved to and from it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/location.hpp>
+#include <tenon/runtime/device/device.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// Where the kernels of one request find a port.
+struct Binding {
+  Tensor tensor;                     ///< As it was given. Empty: a batch.
+  Tensor mapped;                     ///< Keeps what `memory` is in, where that is not the tensor itself.
+  bool is_moved = false;             ///< The tensor is host memory, `memory` is `staging`.
+  std::optional<ImageTarget> image;  ///< Of an output: the tensor lies there, `memory` is `staging`.
+  client::Handle<cl_mem> staging;    ///< Of one that is moved, or put into an image.
+  std::size_t staging_bytes = 0;
+  BoundMemory memory;
+  InputForm form;
+  std::vector<Location> items;  ///< Of a batch in several tensors.
+  Shape batch_shape;
+
+  bool is_bound() const { return tensor || !items.empty(); }
+  /// @errors kFailedPrecondition: it cannot be used; those of native calls.
+  void place(const Gpu& gpu, const Tensor& given, Access access, bool takes_pitch = false);
+  /// Of an input. @errors kFailedPrecondition.
+  void place_batch(const Gpu& gpu, std::span<const Tensor> given);
+
+  /// Enqueues what brings an input to the device. @errors those of native calls.
+  void move_in(cl_command_queue queue, Ledger& ledger) const;
+  /// Enqueues what brings an output to where it was wanted. @errors kFailedPrecondition: the policy forbids the copy into
+  /// an image; those of native calls.
+  void move_out(cl_command_queue queue, Inference& inference) const;
+
+ private:
+  void put_into_image(cl_command_queue queue, Inference& inference) const;
+};
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of kernels: how they are built, given up, and kept.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/program/warpgroups.hpp>
+#include <tenon/devices/gpu/testing/gpu.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/wanted.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon::gpu_testing {
+namespace {
+
+TEST(Warpgroups, CommentsOfPtxAreOpened) {
+  using gpu_device::open_warpgroups;
+  const std::string head = ".version 8.0\n.target sm_90", code = "mov;\n/*sm_90a a; sm_90a*/\n/*sm_90a b; sm_90a*/ret;";
+  EXPECT_TRUE(gpu_device::has_warpgroups(code));
+  EXPECT_FALSE(gpu_device::has_warpgroups("mov; /* sm_90 */"));
+  EXPECT_EQ(open_warpgroups(head + ", debug\n" + code + std::string(1, '\0')),
+            ".version 8.0\n.target sm_90a, debug\nmov;\na;\nb;ret;");
+  EXPECT_EQ(open_warpgroups(head + "a\n" + code), std::nullopt);
+  EXPECT_EQ(open_warpgroups(".target sm_100\n" + code), std::nullopt);
+  EXPECT_EQ(open_warpgroups(head + "\nret;"), std::nullopt);
+  EXPECT_EQ(open_warpgroups(head + "\n/*sm_90a a;"), std::nullopt);
+  EXPECT_EQ(open_warpgroups("a binary"), std::nullopt);
+}
+
+TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
+  const auto folder = std::filesystem::temp_directory_path() / ("tenon_gpu_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  {
+    Core caching;
+    caching.set_property(cache_dir(folder.string()));
+    const auto model = fresh_model();
+    for (const bool is_known : {false, true}) {
+      const auto compiled = caching.compile_model(model, "GPU");
+      EXPECT_EQ(compiled.get_property(loaded_from_cache), is_known);
+      EXPECT_EQ(compiled.get_property(cache_dir), folder.string()) << "else a cached model's programs are built anew";
+    }
+  }
+  std::size_t programs = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    programs += entry.path().extension() == ".cl_cache";
+  EXPECT_GT(programs, 0u);
+  std::filesystem::remove_all(folder);
+}
+
+/// Kernels of many texts, and so several programs; other texts each time.
+std::shared_ptr<Model> model_of_many_kernels() {
+  static int made = 0;
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{8});
+  OutputVector outputs;
+  for (int i = 0; i < 40; ++i) {
+    const auto clamp = make_node("Clamp", 1, {x}, {{"min", -7.0 - 0.001 * ++made}, {"max", 7.0}}, "clamp");
+    outputs.push_back(make_node("Sin", 1, {clamp}, {}, "sine")->output(0));
+  }
+  return std::make_shared<Model>(outputs, ParameterVector{x}, "many");
+}
+
+/// Threads of this process, at most, while it does something.
+template <typename Body>
+std::size_t most_threads(Body&& body) {
+  std::atomic<bool> is_over{false};
+  std::size_t most = 0;
+  std::jthread counter([&] {
+    while (!is_over) {
+      const std::filesystem::directory_iterator all("/proc/self/task");
+      most = std::max(most, static_cast<std::size_t>(std::distance(begin(all), end(all))));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  body();
+  is_over = true;
+  counter.join();
+  return most;
+}
+
+TEST_F(Gpu, AsManyThreadsCompileAsAreAllowed) {
+  core.compile_model(model_of_many_kernels(), "GPU");  // What the driver starts, it has started then.
+  const auto threads = [&](std::int32_t allowed) {
+    return most_threads([&] { core.compile_model(model_of_many_kernels(), "GPU", compilation_num_threads(allowed)); });
+  };
+  const std::size_t alone = threads(1);
+  EXPECT_GT(threads(3), alone);
+}
+
+/// Counts programs that a library has made.
+std::size_t programs_made() {
+  const auto counts = gpu_device::find_gpu("")->library().counts();
+  return counts.built + counts.loaded;
+}
+
+/// Eight of them are one program.
+gpu_device::KernelLibrary::Texts texts_of(std::size_t count, const std::string& name) {
+  gpu_device::KernelLibrary::Texts texts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string each = name + "_" + std::to_string(i);
+    texts.push_back(std::make_shared<const gpu_device::KernelText>(gpu_device::KernelText{
+        "test", each, "__kernel void " + each + "(__global float* x) { x[0] = " + std::to_string(i) + "; }"}));
+  }
+  return texts;
+}
+
+TEST_F(Gpu, ABuildThatNobodyWantsStops) {
+  auto& library = gpu_device::find_gpu("")->library();
+  const auto texts = texts_of(40, "unwanted");
+  for (const std::int32_t threads : {1, 3}) {
+    const auto before = programs_made();
+    std::atomic<int> looks{0};
+    const WantedScope scope([&] { return ++looks < 2; });
+    EXPECT_EQ(error_of([&] { library.build(texts, {}, TimeLimit(0), threads); }).code(), Code::kCancelled);
+    EXPECT_LE(looks, 1 + threads) << "of five programs";
+    EXPECT_EQ(programs_made(), before);
+  }
+  EXPECT_EQ(library.build(texts, {}, TimeLimit(0)).size(), texts.size()) << "the next one is wanted";
+}
+
+TEST_F(Gpu, ProgramsAreBuiltWithinTheTime) {
+  const TimeLimit limit(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  auto& library = gpu_device::find_gpu("")->library();
+  const auto texts = texts_of(1, "late");
+  EXPECT_EQ(error_of([&] { library.build(texts, {}, limit); }).code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(library.build(texts, {}, TimeLimit(0)).size(), 1u);
+}
+
+TEST_F(Gpu, ACompilationThatNobodyWantsStops) {
+  const WantedScope scope([] { return false; });
+  EXPECT_EQ(error_of([&] { core.compile_model(line_model(), "GPU"); }).code(), Code::kCancelled);
+}
+
+TEST_F(Gpu, CancellingAnInferenceStopsTheBuildThatItWaitsFor) {
+  // Texts that no driver has cached.
+  const double seed = static_cast<double>(::getpid() % 30000) * 1e-5;
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
+  x->output(0).set_names({"x"});
+  OutputVector outputs;
+  for (int i = 0; i < 400; ++i) {
+    const auto clamp = make_node("Clamp", 1, {x}, {{"min", -9.0 - seed - i}, {"max", 7.0}}, "clamp");
+    outputs.push_back(make_node("Sin", 1, {clamp}, {}, "sine")->output(0));
+  }
+  auto compiled = core.compile_model(std::make_shared<Model>(outputs, ParameterVector{x}, "open"), "GPU");
+  auto request = compiled.create_infer_request();
+  request.set_tensor("x", Tensor(element::f32, Shape{8}));
+  const auto before = programs_made();
+  std::exception_ptr failure;
+  std::atomic<bool> is_over{false};
+  std::jthread runs([&] {
+    try {
+      request.infer();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    is_over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // It builds 50 programs, for seconds.
+  while (!is_over) {
+    request.cancel();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  runs.join();
+  ASSERT_TRUE(failure);
+  EXPECT_THROW(std::rethrow_exception(failure), Cancelled);
+  EXPECT_EQ(programs_made(), before);
+}
+
+}  // namespace
+}  // namespace tenon::gpu_testing

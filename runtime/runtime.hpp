@@ -10,3 +10,4 @@
 #include <tenon/runtime/properties.hpp>                   // IWYU pragma: export
 #include <tenon/runtime/remote_context.hpp>               // IWYU pragma: export
 #include <tenon/runtime/remote_tensor.hpp>                // IWYU pragma: export
+#include <tenon/runtime/shape_size.hpp>                   // IWYU pragma: export

@@ -112,7 +112,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
                                                             : config_.stream_count() * 2);
-  table_.add_constant(execution_devices, std::vector<std::string>{"GPU." + gpu_->id()});
+  table_.add_constant(execution_devices, std::vector<std::string>{gpu_->device_name()});
   table_.add_constant(num_streams, streams::Num(static_cast<std::int32_t>(config_.stream_count())));
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(hint::performance_mode, config_.mode);

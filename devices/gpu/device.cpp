@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/compiled_model.hpp>
+#include <tenon/devices/gpu/facts.hpp>
 #include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote/remote.hpp>
@@ -27,6 +28,8 @@ class GpuDevice final : public Device {
     table.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 2, 1});
     table.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 2});
     table.add(optimal_number_of_infer_requests, [this] { return Any(properties_.config().stream_count() * 2); });
+    for (const char* name : {max_batch_size.name(), optimal_batch_size.name()})
+      table.add(PropertyName(name, PropertyMutability::RO), [this, name] { return batch_size(name, {}); });
     describe(table, [this] { return properties_.config().device_id; });
   }
 
@@ -72,6 +75,7 @@ class GpuDevice final : public Device {
 
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
     const auto id = arguments.find(device::id.name());
+    if (name == max_batch_size.name() || name == optimal_batch_size.name()) return batch_size(name, arguments);
     if (id == arguments.end() || name == supported_properties.name()) return properties_.get(name);
     // Of one of several.
     PropertyTable one("GPU");
@@ -86,6 +90,17 @@ class GpuDevice final : public Device {
   }
 
  private:
+  /// Of the model that the arguments name; without one it is 1.
+  Any batch_size(const std::string& name, const AnyMap& arguments) const {
+    const auto model = arguments.find(hint::model.name());
+    const Config& config = properties_.config();
+    const auto id = arguments.find(device::id.name());
+    const auto gpu = find_gpu(id == arguments.end() ? config.device_id : id->second.as<std::string>());
+    const auto given = model == arguments.end() ? nullptr : model->second.as<std::shared_ptr<const Model>>();
+    const Target target = config.target_of(gpu->target());
+    return name == max_batch_size.name() ? Any(max_batch(*gpu, given, target))
+                                         : Any(unsigned{optimal_batch(*gpu, given, target)});
+  }
   /// What a device is, by its id.
   static void describe(PropertyTable& table, const std::function<std::string()>& id) {
     const auto add = [&](const char* name, auto what) {
@@ -100,14 +115,11 @@ class GpuDevice final : public Device {
     add(device::type.name(), [](const Gpu& gpu) {
       return gpu.native().device.host_unified ? device::Type::INTEGRATED : device::Type::DISCRETE;
     });
-    add(device::capabilities.name(), [](const Gpu& gpu) {
-      std::vector<std::string> names{device::capability::FP32, device::capability::INT8,
-                                     device::capability::EXPORT_IMPORT};
-      if (gpu.native().device.is_cpu()) names.emplace_back(device::capability::HOST_CPU);
-      if (gpu.native().device.usm) names.emplace_back(intel_gpu::capability::USM_MEMORY);
-      return names;
-    });
-    add(execution_devices.name(), [](const Gpu& gpu) { return std::vector<std::string>{"GPU." + gpu.id()}; });
+    add(device::capabilities.name(), &capabilities_of);
+    add(device::uuid.name(), &uuid_of);
+    add(device::luid.name(), &luid_of);
+    add(device::pci_info.name(), &pci_of);
+    add(execution_devices.name(), [](const Gpu& gpu) { return std::vector<std::string>{gpu.device_name()}; });
     add(intel_gpu::device_total_mem_size.name(), [](const Gpu& gpu) { return gpu.memory_bytes(); });
     add(intel_gpu::device_max_alloc_mem_size.name(),
         [](const Gpu& gpu) { return static_cast<std::uint64_t>(gpu.native().device.max_allocation); });
@@ -129,14 +141,6 @@ class GpuDevice final : public Device {
       if (roof.f16_per_second) gops[element::f16] = giga(*roof.f16_per_second);
       return gops;
     });
-  }
-  static std::string full_name(const Gpu& gpu) {
-    const auto& device = gpu.native().device;
-    return device.name + " (" +
-           (device.is_cpu()       ? "CPU"
-            : device.host_unified ? "iGPU"
-                                  : "dGPU") +
-           ", " + device.platform_name + ")";
   }
   static std::shared_ptr<CompiledModelImpl> compile_on(const std::shared_ptr<const Model>& model,
                                                        const std::shared_ptr<GpuContext>& context,

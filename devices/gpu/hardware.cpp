@@ -184,6 +184,15 @@ const std::vector<std::shared_ptr<const Gpu>>& all_gpus() {
   return *all;
 }
 
+std::string id_of(cl_device_id device) {
+  while (device) {
+    for (const auto& known : all_gpus())
+      if (known->native().device.id == device) return known->id();
+    device = ask<cl_device_id>(device, CL_DEVICE_PARENT_DEVICE);
+  }
+  return {};
+}
+
 std::shared_ptr<const Gpu> find_gpu(const std::string& id) {
   const auto& all = all_gpus();
   if (all.empty())

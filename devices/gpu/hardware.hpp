@@ -25,7 +25,7 @@ namespace tenon::inline v1::gpu_device {
 class Gpu {
  public:
   /// @param context  A context of OpenCL buffers.
-  /// @param id  "0", "1"...: as it is named after "GPU.".
+  /// @param id  "0", "1"...: as it is named after "GPU."; empty: a device that is none of all_gpus().
   /// @param shares_queue  The context's queue is the application's: all inferences go to it, in the application's order.
   Gpu(Context context, std::string id, bool shares_queue);
 
@@ -33,6 +33,7 @@ class Gpu {
   const client::Native& native() const { return *native_; }
   const Ref<client::Native>& native_ref() const { return native_; }
   const std::string& id() const { return id_; }
+  std::string device_name() const { return id_.empty() ? "GPU" : "GPU." + id_; }
   const Target& target() const { return target_; }
   bool shares_queue() const { return shares_queue_; }
   /// Maps tensors to the context.
@@ -74,6 +75,9 @@ client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint
 
 /// Of all platforms, in the loader's order; the same objects for the whole process. Empty without a platform.
 const std::vector<std::shared_ptr<const Gpu>>& all_gpus();
+
+/// As all_gpus() numbers it; a sub-device has the number of its whole device. Empty: it is none of them.
+std::string id_of(cl_device_id device);
 
 /// @param id  "" is the first; "0.1" is the second part of device 0: what shares a cache or memory, or else one half.
 /// @errors kUnavailable: there is none; kInvalidArgument: no such one, with those that are.

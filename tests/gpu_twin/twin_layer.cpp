@@ -5,11 +5,7 @@
 //  - it forms sub-groups along x only, a GPU along the linear local id: kernels that use sub-groups are launched flat, and a
 //    preamble computes the ids that they would have had. The real local size travels as the global offset.
 //  - it forgets a program at the application's last release, although kernels still use it: each kernel keeps one reference.
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
-#include <CL/cl_ext.h>
-#include <CL/cl_icd.h>
-#include <CL/cl_layer.h>
+#include <tenon/frameworks/opencl/testing/layer.hpp>
 
 #include <array>
 #include <cstdint>
@@ -22,18 +18,9 @@
 
 namespace {
 
-const cl_icd_dispatch* next;  // The platform, or the next layer.
-cl_icd_dispatch table;
-
-template <typename T>
-cl_int answer(const T* values, std::size_t count, std::size_t size, void* value, std::size_t* size_ret) {
-  const std::size_t bytes = count * sizeof(T);
-  if (size_ret) *size_ret = bytes;
-  if (!value) return CL_SUCCESS;
-  if (size < bytes) return CL_INVALID_VALUE;
-  std::memcpy(value, values, bytes);
-  return CL_SUCCESS;
-}
+using layer::answer;
+using layer::next;
+using layer::table;
 
 /// What the plugin asks and the runtime answers otherwise, or not at all. Numbers of extensions that headers lack:
 /// cl_intel_device_attribute_query, cl_intel_required_subgroup_size, cl_khr_pci_bus_info.
@@ -257,18 +244,7 @@ cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info key, size_t size,
-                                                                                    void* value, size_t* size_ret) {
-  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  return key == CL_LAYER_API_VERSION ? answer(&version, 1, size, value, size_ret) : CL_INVALID_VALUE;
-}
-
-extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer(cl_uint entries,
-                                                                                 const cl_icd_dispatch* target,
-                                                                                 cl_uint* entries_ret,
-                                                                                 const cl_icd_dispatch** layer) {
-  if (entries < sizeof table / sizeof(void*)) return CL_INVALID_VALUE;
-  next = target;
+void layer::install() {
   table.clGetDeviceInfo = get_device_info;
   table.clGetDeviceIDs = get_device_ids;
   table.clCreateContextFromType = create_context_from_type;
@@ -280,7 +256,4 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   table.clCreateKernelsInProgram = create_kernels_in_program;
   table.clReleaseKernel = release_kernel;
   table.clEnqueueNDRangeKernel = run_kernel;
-  *entries_ret = sizeof table / sizeof(void*);
-  *layer = &table;
-  return CL_SUCCESS;
 }

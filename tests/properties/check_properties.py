@@ -4,6 +4,8 @@
 check_properties.py headers <Tenon's sources>                  names, keys, value types, access, enumerators
 check_properties.py device <docs/properties.md> <properties_dump>    the answers of the CPU device and a compiled model,
                                                        and that every writable property's effect is documented
+check_properties.py gpu <docs/properties.md> <properties_dump GPU>   the same of the GPU device, for what OpenVINO's headers and its
+                                                       plugin have
 Exits with 77 if the openvino wheel is not installed.
 """
 import json
@@ -128,8 +130,7 @@ def check_headers(top):
         return SKIPPED
     errors, compared = [], 0
     for header in sorted(reference.rglob("*properties.hpp")):
-        # Of remote tensors the GPU has the keys that it takes.
-        if header.name != "properties.hpp" and header.parent.name in OPTIONAL_HEADERS | {"intel_gpu"}:
+        if header.name != "properties.hpp" and header.parent.name in OPTIONAL_HEADERS:
             continue
         name = header.relative_to(reference)
         theirs, their_enums, their_texts = read_header(header)
@@ -170,51 +171,77 @@ def check_headers(top):
                 compared += 1
                 if got.get(enumerator) != text:
                     errors.append(f"{name}: {what}::{enumerator} is \"{got.get(enumerator)}\", OpenVINO's \"{text}\"")
-    if (pathlib.Path(top) / FOLDERS["intel_npu"]).exists():
-        compared += check_classes(reference / "intel_npu" / "level_zero" / "level_zero.hpp",
-                              pathlib.Path(top) / FOLDERS["intel_npu"] / "level_zero.hpp", errors)
+    for folder, name, classes in CLASSES:
+        mine = pathlib.Path(top) / FOLDERS[folder]
+        if mine.exists():
+            compared += check_classes(reference / folder / name, mine / pathlib.Path(name).name, classes, errors)
     print(f"{compared} properties, enumerations, texts and members compared")
     for error in errors:
         print("ERROR", error)
     return 1 if errors or compared < 100 else 0
 
 
+# Headers of classes: a device's folder, the header, and the classes that must be found in it.
+CLASSES = [("intel_npu", "level_zero/level_zero.hpp", {"ZeroBufferTensor", "ZeroContext"}),
+           ("intel_gpu", "ocl/ocl.hpp", {"ClBufferTensor", "ClImage2DTensor", "USMTensor", "ClContext"}),
+           ("intel_gpu", "ocl/va.hpp", {"VASurfaceTensor", "VAContext"})]
+# Types that Tenon's headers name themselves, so that libva need not be installed.
+OWN_NAMES = {"VADisplay": "VADisplayHandle", "VASurfaceID": "VASurfaceHandle"}
+
+
+def parameter_type(text):
+    """Of "const cl_mem buffer = nullptr": a const that callers do not see is none."""
+    text = normal_type(re.sub(r"\s*\w+$", "", re.sub(r"\s*=.*$", "", text.strip(), flags=re.S)).replace("const ", "const@"))
+    text = text.replace("const@", "const ")
+    return text if text.endswith(("&", "*")) else text.removeprefix("const ")
+
+
 def public_members(path):
-    """Public functions of a header's classes, by class: names with the types of their parameters."""
-    text = without_comments(path.read_text())
+    """What a header's classes offer, by class: their base, functions with the types of their parameters, names taken over from a base,
+    and the keys and enumerators that type_check() reads."""
+    text = re.sub(r"^\s*#.*?(?<!\\)$", "", without_comments(path.read_text()), flags=re.M)
+    for theirs, ours in OWN_NAMES.items():
+        text = re.sub(rf"\b{theirs}\b", ours, text)
     classes = {}
     for _, head, body in scopes(text):
         found = re.search(r"\bclass\s+(\w+)\s*:\s*public\s+([\w:]+)$", head)
         if not found:
             continue
         members = classes.setdefault(found.group(1), {found.group(2).split("::")[-1]})
-        access, depth, now = "private", 0, ""
-        for c in re.sub(r"\b(public|protected|private)\s*:", r"@\1@", body):
+        access, depth, now, block = "private", 0, "", ""
+        for c in re.sub(r"\b(public|protected|private)\s*:(?!:)", r"@\1@", body):
             if c == "{":
                 depth += 1
             if depth == 0:
                 now += c
+            else:
+                block += c
             if c == "}":
                 depth -= 1
             if (c == ";" or c == "}") and depth == 0:
                 for label in re.findall(r"@(\w+)@", now):
                     access = label
-                signature = re.search(r"(\w+)\s*\((.*)\)\s*(?:const)?\s*;?\s*$", re.sub(r"@\w+@", "", now), re.S)
+                now = re.sub(r"@\w+@", "", now)
+                now = re.sub(r"\)\s*:\s*\w+\(\)\s*$", ")", now)  # What a constructor initialises.
+                signature = re.search(r"(\w+)\s*\((.*)\)\s*(?:const)?\s*;?\s*$", now, re.S)
+                taken_over = re.search(r"using\s+([\w:]+);\s*$", now)
                 if signature and access == "public":
-                    types = [re.sub(r"\s*=.*$", "", p.strip(), flags=re.S) for p in
-                             split_arguments(signature.group(2)) if p.strip()]
-                    types = [normal_type(re.sub(r"\s*\w+$", "", p)) for p in types]
+                    types = [parameter_type(p) for p in split_arguments(signature.group(2)) if p.strip()]
                     members.add(f"{signature.group(1)}({', '.join(types)})")
-                now = ""
+                    if signature.group(1) == "type_check":
+                        members.update(re.findall(r"\b(\w+\.name\(\)|(?:ContextType|SharedMemType|MemType)::\w+)", block))
+                elif taken_over and access == "public":
+                    members.add("using " + taken_over.group(1))
+                now, block = "", ""
     return classes
 
 
-def check_classes(theirs_path, ours_path, errors):
+def check_classes(theirs_path, ours_path, expected, errors):
     theirs, ours = public_members(theirs_path), public_members(ours_path)
     for name, members in theirs.items():
         for member in sorted(members - ours.get(name, set())):
             errors.append(f"{ours_path.name}: {name} lacks {member}; it has {sorted(ours.get(name, set()))}")
-    if set(theirs) != {"ZeroBufferTensor", "ZeroContext"}:
+    if set(theirs) != expected:
         errors.append(f"{theirs_path.name}: read {sorted(theirs)}; this script reads it wrongly")
     return sum(len(members) for members in theirs.values())
 
@@ -270,6 +297,42 @@ def check_device(document, command):
     return 1 if errors else 0
 
 
+# What OpenVINO's GPU plugin answers of the general properties (its device cannot be asked here).
+GPU_ANSWERS = {"SUPPORTED_PROPERTIES", "AVAILABLE_DEVICES", "RANGE_FOR_ASYNC_INFER_REQUESTS", "RANGE_FOR_STREAMS", "OPTIMAL_BATCH_SIZE",
+               "MAX_BATCH_SIZE", "DEVICE_ARCHITECTURE", "FULL_DEVICE_NAME", "DEVICE_UUID", "DEVICE_LUID", "DEVICE_TYPE", "DEVICE_GOPS",
+               "DEVICE_PCI_INFO", "OPTIMIZATION_CAPABILITIES", "EXECUTION_DEVICES", "CACHING_PROPERTIES", "PERF_COUNT", "MODEL_PRIORITY",
+               "PERFORMANCE_HINT", "EXECUTION_MODE_HINT", "COMPILATION_NUM_THREADS", "NUM_STREAMS", "PERFORMANCE_HINT_NUM_REQUESTS",
+               "INFERENCE_PRECISION_HINT", "ENABLE_CPU_PINNING", "ENABLE_CPU_RESERVATION", "DEVICE_ID",
+               "DYNAMIC_QUANTIZATION_GROUP_SIZE"}
+
+
+def check_gpu(document, command):
+    import openvino
+    header = pathlib.Path(openvino.__file__).parent / "include" / "openvino" / "runtime" / "intel_gpu" / "properties.hpp"
+    own = {key for key, _, _ in read_header(header)[0].values()}
+    documented = set(re.findall(r"`(\w+)`", "\n".join(
+        line for line in pathlib.Path(document).read_text().split("## What the GPU device does")[1].split("\n## ")[0].splitlines())))
+    ours = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    errors = [] if len(own) > 15 else [f"{header.name}: {len(own)} keys; this script reads it wrongly"]
+    for key in sorted(own | GPU_ANSWERS):
+        got = ours["device"].get(key)
+        if got is None:
+            errors.append(f"device: {key} is not listed in SUPPORTED_PROPERTIES")
+        elif "error" in got:
+            errors.append(f"device: {key} is listed and not answered: {got['error']}")
+    for what in ("device", "model"):
+        for key, got in ours[what].items():
+            if got["access"] != "WO" and "error" in got:
+                errors.append(f"{what}: {key} is listed and not answered: {got['error']}")
+    for key in sorted(own | {key for key, got in ours["device"].items() if got["access"] != "RO"}):
+        if key not in documented:
+            errors.append(f"device: docs/properties.md does not say what {key} does on the GPU")
+    print(f"{len(own)} keys of OpenVINO's header and {len(GPU_ANSWERS)} general ones; ours lists {len(ours['device'])} and {len(ours['model'])}")
+    for error in errors:
+        print("ERROR", error)
+    return 1 if errors else 0
+
+
 def main():
     try:
         import openvino  # noqa: F401
@@ -278,7 +341,7 @@ def main():
         return SKIPPED
     if sys.argv[1] == "headers":
         return check_headers(sys.argv[2])
-    return check_device(sys.argv[2], sys.argv[3:])
+    return (check_gpu if sys.argv[1] == "gpu" else check_device)(sys.argv[2], sys.argv[3:])
 
 
 if __name__ == "__main__":

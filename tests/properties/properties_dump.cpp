@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints as JSON the properties of the CPU device and of a model compiled for it: input of check_properties.py.
+// Prints as JSON the properties of a device and of a model compiled for it: properties_dump [CPU]. Input of check_properties.py.
 #include <cstdio>
 #include <string>
 
@@ -44,18 +44,19 @@ std::string listed(Get get) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  const std::string device = count > 1 ? arguments[1] : "CPU";
   Core core;
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
   const auto y = std::make_shared<op::v0::Relu>(x->output(0));
   const auto compiled =
-      core.compile_model(std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "answers"), "CPU");
+      core.compile_model(std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "answers"), device);
   std::string general = "{";
   for (const GeneralProperty& property : general_properties()) {
     bool answered = false, by_core = false;
     std::string error;
     try {
-      (void)core.get_property("CPU", std::string(property.name));
+      (void)core.get_property(device, std::string(property.name));
       answered = true;
     } catch (const Error& refused) {
       error = refused.what();
@@ -70,6 +71,6 @@ int main() {
                ", \"error\": " + json_text(error) + "}";
   }
   std::printf("{\"device\": %s,\n\"model\": %s,\n\"general\": %s}}\n",
-              listed([&](const std::string& name) { return core.get_property("CPU", name); }).c_str(),
+              listed([&](const std::string& name) { return core.get_property(device, name); }).c_str(),
               listed([&](const std::string& name) { return compiled.get_property(name); }).c_str(), general.c_str());
 }

@@ -41,6 +41,7 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
     std::vector<std::byte> zeros(plan_->buffers[plan_->counters].size_bytes);
     counters_ = client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, zeros.size(),
                                     zeros.data(), "a buffer of counters");
+    gpu_->count_memory(counters_.get(), zeros.size());
   }
   steps_.reserve(plan_->launches.size());
   for (std::size_t i = 0; i < plan_->launches.size(); ++i) {

@@ -31,8 +31,10 @@ inline namespace v1 {
 namespace intel_gpu {
 namespace ocl {
 
+using gpu_handle_param = intel_gpu::gpu_handle_param;
 using SharedBufferHandle = intel_gpu::SharedBufferHandle;
 using VirtualAddressMemory = intel_gpu::VirtualAddressMemory;
+using FileDescriptor = intel_gpu::FileDescriptor;
 
 /// A tensor over a cl_mem. @thread as Tensor.
 class ClBufferTensor : public RemoteTensor {
@@ -40,10 +42,12 @@ class ClBufferTensor : public RemoteTensor {
   /// @errors kInvalidArgument: no tensor over a buffer.
   static void type_check(const Tensor& tensor) {
     RemoteTensor::type_check(
-        tensor, {{mem_handle.name(), {}},
-                 {shared_mem_type.name(),
-                  {Any(SharedMemType::OCL_BUFFER).as<std::string>(), Any(SharedMemType::CPU_VA).as<std::string>(),
-                   Any(SharedMemType::BUFFER_FROM_HANDLE).as<std::string>()}}});
+        tensor,
+        {{mem_handle.name(), {}},
+         {shared_mem_type.name(),
+          {Any(SharedMemType::OCL_BUFFER).as<std::string>(), Any(SharedMemType::CPU_VA).as<std::string>(),
+           Any(SharedMemType::BUFFER_FROM_HANDLE).as<std::string>(), Any(SharedMemType::MMAPED_FILE).as<std::string>(),
+           Any(SharedMemType::DX_BUFFER).as<std::string>()}}});
   }
   /// Valid as long as the tensor; retain it to keep it longer.
   cl_mem get() const { return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>()); }
@@ -54,6 +58,7 @@ class ClBufferTensor : public RemoteTensor {
 };
 
 /// A tensor over a 2-D image: a plane of a picture. Kernels read it where it lies. @thread as Tensor.
+/// @errors of get() and the conversions: kInvalidArgument: a VA surface that is no image here (VASurfaceTensor).
 class ClImage2DTensor : public RemoteTensor {
  public:
   /// @errors kInvalidArgument: no tensor over an image.
@@ -65,7 +70,10 @@ class ClImage2DTensor : public RemoteTensor {
           {Any(SharedMemType::OCL_IMAGE2D).as<std::string>(), Any(SharedMemType::VA_SURFACE).as<std::string>()}}});
   }
   /// Valid as long as the tensor; retain it to keep it longer.
-  cl_mem get() const { return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>()); }
+  cl_mem get() const {
+    RemoteTensor::type_check(*this, {{mem_handle.name(), {}}});
+    return static_cast<cl_mem>(get_params().at(mem_handle.name()).as<void*>());
+  }
   operator cl_mem() const { return get(); }
 #ifdef CL_HPP_
   operator cl::Image2D() const { return cl::Image2D(get(), true); }
@@ -106,7 +114,9 @@ class ClContext : public RemoteContext {
 
   static void type_check(const RemoteContext& context) {
     RemoteContext::type_check(
-        context, {{context_type.name(), {Any(ContextType::OCL).as<std::string>()}}, {ocl_context.name(), {}}});
+        context, {{ocl_context.name(), {}},
+                  {context_type.name(),
+                   {Any(ContextType::OCL).as<std::string>(), Any(ContextType::VA_SHARED).as<std::string>()}}});
   }
 
   /// The device's default context: always the same one. @errors kUnavailable: there is no OpenCL device.
@@ -165,6 +175,14 @@ class ClContext : public RemoteContext {
                                          {cpu_va.name(), memory.ptr},
                                          {cpu_va_size.name(), memory.size},
                                          {cpu_va_access.name(), memory.access}})
+        .as<ClBufferTensor>();
+  }
+  /// A file's bytes, in place, as long as the memory lives; nobody may change the file meanwhile. Its offset is a multiple of a
+  /// page. AccessMode::READ_WRITE needs a file that may be written, and gets what is written to the tensor.
+  /// @errors kNotFound, kInvalidArgument: the file, or the offset; kOutOfRange: too few bytes; kUnimplemented: the device has memory of its own.
+  ClBufferTensor create_tensor(const element::Type type, const Shape& shape, const FileDescriptor& file) {
+    return RemoteContext::create_tensor(
+               type, shape, {{shared_mem_type.name(), SharedMemType::MMAPED_FILE}, {file_descriptor.name(), file}})
         .as<ClBufferTensor>();
   }
   /// The application's 2-D image, in place: a picture [h, w], [h, w, c] or [1, h, w, c] of the image's type, with as

@@ -2,7 +2,9 @@
 // Keys and values that describe the GPU's contexts and remote tensors, with OpenVINO's names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <ostream>
 
 #include <tenon/runtime/exception.hpp>
@@ -14,6 +16,7 @@ inline namespace v1 {
 namespace intel_gpu {
 
 using gpu_handle_param = void*;
+using os_handle_param = int;
 
 /// What a context is made of.
 enum class ContextType {
@@ -28,7 +31,7 @@ inline constexpr Property<ContextType> context_type{"CONTEXT_TYPE"};
 inline constexpr Property<gpu_handle_param> ocl_context{"OCL_CONTEXT"};
 /// Which of a cl_context's devices, counted from 0.
 inline constexpr Property<int> ocl_context_device_id{"OCL_CONTEXT_DEVICE_ID"};
-/// Which tile of a device; devices here have one.
+/// Which tile of a device: -1 or 0, since contexts are of whole devices. GPU.0.1 is a part of one.
 inline constexpr Property<int> tile_id{"TILE_ID"};
 /// The cl_command_queue that all inferences go to. When read: null, unless the application gave one.
 inline constexpr Property<gpu_handle_param> ocl_queue{"OCL_QUEUE"};
@@ -46,7 +49,7 @@ enum class SharedMemType {
   DX_BUFFER = 6,           ///< An ID3D11Buffer: Windows only.
   BUFFER_FROM_HANDLE = 7,  ///< What another API exported: a descriptor.
   CPU_VA = 8,              ///< The application's own pages.
-  MMAPED_FILE = 9,         ///< A file's bytes.
+  MMAPED_FILE = 9,         ///< A file's bytes, mapped.
 };
 TENON_ENUM_TEXT(SharedMemType, "kind of memory",
                 {{SharedMemType::OCL_BUFFER, "OCL_BUFFER"},
@@ -63,17 +66,21 @@ inline constexpr Property<SharedMemType> shared_mem_type{"SHARED_MEM_TYPE"};
 /// The cl_mem, or the pointer.
 inline constexpr Property<gpu_handle_param> mem_handle{"MEM_HANDLE"};
 /// What another API exported: a descriptor, which stays the application's.
-inline constexpr Property<int> os_handle{"OS_HANDLE"};
+inline constexpr Property<os_handle_param> os_handle{"OS_HANDLE"};
 /// Whether the device only reads the application's pages.
 enum class AccessMode { READ = 0, READ_WRITE = 1 };
 TENON_ENUM_TEXT(AccessMode, "access mode", {{AccessMode::READ, "READ"}, {AccessMode::READ_WRITE, "READ_WRITE"}})
 /// The application's own pages, which must outlive the tensor; how many bytes they are (-1: as the shape says), and what is done
 /// with them.
-inline constexpr Property<gpu_handle_param> cpu_va{"CPU_VA"};
+inline constexpr Property<void*> cpu_va{"CPU_VA"};
 inline constexpr Property<std::int64_t> cpu_va_size{"CPU_VA_SIZE"};
 inline constexpr Property<AccessMode> cpu_va_access{"CPU_VA_ACCESS"};
 
-/// @name Both as arguments of ClContext::create_tensor().
+/// Memory that has neither a cl_mem nor a pointer of OpenCL's, by kind, and as arguments of ClContext::create_tensor().
+enum class MemType {
+  SHARED_BUF = 0,  ///< A descriptor.
+  CPU_VA = 1,      ///< The application's own pages.
+};
 struct SharedBufferHandle {
   using value_type = int;
   value_type value{};
@@ -85,6 +92,26 @@ struct VirtualAddressMemory {
   std::int64_t size;
   AccessMode access;
 };
+/// A file, the byte at which the tensor begins (a multiple of a page), and whether what is written reaches it.
+struct FileDescriptor {
+  FileDescriptor() = default;  ///< Empty, as Any makes it before it has a value.
+  /// @errors kInvalidArgument: an empty path.
+  explicit FileDescriptor(const std::filesystem::path& file_path, std::size_t offset_in_bytes = 0,
+                          AccessMode file_access = AccessMode::READ)
+      : path(file_path), offset(offset_in_bytes), access(file_access) {
+    if (file_path.empty()) throw AssertFailure("[GPU] Provided file path is empty.");
+  }
+  std::filesystem::path path;
+  std::size_t offset = 0;
+  AccessMode access = AccessMode::READ;
+};
+inline std::ostream& operator<<(std::ostream& out, const FileDescriptor& file) {
+  return out << file.path << " from byte " << file.offset << ", " << file.access;
+}
+/// Also a path as text, with file_offset, for callers without C++ types: read only.
+inline constexpr Property<FileDescriptor> file_descriptor{"FILE_DESCRIPTOR"};
+/// Where the tensor begins in the file, in bytes. Tenon's own key.
+inline constexpr Property<std::uint64_t> file_offset{"FILE_OFFSET"};
 /// The VASurfaceID.
 inline constexpr Property<std::uint32_t> dev_object_handle{"DEV_OBJECT_HANDLE"};
 /// The plane of a VASurfaceID: 0 is Y, 1 is UV.

@@ -24,8 +24,9 @@ namespace ocl {
 using VADisplayHandle = void*;
 using VASurfaceHandle = std::uint32_t;
 
-/// A plane of a surface. @thread as Tensor.
-class VASurfaceTensor : public RemoteTensor {
+/// A plane of a surface. It is an image where the platform shares surfaces (cl_intel_va_api_media_sharing). Elsewhere kernels read the memory
+/// behind it, and get() and the conversions to cl_mem and cl::Image2D are refused (kInvalidArgument: no MEM_HANDLE). @thread as Tensor.
+class VASurfaceTensor : public ClImage2DTensor {
  public:
   /// @errors kInvalidArgument: no tensor over a surface.
   static void type_check(const Tensor& tensor) {
@@ -50,7 +51,8 @@ class VAContext : public ClContext {
   /// On the device that can use the display's surfaces best: one whose platform shares them (cl_intel_va_api_media_sharing), one
   /// that imports dma-bufs, one that works in the host's memory. libva is loaded by name.
   /// @param display  A VADisplay; stays the application's, and must outlive the context and its tensors.
-  /// @errors kInvalidArgument: null; kUnimplemented: no device can; says what each way lacks, and the way around.
+  /// @param target_tile_id  -1 or 0: contexts are of whole devices.
+  /// @errors kInvalidArgument: null; kUnimplemented: no device can; says what each way lacks, and the way around; another tile.
   VAContext(Core& core, VADisplayHandle display, int target_tile_id = -1) {
     *this = core.create_context(device_name, {{context_type.name(), ContextType::VA_SHARED},
                                               {va_device.name(), static_cast<void*>(display)},

@@ -6,15 +6,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <functional>
 #include <limits>
-#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
+#include <tenon/devices/gpu/remote/host_memory.hpp>
+#include <tenon/devices/gpu/remote/params.hpp>
 #include <tenon/devices/gpu/remote/remote_copies.hpp>
 #include <tenon/devices/gpu/remote/surfaces.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
@@ -31,11 +33,6 @@ namespace {
 using intel_gpu::ContextType;
 using intel_gpu::SharedMemType;
 
-const Any* find(const AnyMap& params, const char* key) {
-  const auto found = params.find(key);
-  return found == params.end() ? nullptr : &found->second;
-}
-
 void check_keys(const AnyMap& params, std::initializer_list<const char*> known, const char* what) {
   for (const auto& [key, value] : params) {
     (void)value;
@@ -47,12 +44,19 @@ void check_keys(const AnyMap& params, std::initializer_list<const char*> known, 
   }
 }
 
-/// A tensor must not grow in memory that has no room.
+/// A tensor must not grow in memory that has no room. Where the device made the memory, it makes some more.
 class RemoteLease final : public LeaseState {
  public:
-  explicit RemoteLease(std::size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+  using Remake = std::function<Tensor(const Shape&)>;
+  explicit RemoteLease(std::size_t capacity_bytes, Remake remake = {})
+      : capacity_bytes_(capacity_bytes), remake_(std::move(remake)) {}
   bool reshape(Tensor& tensor, const Shape& shape) override {
     const auto size = checked_size_bytes(tensor.element_type(), shape);
+    const bool is_whole = tensor.offset() == 0 && tensor.is_contiguous();
+    if (size && *size > capacity_bytes_ && remake_ && is_whole) {
+      tensor = remake_(shape);
+      return true;
+    }
     if (!size || *size > capacity_bytes_)
       throw AssertFailure(
           "Cannot call set_shape for Tensor created on top of preallocated memory if shape was increased. (" +
@@ -62,7 +66,8 @@ class RemoteLease final : public LeaseState {
   }
 
  private:
-  std::size_t capacity_bytes_;
+  const std::size_t capacity_bytes_;
+  const Remake remake_;
 };
 
 /// A buffer whose host address is hidden, like that of a device's own memory.
@@ -75,7 +80,7 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
         gpu_(std::move(gpu)),
         type_(type),
         imported_(std::move(imported)) {}
-  std::string device_name() const override { return "GPU." + gpu_->id(); }
+  std::string device_name() const override { return gpu_->device_name(); }
   AnyMap remote_params() const override {
     return {{intel_gpu::shared_mem_type.name(), type_},
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
@@ -97,7 +102,7 @@ class RemoteView : public Memory, public RemoteMemory {
   RemoteView(std::shared_ptr<const Gpu> gpu, MemoryKind kind, const Tensor& whole, SharedMemType type)
       : Memory(gpu->context(), kind, properties_of(whole)), gpu_(std::move(gpu)), whole_(whole), type_(type) {}
   ~RemoteView() override { drop_views(); }
-  std::string device_name() const override { return "GPU." + gpu_->id(); }
+  std::string device_name() const override { return gpu_->device_name(); }
   AnyMap remote_params() const override {
     return {{intel_gpu::shared_mem_type.name(), type_},
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
@@ -243,6 +248,17 @@ Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Sha
   return Tensor(TensorInfo{type, shape, {}}, std::move(memory), 0, make_ref<RemoteLease>(size));
 }
 
+Tensor new_buffer(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape) {
+  const auto size = checked_size_bytes(type, shape);
+  if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
+  const std::size_t bytes = std::max<std::size_t>(*size, 1);
+  auto buffer = client::make_buffer(gpu->native(), CL_MEM_READ_WRITE, bytes, nullptr, "a remote tensor");
+  gpu->count_memory(buffer.get(), bytes);
+  return over(gpu, type, shape, std::move(buffer)).with_lease(make_ref<RemoteLease>(bytes, [=](const Shape& larger) {
+    return new_buffer(gpu, type, larger);
+  }));
+}
+
 client::Handle<cl_mem> application_buffer(const Gpu& gpu, const AnyMap& params) {
   const Any* given = find(params, intel_gpu::mem_handle.name());
   auto* const buffer = given ? static_cast<cl_mem>(given->as<void*>()) : nullptr;
@@ -268,33 +284,6 @@ Tensor described_memory(const Gpu& gpu, const AnyMap& params, std::size_t size) 
   Tensor imported = opencl::import_fd(gpu.context(), fd, kind, bytes, {element::u8, Shape{bytes}, {}});
   imported.memory()->wait_for(Access::kReadWrite, default_deadline());
   return imported;
-}
-
-/// The application's pages, which stay its own, and must outlive the tensor. In place where the device has the host's memory.
-client::Handle<cl_mem> host_buffer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
-  const Any* given = find(params, intel_gpu::cpu_va.name());
-  if (!given) given = find(params, intel_gpu::mem_handle.name());
-  void* const data = given ? given->as<void*>() : nullptr;
-  if (!data) throw AssertFailure("[GPU] host buffer must not be nullptr for CPU_VA memory type");
-  const Any* bytes = find(params, intel_gpu::cpu_va_size.name());
-  const std::int64_t room = bytes ? bytes->as<std::int64_t>() : -1;
-  if (room >= 0 && static_cast<std::size_t>(room) < size)
-    throw Error(Code::kOutOfRange,
-                "GPU: CPU_VA_SIZE is " + std::to_string(room) + " bytes, and the tensor needs " + std::to_string(size));
-  const client::Native& native = gpu.native();
-  if (native.coherency != opencl::Coherency::kStanding)
-    throw Error(Code::kUnimplemented,
-                "GPU: a tensor over CPU_VA: " + native.device.name +
-                    " does not work in the host's memory without maps or copies; give the request a Tensor over these "
-                    "pages, which is moved at each inference");
-  if (reinterpret_cast<std::uintptr_t>(data) % native.share_alignment != 0)
-    throw Error(Code::kInvalidArgument, "GPU: a tensor over CPU_VA begins at a multiple of " +
-                                            std::to_string(native.share_alignment) +
-                                            " bytes, or the device copies it; allocate it so (aligned_alloc)");
-  const Any* access = find(params, intel_gpu::cpu_va_access.name());
-  const bool is_read = access && access->as<intel_gpu::AccessMode>() == intel_gpu::AccessMode::READ;
-  return client::make_buffer(native, CL_MEM_USE_HOST_PTR | (is_read ? CL_MEM_READ_ONLY : CL_MEM_READ_WRITE),
-                             std::max<std::size_t>(size, 1), data, "a buffer over the application's pages");
 }
 
 /// A context of several devices has to say which: by its queue, or by number.
@@ -329,9 +318,16 @@ Tensor application_pointer(const Gpu& gpu, const AnyMap& params, std::size_t siz
 }
 
 Tensor over_pointer(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape, const Tensor& bytes,
-                    SharedMemType kind) {
+                    SharedMemType kind, RemoteLease::Remake remake = {}) {
   return Tensor(TensorInfo{type, shape, {}}, make_ref<RemotePointer>(gpu, bytes, kind), 0,
-                make_ref<RemoteLease>(bytes.size_bytes()));
+                make_ref<RemoteLease>(bytes.size_bytes(), std::move(remake)));
+}
+
+Tensor new_pointer(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape, SharedMemType kind) {
+  const auto size = checked_size_bytes(type, shape);
+  if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
+  return over_pointer(gpu, type, shape, allocate_pointer(*gpu, *size, kind == SharedMemType::USM_HOST_BUFFER), kind,
+                      [=](const Shape& larger) { return new_pointer(gpu, type, larger, kind); });
 }
 
 }  // namespace
@@ -372,7 +368,8 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
   check_keys(params,
              {intel_gpu::shared_mem_type.name(), intel_gpu::mem_handle.name(), intel_gpu::os_handle.name(),
               intel_gpu::cpu_va.name(), intel_gpu::cpu_va_size.name(), intel_gpu::cpu_va_access.name(),
-              intel_gpu::dev_object_handle.name(), intel_gpu::va_plane.name()},
+              intel_gpu::file_descriptor.name(), intel_gpu::file_offset.name(), intel_gpu::dev_object_handle.name(),
+              intel_gpu::va_plane.name()},
              "remote tensors");
   const auto size = checked_size_bytes(type, shape);
   if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
@@ -380,9 +377,7 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
   if (!kind) {
     if (!params.empty())
       throw Error(Code::kInvalidArgument, "GPU: MEM_HANDLE is given without SHARED_MEM_TYPE, which says what it is");
-    return over(gpu_, type, shape,
-                client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE, std::max<std::size_t>(*size, 1), nullptr,
-                                    "a remote tensor"));
+    return new_buffer(gpu_, type, shape);
   }
   const Any* handle = find(params, intel_gpu::mem_handle.name());
   switch (const auto wanted = kind->as<SharedMemType>()) {
@@ -400,10 +395,11 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
       return over_pointer(gpu_, type, shape, application_pointer(*gpu_, params, *size), wanted);
     case SharedMemType::USM_HOST_BUFFER:
     case SharedMemType::USM_DEVICE_BUFFER:
-      return over_pointer(gpu_, type, shape, allocate_pointer(*gpu_, *size, wanted == SharedMemType::USM_HOST_BUFFER),
-                          wanted);
+      return new_pointer(gpu_, type, shape, wanted);
     case SharedMemType::CPU_VA:
       return over(gpu_, type, shape, host_buffer(*gpu_, params, *size), wanted);
+    case SharedMemType::MMAPED_FILE:
+      return over(gpu_, type, shape, file_buffer(*gpu_, params, *size), wanted);
     case SharedMemType::VA_SURFACE:
       return surface(type, shape, params);
     case SharedMemType::DX_BUFFER:
@@ -411,8 +407,8 @@ Tensor GpuContext::create_tensor(element::Type type, const Shape& shape, const A
     default:
       throw NotImplemented(
           "GPU: remote tensors of SHARED_MEM_TYPE " + kind->to_text() +
-          "; OCL_BUFFER, OCL_IMAGE2D, USM_USER_BUFFER, USM_HOST_BUFFER, USM_DEVICE_BUFFER, BUFFER_FROM_HANDLE, CPU_VA "
-          "and VA_SURFACE work");
+          "; OCL_BUFFER, OCL_IMAGE2D, USM_USER_BUFFER, USM_HOST_BUFFER, USM_DEVICE_BUFFER, BUFFER_FROM_HANDLE, CPU_VA, "
+          "MMAPED_FILE and VA_SURFACE work");
   }
 }
 
@@ -446,6 +442,13 @@ std::shared_ptr<GpuContext> make_context(const AnyMap& params) {
              {intel_gpu::context_type.name(), intel_gpu::ocl_context.name(), intel_gpu::ocl_queue.name(),
               intel_gpu::ocl_context_device_id.name(), intel_gpu::va_device.name(), intel_gpu::tile_id.name()},
              "contexts");
+  const Any* tile = find(params, intel_gpu::tile_id.name());
+  if (tile && tile->as<int>() != -1 && tile->as<int>() != 0)
+    throw Error(
+        Code::kUnimplemented,
+        "GPU: TILE_ID " + tile->to_text() +
+            ": contexts are of whole devices (-1, 0); a part of a device is \"GPU.0.1\", or a cl_context of your "
+            "sub-device (clCreateSubDevices)");
   const Any* type = find(params, intel_gpu::context_type.name());
   if (!type) throw AssertFailure("[GPU] No parameter CONTEXT_TYPE found in parameters map");
   if (type->as<ContextType>() == ContextType::VA_SHARED) {
@@ -464,9 +467,7 @@ std::shared_ptr<GpuContext> make_context(const AnyMap& params) {
   const Any* number = find(params, intel_gpu::ocl_context_device_id.name());
   Context wrapped = shared ? opencl::wrap(context, shared)
                            : opencl::wrap_device(context, device_of(context, number ? number->as<int>() : -1));
-  std::string id = "0";
-  for (const auto& known : all_gpus())
-    if (known->native().device.id == opencl::device(wrapped).id) id = known->id();
+  const std::string id = id_of(opencl::device(wrapped).id);
   return std::make_shared<GpuContext>(std::make_shared<Gpu>(std::move(wrapped), id, shared != nullptr));
 }
 

@@ -20,7 +20,7 @@ class GpuContext final : public RemoteContextImpl {
   /// @param va_display  The application's VADisplay, whose surfaces become tensors; or null.
   explicit GpuContext(std::shared_ptr<const Gpu> gpu, void* va_display = nullptr)
       : gpu_(std::move(gpu)), va_display_(va_display) {}
-  std::string device_name() const override { return "GPU." + gpu_->id(); }
+  std::string device_name() const override { return gpu_->device_name(); }
   AnyMap params() const override;
   Tensor create_tensor(element::Type type, const Shape& shape, const AnyMap& params) override;
   Tensor create_host_tensor(element::Type type, const Shape& shape) override;
@@ -41,7 +41,7 @@ std::byte* pointer_of(const Gpu& gpu, const Tensor& tensor);
 Tensor image_of(const Gpu& gpu, const Tensor& tensor);
 
 /// From create_context()'s parameters: OCL_CONTEXT, and OCL_QUEUE or OCL_CONTEXT_DEVICE_ID; or VA_DEVICE.
-/// @errors kInvalidArgument: missing or null handles, a queue of another cl_context, several devices and none named.
+/// @errors kInvalidArgument: missing or null handles, a queue of another cl_context, several devices and none named; kUnimplemented: a tile.
 std::shared_ptr<GpuContext> make_context(const AnyMap& params);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -60,7 +60,7 @@ class SurfaceMemory final : public Memory, public RemoteMemory {
         surface_(surface) {}
   ~SurfaceMemory() override { drop_views(); }
   int borrow_fd() const override { return whole_->borrow_fd(); }
-  std::string device_name() const override { return "GPU." + gpu_->id(); }
+  std::string device_name() const override { return gpu_->device_name(); }
   AnyMap remote_params() const override {
     AnyMap params = params_of(surface_);
     params[intel_gpu::shared_mem_type.name()] = intel_gpu::SharedMemType::VA_SURFACE;
@@ -160,9 +160,7 @@ std::shared_ptr<const Gpu> gpu_for_surfaces(void* display) {
   if (gpus.empty()) throw Error(Code::kUnavailable, "GPU: there is no OpenCL device to share a VADisplay with");
   try {
     Context shared = opencl::make_va_context(display);
-    std::string id = "0";
-    for (const auto& known : gpus)
-      if (known->native().device.id == opencl::device(shared).id) id = known->id();
+    const std::string id = id_of(opencl::device(shared).id);
     return std::make_shared<Gpu>(std::move(shared), id, false);
   } catch (const Error& error) {
     if (error.code() != Code::kUnavailable) throw;  // No platform shares them.

@@ -14,11 +14,7 @@
 //   surfaces  shares VA surfaces: a "VADisplay" is the address of a number of surfaces, whose planes are images of their number
 //   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over and closes it
 //   holds     it takes the descriptor over, and closes it with the buffer, as NVIDIA's driver does
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
-#include <CL/cl_ext.h>
-#include <CL/cl_icd.h>
-#include <CL/cl_layer.h>
+#include <tenon/frameworks/opencl/testing/layer.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -56,8 +52,9 @@ constexpr cl_device_info kMemoryImports = 0x204F, kLinearImageImports = 0x2052, 
                          kSemaphoreExports = 0x204E;
 constexpr int kFenceTimeout_ms = 20'000;
 
-const cl_icd_dispatch* next;  // The platform, or the next layer.
-cl_icd_dispatch table;
+using layer::answer;
+using layer::next;
+using layer::table;
 
 bool asked_for(const char* word) {
   const char* words = std::getenv("TENON_OPENCL_LAYER");
@@ -75,16 +72,6 @@ struct Import {
 std::mutex mutex;
 std::map<cl_mem, Import> imports;
 std::map<cl_kernel, std::map<cl_uint, cl_mem>> arguments;
-
-template <typename T>
-cl_int answer(const T* values, std::size_t count, std::size_t size, void* value, std::size_t* size_ret) {
-  const std::size_t bytes = count * sizeof(T);
-  if (size_ret) *size_ret = bytes;
-  if (!value) return CL_SUCCESS;
-  if (size < bytes) return CL_INVALID_VALUE;
-  if (bytes) std::memcpy(value, values, bytes);
-  return CL_SUCCESS;
-}
 
 cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size_t size, void* value,
                                    size_t* size_ret) {
@@ -105,16 +92,11 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size
       }
       break;
     case CL_DEVICE_EXTENSIONS: {
-      std::size_t length = 0;
-      if (const cl_int status = next->clGetDeviceInfo(device, key, 0, nullptr, &length)) return status;
-      std::string names(length, '\0');
-      if (const cl_int status = next->clGetDeviceInfo(device, key, length, names.data(), nullptr)) return status;
-      names = names.c_str();
-      names +=
+      std::string names =
           " cl_khr_external_memory cl_khr_external_memory_opaque_fd cl_khr_external_memory_dma_buf cl_khr_semaphore "
           "cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd cl_khr_external_semaphore_sync_fd";
       if (asked_for("surfaces")) names += " cl_intel_va_api_media_sharing";
-      return answer(names.c_str(), names.size() + 1, size, value, size_ret);
+      return layer::answer_extensions(device, names, size, value, size_ret);
     }
     default:
       break;
@@ -629,18 +611,7 @@ cl_int CL_API_CALL get_event_info(cl_event event, cl_event_info key, size_t size
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info key, size_t size,
-                                                                                    void* value, size_t* size_ret) {
-  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  return key == CL_LAYER_API_VERSION ? answer(&version, 1, size, value, size_ret) : CL_INVALID_VALUE;
-}
-
-extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer(cl_uint entries,
-                                                                                 const cl_icd_dispatch* target,
-                                                                                 cl_uint* entries_ret,
-                                                                                 const cl_icd_dispatch** layer) {
-  if (entries < sizeof table / sizeof(void*)) return CL_INVALID_VALUE;
-  next = target;
+void layer::install() {
   table.clGetDeviceInfo = get_device_info;
   table.clCreateContext = create_context;
   table.clCreateBuffer = create_buffer;
@@ -662,7 +633,4 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   table.clGetEventInfo = get_event_info;
   table.clEnqueueNDRangeKernel = run_kernel;
   table.clGetExtensionFunctionAddressForPlatform = extension_function;
-  *entries_ret = sizeof table / sizeof(void*);
-  *layer = &table;
-  return CL_SUCCESS;
 }

@@ -87,6 +87,7 @@ class Mosaic final : public Transform {
     cell.is_running = false;
     if (cell.is_new && is_complete()) show(stream, output);
   }
+  void interrupt() noexcept override { frames_.interrupt(); }
 
  private:
   bool is_complete() const {

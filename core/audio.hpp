@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/export.hpp>
@@ -42,6 +43,8 @@ class TENON_API AudioFrame {
   metadata::Collection& metadata();
   /// Null when there is none.
   std::shared_ptr<const metadata::Collection> find_metadata() const { return metadata_; }
+  /// This frame's from now on; copies made before keep theirs.
+  void set_metadata(std::shared_ptr<metadata::Collection> collection) { metadata_ = std::move(collection); }
 
  private:
   AudioInfo info_;

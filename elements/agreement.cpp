@@ -34,11 +34,20 @@ Agreement agree(const std::string& maker, const std::vector<Wish>& wishes) {
     const auto joined = agreed.joined.join(wishes[i].wanted);
     if (const auto* refusal = std::get_if<Refusal>(&joined)) refuse(maker, wishes, i, *refusal);
     agreed.joined = std::get<Requirements>(joined);
-    if (wishes[i].used_in || wishes[i].wanted.host_access || !takes_any_memory(wishes[i].wanted))
-      agreed.readers.push_back(
-          {wishes[i].used_in ? wishes[i].used_in : host_context(), wishes[i].wanted, Access::kRead});
+    if (!wishes[i].used_in && !wishes[i].wanted.host_access && takes_any_memory(wishes[i].wanted)) continue;
+    agreed.readers.push_back({wishes[i].used_in ? wishes[i].used_in : host_context(), wishes[i].wanted, Access::kRead});
+    agreed.names.push_back(wishes[i].node);
   }
   return agreed;
+}
+
+std::string not_shared(const std::string& maker, const std::vector<std::string>& readers, const NoMemory& error) {
+  std::string who;
+  for (const std::size_t index : error.readers())
+    if (index < readers.size()) who += (who.empty() ? "" : " and ") + in_quotes(readers[index]);
+  const bool are_several = error.readers().size() != 1;
+  if (who.empty()) who = "those that it feeds";
+  return who + (are_several ? " cannot share" : " cannot use") + " frames of " + in_quotes(maker) + ": " + error.what();
 }
 
 }  // namespace elements

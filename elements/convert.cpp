@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transform "convert": the modules bring converters of one set of parameters each, and this chooses among them.
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,7 +50,7 @@ class Convert final : public Transform {
   Convert(const Parameters& given, Environment environment)
       : change_(given), given_(texts_of(given)), environment_(std::move(environment)) {
     for (const auto& [by, name] : kConverters)
-      if (given.text("by") == by) chosen_ = made(std::string(name));
+      if (given.text("by") == by) use(made(std::string(name)));
   }
 
   Requirements wanted(const StreamInfo& in) const override { return chosen_ ? chosen_->wanted(in) : Requirements(); }
@@ -72,11 +73,21 @@ class Convert final : public Transform {
   void end(std::uint32_t stream, Output& output) override {
     if (chosen_) chosen_->end(stream, output);
   }
-  void interrupt() noexcept override {}
+  void interrupt() noexcept override {
+    is_interrupted_ = true;
+    if (Transform* const one = working_) one->interrupt();
+  }
 
  private:
   std::unique_ptr<Transform> made(const std::string& name) const {
     return std::get<std::unique_ptr<Transform>>(make_element(name, given_, environment_));
+  }
+
+  /// @post interrupt() reaches it, also one that came before.
+  void use(std::unique_ptr<Transform> one) {
+    chosen_ = std::move(one);
+    working_ = chosen_.get();
+    if (is_interrupted_) chosen_->interrupt();
   }
 
   /// By where the first frame lies. @errors of the last one that suits it, if none can be used
@@ -87,8 +98,7 @@ class Convert final : public Transform {
         std::unique_ptr<Transform> one = made(name);
         one->open(item.stream, in_);
         one->allocate(item.stream, readers_.joined, readers_.readers);
-        chosen_ = std::move(one);
-        return;
+        return use(std::move(one));
       } catch (const Error& error) {
         const bool is_absent = error.code() == Code::kNotFound || error.code() == Code::kUnavailable;
         if (!is_absent || name == names.back()) throw;
@@ -102,6 +112,8 @@ class Convert final : public Transform {
   StreamInfo in_;
   Wanted readers_;
   std::unique_ptr<Transform> chosen_;
+  std::atomic<Transform*> working_{nullptr};  ///< The same, for other threads.
+  std::atomic<bool> is_interrupted_{false};
 };
 
 }  // namespace

@@ -43,6 +43,9 @@ struct Item {
   std::uint32_t stream = 0;
   Frame frame;
   AudioFrame audio = {};
+  /// When the source had it: who keeps items and gives them later passes it on. Without it the time of the stream's last
+  /// item counts.
+  Clock::time_point born = {};
 };
 
 /// Where an element's results go. @thread one at a time for one stream.
@@ -70,7 +73,8 @@ class TENON_API Element {
   virtual Requirements wanted(const StreamInfo& in) const;
   /// @thread any. The context in which it uses frames, where that is a device's; null: on the host.
   virtual Context used_in(const StreamInfo& in) const;
-  /// Makes calls that wait end soon. @thread any, during any other member.
+  /// Makes calls that wait end soon, with kCancelled, also those that come after it: nothing is opened again. @thread any,
+  /// during any other member.
   virtual void interrupt() noexcept {}
 
  protected:
@@ -103,11 +107,13 @@ class TENON_API Transform : public Element {
   virtual void allocate(std::uint32_t /*stream*/, const Requirements& /*wanted*/, std::span<const Party> /*readers*/) {}
   /// Results of a stream are emitted in the order of its frames.
   virtual void process(Item item, Output& output) = 0;
-  /// When work that waits for more input is to go on without it (a batch that is not full); nothing: never.
+  /// When work that waits for more input is to go on without it (a batch that is not full); nothing: never. The present time
+  /// is for work that goes on whenever no frame waits; one that has passed comes before frames that do.
   virtual std::optional<Deadline> due() const { return std::nullopt; }
-  /// At that time, if no frame came before.
+  /// At that time, or between two frames soon after it. Of elements with a thread.
   virtual void proceed(Output&) {}
-  /// The stream has ended, or starts anew: emits what is left of it.
+  /// The stream has ended, failed or starts anew: emits what is left of it. Once for each open() that has returned, also if
+  /// process() threw since.
   virtual void end(std::uint32_t /*stream*/, Output&) {}
 };
 
@@ -118,6 +124,7 @@ class TENON_API TransformInplace : public Element {
   virtual void process(std::uint32_t stream, Frame& frame) = 0;
   /// Of elements whose description says that they take sound.
   virtual void process_audio(std::uint32_t stream, AudioFrame& audio);
+  /// As Transform::end().
   virtual void end(std::uint32_t /*stream*/) {}
 };
 
@@ -127,7 +134,7 @@ class TENON_API Sink : public Element {
   virtual void write(std::uint32_t stream, const Frame& frame) = 0;
   /// Of elements whose description says that they take sound.
   virtual void write_audio(std::uint32_t stream, const AudioFrame& audio);
-  /// The stream has ended.
+  /// The stream has ended or failed, as Transform::end().
   virtual void end(std::uint32_t /*stream*/) {}
   /// All streams have: files are completed. @errors what could not be.
   virtual void finish() {}

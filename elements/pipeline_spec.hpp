@@ -36,17 +36,21 @@ TENON_API const Description& description_of(const NodeSpec& node);
 
 /// What happens when a stream fails, in its source or in an element.
 enum class OnError : std::uint8_t {
-  kStop,     ///< The pipeline stops; what is in flight is finished.
-  kEnd,      ///< The stream ends; the others go on.
-  kRestart,  ///< Its source is opened again, `restarts` times at most; then the stream ends.
+  kStop,  ///< The pipeline stops; what is in flight is finished.
+  kEnd,   ///< The stream ends; the others go on. Sources that then feed nothing end, too.
+  /// Its source is opened again, `restarts` times at most; then the stream ends. Of streams that an element joined, the
+  /// joined one ends and begins again after that element.
+  kRestart,
 };
 
 struct PipelineSpec {
   std::vector<NodeSpec> nodes;
   OnError on_error = OnError::kStop;
   std::uint32_t restarts = 3;
-  /// Before the first restart of a stream; twice as long before each further one.
+  /// Before the first restart of a stream; twice as long before each further one, until it is a minute.
   std::chrono::milliseconds restart_delay{500};
+  /// A stream that gave frames for so long since it began has all its restarts again. Not in files.
+  std::chrono::milliseconds restart_reset{60'000};
   /// How long a source may take to open, and a live one may be silent.
   std::chrono::milliseconds patience{10'000};
   /// Of each stream at most, restarts counted; 0: all. Not in files: who runs one decides.

@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/elements/internal/in_steps.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 
@@ -23,11 +24,16 @@ bool takes_any_memory(const Requirements& wanted) {
          wanted.kinds.empty() && wanted.modifiers.empty();
 }
 
-AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const Wanted& wanted, ZeroCopy policy) {
+namespace {
+
+/// As plan_frames(), of some of the readers. @return a plan that is not possible, with the reason
+AllocationPlan attempt(const Context& writer, const FrameInfo& info, const Wanted& wanted, ZeroCopy policy) {
   const auto joined = writer->requirements().join(wanted.joined);
-  if (const auto* refusal = std::get_if<Refusal>(&joined))
-    throw Error(Code::kFailedPrecondition,
-                std::string(writer->name()) + " cannot write what its readers want: " + refusal->reason);
+  if (const auto* refusal = std::get_if<Refusal>(&joined)) {
+    AllocationPlan none;
+    none.explanation = std::string(writer->name()) + " cannot write that: " + refusal->reason;
+    return none;
+  }
   Router router;
   router.add(host_context());
   router.add(dmabuf::context());
@@ -36,11 +42,40 @@ AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const W
   // Somebody must read it: without readers it is the host, for nothing in particular.
   std::vector<Party> readers = wanted.readers;
   if (readers.empty()) readers.push_back({host_context(), {}, Access::kRead});
-  AllocationPlan plan = router.plan({writer, std::get<Requirements>(joined), Access::kWrite}, readers, info, policy);
-  if (!plan.possible)
-    throw Error(Code::kFailedPrecondition, "no memory serves " + std::string(writer->name()) +
-                                               " and all who read its frames: " + plan.explanation);
-  return plan;
+  return router.plan({writer, std::get<Requirements>(joined), Access::kWrite}, readers, info, policy);
+}
+
+/// The fewest readers without whom it would not fail as it does, and why it fails with them alone.
+std::pair<std::vector<std::size_t>, std::string> culprits(const Context& writer, const FrameInfo& info,
+                                                          const std::vector<Party>& readers, ZeroCopy policy) {
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    const Party one[] = {readers[i]};
+    const AllocationPlan plan = attempt(writer, info, {one[0].requirements, one}, policy);
+    if (!plan.possible) return {{i}, plan.explanation};
+  }
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    for (std::size_t k = i + 1; k < readers.size(); ++k) {
+      const Party two[] = {readers[i], readers[k]};
+      const auto joined = two[0].requirements.join(two[1].requirements);
+      if (const auto* refusal = std::get_if<Refusal>(&joined)) return {{i, k}, refusal->reason};
+      const AllocationPlan plan = attempt(writer, info, {std::get<Requirements>(joined), two}, policy);
+      if (!plan.possible) return {{i, k}, plan.explanation};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const Wanted& wanted, ZeroCopy policy) {
+  AllocationPlan plan = attempt(writer, info, wanted, policy);
+  if (plan.possible) return plan;
+  auto [readers, why] = culprits(writer, info, wanted.readers, policy);
+  std::string all = "no memory serves " + std::string(writer->name());
+  for (const std::size_t index : readers) all += " and " + std::string(wanted.readers[index].context->name());
+  if (readers.empty()) all += " and all who read its frames";
+  all += ": " + (readers.empty() ? plan.explanation : why);
+  throw NoMemory(all, std::move(readers));
 }
 
 struct OutputFrames::Pool {
@@ -64,7 +99,8 @@ Frame OutputFrames::acquire(const FrameInfo& info, Deadline deadline) {
         info, plan.requirements, limit_,
         [allocator = plan.allocator](const Requirements& wanted) { return allocator->allocate(wanted); })});
   }
-  return pool_->frames.acquire(deadline);
+  return in_steps(deadline, *is_interrupted_, "a frame to write",
+                  [&](Deadline step) { return pool_->frames.acquire(step); });
 }
 
 HostFrames::HostFrames(Ledger* ledger, ZeroCopy policy)

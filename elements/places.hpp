@@ -2,12 +2,16 @@
 // For elements: memory for the frames that they make, which serves all who read them, and frames of others on the host.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
@@ -31,14 +35,27 @@ struct Wanted {
 /// Whether any memory will do that the CPU can read.
 TENON_API bool takes_any_memory(const Requirements& wanted);
 
+/// kFailedPrecondition: no memory serves a writer and all readers, with the reasons.
+class TENON_API NoMemory : public Error {
+ public:
+  NoMemory(const std::string& message, std::vector<std::size_t> readers)
+      : Error(Code::kFailedPrecondition, message), readers_(std::move(readers)) {}
+  /// Indices of the readers in whose way it is: the one that cannot read what the writer can write, or two that exclude
+  /// each other; else none.
+  const std::vector<std::size_t>& readers() const { return readers_; }
+
+ private:
+  std::vector<std::size_t> readers_;
+};
+
 /// One allocation for `writer`, who makes frames like `info`, and for all readers.
-/// @errors kFailedPrecondition: nothing serves them all, with the explanation.
+/// @errors NoMemory: nothing serves them all.
 TENON_API AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const Wanted& wanted,
                                      ZeroCopy policy = ZeroCopy::kPrefer);
 
 /// Frames for an element to write, from pools that serve its readers. Buffers are reused: in the steady state nothing is
 /// allocated, unless the size changes.
-/// @thread one at a time; frames may go anywhere, and may outlive this.
+/// @thread one at a time, interrupt() any; frames may go anywhere, and may outlive this.
 class TENON_API OutputFrames {
  public:
   /// @param limit  Most frames of one size at a time.
@@ -48,8 +65,11 @@ class TENON_API OutputFrames {
   OutputFrames& operator=(OutputFrames&&) noexcept;
 
   void allocate(const Wanted& wanted);
-  /// Waits for a frame to come back at the limit. @errors kDeadlineExceeded; as plan_frames() and the allocation.
+  /// Waits for a frame to come back at the limit. @errors kDeadlineExceeded; kCancelled: interrupt() was called; as
+  /// plan_frames() and the allocation.
   Frame acquire(const FrameInfo& info, Deadline deadline = default_deadline());
+  /// Ends a wait soon, and each that comes after.
+  void interrupt() noexcept { *is_interrupted_ = true; }
 
  private:
   struct Pool;
@@ -57,6 +77,7 @@ class TENON_API OutputFrames {
   std::size_t limit_;
   Wanted wanted_;
   std::unique_ptr<Pool> pool_;
+  std::unique_ptr<std::atomic<bool>> is_interrupted_ = std::make_unique<std::atomic<bool>>(false);
 };
 
 /// Frames of any framework as the CPU sees them. @thread one at a time.

@@ -42,11 +42,12 @@ class Queue {
   /// @param may_drop  False: it waits for room whatever the policy.
   /// @return how many were dropped, this one counted; nothing if the queue is closed.
   std::optional<std::size_t> push(T item, bool may_drop) {
+    std::optional<T> oldest;  // Ends behind the lock: that may run code which looks at this queue.
     std::unique_lock lock(mutex_);
     std::size_t dropped = 0;
     while (count_ == ring_.size() && !closed_) {
       if (may_drop && options_.when_full == WhenFull::kDropNewest) return 1;
-      if (may_drop && options_.when_full == WhenFull::kDropOldest && drop_oldest()) {
+      if (may_drop && options_.when_full == WhenFull::kDropOldest && (oldest = take_oldest())) {
         ++dropped;
         break;
       }
@@ -81,10 +82,11 @@ class Queue {
 
   /// Nothing more is taken in, and everybody wakes up. pop() gives what is left, unless `drop_rest`.
   void close(bool drop_rest) {
+    std::vector<Slot> rest;  // As above.
     const std::lock_guard lock(mutex_);
     closed_ = true;
     if (drop_rest) {
-      for (Slot& slot : ring_) slot.item.reset();
+      rest = std::exchange(ring_, std::vector<Slot>(ring_.size()));
       count_ = 0;
     }
     has_room_.notify_all();
@@ -98,7 +100,7 @@ class Queue {
     const std::lock_guard lock(mutex_);
     return count_;
   }
-  std::size_t capacity() const { return ring_.size(); }
+  std::size_t capacity() const { return options_.size; }
 
  private:
   struct Slot {
@@ -108,14 +110,15 @@ class Queue {
 
   Slot& at(std::size_t index) { return ring_[(first_ + index) % ring_.size()]; }
 
-  /// @pre the mutex is held. False: none may go.
-  bool drop_oldest() {
+  /// @pre the mutex is held. @return nothing: none may go.
+  std::optional<T> take_oldest() {
     std::size_t oldest = 0;
     while (oldest < count_ && !at(oldest).may_drop) ++oldest;
-    if (oldest == count_) return false;
+    if (oldest == count_) return std::nullopt;
+    std::optional<T> item = std::move(at(oldest).item);
     for (std::size_t i = oldest; i + 1 < count_; ++i) at(i) = std::move(at(i + 1));
-    --count_;
-    return true;
+    at(--count_).item.reset();
+    return item;
   }
 
   const QueueOptions options_;

@@ -160,6 +160,7 @@ class CTransform final : public elements::Transform {
   std::optional<Deadline> due() const override {
     const std::int64_t wait = c_.calls.due ? c_.calls.due(c_.state) : -1;
     if (wait < 0) return std::nullopt;
+    if (wait == 0) return Deadline{};  // Long ago: before frames that wait.
     return Clock::now() + std::chrono::milliseconds(std::min<std::int64_t>(wait, 86'400'000));
   }
   void proceed(elements::Output& output) override {

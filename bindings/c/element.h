@@ -96,19 +96,25 @@ typedef tenon_status_t (*tenon_element_process_t)(void* state, uint32_t stream, 
 typedef tenon_status_t (*tenon_transform_process_t)(void* state, uint32_t stream, const tenon_frame_t* frame,
     tenon_output_t* output);
 
-/* In how many milliseconds work that waits for more input is to go on without it; negative: never. */
+/*
+ * In how many milliseconds work that waits for more input is to go on without it; 0: before the next frame;
+ * negative: never.
+ */
 typedef int64_t (*tenon_transform_due_t)(void* state);
 
-/* That time has come, and no frame. */
+/* That time has come. */
 typedef tenon_status_t (*tenon_transform_proceed_t)(void* state, tenon_output_t* output);
 
-/* The stream has ended, or starts anew: a transform emits what is left. `output` is NULL for others. */
+/* The stream has ended, failed or starts anew: a transform emits what is left. `output` is NULL for others. */
 typedef tenon_status_t (*tenon_element_end_t)(void* state, uint32_t stream, tenon_output_t* output);
 
 /* All streams of a sink have ended: files are completed. */
 typedef tenon_status_t (*tenon_sink_finish_t)(void* state);
 
-/* Makes callbacks that wait end soon. Called from any thread, during any other callback. */
+/*
+ * Makes callbacks that wait end soon, also later ones: nothing is opened again. Called from any thread, during any
+ * other callback.
+ */
 typedef void (*tenon_element_interrupt_t)(void* state);
 
 /*

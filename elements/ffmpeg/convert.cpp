@@ -51,6 +51,7 @@ class CpuConverter final : public Transform {
     if (!(source.info() == info)) source = converted(source, info);
     output.emit({item.stream, std::move(source)});
   }
+  void interrupt() noexcept override { results_.interrupt(); }
 
  private:
   Frame converted(const Frame& source, const FrameInfo& info) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
@@ -14,6 +16,7 @@
 namespace tenon::elements {
 namespace {
 
+using namespace std::chrono_literals;
 using tenon_test::Arrived;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -125,6 +128,24 @@ TEST(Convert, SaysWhatCannotBe) {
   };
   EXPECT_THAT(refusal({{"format", "nv13"}}), HasSubstr("did you mean 'nv12'?"));
   EXPECT_THAT(refusal({{"by", "magic"}}), HasSubstr("auto, cpu, opencl, va"));
+}
+
+TEST(Convert, StopsAtOnceWhileItsResultsAreInUse) {
+  for (const char* by : {"auto", "cpu"}) {
+    Arrived arrived;
+    arrived.holds = true;
+    NodeSpec test{"test", "", {{"width", "64"}, {"height", "32"}}};
+    Pipeline pipeline({{test, convert({{"by", by}, {"width", "32"}, {"height", "16"}}), arrived.sink()}});
+    pipeline.start();
+    for (const auto end = Clock::now() + 20s; pipeline.stats()[1].frames_out < 64 && Clock::now() < end;)
+      std::this_thread::sleep_for(5ms);
+    std::this_thread::sleep_for(100ms);
+    EXPECT_EQ(pipeline.stats()[1].frames_out, 64u) << "it does not wait, and this is no trial";
+    const auto begin = Clock::now();
+    pipeline.stop(begin);
+    EXPECT_LT(Clock::now() - begin, 2s) << by;
+    EXPECT_TRUE(pipeline.failures().empty());
+  }
 }
 
 }  // namespace

@@ -67,6 +67,25 @@ TEST_F(FileSource, GivesMemoryWithTheDescriptorThatAReaderWants) {
   }
 }
 
+TEST_F(FileSource, SaysWhoCannotReadItsFramesAndWhy) {
+  Requirements packed, aligned;
+  packed.contiguous = true;
+  aligned.pitch_alignment = 512;
+  NodeSpec camera = file(clip("a.mp4", {.frames = 5}));
+  camera.name = "camera";
+  const auto sink = [&](const char* name, const Requirements& wanted) {
+    NodeSpec one = arrived_.sink(wanted);
+    one.name = name;
+    one.from = {"camera"};
+    return one;
+  };
+  EXPECT_THAT(
+      tenon_test::run(PipelineSpec{{camera, sink("easy", {}), sink("packed", packed), sink("aligned", aligned)}}),
+      ElementsAre(::testing::AllOf(HasSubstr("'packed'"), HasSubstr("'aligned'"),
+                                   HasSubstr("cannot share frames of 'camera': no memory serves "),
+                                   HasSubstr("one takes no padding, and another wants rows aligned to 512"))));
+}
+
 TEST_F(FileSource, ReadsFoldersInTheOrderOfTheirNumbers) {
   for (int i : {2, 10, 1})
     clip("shot" + std::to_string(i) + ".png",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sink "stream": encodes a stream and sends it to a server.
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ class StreamSink final : public Sink {
     options_.encoder.ledger = environment.ledger;
     options_.output = pairs_of(given, "options");
     options_.timeout = std::chrono::milliseconds(given.integer("timeout_ms"));
+    options_.cancelled = cancelled_;
     if (url_.starts_with("rtsp")) options_.output.try_emplace("rtsp_transport", given.text("transport"));
   }
 
@@ -67,13 +69,18 @@ class StreamSink final : public Sink {
     server_.reset();
   }
 
+  void interrupt() noexcept override { *cancelled_ = true; }
+
  private:
   /// Trying again would not help.
-  static bool is_final(Code code) { return code == Code::kInvalidArgument || code == Code::kUnimplemented; }
+  static bool is_final(Code code) {
+    return code == Code::kInvalidArgument || code == Code::kUnimplemented || code == Code::kCancelled;
+  }
 
   const std::string url_;
   const std::int64_t retries_;
   const std::chrono::milliseconds delay_;
+  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   HostFrames on_host_;
   av::StreamWriter::Options options_;
   std::unique_ptr<av::StreamWriter> server_;

@@ -12,6 +12,7 @@
 
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/tests/support/silent_server.hpp>
 
 namespace tenon::elements {
 namespace {
@@ -105,6 +106,19 @@ TEST_F(StreamSink, AStreamThatIsNeverToEndStartsAgain) {
   ASSERT_TRUE(server.wait(Clock::now() + 20s));
   EXPECT_TRUE(server.failures()[0].was_restarted);
   EXPECT_THAT(server.failures()[0].message, HasSubstr("never to end"));
+}
+
+TEST_F(StreamSink, StopsAtOnceWhileTheServerIsSilent) {
+  const tenon_test::SilentServer server;
+  url_ = "rtsp://127.0.0.1:" + std::to_string(server.port()) + "/live";
+  Pipeline client(sender("0", {{"timeout_ms", "30000"}}));
+  client.start();
+  std::this_thread::sleep_for(500ms);
+  ASSERT_EQ(client.stats()[1].frames_in, 1u) << "it waits for an answer, or this is no trial";
+  const auto begin = Clock::now();
+  client.stop(begin);
+  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_TRUE(client.failures().empty());
 }
 
 TEST_F(StreamSink, GivesUpAfterItsRetries) {

@@ -66,11 +66,13 @@ class GstSource final : public Source {
     return first_ ? std::exchange(first_, std::nullopt) : pull(deadline);
   }
 
+  void interrupt() noexcept override { *cancelled_ = true; }
+
  private:
   void start(Deadline deadline) {
     first_.reset();
     launched_.reset();
-    launched_ = std::make_unique<gs::LaunchedSource>(line_, pool_);
+    launched_ = std::make_unique<gs::LaunchedSource>(line_, pool_, cancelled_);
     first_ = pull(deadline);
     if (!first_) throw Error(Code::kDataLoss, "launch line \"" + line_ + "\": it ends before its first picture");
   }
@@ -89,6 +91,7 @@ class GstSource final : public Source {
 
   const std::string line_;
   Ledger* const ledger_;
+  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   gs::PoolOptions pool_;
   gs::CapsCache caps_;
   std::unique_ptr<gs::LaunchedSource> launched_;
@@ -126,6 +129,8 @@ class GstSink final : public Sink {
     });
   }
 
+  void interrupt() noexcept override { *cancelled_ = true; }
+
  private:
   /// Another size is another stream for the line.
   void begin(const FrameInfo& info) {
@@ -135,7 +140,7 @@ class GstSink final : public Sink {
     caps.info = info;
     if (fps_ > 0) gst_util_double_to_fraction(fps_, &caps.rate_num, &caps.rate_den);
     gs::start();
-    launched_ = std::make_unique<gs::LaunchedSink>(line_, gs::caps(caps).get());
+    launched_ = std::make_unique<gs::LaunchedSink>(line_, gs::caps(caps).get(), cancelled_);
     info_ = info;
   }
 
@@ -152,6 +157,7 @@ class GstSink final : public Sink {
 
   const std::string line_, remedy_;
   const std::chrono::milliseconds timeout_;
+  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   HostFrames on_host_;
   double fps_ = 0;
   FrameInfo info_;

@@ -76,6 +76,32 @@ TEST(GstSource, StopsSoonWhileItIsSilent) {
   EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("no picture in time"));
 }
 
+/// What stop(now) takes when the pipeline runs for a while.
+Clock::duration stopping_time(Pipeline& pipeline) {
+  pipeline.start();
+  std::this_thread::sleep_for(500ms);
+  EXPECT_FALSE(pipeline.wait(Clock::now())) << "it does not wait, and this is no trial";
+  const auto begin = Clock::now();
+  pipeline.stop(begin);
+  return Clock::now() - begin;
+}
+
+TEST(GstSource, StopsAtOnceBeforeItsFirstPicture) {
+  Pipeline pipeline({{source("appsrc ! " + std::string(kSmall)), {"null"}}});
+  EXPECT_LT(stopping_time(pipeline), 2s);
+  EXPECT_TRUE(pipeline.failures().empty());
+}
+
+TEST(GstSink, StopsAtOnceWhenItsElementsTakeNothing) {
+  NodeSpec test{"test", "", {{"width", "64"}, {"height", "32"}, {"fps", "0.1"}}};
+  for (const NodeSpec& end :
+       {sink("fakesink sync=true"), NodeSpec{"display", "", {{"sink", "fakesink"}, {"sync", "true"}}}}) {
+    Pipeline pipeline({{test, end}});
+    EXPECT_LT(stopping_time(pipeline), 2s) << end.element;
+    EXPECT_TRUE(pipeline.failures().empty());
+  }
+}
+
 TEST(GstSink, GivesAllPicturesToTheLine) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "raw.yuv").string();

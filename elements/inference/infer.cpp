@@ -11,6 +11,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/elements/inference/texts.hpp>
+#include <tenon/elements/internal/in_steps.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model.hpp>
@@ -153,7 +154,6 @@ void Infer::make_slots() {
 }
 
 StreamInfo Infer::open(std::uint32_t stream, const StreamInfo& in) {
-  is_interrupted_ = false;
   const bool is_known = in.frame.width_px != 0 && in.frame.height_px != 0;
   model(is_known ? std::optional(in.frame) : std::nullopt);
   for (const auto& frame : passing_) frame->is_dropped |= frame->item.stream == stream;
@@ -215,8 +215,8 @@ void Infer::process(Item item, Output& output) {
   --frame.open;
   while (!running_.empty() && finish_first(Clock::now())) {
   }
-  // Frames without objects must not pile up behind one with some.
-  while (passing_.size() > 2 * slots_.size() * settings_.batch + 8 && !running_.empty()) {
+  // Frames without objects must not pile up behind one with some, be it in a batch that is not full.
+  while (passing_.size() > 2 * slots_.size() * settings_.batch + 8 && (filling_ || !running_.empty())) {
     finish_one();
     emit_done(output);
   }
@@ -316,7 +316,9 @@ void Infer::give_outputs(Slot& slot) {
   }
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (output_infos_[i].shape.empty()) continue;  // Its shape is known afterwards.
-    slot.request.set_output_tensor(i, output_pools_[i].acquire_tensor(output_infos_[i], Clock::now() + timeout_));
+    slot.request.set_output_tensor(
+        i, in_steps(Clock::now() + timeout_, is_interrupted_, owner_ + ": a result's memory",
+                    [&](Deadline step) { return output_pools_[i].acquire_tensor(output_infos_[i], step); }));
   }
 }
 
@@ -448,16 +450,20 @@ void Infer::emit_done(Output& output) {
 }
 
 std::optional<Deadline> Infer::due() const {
-  if (!running_.empty()) return Clock::now();
-  if (filling_) return filling_since_ + max_delay_;
-  return std::nullopt;
+  std::optional<Deadline> at;
+  if (filling_) at = filling_since_ + max_delay_;
+  if (!running_.empty()) at = std::min(Clock::now(), at.value_or(Clock::time_point::max()));
+  return at;
 }
 
 void Infer::proceed(Output& output) {
   Deadline until = Clock::now() + kStep;
   if (filling_) {
     const Deadline full = filling_since_ + max_delay_;
-    if (Clock::now() >= full) start(*std::exchange(filling_, nullptr));
+    if (Clock::now() >= full) {
+      start(*std::exchange(filling_, nullptr));
+      return emit_done(output);  // Frames may wait, and results are not there yet.
+    }
     until = std::min(until, full);
   }
   if (!running_.empty()) finish_first(until);

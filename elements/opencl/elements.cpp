@@ -161,6 +161,7 @@ class ClConverter final : public Transform {
     PictureChange::carry(item.frame, part, result);
     output.emit({item.stream, std::move(result)});
   }
+  void interrupt() noexcept override { results_.interrupt(); }
 
  private:
   Frame on_device(const Frame& frame, Access access) {

@@ -139,6 +139,7 @@ class Draw final : public TransformInplace {
     frame = copy_of(frame);
     draw_all(frame, *known);
   }
+  void interrupt() noexcept override { copies_.interrupt(); }
 
  private:
   bool has_something(const Collection& known) const {

@@ -100,6 +100,7 @@ class Mosaic final : public Transform {
     tiles_.at(stream).cells->end();
     show_known(stream, output);
   }
+  void interrupt() noexcept override { frames_.interrupt(); }
 
   void interrupt() noexcept override { is_interrupted_ = true; }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +31,8 @@ class StreamWriter {
     WriterOptions encoder;
     std::map<std::string, std::string> output;  ///< FFmpeg's muxer and protocol options ("rtsp_transport" = "tcp").
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);  ///< For connecting, and for each write().
+    /// Once it is true, connecting and writing end soon (kCancelled). Null: they wait until their time is over.
+    std::shared_ptr<const std::atomic<bool>> cancelled;
   };
 
   /// Connects. @param info  As of Writer.
@@ -62,9 +66,14 @@ class StreamWriter {
 
  private:
   std::string what() const { return "stream \"" + url_ + "\""; }
-  static int interrupted(void* opaque) { return Clock::now() >= static_cast<StreamWriter*>(opaque)->deadline_ ? 1 : 0; }
+  static int interrupted(void* opaque) {
+    const auto* self = static_cast<StreamWriter*>(opaque);
+    return self->is_cancelled() || Clock::now() >= self->deadline_ ? 1 : 0;
+  }
+  bool is_cancelled() const { return options_.cancelled && *options_.cancelled; }
   void start_clock() { deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.timeout); }
   Error failure(int error, const char* call) const {
+    if (is_cancelled()) return Error(Code::kCancelled, what() + " was told to stop");
     if (error == AVERROR_EXIT)
       return Error(Code::kDeadlineExceeded, what() + " took nothing in time; the server is slow, stalled or gone", call,
                    error);

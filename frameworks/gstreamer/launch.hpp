@@ -7,6 +7,7 @@
 #include <gst/gst.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -47,6 +48,9 @@ bool any_element(GstElement* pipeline, Visit&& visit) {
   g_value_unset(&item);
   return found;
 }
+
+/// Once it is true, waits end soon (kCancelled). Null: they last until their deadlines.
+using Cancelled = std::shared_ptr<const std::atomic<bool>>;
 
 namespace detail {
 
@@ -92,6 +96,10 @@ class Launched {
   Launched& operator=(const Launched&) = delete;
 
   std::string about() const { return "launch line \"" + line_ + "\": "; }
+  /// @errors kCancelled: `cancelled` is true
+  void check_cancelled(const Cancelled& cancelled) const {
+    if (cancelled && *cancelled) throw Error(Code::kCancelled, about() + "it was told to stop");
+  }
   GstElement* pipeline() const { return pipeline_.get(); }
 
   /// The first element for which is_one() holds; null where none is.
@@ -138,8 +146,8 @@ class LaunchedSource {
  public:
   /// @param pool  Offered to the elements before the appsink.
   /// @errors kInvalidArgument: no such line, with GStreamer's reason; kUnavailable: GStreamer does not start.
-  explicit LaunchedSource(const std::string& line, const PoolOptions& pool = {})
-      : launched_(line + (has_own(line) ? "" : " ! appsink name=tenon"), line) {
+  explicit LaunchedSource(const std::string& line, const PoolOptions& pool = {}, Cancelled cancelled = {})
+      : launched_(line + (has_own(line) ? "" : " ! appsink name=tenon"), line), cancelled_(std::move(cancelled)) {
     sink_ = launched_.find([](GstElement* element) { return GST_IS_APP_SINK(element); });
     if (!sink_) throw Error(Code::kInvalidArgument, launched_.about() + "it has no appsink");
     if (!has_own(line)) {
@@ -155,10 +163,11 @@ class LaunchedSource {
   GstElement* pipeline() const { return launched_.pipeline(); }
   bool live() const { return live_; }
 
-  /// The next picture; null at the end. @errors what the elements report; kDeadlineExceeded.
+  /// The next picture; null at the end. @errors what the elements report; kDeadlineExceeded; kCancelled
   SamplePtr pull(Deadline deadline) {
     GstAppSink* const sink = GST_APP_SINK(sink_.get());
     while (true) {
+      launched_.check_cancelled(cancelled_);
       constexpr auto kSlice = std::chrono::milliseconds(50);  // An error ends no wait of the appsink's.
       const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now());
       const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), kSlice);
@@ -174,6 +183,7 @@ class LaunchedSource {
   static bool has_own(const std::string& line) { return line.find("appsink") != std::string::npos; }
 
   detail::Launched launched_;
+  Cancelled cancelled_;
   ObjectPtr<GstElement> sink_;
   bool live_ = false;
 };
@@ -183,8 +193,8 @@ class LaunchedSource {
 class LaunchedSink {
  public:
   /// @param caps  Of the buffers, by gstreamer::caps(). @errors as LaunchedSource
-  LaunchedSink(const std::string& line, const GstCaps* caps)
-      : launched_(has_own(line) ? line : "appsrc name=tenon ! " + line, line) {
+  LaunchedSink(const std::string& line, const GstCaps* caps, Cancelled cancelled = {})
+      : launched_(has_own(line) ? line : "appsrc name=tenon ! " + line, line), cancelled_(std::move(cancelled)) {
     source_ = launched_.find([](GstElement* element) { return GST_IS_APP_SRC(element); });
     if (!source_) throw Error(Code::kInvalidArgument, launched_.about() + "it has no appsrc");
     g_object_set(source_.get(), "format", GST_FORMAT_TIME, "block", FALSE, "max-bytes", guint64{0}, nullptr);
@@ -193,9 +203,11 @@ class LaunchedSink {
   }
 
   /// Gives a buffer to the line, when fewer than four wait there.
-  /// @errors what the elements report; kDeadlineExceeded: they take none; kUnavailable: they want no more.
+  /// @errors what the elements report; kDeadlineExceeded: they take none; kUnavailable: they want no more;
+  /// kCancelled
   void push(BufferPtr buffer, Deadline deadline) {
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+      launched_.check_cancelled(cancelled_);
       if (launched_.check_bus()) throw Error(Code::kUnavailable, launched_.about() + "it has ended by itself");
       if (gst_app_src_get_current_level_buffers(source()) < kMostWaiting) break;
       if (Clock::now() >= deadline)
@@ -212,6 +224,7 @@ class LaunchedSink {
   void finish(Deadline deadline) {
     gst_app_src_end_of_stream(source());
     while (!launched_.check_bus()) {
+      launched_.check_cancelled(cancelled_);
       if (Clock::now() >= deadline)
         throw Error(Code::kDeadlineExceeded, launched_.about() + "its elements do not finish in time");
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -224,6 +237,7 @@ class LaunchedSink {
   GstAppSrc* source() const { return GST_APP_SRC(source_.get()); }
 
   detail::Launched launched_;
+  Cancelled cancelled_;
   ObjectPtr<GstElement> source_;
 };
 

@@ -136,11 +136,15 @@ Code code_of(const std::exception_ptr& error) {
   }
 }
 
-/// What a stream died of. @errors that, naming the element, if one did
-void report_failures(const PipelineReport& report) {
+void tell(const elements::Failure& failure) { fmt::print(stderr, "tenon: {}\n", text_of(failure)); }
+
+/// What streams died of. @param told  How many of the failures were told before. @errors the first one, naming the element,
+/// that was a stream's end
+void report_failures(const PipelineReport& report, std::size_t told) {
   const elements::Failure* first = nullptr;
-  for (const elements::Failure& failure : report.failures) {
-    if (failure.was_restarted || first) fmt::print(stderr, "tenon: {}\n", text_of(failure));
+  for (std::size_t i = 0; i < report.failures.size(); ++i) {
+    const elements::Failure& failure = report.failures[i];
+    if (i >= told && (failure.was_restarted || first)) tell(failure);
     if (!failure.was_restarted && !first) first = &failure;
   }
   if (first) throw Error(code_of(first->error), text_of(*first));
@@ -181,8 +185,10 @@ bool uses_stdout(const PipelineSpec& spec) {
 /// The pipeline while it runs, for who watches it: in the terminal, by HTTP, in a file.
 class Watchers {
  public:
-  Watchers(const PipelineOptions& options, const elements::Pipeline& pipeline, Previews& previews, std::FILE* out)
-      : watch_(pipeline, kPreviewElement), live_(options.quiet || options.json, out) {
+  /// @param tells_failures  When they happen, since the others go on.
+  Watchers(const PipelineOptions& options, const elements::Pipeline& pipeline, Previews& previews, std::FILE* out,
+           bool tells_failures)
+      : watch_(pipeline, kPreviewElement), live_(options.quiet || options.json, out), tells_failures_(tells_failures) {
     if (options.web_port >= 0) {
       const std::string token = random_token();
       web_.emplace(options.web_host, options.web_port, token);
@@ -204,6 +210,7 @@ class Watchers {
 
   void tick() {
     watch_.sample();
+    tell_failures(watch_.latest()->failures);
     live_.update(*watch_.latest());
     if (metrics_file_.empty() || Clock::now() < next_metrics_) return;
     next_metrics_ = Clock::now() + std::chrono::seconds(1);
@@ -217,9 +224,19 @@ class Watchers {
     return watch_.latest();
   }
 
+  std::size_t told() const { return told_; }
+
  private:
+  void tell_failures(const std::vector<elements::Failure>& failures) {
+    if (!tells_failures_ || told_ == failures.size()) return;
+    live_.clear();
+    while (told_ < failures.size()) tell(failures[told_++]);
+  }
+
   PipelineWatch watch_;
   LiveText live_;
+  const bool tells_failures_;
+  std::size_t told_ = 0;
   std::optional<WebServer> web_, metrics_;  // Behind what they show: they end first.
   std::string metrics_file_;
   Deadline next_metrics_{};
@@ -249,7 +266,7 @@ void run(const PipelineOptions& options) {
   elements::Pipeline pipeline(spec);
   const Interrupt interrupt;
   if (trace_file) Trace::start();
-  Watchers watchers(options, pipeline, *previews, out);
+  Watchers watchers(options, pipeline, *previews, out, spec.on_error != elements::OnError::kStop);
   run_until_end(pipeline, options.duration_s, [&] { watchers.tick(); });
   if (trace_file) Trace::stop();
   const auto report = watchers.finish();
@@ -261,7 +278,7 @@ void run(const PipelineOptions& options) {
     Trace::write(trace_file.partial());
     trace_file.commit();
   }
-  report_failures(*report);
+  report_failures(*report, watchers.told());
   if (report->interrupted) throw CLI::RuntimeError(Interrupt::status());
 }
 

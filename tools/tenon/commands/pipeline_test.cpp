@@ -132,10 +132,15 @@ TEST_F(PipelineCommand, ErrorsNameTheElementAndTheRemedy) {
   expect_one_message(tool("pipeline open.json"), "end with a sink, 'null' for none");
 }
 
-TEST_F(PipelineCommand, CtrlCEndsItWithItsReport) {
-  const Outcome done = tool("pipeline p.json --json --set camera.live=true --set camera.frames=0", "timeout -s INT 1");
-  EXPECT_EQ(done.status, 124) << done.err;  // timeout's own: the tool ended by itself.
-  EXPECT_EQ(json::parse(done.out).at("interrupted"), true);
+TEST_F(PipelineCommand, AFailureIsThatOfTheElementThatRefuses) {
+  write("refused.json",
+        R"({"nodes": [{"element": "test", "name": "camera", "parameters": {"frames": 3}}, {"element": "identity"},
+                           {"element": "infer", "name": "detector", "parameters": {"device": "TPU", "model": ")" +
+            model("demo.onnx") + R"("}}, {"element": "null"}]})");
+  const Outcome done = tool("pipeline -q refused.json");
+  expect_one_message(done, "tenon: 'detector', stream 0: element 'detector' (infer): ");
+  EXPECT_THAT(done.err, HasSubstr("TPU"));
+  EXPECT_THAT(done.err, Not(HasSubstr("'camera'")));
 }
 
 TEST_F(PipelineCommand, WritesATraceAndMetrics) {

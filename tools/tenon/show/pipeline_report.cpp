@@ -100,6 +100,7 @@ std::string PipelineReport::to_text() const {
 
 std::string PipelineReport::to_line() const {
   std::string line = fmt::format("{:.1f} s", seconds);
+  if (!failures.empty()) line += fmt::format(", {} failure{}", failures.size(), failures.size() == 1 ? "" : "s");
   for (const Node& node : nodes) {
     line += fmt::format("  {} {} ({:.1f}/s", node.stats.name, node.frames(), node.fps);
     if (node.stats.queue_size > 0) line += ", queue " + queue_text(node.stats);

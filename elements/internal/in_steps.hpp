@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits that notice when their element is to stop.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+
+/// `wait(deadline)` again and again, with deadlines that are near. @param what  It waits for, for the message.
+/// @errors kCancelled: is_interrupted; what wait() throws: kDeadlineExceeded only at the end
+template <typename Wait>
+auto in_steps(Deadline deadline, const std::atomic<bool>& is_interrupted, const std::string& what, Wait wait) {
+  constexpr auto kStep = std::chrono::milliseconds(50);
+  for (;;) {
+    if (is_interrupted) throw Error(Code::kCancelled, "interrupted while waiting for " + what);
+    try {
+      return wait(std::min<Deadline>(deadline, Clock::now() + kStep));
+    } catch (const Error& error) {
+      if (error.code() != Code::kDeadlineExceeded || Clock::now() >= deadline) throw;
+    }
+  }
+}
+
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

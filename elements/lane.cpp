@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls elements, and passes on what they give.
+#include <tenon/elements/internal/lane.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/core/trace_name.hpp>
+#include <tenon/elements/places.hpp>
+#include <tenon/elements/registry.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace detail {
+namespace {
+
+AnyElement make_node(const NodeSpec& spec, const Environment& environment) {
+  return spec.own ? make_element(*spec.own, spec.parameters, environment)
+                  : make_element(spec.element, spec.parameters, environment);
+}
+
+/// @errors kInvalidArgument: the element takes the other kind of stream.
+void check_takes(const Description& element, const StreamInfo& in) {
+  if (element.takes == Takes::kBoth || (element.takes == Takes::kAudio) == in.is_audio()) return;
+  throw Error(Code::kInvalidArgument,
+              "element '" + element.name + "' takes " +
+                  (in.is_audio() ? "pictures, and the stream is one of sound" : "sound, and the stream has pictures"));
+}
+
+/// `frame` with a copy of its metadata: copies of a frame share it, and branches must not.
+Frame apart(const Frame& frame) {
+  static const Frame plain;
+  const bool has_none = &frame.metadata() == &plain.metadata();  // An empty map is shared, too.
+  if (has_none || frame.plane_count() == 0) return frame;
+  Frame copy(frame.info(), std::vector<Tensor>(frame.planes().begin(), frame.planes().end()), frame.timestamp_ns());
+  copy.metadata() = frame.metadata();
+  if (const auto known = metadata::find(frame)) metadata::set(copy, known->copy());
+  return copy;
+}
+
+AudioFrame apart(const AudioFrame& audio) {
+  AudioFrame copy = audio;
+  if (const auto known = audio.find_metadata()) copy.set_metadata(known->copy());
+  return copy;
+}
+
+/// What one node wants of frames that `maker` makes.
+Wish wish_of(const Node& node, std::uint32_t stream, const StreamInfo& info) {
+  try {
+    return std::visit(
+        [&](auto& one) {
+          return Wish{node.plan->spec.name, one->wanted(info), one->used_in(info)};
+        },
+        node.lane_of(stream).element);
+  } catch (...) {
+    throw SaidBy{&node, std::current_exception()};
+  }
+}
+
+/// @param stream  As it leaves the maker.
+Agreement agree_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
+  std::vector<Wish> wishes;
+  std::vector<const Node*> open(maker.to.begin(), maker.to.end());
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    wishes.push_back(wish_of(node, stream, info));
+    if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
+  }
+  return agree(maker.plan->spec.name, wishes);
+}
+
+}  // namespace
+
+Lane& Node::lane_of(std::uint32_t stream) const {
+  if (lanes.size() == 1) return *lanes.front();
+  const auto at = std::find(plan->streams.begin(), plan->streams.end(), stream);
+  return *lanes[static_cast<std::size_t>(at - plan->streams.begin())];
+}
+
+Lane::Lane(const PipelineSpec& spec, Host& host, Node& node, std::vector<std::uint32_t> streams)
+    : ledger(&Ledger::process()),
+      spec_(spec),
+      host_(host),
+      node_(node),
+      streams_(std::move(streams)),
+      open_(streams_.size()) {
+  element = make_node(node.plan->spec, {node.plan->spec.name, &ledger, streams_});
+  if (node.plan->has_thread && node.element->role != Role::kSource)
+    queue.emplace(node.plan->spec.queue.value_or(QueueOptions{}));
+  if (node.element->joins) joined_.emplace(Joined{nullptr, Restarts(spec_), {}, false});
+}
+
+void Lane::deliver(Message message) {
+  const bool is_frame = message.kind == Message::Kind::kFrame;
+  if (!queue) return handle(std::move(message));
+  if (const auto lost = queue->push(std::move(message), is_frame)) dropped.fetch_add(*lost, std::memory_order_relaxed);
+}
+
+void Lane::run() {
+  const auto* const transform = std::get_if<std::unique_ptr<Transform>>(&element);
+  const auto due = [&] { return transform ? (*transform)->due() : std::nullopt; };
+  for (;;) {
+    // Work whose time is over comes before frames that wait: while they do, pop() never says that it is time.
+    const auto now = transform ? Clock::now() : Clock::time_point{};
+    std::optional<Deadline> next = due();
+    if (next && *next < now) {
+      proceed();
+      next = due();
+    }
+    if (std::optional<Message> message = queue->pop(next)) {
+      handle(std::move(*message));
+      if (streams_left_ == 0) return;
+    } else if (queue->is_closed()) {
+      return;
+    } else {
+      proceed();
+    }
+  }
+}
+
+void Lane::emit(Item item) {
+  const std::uint32_t stream = node_.gives(item.stream);
+  if (host_.is_lost(stream) && !begin_again(stream)) return;
+  const auto now = Clock::now();
+  Message message;
+  message.stream = stream;
+  message.born = item.born == Clock::time_point{} ? open_[index_of(item.stream)].born : item.born;
+  message.frame = std::move(item.frame);
+  message.audio = std::move(item.audio);
+  if (joined_) joined_->restarts.had_frame(now);
+  latencies.add(now - message.born);
+  frames_out.fetch_add(1, std::memory_order_relaxed);
+  pass_on(std::move(message));
+}
+
+/// A joined stream has no source that could be opened again: it ends and begins where it is made.
+/// @return whether it has begun.
+bool Lane::begin_again(std::uint32_t stream) {
+  if (!joined_ || joined_->is_over || !joined_->info) return false;
+  if (!joined_->again) {
+    const auto pause = joined_->restarts.next();
+    if (!pause) {
+      joined_->is_over = true;
+      host_.gave_up(stream);
+      return false;
+    }
+    joined_->again = Clock::now() + *pause;
+  }
+  if (Clock::now() < *joined_->again) return false;
+  joined_->again.reset();
+  pass_on(Message::Kind::kEnd, stream);
+  host_.restarts(stream);
+  pass_on(Message::Kind::kBegin, stream, joined_->info);
+  return !host_.is_lost(stream);
+}
+
+void Lane::pass_on(Message message) {
+  const auto pause = Clock::now();
+  const std::vector<Node*>& to = node_.to;
+  const std::uint32_t stream = message.stream;
+  for (std::size_t i = 0; i + 1 < to.size(); ++i) {
+    Message branch = message;
+    branch.frame = apart(message.frame);
+    branch.audio = apart(message.audio);
+    to[i]->lane_of(stream).deliver(std::move(branch));
+  }
+  if (!to.empty()) to.back()->lane_of(stream).deliver(std::move(message));
+  elsewhere_ += Clock::now() - pause;
+}
+
+void Lane::pass_on(Message::Kind kind, std::uint32_t stream, std::shared_ptr<const StreamInfo> info) {
+  Message message;
+  message.kind = kind;
+  message.stream = stream;
+  message.info = std::move(info);
+  pass_on(std::move(message));
+}
+
+void Lane::interrupt() noexcept {
+  std::visit([](auto& one) { one->interrupt(); }, element);
+}
+
+void Lane::trace(Clock::time_point begin, Clock::time_point end) const {
+  if (Trace::is_open()) Trace::record(trace_name(node_.plan->spec.name), "element", begin, end);
+}
+
+Agreement Lane::agree_on(std::uint32_t stream, const StreamInfo& info) {
+  Agreement agreed = agree_after(node_, node_.gives(stream), info);
+  open_[index_of(stream)].readers = agreed.names;
+  return agreed;
+}
+
+std::exception_ptr Lane::explained(std::uint32_t stream, const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const NoMemory& known) {
+    return std::make_exception_ptr(
+        Error(known.code(), not_shared(node_.plan->spec.name, open_[index_of(stream)].readers, known)));
+  } catch (...) {
+    return error;
+  }
+}
+
+/// Runs the element's code: what it throws is the stream's failure.
+template <typename Body>
+bool Lane::guarded(std::uint32_t stream, Body body) {
+  try {
+    timed(body);
+    return true;
+  } catch (...) {
+    host_.failed(stream, node_, explained(stream, std::current_exception()));
+    return false;
+  }
+}
+
+/// Books the time spent in the element, without what is downstream of it.
+template <typename Body>
+void Lane::timed(Body body) {
+  const auto begin = Clock::now();
+  elsewhere_ = {};
+  struct Book {
+    Lane& lane;
+    Clock::time_point begin;
+    ~Book() {
+      const auto end = Clock::now();
+      lane.busy_ns.fetch_add((end - begin - lane.elsewhere_).count(), std::memory_order_relaxed);
+      lane.trace(begin, end);
+    }
+  } book{*this, begin};
+  body();
+}
+
+std::size_t Lane::index_of(std::uint32_t stream) const {
+  return streams_.size() == 1
+             ? 0
+             : static_cast<std::size_t>(std::find(streams_.begin(), streams_.end(), stream) - streams_.begin());
+}
+
+void Lane::handle(Message message) {
+  switch (message.kind) {
+    case Message::Kind::kBegin:
+      return begin(message);
+    case Message::Kind::kFrame:
+      return frame(std::move(message));
+    case Message::Kind::kEnd:
+      end(message.stream);
+      if (!joined_) pass_on(std::move(message));
+      return;
+    case Message::Kind::kLast:
+      return last(std::move(message));
+  }
+}
+
+void Lane::begin(const Message& message) {
+  Open& state = open_[index_of(message.stream)];
+  state = {};
+  StreamInfo out = *message.info;
+  state.is_open = guarded(message.stream, [&] {
+    check_takes(*node_.element, out);
+    if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
+      out = open_transform(**transform, message);
+    else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
+      out = (*inplace)->open(message.stream, *message.info);
+    else
+      std::get<std::unique_ptr<Sink>>(element)->open(message.stream, *message.info);
+  });
+  if (!state.is_open || node_.to.empty()) return;
+  if (joined_ && joined_->info) return;  // It has begun.
+  auto given = std::make_shared<const StreamInfo>(out);
+  if (joined_) joined_->info = given;
+  pass_on(Message::Kind::kBegin, node_.gives(message.stream), std::move(given));
+}
+
+StreamInfo Lane::open_transform(Transform& transform, const Message& begins) {
+  const StreamInfo out = transform.open(begins.stream, *begins.info);
+  if (!out.is_audio()) {
+    const Agreement agreed = agree_on(begins.stream, out);
+    transform.allocate(begins.stream, agreed.joined, agreed.readers);
+  }
+  return out;
+}
+
+void Lane::frame(Message message) {
+  Open& state = open_[index_of(message.stream)];
+  if (!state.is_open || state.has_failed) {
+    dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  frames_in.fetch_add(1, std::memory_order_relaxed);
+  state.born = message.born;
+  const std::uint32_t stream = message.stream;
+  const Clock::time_point born = message.born;
+  state.has_failed = !guarded(stream, [&] {
+    if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
+      (*transform)->process({stream, std::move(message.frame), std::move(message.audio), born}, *this);
+    else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
+      message.audio ? (*inplace)->process_audio(stream, message.audio) : (*inplace)->process(stream, message.frame);
+    else
+      message.audio ? std::get<std::unique_ptr<Sink>>(element)->write_audio(stream, message.audio)
+                    : std::get<std::unique_ptr<Sink>>(element)->write(stream, message.frame);
+  });
+  if (state.has_failed || node_.element->role == Role::kTransform) return;  // Those tell when they emit.
+  latencies.add(Clock::now() - born);
+  if (node_.element->role != Role::kTransformInplace) return;
+  frames_out.fetch_add(1, std::memory_order_relaxed);
+  pass_on(std::move(message));
+}
+
+void Lane::end(std::uint32_t stream) {
+  Open& state = open_[index_of(stream)];
+  if (!std::exchange(state.is_open, false)) return;
+  guarded(stream, [&] {
+    if (auto* transform = std::get_if<std::unique_ptr<Transform>>(&element))
+      (*transform)->end(stream, *this);
+    else if (auto* inplace = std::get_if<std::unique_ptr<TransformInplace>>(&element))
+      (*inplace)->end(stream);
+    else
+      std::get<std::unique_ptr<Sink>>(element)->end(stream);
+  });
+}
+
+/// What it throws may concern any of its streams.
+void Lane::proceed() {
+  try {
+    timed([&] { std::get<std::unique_ptr<Transform>>(element)->proceed(*this); });
+  } catch (...) {
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      if (!open_[i].is_open || std::exchange(open_[i].has_failed, true)) continue;
+      host_.failed(streams_[i], node_, explained(streams_[i], std::current_exception()));
+    }
+  }
+}
+
+void Lane::last(Message message) {
+  end(message.stream);
+  if (--streams_left_ == 0) {
+    if (auto* sink = std::get_if<std::unique_ptr<Sink>>(&element)) guarded(message.stream, [&] { (*sink)->finish(); });
+  } else if (joined_) {
+    return;
+  }
+  message.stream = node_.gives(message.stream);
+  pass_on(std::move(message));
+}
+
+}  // namespace detail
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenon pipeline while it runs: Ctrl-C once and twice, a terminal, and failures when they happen.
+#include <gmock/gmock.h>
+
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <tenon/core/fd.hpp>
+#include <tenon/tests/support/silent_server.hpp>
+
+#include <tenon/tools/tenon/testing/tool.hpp>
+
+namespace tenon::tool::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Clock = std::chrono::steady_clock;
+
+/// The tool in a process of its own, which the test sends signals to. Ends with this.
+class Running {
+ public:
+  /// @param arguments  As a shell takes them, with redirections. @param has_terminal  Its standard streams are one.
+  Running(const fs::path& folder, const std::string& arguments, bool has_terminal = false) {
+    const std::string line =
+        "cd '" + folder.string() + "' && exec '" + from_environment("TENON_TOOL") + "' " + arguments;
+    int terminal = -1;
+    winsize size{24, 100, 0, 0};
+    pid_ = has_terminal ? ::forkpty(&terminal, nullptr, nullptr, &size) : ::fork();
+    if (pid_ == 0) {
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    terminal_.reset(terminal);
+  }
+  ~Running() {
+    if (pid_ > 0) static_cast<void>(signalled(SIGKILL, 5s));
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  void send(int signal) const { ::kill(pid_, signal); }
+  bool has_ended() {
+    if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+    return pid_ < 0;
+  }
+  bool ends_within(std::chrono::seconds time) {
+    for (const auto end = Clock::now() + time; Clock::now() < end; std::this_thread::sleep_for(5ms))
+      if (has_ended()) return true;
+    return false;
+  }
+  bool signalled(int signal, std::chrono::seconds time) {
+    send(signal);
+    return ends_within(time);
+  }
+  /// As of waitpid(), when it has ended.
+  int status() const { return status_; }
+  /// What it wrote to its terminal until its end.
+  std::string shown() {
+    std::string all;
+    char part[4096];
+    for (ssize_t size = 0; (size = ::read(terminal_.get(), part, sizeof part)) > 0;)
+      all.append(part, static_cast<std::size_t>(size));
+    return all;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int status_ = 0;
+  UniqueFd terminal_;
+};
+
+class RunningPipeline : public ToolTest {
+ protected:
+  void SetUp() override {
+    ToolTest::SetUp();
+    write("live.json", R"({"nodes": [{"element": "test", "name": "camera", "parameters": {"live": true}},
+                                     {"element": "null", "name": "end"}]})");
+  }
+  void TearDown() override {
+    for (const char* const end : {".out", ".err"}) fs::remove(folder.string() + end);
+    ToolTest::TearDown();
+  }
+  /// A pipeline whose sink waits for a server.
+  void write_slow(int port) const {
+    write("slow.json", R"({"nodes": [{"element": "test", "parameters": {"live": true}},
+                                     {"element": "stream", "parameters": {"timeout_ms": 60000,
+                                                                          "url": "rtsp://127.0.0.1:)" +
+                           std::to_string(port) + R"(/x"}}]})");
+  }
+  std::string to_files() const { return " >'" + folder.string() + ".out' 2>'" + folder.string() + ".err' </dev/null"; }
+  std::string out() const { return text_of(folder.string() + ".out"); }
+  std::string err() const { return text_of(folder.string() + ".err"); }
+};
+
+TEST_F(RunningPipeline, CtrlCEndsItWithItsReport) {
+  Running tool(folder, "pipeline live.json --json" + to_files());
+  std::this_thread::sleep_for(1s);
+  ASSERT_TRUE(tool.signalled(SIGINT, 20s));
+  ASSERT_TRUE(WIFEXITED(tool.status())) << "it died of the signal";
+  EXPECT_EQ(WEXITSTATUS(tool.status()), 130);
+  EXPECT_EQ(json::parse(out()).at("interrupted"), true);
+}
+
+TEST_F(RunningPipeline, ASecondCtrlCEndsItAtOnce) {
+  const tenon_test::SilentServer server;
+  write_slow(server.port());
+  Running tool(folder, "pipeline slow.json -q" + to_files());
+  std::this_thread::sleep_for(1s);
+  EXPECT_FALSE(tool.signalled(SIGINT, 1s)) << "nothing is in flight, and this is no trial";
+  ASSERT_TRUE(tool.signalled(SIGINT, 3s));
+  ASSERT_TRUE(WIFSIGNALED(tool.status())) << "its parent must see why: " << err();
+  EXPECT_EQ(WTERMSIG(tool.status()), SIGINT);
+}
+
+TEST_F(RunningPipeline, WhatIsInFlightGetsTenSecondsAfterCtrlC) {
+  const tenon_test::SilentServer server;
+  write_slow(server.port());
+  Running tool(folder, "pipeline slow.json -q" + to_files());
+  std::this_thread::sleep_for(1s);
+  ASSERT_TRUE(tool.signalled(SIGINT, 14s)) << "who waits is not interrupted";
+  ASSERT_TRUE(WIFEXITED(tool.status())) << err();
+  EXPECT_EQ(WEXITSTATUS(tool.status()), 130) << err();
+  EXPECT_THAT(out(), HasSubstr("copied/frame"));
+}
+
+TEST_F(RunningPipeline, ATerminalShowsTheTableRedrawn) {
+  Running tool(folder, "pipeline live.json --duration 2.5", true);
+  const std::string shown = tool.shown();
+  ASSERT_TRUE(tool.ends_within(20s));
+  EXPECT_EQ(WEXITSTATUS(tool.status()), 0) << shown;
+  EXPECT_THAT(shown, HasSubstr("\x1b[")) << "it moves the cursor";
+  EXPECT_THAT(shown, HasSubstr("A\x1b[J"));
+  const std::string last = shown.substr(shown.rfind("\x1b[J"));
+  EXPECT_THAT(last, HasSubstr("copied/frame")) << "the report stays";
+  EXPECT_THAT(last, HasSubstr("camera"));
+}
+
+TEST_F(RunningPipeline, CtrlCInATerminalLeavesTheReport) {
+  Running tool(folder, "pipeline live.json", true);
+  std::thread key([&] {
+    std::this_thread::sleep_for(2s);
+    tool.send(SIGINT);
+  });
+  const std::string shown = tool.shown();
+  key.join();
+  ASSERT_TRUE(tool.ends_within(20s));
+  ASSERT_TRUE(WIFEXITED(tool.status()));
+  EXPECT_EQ(WEXITSTATUS(tool.status()), 130);
+  EXPECT_THAT(shown.substr(shown.rfind("\x1b[J")), HasSubstr("copied/frame"));
+}
+
+TEST_F(RunningPipeline, FailuresAreToldWhenTheyHappen) {
+  write("two.json",
+        R"({"on_error": "end", "nodes": [{"element": "file", "name": "gone", "parameters": {"path": "/none.mp4"}},
+                                  {"element": "test", "name": "camera", "parameters": {"live": true}},
+                                  {"element": "null", "from": ["gone", "camera"]}]})");
+  Running tool(folder, "pipeline two.json" + to_files());
+  for (const auto end = Clock::now() + 20s; Clock::now() < end && out().find(", 1 failure ") == std::string::npos;)
+    std::this_thread::sleep_for(50ms);
+  EXPECT_FALSE(tool.has_ended());
+  EXPECT_THAT(err(), HasSubstr("tenon: 'gone', stream 0: "));
+  EXPECT_THAT(err(), HasSubstr("/none.mp4"));
+  EXPECT_THAT(out(), HasSubstr(", 1 failure "));
+  ASSERT_TRUE(tool.signalled(SIGINT, 20s));
+  EXPECT_NE(WEXITSTATUS(tool.status()), 0);
+}
+
+}  // namespace
+}  // namespace tenon::tool::testing

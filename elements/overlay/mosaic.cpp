@@ -104,6 +104,8 @@ class Mosaic final : public Transform {
 
   void interrupt() noexcept override { is_interrupted_ = true; }
 
+  void interrupt() noexcept override { is_interrupted_ = true; }
+
  private:
   enum class Patience : std::uint8_t { kWaits, kOver };
 

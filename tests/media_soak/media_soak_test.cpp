@@ -195,7 +195,7 @@ TEST(MediaSoak, NothingGrows) {
   }
   constexpr std::size_t kMiB = 1 << 20, kPooledThreads = 2;  // GLib keeps so many for the next pipeline.
   const bool is_long = seconds >= 60;                        // Fragmentation settles within some rounds.
-  EXPECT_LE(last.resident, warm.resident + (is_long ? 8 : 32) * kMiB);
+  EXPECT_LE(last.resident, warm.resident + (is_long ? 4 : 32) * kMiB);
   EXPECT_LE(last.heap, warm.heap + (is_long ? 1 : 4) * kMiB);
   EXPECT_LE(last.descriptors, warm.descriptors);
   EXPECT_LE(last.threads, warm.threads + kPooledThreads);

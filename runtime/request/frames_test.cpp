@@ -125,6 +125,28 @@ TEST_F(Frames, NewSizeReplansOnceAndIsCounted) {
   EXPECT_EQ(ReferenceDevice::compilations - before, 2);
 }
 
+/// The same bytes mean other colours: the green of each, from the matrices' definitions.
+TEST_F(Frames, NewColourSpaceIsAPlanOfItsOwn) {
+  auto model = compile();
+  auto request = model.create_infer_request();
+  const int before = ReferenceDevice::compilations;
+  for (int round = 0; round < 2; ++round) {
+    for (const ColourSpace space : {ColourSpace::kBt601, ColourSpace::kBt709}) {
+      Frame frame = Frame::allocate(FrameInfo{kNv12, 16, 8, space, ColourRange::kLimited});
+      std::memset(frame.plane(0).data(), 128, frame.plane(0).size_bytes());
+      auto* chroma = static_cast<std::uint8_t*>(frame.plane(1).data());
+      for (std::size_t i = 0; i < frame.plane(1).size_bytes(); ++i) chroma[i] = i % 2 ? 180 : 100;
+      request.set_frame(frame);
+      request.infer();
+      const double luma = 255.0 / 219 * (128 - 16), u = 255.0 / 224 * (100 - 128), v = 255.0 / 224 * (180 - 128);
+      const double green =
+          space == ColourSpace::kBt601 ? luma - 0.344136 * u - 0.714136 * v : luma - 0.187324 * u - 0.468124 * v;
+      EXPECT_NEAR(request.get_output_tensor().data<float>()[4 * 8], green, 1.5);
+    }
+  }
+  EXPECT_EQ(ReferenceDevice::compilations - before, 2);
+}
+
 TEST_F(Frames, OptionCompilesAhead) {
   const int before = ReferenceDevice::compilations;
   const Frame frame = grey_frame(kI420, 16, 8, 10);

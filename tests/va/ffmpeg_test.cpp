@@ -233,6 +233,38 @@ TEST_F(VaFfmpeg, DamagedStreamsEndAndLeaveNothing) {
   }
 }
 
+/// By the CPU's decoder, into dma-bufs, into surfaces.
+TEST_F(VaFfmpeg, FollowsAStreamThatChangesItsColours) {
+  const tenon_test::Folder folder;
+  ClipSpec spec;
+  spec.frames = 6;
+  spec.muxer = "h264";
+  std::ofstream both(folder.file("both.h264"), std::ios::binary);
+  for (const auto& [space, range] :
+       {std::pair(AVCOL_SPC_SMPTE170M, AVCOL_RANGE_MPEG), std::pair(AVCOL_SPC_BT709, AVCOL_RANGE_MPEG),
+        std::pair(AVCOL_SPC_BT709, AVCOL_RANGE_JPEG)}) {
+    spec.space = space;
+    spec.range = range;
+    tenon_test::make_clip(folder.file("part.h264"), spec);
+    both << std::ifstream(folder.file("part.h264"), std::ios::binary).rdbuf();
+  }
+  both.close();
+  for (const std::string by : {"cpu", "dma-bufs", "surfaces"}) {
+    ff::Options options;
+    if (by != "cpu") options.hardware = device();
+    if (by == "surfaces") options.take_hardware = ffmpeg_vaapi::surfaces(va());
+    ff::Video video(folder.file("both.h264"), options);
+    std::size_t count = 0;
+    for (const Frame& frame : video) {
+      const std::size_t part = count++ / 6;
+      EXPECT_EQ(frame.info().colour_space, part == 0 ? ColourSpace::kBt601 : ColourSpace::kBt709) << by << count;
+      EXPECT_EQ(frame.info().colour_range, part == 2 ? ColourRange::kFull : ColourRange::kLimited) << by << count;
+      EXPECT_EQ(video.info(), frame.info());
+    }
+    EXPECT_EQ(count, 18u) << by;
+  }
+}
+
 /// A picture of our own in dma-bufs.
 Frame painted(const FrameInfo& info, unsigned seed) {
   Requirements wanted;

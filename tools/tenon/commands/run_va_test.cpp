@@ -54,6 +54,22 @@ TEST_F(RunVa, SavesAndComparesAsWithTheCpusDecoder) {
   EXPECT_GT(fs::file_size(folder / "out.mp4"), 1000u);
 }
 
+TEST_F(RunVa, FollowsAStreamThatChangesItsSize) {
+  for (const auto& [name, codec] : {std::pair("both.h264", "libx264"), std::pair("both.hevc", "libx265")}) {
+    std::ofstream both(file(name), std::ios::binary);
+    for (const int width : {320, 480, 320}) {
+      write_clip(std::string("part_") + name, width, 180, 8, codec);
+      both << std::ifstream(file(std::string("part_") + name), std::ios::binary).rdbuf();
+    }
+    both.close();
+    const Outcome done = run_va(name, "--device CPU --zero-copy require --no-compare --report r.json");
+    ASSERT_EQ(done.status, 0) << name << "\n" << done.err << done.out;
+    const json report = json::parse(text_of(file("r.json")));
+    EXPECT_EQ(report["frames"], 24) << name;
+    EXPECT_EQ(report["bytes_copied_per_frame"], 0) << name;
+  }
+}
+
 TEST_F(RunVa, SaysWhatIsMissing) {
   write_clip("clip.mp4", 320, 180, 4);
   const std::string arguments = " run clip.mp4 --model '" + model("demo.onnx") + "' --decode va ";

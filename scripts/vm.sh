@@ -263,7 +263,7 @@ vm_add_matrix() {
     binaries+=("$lib"/va/{tenon_drv_video,libtenon_render_node}.so)
     run="$tool va-env -- $tool"
   fi
-  script+="; $with $run matrix --json >/dev/ttyS2 || status=1"
+  script+="; $with $run matrix --json >/dev/ttyS2 2>/tmp/matrix.log || { status=1; tail -5 /tmp/matrix.log; }"  # It shows progress on a terminal.
 }
 
 # The tests that know about dma-bufs, and the matrix, in one boot. vm_suite SECONDS FILTER [BINARY...]: FILTER is the conformance

@@ -100,11 +100,10 @@ class Mosaic final : public Transform {
     tiles_.at(stream).cells->end();
     show_known(stream, output);
   }
-  void interrupt() noexcept override { frames_.interrupt(); }
-
-  void interrupt() noexcept override { is_interrupted_ = true; }
-
-  void interrupt() noexcept override { is_interrupted_ = true; }
+  void interrupt() noexcept override {
+    is_interrupted_ = true;
+    frames_.interrupt();
+  }
 
  private:
   enum class Patience : std::uint8_t { kWaits, kOver };

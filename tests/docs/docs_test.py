@@ -103,6 +103,17 @@ class Pages(unittest.TestCase):
                         self.assertNotIn(folder, header, source.name)
                         self.assertTrue((tree / header).exists() or (ROOT / header).exists(), f"{page}: {source.name} includes {header}")
 
+    def test_the_matrix_has_every_framework_or_says_why_not(self):
+        page = tables.block(tables.MATRIX.read_text(), "matrix").group(1)
+        lists = [dict(tables.cells(line) for line in part.splitlines()[2:])
+                 for part in re.findall(r"^\| framework or bridge \|.*\n(?:\|.*(?:\n|$))+", page, re.M)]
+        wanted = {path.parent.name for folder in ("frameworks", "bridges") for path in (ROOT / folder).glob("*/contexts.hpp")}
+        self.assertEqual(len(lists), 2, "this machine and the virtual one")
+        for found in lists:
+            self.assertEqual(set(found), wanted, "run ./dev bench matrix")
+            for name, said in found.items():
+                self.assertRegex(said, r"^(\d+(, \d+)*|none: .{10,})$", name)
+
     def test_readme_is_two_screens(self):
         self.assertLessEqual((ROOT / "README.md").read_text().count("\n"), LONGEST_README)
 

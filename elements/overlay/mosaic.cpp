@@ -152,18 +152,14 @@ class Mosaic final : public Transform {
     }
   }
 
-  /// A frame to write, in steps: who holds them all may be told to stop. @return nothing: we were.
+  /// @return nothing: we were told to stop.
   std::optional<Frame> acquire() {
-    const Deadline deadline = default_deadline();
-    while (!is_interrupted_) {
-      const Deadline step = std::min<Deadline>(Clock::now() + kStep, deadline);
-      try {
-        return frames_.acquire(info_, step);
-      } catch (const Error& error) {
-        if (error.code() != Code::kDeadlineExceeded || step == deadline) throw;
-      }
+    try {
+      return frames_.acquire(info_);
+    } catch (const Error& error) {
+      if (error.code() != Code::kCancelled) throw;
+      return std::nullopt;
     }
-    return std::nullopt;
   }
 
   void show(std::int64_t tick, std::uint32_t stream, Output& output) {

@@ -143,7 +143,7 @@ std::uint32_t rt_formats_of(VAProfile profile, VAEntrypoint entrypoint) {
   if (profile == VAProfileNone && entrypoint == VAEntrypointVideoProc) {
     std::uint32_t all = 0;
     for (const Format& format : formats()) all |= format.rt_format;
-    return all;
+    return all & ~std::uint32_t{VA_RT_FORMAT_YUV422_10};  // libswscale 6 does not write Y210.
   }
   if (entrypoint == VAEntrypointEncSlice) return encodes(profile) ? VA_RT_FORMAT_YUV420 : 0;
   const DecodeProfile* decode = find_decode_profile(profile);

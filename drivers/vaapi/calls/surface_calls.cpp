@@ -71,7 +71,7 @@ bool fits(const SurfacePlane& plane, std::uint32_t bytes_per_row, std::uint32_t 
 
 VAStatus check_planes(const Format& format, std::uint32_t width_px, std::uint32_t height_px, const Planes& planes) {
   for (std::uint32_t plane = 0; plane < format.planes(); ++plane) {
-    const std::uint32_t samples = format.pixels == AV_PIX_FMT_P010LE ? 2 : 1;
+    const std::uint32_t samples = format.sample_bytes();
     if (planes[plane].pitch % samples || planes[plane].offset % samples || planes[plane].pitch > 0x7fffffff / 2 ||
         !fits(planes[plane], row_bytes(format, plane, width_px), rows_of(format, plane, height_px)))
       return VA_STATUS_ERROR_INVALID_PARAMETER;

@@ -44,6 +44,12 @@ Size coded_size(const Parameters& picture) {
   return {(width * 8 + denominator / 2) / denominator, height};
 }
 
+/// 4:2:0 or none in profile 0, 4:4:4 in profile 1.
+bool has_chroma_of_profile(const Parameters& picture) {
+  const auto& fields = picture.seq_info_fields.fields;
+  if (picture.profile == 1) return !fields.mono_chrome && !fields.subsampling_x && !fields.subsampling_y;
+  return fields.mono_chrome || (fields.subsampling_x && fields.subsampling_y);
+}
 bool is_mono(const Parameters& picture) { return picture.seq_info_fields.fields.mono_chrome; }
 
 std::uint32_t order_bits(const Parameters& picture) {
@@ -325,7 +331,7 @@ class FrameHeader {
       writer_.bit(fields.lr_unit_shift > 0);
       if (fields.lr_unit_shift > 0) writer_.bit(fields.lr_unit_shift > 1);
     }
-    if (uses_chroma) writer_.bit(fields.lr_uv_shift);
+    if (uses_chroma && picture_.profile == 0) writer_.bit(fields.lr_uv_shift);
   }
 
   /// @source 5.9.22
@@ -446,7 +452,7 @@ class FrameHeader {
     write_points(grain.num_y_points, grain.point_y_value, grain.point_y_scaling);
     const bool mono = is_mono(picture_), from_luma = !mono && fields.chroma_scaling_from_luma;
     if (!mono) writer_.bit(from_luma);
-    const bool own_chroma = !mono && !from_luma && grain.num_y_points != 0;  // Chroma is subsampled here.
+    const bool own_chroma = !mono && !from_luma && (picture_.profile == 1 || grain.num_y_points != 0);
     if (own_chroma) {
       write_points(grain.num_cb_points, grain.point_cb_value, grain.point_cb_scaling);
       write_points(grain.num_cr_points, grain.point_cr_value, grain.point_cr_scaling);
@@ -504,14 +510,12 @@ bool fills_all_slots(const Parameters& picture) {
 
 bool is_valid(const Parameters& picture) {
   const auto& info = picture.pic_info_fields.bits;
-  const auto& fields = picture.seq_info_fields.fields;
   const auto& grain = picture.film_grain_info;
   const bool scales =
       !info.use_superres || (picture.superres_scale_denominator >= 9 && picture.superres_scale_denominator <= 16);
-  return picture.profile == 0 && picture.frame_width_minus1 < kMaxSide_px &&
+  return picture.profile <= 1 && picture.frame_width_minus1 < kMaxSide_px &&
          picture.frame_height_minus1 < kMaxSide_px && picture.bit_depth_idx <= 1 && !info.large_scale_tile && scales &&
-         (fields.mono_chrome || (fields.subsampling_x && fields.subsampling_y)) &&
-         picture.order_hint_bits_minus_1 <= 7 && picture.interp_filter <= 4 &&
+         has_chroma_of_profile(picture) && picture.order_hint_bits_minus_1 <= 7 && picture.interp_filter <= 4 &&
          picture.primary_ref_frame <= kNoPrimary && picture.tile_cols >= 1 && picture.tile_cols <= 64 &&
          picture.tile_rows >= 1 && picture.tile_rows <= 64 && grain.num_y_points <= 14 && grain.num_cb_points <= 10 &&
          grain.num_cr_points <= 10 && std::all_of(std::begin(picture.wm), std::end(picture.wm), [](const auto& motion) {
@@ -552,12 +556,12 @@ Bytes sequence_header(const Parameters& picture) {
   writer.bit(fields.enable_cdef);
   writer.bit(true);  // enable_restoration
   writer.bit(picture.bit_depth_idx == 1);
-  writer.bit(fields.mono_chrome);
+  if (picture.profile == 0) writer.bit(fields.mono_chrome);
   writer.bit(false);  // color_description_present_flag
   writer.bit(fields.color_range);
   if (!fields.mono_chrome) {
-    writer.bits(2, 0);  // chroma_sample_position
-    writer.bit(true);   // separate_uv_delta_q
+    if (picture.profile == 0) writer.bits(2, 0);  // chroma_sample_position
+    writer.bit(true);                             // separate_uv_delta_q
   }
   writer.bit(fields.film_grain_params_present);
   writer.stop();

@@ -36,6 +36,9 @@ class BitWriter {
   /// A one, then zeros to the next byte: rbsp_trailing_bits and byte_alignment.
   void stop() {
     bit(true);
+    align();
+  }
+  void align() {
     while (count_ % 8 != 0) bit(false);
   }
   const Bytes& bytes() const noexcept { return bytes_; }

@@ -3,7 +3,6 @@
 #include <tenon/drivers/vaapi/codec/decode_queue.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <exception>
 #include <utility>
@@ -42,6 +41,10 @@ void end_work(const DecodeQueue::Job& job, VAStatus status) noexcept {
     if (surface) surface->end_work(status);
 }
 
+std::int64_t most_pixels(const Surface& surface) noexcept {
+  return (std::int64_t{surface.width_px} + kAlignment_px) * (std::int64_t{surface.height_px} + kAlignment_px);
+}
+
 DecodeQueue::~DecodeQueue() {
   {
     const std::lock_guard lock(mutex_);
@@ -66,6 +69,7 @@ VAStatus DecodeQueue::push(Job job) noexcept {
     std::unique_lock lock(mutex_);
     if (changed_.wait_until(lock, default_deadline(), [&] { return jobs_.size() < kMost; })) {
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      job.number = ++last_number_;
       jobs_.push_back(std::move(job));
       changed_.notify_all();
       return VA_STATUS_SUCCESS;
@@ -77,37 +81,89 @@ VAStatus DecodeQueue::push(Job job) noexcept {
   return status;
 }
 
+void DecodeQueue::hurry(const Surface& wanted) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto* jobs : {&under_way_, &jobs_})
+    for (const Job& job : *jobs)
+      if (job.target.get() == &wanted || job.shown.get() == &wanted) wanted_ = std::max(wanted_, job.number);
+  changed_.notify_all();
+}
+
+void DecodeQueue::hurry() noexcept {
+  const std::lock_guard lock(mutex_);
+  wanted_ = last_number_;
+  changed_.notify_all();
+}
+
 void DecodeQueue::run() noexcept {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ends_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    changed_.notify_all();
-    decode(job);
-    job.target = job.shown = {};
-    lock.lock();
-    if (spare_.size() < kMost) spare_.push_back(std::move(job.stream));
+    changed_.wait(lock, [&] { return ends_ || !jobs_.empty() || is_wanted(); });
+    if (!jobs_.empty() && !needs_other_decoder()) {
+      begin(lock);
+    } else if (!under_way_.empty()) {
+      lock.unlock();
+      decoder_->push();
+      lock.lock();
+    } else if (!jobs_.empty()) {
+      decoder_.reset();
+    } else {
+      return;
+    }
+    finish(lock);
   }
 }
 
-void DecodeQueue::decode(Job& job) noexcept {
-  VAStatus status = VA_STATUS_ERROR_DECODING_ERROR;
-  VAStatus shown = VA_STATUS_ERROR_DECODING_ERROR;
+/// A new sequence begins, with which it must not run ahead.
+bool DecodeQueue::needs_other_decoder() const noexcept {
+  return decoder_ && decoder_->runs_ahead() && !jobs_.front().may_run_ahead;
+}
+
+/// Gives the decoder the next picture.
+void DecodeQueue::begin(std::unique_lock<std::mutex>& lock) noexcept {
+  under_way_.splice(under_way_.end(), jobs_, jobs_.begin());
+  Job& job = under_way_.back();
+  lock.unlock();
+  changed_.notify_all();
+  bool begun = false;
   try {
-    // A surface has room for its picture; libavcodec aligns, and a wrong size would cost memory and time.
-    const auto most_px =
-        (std::int64_t{job.target->width_px} + kAlignment_px) * (std::int64_t{job.target->height_px} + kAlignment_px);
-    if (const AVFrame* frame = decoder_.decode(job.stream, most_px)) {
-      if (job.shown) shown = store(*job.shown, *frame);
-      status = store(*job.target, *frame);
-    }
+    if (!decoder_) decoder_.emplace(name_.c_str(), job.may_run_ahead && !job.is_waited_for);
+    // Both fields of a frame are decoded to one surface.
+    decoder_->give(job.stream, most_pixels(*job.target),
+                   std::exchange(last_target_, job.target->id()) == job.target->id());
+    begun = true;
   } catch (const std::exception&) {  // No memory: the picture is lost, as a damaged one is.
+    end_work(job, VA_STATUS_ERROR_DECODING_ERROR);
   }
-  if (job.shown) job.shown->end_work(shown);
-  job.target->end_work(status);
+  lock.lock();
+  if (spare_.size() < kMost) spare_.push_back(std::move(job.stream));
+  if (!begun) under_way_.pop_back();
+}
+
+/// Stores what the decoder has done.
+void DecodeQueue::finish(std::unique_lock<std::mutex>& lock) noexcept {
+  while (!under_way_.empty()) {
+    lock.unlock();
+    const auto result = decoder_ ? decoder_->take() : std::nullopt;
+    if (result) {
+      const Job& job = under_way_.front();  // Only this thread takes from it.
+      VAStatus status = VA_STATUS_ERROR_DECODING_ERROR, shown = VA_STATUS_ERROR_DECODING_ERROR;
+      try {
+        if (result->frame && job.shown) shown = store(*job.shown, *result->frame);
+        if (result->frame) status = store(*job.target, *result->frame);
+      } catch (const std::exception&) {
+      }
+      if (job.shown) job.shown->end_work(shown);
+      job.target->end_work(status);
+    }
+    lock.lock();
+    if (!result) return;
+    std::list<Job> done;
+    done.splice(done.begin(), under_way_, under_way_.begin());
+    lock.unlock();
+    done.clear();  // The surface may go with it.
+    lock.lock();
+  }
 }
 
 }  // namespace tenon::va

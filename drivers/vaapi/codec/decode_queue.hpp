@@ -4,9 +4,11 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
-#include <memory>
+#include <cstdint>
+#include <list>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,16 +20,23 @@
 
 namespace tenon::va {
 
+/// The most pixels that a surface's picture may have: libavcodec aligns, and a wrong size would cost memory and time.
+std::int64_t most_pixels(const Surface& surface) noexcept;
+
 /// @thread any.
 class DecodeQueue {
  public:
   struct Job {
     Bytes stream;
     Ref<Surface> target, shown;  ///< The second one, which may be null, gets the same picture.
+    bool may_run_ahead = false;  ///< StreamWriter's.
+    /// At once, by vaEndPicture. Where that is so with the first job, threads that share a picture are faster.
+    bool is_waited_for = false;
+    std::uint64_t number = 0;  ///< The queue's.
   };
 
-  /// @errors as Decoder.
-  explicit DecodeQueue(const char* decoder) : decoder_(decoder) {}
+  /// @param decoder  One that exists.
+  explicit DecodeQueue(const char* decoder) : name_(decoder) { spare_.reserve(kMost); }
   /// Decodes what is left: its surfaces may be waited for.
   ~DecodeQueue();
   DecodeQueue(const DecodeQueue&) = delete;
@@ -36,6 +45,10 @@ class DecodeQueue {
   /// The job's surfaces have begun their work, which ends when this decoded them; also on each failure.
   /// Waits while many pictures wait already. @return VA_STATUS_ERROR_HW_BUSY: it waited too long.
   VAStatus push(Job job) noexcept;
+  /// Somebody waits for a surface: its picture is decoded though no other may follow.
+  void hurry(const Surface& wanted) noexcept;
+  /// All pictures that are here are decoded though no other may follow.
+  void hurry() noexcept;
   /// Memory for a stream, which a job before may have had.
   Bytes spare();
 
@@ -43,14 +56,20 @@ class DecodeQueue {
   static constexpr std::size_t kMost = 8;
 
   void run() noexcept;
-  void decode(Job& job) noexcept;
+  bool needs_other_decoder() const noexcept;
+  void begin(std::unique_lock<std::mutex>& lock) noexcept;
+  void finish(std::unique_lock<std::mutex>& lock) noexcept;
+  bool is_wanted() const noexcept { return !under_way_.empty() && under_way_.front().number <= wanted_; }
 
+  const std::string name_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> jobs_;
+  std::list<Job> jobs_, under_way_;  ///< The decoder has the second ones. Lists: from one to the other without memory.
   std::vector<Bytes> spare_;
+  std::uint64_t last_number_ = 0, wanted_ = 0;
   bool ends_ = false;
-  Decoder decoder_;  ///< The thread's.
+  std::optional<Decoder> decoder_;  ///< The thread's.
+  VASurfaceID last_target_ = VA_INVALID_SURFACE;
   std::thread thread_;
 };
 

@@ -22,15 +22,26 @@ constexpr std::uint32_t k420 = VA_RT_FORMAT_YUV420, k420_10 = VA_RT_FORMAT_YUV42
 constexpr std::uint32_t kJpeg =
     VA_RT_FORMAT_YUV420 | VA_RT_FORMAT_YUV422 | VA_RT_FORMAT_YUV444 | VA_RT_FORMAT_YUV400 | VA_RT_FORMAT_RGB32;
 
+constexpr std::uint32_t k422_10 = k420_10 | VA_RT_FORMAT_YUV422 | VA_RT_FORMAT_YUV422_10;
+constexpr std::uint32_t k444 = k420 | VA_RT_FORMAT_YUV422 | VA_RT_FORMAT_YUV444;
+
+/// Those of 12 bits, and those of 10 bits in 4:4:4, are not here: libavutil 57 has no name for their surfaces' formats.
 constexpr DecodeProfile kProfiles[] = {
     {VAProfileH264ConstrainedBaseline, "h264", k420, 8192},
     {VAProfileH264Main, "h264", k420, 8192},
     {VAProfileH264High, "h264", k420, 8192},
+#if VA_CHECK_VERSION(1, 18, 0)
+    {VAProfileH264High10, "h264", k420_10, 8192},
+#endif
     {VAProfileHEVCMain, "hevc", k420, 8192},
     {VAProfileHEVCMain10, "hevc", k420_10, 8192},
+    {VAProfileHEVCMain422_10, "hevc", k422_10, 8192},
+    {VAProfileHEVCMain444, "hevc", k444, 8192},
     {VAProfileVP9Profile0, "vp9", k420, 8192},
+    {VAProfileVP9Profile1, "vp9", k444, 8192},
     {VAProfileVP9Profile2, "vp9", k420_10, 8192},
     {VAProfileAV1Profile0, "libdav1d", k420_10, 8192},
+    {VAProfileAV1Profile1, "libdav1d", k444, 8192},
     {VAProfileJPEGBaseline, "mjpeg", kJpeg, 16384},
 };
 
@@ -39,14 +50,21 @@ std::unique_ptr<StreamWriter> make_writer(VAProfile profile) {
     case VAProfileH264ConstrainedBaseline:
     case VAProfileH264Main:
     case VAProfileH264High:
+#if VA_CHECK_VERSION(1, 18, 0)
+    case VAProfileH264High10:
+#endif
       return make_h264_writer();
     case VAProfileHEVCMain:
     case VAProfileHEVCMain10:
+    case VAProfileHEVCMain422_10:
+    case VAProfileHEVCMain444:
       return make_hevc_writer();
     case VAProfileVP9Profile0:
+    case VAProfileVP9Profile1:
     case VAProfileVP9Profile2:
       return make_vp9_writer();
     case VAProfileAV1Profile0:
+    case VAProfileAV1Profile1:
       return make_av1_writer();
     case VAProfileJPEGBaseline:
       return make_jpeg_writer();
@@ -59,8 +77,9 @@ std::unique_ptr<StreamWriter> make_writer(VAProfile profile) {
 class PictureOrder final : public Worker {
  public:
   explicit PictureOrder(const DecodeProfile& profile)
-      : queue_(profile.decoder), writer_(make_writer(profile.profile)) {}
-  ~PictureOrder() override { hurry(); }
+      : profile(profile.profile), queue_(profile.decoder), writer_(make_writer(profile.profile)) {}
+  ~PictureOrder() override { release(nullptr); }
+  const VAProfile profile;
   const StreamWriter& writer() const { return *writer_; }
 
   /// @param self  Of this, for those who will wait for the surface.
@@ -72,18 +91,25 @@ class PictureOrder final : public Worker {
     return VA_STATUS_SUCCESS;
   }
 
-  void hurry() noexcept override {
-    const std::lock_guard lock(mutex_);
-    release(nullptr);
+  void hurry(const Surface& wanted) noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      release(nullptr);
+    }
+    queue_.hurry(wanted);
   }
+  void hurry_all() noexcept { queue_.hurry(); }
 
  private:
   /// @param shown  Set to the other surface that the picture is written to, if there is one.
   VAStatus begin(const Picture& picture, Surface& target, const std::weak_ptr<Worker>& self, Ref<Surface>& shown) {
     const std::lock_guard lock(mutex_);
     release(&picture);
+    if (writer_->pixels(picture) > most_pixels(target)) return VA_STATUS_ERROR_DECODING_ERROR;
     DecodeQueue::Job job{queue_.spare(), Ref<Surface>(target), {}};
     if (const VAStatus status = writer_->write(picture, job.stream)) return status;
+    job.may_run_ahead = writer_->may_run_ahead();
+    job.is_waited_for = target.is_seen_elsewhere();
     job.shown = acquire<Surface>(*target.display(), writer_->shown_surface());
     if (job.shown.get() == &target) job.shown = {};
     target.begin_work(self);
@@ -97,9 +123,7 @@ class PictureOrder final : public Worker {
   /// Who has the descriptor reads when vaEndPicture has returned (GStreamer's decoders do), and counts on fences, which a
   /// dma-buf of the CPU has not.
   void wait_if_seen_elsewhere(const Surface& surface) {
-    if (!surface.is_seen_elsewhere()) return;
-    hurry();
-    surface.wait(default_deadline());
+    if (surface.is_seen_elsewhere()) surface.wait(default_deadline());
   }
 
   void release(const Picture* next) noexcept {
@@ -123,6 +147,11 @@ class PictureOrder final : public Worker {
 class DecodeTask final : public Task {
  public:
   explicit DecodeTask(const DecodeProfile& profile) : order_(std::make_shared<PictureOrder>(profile)) {}
+  ~DecodeTask() override {
+    if (!display_ || !is_gone_on_with_) return;
+    order_->hurry_all();
+    display_->keep(std::move(order_));
+  }
 
   bool takes(VABufferType type) const override {
     return type == VAPictureParameterBufferType || type == VAIQMatrixBufferType || type == VASliceParameterBufferType ||
@@ -160,8 +189,8 @@ class DecodeTask final : public Task {
   }
 
   VAStatus end(Surface& target) override {
-    // Another decoder may still be at it; this one's pictures are in order anyway, but not who is waited for.
-    if (!target.wait(default_deadline())) return VA_STATUS_ERROR_SURFACE_BUSY;
+    // Another decoder may still be at it. This one's pictures are in order anyway, as the fields of a frame must be.
+    if (!target.is_worked_on_by(*order_) && !target.wait(default_deadline())) return VA_STATUS_ERROR_SURFACE_BUSY;
     target.error = VA_STATUS_SUCCESS;
     const VAStatus status = decode(target);
     if (status == VA_STATUS_ERROR_DECODING_ERROR) target.error = status;
@@ -198,10 +227,26 @@ class DecodeTask final : public Task {
   VAStatus decode(Surface& target) {
     if (picture_.parameters.empty() || picture_.slices.empty()) return VA_STATUS_ERROR_INVALID_PARAMETER;
     if (const VAStatus status = join_slices()) return status;
+    go_on(target);
     return order_->submit(picture_, target, order_);
   }
 
-  const std::shared_ptr<PictureOrder> order_;
+  /// With the first picture: by the decoder that has its references, if another context has it, or left it behind.
+  void go_on(const Surface& target) {
+    const auto references = order_->writer().references(picture_);
+    is_gone_on_with_ |= !references.empty();
+    if (std::exchange(display_, target.display())) return;
+    for (const VASurfaceID id : references) {
+      const Ref<Surface> surface = acquire<Surface>(*display_, id);
+      const auto other = std::dynamic_pointer_cast<PictureOrder>(surface ? surface->worker() : nullptr);
+      if (other && other->profile == order_->profile) order_ = other;
+    }
+    display_->keep(nullptr);
+  }
+
+  std::shared_ptr<PictureOrder> order_;
+  const Display* display_ = nullptr;  ///< Of the first picture's surface.
+  bool is_gone_on_with_ = false;      ///< Whether its pictures may be another context's references.
   Picture picture_;
   std::vector<Ref<Buffer>> data_;
   std::vector<std::size_t> groups_;  ///< Number of slices in each buffer of slice parameters.

@@ -23,7 +23,7 @@ struct DecodeProfile {
 std::span<const DecodeProfile> decode_profiles();
 const DecodeProfile* find_decode_profile(VAProfile profile);
 
-/// @errors std::bad_alloc; tenon::Error: the decoder cannot be opened.
+/// @errors std::bad_alloc.
 std::unique_ptr<Task> make_decode_task(const DecodeProfile& profile);
 
 }  // namespace tenon::va

@@ -1,70 +1,178 @@
 // SPDX-License-Identifier: Apache-2.0
-// libavcodec with slice threads at most: frame threads would return from a call before its picture is decoded.
+// libavcodec with frame threads, or slice threads. A frame thread's picture is done when the thread's turn comes again.
 #include <tenon/drivers/vaapi/codec/decoder.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <string>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 
 #include <tenon/drivers/vaapi/codec/codecs.hpp>
 
 namespace tenon::va {
+namespace {
+
+#if LIBAVCODEC_VERSION_MAJOR >= 60
+constexpr int kNumbersFrames = AV_CODEC_FLAG_COPY_OPAQUE;
+void number_next(AVCodecContext&, AVPacket& packet, std::uint64_t number) {
+  packet.opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));  // NOLINT: a number, as documented.
+}
+std::uint64_t number_of(const AVFrame& frame) { return reinterpret_cast<std::uintptr_t>(frame.opaque); }
+#else
+constexpr int kNumbersFrames = 0;
+void number_next(AVCodecContext& context, AVPacket&, std::uint64_t number) {
+  context.reordered_opaque = static_cast<std::int64_t>(number);
+}
+std::uint64_t number_of(const AVFrame& frame) { return static_cast<std::uint64_t>(frame.reordered_opaque); }
+#endif
+
+/// A packet that decodes to nothing, without an error: a delimiter, a frame that is there already. Empty: there is none.
+Bytes filler_of(AVCodecID codec) {
+  Bytes filler;
+  switch (codec) {
+    case AV_CODEC_ID_H264:
+      filler = {'Q', '2', '6', '4', 0, 0, 0, 1, 0x09, 0xf0};  // Without these letters, no picture is an error.
+      break;
+    case AV_CODEC_ID_HEVC:
+      filler = {0, 0, 0, 1, 0x46, 1, 0x50};
+      break;
+    case AV_CODEC_ID_VP9:
+      filler = {0x88};
+      break;
+    default:
+      return filler;
+  }
+  filler.resize(filler.size() + AV_INPUT_BUFFER_PADDING_SIZE);
+  return filler;
+}
+
+}  // namespace
+
 bool Decoder::exists(const char* name) noexcept { return avcodec_find_decoder_by_name(name) != nullptr; }
 
-Decoder::Decoder(const char* name) : current_(av_frame_alloc()), shown_(av_frame_alloc()), packet_(av_packet_alloc()) {
+Decoder::Decoder(const char* name, bool runs_ahead)
+    : taken_(av_frame_alloc()), shown_(av_frame_alloc()), packet_(av_packet_alloc()) {
   const AVCodec* codec = avcodec_find_decoder_by_name(name);
   if (!codec) throw Error(Code::kUnavailable, std::string("libavcodec has no decoder ") + name);
   context_.reset(avcodec_alloc_context3(codec));
-  if (!context_ || !current_ || !shown_ || !packet_) throw std::bad_alloc();
+  if (!context_ || !taken_ || !shown_ || !packet_) throw std::bad_alloc();
+  filler_ = filler_of(codec->id);
+  const bool ahead = runs_ahead && !filler_.empty();
   gives_frames_only_ = codec->wrapper_name != nullptr;
   context_->log_level_offset = kQuiet;
   context_->opaque = this;
   context_->get_buffer2 = get_buffer;
-  context_->thread_type = FF_THREAD_SLICE;
+  context_->thread_type = ahead ? FF_THREAD_FRAME : FF_THREAD_SLICE;
   context_->thread_count = codec_threads();
-  context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT | AV_CODEC_FLAG_LOW_DELAY;
+  context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT | kNumbersFrames | (ahead ? 0 : AV_CODEC_FLAG_LOW_DELAY);
   context_->flags2 |= AV_CODEC_FLAG2_SHOW_ALL;
   context_->strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL;
   if (const int error = avcodec_open2(context_.get(), codec, nullptr); error < 0)
     throw Error(Code::kUnavailable, std::string("the decoder ") + name + " cannot be opened", "avcodec_open2", error);
+  if (context_->active_thread_type & FF_THREAD_FRAME) behind_ = static_cast<std::size_t>(context_->thread_count) - 1;
+  steps_.reserve(8 * (behind_ + 2));
 }
 
 int Decoder::get_buffer(AVCodecContext* context, AVFrame* frame, int flags) {
   auto* self = static_cast<Decoder*>(context->opaque);
+  const std::uint64_t number = number_of(*frame);
+  {
+    const std::lock_guard lock(self->mutex_);
+    const auto found =
+        std::find_if(self->steps_.begin(), self->steps_.end(), [&](const Step& step) { return step.number == number; });
+    if (found == self->steps_.end() || std::int64_t{frame->width} * frame->height > found->most_px)
+      return AVERROR(EINVAL);
+  }
   const int result = avcodec_default_get_buffer2(context, frame, flags);
-  if (result < 0) return result;
-  av_frame_unref(self->current_.get());
-  return av_frame_ref(self->current_.get(), frame);
+  return result < 0 ? result : self->keep(number, frame);
+}
+
+int Decoder::keep(std::uint64_t number, AVFrame* frame) {
+  Frame kept(av_frame_clone(frame));
+  if (!kept) return AVERROR(ENOMEM);
+  const std::lock_guard lock(mutex_);
+  for (Step& step : steps_)
+    if (step.number == number) step.frame = std::move(kept);
+  return 0;
 }
 
 int Decoder::receive_all() {
   int result = 0;
   while (result >= 0) {
     result = avcodec_receive_frame(context_.get(), shown_.get());
-    if (result >= 0 && gives_frames_only_) {
-      av_frame_unref(current_.get());
-      av_frame_move_ref(current_.get(), shown_.get());
-    }
+    if (result >= 0 && gives_frames_only_) keep(last_number_, shown_.get());
     av_frame_unref(shown_.get());
   }
   return result == AVERROR(EAGAIN) ? 0 : result;
 }
 
-const AVFrame* Decoder::decode(Bytes& packet, std::int64_t most_px) {
-  context_->max_pixels = most_px;
-  const std::size_t size = packet.size();
-  if (gives_frames_only_) av_frame_unref(current_.get());
-  packet.resize(size + AV_INPUT_BUFFER_PADDING_SIZE);
-  packet_->data = packet.data();  // Without an AVBufferRef: copied by the decoder if it keeps it.
-  packet_->size = static_cast<int>(size);
+bool Decoder::send(std::span<std::uint8_t> padded) {
+  packet_->data = padded.data();  // Without an AVBufferRef: copied by the decoder.
+  packet_->size = static_cast<int>(padded.size() - AV_INPUT_BUFFER_PADDING_SIZE);
+  number_next(*context_, *packet_, last_number_);
   const int sent = avcodec_send_packet(context_.get(), packet_.get());
   const int received = receive_all();
   packet_->data = nullptr;
   packet_->size = 0;
+  return sent >= 0 && received >= 0;
+}
+
+/// Its result is that of the step which ends with it. While the threads fill up there is none: then it is its own.
+bool Decoder::step(std::span<std::uint8_t> padded, Step step) {
+  step.number = ++last_number_;
+  {
+    const std::lock_guard lock(mutex_);
+    steps_.push_back(std::move(step));  // There is room: see steps_.
+  }
+  const bool good = send(padded);
+  const std::lock_guard lock(mutex_);
+  const auto running = std::find_if(steps_.begin(), steps_.end(), [](const Step& one) { return !one.done; });
+  const bool ends = static_cast<std::size_t>(steps_.end() - running) > behind_;
+  if (ends) running->done = true;
+  if (!good) (ends ? *running : steps_.back()).failed = true;
+  return good;
+}
+
+void Decoder::give(Bytes& packet, std::int64_t most_px, bool may_be_second_field) {
+  const std::size_t size = packet.size();
+  packet.resize(size + AV_INPUT_BUFFER_PADDING_SIZE);
+  if (behind_ == 0) context_->max_pixels = most_px;  // Threads have their own, and ask for memory in any case.
+  const bool good = step(packet, {0, most_px, true, may_be_second_field, false, false, {}});
   packet.resize(size);
-  return sent < 0 || received < 0 || !current_->data[0] ? nullptr : current_.get();
+  if (!good) settle();
+}
+
+void Decoder::push() {
+  if (!step(filler_, {})) settle();
+}
+
+/// After an error: a packet that never came to a thread would have been counted as a step. So many good ones that all
+/// before them are done whether it was or not; if there are not, all threads end, and references are lost.
+void Decoder::settle() {
+  if (behind_ == 0) return;
+  std::size_t good = 0;
+  for (std::size_t i = 0; i < 3 * (behind_ + 1) && good <= behind_; ++i) good = step(filler_, {}) ? good + 1 : 0;
+  if (good <= behind_) avcodec_flush_buffers(context_.get());
+  const std::lock_guard lock(mutex_);
+  for (Step& one : steps_) one.done = true;
+}
+
+std::optional<Decoder::Result> Decoder::take() {
+  const std::lock_guard lock(mutex_);
+  while (!steps_.empty() && steps_.front().done) {
+    Step step = std::move(steps_.front());
+    steps_.erase(steps_.begin());
+    if (!step.is_picture) continue;
+    if (step.frame)
+      taken_ = std::move(step.frame);
+    else if (!step.may_be_second_field)
+      taken_ = {};
+    return Result{step.failed || !taken_ ? nullptr : taken_.get()};
+  }
+  return std::nullopt;
 }
 
 }  // namespace tenon::va

@@ -3,9 +3,13 @@
 // this tells which frame a packet was decoded to, whatever the order in which the decoder gives frames out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include <tenon/drivers/vaapi/codec/bits.hpp>
 
@@ -15,22 +19,35 @@ extern "C" {
 
 namespace tenon::va {
 
+/// Where it may run ahead, libavcodec decodes several pictures at once, each in a thread of its own, and none of them is
+/// done before as many more were given. Packets without a picture push the last ones through, and change nothing else.
 /// @thread one at a time.
 class Decoder {
  public:
-  /// @param name  libavcodec's name of the decoder. @errors std::bad_alloc; tenon::Error: no such decoder here.
-  explicit Decoder(const char* name);
+  /// @param name  libavcodec's name of the decoder. @param runs_ahead  Where it can; else threads share each picture.
+  /// @errors std::bad_alloc; tenon::Error: no such decoder here.
+  Decoder(const char* name, bool runs_ahead);
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
+  bool runs_ahead() const noexcept { return behind_ > 0; }
   /// Whether this libavcodec has it.
   static bool exists(const char* name) noexcept;
 
-  /// Decodes one picture, or one of a frame's two fields.
-  /// @param packet  Grows by libavcodec's padding, and shrinks back.
+  /// Gives it one picture, or one of a frame's two fields.
+  /// @param packet  Grows by libavcodec's padding, and shrinks back. Not needed afterwards.
   /// @param most_px  Largest number of pixels; larger pictures are errors.
-  /// @return The frame that it was decoded to, valid until the next call; null if the decoder made none.
-  const AVFrame* decode(Bytes& packet, std::int64_t most_px);
+  /// @param may_be_second_field  Of the frame of the picture before.
+  /// @errors std::bad_alloc: nothing was given.
+  void give(Bytes& packet, std::int64_t most_px, bool may_be_second_field);
+  /// Brings the oldest picture one step nearer to its end, without another picture.
+  void push();
+
+  struct Result {
+    const AVFrame* frame;  ///< Valid until the next call; null if the decoder made none.
+  };
+  /// The oldest picture that was given and not taken, if it is done.
+  std::optional<Result> take();
 
  private:
   struct Free {
@@ -38,11 +55,28 @@ class Decoder {
     void operator()(AVFrame* frame) const { av_frame_free(&frame); }
     void operator()(AVPacket* packet) const { av_packet_free(&packet); }
   };
+  using Frame = std::unique_ptr<AVFrame, Free>;
+  struct Step {
+    std::uint64_t number = 0;
+    std::int64_t most_px = 0;
+    bool is_picture = false, may_be_second_field = false, done = false, failed = false;
+    Frame frame;
+  };
+
   static int get_buffer(AVCodecContext* context, AVFrame* frame, int flags);
+  int keep(std::uint64_t number, AVFrame* frame);
+  bool step(std::span<std::uint8_t> padded, Step step);
+  bool send(std::span<std::uint8_t> padded);
   int receive_all();
+  void settle();
 
   bool gives_frames_only_ = false;  ///< Another library's decoder, whose frames are seen when it gives them out.
-  std::unique_ptr<AVFrame, Free> current_, shown_;
+  std::size_t behind_ = 0;          ///< Steps between a picture and its end.
+  Bytes filler_;                    ///< A packet without a picture, with libavcodec's padding.
+  std::uint64_t last_number_ = 0;
+  std::mutex mutex_;         ///< Of steps_: newer versions of libavcodec ask for memory in their threads.
+  std::vector<Step> steps_;  ///< Those whose results were not taken: those that run, and what settle() adds, at most.
+  Frame taken_, shown_;
   std::unique_ptr<AVPacket, Free> packet_;
   std::unique_ptr<AVCodecContext, Free> context_;  ///< The last: closing it may still use the frames.
 };

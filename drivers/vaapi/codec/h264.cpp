@@ -95,6 +95,13 @@ class H264Writer final : public StreamWriter {
   std::size_t picture_bytes() const override { return sizeof(VAPictureParameterBufferH264); }
   std::size_t slice_bytes() const override { return sizeof(VASliceParameterBufferH264); }
 
+  std::int64_t pixels(const Picture& given) const override {
+    const auto picture = structure<VAPictureParameterBufferH264>(given.parameters);
+    return picture ? (std::int64_t{picture->picture_width_in_mbs_minus1} + 1) *
+                         (std::int64_t{picture->picture_height_in_mbs_minus1} + 1) * 256
+                   : 0;
+  }
+
   VAStatus write(const Picture& given, Bytes& stream) override {
     const auto picture = structure<VAPictureParameterBufferH264>(given.parameters);
     units_.clear();
@@ -115,7 +122,8 @@ class H264Writer final : public StreamWriter {
       defaults_.pps_id = found.pps_id;
       units_.push_back(unit);
     }
-    append(stream, kSps, sequence_set(*picture), last_sps_);
+    is_interlaced_ = !picture->seq_fields.bits.frame_mbs_only_flag;
+    if (append(stream, kSps, sequence_set(*picture), last_sps_)) last_pps_.clear();  // It goes with its sequence.
     append(stream, kPps, picture_set(*picture, structure<VAIQMatrixBufferH264>(given.iq_matrix)), last_pps_);
     for (const auto unit : units_) {
       append_start_code(stream);
@@ -124,14 +132,18 @@ class H264Writer final : public StreamWriter {
     return VA_STATUS_SUCCESS;
   }
 
+  /// Between two fields nothing may be pushed through, and the second one may be late.
+  bool may_run_ahead() const override { return !is_interlaced_; }
+
  private:
   /// Repeats a parameter set only when it changes: a new one makes the decoder look for a new sequence.
-  static void append(Bytes& stream, std::uint8_t header, const BitWriter& set, Bytes& last) {
-    if (set.bytes() == last) return;
+  static bool append(Bytes& stream, std::uint8_t header, const BitWriter& set, Bytes& last) {
+    if (set.bytes() == last) return false;
     last = set.bytes();
     append_start_code(stream);
     stream.push_back(header);
     append_escaped(stream, last);
+    return true;
   }
 
   /// @source 7.3.2.1.1
@@ -211,6 +223,7 @@ class H264Writer final : public StreamWriter {
   }
 
   FromSlices defaults_;
+  bool is_interlaced_ = false;
   Bytes last_sps_, last_pps_;
   std::vector<std::span<const std::uint8_t>> units_;
 };

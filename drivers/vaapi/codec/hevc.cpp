@@ -3,6 +3,7 @@
 // slice headers name by number: each header is rewritten to say its set itself, as ReferenceFrames tell it.
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 
 #include <tenon/drivers/vaapi/codec/picture.hpp>
 
@@ -11,6 +12,7 @@ namespace hevc {
 namespace {
 
 using Parameters = VAPictureParameterBufferHEVC;
+using Range = VAPictureParameterBufferHEVCRext;
 
 constexpr std::uint8_t kVps = 32, kSps = 33, kPps = 34;
 constexpr int kLevel = 186;  // 6.2: sizes are checked by VA's own numbers.
@@ -20,7 +22,9 @@ int bits_for(std::uint32_t count) { return count <= 1 ? 0 : std::bit_width(count
 
 /// @source ITU-T H.265, 7.3.3, without sub-layers
 void write_profile(BitWriter& writer, const Parameters& picture) {
-  const std::uint32_t profile = picture.bit_depth_luma_minus8 || picture.bit_depth_chroma_minus8 ? 2 : 1;
+  const std::uint32_t profile = picture.pic_fields.bits.chroma_format_idc != 1                     ? 4
+                                : picture.bit_depth_luma_minus8 || picture.bit_depth_chroma_minus8 ? 2
+                                                                                                   : 1;
   writer.bits(3, 0);  // general_profile_space, general_tier_flag
   writer.bits(5, profile);
   writer.bits(32, 0x60000000);  // Compatible with Main and Main 10.
@@ -56,8 +60,46 @@ BitWriter video_set(const Parameters& picture) {
   return writer;
 }
 
+/// The flag that says which extensions there are: none, or that of ranges.
+void write_extensions(BitWriter& writer, bool has_range) {
+  writer.bit(has_range);
+  if (has_range) writer.bits(8, 0x80);
+}
+
+/// @source 7.3.2.2.2
+void write_range(BitWriter& writer, const Range& range) {
+  const auto& fields = range.range_extension_pic_fields.bits;
+  writer.bit(fields.transform_skip_rotation_enabled_flag);
+  writer.bit(fields.transform_skip_context_enabled_flag);
+  writer.bit(fields.implicit_rdpcm_enabled_flag);
+  writer.bit(fields.explicit_rdpcm_enabled_flag);
+  writer.bit(fields.extended_precision_processing_flag);
+  writer.bit(fields.intra_smoothing_disabled_flag);
+  writer.bit(fields.high_precision_offsets_enabled_flag);
+  writer.bit(fields.persistent_rice_adaptation_enabled_flag);
+  writer.bit(fields.cabac_bypass_alignment_enabled_flag);
+}
+
+/// @source 7.3.2.3.2
+void write_range(BitWriter& writer, const Range& range, bool transform_skip) {
+  const auto& fields = range.range_extension_pic_fields.bits;
+  if (transform_skip) writer.ue(range.log2_max_transform_skip_block_size_minus2);
+  writer.bit(fields.cross_component_prediction_enabled_flag);
+  writer.bit(fields.chroma_qp_offset_list_enabled_flag);
+  if (fields.chroma_qp_offset_list_enabled_flag) {
+    writer.ue(range.diff_cu_chroma_qp_offset_depth);
+    writer.ue(range.chroma_qp_offset_list_len_minus1);
+    for (std::size_t i = 0; i <= range.chroma_qp_offset_list_len_minus1; ++i) {
+      writer.se(range.cb_qp_offset_list[i]);
+      writer.se(range.cr_qp_offset_list[i]);
+    }
+  }
+  writer.ue(range.log2_sao_offset_scale_luma);
+  writer.ue(range.log2_sao_offset_scale_chroma);
+}
+
 /// @source 7.3.2.2
-BitWriter sequence_set(const Parameters& picture) {
+BitWriter sequence_set(const Parameters& picture, const std::optional<Range>& range) {
   const auto& fields = picture.pic_fields.bits;
   const auto& parsing = picture.slice_parsing_fields.bits;
   BitWriter writer;
@@ -100,7 +142,8 @@ BitWriter sequence_set(const Parameters& picture) {
   writer.bit(parsing.sps_temporal_mvp_enabled_flag);
   writer.bit(fields.strong_intra_smoothing_enabled_flag);
   writer.bit(false);  // vui_parameters_present_flag
-  writer.bit(false);  // sps_extension_present_flag
+  write_extensions(writer, range.has_value());
+  if (range) write_range(writer, *range);
   writer.stop();
   return writer;
 }
@@ -134,7 +177,8 @@ void write_matrix(BitWriter& writer, const VAIQMatrixBufferHEVC& matrix) {
 }
 
 /// @source 7.3.2.3
-BitWriter picture_set(const Parameters& picture, std::uint32_t id, const std::optional<VAIQMatrixBufferHEVC>& matrix) {
+BitWriter picture_set(const Parameters& picture, const std::optional<Range>& range, std::uint32_t id,
+                      const std::optional<VAIQMatrixBufferHEVC>& matrix) {
   const auto& fields = picture.pic_fields.bits;
   const auto& parsing = picture.slice_parsing_fields.bits;
   BitWriter writer;
@@ -182,7 +226,8 @@ BitWriter picture_set(const Parameters& picture, std::uint32_t id, const std::op
   writer.bit(parsing.lists_modification_present_flag);
   writer.ue(picture.log2_parallel_merge_level_minus2);
   writer.bit(parsing.slice_segment_header_extension_present_flag);
-  writer.bit(false);  // pps_extension_present_flag
+  write_extensions(writer, range.has_value());
+  if (range) write_range(writer, *range, fields.transform_skip_enabled_flag);
   writer.stop();
   return writer;
 }
@@ -315,9 +360,16 @@ class HevcWriter final : public StreamWriter {
   std::size_t picture_bytes() const override { return sizeof(Parameters); }
   std::size_t slice_bytes() const override { return sizeof(VASliceParameterBufferHEVC); }
 
+  std::int64_t pixels(const Picture& given) const override {
+    const auto picture = structure<Parameters>(given.parameters);
+    return picture ? std::int64_t{picture->pic_width_in_luma_samples} * picture->pic_height_in_luma_samples : 0;
+  }
+
   VAStatus write(const Picture& given, Bytes& stream) override {
     const auto picture = structure<Parameters>(given.parameters);
     if (!picture || given.slices.empty() || !is_valid(*picture)) return VA_STATUS_ERROR_INVALID_PARAMETER;
+    const auto range = range_of(*picture, given.parameters);
+    if (range && range->chroma_qp_offset_list_len_minus1 > 5) return VA_STATUS_ERROR_INVALID_PARAMETER;
     units_.clear();
     std::uint32_t pps_id = 0;
     for (const Slice& slice : given.slices) {
@@ -329,8 +381,10 @@ class HevcWriter final : public StreamWriter {
         return VA_STATUS_ERROR_INVALID_PARAMETER;
     }
     append(stream, kVps, video_set(*picture), last_vps_);
-    append(stream, kSps, sequence_set(*picture), last_sps_);
-    append(stream, kPps, picture_set(*picture, pps_id, structure<VAIQMatrixBufferHEVC>(given.iq_matrix)), last_pps_);
+    if (append(stream, kSps, sequence_set(*picture, range), last_sps_))
+      last_pps_.clear();  // It goes with its sequence.
+    append(stream, kPps, picture_set(*picture, range, pps_id, structure<VAIQMatrixBufferHEVC>(given.iq_matrix)),
+           last_pps_);
     for (const Bytes& unit : units_) {
       append_start_code(stream);
       append_escaped(stream, unit);
@@ -342,7 +396,13 @@ class HevcWriter final : public StreamWriter {
   static bool is_valid(const Parameters& picture) {
     return picture.num_tile_columns_minus1 <= 19 && picture.num_tile_rows_minus1 <= 21 &&
            picture.log2_max_pic_order_cnt_lsb_minus4 <= 12 && picture.num_extra_slice_header_bits <= 7 &&
-           picture.sps_max_dec_pic_buffering_minus1 <= 15 && picture.pic_fields.bits.chroma_format_idc == 1;
+           picture.sps_max_dec_pic_buffering_minus1 <= 15 && picture.pic_fields.bits.chroma_format_idc >= 1;
+  }
+
+  /// What follows the plain parameters, of pictures that only the range extensions' profiles know.
+  static std::optional<Range> range_of(const Parameters& picture, std::span<const std::uint8_t> parameters) {
+    if (picture.pic_fields.bits.chroma_format_idc == 1 || parameters.size() < sizeof(Parameters)) return std::nullopt;
+    return structure<Range>(parameters.subspan(offsetof(VAPictureParameterBufferHEVCExtension, rext)));
   }
 
   /// Adds a slice with a header that needs no sets of the SPS.
@@ -374,13 +434,14 @@ class HevcWriter final : public StreamWriter {
     return true;
   }
 
-  static void append(Bytes& stream, std::uint8_t type, const BitWriter& set, Bytes& last) {
-    if (set.bytes() == last) return;
+  static bool append(Bytes& stream, std::uint8_t type, const BitWriter& set, Bytes& last) {
+    if (set.bytes() == last) return false;
     last = set.bytes();
     append_start_code(stream);
     stream.push_back(static_cast<std::uint8_t>(type << 1));
     stream.push_back(1);  // nuh_temporal_id_plus1
     append_escaped(stream, last);
+    return true;
   }
 
   Bytes last_vps_, last_sps_, last_pps_;

@@ -62,6 +62,12 @@ class StreamWriter {
   /// Appends the picture that was put off, as `next` wants it; null: the next one is not known yet.
   virtual void release(const Picture* /*next*/, Bytes& /*stream*/) {}
   /// @}
+  /// The number of pixels that its picture says it has, by which the decoder's tables are made; 0: it makes none.
+  virtual std::int64_t pixels(const Picture& /*picture*/) const { return 0; }
+  /// Whether the decoder may run ahead with the last picture (see Decoder). Becomes false with a new sequence only.
+  virtual bool may_run_ahead() const { return true; }
+  /// The surfaces that a picture refers to, of codecs whose clients make a new context for a new size and go on with them.
+  virtual std::vector<VASurfaceID> references(const Picture& /*picture*/) const { return {}; }
   /// A surface that shows the last picture besides the target, which is only a reference then (AV1's film grain).
   virtual VASurfaceID shown_surface() const { return VA_INVALID_SURFACE; }
 };

@@ -16,8 +16,20 @@ class Vp9Writer final : public StreamWriter {
     if (given.slices.size() != 1 || !parameters) return VA_STATUS_ERROR_INVALID_PARAMETER;
     const auto frame = part(given.slices[0].data, parameters->slice_data_offset, parameters->slice_data_size);
     stream.insert(stream.end(), frame.begin(), frame.end());
+    const auto picture = structure<VADecPictureParameterBufferVP9>(given.parameters);
+    had_key_ |= picture && picture->pic_fields.bits.frame_type == 0;
     return frame.empty() ? VA_STATUS_ERROR_INVALID_PARAMETER : VA_STATUS_SUCCESS;
   }
+  std::vector<VASurfaceID> references(const Picture& given) const override {
+    const auto picture = structure<VADecPictureParameterBufferVP9>(given.parameters);
+    if (!picture || picture->pic_fields.bits.frame_type == 0) return {};
+    return {std::begin(picture->reference_frames), std::end(picture->reference_frames)};
+  }
+  /// What pushes the last pictures through shows the first reference, which is there after every key frame.
+  bool may_run_ahead() const override { return had_key_; }
+
+ private:
+  bool had_key_ = false;
 };
 
 /// @source ITU-T T.81, annex B

@@ -27,6 +27,11 @@ std::uint32_t Config::attribute(VAConfigAttribType type) const noexcept {
   return found == attributes.end() ? VA_ATTRIB_NOT_SUPPORTED : found->value;
 }
 
+void Display::keep(std::shared_ptr<Worker> worker) const noexcept {
+  const std::lock_guard lock(mutex_);
+  kept_.swap(worker);  // The one before ends after the lock.
+}
+
 Pixels Surface::pixels() const noexcept {
   std::array<std::uint8_t*, 4> data{};
   std::array<std::uint32_t, 4> pitch{};
@@ -81,13 +86,23 @@ bool Surface::is_busy() const noexcept {
   return works_ > 0;
 }
 
+bool Surface::is_worked_on_by(const Worker& worker) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return works_ > 0 && worker_.lock().get() == &worker;
+}
+
+std::shared_ptr<Worker> Surface::worker() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return worker_.lock();
+}
+
 void Surface::hurry() const {
   std::shared_ptr<Worker> worker;
   {
     const std::lock_guard lock(mutex_);
     if (works_ > 0) worker = worker_.lock();
   }
-  if (worker) worker->hurry();
+  if (worker) worker->hurry(*this);
 }
 
 bool Surface::wait(Deadline deadline) const {

@@ -25,13 +25,21 @@
 
 namespace tenon::va {
 
-/// One per vaInitialize. What libva may still ask after a failed call lives here.
+class Worker;
+
+/// One per vaInitialize. What libva may still ask after a failed call lives here. @thread any.
 class Display {
  public:
   Display() = default;
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
   ~Display() { destroy_ids_of(*this); }
+  /// Keeps what another context may go on with, instead of what was kept before; null: nothing.
+  void keep(std::shared_ptr<Worker> worker) const noexcept;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<Worker> kept_;
 };
 
 class Config final : public Object {
@@ -51,12 +59,14 @@ struct SurfacePlane {
   std::uint32_t offset = 0, pitch = 0;
 };
 
+class Surface;
+
 /// Who works on surfaces after vaEndPicture has returned. @thread any.
 class Worker {
  public:
   virtual ~Worker() = default;
-  /// Begins work that was put off: somebody waits for its result.
-  virtual void hurry() = 0;
+  /// Begins work that was put off: somebody waits for the result in this surface.
+  virtual void hurry(const Surface& wanted) = 0;
 };
 
 class Surface final : public Object {
@@ -84,6 +94,9 @@ class Surface final : public Object {
   /// @param status  Of the picture: what vaSyncSurface tells.
   void end_work(VAStatus status) noexcept;
   bool is_busy() const noexcept;
+  bool is_worked_on_by(const Worker& worker) const noexcept;
+  /// Who did the last work, if it is still there.
+  std::shared_ptr<Worker> worker() const noexcept;
   /// Until all work is done. False: it was not before the deadline.
   bool wait(Deadline deadline) const;
   /// Begins what its worker put off.

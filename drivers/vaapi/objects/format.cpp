@@ -27,6 +27,7 @@ constexpr std::array kFormats = {
     Format{VA_FOURCC_P010, AV_PIX_FMT_P010LE, VA_RT_FORMAT_YUV420_10, code("P010"), {kR16, kGr1616, 0}},
     Format{VA_FOURCC_YUY2, AV_PIX_FMT_YUYV422, VA_RT_FORMAT_YUV422, code("YUYV"), {code("YUYV"), 0, 0}},
     Format{VA_FOURCC_UYVY, AV_PIX_FMT_UYVY422, VA_RT_FORMAT_YUV422, code("UYVY"), {code("UYVY"), 0, 0}},
+    Format{VA_FOURCC_Y210, AV_PIX_FMT_Y210LE, VA_RT_FORMAT_YUV422_10, code("Y210"), {code("Y210"), 0, 0}},
     Format{VA_FOURCC_422H, AV_PIX_FMT_YUV422P, VA_RT_FORMAT_YUV422, code("YU16"), {kR8, kR8, kR8}},
     Format{VA_FOURCC_444P, AV_PIX_FMT_YUV444P, VA_RT_FORMAT_YUV444, code("YU24"), {kR8, kR8, kR8}},
     Format{VA_FOURCC_Y800, AV_PIX_FMT_GRAY8, VA_RT_FORMAT_YUV400, kR8, {kR8, 0, 0}},
@@ -77,6 +78,8 @@ VAImageFormat Format::image() const noexcept {
   if (about->nb_components == 4) made.alpha_mask = mask(3);
   return made;
 }
+
+std::uint32_t Format::sample_bytes() const noexcept { return av_pix_fmt_desc_get(pixels)->comp[0].depth > 8 ? 2 : 1; }
 
 std::uint32_t row_bytes(const Format& format, std::uint32_t plane, std::uint32_t width_px) noexcept {
   const int bytes = av_image_get_linesize(format.pixels, static_cast<int>(width_px), static_cast<int>(plane));

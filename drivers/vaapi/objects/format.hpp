@@ -23,6 +23,7 @@ struct Format {
   std::array<std::uint32_t, 3> drm_planes;  ///< Each plane as a picture of its own; 0: no such plane.
   bool v_before_u = false;
   VAImageFormat image() const noexcept;
+  std::uint32_t sample_bytes() const noexcept;
   std::uint32_t planes() const noexcept { return drm_planes[2] ? 3 : drm_planes[1] ? 2 : 1; }
 };
 

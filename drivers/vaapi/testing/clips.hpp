@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/drivers/vaapi/testing/fields.hpp>
+
 namespace tenon::va::test {
 
 inline constexpr const char* kH264 = "-c:v libx264 -pix_fmt yuv420p ";
@@ -21,6 +23,9 @@ struct Clip {
   const char* pixels = "yuv420p";
   const char* surface = "nv12";
   const char* decoder = "";  ///< ffmpeg's choice of a decoder, where its first one knows no VA-API.
+  const char* profile = "";  ///< Which vainfo must list: libva has it, and ffmpeg uses it, in newer versions.
+  std::string (*write)() =
+      nullptr;  ///< Writes its bytes, where no encoder here can; `arguments` tell what they are then.
 };
 
 inline std::vector<Clip> h264_clips() {
@@ -67,6 +72,12 @@ inline std::vector<Clip> h264_clips() {
       {"constrained_intra.mp4", "176x144", 20, h264 + "-x264-params constrained-intra=1"},
       {"chroma_offset.mp4", "176x144", 20, h264 + "-x264-params chroma-qp-offset=5"},
       {"full_range.mp4", "176x144", 20, h264 + "-color_range pc -colorspace bt709"},
+      {"size_1280x720.mp4", "1280x720", 30, h264 + "-preset veryfast"},
+      {"long.mp4", "352x288", 100, h264 + "-preset veryfast"},
+      {"fields.h264", "96x64", 27, "written by hand: fields, CAVLC, PCM, skipped, P 16x16", "yuv420p", "nv12", "", "",
+       fields_of_h264},
+      {"high_10.mp4", "176x144", 20, "-c:v libx264 -pix_fmt yuv420p10le", "yuv420p10le", "p010le", "",
+       "VAProfileH264High10"},
   };
 }
 
@@ -86,6 +97,12 @@ inline std::vector<Clip> hevc_clips() {
       {"hevc_lossless.mp4", "176x144", 8, hevc + ":tskip=1:cu-lossless=1"},
       {"hevc_open_groups.mp4", "176x144", 40, hevc + ":keyint=12:open-gop=1"},
       {"hevc_wavefront.mp4", "640x360", 6, hevc + ":wpp=1:amp=1:rect=1"},
+      {"hevc_no_wavefront.mp4", "352x288", 30, hevc + ":wpp=0"},
+      {"hevc_1280x720.mp4", "1280x720", 30,
+       "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params log-level=none"},
+      {"hevc_422.mp4", "176x144", 20, plain + "yuv422p -x265-params log-level=none", "yuv422p", "yuyv422"},
+      {"hevc_422_10_bits.mp4", "176x144", 20, plain + "yuv422p10le -x265-params log-level=none", "yuv422p10le",
+       "y210le"},
   };
 }
 inline std::vector<Clip> frame_clips() {
@@ -96,6 +113,7 @@ inline std::vector<Clip> frame_clips() {
        "-c:v libvpx-vp9 -pix_fmt yuv420p -deadline good -cpu-used 5 -auto-alt-ref 1 -lag-in-frames 16"},
       {"vp9_178x146.webm", "178x146", 12, vp9 + "yuv420p"},
       {"vp9_tiles.webm", "1024x256", 6, vp9 + "yuv420p -tile-columns 2"},
+      {"vp9_1280x720.webm", "1280x720", 30, vp9 + "yuv420p"},
       {"vp9_10_bits.webm", "176x144", 12, vp9 + "yuv420p10le -profile:v 2", "yuv420p10le", "p010le"},
       {"jpeg_420.avi", "178x146", 4, "-c:v mjpeg -q:v 3 -pix_fmt yuvj420p", "yuvj420p", "nv12"},
       {"jpeg_422.avi", "178x146", 4, "-c:v mjpeg -q:v 3 -pix_fmt yuvj422p", "yuvj422p", "yuyv422"},
@@ -111,6 +129,10 @@ inline std::vector<Clip> av1_clips() {
   };
   const auto deep = [](const char* name, const char* size, int frames, const std::string& arguments) {
     return Clip{name, size, frames, arguments, "yuv420p10le", "p010le", "-c:v av1"};
+  };
+  // Its references have other sizes; what comes out is brought to one.
+  const auto resized = [](const char* name, const std::string& arguments) {
+    return Clip{name, "320x240", 30, arguments, "yuv420p,scale=320:240:flags=neighbor", "nv12", "-c:v av1"};
   };
   return {
       clip("av1.mkv", "176x144", 20, plain),
@@ -133,6 +155,8 @@ inline std::vector<Clip> av1_clips() {
       clip("av1_svt_grain.mkv", "320x240", 12, svt + "yuv420p -svtav1-params film-grain=20"),
       clip("av1_svt_super_resolution.mkv", "320x240", 12,
            svt + "yuv420p -svtav1-params superres-mode=1:superres-denom=12"),
+      resized("av1_svt_fixed_size.mkv", svt + "yuv420p -svtav1-params resize-mode=1:resize-denom=12"),
+      resized("av1_svt_random_sizes.mkv", svt + "yuv420p -svtav1-params resize-mode=2"),
   };
 }
 
@@ -147,11 +171,44 @@ inline std::vector<Clip> all_clips() {
 
 /// Decoded by every build; ./dev check va decodes all.
 inline bool is_few(const Clip& clip) {
-  constexpr std::string_view kFew[] = {
-      "main_cavlc.mp4",   "pyramid.mp4",      "lists_own.mp4",    "mbaff.mp4",
-      "slices_4.mp4",     "size_178x146.mp4", "hevc_b.mp4",       "hevc_lists.mp4",
-      "hevc_10_bits.mp4", "vp9_hidden.webm",  "vp9_10_bits.webm", "jpeg_422.avi",
-      "av1.mkv",          "av1_10_bits.mkv",  "av1_grain.mkv",    "av1_many_references.mkv"};
+  constexpr std::string_view kFew[] = {"baseline.mp4",
+                                       "main_cavlc.mp4",
+                                       "high.mp4",
+                                       "refs_16.mp4",
+                                       "pyramid.mp4",
+                                       "temporal.mp4",
+                                       "weighted_b.mp4",
+                                       "lists_jvt.mp4",
+                                       "lists_own.mp4",
+                                       "mbaff.mp4",
+                                       "mbaff_cavlc.mp4",
+                                       "fields.h264",
+                                       "slices_4.mp4",
+                                       "slices_many.mp4",
+                                       "size_178x146.mp4",
+                                       "size_1280x720.mp4",
+                                       "long.mp4",
+                                       "open_groups.mp4",
+                                       "constrained_intra.mp4",
+                                       "hevc_b.mp4",
+                                       "hevc_lists.mp4",
+                                       "hevc_10_bits.mp4",
+                                       "hevc_slices.mp4",
+                                       "hevc_no_wavefront.mp4",
+                                       "hevc_1280x720.mp4",
+                                       "hevc_422.mp4",
+                                       "hevc_422_10_bits.mp4",
+                                       "vp9_hidden.webm",
+                                       "vp9_tiles.webm",
+                                       "vp9_10_bits.webm",
+                                       "vp9_1280x720.webm",
+                                       "jpeg_420.avi",
+                                       "jpeg_422.avi",
+                                       "av1.mkv",
+                                       "av1_10_bits.mkv",
+                                       "av1_grain.mkv",
+                                       "av1_many_references.mkv",
+                                       "av1_svt_random_sizes.mkv"};
   return std::find(std::begin(kFew), std::end(kFew), clip.name) != std::end(kFew);
 }
 

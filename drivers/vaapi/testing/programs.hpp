@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -60,6 +62,10 @@ inline fs::path make(const Clip& clip) {
   const fs::path file = clips() / clip.name;
   if (fs::exists(file)) return file;
   const fs::path part = clips() / ("part_" + std::to_string(::getpid()) + "_" + clip.name);
+  if (clip.write) {
+    std::ofstream(file, std::ios::binary) << clip.write();
+    return file;
+  }
   const Outcome made = run("ffmpeg -v error -y -f lavfi -i testsrc2=size=" + std::string(clip.size) +
                            ":rate=25,noise=alls=12:allf=t -frames:v " + std::to_string(clip.frames) + " -threads 1 " +
                            clip.arguments + " " + quoted(part));
@@ -79,5 +85,30 @@ inline std::string frames_of(const fs::path& file, const std::string& before, co
 inline std::string decoding(const Clip& clip) {
   return on_driver("ffmpeg -v error -hwaccel vaapi -hwaccel_output_format vaapi ") + clip.decoder;
 }
+
+/// GStreamer's va elements.
+class VaGstreamer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has("gst-launch-1.0") || !has("gst-inspect-1.0")) GTEST_SKIP() << "GStreamer's tools are not installed";
+    ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);  // Not the user's: it holds what was found.
+    if (run(on_driver("gst-inspect-1.0 vah264dec")).status != 0)
+      GTEST_SKIP() << "no vah264dec: gstreamer1.0-plugins-bad is not installed";
+  }
+  /// The bytes of all frames that a pipeline writes.
+  static std::string frames(const std::string& pipeline) {
+    const fs::path file = clips() / "gst_frames.yuv";
+    fs::remove(file);
+    const Outcome done =
+        run(on_driver("timeout 60 gst-launch-1.0 -q " + pipeline + " ! filesink location=" + quoted(file)));
+    EXPECT_EQ(done.status, 0) << done.out;
+    return run("md5sum < " + quoted(file)).out;
+  }
+  /// Of the last pipeline.
+  static std::string bytes() {
+    std::ifstream file(clips() / "gst_frames.yuv", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
 
 }  // namespace tenon::va::test

@@ -115,7 +115,7 @@ class Queue {
     std::size_t oldest = 0;
     while (oldest < count_ && !at(oldest).may_drop) ++oldest;
     if (oldest == count_) return std::nullopt;
-    std::optional<T> item = std::move(at(oldest).item);
+    std::optional<T> item(std::move(*at(oldest).item));
     for (std::size_t i = oldest; i + 1 < count_; ++i) at(i) = std::move(at(i + 1));
     at(--count_).item.reset();
     return item;

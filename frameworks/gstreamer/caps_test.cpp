@@ -53,11 +53,11 @@ TEST(Caps, OfEveryOtherFormatAreRefusedByName) {
     if (format == "{" || format == "}" || format == "DMA_DRM") continue;
     ++all;
     const gs::CapsPtr caps = parsed(("video/x-raw,width=64,height=48,format=" + format).c_str());
-    const std::string message = why([&] { gs::video_caps(caps.get()); });
     if (gs::find_mapping(gst_video_format_from_string(format.c_str()))) {
-      EXPECT_EQ(message, "") << format;
+      EXPECT_NO_THROW(gs::video_caps(caps.get())) << format;
       ++taken;
     } else {
+      const std::string message = why([&] { gs::video_caps(caps.get()); });
       EXPECT_NE(message.find(format), std::string::npos) << format << ": " << message;
       EXPECT_NE(message.find("videoconvert"), std::string::npos) << format << ": " << message;
     }

@@ -14,7 +14,7 @@ namespace {
 
 class FunctionSource final : public Source {
  public:
-  FunctionSource(GiveFrame give, StreamInfo info) : give_(std::move(give)), info_(std::move(info)) {}
+  FunctionSource(GiveFrame give, StreamInfo info) : give_(std::move(give)), info_(info) {}
   StreamInfo open(Deadline) override { return info_; }
   std::optional<Frame> read(Deadline deadline) override { return give_(deadline); }
 

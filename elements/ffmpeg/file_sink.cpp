@@ -27,7 +27,7 @@ class ClaimedPath {
  public:
   ClaimedPath() = default;
   /// @errors kAlreadyExists: another one writes it.
-  ClaimedPath(std::string path, const std::string& owner) {
+  ClaimedPath(const std::string& path, const std::string& owner) {
     std::error_code ignored;
     std::filesystem::path whole = std::filesystem::weakly_canonical(path, ignored);
     std::string name = ignored || whole.empty() ? path : whole.string();

@@ -7,6 +7,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/elements/internal/text.hpp>
+#include <tenon/elements/places.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -25,14 +26,6 @@ namespace {
                                              " with the others: " + refusal.reason);
 }
 
-bool is_anything(const Requirements& wanted) {
-  const Requirements none;
-  return wanted.size_bytes == none.size_bytes && wanted.alignment == none.alignment &&
-         wanted.pitch_alignment == none.pitch_alignment && wanted.height_alignment == none.height_alignment &&
-         wanted.tail_padding == none.tail_padding && wanted.max_pitch == none.max_pitch && wanted.fd == none.fd &&
-         !wanted.host_access && !wanted.contiguous && wanted.kinds.empty() && wanted.modifiers.empty();
-}
-
 }  // namespace
 
 Agreement agree(const std::string& maker, const std::vector<Wish>& wishes) {
@@ -41,7 +34,7 @@ Agreement agree(const std::string& maker, const std::vector<Wish>& wishes) {
     const auto joined = agreed.joined.join(wishes[i].wanted);
     if (const auto* refusal = std::get_if<Refusal>(&joined)) refuse(maker, wishes, i, *refusal);
     agreed.joined = std::get<Requirements>(joined);
-    if (wishes[i].used_in || !is_anything(wishes[i].wanted))
+    if (wishes[i].used_in || wishes[i].wanted.host_access || !takes_any_memory(wishes[i].wanted))
       agreed.readers.push_back(
           {wishes[i].used_in ? wishes[i].used_in : host_context(), wishes[i].wanted, Access::kRead});
   }

@@ -15,6 +15,14 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
+bool takes_any_memory(const Requirements& wanted) {
+  const Requirements any;
+  return wanted.size_bytes == any.size_bytes && wanted.alignment <= any.alignment &&
+         wanted.pitch_alignment <= any.pitch_alignment && wanted.height_alignment <= any.height_alignment &&
+         wanted.tail_padding == 0 && wanted.max_pitch == any.max_pitch && wanted.fd == any.fd && !wanted.contiguous &&
+         wanted.kinds.empty() && wanted.modifiers.empty();
+}
+
 AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const Wanted& wanted, ZeroCopy policy) {
   const auto joined = writer->requirements().join(wanted.joined);
   if (const auto* refusal = std::get_if<Refusal>(&joined))

@@ -28,6 +28,9 @@ struct Wanted {
       : joined(wanted), readers(parties.begin(), parties.end()) {}
 };
 
+/// Whether any memory will do that the CPU can read.
+TENON_API bool takes_any_memory(const Requirements& wanted);
+
 /// One allocation for `writer`, who makes frames like `info`, and for all readers.
 /// @errors kFailedPrecondition: nothing serves them all, with the explanation.
 TENON_API AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const Wanted& wanted,

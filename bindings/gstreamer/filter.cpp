@@ -15,6 +15,7 @@
 #include <tenon/bindings/gstreamer/host.hpp>
 #include <tenon/bindings/gstreamer/media.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/elements/places.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -471,7 +472,7 @@ bool Filter::propose_allocation(GstQuery* query) {
     const StreamInfo in = stream_info(gs::video_caps(caps), nullptr);
     const Requirements own = std::visit([&](auto& one) { return one->wanted(in); }, *element_);
     const bool passes_through = out_caps_ && gst_caps_is_equal(out_caps_.get(), caps);
-    if (passes_through && wants_nothing(own) && gst_pad_peer_query(src_, query) &&
+    if (passes_through && elements::takes_any_memory(own) && gst_pad_peer_query(src_, query) &&
         gst_query_get_n_allocation_pools(query) > 0) {
       is_answered = true;
       return;

@@ -157,14 +157,6 @@ bool answer_allocation(GstQuery* query, const Requirements& wanted) {
   return gs::answer(query, options);
 }
 
-bool wants_nothing(const Requirements& wanted) {
-  const Requirements any;
-  return wanted.size_bytes == any.size_bytes && wanted.alignment <= any.alignment &&
-         wanted.pitch_alignment <= any.pitch_alignment && wanted.height_alignment <= any.height_alignment &&
-         wanted.tail_padding == 0 && wanted.max_pitch == any.max_pitch && wanted.fd == any.fd && !wanted.contiguous &&
-         wanted.kinds.empty() && wanted.modifiers.empty();
-}
-
 Requirements joined(const Requirements& own, const Requirements& downstream) {
   const auto both = own.join(downstream);
   const auto* agreed = std::get_if<Requirements>(&both);

@@ -66,9 +66,6 @@ Downstream ask_downstream(GstPad* src, GstCaps* caps);
 /// Answers an allocation query with a pool of memory that `wanted` describes. @return false: left as it was.
 bool answer_allocation(GstQuery* query, const Requirements& wanted);
 
-/// Whether any memory will do that the CPU can read.
-bool wants_nothing(const Requirements& wanted);
-
 /// Both at once, if that is possible; else `own`.
 Requirements joined(const Requirements& own, const Requirements& downstream);
 

@@ -15,7 +15,7 @@ namespace {
 using tenon_test::Arrived;
 using ::testing::IsEmpty;
 
-TEST(VaElements, DecodesAndConvertsOnTheDriver) {
+TEST(VaPipelines, DecodesAndConvertsOnTheDriver) {
   const tenon_test::Folder folder;
   tenon_test::make_clip(folder.file("a.mp4"), {.width = 320, .height = 192, .frames = 10});
   Arrived arrived;
@@ -39,7 +39,7 @@ TEST(VaElements, DecodesAndConvertsOnTheDriver) {
   EXPECT_NE(*static_cast<const std::uint8_t*>(first.plane(0).data()), 0);
 }
 
-TEST(VaElements, TakesFramesOfTheHostWhenItIsTold) {
+TEST(VaPipelines, TakesFramesOfTheHostWhenItIsTold) {
   Arrived arrived;
   elements::Pipeline pipeline({{{"test", "", {{"frames", "3"}, {"width", "128"}, {"height", "64"}}},
                                 {"convert", "", {{"by", "va"}, {"height", "32"}}},

@@ -10,6 +10,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/elements/overlay/known.hpp>
+#include <tenon/elements/overlay/moved.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/vision/draw.hpp>
 
@@ -36,12 +37,6 @@ constexpr std::size_t kPersonPoints = 17;
 constexpr float kSeen = 0.3f;  ///< Points with a lower score are guesses.
 
 int pixel(double value) { return static_cast<int>(std::lround(std::clamp(value, -1e6, 1e6))); }
-
-bool is_points(const metadata::TensorOutput& output) {
-  const Tensor& tensor = output.tensor;
-  return output.format == "keypoints" && tensor.is_host_addressable() && tensor.is_contiguous() &&
-         tensor.element_type() == ElementType::kF32 && tensor.shape().size() == 2 && tensor.shape()[1] >= 2;
-}
 
 /// "person #3: sitting"
 std::string label_of(const Collection& known, const metadata::Entry<metadata::Detection>& object, const Shown& shown) {

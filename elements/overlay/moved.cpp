@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry by entry; those that belong to others find them by their new numbers.
+#include <tenon/elements/overlay/moved.hpp>
+
+#include <cstddef>
+#include <map>
+#include <utility>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace overlay {
+namespace {
+
+using metadata::Classification;
+using metadata::Collection;
+using metadata::Detection;
+using metadata::Id;
+using metadata::Segmentation;
+using metadata::TensorOutput;
+
+metadata::Box moved(const metadata::Box& box, const Placement& to) {
+  const auto x = [&](float at) { return static_cast<float>(to.x(static_cast<double>(at))); };
+  const auto y = [&](float at) { return static_cast<float>(to.y(static_cast<double>(at))); };
+  return {x(box.x1), y(box.y1), x(box.x2), y(box.y2)};
+}
+
+/// With memory of its own: others have the given points.
+TensorOutput moved_points(const TensorOutput& given, const Placement& to) {
+  TensorOutput made = given;
+  made.tensor = Tensor(given.tensor.element_type(), given.tensor.shape());
+  given.tensor.copy_to(made.tensor);
+  const std::size_t count = made.tensor.shape()[0], width = made.tensor.shape()[1];
+  auto* point = made.tensor.data<float>();
+  for (std::size_t i = 0; i < count; ++i, point += width) {
+    point[0] = static_cast<float>(to.x(static_cast<double>(point[0])));
+    point[1] = static_cast<float>(to.y(static_cast<double>(point[1])));
+  }
+  return made;
+}
+
+}  // namespace
+
+bool is_points(const TensorOutput& output) {
+  const Tensor& tensor = output.tensor;
+  return output.format == "keypoints" && tensor.is_host_addressable() && tensor.is_contiguous() &&
+         tensor.element_type() == ElementType::kF32 && tensor.shape().size() == 2 && tensor.shape()[1] >= 2;
+}
+
+void add_moved(const Collection& known, const Placement& to, Collection& into) {
+  std::map<Id, Id> objects{{metadata::kFrame, metadata::kFrame}};
+  // What belongs to an entry of another type belongs to the picture.
+  const auto parent_of = [&](Id old) {
+    const auto at = objects.find(old);
+    return at == objects.end() ? metadata::kFrame : at->second;
+  };
+  for (const auto& object : known.all<Detection>()) {
+    Detection one = *object.value;
+    one.box = moved(one.box, to);
+    objects[object.id] = into.add(std::move(one), parent_of(object.parent));
+  }
+  for (const auto& mask : known.all<Segmentation>()) {
+    Segmentation one = *mask.value;
+    one.box = moved(one.box, to);
+    into.add(std::move(one), parent_of(mask.parent));
+  }
+  for (const auto& text : known.all<Classification>())
+    if (const Id parent = parent_of(text.parent); parent != metadata::kFrame) into.add(*text.value, parent);
+  for (const auto& output : known.all<TensorOutput>()) {
+    const Id parent = parent_of(output.parent);
+    if (is_points(*output.value))
+      into.add(moved_points(*output.value, to), parent);
+    else if (parent != metadata::kFrame)
+      into.add(*output.value, parent);
+  }
+}
+
+}  // namespace overlay
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A source of pictures from nowhere, an element that does nothing, a sink that keeps nothing: to try pipelines with.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <thread>
 
 #include <tenon/core/error.hpp>
@@ -12,7 +16,40 @@ inline namespace v1 {
 namespace elements {
 namespace {
 
-/// One buffer again and again: what it costs is what the pipeline costs.
+/// Eight bars, as television's test card has them (BT.709, limited range, 75%), over a ramp from black to white.
+void paint_bars(const Frame& picture) {
+  struct Bar {
+    std::uint8_t luma, blue, red;
+  };
+  constexpr std::array<Bar, 8> kBars{{{180, 128, 128},
+                                      {168, 44, 136},
+                                      {145, 147, 44},
+                                      {133, 63, 52},
+                                      {63, 193, 204},
+                                      {51, 109, 212},
+                                      {28, 212, 120},
+                                      {16, 128, 128}}};
+  const std::size_t width = picture.info().width_px, height = picture.info().height_px, bars = height * 3 / 4;
+  const auto row_of = [&](std::size_t plane, std::size_t y) {
+    const Tensor& rows = picture.plane(plane);
+    return static_cast<std::uint8_t*>(rows.data()) + rows.byte_strides()[0] * static_cast<std::ptrdiff_t>(y);
+  };
+  const auto bar_at = [&](std::size_t x) { return kBars[x * kBars.size() / width]; };
+  for (std::size_t y = 0; y < height; ++y) {
+    std::uint8_t* const row = row_of(0, y);
+    for (std::size_t x = 0; x < width; ++x)
+      row[x] = y < bars ? bar_at(x).luma : static_cast<std::uint8_t>(16 + 219 * x / width);
+  }
+  for (std::size_t y = 0; y < picture.plane(1).shape()[0]; ++y) {
+    std::uint8_t* const row = row_of(1, y);
+    for (std::size_t x = 0; x + 1 < picture.plane(1).shape()[1] * 2; x += 2) {
+      row[x] = 2 * y < bars ? bar_at(std::min(x, width - 1)).blue : 128;
+      row[x + 1] = 2 * y < bars ? bar_at(std::min(x, width - 1)).red : 128;
+    }
+  }
+}
+
+/// One buffer again and again, painted once: what it costs is what the pipeline costs.
 class TestSource final : public Source {
  public:
   explicit TestSource(const Parameters& given)
@@ -31,6 +68,7 @@ class TestSource final : public Source {
     all.host_access = true;
     all.size_bytes = Frame::size_bytes_for(info_, all);
     picture_ = Frame::over(info_, cpu::context()->allocate(all), all);
+    paint_bars(picture_);
   }
   std::optional<Frame> read(Deadline deadline) override {
     if (frames_ != 0 && next_ == frames_) return std::nullopt;
@@ -76,7 +114,7 @@ std::vector<KnownElement> basic_elements() {
   };
   return {
       {{"test",
-        "NV12 pictures from nowhere, to try a pipeline with",
+        "NV12 pictures of coloured bars, to try a pipeline with",
         Role::kSource,
         {{"frames", "How many; 0: without end", std::int64_t{0}, false, 0},
          {"width", "Pixels", std::int64_t{640}, false, 2, 16384},

@@ -484,5 +484,28 @@ TEST_F(Pipelines, AreReadFromJson) {
   EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "parameters": {"y": []}}]})"), HasSubstr("/parameters/y"));
 }
 
+TEST(TestSource, ShowsBarsOfColour) {
+  // An odd width: the last chroma sample belongs to one column.
+  const auto source = std::get<std::unique_ptr<Source>>(
+      make_element("test", {{"width", "161"}, {"height", "80"}, {"frames", "2"}}, {"", nullptr}));
+  source->open(soon());
+  source->allocate({}, {});
+  const std::optional<Frame> frame = source->read(soon());
+  ASSERT_TRUE(frame);
+  const auto at = [&](std::size_t plane, std::size_t x, std::size_t y) {
+    const Tensor& rows = frame->plane(plane);
+    return int{static_cast<const std::uint8_t*>(
+        rows.data())[rows.byte_strides()[0] * static_cast<std::ptrdiff_t>(y) + static_cast<std::ptrdiff_t>(x)]};
+  };
+  EXPECT_THAT((std::vector{at(0, 0, 0), at(0, 150, 0)}), ElementsAre(180, 16)) << "white to black";
+  EXPECT_THAT((std::vector{at(0, 110, 10), at(1, 110, 5), at(1, 111, 5)}), ElementsAre(51, 109, 212)) << "red";
+  EXPECT_THAT((std::vector{at(0, 0, 79), at(0, 160, 79), at(1, 160, 39), at(1, 161, 39)}),
+              ElementsAre(16, 233, 128, 128))
+      << "a ramp without colour below";
+  const std::optional<Frame> next = source->read(soon());
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->plane(0).data(), frame->plane(0).data()) << "one buffer for all";
+}
+
 }  // namespace
 }  // namespace tenon::elements

@@ -8,10 +8,12 @@
 #include <map>
 #include <set>
 #include <shared_mutex>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/module_files.hpp>
+#include <tenon/core/version.hpp>
 #include <tenon/elements/internal/basic.hpp>
 
 namespace tenon {
@@ -41,6 +43,9 @@ void add(Registry& all, KnownElement element) {
     throw Error(Code::kAlreadyExists, "register_element: there is an element '" + name + "' already");
 }
 
+/// "1.2" of "1.2.3".
+std::string_view major_and_minor(std::string_view version) { return version.substr(0, version.rfind('.')); }
+
 /// @return why not all of its elements are there; empty: they are.
 std::string load(const std::filesystem::path& module, Registry& all) {
   // Global, as modules of contexts: what a framework keeps once per process must be one for all modules.
@@ -49,8 +54,11 @@ std::string load(const std::filesystem::path& module, Registry& all) {
     const char* const why = ::dlerror();
     return why ? why : "the loader gives no reason";
   }
-  const auto function = reinterpret_cast<void (*)(std::vector<KnownElement>*)>(::dlsym(library, TENON_ELEMENTS_SYMBOL));
-  if (!function) return module.string() + " has no " TENON_ELEMENTS_SYMBOL ": it is of another release";
+  const auto release = reinterpret_cast<const char* (*)()>(::dlsym(library, "tenon_elements_release"));
+  const auto function = reinterpret_cast<void (*)(std::vector<KnownElement>*)>(::dlsym(library, "tenon_elements"));
+  if (!release || !function) return module.string() + " is no module of elements: TENON_ELEMENT_MODULE makes one";
+  if (major_and_minor(release()) != major_and_minor(TENON_VERSION))
+    return module.string() + " is of another release: " + release() + ", and this is " TENON_VERSION;
   try {
     std::vector<KnownElement> elements;
     function(&elements);

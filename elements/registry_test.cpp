@@ -20,20 +20,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A folder with a module that is none, for as long as the program runs: modules are looked for once.
-class BrokenModule {
+/// A folder with modules that cannot be used, for as long as the program runs: modules are looked for once.
+class BrokenModules {
  public:
-  BrokenModule() : folder_(std::filesystem::temp_directory_path() / ("tenon_elements_" + std::to_string(::getpid()))) {
+  BrokenModules() : folder_(std::filesystem::temp_directory_path() / ("tenon_elements_" + std::to_string(::getpid()))) {
     std::filesystem::create_directories(folder_);
     std::ofstream(folder_ / "libtenon_elements_broken.so") << "no library";
+    if (const char* const foreign = std::getenv("TENON_FOREIGN_ELEMENTS"))
+      std::filesystem::copy_file(foreign, folder_ / "libtenon_elements_foreign.so");
     ::setenv("TENON_ELEMENT_PATH", folder_.c_str(), 1);
   }
-  ~BrokenModule() { std::filesystem::remove_all(folder_); }
+  ~BrokenModules() { std::filesystem::remove_all(folder_); }
 
  private:
   std::filesystem::path folder_;
 };
-const BrokenModule broken;
+const BrokenModules broken;
 
 TEST(ElementRegistry, AModuleThatCannotBeLoadedIsAbsentWithItsReason) {
   const auto absent = absent_elements();
@@ -41,6 +43,15 @@ TEST(ElementRegistry, AModuleThatCannotBeLoadedIsAbsentWithItsReason) {
   ASSERT_NE(found, absent.end());
   EXPECT_THAT(found->reason, HasSubstr("libtenon_elements_broken.so"));
   EXPECT_FALSE(known_elements().empty());
+}
+
+TEST(ElementRegistry, AModuleOfAnotherReleaseIsAbsentAndNotCalled) {
+  ASSERT_TRUE(std::getenv("TENON_FOREIGN_ELEMENTS")) << "run the test through ctest";
+  const auto absent = absent_elements();
+  const auto found =
+      std::find_if(absent.begin(), absent.end(), [](const auto& one) { return one.module == "foreign"; });
+  ASSERT_NE(found, absent.end());
+  EXPECT_THAT(found->reason, HasSubstr("is of another release: 9.9.0, and this is "));
 }
 
 TEST(ElementRegistry, AnUnknownNameIsAnsweredWithTheNearestAndWithWhatIsAbsent) {

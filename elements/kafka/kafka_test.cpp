@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -98,6 +99,22 @@ TEST_F(Kafka, EachFrameIsAMessageInItsOrder) {
   ASSERT_EQ(all.size(), 50u);
   EXPECT_THAT(all[0], HasSubstr("{\"stream\":0,\"timestamp_ns\":0,"));
   EXPECT_THAT(all[49], HasSubstr("\"timestamp_ns\":1633333333,"));
+}
+
+TEST_F(Kafka, PublishSendsOnTheWay) {
+  const auto known = known_elements();
+  if (std::none_of(known.begin(), known.end(), [](const auto& one) { return one.name == "publish"; }))
+    GTEST_SKIP() << "there is no publish";
+  PipelineSpec spec;
+  spec.nodes = {{"test", "camera", {{"frames", "20"}}},
+                {"publish", "out", {{"method", "kafka"}, {"address", brokers()}, {"topic", "results"}}},
+                {"null", "end"}};
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  EXPECT_EQ(pipeline.stats()[2].frames_in, 20u);
+  EXPECT_EQ(messages(20).size(), 20u);
 }
 
 TEST_F(Kafka, ABrokerThatComesBackGetsWhatWaited) {

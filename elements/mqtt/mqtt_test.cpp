@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -133,6 +134,31 @@ TEST_F(Mqtt, EachFrameIsAMessage) {
   ASSERT_TRUE(reader.has(100));
   EXPECT_EQ(reader.topics[0], "results/0");
   EXPECT_THAT(reader.messages[99], HasSubstr("{\"stream\":0,\"timestamp_ns\":3300000000,"));
+}
+
+TEST_F(Mqtt, PublishSendsOnTheWay) {
+  const auto all = known_elements();
+  if (std::none_of(all.begin(), all.end(), [](const auto& one) { return one.name == "publish"; }))
+    GTEST_SKIP() << "there is no publish";
+  const int port = free_port();
+  const Broker broker(port);
+  Reader reader(port, "results/#");
+  PipelineSpec spec;
+  spec.nodes = {{"test", "camera", {{"frames", "20"}}},
+                {"publish",
+                 "out",
+                 {{"method", "mqtt"},
+                  {"address", "127.0.0.1:" + std::to_string(port)},
+                  {"topic", "results/{stream}"},
+                  {"options", "qos=2;wait_s=10"}}},
+                {"null", "end"}};
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  EXPECT_EQ(pipeline.stats()[2].frames_in, 20u);
+  ASSERT_TRUE(reader.has(20));
+  EXPECT_EQ(reader.topics[0], "results/0");
 }
 
 TEST_F(Mqtt, ABrokerThatComesLateGetsWhatWaited) {

@@ -11,6 +11,8 @@ inline namespace v1 {
 namespace elements {
 namespace publish {
 
+KnownElement json();
+KnownElement publish();
 std::vector<KnownElement> elements();
 
 }  // namespace publish

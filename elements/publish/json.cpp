@@ -23,7 +23,7 @@ class JsonSink final : public Publisher {
 
 }  // namespace
 
-std::vector<KnownElement> elements() {
+KnownElement json() {
   Description json;
   json.name = "json";
   json.about = "Writes what is known of each frame as a line of JSON";
@@ -33,10 +33,11 @@ std::vector<KnownElement> elements() {
   json.is_shared = true;
   json.has_thread = true;
   json.takes = Takes::kBoth;
-  return {{json, [](const Parameters& given, const Environment&) -> AnyElement {
-             return std::make_unique<JsonSink>(given);
-           }}};
+  return {json,
+          [](const Parameters& given, const Environment&) -> AnyElement { return std::make_unique<JsonSink>(given); }};
 }
+
+std::vector<KnownElement> elements() { return {json(), publish()}; }
 
 }  // namespace publish
 }  // namespace elements

@@ -22,7 +22,7 @@ using AnyElement = std::variant<std::unique_ptr<Source>, std::unique_ptr<Transfo
                                 std::unique_ptr<Sink>>;
 enum class Role : std::uint8_t { kSource, kTransform, kTransformInplace, kSink };  ///< As in AnyElement.
 
-/// What streams an element can take.
+/// What streams an element can take; a source: what it gives.
 enum class Takes : std::uint8_t { kPictures, kAudio, kBoth };
 
 struct Description {

@@ -31,6 +31,10 @@ GType type_of(Kind& kind) {
   }
 }
 
+/// Whether it can stand in a line with one stream of pictures. Sound stays out: its elements would be given video. So does what joins streams, which needs
+/// a pad for each: GStreamer's compositor and audio elements are there for both.
+bool fits(const elements::Description& element) { return element.takes != elements::Takes::kAudio && !element.joins; }
+
 /// GStreamer keeps what it has found in a plugin; it looks again when modules of elements come or go.
 void depend_on_modules(GstPlugin* plugin) {
   Dl_info library{};
@@ -45,6 +49,7 @@ gboolean init(GstPlugin* plugin) {
   depend_on_modules(plugin);
   std::vector<Kind> kinds = aliases();
   for (const elements::Description& description : elements::known_elements()) {
+    if (!fits(description)) continue;
     Kind& kind = kinds.emplace_back();
     kind.description = description;
     kind.element = description.name;

@@ -123,7 +123,10 @@ KnownElement sound_source() {
         {"channels", "1 mixes all; 0: as in the stream", std::int64_t{0}, false, 0, 64},
         {"window", "Seconds in each frame; 0: as the decoder gives them", 0.0, false, 0, 3600},
         {"hop", "Seconds from one window to the next; 0: windows do not overlap", 0.0, false, 0, 3600},
-        {"options", "FFmpeg's own, of the demuxer or protocol: name=value:name=value", std::string()}}},
+        {"options", "FFmpeg's own, of the demuxer or protocol: name=value:name=value", std::string()}},
+       false,
+       false,
+       Takes::kAudio},
       [](const Parameters& given, const Environment& environment) -> AnyElement {
         return std::make_unique<SoundSource>(given, environment);
       }};

@@ -21,10 +21,12 @@
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/registry.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/shared/web_server.hpp>
 #include <tenon/tools/tenon/show/live_text.hpp>
 #include <tenon/tools/tenon/show/pipeline_page.hpp>
@@ -224,6 +226,7 @@ class Watchers {
 };
 
 void run(const PipelineOptions& options) {
+  ffmpeg::silence_log();  // Errors come as Tenon's.
   PipelineSpec spec = read_spec(options);
   if (options.dot || options.check) {
     const PipelinePlan plan = elements::plan_pipeline(spec);
@@ -233,6 +236,9 @@ void run(const PipelineOptions& options) {
       show_plan(plan, options.json);
     return;
   }
+  for (const elements::NodeSpec& node : spec.nodes)
+    if (const auto device = node.parameters.find("device"); device != node.parameters.end())
+      stand_in_for_npu(device->second);
   CommandFiles files;
   if (options.file != "-") files.add_input(options.file, "the pipeline");
   OutputFile trace_file(options.trace, "--trace", files), page_file(options.report_html, "--report-html", files);

@@ -237,10 +237,15 @@ vm_suite() {
       script+="; TENON_EXPECT_VIVID=1 $tests/elements_camera_test || status=1"
     fi
     if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
-      binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
+      binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,colour.xml,colour.bin,demo.onnx})
+      local cameras='RunCamera.*'
+      if [ -e "$lib/libtenon_elements_v4l2.so" ] && [ -e "$lib/libtenon_elements_inference.so" ] && [ -e "$lib/libtenon_elements_publish.so" ]; then
+        binaries+=("$lib"/libtenon_elements_{v4l2,inference,publish}.so)
+        cameras+=':PipelineCamera.*'
+      fi
       [ ! -e "$driver" ] || { npu=1; binaries+=("$lib/libtenon_device_npu.so" "$driver"); }
       script+="; TENON_EXPECT_VIVID=1 TENON_TOOL=$tool TENON_SOURCE_DIR=$PWD ${npu:+TENON_HAS_SOFTWARE_NPU=1} \
-        $tests/tool_test --gtest_filter='RunCamera.*' || status=1"
+        $tests/tool_test --gtest_filter='$cameras' || status=1"
     fi
   fi
   # GStreamer, with the plugins that its tests use and a camera.
@@ -248,6 +253,13 @@ vm_suite() {
   if [ -x "$tests/gstreamer_test" ] && [ -e "$plugins/libgstvideo4linux2.so" ]; then
     binaries+=("$tests/gstreamer_test" "$plugins"/libgst{coreelements,coretracers,app,videotestsrc,videoconvertscale,audiotestsrc,audioconvert,audioresample,video4linux2}.so)
     script+="; GST_REGISTRY=/tmp/gst.bin GST_REGISTRY_FORK=no TENON_CAMERA=/dev/video0 $tests/gstreamer_test || status=1"
+  fi
+  # Tenon's elements in GStreamer, given dma-bufs that are announced as such.
+  local plugin="$lib/gstreamer-1.0/libgsttenon.so"
+  if [ -x "$tests/gst_plugin_test" ] && [ -e "$plugin" ]; then
+    binaries+=("$tests/gst_plugin_test" "$plugin" "$plugins/libgstcoreelements.so")
+    script+="; GST_REGISTRY=/tmp/gst_plugin.bin GST_REGISTRY_FORK=no GST_PLUGIN_PATH=$lib/gstreamer-1.0 TENON_EXPECT_DMABUFS=1 \
+      $tests/gst_plugin_test --gtest_filter='GstDmabuf.*' || status=1"
   fi
   # OpenCL imports them behind the layer that adds external memory to PoCL.
   local layer="$lib/libtenon_opencl_external_layer.so" pocl
@@ -270,7 +282,7 @@ vm_suite() {
     if [ -e "$lib/libtenon_elements_vaapi.so" ] && [ -e "$lib/libtenon_elements_ffmpeg.so" ]; then
       binaries+=("$lib"/libtenon_elements_{vaapi,ffmpeg}.so)
     else
-      without+=":*VaElements*"
+      without+=":*VaPipelines*"
     fi
     script+="; export LIBVA_DRIVERS_PATH=$va LIBVA_DRIVER_NAME=tenon LIBVA_MESSAGING_LEVEL=0 TENON_EXPECT_DMABUFS=1
       $tests/va_driver_test || status=1
@@ -324,6 +336,7 @@ test_vm() {
   grep -q '^build vivid_test:' build/release/build.ninja && targets+=(vivid_test tool_test)  # Missing if v4l2 is off.
   grep -q '^build elements_camera_test:' build/release/build.ninja && targets+=(elements_camera_test)
   grep -q '^build gstreamer_test:' build/release/build.ninja && targets+=(gstreamer_test)
+  grep -q '^build gst_plugin_test:' build/release/build.ninja && targets+=(gst_plugin_test)
   grep -q '^build va_test:' build/release/build.ninja && targets+=(va_test va_driver_test)
   grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   grep -q '^build dmabuf_request_test:' build/release/build.ninja && targets+=(dmabuf_request_test)

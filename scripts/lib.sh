@@ -8,17 +8,19 @@ PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certific
 PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev ocl-icd-opencl-dev
   pocl-opencl-icd vainfo libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base
   gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-gl libgl1-mesa-dri
-  libgstrtspserver-1.0-dev)
+  libgstrtspserver-1.0-dev gstreamer1.0-x xvfb)
 # What ./dev bench peers measures against, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # What optional parts need, in Debian 12 and 13 alike: without them those parts are off, with a message.
 PACKAGES_OPTIONAL=(libcpp-httplib-dev libmosquitto-dev librdkafka-dev)
 # Brokers for their tests.
 PACKAGES_BROKERS=(mosquitto)
+# Who opens the web page of a pipeline: 113 MB to download, 357 MB installed, less than a minute.
+PACKAGES_BROWSER=(chromium)
 # Exactly one of each line is installed: the one that this Debian has. Only clang-format 14 checks formatting.
 CHOICES_TEST=("clang-format-14")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap"
-  "abigail-tools" "graphviz" "chromium")
+  "abigail-tools" "graphviz")
 
 # The virtual machine of ./dev test-vm; its kernel is downloaded in addition, and not installed.
 PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
@@ -96,7 +98,7 @@ setup() {
   else
     apt_install "${PACKAGES_DEMO[@]}"
     if [ "$1" != demo ]; then
-      apt_install "${PACKAGES_TEST[@]}" "${PACKAGES_OPTIONAL[@]}" "${PACKAGES_BROKERS[@]}"
+      apt_install "${PACKAGES_TEST[@]}" "${PACKAGES_OPTIONAL[@]}" "${PACKAGES_BROKERS[@]}" "${PACKAGES_BROWSER[@]}"
       for choice in "${CHOICES_TEST[@]}"; do apt_install "$(choose "$choice")"; done
     fi
     if [ "$1" = all ]; then

@@ -3,10 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/fd.hpp>
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
@@ -92,6 +102,80 @@ TEST(Display, ShowsOrSaysThatAScreenIsNeeded) {
   EXPECT_THAT(tenon_test::run(PipelineSpec{{test, {"display", "", {{"sink", "fakesink"}}}}}), IsEmpty());
   EXPECT_THAT(tenon_test::run(PipelineSpec{{test, {"display", "", {{"sink", "no_such"}}}}}),
               ElementsAre(HasSubstr("a screen is needed")));
+}
+
+/// A screen without hardware: Debian's xvfb.
+class Screen {
+ public:
+  Screen() {
+    int ends[2];
+    if (::pipe(ends) != 0) return;
+    const UniqueFd from(ends[0]), to(ends[1]);
+    std::string program = "Xvfb", option = "-displayfd", number = std::to_string(to.get()), screen = "-screen",
+                first = "0", size = "320x240x24";
+    char* const arguments[] = {program.data(), option.data(), number.data(), screen.data(),
+                               first.data(),   size.data(),   nullptr};
+    posix_spawn_file_actions_t quiet;
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
+    is_running_ = ::posix_spawnp(&process_, program.c_str(), &quiet, nullptr, arguments, environ) == 0;
+    posix_spawn_file_actions_destroy(&quiet);
+    char digit = 0;
+    pollfd ready{from.get(), POLLIN, 0};
+    while (is_running_ && ::poll(&ready, 1, 20'000) == 1 && ::read(from.get(), &digit, 1) == 1 && digit != '\n')
+      name_ += digit;
+  }
+  ~Screen() {
+    if (!is_running_) return;
+    ::kill(process_, SIGTERM);
+    ::waitpid(process_, nullptr, 0);
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+  bool is_running() const { return is_running_; }
+  std::string name() const { return ":" + name_; }
+
+ private:
+  pid_t process_ = 0;
+  bool is_running_ = false;
+  std::string name_;
+};
+
+/// Pixels of the screen that are as red as a bar of the source "test".
+std::size_t red_pixels(const Screen& screen) {
+  Arrived arrived;
+  arrived.holds = true;
+  const PipelineSpec look{{source("ximagesrc use-damage=false num-buffers=1 display-name=" + screen.name() +
+                                  " ! videoconvert ! video/x-raw,format=RGB"),
+                           arrived.sink()}};
+  EXPECT_THAT(tenon_test::run(look), IsEmpty());
+  if (arrived.held.empty()) return 0;
+  const Tensor& pixels = arrived.held[0].plane(0);
+  std::size_t red = 0;
+  for (std::size_t y = 0; y < pixels.shape()[0]; ++y) {
+    const auto* pixel =
+        static_cast<const std::uint8_t*>(pixels.data()) + pixels.byte_strides()[0] * static_cast<std::ptrdiff_t>(y);
+    for (std::size_t x = 0; x < pixels.shape()[1]; ++x, pixel += 3)
+      red += pixel[0] > 140 && pixel[1] < 70 && pixel[2] < 70;
+  }
+  return red;
+}
+
+TEST(Display, IsSeenOnAScreen) {
+  if (std::system("command -v Xvfb >/dev/null && gst-inspect-1.0 --exists ximagesink && "
+                  "gst-inspect-1.0 --exists ximagesrc") != 0)
+    GTEST_SKIP() << "no Xvfb, or no ximagesink (Debian: xvfb, gstreamer1.0-x, gstreamer1.0-plugins-good)";
+  const Screen screen;
+  ASSERT_TRUE(screen.is_running());
+  EXPECT_EQ(red_pixels(screen), 0u);
+  Pipeline pipeline({{{"test", "", {{"width", "160"}, {"height", "120"}, {"live", "true"}}},
+                      {"display", "", {{"sink", "ximagesink display=" + screen.name()}}}}});
+  pipeline.start();
+  std::size_t red = 0;
+  for (const auto end = Clock::now() + 20s; red == 0 && Clock::now() < end;) red = red_pixels(screen);
+  pipeline.stop(Clock::now() + 5s);
+  EXPECT_TRUE(pipeline.failures().empty());
+  EXPECT_GT(red, 160u * 120 / 16) << "one of eight bars, of three quarters of the height";
 }
 
 }  // namespace

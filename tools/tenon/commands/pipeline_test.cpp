@@ -219,6 +219,15 @@ class WebPage : public PipelineCommand {
       answer.append(part, static_cast<std::size_t>(size));
     return answer;
   }
+  /// The page as it is when its scripts have run for a while.
+  std::string seen_by_browser(const std::string& url) const {
+    const std::string dom = file("dom.html");
+    const std::string browser = "timeout 14 chromium --headless --no-sandbox --disable-gpu --user-data-dir='" +
+                                file("browser") + "' --virtual-time-budget=4000 --dump-dom '" + url + "' >'" + dom +
+                                "' 2>/dev/null";
+    EXPECT_EQ(std::system(browser.c_str()), 0);
+    return text_of(dom);
+  }
   static std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
 
   std::string url_, token_;
@@ -272,17 +281,22 @@ TEST_F(WebPage, ABrowserShowsIt) {
   if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "no chromium";
   start("--web 0 --duration 15 --json");
   if (IsSkipped()) return;
-  const std::string dom = file("dom.html");
-  const std::string browser = "timeout 14 chromium --headless --no-sandbox --disable-gpu --user-data-dir='" +
-                              file("browser") + "' --virtual-time-budget=4000 --dump-dom '" + url_ + "' >'" + dom +
-                              "' 2>/dev/null";
-  EXPECT_EQ(std::system(browser.c_str()), 0);
-  const std::string page = text_of(dom);
+  const std::string page = seen_by_browser(url_);
   EXPECT_THAT(page, HasSubstr(">camera</text>"));
   EXPECT_THAT(page, HasSubstr(" fps</text>"));
   EXPECT_THAT(page, HasSubstr("<td>identity</td>"));
   EXPECT_THAT(page, HasSubstr("src=\"picture/0.jpg?token="));
   EXPECT_THAT(page, HasSubstr(">running<"));
+}
+
+TEST_F(WebPage, ABrowserShowsTheReport) {
+  if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "no chromium";
+  ASSERT_EQ(tool("pipeline p.json -q --report-html r.html").status, 0);
+  const std::string page = seen_by_browser("file://" + file("r.html"));
+  EXPECT_THAT(page, HasSubstr(">camera</text>"));
+  EXPECT_THAT(page, HasSubstr("<td>identity</td>"));
+  EXPECT_THAT(page, HasSubstr("src=\"data:image/jpeg;base64,/9j/"));
+  EXPECT_THAT(page, HasSubstr(">ended<"));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <thread>
 
+#include <tenon/frameworks/ffmpeg/video.hpp>
+
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
@@ -14,9 +16,10 @@ using nlohmann::json;
 /// The server as a process of its own; ends with this object.
 class Server {
  public:
-  explicit Server(const std::string& folder, const std::string& media) : port_file_(folder + ".port") {
-    const std::string line =
-        "'" + from_environment("TENON_RTSP_SERVER") + "' '( " + media + " )' >'" + port_file_ + "' 2>/dev/null";
+  explicit Server(const std::string& folder, const std::string& media, const std::string& option = "")
+      : port_file_(folder + ".port") {
+    const std::string line = "'" + from_environment("TENON_RTSP_SERVER") + "' " + option + " '( " + media + " )' >'" +
+                             port_file_ + "' 2>/dev/null";
     pipe_ = ::popen(line.c_str(), "we");  // The tool must not keep its input open.
     for (int i = 0; i < 200 && text_of(port_file_).find('\n') == std::string::npos; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -67,6 +70,27 @@ TEST_F(RunRtsp, StreamsAreDecodedWhereTheModelReads) {
   const Server server(folder.string(), demo());
   expect_in_place(tool(with_model(server.url()) + "--zero-copy require --max-frames 20"),
                   "h264 -> pool(memfd) -> input stage -> CPU");
+}
+
+TEST_F(RunRtsp, AServerRecordsWhatAPipelineSends) {
+  if (std::system("gst-inspect-1.0 --exists rtph264depay") != 0) GTEST_SKIP() << "no rtph264depay";
+  const Server server(folder.string(),
+                      "rtph264depay name=depay0 ! video/x-h264,stream-format=byte-stream ! filesink sync=false "
+                      "async=false location=" +
+                          file("got.h264"),
+                      "--record");
+  write("send.json",
+        R"({"nodes": [{"element": "test", "parameters": {"frames": 90, "width": 160, "height": 120, "live": true}},
+                      {"element": "stream", "parameters": {"url": ")" +
+            server.url() + R"("}}]})");
+  const Outcome done = tool("pipeline -q send.json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  int frames = 0;
+  for (const Frame& frame : ffmpeg::open(file("got.h264"))) {
+    EXPECT_EQ(frame.info().width_px, 160u);
+    ++frames;
+  }
+  EXPECT_GE(frames, 60) << "of 90, of which a server may miss those before it listened and the last";
 }
 
 TEST_F(RunRtsp, StreamsAreDecodedByVa) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// rtsp_server LAUNCH: serves what a launch line pays ("( ... ! rtph264pay name=pay0 )") as rtsp://127.0.0.1:PORT/clip, prints PORT,
-// and ends when its standard input does, at the latest after two minutes.
+// rtsp_server [--record] LAUNCH: serves what a launch line pays ("( ... ! rtph264pay name=pay0 )") as rtsp://127.0.0.1:PORT/clip, or gives to
+// it what clients send there ("( rtph264depay name=depay0 ! ... )"), prints PORT, and ends when its standard input does, at the latest after two minutes.
 #include <cstdio>
+#include <cstring>
 
 #include <gst/rtsp-server/rtsp-server.h>
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  const bool records = argc == 3 && std::strcmp(argv[1], "--record") == 0;
+  if (argc != 2 && !records) return 2;
   gst_init(nullptr, nullptr);
   GMainLoop* const loop = g_main_loop_new(nullptr, FALSE);
   GstRTSPServer* const server = gst_rtsp_server_new();
@@ -14,7 +16,8 @@ int main(int argc, char** argv) {
   gst_rtsp_server_set_service(server, "0");  // Any port that is free.
   GstRTSPMountPoints* const mounts = gst_rtsp_server_get_mount_points(server);
   GstRTSPMediaFactory* const factory = gst_rtsp_media_factory_new();
-  gst_rtsp_media_factory_set_launch(factory, argv[1]);
+  gst_rtsp_media_factory_set_launch(factory, argv[argc - 1]);
+  if (records) gst_rtsp_media_factory_set_transport_mode(factory, GST_RTSP_TRANSPORT_MODE_RECORD);
   gst_rtsp_mount_points_add_factory(mounts, "/clip", factory);
   g_object_unref(mounts);
   if (gst_rtsp_server_attach(server, nullptr) == 0) return 1;

@@ -56,7 +56,7 @@ TEST_F(Publishing, WritesLinesAndPassesTheSameFramesOn) {
   EXPECT_EQ(arrived.frames[1].size(), 5u);
   const std::string lines = text_of(path("out.jsonl"));
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 8);
-  EXPECT_THAT(lines, HasSubstr("{\"stream\":1,\"timestamp_ns\":0,\"format\":\"NV12\",\"width\":32,"));
+  EXPECT_THAT(lines, HasSubstr("{\"stream\":1,\"timestamp_ns\":0,\"format\":\"nv12\",\"width\":32,"));
   for (const NodeStats& node : pipeline.stats()) EXPECT_EQ(node.moved.copied, 0u) << node.name;
 }
 

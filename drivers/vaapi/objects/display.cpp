@@ -93,7 +93,7 @@ std::shared_ptr<Worker> Surface::worker() const noexcept {
 
 bool Surface::is_worked_on_by(const Worker& worker) const noexcept {
   const std::lock_guard lock(mutex_);
-  return works_ > 0 && worker_.lock().get() == &worker;
+  return is_busy() && worker_.lock().get() == &worker;
 }
 
 std::shared_ptr<Worker> Surface::worker() const noexcept {

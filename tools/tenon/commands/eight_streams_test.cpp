@@ -89,31 +89,6 @@ TEST_F(EightStreams, EightSizesAreCompiledOnceEach) {
   EXPECT_EQ(compiled, 8) << "96 frames of 8 sizes";
 }
 
-/// The report's picture of the first stream.
-std::string first_picture(const std::string& page) {
-  const std::size_t begin = page.find("\"0\":\"data:image/jpeg;base64,");
-  return begin == std::string::npos ? "" : page.substr(begin, page.find('"', begin + 5) - begin);
-}
-
-TEST_F(EightStreams, ThePageShowsEachStreamWithWhatWasFoundWhereverElseItIsDrawn) {
-  const std::string head = R"({"nodes": [{"element": "file", "parameters": {"path": "clip1.mp4"}})";
-  const std::string find =
-      R"(, {"element": "infer", "name": "find", "parameters": {"model": "demo.onnx", "device": "CPU"}})";
-  write("plain.json", head + R"(, {"element": "null"}]})");
-  write("found.json", head + find + R"(, {"element": "null"}]})");
-  write("drawn.json", head + find + R"(, {"element": "null"}, {"element": "mosaic", "from": "find"},
-                                       {"element": "draw"}, {"element": "null", "name": "end"}]})");
-  std::map<std::string, std::string> pictures;
-  for (const char* name : {"plain", "found", "drawn"}) {
-    const Outcome done = tool(std::string("pipeline -q --frames 1 --report-html r.html ") + name + ".json");
-    ASSERT_EQ(done.status, 0) << done.err;
-    pictures[name] = first_picture(text_of(folder / "r.html"));
-    ASSERT_FALSE(pictures[name].empty()) << name;
-  }
-  EXPECT_NE(pictures["found"], pictures["plain"]);
-  EXPECT_EQ(pictures["drawn"], pictures["found"]) << "only the mosaic is drawn by the pipeline itself";
-}
-
 TEST_F(EightStreams, NothingStandsInWhereNoNodeAsksForTheNpu) {
   write("cpu.json", R"({"nodes": [{"element": "file", "parameters": {"path": "clip2.mp4"}},
       {"element": "infer", "parameters": {"model": "demo.onnx", "device": "CPU"}}, {"element": "null"}]})");

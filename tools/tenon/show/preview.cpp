@@ -23,16 +23,13 @@ using namespace std::chrono_literals;
 /// A sink of the tool's own.
 class PreviewSink final : public elements::Sink {
  public:
-  /// @param drawn  Streams whose pictures have on them what was found.
-  PreviewSink(std::shared_ptr<Previews> previews, std::set<std::uint32_t> drawn)
-      : previews_(std::move(previews)), drawn_(std::move(drawn)) {}
+  PreviewSink(std::shared_ptr<Previews> previews, bool draws) : previews_(std::move(previews)), draws_(draws) {}
   ~PreviewSink() override { sws_freeContext(scaler_); }
 
   void write(std::uint32_t stream, const Frame& frame) override {
     if (!frame || !previews_->is_due(stream)) return;
     try {
       const ffmpeg::FramePtr small = scaled(frame);
-      if (!drawn_.contains(stream)) draw_found(frame, ffmpeg::wrap(small.get()));
       const std::vector<char> jpeg = encode_picture(AV_CODEC_ID_MJPEG, *small, "preview");
       previews_->put(stream, {jpeg.data(), jpeg.size()});
     } catch (const std::exception&) {
@@ -60,6 +57,7 @@ class PreviewSink final : public elements::Sink {
     if (scaler_) sws_setColorspaceDetails(scaler_, weights, is_full, weights, 1, 0, 1 << 16, 1 << 16);
     if (!scaler_ || sws_scale(scaler_, from->data, from->linesize, 0, from->height, small->data, small->linesize) < 0)
       throw Error(Code::kUnimplemented, "preview: swscale does not read " + to_string(frame.info().format));
+    if (draws_) draw_found(frame, ffmpeg::wrap(small.get()));
     return small;
   }
 
@@ -75,26 +73,16 @@ class PreviewSink final : public elements::Sink {
   }
 
   std::shared_ptr<Previews> previews_;
-  const std::set<std::uint32_t> drawn_;
+  const bool draws_;
   Ledger own_;  ///< What a look costs is none of the pipeline's copies.
   elements::HostFrames frames_{&own_};
   SwsContext* scaler_ = nullptr;
 };
 
-/// What the page shows of a pipeline.
-struct Seen {
-  std::vector<std::string> from;  ///< Nodes before the last sinks, such that no stream comes from two of them.
-  std::set<std::uint32_t> drawn;  ///< Streams that come through "draw" on their way there.
-};
-
-Seen seen_of(const elements::PipelinePlan& plan) {
-  std::vector<bool> is_drawn(plan.nodes.size());
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {  // Each stands behind those that feed it.
-    if (plan.nodes[i].spec.element == "draw") is_drawn[i] = true;
-    for (const std::size_t to : plan.nodes[i].to) is_drawn[to] = is_drawn[to] || is_drawn[i];
-  }
-  Seen seen;
+/// Nodes before the last sinks, such that no stream comes from two of them.
+std::vector<std::string> seen_from(const elements::PipelinePlan& plan) {
   std::set<std::uint32_t> streams;
+  std::vector<std::string> names;
   for (std::size_t i = plan.nodes.size(); i-- > 0;) {
     const auto& node = plan.nodes[i];
     const bool feeds_sink =
@@ -103,10 +91,9 @@ Seen seen_of(const elements::PipelinePlan& plan) {
         std::none_of(node.gives.begin(), node.gives.end(), [&](std::uint32_t one) { return streams.contains(one); });
     if (!feeds_sink || !is_new) continue;
     streams.insert(node.gives.begin(), node.gives.end());
-    if (is_drawn[i]) seen.drawn.insert(node.gives.begin(), node.gives.end());
-    seen.from.push_back(node.spec.name);
+    names.push_back(node.spec.name);
   }
-  return seen;
+  return names;
 }
 
 }  // namespace
@@ -145,19 +132,20 @@ void Previews::put(std::uint32_t stream, std::string jpeg) {
 
 void add_previews(elements::PipelineSpec& spec, std::shared_ptr<Previews> previews) {
   const elements::PipelinePlan plan = elements::plan_pipeline(spec);
-  Seen seen = seen_of(plan);
+  const bool draws =
+      std::none_of(spec.nodes.begin(), spec.nodes.end(), [](const auto& node) { return node.element == "draw"; });
   elements::KnownElement known;
   known.description.name = kPreviewElement;
   known.description.role = elements::Role::kSink;
   known.description.is_shared = true;
   known.description.takes = elements::Takes::kBoth;
-  known.factory = [previews = std::move(previews), drawn = seen.drawn](
-                      const elements::Parameters&, const elements::Environment&) -> elements::AnyElement {
-    return std::make_unique<PreviewSink>(previews, drawn);
+  known.factory = [previews = std::move(previews), draws](const elements::Parameters&,
+                                                          const elements::Environment&) -> elements::AnyElement {
+    return std::make_unique<PreviewSink>(previews, draws);
   };
   elements::NodeSpec node;
   node.element = node.name = kPreviewElement;
-  node.from = std::move(seen.from);
+  node.from = seen_from(plan);
   node.queue = elements::QueueOptions{std::max<std::size_t>(2, plan.streams), elements::WhenFull::kDropOldest};
   node.own = std::make_shared<const elements::KnownElement>(std::move(known));
   spec.nodes.push_back(std::move(node));

@@ -91,16 +91,6 @@ std::shared_ptr<Worker> Surface::worker() const noexcept {
   return worker_.lock();
 }
 
-bool Surface::is_worked_on_by(const Worker& worker) const noexcept {
-  const std::lock_guard lock(mutex_);
-  return is_busy() && worker_.lock().get() == &worker;
-}
-
-std::shared_ptr<Worker> Surface::worker() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return worker_.lock();
-}
-
 void Surface::hurry() const {
   std::shared_ptr<Worker> worker;
   {

@@ -138,9 +138,9 @@ class Screen {
     if (::pipe(ends) != 0) return;
     const UniqueFd from(ends[0]), to(ends[1]);
     std::string program = "Xvfb", option = "-displayfd", number = std::to_string(to.get()), screen = "-screen",
-                first = "0", size = "320x240x24";
+                first = "0", size = "320x240x24", stays = "-noreset";
     char* const arguments[] = {program.data(), option.data(), number.data(), screen.data(),
-                               first.data(),   size.data(),   nullptr};
+                               first.data(),   size.data(),   stays.data(),  nullptr};
     posix_spawn_file_actions_t quiet;
     posix_spawn_file_actions_init(&quiet);
     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams whose pictures change their size or their depth in flight, decoded by ffmpeg and by GStreamer's va elements.
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -49,14 +53,23 @@ std::vector<Change> changes() {
   };
 }
 
-/// An IVF file's header, of 32 bytes, stands once.
+/// The parts one after another. Of IVF the file's header (32 bytes) stands once, and times, the last 8 of the 12 bytes before
+/// each frame, go on: ffmpeg drops what comes twice.
 fs::path join(const Change& change) {
   const fs::path file = clips() / change.name;
   const bool is_ivf = file.extension() == ".ivf";
-  fs::remove(file);
-  for (std::size_t i = 0; i < change.parts.size(); ++i)
-    run(std::string("tail -c +") + (is_ivf && i > 0 ? "33 " : "1 ") + quoted(make(change.parts[i])) + " >> " +
-        quoted(file));
+  std::ofstream out(file, std::ios::binary);
+  std::uint64_t time = 0;
+  for (std::size_t i = 0; i < change.parts.size(); ++i) {
+    std::ifstream in(make(change.parts[i]), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    std::uint32_t size = 0;
+    for (std::size_t at = 32; is_ivf && at + 12 <= bytes.size(); at += 12 + size, ++time) {
+      std::memcpy(&size, &bytes[at], sizeof size);
+      std::memcpy(&bytes[at + 4], &time, sizeof time);
+    }
+    out << (is_ivf && i > 0 ? bytes.substr(32) : bytes);
+  }
   return file;
 }
 

@@ -15,15 +15,13 @@
 namespace tenon {
 inline namespace v1 {
 
-/// `source` as `to` sees its memory: by the view that is there, or one that `make` makes and that stays. In the context that
-/// the memory came from it needs none.
+/// `source` as `to` sees its memory: by the view that is there, or one that `make` makes and that stays.
 /// @param make  Gives a std::unique_ptr<View> over the whole memory, for the widest access.
 /// @thread any; of two threads that make a view at once, both get the one that stays.
 template <typename Make>
 Tensor standing_view(const Edge& edge, const Tensor& source, const Context& to, MemoryKind kind, Access access,
                      Make&& make) {
   const Memory& memory = *source.memory();
-  if (memory.context() == to) return source.through(nullptr);
   const View* view = memory.find_view(*to, kind, access);
   if (!view) {
     std::unique_ptr<View> made = std::forward<Make>(make)();

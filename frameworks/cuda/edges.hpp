@@ -89,6 +89,7 @@ class CpuToCuda final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
     // The pages stay the same, so mapping again needs no call.
+    if (source.memory()->context() == to) return source.through(nullptr);
     return standing_view(*this, source, to, kCudaMemory, options.access, [&] {
       const auto& context = *to.as<CudaContext>();
       void* const host = host_base(source);
@@ -176,6 +177,7 @@ class CudaToCuda final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
+    if (source.memory()->context() == to) return source.through(nullptr);
     return standing_view(*this, source, to, kCudaMemory, options.access, [&] {
       return std::make_unique<CudaView>(to, widest_access(source), host_base(source), pointer(source) - source.offset(),
                                         Ref<RefCounted>());

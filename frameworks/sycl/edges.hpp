@@ -80,6 +80,7 @@ class CpuToUsm final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
+    if (source.memory()->context() == to) return source.through(nullptr);
     return standing_view(*this, source, to, kUsmMemory, options.access, [&] {
       void* const host = host_base(source);
       return std::make_unique<UsmView>(to, widest_access(source), host, host);
@@ -155,6 +156,7 @@ class UsmToUsm final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
+    if (source.memory()->context() == to) return source.through(nullptr);
     return standing_view(*this, source, to, kUsmMemory, options.access, [&] {
       void* const data = static_cast<std::byte*>(usm_pointer(source)) - source.offset();
       return std::make_unique<UsmView>(to, widest_access(source), host_base(source), data);

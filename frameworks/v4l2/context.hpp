@@ -176,6 +176,7 @@ class BufferToDmabuf final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
     settle(source, to, options);
+    if (source.memory()->context() == to) return source.through(nullptr);
     return dmabuf::client::standing_descriptor(*this, source, to, options.access);
   }
   bool makes_standing_views(const Context&) const override { return true; }
@@ -219,6 +220,7 @@ class DmabufToDevice final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     check_step(*this, source, to, options);
     settle(source, to, options);
+    if (source.memory()->context() == to) return source.through(nullptr);
     return standing_view(*this, source, to, kV4l2Memory, options.access,
                          [&] { return std::make_unique<ImportView>(to, widest_access(source), dmabuf::fd(source)); });
   }

@@ -72,7 +72,6 @@ test_all() {
   fi
   ctest_step "tests (release)" build/release "${filter[@]}"
   # By the log of a whole run: a test that skipped shows nothing.
-  [ $# -gt 0 ] || step "tests that docs/reference names have run" python3 scripts/rows.py --ran build/release/Testing/Temporary/LastTest.log
   summarise
 }
 

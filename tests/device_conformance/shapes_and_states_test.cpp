@@ -229,17 +229,19 @@ TEST_P(States, MoveWithoutAllocating) {
   if (name != "CPU" && name.rfind("GPU", 0) != 0) GTEST_SKIP() << "other devices' variables are their own business";
   auto request = core.compile_model(running_sum(), name).create_infer_request();
   request.set_tensor("x", floats({1, 2}, {1, 1}));
-  for (int i = 0; i < 10; ++i) request.infer();
+  constexpr int kFirst = 60;  // A GPU device tries ways of launching meanwhile.
+  for (int i = 0; i < kFirst; ++i) request.infer();
   const std::int64_t before = own_allocations();
   for (int i = 0; i < 100; ++i) request.infer();
   EXPECT_EQ(own_allocations() - before, 0);
-  EXPECT_EQ(values_of(request.get_tensor("y"))[0], 112);
+  EXPECT_EQ(values_of(request.get_tensor("y"))[0], kFirst + 102);
 }
 
 /// A cache of keys and values: its shape moves from run to run.
 TEST_P(States, Grow) {
   if (name.rfind("OPENVINO", 0) == 0 || name.rfind("NPU", 0) == 0) GTEST_SKIP() << "its compiler wants known shapes";
   if (name.rfind("HETERO", 0) == 0) GTEST_SKIP() << "it keeps states itself, and wants an initial value; it says so";
+  if (name == "TEMPLATE") GTEST_SKIP() << "its states have one shape, as in many a device";
   for (const bool is_computed : {false, true}) {
     auto request = core.compile_model(growing_model(is_computed), name).create_infer_request();
     const auto states = request.query_state();

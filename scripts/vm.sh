@@ -237,7 +237,7 @@ vm_suite() {
       script+="; TENON_EXPECT_VIVID=1 $tests/elements_camera_test || status=1"
     fi
     if [ -x "$tests/tool_test" ] && [ -e "$lib/libtenon_device_cpu.so" ]; then  # From a camera to devices, by the tool.
-      binaries+=("$tool" "$tests/tool_test" "$lib/libtenon_device_cpu.so" "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
+      binaries+=("$tool" "$tests/tool_test" "$lib"/libtenon_{device_cpu,elements_v4l2}.so "$PWD"/models/{motion.xml,motion.bin,demo.onnx})
       [ ! -e "$driver" ] || { npu=1; binaries+=("$lib/libtenon_device_npu.so" "$driver"); }
       script+="; TENON_EXPECT_VIVID=1 TENON_TOOL=$tool TENON_SOURCE_DIR=$PWD ${npu:+TENON_HAS_SOFTWARE_NPU=1} \
         $tests/tool_test --gtest_filter='RunCamera.*' || status=1"

@@ -31,7 +31,6 @@ namespace overlay {
 namespace {
 
 constexpr std::size_t kPixel = 3;
-constexpr auto kStep = std::chrono::milliseconds(50);  ///< How soon a wait for memory notices that it is to end.
 
 /// A stream and where it is shown.
 struct Tile {

@@ -23,7 +23,8 @@ namespace {
 
 struct Registry {
   std::shared_mutex mutex;
-  std::map<std::string, KnownElement> entries;  ///< Never removed: references stay valid.
+  std::map<std::string, KnownElement> entries;           ///< Never removed: references stay valid.
+  std::map<std::string, std::filesystem::path> modules;  ///< Those that nobody needed yet.
   std::vector<AbsentElements> absent;
 };
 
@@ -74,18 +75,39 @@ Registry& registry() {
     auto& made = *new Registry;  // Outlives static destructors.
     for (KnownElement& element : basic_elements()) add(made, std::move(element));
     const auto folders = module_folders("TENON_ELEMENT_PATH", reinterpret_cast<const void*>(&known_elements));
-    for (const auto& [name, path] : find_modules("libtenon_elements_", folders)) {
-      std::string reason = load(path, made);
-      if (!reason.empty()) made.absent.push_back({name, std::move(reason)});
-    }
+    made.modules = find_modules("libtenon_elements_", folders);
     return made;
   }();
   return all;
 }
 
+/// Loads modules, in the order of their names, until there is an element `wanted`; without one: all of them. Modules bring
+/// the libraries of their frameworks, so a program loads no more than it needs. @pre locked
+void load_until(Registry& all, const std::string* wanted) {
+  while (!all.modules.empty() && !(wanted && all.entries.count(*wanted))) {
+    const auto next = all.modules.extract(all.modules.begin());
+    std::string reason = load(next.mapped(), all);
+    if (!reason.empty()) all.absent.push_back({next.key(), std::move(reason)});
+  }
+}
+
+/// With all modules loaded.
+Registry& whole_registry() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  load_until(all, nullptr);
+  return all;
+}
+
 const KnownElement& find(const std::string& name) {
   Registry& all = registry();
-  const std::shared_lock lock(all.mutex);
+  {
+    const std::shared_lock lock(all.mutex);
+    const auto found = all.entries.find(name);
+    if (found != all.entries.end()) return found->second;
+  }
+  const std::lock_guard lock(all.mutex);
+  load_until(all, &name);
   const auto found = all.entries.find(name);
   if (found != all.entries.end()) return found->second;
   std::vector<std::string> names;
@@ -112,20 +134,20 @@ Parameters checked(const Description& description, const std::map<std::string, s
 }  // namespace
 
 void register_element(Description description, Factory factory) {
-  Registry& all = registry();
+  Registry& all = whole_registry();
   const std::lock_guard lock(all.mutex);
   add(all, {std::move(description), std::move(factory)});
 }
 
 std::vector<Description> known_elements() {
-  Registry& all = registry();
+  Registry& all = whole_registry();
   const std::shared_lock lock(all.mutex);
   std::vector<Description> list;
   for (const auto& [name, entry] : all.entries) list.push_back(entry.description);
   return list;
 }
 
-std::vector<AbsentElements> absent_elements() { return registry().absent; }
+std::vector<AbsentElements> absent_elements() { return whole_registry().absent; }
 
 const Description& find_element(const std::string& name) { return find(name).description; }
 

@@ -24,7 +24,8 @@ struct AbsentElements {
 };
 
 /// By name: those that were registered, and those of the modules libtenon_elements_*.so beside this library and in the folders
-/// that TENON_ELEMENT_PATH lists, which are loaded once, when elements are asked for first. @thread any.
+/// that TENON_ELEMENT_PATH lists. Modules are loaded once, when an element is asked for that is in none of those loaded before.
+/// @thread any.
 TENON_API std::vector<Description> known_elements();
 /// Modules that failed to load: another's library is missing, say. @thread any.
 TENON_API std::vector<AbsentElements> absent_elements();

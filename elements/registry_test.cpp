@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +53,30 @@ TEST(ElementRegistry, AModuleOfAnotherReleaseIsAbsentAndNotCalled) {
       std::find_if(absent.begin(), absent.end(), [](const auto& one) { return one.module == "foreign"; });
   ASSERT_NE(found, absent.end());
   EXPECT_THAT(found->reason, HasSubstr("is of another release: 9.9.0, and this is "));
+}
+
+bool is_mapped(const std::string& library) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(library) != std::string::npos) return true;
+  return false;
+}
+
+/// In a process of its own, which has loaded no module before.
+TEST(ElementRegistryDeathTest, ModulesAreLoadedWhenAnElementIsWantedThatIsElsewhere) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto load = [] {
+    // Of no use as a module, but a library: it is mapped when it is looked at.
+    Dl_info self{};
+    ::dladdr(reinterpret_cast<const void*>(&known_elements), &self);
+    const std::filesystem::path folder(std::getenv("TENON_ELEMENT_PATH"));
+    std::filesystem::copy_file(self.dli_fname, folder / "libtenon_elements_plain.so");
+    find_element("identity");
+    const bool was_mapped = is_mapped("libtenon_elements_plain.so");
+    known_elements();
+    std::exit(!was_mapped && is_mapped("libtenon_elements_plain.so") ? 0 : 1);
+  };
+  EXPECT_EXIT(load(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ElementRegistry, AnUnknownNameIsAnsweredWithTheNearestAndWithWhatIsAbsent) {

@@ -38,6 +38,15 @@ struct StreamInfo {
   std::chrono::nanoseconds delay{0};
 };
 
+/// What a source knows of its stream beside the frames: for reports.
+struct SourceReport {
+  std::string arrives_as = {};                    ///< "h264", "YUYV"; empty: as its frames are.
+  std::string lies_in = {};                       ///< Where frames are put: "pool(memfd)", "vaapi(dma-buf)".
+  std::optional<std::uint64_t> frame_count = {};  ///< If it is known beforehand.
+  std::uint64_t lost = 0;     ///< Pictures that were taken and not read, or packets that did not arrive.
+  std::uint64_t damaged = 0;  ///< Pictures and packets that came without some of their data.
+};
+
 /// A frame of one of the streams that meet in an element: a picture or sound, the other is empty.
 struct Item {
   std::uint32_t stream = 0;
@@ -95,6 +104,8 @@ class TENON_API Source : public Element {
   virtual std::optional<Frame> read(Deadline deadline);
   /// The same of a stream of sound.
   virtual std::optional<AudioFrame> read_audio(Deadline deadline);
+  /// Of the stream that was opened last, as of now. @thread as read().
+  virtual SourceReport report() const { return {}; }
 };
 
 /// From frames to frames: others, more, fewer, later.

@@ -21,6 +21,7 @@
 #include <tenon/elements/ffmpeg/options.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/runtime/properties.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -80,6 +81,27 @@ std::vector<std::string> files_of(const std::string& path) {
   return {path};
 }
 
+av::HardwareDevice open_va(const std::string& node) {
+  try {
+    return av::HardwareDevice::open("vaapi", node);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) +
+                                  " `tenon va-env -- PROGRAM` runs PROGRAM with the software driver, also where there "
+                                  "is no such node.");
+  }
+}
+
+/// "pool(memfd)" of "h264 -> pool(memfd)". A copy on the way is no place.
+std::string place_in(const std::string& path) {
+  const std::string place = path.substr(path.find(" -> ") + 4);
+  return place.starts_with("copy -> ") ? place.substr(8) : place;
+}
+
+/// A surface of a VA-API driver, by the descriptor that it was exported with.
+std::string surface_of(const Frame& frame) {
+  return "vaapi(" + std::string(frame.plane(0).memory()->fd_kind().name()) + ")";
+}
+
 class FileSource final : public Source {
  public:
   FileSource(const Parameters& given, const Environment& environment)
@@ -94,12 +116,18 @@ class FileSource final : public Source {
     options_.threads = static_cast<int>(given.integer("threads"));
     options_.frame_threads = !given.flag("low_delay");
     options_.hardware_frames = static_cast<int>(given.integer("surfaces"));
-    options_.policy = policy_of(given.text("zero_copy"));
+    options_.policy = Any(given.text("zero_copy")).as<ZeroCopy>();
     options_.ledger = environment.ledger;
     options_.input = pairs_of(given, "options");
     options_.cancelled = cancelled_;
-    if (path_.starts_with("rtsp") && path_.find("://") != std::string::npos)
-      options_.input.try_emplace("rtsp_transport", given.text("transport"));
+    if (path_.starts_with("rtsp") && path_.find("://") != std::string::npos) {
+      const std::string& transport = given.text("transport");
+      // Over UDP a busy machine loses packets, and pictures arrive damaged; servers without TCP are asked for UDP then.
+      if (transport == "auto")
+        options_.input.try_emplace("rtsp_flags", "prefer_tcp");
+      else
+        options_.input.try_emplace("rtsp_transport", transport);
+    }
   }
 
   StreamInfo open(Deadline deadline) override {
@@ -110,7 +138,8 @@ class FileSource final : public Source {
     last_ns_.reset();
     clock_.reset();
     held_.reset();
-    if (by_va_ && !options_.hardware) options_.hardware = av::HardwareDevice::open("vaapi", node_);
+    damaged_before_ = 0;
+    if (by_va_ && !options_.hardware) options_.hardware = open_va(node_);
     open_next(deadline);
     return {video_->info(), rate_, video_->live() || keeps_time_};
   }
@@ -127,6 +156,17 @@ class FileSource final : public Source {
   }
 
   void interrupt() noexcept override { *cancelled_ = true; }
+
+  SourceReport report() const override {
+    SourceReport told;
+    told.damaged = damaged_before_;
+    if (!video_) return told;  // The next file did not open.
+    told.damaged += damaged();
+    told.arrives_as = video_->codec();
+    told.lies_in = by_va_ ? lies_in_ : place_in(video_->path());
+    if (!loops_ && files_.size() == 1) told.frame_count = video_->frame_count();
+    return told;
+  }
 
  private:
   void open_next(Deadline deadline) {
@@ -158,9 +198,11 @@ class FileSource final : public Source {
   std::optional<Frame> next(Deadline deadline) {
     for (;;) {
       if (std::optional<Frame> frame = video_->read(deadline)) {
+        if (by_va_ && lies_in_.empty()) lies_in_ = surface_of(*frame);
         stamp(*frame);
         return frame;
       }
+      damaged_before_ += damaged();
       if (next_file_ == files_.size()) {
         if (never_ends_) throw Error(Code::kUnavailable, "\"" + path_ + "\" has ended, and was never to end");
         if (!loops_ || video_->live()) return std::nullopt;
@@ -170,6 +212,9 @@ class FileSource final : public Source {
       open_next(std::max(deadline, Clock::now() + std::chrono::seconds(1)));
     }
   }
+
+  /// Of the present file.
+  std::uint64_t damaged() const { return video_->damaged_packets() + video_->damaged_frames(); }
 
   /// One clock for all files and rounds.
   void stamp(Frame& frame) {
@@ -205,7 +250,9 @@ class FileSource final : public Source {
   std::size_t next_file_ = 0;
   std::optional<av::Video> video_;
   double rate_ = 0;
-  bool is_new_ = true;  ///< No frame of video_ was read.
+  std::string lies_in_;               ///< Of decode=va: where the first frame was.
+  std::uint64_t damaged_before_ = 0;  ///< In the files before.
+  bool is_new_ = true;                ///< No frame of video_ was read.
   std::int64_t begin_ns_ = 0;
   std::optional<std::int64_t> last_ns_;
   std::optional<Clock::time_point> clock_;  ///< When the stream's time was 0.
@@ -229,7 +276,8 @@ KnownElement file_source() {
             {"surfaces", "Frames of decode=va that may be held at a time", std::int64_t{24}, false, 1, 256},
             {"threads", "Of the decoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
             {"low_delay", "Threads share one picture instead of decoding several", false},
-            choice("transport", "How RTSP sends pictures", "tcp", {"tcp", "udp", "http"}),
+            choice("transport", "How RTSP sends pictures; auto: by TCP if the server does", "auto",
+                   {"auto", "tcp", "udp", "http"}),
             choice("zero_copy", "Whether a conversion or copy on the way to a frame is refused", "prefer",
                    {"require", "prefer", "allow"}),
             {"options", "FFmpeg's own, of the demuxer or protocol: name=value:name=value", std::string()}}},

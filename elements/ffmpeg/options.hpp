@@ -6,18 +6,12 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/policy.hpp>
 #include <tenon/elements/parameters.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace elements {
 namespace ffmpeg {
-
-/// "require", "prefer", "allow".
-inline ZeroCopy policy_of(const std::string& name) {
-  return name == "require" ? ZeroCopy::kRequire : name == "allow" ? ZeroCopy::kAllow : ZeroCopy::kPrefer;
-}
 
 /// "name=value:name=value"; a backslash keeps the colon behind it. @errors kInvalidArgument: no name or no value.
 inline std::map<std::string, std::string> pairs_of(const Parameters& given, const std::string& parameter) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source "gst_source", the sinks "gst_sink" and "display": GStreamer's elements at the ends of a pipeline.
+// The sinks "gst_sink" and "display": GStreamer's elements at the end of a pipeline.
 #include <tenon/elements/gstreamer/elements.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/elements/gstreamer/launch_source.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
@@ -23,81 +22,6 @@ namespace gstreamer {
 namespace {
 
 namespace gs = tenon::gstreamer;
-
-/// What nearly every device takes in place; a live stream gets no other.
-gs::PoolOptions usual_pool() {
-  gs::PoolOptions pool;
-  pool.wanted.fd = FdKind::kMemfd;
-  pool.wanted.alignment = 4096;
-  pool.wanted.pitch_alignment = 64;
-  return pool;
-}
-
-/// Whether memory of usual_pool() meets `plan`.
-bool is_usual(const AllocationPlan& plan) {
-  const Requirements& wanted = plan.requirements;
-  return plan.allocator == host_context() && FdKind::kMemfd.serves(wanted.fd) && wanted.alignment <= 4096 &&
-         wanted.pitch_alignment <= 64 && wanted.height_alignment == 1 && wanted.tail_padding == 0;
-}
-
-class GstSource final : public Source {
- public:
-  GstSource(const Parameters& given, const Environment& environment)
-      : line_(given.text("line")), ledger_(environment.ledger) {}
-
-  StreamInfo open(Deadline deadline) override {
-    pool_ = usual_pool();
-    start(deadline);
-    return {first_->info(), fps_, launched_->live()};
-  }
-
-  /// A live stream goes on in the memory that it has: to start a camera again would lose pictures. Others begin again if
-  /// their memory does not serve all readers.
-  void allocate(const Requirements& wanted, std::span<const Party> readers) override {
-    if (readers.empty() || launched_->live()) return;
-    const AllocationPlan plan = plan_frames(host_context(), first_->info(), Wanted(wanted, readers));
-    if (is_usual(plan)) return;
-    pool_.allocator = plan.allocator;
-    pool_.wanted = plan.requirements;
-    start(default_deadline());
-  }
-
-  std::optional<Frame> read(Deadline deadline) override {
-    return first_ ? std::exchange(first_, std::nullopt) : pull(deadline);
-  }
-
-  void interrupt() noexcept override { *cancelled_ = true; }
-
- private:
-  void start(Deadline deadline) {
-    first_.reset();
-    launched_.reset();
-    launched_ = std::make_unique<gs::LaunchedSource>(line_, pool_, cancelled_);
-    first_ = pull(deadline);
-    if (!first_) throw Error(Code::kDataLoss, "launch line \"" + line_ + "\": it ends before its first picture");
-  }
-
-  std::optional<Frame> pull(Deadline deadline) {
-    gs::SamplePtr sample = launched_->pull(deadline);
-    if (!sample) return std::nullopt;
-    const gs::VideoCaps& caps = caps_.of(gst_sample_get_caps(sample.get()));
-    fps_ = caps.rate_den ? static_cast<double>(caps.rate_num) / caps.rate_den : 0;
-    gs::BufferPtr buffer(gst_buffer_ref(gst_sample_get_buffer(sample.get())));
-    sample.reset();
-    Frame frame = gs::adopt(buffer.get(), caps, ledger_);
-    static_cast<void>(buffer.release());  // The frame has it.
-    return frame;
-  }
-
-  const std::string line_;
-  Ledger* const ledger_;
-  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  gs::PoolOptions pool_;
-  gs::CapsCache caps_;
-  std::unique_ptr<gs::LaunchedSource> launched_;
-  std::optional<Frame> first_;
-  double fps_ = 0;
-};
 
 class GstSink final : public Sink {
  public:
@@ -168,18 +92,6 @@ Parameter timeout() {
   return {"timeout_ms", "How long its elements may take for a picture", std::int64_t{10000}, false, 1, 3600000};
 }
 
-KnownElement source() {
-  return {
-      {"gst_source",
-       "Pictures of a GStreamer launch line, where its elements left them; they are offered memory that all readers "
-       "share",
-       Role::kSource,
-       {{"line", "As of gst-launch-1.0; ' ! appsink' is added if there is none", std::string("videotestsrc"), true}}},
-      [](const Parameters& given, const Environment& environment) -> AnyElement {
-        return std::make_unique<GstSource>(given, environment);
-      }};
-}
-
 KnownElement sink() {
   return {
       {"gst_sink",
@@ -214,7 +126,7 @@ KnownElement display() {
 
 }  // namespace
 
-std::vector<KnownElement> elements() { return {source(), sink(), display()}; }
+std::vector<KnownElement> elements() { return {launch_source(), sink(), display()}; }
 
 }  // namespace gstreamer
 }  // namespace elements

@@ -58,6 +58,18 @@ class CameraSource final : public Source {
 
   std::optional<Frame> read(Deadline deadline) override { return camera_->read(deadline); }
 
+  SourceReport report() const override {
+    SourceReport told;
+    if (!camera_) return told;
+    const std::string path = camera_->path();  // "YUYV -> v4l2(mmap)"
+    const std::size_t arrow = path.find(" -> ");
+    told.arrives_as = path.substr(0, arrow);
+    told.lies_in = path.substr(arrow + 4);
+    told.lost = camera_->lost_frames();
+    told.damaged = camera_->damaged_frames();
+    return told;
+  }
+
  private:
   const std::string path_;
   cameras::Options options_;

@@ -83,8 +83,8 @@ class Input {
   AVStream* stream() const { return stream_; }
   /// A camera or network stream, whose end is not known beforehand.
   bool live() const { return live_; }
-  /// True once the source has reported or shown that some of its bytes are missing.
-  bool truncated() const { return corrupt_ || index_past_end() || ends_early(); }
+  /// True once a file has shown that some of its bytes are missing. Streams lose packets, and go on.
+  bool truncated() const { return (corrupt_ && !live_) || index_past_end() || ends_early(); }
 
   /// The next packet of the video stream; false at the end. @errors kDeadlineExceeded, kUnavailable and others.
   bool read(AVPacket* packet, Deadline deadline) {

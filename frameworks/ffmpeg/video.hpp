@@ -257,10 +257,12 @@ class Video {
   std::optional<Frame> read(Deadline deadline) { return impl_->read(deadline); }
   std::optional<Frame> read() { return impl_->read(Clock::now() + impl_->options.read_timeout); }
 
-  /// Frames read so far; how often the size or format changed; packets that could not be decoded.
+  /// Frames read so far; how often the size or format changed; packets that could not be decoded; frames that were decoded
+  /// although data of theirs, or of those that they refer to, was missing (a stream's lost packets), as far as decoders say.
   std::uint64_t frames_read() const { return impl_->frames; }
   std::uint64_t size_changes() const { return impl_->size_changes; }
   std::uint64_t damaged_packets() const { return impl_->damaged; }
+  std::uint64_t damaged_frames() const { return impl_->damaged_frames; }
   /// Buffers allocated by the current pool; 0 without a pool.
   std::size_t pool_size() const {
     const auto pool = impl_->decoder.pool();
@@ -323,7 +325,7 @@ class Video {
     FrameInfo info;
     Rotation rotation = Rotation::kNone;  ///< From the container.
     double fps = 0;
-    std::uint64_t frames = 0, size_changes = 0, damaged = 0;
+    std::uint64_t frames = 0, size_changes = 0, damaged = 0, damaged_frames = 0;
     std::exception_ptr source_failure;
     bool draining = false, ended = false;
     bool copied = false, converted = false;

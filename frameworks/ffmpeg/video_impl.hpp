@@ -258,6 +258,7 @@ inline Frame Video::Impl::take_hardware() {
 }
 
 inline std::optional<Frame> Video::Impl::deliver() {
+  if ((frame->flags & AV_FRAME_FLAG_CORRUPT) != 0 || frame->decode_error_flags != 0) ++damaged_frames;
   // A picture without a rotation of its own has the container's.
   if (rotation != Rotation::kNone && !av_frame_get_side_data(frame.get(), AV_FRAME_DATA_DISPLAYMATRIX))
     set_rotation(*frame, rotation);

@@ -507,6 +507,22 @@ inline std::vector<std::string> device_paths() {
   return paths;
 }
 
+/// Whether `path` is a camera or capture card that gives pictures which Tenon can describe. Others give compressed ones,
+/// which FFmpeg decodes, or are of another kind, or no device. @errors as Device, of a device that cannot be asked.
+inline bool gives_pictures(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISCHR(status.st_mode)) return false;
+  try {
+    const Device device(path);
+    const auto formats = device.formats(device.capture_type());
+    return device.captures() &&
+           std::any_of(formats.begin(), formats.end(), [](const auto& each) { return each.mapping; });
+  } catch (const Error& error) {
+    if (error.code() == Code::kInvalidArgument) return false;  // A device of another kind.
+    throw;
+  }
+}
+
 }  // namespace v4l2
 }  // namespace v1
 }  // namespace tenon

@@ -6,6 +6,7 @@
 
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/runtime/properties.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/known_contexts.hpp>
@@ -39,9 +40,7 @@ FrameInfo frame_of(const RouteOptions& options) {
 
 Ref<const Route> plan_route(const RouteOptions& options, const Router& router) {
   const Context from = find_context(router, options.from), to = find_context(router, options.to);
-  const ZeroCopy policy = options.policy == "require" ? ZeroCopy::kRequire
-                          : options.policy == "allow" ? ZeroCopy::kAllow
-                                                      : ZeroCopy::kPrefer;
+  const auto policy = Any(options.policy).as<ZeroCopy>();
   const Access access = options.write ? Access::kReadWrite : Access::kRead;
   if (options.format.empty()) {
     const std::size_t bytes = 1 << 20;

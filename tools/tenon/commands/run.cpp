@@ -9,16 +9,17 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include <tenon/frameworks/ffmpeg/context.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
+#include <tenon/runtime/properties.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/commands/run_stream.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/packet_log.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 
 namespace tenon::tool {
@@ -69,7 +70,7 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   Ledger plain, forced;
   const std::unique_ptr<FrameSource> sources[2] = {open_input(options, options.inputs[0], plain),
                                                    open_input(options, options.inputs[0], forced)};
-  for (const auto& source : sources) source->use_pool(plan_pool(*source, options, compiled), requests);
+  for (const auto& source : sources) source->use_pool(readers_of(options, compiled), requests);
   Feed feeds[2] = {Feed(*sources[0], 0, std::chrono::seconds(10)), Feed(*sources[1], 0, std::chrono::seconds(10))};
   feeds[1].force_copy(forced);
   Pipeline pipeline(compiled, requests);
@@ -152,7 +153,7 @@ std::string full_name(Core& core, const std::string& device) {
 /// The model for frames like those of the first input; others are planned when they come.
 CompiledModel compile(Core& core, const std::shared_ptr<const Model>& model, const RunOptions& options,
                       const FrameInfo& info) {
-  AnyMap properties{input_frames(info), zero_copy(policy_of(options.policy)),
+  AnyMap properties{input_frames(info), zero_copy(Any(options.policy).as<ZeroCopy>()),
                     hint::performance_mode(hint::PerformanceMode::THROUGHPUT)};
   for (const auto& [key, value] : properties_of(options.settings)) properties[key] = value;
   // A trace shows the nodes of each inference, so the device has to measure them.
@@ -182,7 +183,7 @@ void publish(const std::vector<std::unique_ptr<Stream>>& streams, double seconds
 }
 
 void run(const RunOptions& options) {
-  ffmpeg::silence_log();
+  watch_packets();
   check_several(options);
   CommandFiles files;
   for (const std::string& input : options.inputs) files.add_input(input, "the video");
@@ -286,6 +287,12 @@ void add_run(CLI::App& app) {
       ->check(CLI::IsMember({"cpu", "va"}))
       ->capture_default_str();
   command->add_option("--va-node", options->va_node, "With --decode va: the DRM node of the driver")
+      ->capture_default_str();
+  command
+      ->add_option("--transport", options->transport,
+                   "Of rtsp streams: tcp, udp, http; auto: by TCP if the server does. A launch line says so itself "
+                   "(rtspsrc protocols=udp)")
+      ->check(CLI::IsMember({"auto", "tcp", "udp", "http"}))
       ->capture_default_str();
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();

@@ -87,17 +87,16 @@ TEST_F(RunGst, AnErrorEndsTheRunWithTheReportOfWhatRan) {
   EXPECT_NE(done.out.find("ended early"), std::string::npos) << done.out;
 }
 
-TEST_F(RunGst, TheToolRunsWithoutItsModuleForGstreamer) {
-  fs::create_directories(folder / "bin");
-  fs::copy_file(from_environment("TENON_TOOL"), folder / "bin/tenon");
-  const std::string tool_itself = from_environment("TENON_TOOL");
-  ::setenv("TENON_TOOL", file("bin/tenon").c_str(), 1);
-  const Outcome version = tool("--version");
-  const Outcome line = run_line("videotestsrc ! fakesink", "");
-  ::setenv("TENON_TOOL", tool_itself.c_str(), 1);
-  EXPECT_EQ(version.status, 0) << version.err;
+TEST_F(RunGst, TheToolRunsWhereTheModuleForGstreamerDoesNotLoad) {
+  write("modules/libtenon_elements_gstreamer.so", "no library");
+  const std::string path = "TENON_ELEMENT_PATH='" + file("modules") + "'";
+  const Outcome other =
+      tool("run '" + model("demo.mp4") + "' --max-frames 2 --no-compare --model '" + model("demo.onnx") + "'", path);
+  EXPECT_EQ(other.status, 0) << other.err;
+  const Outcome line = tool("run 'videotestsrc ! fakesink' --model '" + model("demo.onnx") + "'", path);
   EXPECT_EQ(line.status, 69) << "unavailable";
   expect_one_message(line, "without GStreamer");
+  EXPECT_NE(line.err.find("libtenon_elements_gstreamer.so"), std::string::npos) << line.err;
 }
 
 TEST_F(RunGstVa, CpuReadsTheDecodersSurfacesInPlace) {
@@ -115,6 +114,19 @@ TEST_F(RunGstVa, GpuReadsTheDecodersSurfacesInPlace) {
 }
 
 TEST_F(RunGstVa, DecodebinTakesVaWhereThatIsWanted) { expect_surfaces(demo_by("decodebin"), "--decode va"); }
+
+/// `infer` refuses what it would have to copy.
+TEST_F(RunGstVa, APipelineReadsTheDecodersSurfacesInPlaceToo) {
+  const json source{{"element", "gst_source"},
+                    {"parameters", {{"line", demo_by("qtdemux ! h264parse ! vah264dec")}, {"decode", "va"}}}};
+  const json infer{{"element", "infer"}, {"parameters", {{"model", model("demo.onnx")}, {"zero_copy", "require"}}}};
+  write("p.json", json{{"nodes", {source, infer, {{"element", "null"}}}}}.dump());
+  const Outcome done = tool("va-env -- " + self() + " pipeline p.json --frames 20 --json");
+  ASSERT_EQ(done.status, 0) << done.err << done.out;
+  const json report = json::parse(done.out);
+  EXPECT_EQ(report["nodes"][2]["frames_in"], 20) << done.out;
+  for (const json& node : report["nodes"]) EXPECT_EQ(node["copied"], 0) << done.out;
+}
 
 }  // namespace
 }  // namespace tenon::tool::testing

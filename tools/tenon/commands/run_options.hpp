@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <tenon/core/policy.hpp>
-
 #include <tenon/tools/tenon/shared/frame_source.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 
@@ -16,16 +14,12 @@ namespace tenon::tool {
 struct RunOptions {
   std::vector<std::string> inputs;
   SourceOptions source;  ///< Of every input; its name is left empty.
-  std::string decode = "cpu", va_node = "/dev/dri/renderD128";
+  std::string decode = "cpu", va_node = "/dev/dri/renderD128", transport = "auto";
   std::string model, device = "CPU", save, snapshot, report, ground_truth, trace, model_type, policy = "prefer";
   std::uint64_t max_frames = 0, requests = 0;
   double confidence = -1, iou = -1, timeout_s = 10;
   bool no_compare = false, quiet = false;
   ModelOptions settings;
 };
-
-inline ZeroCopy policy_of(const std::string& name) {
-  return name == "require" ? ZeroCopy::kRequire : name == "allow" ? ZeroCopy::kAllow : ZeroCopy::kPrefer;
-}
 
 }  // namespace tenon::tool

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon run on rtsp streams of a server on this machine (GStreamer's), by FFmpeg and by GStreamer.
+// tenon run on streams of this machine: rtsp by GStreamer's server, with and without loss, and MPEG-TS by UDP.
 #include <chrono>
 #include <cstdio>
 #include <thread>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
@@ -52,6 +57,26 @@ class RunRtsp : public ToolTest {
   }
   std::string demo() const {
     return "filesrc location=" + model("demo.mp4") + " ! qtdemux ! rtph264pay name=pay0 pt=96";
+  }
+  /// One packet in twenty is left out.
+  std::string lossy() const {
+    return "filesrc location=" + model("demo.mp4") +
+           " ! qtdemux ! rtph264pay pt=96 ! identity drop-probability=0.05 name=pay0";
+  }
+  std::string by_va() const { return "va-env -- '" + from_environment("TENON_TOOL") + "' "; }
+  std::string line_by_udp(const Server& server) const {
+    return "'rtspsrc protocols=udp location=" + server.url() + " ! rtph264depay ! h264parse ! vah264dec'";
+  }
+  /// It goes on, in place, and says what was lost.
+  void expect_losses(const Outcome& done) const {
+    ASSERT_EQ(done.status, 0) << done.err << done.out;
+    const json report = json::parse(text_of(file("r.json")));
+    EXPECT_EQ(report["frames"], 60);
+    EXPECT_EQ(report["bytes_copied_per_frame"], 0);
+    EXPECT_GT(report["lost_packets"], 0);
+    EXPECT_NE(done.out.find("packets of the stream did not arrive"), std::string::npos) << done.out;
+    EXPECT_TRUE(report["ended_by"].is_null()) << report["ended_by"];
+    for (const json& hop : report["hops"]) EXPECT_EQ(hop["proof"], "proved") << hop.dump(1);
   }
   std::string with_model(const std::string& inputs) const {
     return "run " + inputs + " --model '" + model("demo.onnx") + "' --report r.json ";
@@ -105,6 +130,59 @@ TEST_F(RunRtsp, StreamsAreDecodedByVa) {
   expect_in_place(tool(self + with_model(line) + "--zero-copy require --max-frames 20"), "h264 -> vaapi(");
 }
 
+TEST_F(RunRtsp, StreamsComeByUdpToo) {
+  const Server server(folder.string(), demo());
+  const Outcome done = tool(with_model(server.url()) + "--transport udp --zero-copy require --max-frames 20");
+  expect_in_place(done, "h264 -> pool(memfd) -> input stage -> CPU");
+  EXPECT_EQ(done.out.find("did not arrive"), std::string::npos) << done.out;
+}
+
+TEST_F(RunRtsp, LostPacketsAreSaidAndTheRunGoesOn) {
+  const Server server(folder.string(), lossy());
+  expect_losses(tool(with_model(server.url()) + "--transport udp --zero-copy require --max-frames 60"));
+}
+
+TEST_F(RunRtsp, LostPacketsAreSaidAndTheRunGoesOnByVa) {
+  if (!std::getenv("TENON_HAS_VA_DRIVER")) GTEST_SKIP() << "this build has no software VA-API driver";
+  const Server server(folder.string(), lossy());
+  const std::string rest = "--zero-copy require --max-frames 60 ";
+  expect_losses(tool(by_va() + with_model(server.url()) + "--decode va --transport udp " + rest));
+  if (!std::getenv("TENON_HAS_GSTREAMER")) return;
+  expect_losses(tool(by_va() + with_model(line_by_udp(server)) + rest));
+}
+
+/// Over TCP no packet is missing on the way: the server has left it out, and only the decoder can tell.
+TEST_F(RunRtsp, PacketsThatTheServerLeavesOutCostPicturesOnly) {
+  const Server server(folder.string(), lossy());
+  const Outcome done = tool(with_model(server.url()) + "--transport tcp --zero-copy require --max-frames 60");
+  ASSERT_EQ(done.status, 0) << done.err << done.out;
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_EQ(report["frames"], 60);
+  EXPECT_GT(report["damaged_frames"], 0);
+  EXPECT_NE(done.out.find("without some of their data"), std::string::npos) << done.out;
+}
+
+TEST_F(RunRtsp, AFileAStreamAndALaunchLineAreDecodedByVaForTheNpu) {
+  for (const char* needed : {"TENON_HAS_VA_DRIVER", "TENON_HAS_SOFTWARE_NPU", "TENON_HAS_GSTREAMER"})
+    if (!std::getenv(needed)) GTEST_SKIP() << needed << " is not set";
+  const Server server(folder.string(), demo());
+  const std::string inputs = "'" + model("demo.mp4") + "' " + server.url() + " 'filesrc location=" + model("demo.mp4") +
+                             " ! qtdemux ! h264parse ! vah264dec' ";
+  const Outcome done = tool(by_va() + "npu-env -- '" + from_environment("TENON_TOOL") + "' " + with_model(inputs) +
+                            "--decode va --device NPU --zero-copy require --max-frames 20");
+  ASSERT_EQ(done.status, 0) << done.err << done.out;
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_EQ(report["frames"], 60);
+  EXPECT_EQ(report["bytes_copied_per_frame"], 0);
+  ASSERT_EQ(report["inputs"].size(), 3u);
+  for (const json& input : report["inputs"]) {
+    EXPECT_EQ(input["device"], "NPU");
+    EXPECT_EQ(input["frames"], 20);
+    EXPECT_EQ(input["hops"][0]["to"].get<std::string>().substr(0, 6), "vaapi(") << input["hops"][0].dump(1);
+    for (const json& hop : input["hops"]) EXPECT_EQ(hop["proof"], "proved") << hop.dump(1);
+  }
+}
+
 TEST_F(RunRtsp, AServerThatGoesAwayEndsTheRunWithTheReportOfWhatRan) {
   Server server(folder.string(), demo());
   std::thread ends([&] {
@@ -118,6 +196,35 @@ TEST_F(RunRtsp, AServerThatGoesAwayEndsTheRunWithTheReportOfWhatRan) {
   const json report = json::parse(text_of(file("r.json")));
   EXPECT_GT(report["frames"], 0);
   EXPECT_LT(report["frames"], 600);
+}
+
+/// A port of this machine that nobody has; free again at the end of the call.
+int free_udp_port() {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+TEST_F(ToolTest, TransportStreamsComeByUdp) {
+  if (std::system("ffmpeg -version >/dev/null 2>&1") != 0) GTEST_SKIP() << "the program ffmpeg is not installed";
+  const std::string url = "udp://127.0.0.1:" + std::to_string(free_udp_port());
+  const std::string sender = "trap 'kill $!' EXIT ; timeout 60 ffmpeg -v error -re -stream_loop -1 -i '" +
+                             model("demo.mp4") + "' -an -c copy -f mpegts '" + url + "?pkt_size=1316' </dev/null & ";
+  const Outcome done =
+      tool("run '" + url + "' --model '" + model("demo.onnx") + "' --zero-copy require --max-frames 20 --report r.json",
+           sender);
+  ASSERT_EQ(done.status, 0) << done.err << done.out;
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_EQ(report["frames"], 20);
+  EXPECT_EQ(report["bytes_copied_per_frame"], 0);
+  for (const json& hop : report["hops"]) EXPECT_EQ(hop["proof"], "proved") << hop.dump(1);
+  EXPECT_NE(done.out.find("cannot be played twice"), std::string::npos) << done.out;
 }
 
 TEST_F(RunRtsp, WhereNobodyServesIsSaid) {

@@ -7,37 +7,33 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/core/host.hpp>
 #include <tenon/frameworks/ffmpeg/context.hpp>
+#include <tenon/runtime/properties.hpp>
 
 #include <tenon/tools/tenon/proof/hop_proof.hpp>
+#include <tenon/tools/tenon/proof/source_proof.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
-#include <tenon/tools/tenon/sources/open_source.hpp>
 
 namespace tenon::tool {
 
 std::unique_ptr<FrameSource> open_input(const RunOptions& options, const std::string& input, Ledger& ledger) {
   SourceOptions wanted = options.source;
   wanted.input = input;
-  wanted.policy = policy_of(options.policy);
+  wanted.policy = Any(options.policy).as<ZeroCopy>();
   wanted.ledger = &ledger;
   wanted.in_flight = options.requests;
+  wanted.transport = options.transport;
   if (options.decode == "va") wanted.va_node = options.va_node;
-  return open_source(wanted);
+  return std::make_unique<FrameSource>(std::move(wanted));
 }
 
-AllocationPlan plan_pool(const FrameSource& source, const RunOptions& options, const CompiledModel& compiled) {
-  Router router;
-  router.add(host_context());
-  router.add(ffmpeg::context());
-  router.add(source.writer());
+std::vector<Party> readers_of(const RunOptions& options, const CompiledModel& compiled) {
   std::vector<Party> readers{{compiled.memory_context(), compiled.requirements(), Access::kRead}};
   if (readers.front().requirements.fd == FdKind::kNone) readers.front().requirements.fd = FdKind::kMemfd;
   if (!options.save.empty() || !options.snapshot.empty())
     readers.push_back({ffmpeg::context(), ffmpeg::context()->requirements(), Access::kRead});
-  return router.plan({source.writer(), source.writer()->requirements(), Access::kWrite}, readers, source.info(),
-                     policy_of(options.policy));
+  return readers;
 }
 
 Stream::Stream(const RunOptions& options, const std::string& input, CommandFiles& files,
@@ -54,13 +50,13 @@ Stream::Stream(const RunOptions& options, const std::string& input, CommandFiles
 }
 
 std::optional<std::uint64_t> Stream::frames_expected() const {
-  const std::optional<std::uint64_t> all = source_->frame_count();
+  const std::optional<std::uint64_t> all = source_->report().frame_count;
   return options_.max_frames ? std::min(all.value_or(options_.max_frames), options_.max_frames) : all;
 }
 
 void Stream::prepare(CompiledModel& compiled, std::uint64_t requests) {
   report_.requests = requests;
-  source_->use_pool(plan_pool(*source_, options_, compiled), requests);
+  source_->use_pool(readers_of(options_, compiled), requests);
   pipeline_ = std::make_unique<Pipeline>(compiled, requests);
 }
 
@@ -96,7 +92,9 @@ void Stream::close(const std::string& device, const Ledger* booked) {
   report_.first_inference_ms = pipeline_->first_inference_ms();
   report_.interrupted = Interrupt::requested();
   report_.size_changes = source_->size_changes();
-  report_.lost_frames = source_->lost_frames();
+  const elements::SourceReport told = source_->report();
+  (source_->kind() == FrameSource::Kind::kCamera ? report_.lost_frames : report_.lost_packets) = told.lost;
+  report_.damaged_frames = told.damaged;
   report_.device = device;
   report_.hops =
       hops_of(*source_, decoding_, booked ? booked->snapshot() : pipeline_->booked(), report_.frames, device);
@@ -107,7 +105,7 @@ void Stream::close(const std::string& device, const Ledger* booked) {
   // The source is closed first, so that only we refer to the last frame: the tests write into its buffer.
   last_ = pipeline_->last_frame();
   pipeline_.reset();
-  if (last_) written_ = source_->prove_writes_in_place(last_);
+  if (last_) written_ = prove_writes_in_place(*source_, last_);
   source_.reset();
 }
 

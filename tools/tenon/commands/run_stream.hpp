@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/pixel_format.hpp>
@@ -26,12 +27,12 @@
 
 namespace tenon::tool {
 
-/// Opens `input` as the options say; what the source books goes to `ledger`. @errors as open_source()
+/// Opens `input` as the options say; what the source books goes to `ledger`. @errors as FrameSource
 std::unique_ptr<FrameSource> open_input(const RunOptions& options, const std::string& input, Ledger& ledger);
 
-/// One allocation for the source, which writes it, the device, and the pictures that are drawn and encoded, which read
-/// it. Always with a descriptor, so that any other device could import it.
-AllocationPlan plan_pool(const FrameSource& source, const RunOptions& options, const CompiledModel& compiled);
+/// Who reads frames: the device, and the pictures that are drawn and encoded. The source gets one allocation that serves all,
+/// always with a descriptor, so that any other device could import it.
+std::vector<Party> readers_of(const RunOptions& options, const CompiledModel& compiled);
 
 /// @thread one at a time; distinct streams from distinct threads.
 class Stream {

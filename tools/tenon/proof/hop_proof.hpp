@@ -8,12 +8,12 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 
-#include <tenon/tools/tenon/shared/frame_source.hpp>
+#include <tenon/tools/tenon/proof/verdict.hpp>
 
 namespace tenon::tool {
 
 /// Tests with `frame`, to which its source no longer refers; its pixels are overwritten. Never throws: a failure is
-/// a verdict. The hop before these is proved by FrameSource::prove_writes_in_place().
+/// a verdict. The hop before these is proved by prove_writes_in_place() (source_proof.hpp).
 ///  - pool to device: the buffer's pages are locked and one inference runs. Who touches them first: the code of the
 ///    device's module, or some copy routine?
 HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const std::string& device);

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
-#include <string>
 #include <vector>
 
 #include <tenon/core/frame.hpp>
-
-#include <tenon/tools/tenon/shared/frame_source.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/pixel_format.hpp>
 
 namespace tenon::tool {
 
@@ -53,15 +51,5 @@ class SecondView {
   Rows rows_;
   bool is_second_ = true;
 };
-
-/// What `test` says, or why it failed.
-template <typename Test>
-HopProof guarded(Test&& test) {
-  try {
-    return test();
-  } catch (const std::exception& error) {
-    return {Proof::kRefused, std::string("the test failed: ") + error.what()};
-  }
-}
 
 }  // namespace tenon::tool

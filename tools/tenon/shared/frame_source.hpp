@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the frames of a run come from: one interface over files, streams and cameras, and over what other frameworks give.
+// Where the frames of a run come from: the source elements of pipelines, chosen by what an input looks like.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
-#include <tenon/core/context.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
-#include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/elements/element.hpp>
 
 namespace tenon::tool {
-
-/// The verdict on one hop of a run.
-struct HopProof {
-  Proof proof = Proof::kRefused;
-  std::string how;  ///< What was done and observed, or why it could not be done.
-};
 
 /// What to open, and what to ask of it. 0: as it gives.
 struct SourceOptions {
@@ -30,7 +27,8 @@ struct SourceOptions {
   Ledger* ledger = nullptr;  ///< Where copies and waits on the way into a frame are booked.
   /// Decodes by VA-API instead of on the CPU, on this DRM node. Empty: on the CPU.
   std::string va_node;
-  std::size_t in_flight = 0;  ///< Frames that are used at a time; 0: not known yet.
+  std::size_t in_flight = 0;       ///< Frames that are used at a time; 0: not known yet.
+  std::string transport = "auto";  ///< Of rtsp streams: as the element "file" has it.
   // Of cameras only:
   PixelFormat format{0};
   std::uint32_t width_px = 0, height_px = 0;
@@ -38,40 +36,59 @@ struct SourceOptions {
   bool asks_a_camera() const { return format.fourcc || width_px || height_px || fps != 0; }
 };
 
-/// An open input. An implementation is one file in sources/. @thread one at a time.
+/// An open input. @thread one at a time.
 class FrameSource {
  public:
-  virtual ~FrameSource() = default;
+  /// Which element reads it.
+  enum class Kind : std::uint8_t { kFile, kCamera, kLaunchLine };
 
-  /// Of the next frame.
-  virtual const FrameInfo& info() const = 0;
+  /// @errors as the element's; kInvalidArgument: a camera's settings for what is no camera; kUnavailable: no GStreamer.
+  explicit FrameSource(SourceOptions options);
+
+  Kind kind() const { return kind_; }
+  bool decodes_by_va() const { return !options_.va_node.empty(); }
+  /// Of the last frame; before the first, of what will come.
+  const FrameInfo& info() const { return info_; }
   /// 0: unknown.
-  virtual double fps() const = 0;
-  virtual std::optional<std::uint64_t> frame_count() const { return std::nullopt; }
+  double fps() const { return opened_.frames_per_second; }
   /// A camera or a stream, whose end is not known beforehand, and which cannot be played twice.
-  virtual bool live() const = 0;
-  /// For reports: what arrives ("h264", "NV12"), and where it is put ("pool(memfd)").
-  virtual std::string arrives_as() const = 0;
-  virtual std::string lies_in() const = 0;
-  /// Buffers that frames were put in so far.
-  virtual std::size_t buffers() const = 0;
-  virtual std::uint64_t size_changes() const = 0;
-  /// Pictures that a camera took and nobody read.
-  virtual std::uint64_t lost_frames() const { return 0; }
+  bool live() const { return opened_.is_live; }
+  /// What arrives ("h264", "nv12"), where it is put ("pool(memfd)"), what was lost.
+  elements::SourceReport report() const;
+  /// Buffers that frames were in so far; as many as frames if there were too many to be a pool.
+  std::size_t buffers() const;
+  std::uint64_t size_changes() const { return size_changes_; }
 
-  /// In whose context frames are written: the first party of the plan for use_pool().
-  virtual Context writer() const = 0;
-  /// Puts frames into memory of `plan` from now on, or leaves them where they are read just as well.
-  /// @param in_flight  Frames that are used at a time. @errors a plan that is not possible; kInvalidArgument: too many
-  /// in flight.
-  virtual void use_pool(const AllocationPlan& plan, std::size_t in_flight) = 0;
+  /// Puts frames into memory that `readers` share from now on, or leaves them where they are read just as well.
+  /// @param in_flight  Frames that are used at a time. @errors of the element's allocation; kInvalidArgument: too many in
+  /// flight.
+  void use_pool(std::span<const Party> readers, std::size_t in_flight);
 
   /// The next frame; nothing at the end. @errors kDeadlineExceeded: not yet, call again; others end the run.
-  virtual std::optional<Frame> read(Deadline deadline) = 0;
+  std::optional<Frame> read(Deadline deadline);
 
-  /// Tests that `last`, a frame of this source, lies where the source writes its pixels. The source need not be usable
-  /// afterwards. Throws nothing: a failure is a verdict.
-  virtual HopProof prove_writes_in_place(const Frame& last) = 0;
+  /// From the beginning again, in the same memory. Not of what is live.
+  void restart();
+  /// What was read stays valid.
+  void close() { source_.reset(); }
+  /// The last frame as the decoder gave it, where that is a surface; else none.
+  const Frame& surface() const { return surface_; }
+
+ private:
+  void open();
+  void note(const Frame& frame);
+
+  SourceOptions options_;
+  Kind kind_;
+  std::size_t camera_buffers_;
+  std::unique_ptr<elements::Source> source_;
+  elements::StreamInfo opened_;
+  FrameInfo info_;
+  std::vector<Party> readers_;
+  Router router_;  ///< From where frames lie to the host.
+  Frame surface_;
+  std::vector<MemoryIdentity> seen_;
+  std::uint64_t frames_ = 0, size_changes_ = 0;
 };
 
 }  // namespace tenon::tool

@@ -56,7 +56,8 @@ Sum sum_of(const std::vector<const RunReport*>& reports, double seconds) {
 std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked,
                                const std::vector<LedgerEntry>& inference, std::uint64_t frames,
                                const std::string& device) {
-  const std::string from = source.arrives_as(), lies_in = source.lies_in();
+  const elements::SourceReport told = source.report();
+  const std::string &from = told.arrives_as, &lies_in = told.lies_in;
   const std::uint64_t buffers = source.buffers();
   HopReport decode{
       from + "->" + lies_in, from, lies_in, frames, frames > buffers ? frames - buffers : 0, 0, 0, 0, 0, {}};
@@ -131,6 +132,8 @@ std::string RunReport::to_json() const {
               {"replans", replans},
               {"size_changes", size_changes},
               {"lost_frames", lost_frames},
+              {"lost_packets", lost_packets},
+              {"damaged_frames", damaged_frames},
               {"interrupted", interrupted},
               {"ended_by", ended_by.empty() ? json(nullptr) : json(ended_by)},
               {"saved_bytes_copied_per_frame", static_cast<double>(saved_copied) * share},
@@ -164,6 +167,8 @@ std::string RunReport::to_text() const {
                         replans);
   if (lost_frames)
     text += fmt::format("the camera took {} more pictures, for which no buffer was free in time\n", lost_frames);
+  if (lost_packets) text += fmt::format("{} packets of the stream did not arrive\n", lost_packets);
+  if (damaged_frames) text += fmt::format("{} pictures came without some of their data\n", damaged_frames);
   text += "\n";
   std::string way;
   std::size_t proved = 0;

@@ -10,6 +10,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/pixel_format.hpp>
 
+#include <tenon/tools/tenon/proof/verdict.hpp>
 #include <tenon/tools/tenon/shared/frame_source.hpp>
 
 namespace tenon::tool {
@@ -34,7 +35,10 @@ struct Comparison {
 struct RunReport {
   std::string input, model, device, device_name;
   FrameInfo info;
-  std::uint64_t frames = 0, detections = 0, requests = 0, replans = 0, size_changes = 0, lost_frames = 0;
+  std::uint64_t frames = 0, detections = 0, requests = 0, replans = 0, size_changes = 0;
+  std::uint64_t lost_frames = 0;     ///< Of a camera, for which no buffer was free in time.
+  std::uint64_t lost_packets = 0;    ///< Of a stream, as far as its elements count them.
+  std::uint64_t damaged_frames = 0;  ///< That came without some of their data.
   double seconds = 0, compile_ms = 0, first_inference_ms = 0;
   bool interrupted = false;
   std::string ended_by;  ///< What ended the input early; empty otherwise.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the module that knows VA surfaces.
+#include <tenon/elements/gstreamer/surfaces.hpp>
+
+#include <dlfcn.h>
+
+#include <tenon/core/module_files.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace gstreamer {
+namespace {
+
+using Make = Surfaces* (*)();
+
+Make find_maker() {
+  const auto folders = module_folders("TENON_ELEMENT_PATH", reinterpret_cast<const void*>(&load_surfaces));
+  for (const auto& [name, path] : find_modules("libtenon_gstreamer_", folders)) {
+    // Global, as frameworks' contexts are; and never closed, as GStreamer cannot be.
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (!library) continue;
+    if (const auto make = reinterpret_cast<Make>(::dlsym(library, TENON_SURFACES_SYMBOL))) return make;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Surfaces> load_surfaces() {
+  static const Make make = find_maker();
+  return std::unique_ptr<Surfaces>(make ? make() : nullptr);
+}
+
+}  // namespace gstreamer
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

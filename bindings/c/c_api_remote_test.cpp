@@ -82,6 +82,12 @@ TEST_F(CApiRemote, GpusHaveKeysOfTheirOwn) {
               TENON_OK);
     EXPECT_EQ(params_of(tensor),
               "CPU_VA:" + hex(memory) + ";CPU_VA_ACCESS:READ;CPU_VA_SIZE:-1;SHARED_MEM_TYPE:CPU_VA;");
+    if (std::string(name) == "GPU.1") {
+      ASSERT_EQ(tenon_remote_context_create_tensor_from_file(gpu, TENON_TYPE_F32, 2, kShape, "/a b", 8192, &tensor),
+                TENON_OK)
+          << tenon_last_error_message();
+      EXPECT_EQ(params_of(tensor), "FILE_DESCRIPTOR:/a b;FILE_OFFSET:8192;SHARED_MEM_TYPE:MMAPED_FILE;");
+    }
     // The same through pairs of arguments.
     ASSERT_EQ(tenon_remote_context_create_tensor(gpu, TENON_TYPE_F32, 2, kShape, 4, &tensor, "OS_HANDLE", 7, "CPU_VA",
                                                  static_cast<void*>(memory)),
@@ -151,7 +157,7 @@ TEST_F(CApiRemote, WhatCannotBeMeantIsRefusedBeforeTheDeviceSeesIt) {
       TENON_INVALID_ARGUMENT, "memory is NULL");
   // OpenVINO's GPU plugin has no key for a file as text.
   tenon_remote_context_t* gpu = nullptr;
-  ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &gpu, "AS", "GPU"), TENON_OK);
+  ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &gpu, "AS", "OPENVINO.GPU"), TENON_OK);
   expect_refused(tenon_remote_context_create_tensor_from_file(gpu, TENON_TYPE_F32, 2, kShape, "/f", 0, &tensor),
                  TENON_UNIMPLEMENTED, "takes a file");
   tenon_remote_context_free(gpu);

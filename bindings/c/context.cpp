@@ -90,9 +90,10 @@ AnyMap npu_params(Place place, const std::string& use, const Any& what) {
 
 /// OpenVINO's GPU plugin only distinguishes whether the caller's pages are written.
 AnyMap gpu_params(Place place, tenon_tensor_use_t use, const Any& what) {
-  constexpr const char* kTypes[] = {"USM_DEVICE_BUFFER", "BUFFER_FROM_HANDLE", "CPU_VA"};
+  constexpr const char* kTypes[] = {"USM_DEVICE_BUFFER", "BUFFER_FROM_HANDLE", "CPU_VA", "MMAPED_FILE"};
   AnyMap params{{"SHARED_MEM_TYPE", Any(kTypes[static_cast<int>(place)])}};
   if (place == Place::kDescriptor) params["OS_HANDLE"] = what;
+  if (place == Place::kFile) params["FILE_DESCRIPTOR"] = what;
   if (place == Place::kPages) {
     params["CPU_VA"] = what;
     params["CPU_VA_SIZE"] = Any(std::int64_t{-1});  // As much as the shape needs.
@@ -107,7 +108,8 @@ AnyMap memory_params(const RemoteContext& context, Place place, tenon_tensor_use
   constexpr const char* kNames[] = {"memory of its own", "a descriptor", "the caller's pages", "a file"};
   const std::string use_name = use_text(use), device = context.get_device_name(), family = family_of(device);
   if (family == "NPU") return npu_params(place, use_name, what);
-  if (family == "GPU" && place != Place::kFile) return gpu_params(place, use, what);
+  // OpenVINO's GPU plugin has no key for a file as text.
+  if (family == "GPU" && (place != Place::kFile || device.rfind("GPU", 0) == 0)) return gpu_params(place, use, what);
   throw Error(Code::kUnimplemented, "unknown keys: how the device '" + device + "' takes " +
                                         kNames[static_cast<int>(place)] +
                                         "; pass its own to tenon_remote_context_create_tensor_with");

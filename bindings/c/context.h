@@ -17,8 +17,8 @@ extern "C" {
  * values of OCL_CONTEXT, OCL_QUEUE, VA_DEVICE, L0_CONTEXT, MEM_HANDLE, CPU_VA and DEV_OBJECT_HANDLE are pointers,
  * OS_HANDLE is an int, all others are texts; numeric keys (VA_PLANE, TILE_ID, OCL_CONTEXT_DEVICE_ID) also accept a
  * small int. FILE_DESCRIPTOR is a path, FILE_OFFSET an offset in bytes. For existing memory, the functions
- * ..._from_fd, ..._from_memory and ..._from_file need no keys: they know those of NPUs and, except for files, of
- * GPUs.
+ * ..._from_fd, ..._from_memory and ..._from_file need no keys: they know those of NPUs and GPUs (of OpenVINO's GPU
+ * plugin not those of files).
  */
 
 /* OCL, VA_SHARED, ZE. */

@@ -99,6 +99,16 @@ bench_gpu() {
   python3 bench/gpu/gpu.py --worker build/release/peers/gpu_worker "$@"
 }
 
+# The GPU device on CPUs under OpenCL: what the host pays, compiling, and models beside the CPU device.
+bench_gpu_host() {
+  setup test
+  configure release -DTENON_BUILD_BENCH=ON
+  build release gpu_bench host_worker first_inference tenon_device_gpu tenon_device_cpu
+  "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null
+  say "gpu-host: quiet the machine for honest figures; about 3 minutes"
+  python3 bench/gpu/host.py --build build/release --zoo build/release/zoo "$@"
+}
+
 # Every framework that is built, with drivers of software where the machine has no others: the NPU's, VA-API's and CUDA's, OpenCL behind the
 # layer that adds external memory, and for SYCL the OpenCL driver of its own release.
 matrix_here() {
@@ -138,6 +148,7 @@ bench() {
   if [ "${1:-}" = npu ]; then shift; bench_npu "$@"; return; fi
   if [ "${1:-}" = graphs ]; then shift; bench_graphs "$@"; return; fi
   if [ "${1:-}" = gpu ]; then shift; bench_gpu "$@"; return; fi
+  if [ "${1:-}" = gpu-host ]; then shift; bench_gpu_host "$@"; return; fi
   if [ "${1:-}" = vaapi ]; then shift; bench_vaapi "$@"; return; fi
   if [ "${1:-}" = elements ]; then shift; bench_elements "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi

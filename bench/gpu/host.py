@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The GPU device on CPUs under OpenCL: PoCL, and Intel's runtime where build/venv has it. Writes docs/benchmarks.md.
+
+What the host pays (set_tensor of a known buffer, start_async of 60 kernels: gpu_bench), how long ResNet-50 takes to compile in fresh
+processes, with no programs kept anywhere and with all of them, and models beside the CPU device, in turns in one process.
+
+  host.py --build build/release --zoo build/release/zoo [--models resnet50,mobilenetv2] [--seconds 3] [--rounds 3] [--no-docs]
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import matrix  # noqa: E402
+import tables  # noqa: E402
+
+INTEL = ROOT / "build/venv/lib/libintelocl.so"
+# What gpu_bench measures, and what is aimed at.
+HOST = [("`set_tensor` of a known buffer", "SetTensor", "at most 200 ns"),
+        ("`start_async` of a model of 60 kernels", "Start/tried/60", "at most 60 us")]
+
+
+def platforms(intel):
+    """{name: environment}"""
+    found = {"PoCL": {}}
+    if intel.exists():
+        # That runtime takes the newest instructions of any CPU, and miscompiles for some that are not Intel's.
+        found["Intel's runtime"] = {"OCL_ICD_VENDORS": str(intel), "CL_CONFIG_CPU_TARGET_ARCH": "core-avx2"}
+    return found
+
+
+def run(command, environment):
+    return subprocess.run([str(word) for word in command], env=os.environ | environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def host_costs(options, environment):
+    names = "|".join(f"^{name}$" for _, name, _ in HOST)
+    out = json.loads(run([options.build / "bench/gpu_bench", f"--benchmark_filter={names}", "--benchmark_format=json",
+                          "--benchmark_repetitions=5", "--benchmark_report_aggregates_only=true"], environment))
+    scale = {"ns": 1, "us": 1e3, "ms": 1e6}
+    return {each["run_name"]: each["cpu_time"] * scale[each["time_unit"]] for each in out["benchmarks"]
+            if each.get("aggregate_name") == "median"}
+
+
+def compile_times(options, environment):
+    """Milliseconds, cold and warm: PoCL keeps programs of its own, which do not count as cold."""
+    cold, warm = [], []
+    for _ in range(options.rounds):
+        with tempfile.TemporaryDirectory(prefix="tenon_gpu_host_") as folder:
+            own = environment | {"POCL_CACHE_DIR": f"{folder}/pocl", "POCL_KERNEL_CACHE": "1"}
+            pathlib.Path(own["POCL_CACHE_DIR"]).mkdir()
+            command = [options.build / "peers/first_inference", options.zoo / "resnet50.onnx", "GPU", f"{folder}/tenon"]
+            for times in (cold, warm):
+                times.append(json.loads(run(command, own))["load_ms"])
+    return statistics.median(cold), statistics.median(warm)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--zoo", type=pathlib.Path, required=True)
+    parser.add_argument("--intel", type=pathlib.Path, default=INTEL)
+    parser.add_argument("--models", default="resnet50,mobilenetv2,unet,yolov8,vit")
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-docs", action="store_true")
+    options = parser.parse_args()
+    os.environ.setdefault("TENON_DEVICE_PATH", str((options.build / "lib").resolve()))
+    names = [name for name in options.models.split(",") if (options.zoo / f"{name}.onnx").exists()]
+    columns = platforms(options.intel)
+    rows = {}
+    lines = [f"{datetime.date.today()}, {matrix.machine()}, load {os.getloadavg()[0]:.1f} before; f32, batch 1, medians; "
+             "`./dev bench gpu-host` makes this table.", "", "| what | " + " | ".join(columns) + " | aim |", "|---" * (len(columns) + 2) + "|"]
+    for environment in columns.values():
+        costs = host_costs(options, environment)
+        for title, name, aim in HOST:
+            text = f"{costs[name]:.0f} ns" if costs[name] < 1e4 else f"{costs[name] / 1e3:.1f} us"
+            rows.setdefault((title, aim), []).append(text)
+        cold, warm = compile_times(options, environment)
+        rows.setdefault(("compiling ResNet-50, nothing kept", "at most 10 s"), []).append(f"{cold / 1e3:.1f} s")
+        rows.setdefault(("the same, with its programs in `CACHE_DIR`", "at most 0.3 s"), []).append(f"{warm / 1e3:.2f} s")
+        for name in names:
+            found = json.loads(run([options.build / "peers/host_worker", options.seconds, options.zoo / f"{name}.onnx"], environment))
+            rows.setdefault((f"{name}: speed beside the CPU device", "at least 0.5"), []).append(
+                f"{found['cpu_ms'] / found['gpu_ms']:.2f} ({found['gpu_ms']:.1f} ms)")
+    lines += [f"| {title} | {' | '.join(cells)} | {aim} |" for (title, aim), cells in rows.items()]
+    text = "\n".join(lines)
+    print(text)
+    if not options.no_docs:
+        tables.write("gpu-host", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -116,6 +116,7 @@ fuzz_seeds() {
   "$python" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
     "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
     { [ ! -x build/fuzz/fuzz/store_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/store build/fuzz/fuzz/store_fuzz; } &&
+    { [ ! -x build/fuzz/fuzz/va_stream_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/va_stream build/fuzz/fuzz/va_stream_fuzz; } &&
     { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz &&
       cp build/fuzz/seeds/ir/*.xml build/fuzz/seeds/npu_graph; }
 }

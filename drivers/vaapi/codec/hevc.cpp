@@ -235,7 +235,7 @@ BitWriter picture_set(const Parameters& picture, const std::optional<Range>& ran
 /// The set of short-term reference pictures. @source 7.3.7, with the number 0
 void write_short_term(BitWriter& writer, const Parameters& picture) {
   struct One {
-    std::int32_t distance;
+    std::int64_t distance;  ///< Of any two numbers of 32 bits, whose sign changes.
     bool used;
   };
   std::vector<One> before, after;
@@ -243,8 +243,8 @@ void write_short_term(BitWriter& writer, const Parameters& picture) {
     if (reference.picture_id == VA_INVALID_SURFACE || (reference.flags & VA_PICTURE_HEVC_INVALID) ||
         (reference.flags & VA_PICTURE_HEVC_LONG_TERM_REFERENCE))
       continue;
-    const auto distance = static_cast<std::int32_t>(static_cast<std::uint32_t>(picture.CurrPic.pic_order_cnt) -
-                                                    static_cast<std::uint32_t>(reference.pic_order_cnt));
+    const std::int64_t distance = static_cast<std::int32_t>(static_cast<std::uint32_t>(picture.CurrPic.pic_order_cnt) -
+                                                            static_cast<std::uint32_t>(reference.pic_order_cnt));
     const bool used = reference.flags & (VA_PICTURE_HEVC_RPS_ST_CURR_BEFORE | VA_PICTURE_HEVC_RPS_ST_CURR_AFTER);
     if (distance > 0) before.push_back({distance, used});
     if (distance < 0) after.push_back({-distance, used});
@@ -253,9 +253,9 @@ void write_short_term(BitWriter& writer, const Parameters& picture) {
   writer.ue(static_cast<std::uint32_t>(after.size()));
   for (auto* side : {&before, &after}) {
     std::sort(side->begin(), side->end(), [](const One& a, const One& b) { return a.distance < b.distance; });
-    std::int32_t last = 0;
+    std::int64_t last = 0;
     for (const One& one : *side) {
-      writer.ue(static_cast<std::uint32_t>(std::max(one.distance - last, 1) - 1));
+      writer.ue(static_cast<std::uint32_t>(std::max<std::int64_t>(one.distance - last, 1) - 1));
       writer.bit(one.used);
       last = one.distance;
     }

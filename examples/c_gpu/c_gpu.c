@@ -2,10 +2,39 @@
 /* OpenVINO's document on remote tensors of the GPU, section by section, in C: contexts of the core, of a model, and of
  * the application's cl_context and queue; tensors over its cl_mem and its shared pointer; memory that the device allocates. The
  * model runs on each in place. Exits with 77 if there is no OpenCL device. */
+#include <CL/cl_ext.h>
+
 #include "../support/check_cl.h"
 #include "../support/relu.h"
 
 static const size_t kShape[] = {1, kElements};
+
+/* Memory of one address on host and device, which the application allocates: USM, or SVM where the platform has no USM. */
+struct shared {
+  float* data; /* NULL: the platform has neither. */
+  clMemBlockingFreeINTEL_fn free_usm;
+};
+
+static struct shared allocate_shared(cl_context context, cl_device_id device) {
+  struct shared made = {NULL, NULL};
+  cl_platform_id platform = NULL;
+  check_cl(clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL), "clGetDeviceInfo");
+  const clHostMemAllocINTEL_fn allocate =
+      (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
+  cl_int code = CL_SUCCESS;
+  if (allocate) made.data = allocate(context, NULL, kElements * sizeof(float), 0, &code);
+  if (made.data)
+    made.free_usm =
+        (clMemBlockingFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clMemBlockingFreeINTEL");
+  else
+    made.data = clSVMAlloc(context, CL_MEM_READ_WRITE, kElements * sizeof(float), 0);
+  return made;
+}
+
+static void free_shared(cl_context context, struct shared memory) {
+  if (memory.free_usm) memory.free_usm(context, memory.data);
+  else if (memory.data) clSVMFree(context, memory.data);
+}
 
 /* Infers on the input, whose memory is the device's, and counts what is wrong. */
 static int run(tenon_infer_request_t* request, const char* name, tenon_tensor_t* input) {
@@ -74,10 +103,10 @@ int main(void) {
                                            "USM_HOST_BUFFER"),
         "host memory");
   wrong += run(request, "allocate USM host memory", input);
-  void* shared = clSVMAlloc(cl, CL_MEM_READ_WRITE, kElements * sizeof(float), 0);
-  if (shared) {
+  const struct shared shared = allocate_shared(cl, device_of(own));
+  if (shared.data) {
     check(tenon_remote_context_create_tensor(context, TENON_TYPE_F32, 2, kShape, 4, &input, "SHARED_MEM_TYPE",
-                                             "USM_USER_BUFFER", "MEM_HANDLE", shared),
+                                             "USM_USER_BUFFER", "MEM_HANDLE", shared.data),
           "over a pointer");
     wrong += run(request, "wrap pointer", input);
   }
@@ -92,7 +121,7 @@ int main(void) {
   tenon_remote_context_free(context);
   tenon_remote_context_free(own);
   tenon_core_free(core);
-  if (shared) clSVMFree(cl, shared);
+  free_shared(cl, shared);
   clReleaseMemObject(memory);
   close_pipeline(pipeline);
   return wrong || copied ? 1 : 0;

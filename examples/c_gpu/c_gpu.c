@@ -19,21 +19,22 @@ static struct shared allocate_shared(cl_context context, cl_device_id device) {
   struct shared made = {NULL, NULL};
   cl_platform_id platform = NULL;
   check_cl(clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL), "clGetDeviceInfo");
-  const clHostMemAllocINTEL_fn allocate =
-      (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
+  clHostMemAllocINTEL_fn allocate = NULL;
+  *(void**)&allocate = clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
   cl_int code = CL_SUCCESS;
   if (allocate) made.data = allocate(context, NULL, kElements * sizeof(float), 0, &code);
   if (made.data)
-    made.free_usm =
-        (clMemBlockingFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clMemBlockingFreeINTEL");
+    *(void**)&made.free_usm = clGetExtensionFunctionAddressForPlatform(platform, "clMemBlockingFreeINTEL");
   else
     made.data = clSVMAlloc(context, CL_MEM_READ_WRITE, kElements * sizeof(float), 0);
   return made;
 }
 
 static void free_shared(cl_context context, struct shared memory) {
-  if (memory.free_usm) memory.free_usm(context, memory.data);
-  else if (memory.data) clSVMFree(context, memory.data);
+  if (memory.free_usm)
+    memory.free_usm(context, memory.data);
+  else if (memory.data)
+    clSVMFree(context, memory.data);
 }
 
 /* Infers on the input, whose memory is the device's, and counts what is wrong. */

@@ -38,7 +38,7 @@ TEST(GstDmabuf, FramesOfDmabufCapsPassAsTheyAre) {
   }
   ASSERT_TRUE(gst_is_dmabuf_memory(gst_buffer_peek_memory(buffer.get(), 0)));
   GST_BUFFER_PTS(buffer.get()) = 0;
-  const HarnessPtr h = harness("tenonmarking ! tenonidentity name=last", nullptr);
+  const HarnessPtr h = harness("tenonmarking ! tenonmarking name=last", nullptr);
   gst_harness_set_src_caps(h.get(), gs::caps(video).release());
   GstBuffer* const sent = buffer.release();
   const GstMemory* const memory = gst_buffer_peek_memory(sent, 0);

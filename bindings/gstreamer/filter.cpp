@@ -82,6 +82,13 @@ class Alarm {
   std::thread thread_;
 };
 
+/// Whether the frame lies in memory of caps' feature. Dma-bufs may be the host's, too; of other memory the element has made a
+/// picture of the host's, if it is one.
+bool is_of_kind(const Frame& frame, const std::string& feature) {
+  if (feature == "memory:DMABuf") return frame.plane(0).memory()->fd_kind() == FdKind::kDmabuf;
+  return feature.empty() || !frame.plane(0).is_host_addressable();
+}
+
 class Filter final : public Host, private elements::Output {
  public:
   Filter(GstElement* object, const Kind& kind);
@@ -356,7 +363,7 @@ void Filter::push(Frame frame) {
     return;
   }
   const std::int64_t time = frame.timestamp_ns();
-  const bool keeps_memory = in_video_.memory.empty() || !frame.plane(0).is_host_addressable();
+  const bool keeps_memory = is_of_kind(frame, in_video_.memory);
   if (!out_caps_ || frame.info() != pushed_info_ || keeps_memory != keeps_memory_) {
     pushed_info_ = frame.info();
     keeps_memory_ = keeps_memory;

@@ -106,9 +106,13 @@ TEST_F(Gpu, MemoryThatIsNotThereIsSaidWithBothSizes) {
     const auto wide = make_node("Tile", 0, {make_node("Add", 1, {x, number}), most});
     sums.push_back(make_node("CumSum", 0, {wide, axis}));
   }
-  // All of them live until the last is computed.
+  // There and back: all of them live until the last is computed.
   Output<Node> all = sums[0];
-  for (const auto& sum : sums) all = make_node("CumSum", 0, {make_node("Multiply", 1, {all, sum}), axis})->output(0);
+  const auto use = [&](const Output<Node>& sum) {
+    all = make_node("CumSum", 0, {make_node("Multiply", 1, {all, sum}), axis})->output(0);
+  };
+  std::for_each(sums.begin(), sums.end(), use);
+  std::for_each(sums.rbegin(), sums.rend(), use);
   const auto first = make_node(
       "Slice", 8,
       {all, op::v0::Constant::create(element::i64, Shape{1}, {0}),

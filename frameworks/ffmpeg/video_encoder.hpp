@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -102,16 +103,21 @@ class VideoEncoder {
     return is_yuv && info_.colour_range == ColourRange::kFull ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
   }
 
+  /// RTSP, RTP and MPEG-TS do not say which codecs they take; H.264 is what most receivers expect of them.
+  static bool takes(const AVOutputFormat& container, AVCodecID codec) {
+    constexpr std::string_view kStreams[] = {"mpegts", "rtp", "rtp_mpegts", "rtsp"};
+    const int answer = avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL);
+    return answer == 1 || (answer == AVERROR_PATCHWELCOME && std::ranges::count(kStreams, container.name) != 0);
+  }
+
   void open(const AVOutputFormat& container) {
     const AVCodec* encoder = nullptr;
     if (!options_.codec.empty()) {
       encoder = avcodec_find_encoder_by_name(options_.codec.c_str());
     } else {
       encoder = avcodec_find_encoder_by_name("libx264");
-      if (!encoder || avformat_query_codec(&container, encoder->id, FF_COMPLIANCE_NORMAL) != 1)
-        encoder = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
-      if (!encoder || avformat_query_codec(&container, encoder->id, FF_COMPLIANCE_NORMAL) != 1)
-        encoder = avcodec_find_encoder(container.video_codec);
+      if (!encoder || !takes(container, encoder->id)) encoder = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
+      if (!encoder || !takes(container, encoder->id)) encoder = avcodec_find_encoder(container.video_codec);
     }
     if (!encoder || encoder->type != AVMEDIA_TYPE_VIDEO) {
       throw Error(Code::kUnimplemented,

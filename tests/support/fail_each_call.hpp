@@ -25,7 +25,7 @@ bool handles_fall_to(std::size_t count) {
 /// the text of the injected code, or its result must satisfy `expect_right(made)`, called with all calls succeeding
 /// again: a device that hides an error must have found another way. No handle may be left.
 /// @param Probe  The framework's CallProbe.
-/// @param has_other_ways  Most failures are hidden rightly: of what is only tried.
+/// @param has_other_ways  Failures are hidden rightly, all of them on some drivers: of what is only tried.
 template <typename Probe, typename Work, typename ExpectRight>
 void fail_each_call(const char* injected, const Work& work, const ExpectRight& expect_right,
                     bool has_other_ways = false) {
@@ -55,7 +55,9 @@ void fail_each_call(const char* injected, const Work& work, const ExpectRight& e
     if (!Probe::failed) break;
     ASSERT_LT(calls, 2000);
   }
-  EXPECT_GT(thrown, has_other_ways ? 0 : calls / 2) << "of " << calls << " calls: most have no other way";
+  if (!has_other_ways) {
+    EXPECT_GT(thrown, calls / 2) << "of " << calls << " calls: most have no other way";
+  }
   run();  // The failures had no lasting effect.
 }
 

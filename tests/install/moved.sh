@@ -13,7 +13,7 @@ quietly() { local log="$1"; shift; "$@" >"$log" 2>&1 || { tail -30 "$log"; fail 
 
 # Every library is found: in the tree, or on the system. A module whose own library is nowhere is absent, with a reason.
 absent=$(find "$libdir" -maxdepth 1 -name '*.so*' -type f -exec ldd {} + 2>/dev/null |
-  awk '/:$/ {file = $1} /not found/ {print file, $1}' | grep -v 'openvino' || true)
+  awk '/:$/ {file = $1} /not found/ {print file, $1}' | grep -vE 'openvino|libsycl' || true)  # Of Python packages.
 [ -z "$absent" ] || fail "libraries are missing: $absent"
 
 tool="$prefix/bin/tenon"

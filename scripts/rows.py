@@ -65,7 +65,7 @@ def passed(log: str):
     for suite, test in re.findall(r"^\[ +OK \] ([\w/]+)\.(\w+)", log, re.M):
         yield f"{[part for part in suite.split('/') if not part.isdigit()][-1]}.{test}"
     for part in re.split(r"^-{58}$", log, flags=re.M):
-        if "\nTest Passed.\n" in part:
+        if "\nTest Passed.\n" in part or "\nTest Pass Reason:\nRequired regular expression found." in part:
             yield from re.findall(r'^"([\w.-]+)" end time:', part, re.M)
 
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/elements/gstreamer/launch_source.hpp>
+#include <tenon/elements/gstreamer/internal/launch_source.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>

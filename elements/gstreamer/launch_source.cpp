@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launch line ends in is read from an appsink, before which elements write into Tenon's memory.
-#include <tenon/elements/gstreamer/launch_source.hpp>
+#include <tenon/elements/gstreamer/internal/launch_source.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
-#include <tenon/elements/gstreamer/surfaces.hpp>
+#include <tenon/elements/gstreamer/internal/surfaces.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the module that knows VA surfaces.
-#include <tenon/elements/gstreamer/surfaces.hpp>
+#include <tenon/elements/gstreamer/internal/surfaces.hpp>
 
 #include <dlfcn.h>
 

@@ -23,13 +23,15 @@ using namespace std::chrono_literals;
 /// A sink of the tool's own.
 class PreviewSink final : public elements::Sink {
  public:
-  PreviewSink(std::shared_ptr<Previews> previews, bool draws) : previews_(std::move(previews)), draws_(draws) {}
+  PreviewSink(std::shared_ptr<Previews> previews, std::set<std::uint32_t> drawn)
+      : previews_(std::move(previews)), drawn_(std::move(drawn)) {}
   ~PreviewSink() override { sws_freeContext(scaler_); }
 
   void write(std::uint32_t stream, const Frame& frame) override {
     if (!frame || !previews_->is_due(stream)) return;
     try {
       const ffmpeg::FramePtr small = scaled(frame);
+      if (!drawn_.contains(stream)) draw_found(frame, ffmpeg::wrap(small.get()));
       const std::vector<char> jpeg = encode_picture(AV_CODEC_ID_MJPEG, *small, "preview");
       previews_->put(stream, {jpeg.data(), jpeg.size()});
     } catch (const std::exception&) {
@@ -57,7 +59,6 @@ class PreviewSink final : public elements::Sink {
     if (scaler_) sws_setColorspaceDetails(scaler_, weights, is_full, weights, 1, 0, 1 << 16, 1 << 16);
     if (!scaler_ || sws_scale(scaler_, from->data, from->linesize, 0, from->height, small->data, small->linesize) < 0)
       throw Error(Code::kUnimplemented, "preview: swscale does not read " + to_string(frame.info().format));
-    if (draws_) draw_found(frame, ffmpeg::wrap(small.get()));
     return small;
   }
 
@@ -73,8 +74,8 @@ class PreviewSink final : public elements::Sink {
   }
 
   std::shared_ptr<Previews> previews_;
-  const bool draws_;
-  Ledger own_;  ///< What a look costs is none of the pipeline's copies.
+  const std::set<std::uint32_t> drawn_;  ///< Streams whose pictures show already what was found.
+  Ledger own_;                           ///< What a look costs is none of the pipeline's copies.
   elements::HostFrames frames_{&own_};
   SwsContext* scaler_ = nullptr;
 };
@@ -94,6 +95,19 @@ std::vector<std::string> seen_from(const elements::PipelinePlan& plan) {
     names.push_back(node.spec.name);
   }
   return names;
+}
+
+/// Streams that come to `seen` by an element that draws.
+std::set<std::uint32_t> drawn_streams(const elements::PipelinePlan& plan, const std::vector<std::string>& seen) {
+  std::vector<bool> is_drawn(plan.nodes.size());
+  std::set<std::uint32_t> streams;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {  // Each stands behind those that feed it.
+    const auto& node = plan.nodes[i];
+    if (!is_drawn[i] && node.spec.element != "draw") continue;
+    for (const std::size_t to : node.to) is_drawn[to] = true;
+    if (std::count(seen.begin(), seen.end(), node.spec.name) != 0) streams.insert(node.gives.begin(), node.gives.end());
+  }
+  return streams;
 }
 
 }  // namespace
@@ -132,20 +146,19 @@ void Previews::put(std::uint32_t stream, std::string jpeg) {
 
 void add_previews(elements::PipelineSpec& spec, std::shared_ptr<Previews> previews) {
   const elements::PipelinePlan plan = elements::plan_pipeline(spec);
-  const bool draws =
-      std::none_of(spec.nodes.begin(), spec.nodes.end(), [](const auto& node) { return node.element == "draw"; });
+  const std::vector<std::string> seen = seen_from(plan);
   elements::KnownElement known;
   known.description.name = kPreviewElement;
   known.description.role = elements::Role::kSink;
   known.description.is_shared = true;
   known.description.takes = elements::Takes::kBoth;
-  known.factory = [previews = std::move(previews), draws](const elements::Parameters&,
-                                                          const elements::Environment&) -> elements::AnyElement {
-    return std::make_unique<PreviewSink>(previews, draws);
+  known.factory = [previews = std::move(previews), drawn = drawn_streams(plan, seen)](
+                      const elements::Parameters&, const elements::Environment&) -> elements::AnyElement {
+    return std::make_unique<PreviewSink>(previews, drawn);
   };
   elements::NodeSpec node;
   node.element = node.name = kPreviewElement;
-  node.from = seen_from(plan);
+  node.from = seen;
   node.queue = elements::QueueOptions{std::max<std::size_t>(2, plan.streams), elements::WhenFull::kDropOldest};
   node.own = std::make_shared<const elements::KnownElement>(std::move(known));
   spec.nodes.push_back(std::move(node));

@@ -45,7 +45,7 @@ class Previews {
 inline constexpr const char* kPreviewElement = "tenon.preview";
 
 /// Adds a sink to `spec` that fills `previews` with what comes to the last sinks of each stream. It has a thread of its own, and
-/// drops what it is too slow for. Where nothing in the pipeline draws, it draws what was found.
+/// drops what it is too slow for. It draws what was found on pictures that came by no element that draws.
 void add_previews(elements::PipelineSpec& spec, std::shared_ptr<Previews> previews);
 
 }  // namespace tenon::tool

@@ -30,8 +30,8 @@ class PreviewSink final : public elements::Sink {
   void write(std::uint32_t stream, const Frame& frame) override {
     if (!frame || !previews_->is_due(stream)) return;
     try {
-      const ffmpeg::FramePtr small = scaled(frame);
-      if (!drawn_.contains(stream)) draw_found(frame, ffmpeg::wrap(small.get()));
+      ffmpeg::FramePtr small = scaled(frame);
+      if (!drawn_.contains(stream)) small = with_what_was_found(frame, std::move(small));
       const std::vector<char> jpeg = encode_picture(AV_CODEC_ID_MJPEG, *small, "preview");
       previews_->put(stream, {jpeg.data(), jpeg.size()});
     } catch (const std::exception&) {
@@ -62,15 +62,21 @@ class PreviewSink final : public elements::Sink {
     return small;
   }
 
-  static void draw_found(const Frame& frame, const Frame& small) {
+  static ffmpeg::FramePtr with_what_was_found(const Frame& frame, ffmpeg::FramePtr small) {
     std::vector<vision::Detection> found = vision::detections(frame);
-    const float x = static_cast<float>(small.info().width_px) / static_cast<float>(frame.info().width_px);
-    const float y = static_cast<float>(small.info().height_px) / static_cast<float>(frame.info().height_px);
+    if (found.empty()) return small;
+    const int format = small->format;
+    const Frame picture = ffmpeg::adopt(small.get());
+    const float x = static_cast<float>(picture.info().width_px) / static_cast<float>(frame.info().width_px);
+    const float y = static_cast<float>(picture.info().height_px) / static_cast<float>(frame.info().height_px);
     for (vision::Detection& object : found) {
       vision::Box& box = object.box;
       box = {box.x1 * x, box.y1 * y, box.x2 * x, box.y2 * y};
     }
-    if (!found.empty()) vision::draw(small, found);
+    vision::draw(picture, found);
+    ffmpeg::FramePtr drawn = ffmpeg::av_frame(picture);
+    drawn->format = format;  // Of JPEG, whose name says that the range is full.
+    return drawn;
   }
 
   std::shared_ptr<Previews> previews_;

@@ -58,6 +58,7 @@ std::map<std::uint32_t, std::string> pictures(bool finds, bool draws) {
   spec.nodes.push_back({.element = "null", .name = "end too"});
   const auto previews = std::make_shared<Previews>(true);
   add_previews(spec, previews);
+  spec.nodes.back().queue->size = 16;  // All at once: it would drop what it is too slow for.
   elements::Pipeline pipeline(spec);
   pipeline.start();
   EXPECT_TRUE(pipeline.wait(Clock::now() + std::chrono::seconds(30)));

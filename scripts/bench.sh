@@ -84,6 +84,7 @@ bench_vaapi() {
 # Streams through a pipeline of elements, beside GStreamer with OpenVINO and a program written by hand.
 bench_elements() {
   setup test
+  apt_install gstreamer1.0-libav  # The peer's decoder.
   configure release -DTENON_BUILD_BENCH=ON
   build release tenon_elements_peers
   say "elements: quiet the machine for honest figures; about 5 minutes"

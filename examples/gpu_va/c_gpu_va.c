@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a decoder's VASurfaceID to inference, in C: c_gpu_va [node]. Exits with 77 where there is no VA-API, or no OpenCL device that can
  * use its surfaces. */
-#include <string.h>
-
 #include "../support/check.h"
+#include "../support/decoder_request.h"
 #include "../support/decoder_va.h"
 
 enum { kWidth = 64, kHeight = 48 };
@@ -35,33 +34,6 @@ static tenon_remote_context_t* context_over(tenon_core_t* core, VADisplay displa
   }
   check(status, "a context over the display");
   return context;
-}
-
-/* A request of the model, whose inputs are a decoder's planes: "picture/y" and "picture/uv". */
-static tenon_infer_request_t* request_in(tenon_core_t* core, const tenon_remote_context_t* context) {
-  static const char* const kNames[] = {"y", "uv"};
-  tenon_model_t *read = NULL, *model = NULL;
-  tenon_preprocessor_t* steps = NULL;
-  tenon_preprocess_input_t* input = NULL;
-  tenon_compiled_model_t* compiled = NULL;
-  tenon_infer_request_t* request = NULL;
-  check(tenon_core_read_model_from_memory(core, kModel, strlen(kModel), NULL, &read), "model");
-  check(tenon_preprocessor_create(read, &steps), "preprocessor");
-  check(tenon_preprocessor_input(steps, NULL, &input), "its input");
-  check(tenon_preprocess_input_set_element_type(input, TENON_TYPE_U8), "bytes");
-  check(tenon_preprocess_input_set_colour_format(input, TENON_COLOUR_NV12_TWO_PLANES, kNames, 2), "NV12");
-  check(tenon_preprocess_input_set_memory_type(input, "GPU_SURFACE"), "surfaces");
-  check(tenon_preprocess_input_convert_colour(input, TENON_COLOUR_BGR), "to BGR");
-  check(tenon_preprocess_input_set_model_layout(input, "NCHW"), "the model's layout");
-  check(tenon_preprocessor_build(steps, &model), "build");
-  check(tenon_core_compile_model_in_context(core, model, context, NULL, &compiled), "compile");
-  check(tenon_compiled_model_create_infer_request(compiled, &request), "request");
-  tenon_compiled_model_free(compiled);
-  tenon_preprocess_input_free(input);
-  tenon_preprocessor_free(steps);
-  tenon_model_free(model);
-  tenon_model_free(read);
-  return request;
 }
 
 /* A plane of the surface: 0 is Y, 1 is UV. Waits until it is decoded. */
@@ -98,7 +70,7 @@ int main(int count, char** arguments) {
   tenon_core_t* core = NULL;
   check(tenon_core_create(&core), "core");
   tenon_remote_context_t* context = context_over(core, source.display);
-  tenon_infer_request_t* request = request_in(core, context);
+  tenon_infer_request_t* request = request_for(core, context, kModel);
   tenon_tensor_t *y = plane_of(context, surface, 0), *uv = plane_of(context, surface, 1);
   char* params = NULL;
   size_t params_count = 0;

@@ -193,6 +193,7 @@ VAStatus destroy_surfaces(VADriverContextP context, VASurfaceID* ids, int count)
   for (const VASurfaceID id : std::span(ids, static_cast<std::size_t>(count))) {
     if (!destroy_id(display_of(context), id, Kind::kSurface)) status = VA_STATUS_ERROR_INVALID_SURFACE;
   }
+  display_of(context).forget_unreachable();
   return status;
 }
 

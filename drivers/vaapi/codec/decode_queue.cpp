@@ -14,8 +14,6 @@
 namespace tenon::va {
 namespace {
 
-constexpr std::int64_t kAlignment_px = 128;
-
 Pixels pixels_of(const AVFrame& frame) {
   Pixels pixels{static_cast<AVPixelFormat>(frame.format), frame.width, frame.height, {}, {}};
   for (std::size_t plane = 0; plane < 4; ++plane) {
@@ -27,22 +25,30 @@ Pixels pixels_of(const AVFrame& frame) {
 
 VAStatus store(const Surface& target, const AVFrame& frame) {
   if (target.read_only()) return VA_STATUS_ERROR_DECODING_ERROR;
-  const auto access = SurfaceAccess::of_worker(target, Access::kWrite);
   const Pixels from = pixels_of(frame), to = target.pixels();
   const int width = std::min(from.width_px, to.width_px), height = std::min(from.height_px, to.height_px);
   return convert(crop(to, 0, 0, width, height), crop(from, 0, 0, width, height)) ? VA_STATUS_SUCCESS
                                                                                  : VA_STATUS_ERROR_DECODING_ERROR;
 }
 
+template <class Visit>
+void each_surface(const DecodeQueue::Job& job, Visit visit) {
+  for (const Ref<Surface>* surface : {&job.target, &job.shown})
+    if (*surface) visit(**surface);
+}
+
+/// From before the decoder writes to surfaces until nothing more is stored there.
+void begin_access(const DecodeQueue::Job& job) noexcept {
+  each_surface(job, [](const Surface& surface) { surface.begin(Access::kReadWrite); });
+}
+void end_access(const DecodeQueue::Job& job) noexcept {
+  each_surface(job, [](const Surface& surface) { surface.end(Access::kReadWrite); });
+}
+
 }  // namespace
 
 void end_work(const DecodeQueue::Job& job, VAStatus status) noexcept {
-  for (const Ref<Surface>& surface : {job.target, job.shown})
-    if (surface) surface->end_work(status);
-}
-
-std::int64_t most_pixels(const Surface& surface) noexcept {
-  return (std::int64_t{surface.width_px} + kAlignment_px) * (std::int64_t{surface.height_px} + kAlignment_px);
+  each_surface(job, [&](Surface& surface) { surface.end_work(status); });
 }
 
 DecodeQueue::~DecodeQueue() {
@@ -126,13 +132,14 @@ void DecodeQueue::begin(std::unique_lock<std::mutex>& lock) noexcept {
   lock.unlock();
   changed_.notify_all();
   bool begun = false;
+  begin_access(job);
   try {
     if (!decoder_) decoder_.emplace(name_.c_str(), job.may_run_ahead && !job.is_waited_for);
     // Both fields of a frame are decoded to one surface.
-    decoder_->give(job.stream, most_pixels(*job.target),
-                   std::exchange(last_target_, job.target->id()) == job.target->id());
+    decoder_->give(job.stream, job.target, std::exchange(last_target_, job.target->id()) == job.target->id());
     begun = true;
   } catch (const std::exception&) {  // No memory: the picture is lost, as a damaged one is.
+    end_access(job);
     end_work(job, VA_STATUS_ERROR_DECODING_ERROR);
   }
   lock.lock();
@@ -153,6 +160,7 @@ void DecodeQueue::finish(std::unique_lock<std::mutex>& lock) noexcept {
         if (result->frame) status = store(*job.target, *result->frame);
       } catch (const std::exception&) {
       }
+      end_access(job);
       if (job.shown) job.shown->end_work(shown);
       job.target->end_work(status);
     }

@@ -20,9 +20,6 @@
 
 namespace tenon::va {
 
-/// The most pixels that a surface's picture may have: libavcodec aligns, and a wrong size would cost memory and time.
-std::int64_t most_pixels(const Surface& surface) noexcept;
-
 /// @thread any.
 class DecodeQueue {
  public:

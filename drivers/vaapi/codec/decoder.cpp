@@ -16,18 +16,27 @@ namespace tenon::va {
 namespace {
 
 #if LIBAVCODEC_VERSION_MAJOR >= 60
+void let_threads_ask_for_memory(AVCodecContext&) {}  // They do.
 constexpr int kNumbersFrames = AV_CODEC_FLAG_COPY_OPAQUE;
 void number_next(AVCodecContext&, AVPacket& packet, std::uint64_t number) {
   packet.opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));  // NOLINT: a number, as documented.
 }
 std::uint64_t number_of(const AVFrame& frame) { return reinterpret_cast<std::uintptr_t>(frame.opaque); }
 #else
+void let_threads_ask_for_memory(AVCodecContext& context) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Version 60, which needs no telling, is announced.
+  context.thread_safe_callbacks = 1;
+#pragma GCC diagnostic pop
+}
 constexpr int kNumbersFrames = 0;
 void number_next(AVCodecContext& context, AVPacket&, std::uint64_t number) {
   context.reordered_opaque = static_cast<std::int64_t>(number);
 }
 std::uint64_t number_of(const AVFrame& frame) { return static_cast<std::uint64_t>(frame.reordered_opaque); }
 #endif
+
+constexpr std::int64_t kAlignment_px = 128;
 
 /// A packet that decodes to nothing, without an error: a delimiter, a frame that is there already. Empty: there is none.
 Bytes filler_of(AVCodecID codec) {
@@ -51,6 +60,10 @@ Bytes filler_of(AVCodecID codec) {
 
 }  // namespace
 
+std::int64_t most_pixels(const Surface& surface) noexcept {
+  return (std::int64_t{surface.width_px} + kAlignment_px) * (std::int64_t{surface.height_px} + kAlignment_px);
+}
+
 bool Decoder::exists(const char* name) noexcept { return avcodec_find_decoder_by_name(name) != nullptr; }
 
 Decoder::Decoder(const char* name, bool runs_ahead)
@@ -61,10 +74,12 @@ Decoder::Decoder(const char* name, bool runs_ahead)
   if (!context_ || !taken_ || !shown_ || !packet_) throw std::bad_alloc();
   filler_ = filler_of(codec->id);
   const bool ahead = runs_ahead && !filler_.empty();
+  asks_first_ = codec->id == AV_CODEC_ID_HEVC;
   gives_frames_only_ = codec->wrapper_name != nullptr;
   context_->log_level_offset = kQuiet;
   context_->opaque = this;
   context_->get_buffer2 = get_buffer;
+  let_threads_ask_for_memory(*context_);
   context_->thread_type = ahead ? FF_THREAD_FRAME : FF_THREAD_SLICE;
   context_->thread_count = codec_threads();
   context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT | kNumbersFrames | (ahead ? 0 : AV_CODEC_FLAG_LOW_DELAY);
@@ -79,14 +94,21 @@ Decoder::Decoder(const char* name, bool runs_ahead)
 int Decoder::get_buffer(AVCodecContext* context, AVFrame* frame, int flags) {
   auto* self = static_cast<Decoder*>(context->opaque);
   const std::uint64_t number = number_of(*frame);
+  Ref<Surface> target;
   {
     const std::lock_guard lock(self->mutex_);
     const auto found =
         std::find_if(self->steps_.begin(), self->steps_.end(), [&](const Step& step) { return step.number == number; });
-    if (found == self->steps_.end() || std::int64_t{frame->width} * frame->height > found->most_px)
+    if (found == self->steps_.end() || !found->target ||
+        std::int64_t{frame->width} * frame->height > most_pixels(*found->target))
       return AVERROR(EINVAL);
+    // Not two pictures at once: what stands in for a lost one, or a client that does not wait for its surface.
+    const bool is_taken = found->frame || std::any_of(self->steps_.begin(), found, [&](const Step& before) {
+                            return before.target.get() == found->target.get();
+                          });
+    if (!is_taken) target = found->target;
   }
-  const int result = avcodec_default_get_buffer2(context, frame, flags);
+  const int result = self->memory_.get(*context, *frame, flags, target);
   return result < 0 ? result : self->keep(number, frame);
 }
 
@@ -95,7 +117,7 @@ int Decoder::keep(std::uint64_t number, AVFrame* frame) {
   if (!kept) return AVERROR(ENOMEM);
   const std::lock_guard lock(mutex_);
   for (Step& step : steps_)
-    if (step.number == number) step.frame = std::move(kept);
+    if (step.number == number && !(asks_first_ && step.frame)) step.frame = std::move(kept);
   return 0;
 }
 
@@ -136,11 +158,12 @@ bool Decoder::step(std::span<std::uint8_t> padded, Step step) {
   return good;
 }
 
-void Decoder::give(Bytes& packet, std::int64_t most_px, bool may_be_second_field) {
+void Decoder::give(Bytes& packet, const Ref<Surface>& target, bool may_be_second_field) {
   const std::size_t size = packet.size();
   packet.resize(size + AV_INPUT_BUFFER_PADDING_SIZE);
-  if (behind_ == 0) context_->max_pixels = most_px;  // Threads have their own, and ask for memory in any case.
-  const bool good = step(packet, {0, most_px, true, may_be_second_field, false, false, {}});
+  if (behind_ == 0)
+    context_->max_pixels = most_pixels(*target);  // Threads have their own, and ask for memory in any case.
+  const bool good = step(packet, {0, target, true, may_be_second_field, false, false, {}});
   packet.resize(size);
   if (!good) settle();
 }

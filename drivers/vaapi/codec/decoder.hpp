@@ -12,12 +12,16 @@
 #include <vector>
 
 #include <tenon/drivers/vaapi/codec/bits.hpp>
+#include <tenon/drivers/vaapi/codec/picture_memory.hpp>
 
 extern "C" {
 #include <libavcodec/avcodec.h>
 }
 
 namespace tenon::va {
+
+/// The most pixels that a surface's picture may have: libavcodec aligns, and a wrong size would cost memory and time.
+std::int64_t most_pixels(const Surface& surface) noexcept;
 
 /// Where it may run ahead, libavcodec decodes several pictures at once, each in a thread of its own, and none of them is
 /// done before as many more were given. Packets without a picture push the last ones through, and change nothing else.
@@ -36,10 +40,11 @@ class Decoder {
 
   /// Gives it one picture, or one of a frame's two fields.
   /// @param packet  Grows by libavcodec's padding, and shrinks back. Not needed afterwards.
-  /// @param most_px  Largest number of pixels; larger pictures are errors.
+  /// @param target  Where the picture goes: what can be decoded to there is; the result tells the rest. Pictures with more
+  /// than its most_pixels() are errors.
   /// @param may_be_second_field  Of the frame of the picture before.
   /// @errors std::bad_alloc: nothing was given.
-  void give(Bytes& packet, std::int64_t most_px, bool may_be_second_field);
+  void give(Bytes& packet, const Ref<Surface>& target, bool may_be_second_field);
   /// Brings the oldest picture one step nearer to its end, without another picture.
   void push();
 
@@ -58,7 +63,7 @@ class Decoder {
   using Frame = std::unique_ptr<AVFrame, Free>;
   struct Step {
     std::uint64_t number = 0;
-    std::int64_t most_px = 0;
+    Ref<Surface> target;
     bool is_picture = false, may_be_second_field = false, done = false, failed = false;
     Frame frame;
   };
@@ -70,11 +75,13 @@ class Decoder {
   int receive_all();
   void settle();
 
+  bool asks_first_ = false;         ///< For a step's picture, and then for what stands in for lost ones; else last.
   bool gives_frames_only_ = false;  ///< Another library's decoder, whose frames are seen when it gives them out.
   std::size_t behind_ = 0;          ///< Steps between a picture and its end.
   Bytes filler_;                    ///< A packet without a picture, with libavcodec's padding.
   std::uint64_t last_number_ = 0;
-  std::mutex mutex_;         ///< Of steps_: newer versions of libavcodec ask for memory in their threads.
+  PictureMemory memory_;
+  std::mutex mutex_;         ///< Of steps_: libavcodec asks for memory in its threads.
   std::vector<Step> steps_;  ///< Those whose results were not taken: those that run, and what settle() adds, at most.
   Frame taken_, shown_;
   std::unique_ptr<AVPacket, Free> packet_;

@@ -3,10 +3,12 @@
 #include <tenon/drivers/vaapi/objects/convert.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 extern "C" {
 #include <libavutil/common.h>
+#include <libavutil/imgutils.h>
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 }
@@ -49,6 +51,7 @@ void copy_row(std::uint8_t* to, int to_step, const std::uint8_t* from, int from_
 }
 
 void copy_component(const Samples& to, const Samples& from) {
+  if (to.data == from.data) return;  // Decoded to its place.
   const bool same = to.bytes == from.bytes && to.depth == from.depth && to.shift == from.shift;
   const bool dense = to.step == to.bytes && from.step == from.bytes;
   const int grow = to.depth - from.depth;
@@ -103,6 +106,14 @@ bool correspond(const AVPixFmtDescriptor& to, const AVPixFmtDescriptor& from) {
 }  // namespace
 
 bool copy_samples(const Pixels& to, const Pixels& from) {
+  if (to.format == from.format) {
+    Pixels target = to;
+    std::array<const std::uint8_t*, 4> planes;
+    std::copy(from.data.begin(), from.data.end(), planes.begin());
+    av_image_copy(target.data.data(), target.pitch.data(), planes.data(), from.pitch.data(), to.format, to.width_px,
+                  to.height_px);
+    return true;
+  }
   const AVPixFmtDescriptor& there = *av_pix_fmt_desc_get(to.format);
   const AVPixFmtDescriptor& here = *av_pix_fmt_desc_get(from.format);
   if (!correspond(there, here)) return false;

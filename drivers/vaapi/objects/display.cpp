@@ -28,8 +28,27 @@ std::uint32_t Config::attribute(VAConfigAttribType type) const noexcept {
 }
 
 void Display::keep(std::shared_ptr<Worker> worker) const noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    kept_.swap(worker);  // The one before ends after the lock.
+  }
+  forget_unreachable();
+}
+
+void Display::forget_unreachable() const noexcept {
+  std::shared_ptr<Worker> kept;
+  {
+    const std::lock_guard lock(mutex_);
+    kept = kept_;
+  }
+  if (!kept) return;
+  const auto count = static_cast<VAGenericID>(Slot::table().used());
+  for (VAGenericID id = 1; id <= count; ++id) {
+    const Ref<Surface> surface = acquire<Surface>(*this, id);
+    if (surface && surface->worker() == kept) return;
+  }
   const std::lock_guard lock(mutex_);
-  kept_.swap(worker);  // The one before ends after the lock.
+  if (kept_ == kept) kept_.reset();  // It ends with `kept`.
 }
 
 Pixels Surface::pixels() const noexcept {
@@ -45,6 +64,12 @@ Pixels Surface::pixels() const noexcept {
 bool Surface::read_only() const noexcept {
   bool any = false;
   each_memory(*this, [&](const Memory& memory) { any |= memory.read_only(); });
+  return any;
+}
+
+bool Surface::is_imported() const noexcept {
+  bool any = false;
+  each_memory(*this, [&](const Memory& memory) { any |= memory.is_imported(); });
   return any;
 }
 

@@ -36,6 +36,8 @@ class Display {
   ~Display() { destroy_ids_of(*this); }
   /// Keeps what another context may go on with, instead of what was kept before; null: nothing.
   void keep(std::shared_ptr<Worker> worker) const noexcept;
+  /// Ends what is kept if no surface that it worked on is left: nobody can go on with it, and it holds its references.
+  void forget_unreachable() const noexcept;
 
  private:
   mutable std::mutex mutex_;
@@ -83,6 +85,8 @@ class Surface final : public Object {
   bool read_only() const noexcept;
   /// All planes lie in one memory, so that one image buffer can show them.
   bool is_one_memory() const noexcept;
+  /// Whether any of its memory is another's.
+  bool is_imported() const noexcept;
   /// Whether others may read its memory without a call of VA-API.
   bool is_seen_elsewhere() const noexcept;
   void begin(Access access) const noexcept;
@@ -115,19 +119,15 @@ class Surface final : public Object {
 /// Brackets the CPU's access to a surface, after the work on it: where that is late, the pixels are what they are.
 class SurfaceAccess {
  public:
-  SurfaceAccess(const Surface& surface, Access access) : SurfaceAccess(surface, access, true) {}
-  /// For the one whose work it is.
-  static SurfaceAccess of_worker(const Surface& surface, Access access) { return {surface, access, false}; }
+  SurfaceAccess(const Surface& surface, Access access) : surface_(surface), access_(access) {
+    surface.wait(default_deadline());
+    surface.begin(access);
+  }
   ~SurfaceAccess() { surface_.end(access_); }
   SurfaceAccess(const SurfaceAccess&) = delete;
   SurfaceAccess& operator=(const SurfaceAccess&) = delete;
 
  private:
-  SurfaceAccess(const Surface& surface, Access access, bool waits) : surface_(surface), access_(access) {
-    if (waits) surface.wait(default_deadline());
-    surface.begin(access);
-  }
-
   const Surface& surface_;
   const Access access_;
 };

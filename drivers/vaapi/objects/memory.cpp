@@ -36,7 +36,7 @@ std::shared_ptr<Memory> Memory::import(int fd, std::size_t size_bytes) {
   const auto found = dmabuf::client::inspect(fd, size_bytes);
   std::shared_ptr<Memory> memory(
       new Memory(UniqueFd::duplicate(fd), found.properties.size_bytes, found.properties.read_only, !found.stand_in));
-  memory->is_seen_elsewhere_ = true;
+  memory->is_imported_ = memory->is_seen_elsewhere_ = true;
   return memory;
 }
 

@@ -31,6 +31,8 @@ class Memory {
     is_seen_elsewhere_ = true;
     return fd_.duplicate();
   }
+  /// Whether it is another's, which may be slow for the CPU to read.
+  bool is_imported() const noexcept { return is_imported_; }
   /// Whether somebody else has, or had, its descriptor: it was imported or exported.
   bool is_seen_elsewhere() const noexcept { return is_seen_elsewhere_; }
 
@@ -44,7 +46,7 @@ class Memory {
   UniqueFd fd_;
   std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
-  bool read_only_ = false, is_dmabuf_ = false;
+  bool read_only_ = false, is_dmabuf_ = false, is_imported_ = false;
   mutable std::atomic<bool> is_seen_elsewhere_{false};
 };
 

@@ -13,6 +13,8 @@
 
 namespace tenon::va::test {
 
+/// One picture, which others refer to, is missing: something must stand in for it.
+inline constexpr const char* kLost = " -bsf:v 'noise=drop=eq(n\\,7)'";
 inline constexpr const char* kH264 = "-c:v libx264 -pix_fmt yuv420p ";
 
 struct Clip {
@@ -74,6 +76,7 @@ inline std::vector<Clip> h264_clips() {
       {"full_range.mp4", "176x144", 20, h264 + "-color_range pc -colorspace bt709"},
       {"size_1280x720.mp4", "1280x720", 30, h264 + "-preset veryfast"},
       {"long.mp4", "352x288", 100, h264 + "-preset veryfast"},
+      {"lost.mkv", "176x144", 30, h264 + "-bf 0 -refs 1" + kLost},
       {"fields.h264", "96x64", 27, "written by hand: fields, CAVLC, PCM, skipped, P 16x16", "yuv420p", "nv12", "", "",
        fields_of_h264},
       {"high_10.mp4", "176x144", 20, "-c:v libx264 -pix_fmt yuv420p10le", "yuv420p10le", "p010le", "",
@@ -100,6 +103,7 @@ inline std::vector<Clip> hevc_clips() {
       {"hevc_no_wavefront.mp4", "352x288", 30, hevc + ":wpp=0"},
       {"hevc_1280x720.mp4", "1280x720", 30,
        "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params log-level=none"},
+      {"hevc_lost.mkv", "176x144", 30, hevc + ":bframes=0" + kLost},
       {"hevc_422.mp4", "176x144", 20, plain + "yuv422p -x265-params log-level=none", "yuv422p", "yuyv422"},
       {"hevc_422_10_bits.mp4", "176x144", 20, plain + "yuv422p10le -x265-params log-level=none", "yuv422p10le",
        "y210le"},
@@ -182,6 +186,7 @@ inline bool is_few(const Clip& clip) {
                                        "lists_own.mp4",
                                        "mbaff.mp4",
                                        "mbaff_cavlc.mp4",
+                                       "lost.mkv",
                                        "fields.h264",
                                        "slices_4.mp4",
                                        "slices_many.mp4",
@@ -196,6 +201,7 @@ inline bool is_few(const Clip& clip) {
                                        "hevc_slices.mp4",
                                        "hevc_no_wavefront.mp4",
                                        "hevc_1280x720.mp4",
+                                       "hevc_lost.mkv",
                                        "hevc_422.mp4",
                                        "hevc_422_10_bits.mp4",
                                        "vp9_hidden.webm",

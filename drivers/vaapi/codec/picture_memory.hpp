@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that libavcodec decodes to. Where a surface has luma as decoders write it, that is the surface's own.
+#pragma once
+
+#include <mutex>
+
+#include <tenon/drivers/vaapi/objects/display.hpp>
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+}
+
+namespace tenon::va {
+
+/// Most of a picture is luma, which NV12 has as decoders do; chroma, which it has in pairs, is copied. A surface that is
+/// a reference is read where it lies: as with hardware, a client must not write to it.
+/// @thread any.
+class PictureMemory {
+ public:
+  PictureMemory() = default;
+  ~PictureMemory();
+  PictureMemory(const PictureMemory&) = delete;
+  PictureMemory& operator=(const PictureMemory&) = delete;
+
+  /// For AVCodecContext::get_buffer2. @param target  Where the picture will be; null: in memory of its own.
+  int get(AVCodecContext& context, AVFrame& frame, int flags, const Ref<Surface>& target);
+
+ private:
+  struct Kind {
+    int format = AV_PIX_FMT_NONE, width_px = 0, height_px = 0;
+    bool operator==(const Kind&) const = default;
+  };
+
+  void begin(AVCodecContext& context, const AVFrame& frame, const Ref<Surface>& target);
+  int get_planes(AVFrame& frame, const Ref<Surface>& target);
+  void free_pools();
+
+  std::mutex mutex_;
+  Kind kind_;  ///< Of the pictures of this sequence.
+  int alignment_ = 0, width_px_ = 0;
+  int pitch_ = 0;  ///< Of all luma: H.264's decoder reads references by the pitch of the picture. 0: by default.
+  int chroma_pitch_ = 0, chroma_rows_ = 0;
+  AVBufferPool *luma_ = nullptr, *chroma_ = nullptr;
+};
+
+}  // namespace tenon::va

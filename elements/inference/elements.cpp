@@ -27,7 +27,7 @@ std::vector<Parameter> infer_parameters() {
        0,
        0,
        {"require", "prefer", "allow"}},
-      {"requests", "Inferences in flight; 0: as the device prefers, 2 at least", std::int64_t{0}, false, 0, 256},
+      {"requests", "Inferences in flight; 0: one more than the device runs at once", std::int64_t{0}, false, 0, 256},
       {"batch", "Pictures in one inference, of any streams", std::int64_t{1}, false, 1, 1024},
       {"max_delay_ms", "How long a batch waits to be full", 20.0, false, 0, any},
       {"timeout_ms", "How long an inference may take", 10'000.0, false, 1, any},

@@ -146,7 +146,8 @@ void Infer::make_slots() {
     return;  // Each stream gets one.
   }
   std::size_t count = requests_;
-  if (count == 0) count = std::max<std::size_t>(2, known.compiled.get_property(optimal_number_of_infer_requests));
+  // One more than the device runs at once, which would be idle while a result is read.
+  if (count == 0) count = 1 + known.compiled.get_property(optimal_number_of_infer_requests);
   for (std::size_t i = 0; i < count; ++i) {
     slots_.push_back(std::make_unique<Slot>());
     slots_.back()->request = CompiledModel(model_->compiled).create_infer_request();

@@ -106,9 +106,37 @@ TENON_INLINE std::string Classification::json() const {
          ",\"score\":" + detail::json_number(score) + ",\"model\":" + json_string(model);
 }
 
+TENON_INLINE bool TensorOutput::has_points() const {
+  return format == "keypoints" && tensor && tensor.is_host_addressable() && tensor.is_contiguous() &&
+         tensor.element_type() == ElementType::kF32 && tensor.shape().size() == 2 && tensor.shape()[1] >= 2;
+}
+
+TENON_INLINE TensorOutput TensorOutput::moved(const std::function<void(float& x, float& y)>& move) const {
+  TensorOutput made = *this;
+  made.tensor = Tensor(tensor.element_type(), tensor.shape());
+  tensor.copy_to(made.tensor);
+  auto* point = made.tensor.data<float>();
+  for (std::size_t i = 0; i < tensor.shape()[0]; ++i, point += tensor.shape()[1]) move(point[0], point[1]);
+  return made;
+}
+
 TENON_INLINE std::string TensorOutput::json() const {
-  return "\"name\":" + json_string(name) + ",\"model\":" + json_string(model) + ",\"format\":" + json_string(format) +
-         ",\"tensor\":" + detail::json_tensor(tensor);
+  std::string text = "\"name\":" + json_string(name) + ",\"model\":" + json_string(model) +
+                     ",\"format\":" + json_string(format) + ",\"tensor\":" + detail::json_tensor(tensor);
+  if (!has_points()) return text;
+  text += ",\"points\":[";
+  const auto* number = tensor.data<float>();
+  for (std::size_t i = 0; i < tensor.shape()[0]; ++i) {
+    text += i ? ",[" : "[";
+    for (std::size_t k = 0; k < tensor.shape()[1]; ++k) text += (k ? "," : "") + detail::json_number(*number++);
+    text += "]";
+  }
+  return text + "]";
+}
+
+TENON_INLINE bool TensorOutput::cropped(const Box& region) {
+  if (has_points()) *this = moved([&](float& x, float& y) { x -= region.x1, y -= region.y1; });
+  return true;
 }
 
 TENON_INLINE std::string Segmentation::json() const {

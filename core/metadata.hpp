@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -61,13 +62,19 @@ struct TENON_API Classification {
   friend bool operator==(const Classification&, const Classification&) = default;
 };
 
-/// A tensor that a model made of the frame or the object. JSON says its type and extents, not its bytes.
+/// A tensor that a model made of the frame or the object. JSON says its type and extents; of its numbers only points.
 struct TENON_API TensorOutput {
   static constexpr Kind kKind{"tensor"};
   Tensor tensor;
   std::string name, model;
   std::string format;  ///< What the numbers mean ("embedding", "keypoints"); free text.
+  /// Whether these are points that can be read here: "keypoints", f32 [points, x y and more] in pixels of the frame that
+  /// carries it, continuous as a Box.
+  bool has_points() const;
+  /// The same with points at other places, in memory of its own. @param move  Called with each point. @pre has_points()
+  TensorOutput moved(const std::function<void(float& x, float& y)>& move) const;
   std::string json() const;
+  bool cropped(const Box& region);  ///< Points outside of it stay, too: each has its meaning by its number.
 };
 
 /// A mask over `box`: u8 [height, width] of any resolution, the index into `labels` or 0 and 1.

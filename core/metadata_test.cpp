@@ -137,6 +137,21 @@ TEST(Metadata, MasksFollowCropsByWholeCells) {
   EXPECT_EQ(found->box, (Box{-4, 0, 28, 12}));
 }
 
+TEST(Metadata, PointsFollowCrops) {
+  Frame frame = nv12();
+  Tensor where(element::f32, {2, 3});
+  const float values[] = {20, 13.5f, 0.5f, 4, 40, 1};
+  std::copy_n(values, 6, where.data<float>());
+  metadata::of(frame).add(metadata::TensorOutput{where, "points", "pose", "keypoints"});
+  metadata::of(frame).add(metadata::TensorOutput{where, "vector", "reid", "embedding"});
+  const auto found = metadata::find(crop(frame, 16, 12, 32, 16))->all<metadata::TensorOutput>();
+  ASSERT_EQ(found.size(), 2u);
+  const float* const points = found[0]->tensor.data<float>();
+  EXPECT_EQ(std::vector<float>(points, points + 6), (std::vector<float>{4, 1.5f, 0.5f, -12, 28, 1}));
+  EXPECT_EQ(where.data<float>()[0], 20) << "the whole picture's";
+  EXPECT_EQ(found[1]->tensor.data(), where.data()) << "numbers that are no places";
+}
+
 TEST(Crop, SharesPlanesOfEveryFormat) {
   std::size_t count = 0;
   const PixelFormatInfo* formats = all_formats(count);
@@ -173,6 +188,10 @@ TEST(Metadata, IsWrittenAsJsonLines) {
   Collection& known = metadata::of(frame);
   const metadata::Id car = known.add(Detection{{1, 2.5f, 3, 4}, "c\"ar\n", 7, 0.1f, 3});
   known.add(metadata::TensorOutput{Tensor(element::f32, {1, 128}), "out", "reid", "embedding"}, car);
+  Tensor points(element::f32, {2, 3});
+  const float values[] = {1, 2.5f, 0.5f, -3, std::nanf(""), 0};
+  std::copy_n(values, 6, points.data<float>());
+  known.add(metadata::TensorOutput{points, "joints", "pose", "keypoints"}, car);
   known.add(metadata::AudioEvent{"bark", 2, 0.5f, 10, 20});
   known.add(metadata::Json{R"({"a":1})"});
   known.add(metadata::ReferenceTime{"ntp", 5, -1});
@@ -181,9 +200,10 @@ TEST(Metadata, IsWrittenAsJsonLines) {
       known.json(),
       R"([{"id":1,"kind":"detection","box":[1,2.5,3,4],"label":"c\"ar\u000a","label_id":7,"score":0.1,"track_id":3},)"
       R"({"id":2,"parent":1,"kind":"tensor","name":"out","model":"reid","format":"embedding","tensor":{"type":"f32","shape":[1,128]}},)"
-      R"({"id":3,"kind":"audio_event","label":"bark","label_id":2,"score":0.5,"begin_ns":10,"end_ns":20},)"
-      R"({"id":4,"kind":"json","text":"{\"a\":1}"},)"
-      R"({"id":5,"kind":"reference_time","clock":"ntp","time_ns":5}])");
+      R"({"id":3,"parent":1,"kind":"tensor","name":"joints","model":"pose","format":"keypoints","tensor":{"type":"f32","shape":[2,3]},"points":[[1,2.5,0.5],[-3,null,0]]},)"
+      R"({"id":4,"kind":"audio_event","label":"bark","label_id":2,"score":0.5,"begin_ns":10,"end_ns":20},)"
+      R"({"id":5,"kind":"json","text":"{\"a\":1}"},)"
+      R"({"id":6,"kind":"reference_time","clock":"ntp","time_ns":5}])");
   EXPECT_EQ(metadata::json_line(frame).find('\n'), std::string::npos);
   const std::string batch = metadata::json_line(Frame({frame, nv12()}));
   EXPECT_NE(batch.find(R"("frames":[{)"), std::string::npos) << batch;

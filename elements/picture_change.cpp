@@ -63,6 +63,12 @@ void scale_boxes(metadata::Collection& all, float x, float y) {
   }
 }
 
+void scale_points(metadata::Collection& all, float by_x, float by_y) {
+  for (const auto& entry : all.all<metadata::TensorOutput>()) {
+    if (entry->has_points()) all.replace(entry.id, entry->moved([&](float& x, float& y) { x *= by_x, y *= by_y; }));
+  }
+}
+
 }  // namespace
 
 const std::vector<Parameter>& PictureChange::parameters() {
@@ -140,6 +146,7 @@ void PictureChange::carry(const Frame& source, const Part& used, Frame& result) 
   if (is_quarter_turn(from.rotation)) std::swap(x, y);
   scale_boxes<metadata::Detection>(*scaled, x, y);
   scale_boxes<metadata::Segmentation>(*scaled, x, y);
+  scale_points(*scaled, x, y);
   metadata::set(result, scaled);
 }
 

@@ -33,7 +33,7 @@ class TENON_API PictureChange {
   /// What comes out for a picture of `in`. One extent alone keeps the part's proportions; extents of formats with halved chroma
   /// are even. @errors as part_of()
   FrameInfo result_of(const FrameInfo& in) const;
-  /// Gives `result` the time and the metadata of `source`, boxes as they are in the result.
+  /// Gives `result` the time and the metadata of `source`, boxes and points as they are in the result.
   /// @param used  The part of `source` that `result` shows.
   static void carry(const Frame& source, const Part& used, Frame& result);
 

@@ -231,7 +231,12 @@ bool Filter::start() {
   earliest_ = GST_CLOCK_TIME_NONE;
   last_in_ = last_out_ = kNoTimestamp;
   gst_segment_init(&segment_, GST_FORMAT_UNDEFINED);
-  if (!guarded(During::kStart, [&] { element_.emplace(make()); })) return false;
+  const bool is_made = guarded(During::kStart, [&] {
+    AnyElement made = make();
+    const StreamLock lock(sink_);
+    element_.emplace(std::move(made));
+  });
+  if (!is_made) return false;
   if (transform()) alarm_.emplace([this] { proceed(); });
   return true;
 }
@@ -239,6 +244,7 @@ bool Filter::start() {
 /// @pre pads are inactive: nothing streams.
 void Filter::stop() {
   alarm_.reset();
+  const StreamLock lock(sink_);
   if (element_) end(true);
   held_.clear();
   in_caps_.reset();
@@ -532,14 +538,13 @@ void Filter::arm() {
 
 /// The alarm's thread: as if a frame had come.
 void Filter::proceed() {
-  GST_PAD_STREAM_LOCK(sink_);
+  const StreamLock lock(sink_);
   const std::optional<Deadline> due = is_open_ && !is_flushing_ ? transform()->due() : std::nullopt;
   if (due && *due <= Clock::now() && flow_ == GST_FLOW_OK) {
     // What is refused now is the answer to the next frame.
     if (!guarded(During::kStream, [&] { transform()->proceed(*this); })) flow_ = GST_FLOW_ERROR;
   }
   if (is_open_ && flow_ == GST_FLOW_OK) arm();
-  GST_PAD_STREAM_UNLOCK(sink_);
 }
 
 }  // namespace

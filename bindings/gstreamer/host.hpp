@@ -26,6 +26,19 @@ inline constexpr std::uint32_t kStream = 0;
 /// Where something went wrong: GStreamer's code depends on it.
 enum class During : std::uint8_t { kStart, kNegotiation, kStream };
 
+/// Holds what buffers, their events and allocation queries come with to a sink pad. The queries come to an inactive pad, too:
+/// whoever makes or ends the element that they ask holds it.
+class StreamLock {
+ public:
+  explicit StreamLock(GstPad* sink) : sink_(sink) { GST_PAD_STREAM_LOCK(sink_); }
+  ~StreamLock() { GST_PAD_STREAM_UNLOCK(sink_); }
+  StreamLock(const StreamLock&) = delete;
+  StreamLock& operator=(const StreamLock&) = delete;
+
+ private:
+  GstPad* const sink_;
+};
+
 /// Posts an error message with Tenon's text and the nearest of GStreamer's codes. @thread any.
 void post_error(GstElement* object, const std::exception& error, During during);
 

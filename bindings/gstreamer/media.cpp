@@ -45,6 +45,27 @@ bool is_default(const GstVideoMeta& meta, const GstVideoInfo& standard) {
   return true;
 }
 
+#ifdef TENON_GSTREAMER_ANALYTICS
+/// Where Tenon's own metas said `count` such things of the whole picture, GstAnalytics' say them again.
+template <typename T>
+void remove_repeated(metadata::Collection& known, std::size_t count) {
+  const auto all = known.of<T>(metadata::kFrame);
+  for (std::size_t i = count; count != 0 && i < all.size(); ++i) known.remove(all[i].id);
+}
+
+/// Both are written; what came by the one is not read again from the other.
+void read_analytics(GstBuffer* buffer, metadata::Collection& known) {
+  if (known.first<metadata::Detection>()) return;
+  const std::size_t classes = known.of<metadata::Classification>(metadata::kFrame).size();
+  const std::size_t masks = known.of<metadata::Segmentation>(metadata::kFrame).size();
+  const std::size_t tensors = known.of<metadata::TensorOutput>(metadata::kFrame).size();
+  gs::read_analytics(buffer, known);
+  remove_repeated<metadata::Classification>(known, classes);
+  remove_repeated<metadata::Segmentation>(known, masks);
+  remove_repeated<metadata::TensorOutput>(known, tensors);
+}
+#endif
+
 struct UnrefQuery {
   void operator()(GstQuery* query) const { gst_query_unref(query); }
 };
@@ -88,8 +109,7 @@ Frame to_frame(gs::BufferPtr buffer, const gs::VideoCaps& video, Ledger* ledger)
   auto known = std::make_shared<metadata::Collection>();
   gs::read_metadata(buffer.get(), video.info, *known);
 #ifdef TENON_GSTREAMER_ANALYTICS
-  // Both are written; objects that came by the one are not read again from the other.
-  if (known->all<metadata::Detection>().empty()) gs::read_analytics(buffer.get(), *known);
+  read_analytics(buffer.get(), *known);
 #endif
   Frame frame = gs::adopt(buffer.get(), video, ledger);
   static_cast<void>(buffer.release());  // The frame's now.

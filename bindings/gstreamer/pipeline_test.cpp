@@ -165,6 +165,37 @@ TEST(GstLines, AnyOrderOfStatesIsSurvived) {
   EXPECT_EQ(seen.alive, 0);
 }
 
+/// Upstream stops after what is downstream of it, and may ask a pad that is not active any more.
+TEST(GstLines, AllocationIsAskedForWhileStatesChange) {
+  load_plugin();
+  for (const char* name : {"tenonmarking", "tenonrecording"}) {
+    const gs::ObjectPtr<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make(name, nullptr))));
+    ASSERT_TRUE(element);
+    const gs::ObjectPtr<GstPad> pad(gst_element_get_static_pad(element.get(), "sink"));
+    std::atomic<bool> is_over{false};
+    const auto ask = [&] {
+      const gs::CapsPtr caps(gst_caps_from_string(kGreyCaps));
+      while (!is_over) {
+        GstQuery* const query = gst_query_new_allocation(caps.get(), TRUE);
+        gst_pad_query(pad.get(), query);
+        gst_query_unref(query);
+        std::this_thread::sleep_for(20us);  // The lock is not a fair one.
+      }
+    };
+    // Two, so that one waits for the lock when the pad's end has it.
+    std::thread one(ask), other(ask);
+    for (int i = 0; i < 200; ++i) {
+      gst_element_set_state(element.get(), GST_STATE_PAUSED);
+      std::this_thread::sleep_for(100us);
+      gst_element_set_state(element.get(), GST_STATE_NULL);
+    }
+    is_over = true;
+    one.join(), other.join();
+  }
+  EXPECT_GT(seen.asked, 0);
+  EXPECT_EQ(seen.torn, 0) << "an element ended while it was asked what it wants";
+}
+
 TEST(GstLines, LeaveNothingBehind) {
   gstreamer_testing::expect_nothing_left([] {
     EXPECT_EQ(Line("videotestsrc num-buffers=9 ! tenonmarking ! tenonbatching ! tenonhalving ! tenonrecording").run(),

@@ -77,10 +77,15 @@ GstStateChangeReturn SinkHost::change_state(GstStateChange change) {
 }
 
 bool SinkHost::start() {
-  return guarded(During::kStart, [&] { element_.emplace(make()); });
+  return guarded(During::kStart, [&] {
+    elements::AnyElement made = make();
+    const StreamLock lock(GST_BASE_SINK_PAD(object()));
+    element_.emplace(std::move(made));
+  });
 }
 
 bool SinkHost::stop() {
+  const StreamLock lock(GST_BASE_SINK_PAD(object()));
   const bool is_good = !element_ || finish();
   element_.reset();
   caps_.reset();

@@ -43,6 +43,10 @@ Frame two_colours() {
   metadata::Detection found;
   found.box = {40, 8, 48, 16};
   metadata::of(frame).add(found);
+  Tensor points(ElementType::kF32, Shape{1, 3});
+  const float values[] = {44, 10, 0.5f};
+  std::memcpy(points.data(), values, sizeof values);
+  metadata::of(frame).add(metadata::TensorOutput{points, "points", "", "keypoints"});
   return frame;
 }
 
@@ -70,6 +74,14 @@ Frame through(const NodeSpec& node, std::vector<std::string>* failures = nullptr
   return arrived.held.empty() ? Frame() : arrived.held.front();
 }
 
+/// The only point that is known of the frame.
+std::vector<float> point(const Frame& frame) {
+  const auto found = metadata::find(frame)->first<metadata::TensorOutput>();
+  if (!found) return {};
+  const auto* const values = found->tensor.data<float>();
+  return {values, values + 3};
+}
+
 const std::uint8_t* pixel(const Frame& frame, std::uint32_t x, std::uint32_t y) {
   return static_cast<const std::uint8_t*>(frame.plane(0).data()) + y * frame.plane(0).byte_strides()[0] + 3 * x;
 }
@@ -85,6 +97,7 @@ TEST(Convert, ScalesInProportionAndCarriesBoxesAndTimes) {
   const auto found = metadata::find(half)->first<metadata::Detection>();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->box, (metadata::Box{20, 4, 24, 8}));
+  EXPECT_THAT(point(half), ElementsAre(22, 5, 0.5f));
 }
 
 TEST(Convert, CropsWithoutACopyWhereNothingElseChanges) {
@@ -96,6 +109,7 @@ TEST(Convert, CropsWithoutACopyWhereNothingElseChanges) {
   EXPECT_EQ(arrived.held[0].info().width_px, 16u);
   EXPECT_EQ(pixel(arrived.held[0], 0, 0)[2], 255);
   EXPECT_EQ(metadata::find(arrived.held[0])->first<metadata::Detection>()->box, (metadata::Box{8, 8, 16, 16}));
+  EXPECT_THAT(point(arrived.held[0]), ElementsAre(12, 10, 0.5f));
   EXPECT_EQ(pipeline.stats()[1].moved.copied + pipeline.stats()[1].moved.converted, 0u);
 }
 

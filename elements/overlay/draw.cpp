@@ -173,7 +173,7 @@ class Draw final : public TransformInplace {
     if (shown_.boxes) vision::draw(frame, objects_of(known, shown_), {shown_.labels, shown_.scores, thickness, scale});
     if (shown_.keypoints) {
       for (const auto& points : known.all<metadata::TensorOutput>())
-        if (is_points(*points.value)) draw_points(canvas, points->tensor, thickness);
+        if (points->has_points()) draw_points(canvas, points->tensor, thickness);
     }
     if (shown_.texts) draw_texts(canvas, known, scale);
   }

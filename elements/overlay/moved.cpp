@@ -2,7 +2,6 @@
 // Entry by entry; those that belong to others find them by their new numbers.
 #include <tenon/elements/overlay/moved.hpp>
 
-#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -25,27 +24,7 @@ metadata::Box moved(const metadata::Box& box, const Placement& to) {
   return {x(box.x1), y(box.y1), x(box.x2), y(box.y2)};
 }
 
-/// With memory of its own: others have the given points.
-TensorOutput moved_points(const TensorOutput& given, const Placement& to) {
-  TensorOutput made = given;
-  made.tensor = Tensor(given.tensor.element_type(), given.tensor.shape());
-  given.tensor.copy_to(made.tensor);
-  const std::size_t count = made.tensor.shape()[0], width = made.tensor.shape()[1];
-  auto* point = made.tensor.data<float>();
-  for (std::size_t i = 0; i < count; ++i, point += width) {
-    point[0] = static_cast<float>(to.x(static_cast<double>(point[0])));
-    point[1] = static_cast<float>(to.y(static_cast<double>(point[1])));
-  }
-  return made;
-}
-
 }  // namespace
-
-bool is_points(const TensorOutput& output) {
-  const Tensor& tensor = output.tensor;
-  return output.format == "keypoints" && tensor.is_host_addressable() && tensor.is_contiguous() &&
-         tensor.element_type() == ElementType::kF32 && tensor.shape().size() == 2 && tensor.shape()[1] >= 2;
-}
 
 void add_moved(const Collection& known, const Placement& to, Collection& into) {
   std::map<Id, Id> objects{{metadata::kFrame, metadata::kFrame}};
@@ -68,8 +47,12 @@ void add_moved(const Collection& known, const Placement& to, Collection& into) {
     if (const Id parent = parent_of(text.parent); parent != metadata::kFrame) into.add(*text.value, parent);
   for (const auto& output : known.all<TensorOutput>()) {
     const Id parent = parent_of(output.parent);
-    if (is_points(*output.value))
-      into.add(moved_points(*output.value, to), parent);
+    if (output->has_points())
+      into.add(output->moved([&](float& x, float& y) {
+        x = static_cast<float>(to.x(static_cast<double>(x)));
+        y = static_cast<float>(to.y(static_cast<double>(y)));
+      }),
+               parent);
     else if (parent != metadata::kFrame)
       into.add(*output.value, parent);
   }

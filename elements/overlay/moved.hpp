@@ -16,9 +16,6 @@ struct Placement {
   std::function<double(double)> x, y;
 };
 
-/// Whether numbers are points that can be read here: f32 [points, x y and more], in pixels.
-bool is_points(const metadata::TensorOutput& output);
-
 /// Adds to `into` the objects of `known`, masks and points at their new places, with all texts and tensors that belong to objects. Texts and tensors of
 /// the whole picture are left out: they say nothing of the other one.
 void add_moved(const metadata::Collection& known, const Placement& to, metadata::Collection& into);

@@ -30,7 +30,8 @@ inline namespace v1 {
 namespace gstreamer {
 
 /// The custom metas in which what GStreamer has no meta for travels: a GstStructure with a field "kind". The second is for
-/// what has a place in the picture, as fractions of its size: it passes elements that convert or scale, not those that cut.
+/// what has a place in the picture, as fractions of its size or beside the size: it passes elements that convert or scale,
+/// not those that cut.
 inline constexpr const char* kMetaName = "TenonMeta";
 inline constexpr const char* kPictureMetaName = "TenonPictureMeta";
 
@@ -148,8 +149,17 @@ inline void put(GstStructure* into, const metadata::TensorOutput& value) {
                     value.model.c_str(), "format", G_TYPE_STRING, value.format.c_str(), nullptr);
   put_tensor(into, value.tensor);
 }
-inline metadata::TensorOutput tensor_output(const GstStructure* from) {
-  return {tensor(from), field(from, "layer_name"), field(from, "model_name"), field(from, "format")};
+/// Points that were written for a picture of another size have been scaled since.
+inline metadata::TensorOutput tensor_output(const GstStructure* from, const FrameInfo& info) {
+  metadata::TensorOutput value{tensor(from), field(from, "layer_name"), field(from, "model_name"),
+                               field(from, "format")};
+  guint width = info.width_px, height = info.height_px;
+  gst_structure_get(from, "picture_width", G_TYPE_UINT, &width, "picture_height", G_TYPE_UINT, &height, nullptr);
+  if ((width == info.width_px && height == info.height_px) || width == 0 || height == 0 || !value.has_points())
+    return value;
+  const float by_x = static_cast<float>(info.width_px) / static_cast<float>(width);
+  const float by_y = static_cast<float>(info.height_px) / static_cast<float>(height);
+  return value.moved([&](float& x, float& y) { x *= by_x, y *= by_y; });
 }
 
 /// The box as fractions of the picture, which stay true when it is scaled.
@@ -237,6 +247,15 @@ inline GstStructure* new_custom(GstBuffer* buffer, const char* meta_name, metada
 template <typename T>
 void add_custom(GstBuffer* buffer, const T& value, metadata::Id region) {
   put(new_custom(buffer, kMetaName, T::kKind, region), value);
+}
+
+inline void add_tensor(GstBuffer* buffer, const metadata::TensorOutput& value, const FrameInfo& info,
+                       metadata::Id region) {
+  if (!value.has_points()) return add_custom(buffer, value, region);
+  GstStructure* fields = new_custom(buffer, kPictureMetaName, value.kKind, region);
+  put(fields, value);
+  gst_structure_set(fields, "picture_width", G_TYPE_UINT, static_cast<guint>(info.width_px), "picture_height",
+                    G_TYPE_UINT, static_cast<guint>(info.height_px), nullptr);
 }
 
 inline void put(GstStructure* into, const metadata::Detection& object, const FrameInfo& info) {
@@ -343,7 +362,7 @@ inline void write_metadata(const metadata::Collection& known, const FrameInfo& i
   for (const auto& each : known.all<metadata::Classification>())
     detail::add_custom(buffer, *each.value, parent_of(each.parent));
   for (const auto& each : known.all<metadata::TensorOutput>())
-    detail::add_custom(buffer, *each.value, parent_of(each.parent));
+    detail::add_tensor(buffer, *each.value, info, parent_of(each.parent));
   for (const auto& each : known.all<metadata::Segmentation>())
     detail::put(detail::new_custom(buffer, kPictureMetaName, each->kKind, parent_of(each.parent)), *each.value, info);
   for (const auto& each : known.all<metadata::AudioEvent>())
@@ -425,7 +444,7 @@ class MetaReader {
     if (gst_structure_has_name(param, "detection") || gst_structure_has_name(param, "object_id")) return;
     if (ours && gst_structure_has_name(param, "classification")) return;
     if (gst_structure_has_field(param, "data"))
-      known_.add(tensor_output(param), object);
+      known_.add(tensor_output(param, info_), object);
     else if (gst_structure_has_field(param, "label"))
       known_.add(classification(param), object);
     else
@@ -489,7 +508,7 @@ class MetaReader {
     if (kind == metadata::Classification::kKind.name())
       known_.add(classification(fields), parent);
     else if (kind == metadata::TensorOutput::kKind.name())
-      known_.add(tensor_output(fields), parent);
+      known_.add(tensor_output(fields, info_), parent);
     else if (kind == metadata::Segmentation::kKind.name())
       known_.add(segmentation(fields, info_), parent);
     else if (kind == metadata::AudioEvent::kKind.name())

@@ -37,6 +37,7 @@ using namespace std::chrono_literals;
 /// What elements saw, all together. Reset by load_plugin().
 struct Seen {
   std::atomic<int> opens{0}, ends{0}, finishes{0}, frames{0}, detections{0}, interrupts{0}, alive{0};
+  std::atomic<int> asking{0}, asked{0}, torn{0};  ///< Whether one is asked what it wants, how often, ends meanwhile.
   std::atomic<std::uint64_t> address{0};
   std::atomic<bool> is_live{false};
 };
@@ -45,7 +46,19 @@ inline Seen seen;
 /// Counts itself.
 struct Alive {
   Alive() { ++seen.alive; }
-  ~Alive() { --seen.alive; }
+  ~Alive() {
+    if (seen.asking != 0) ++seen.torn;
+    --seen.alive;
+  }
+};
+
+/// While an element is asked what it wants, for long enough that others come between.
+struct Asked {
+  Asked() {
+    ++seen.asking, ++seen.asked;
+    std::this_thread::sleep_for(50us);
+  }
+  ~Asked() { --seen.asking; }
 };
 
 /// Marks each frame with an object, and says what it wants of memory.
@@ -54,6 +67,7 @@ class Marking final : public elements::TransformInplace, Alive {
   explicit Marking(const Parameters& given)
       : alignment_(given.integer("alignment")), fail_at_(given.integer("fail_at")) {}
   Requirements wanted(const StreamInfo&) const override {
+    const Asked now;
     Requirements all;
     all.alignment = static_cast<std::size_t>(alignment_);
     return all;
@@ -180,6 +194,7 @@ class Recording final : public elements::Sink, Alive {
   explicit Recording(const Parameters& given)
       : fail_in_(given.text("fail_in")), alignment_(given.integer("alignment")) {}
   Requirements wanted(const StreamInfo&) const override {
+    const Asked now;
     Requirements all;
     all.alignment = static_cast<std::size_t>(alignment_);
     return all;
@@ -266,6 +281,7 @@ inline void load_plugin() {
   }();
   static_cast<void>(once);
   seen.opens = seen.ends = seen.finishes = seen.frames = seen.detections = seen.interrupts = 0;
+  seen.asked = seen.torn = 0;
   seen.address = 0;
   seen.is_live = false;
 }

@@ -14,7 +14,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # Half of a source's compile time is its headers. Tests stay apart: their helpers often have the same names. The presets for
-# the thread sanitizer and clang compile every source alone, and so find an include that is missing.
+# sanitizers and clang compile every source alone, and so find an include that is missing.
 set(CMAKE_UNITY_BUILD ${TENON_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

@@ -18,18 +18,18 @@ inline namespace v1 {
 
 /// While it lives, naps of its thread end when they should: Linux otherwise ends each up to 50 us late.
 /// @thread made and destroyed by one thread. @cost two system calls.
-class PromptNaps {
+class TimerSlackGuard {
  public:
 #ifdef __linux__
-  PromptNaps() : before_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
-  ~PromptNaps() {
+  TimerSlackGuard() : before_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
+  ~TimerSlackGuard() {
     if (before_ > 0) prctl(PR_SET_TIMERSLACK, before_, 0, 0, 0);
   }
 #else
-  PromptNaps() = default;
+  TimerSlackGuard() = default;
 #endif
-  PromptNaps(const PromptNaps&) = delete;
-  PromptNaps& operator=(const PromptNaps&) = delete;
+  TimerSlackGuard(const TimerSlackGuard&) = delete;
+  TimerSlackGuard& operator=(const TimerSlackGuard&) = delete;
 
 #ifdef __linux__
  private:
@@ -43,7 +43,7 @@ template <typename IsDone>
 bool poll_until(Deadline deadline, IsDone is_done) {
   using std::chrono::microseconds;
   const auto begin = Clock::now();
-  std::optional<PromptNaps> prompt;
+  std::optional<TimerSlackGuard> prompt;
   while (!is_done()) {
     const auto now = Clock::now();
     if (now >= deadline) return false;

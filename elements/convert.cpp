@@ -35,7 +35,7 @@ std::vector<std::string> suitable(std::string_view kind) {
 /// The parameters of all converters, as texts again.
 std::map<std::string, std::string> texts_of(const Parameters& given) {
   std::map<std::string, std::string> texts;
-  for (const Parameter& parameter : PictureChange::parameters()) {
+  for (const Parameter& parameter : VideoConvertParams::parameters()) {
     std::visit(
         [&](const auto& like) {
           texts[parameter.name] = to_text(given.get<std::decay_t<decltype(like)>>(parameter.name));
@@ -106,7 +106,7 @@ class Convert final : public Transform {
     }
   }
 
-  const PictureChange change_;
+  const VideoConvertParams change_;
   const std::map<std::string, std::string> given_;
   const Environment environment_;
   StreamInfo in_;
@@ -119,7 +119,7 @@ class Convert final : public Transform {
 }  // namespace
 
 KnownElement convert_element() {
-  std::vector<Parameter> parameters = PictureChange::parameters();
+  std::vector<Parameter> parameters = VideoConvertParams::parameters();
   parameters.insert(parameters.begin(), choice("by", "Who converts: auto takes who has the frames already", "auto",
                                                {"auto", "cpu", "opencl", "va"}));
   return {{"convert", "Crops, scales and converts pictures, where they lie", Role::kTransform, std::move(parameters)},

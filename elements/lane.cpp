@@ -62,7 +62,7 @@ Wish wish_of(const Node& node, std::uint32_t stream, const StreamInfo& info) {
 }
 
 /// @param stream  As it leaves the maker.
-Agreement agree_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
+Negotiation agree_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
   std::vector<Wish> wishes;
   std::vector<const Node*> open(maker.to.begin(), maker.to.end());
   while (!open.empty()) {
@@ -189,8 +189,8 @@ void Lane::trace(Clock::time_point begin, Clock::time_point end) const {
   if (Trace::is_open()) Trace::record(trace_name(node_.plan->spec.name), "element", begin, end);
 }
 
-Agreement Lane::agree_on(std::uint32_t stream, const StreamInfo& info) {
-  Agreement agreed = agree_after(node_, node_.gives(stream), info);
+Negotiation Lane::agree_on(std::uint32_t stream, const StreamInfo& info) {
+  Negotiation agreed = agree_after(node_, node_.gives(stream), info);
   open_[index_of(stream)].readers = agreed.names;
   return agreed;
 }
@@ -279,7 +279,7 @@ void Lane::begin(const Message& message) {
 StreamInfo Lane::open_transform(Transform& transform, const Message& begins) {
   const StreamInfo out = transform.open(begins.stream, *begins.info);
   if (!out.is_audio()) {
-    const Agreement agreed = agree_on(begins.stream, out);
+    const Negotiation agreed = agree_on(begins.stream, out);
     transform.allocate(begins.stream, agreed.joined, agreed.readers);
   }
   return out;

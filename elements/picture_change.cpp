@@ -71,7 +71,7 @@ void scale_points(metadata::Collection& all, float by_x, float by_y) {
 
 }  // namespace
 
-const std::vector<Parameter>& PictureChange::parameters() {
+const std::vector<Parameter>& VideoConvertParams::parameters() {
   static const auto& all = *new std::vector<Parameter>{
       {"width", "Pixels of the result; 0: as it was, or in proportion to the height", std::int64_t{0}, false, 0, 16384},
       {"height", "Pixels of the result; 0: as it was, or in proportion to the width", std::int64_t{0}, false, 0, 16384},
@@ -83,7 +83,7 @@ const std::vector<Parameter>& PictureChange::parameters() {
   return all;
 }
 
-PictureChange::PictureChange(const Parameters& given)
+VideoConvertParams::VideoConvertParams(const Parameters& given)
     : x_(pixels(given, "crop_x")),
       y_(pixels(given, "crop_y")),
       crop_width_(pixels(given, "crop_width")),
@@ -92,7 +92,7 @@ PictureChange::PictureChange(const Parameters& given)
       height_(pixels(given, "height")),
       format_(format_of(given)) {}
 
-PictureChange::Part PictureChange::part_of(const FrameInfo& in) const {
+VideoConvertParams::Part VideoConvertParams::part_of(const FrameInfo& in) const {
   const auto fits = [](std::uint32_t at, std::uint32_t size, std::uint32_t whole) {
     return at < whole && size <= whole - at;
   };
@@ -104,7 +104,7 @@ PictureChange::Part PictureChange::part_of(const FrameInfo& in) const {
   return {x_, y_, crop_width_ ? crop_width_ : in.width_px - x_, crop_height_ ? crop_height_ : in.height_px - y_};
 }
 
-FrameInfo PictureChange::result_of(const FrameInfo& in) const {
+FrameInfo VideoConvertParams::result_of(const FrameInfo& in) const {
   const Part part = part_of(in);
   FrameInfo out = in;
   if (format_) out.format = *format_;
@@ -127,7 +127,7 @@ FrameInfo PictureChange::result_of(const FrameInfo& in) const {
   return out;
 }
 
-void PictureChange::carry(const Frame& source, const Part& used, Frame& result) {
+void VideoConvertParams::carry(const Frame& source, const Part& used, Frame& result) {
   result.set_timestamp_ns(source.timestamp_ns());
   if (source.metadata().empty()) return;
   result.metadata() = source.metadata();

@@ -16,7 +16,7 @@ inline namespace v1 {
 namespace elements {
 
 /// How a picture is to be changed, as the parameters of a converter say.
-class TENON_API PictureChange {
+class TENON_API VideoConvertParams {
  public:
   /// Pixels of the picture as it is stored.
   struct Part {
@@ -26,7 +26,7 @@ class TENON_API PictureChange {
   /// The parameters that all converters have.
   static const std::vector<Parameter>& parameters();
   /// @errors kInvalidArgument: an unknown format; the nearest is proposed.
-  explicit PictureChange(const Parameters& given);
+  explicit VideoConvertParams(const Parameters& given);
 
   /// Which part of a picture of `in` is used. @errors kOutOfRange: it does not lie in the picture.
   Part part_of(const FrameInfo& in) const;

@@ -251,7 +251,7 @@ class Pipeline::Engine final : public detail::Host {
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
     if (!info.is_audio()) {
-      const Agreement agreed = lane.agree_on(stream, info);
+      const Negotiation agreed = lane.agree_on(stream, info);
       source.allocate(agreed.joined, agreed.readers);
     }
     lane.pass_on(Message::Kind::kBegin, stream, std::make_shared<const StreamInfo>(info));

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <tenon/engine/kernels/cached_rows.hpp>
+#include <tenon/engine/kernels/attention/kv_cache_quant.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -42,7 +42,7 @@ Tensor CacheRoom::packed(const Shape& shape) const {
   }
   packed = Tensor(ElementType::kF32, shape);
   if (packed.element_count() == 0) return packed;
-  const kernels::CachedRows rows{format_.type, shape.back(), format_.group};
+  const kernels::KvCacheQuant rows{format_.type, shape.back(), format_.group};
   const auto* const numbers = static_cast<const std::byte*>(memory_.data());
   const float* const scales = format_.group ? this->scales(shape).data<float>() : nullptr;
   for_runs(shape, [&](std::size_t to, std::size_t from, std::size_t count) {
@@ -65,7 +65,7 @@ void CacheRoom::fill(const Tensor& value) {
     packed = Tensor();
     value.copy_to(packed);
   }
-  const kernels::CachedRows rows{format_.type, shape.back(), format_.group};
+  const kernels::KvCacheQuant rows{format_.type, shape.back(), format_.group};
   auto* const numbers = static_cast<std::byte*>(memory_.data());
   float* const scales = format_.group ? this->scales(shape).data<float>() : nullptr;
   for_runs(shape, [&](std::size_t from, std::size_t to, std::size_t count) {

@@ -11,7 +11,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/lower/parts.hpp>
+#include <tenon/engine/lower/build/parts.hpp>
 #include <tenon/engine/lower/passes.hpp>
 #include <tenon/engine/lower/relowering.hpp>
 #include <tenon/engine/lower/walk.hpp>
@@ -43,7 +43,7 @@ void find_strided_inputs(PlanImpl& plan) {
     const bool strided = dynamic_cast<const TensorStep*>(step.get()) != nullptr;
     for (const Operand& operand : step->operands) {
       if (!operand.place) continue;
-      const Place root = plan.root(operand.place);
+      const BufferSlice root = plan.root(operand.place);
       const Buffer& buffer = plan.buffers[root.buffer];
       if (buffer.kind != BufferKind::kInput) continue;
       // A view into an input has extents of its own, which the user's tensor does not describe.

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include <tenon/core/error.hpp>
-#include <tenon/engine/kernels/box_suppression.hpp>
-#include <tenon/engine/kernels/broadcast.hpp>
-#include <tenon/engine/kernels/class_suppression.hpp>
-#include <tenon/engine/kernels/non_zero.hpp>
-#include <tenon/engine/kernels/top_k.hpp>
+#include <tenon/engine/kernels/data_movement/non_zero.hpp>
+#include <tenon/engine/kernels/nms/multiclass_nms.hpp>
+#include <tenon/engine/kernels/nms/nms.hpp>
+#include <tenon/engine/kernels/reductions/top_k.hpp>
+#include <tenon/engine/kernels/simd/broadcast.hpp>
 #include <tenon/graph/operation_table.hpp>
 
 namespace tenon::inline v1::engine {
@@ -69,7 +69,7 @@ const char* run_suppression(const Node& node, const std::vector<Tensor>& inputs,
   const auto overlap = number_of<float>(inputs, 3, 0), score = number_of<float>(inputs, 4, 0),
              sigma = number_of<float>(inputs, 5, 0);
   if (!most || !overlap || !score || !sigma) return nullptr;
-  BoxSuppression rule;
+  Nms rule;
   rule.most = static_cast<std::size_t>(std::max<std::int64_t>(*most, 0));
   rule.overlap = *overlap;
   rule.score = *score;
@@ -106,7 +106,7 @@ const char* run_rotated_suppression(const Node& node, const std::vector<Tensor>&
   return "suppression";
 }
 
-const char* run_class_suppression(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+const char* run_multiclass_nms(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   outputs.resize(node.get_output_size());
   suppress_classes(node, inputs, outputs, kernels::suppress_within_classes);
   return "suppression";
@@ -160,7 +160,7 @@ const char* run_cut_kernel(const Node& node, const std::vector<Tensor>& inputs, 
     if (!input || !input.is_contiguous()) return nullptr;
   const std::string_view type = node.get_type_name();
   if (type == "NonMaxSuppression") return run_suppression(node, inputs, outputs);
-  if (type == "MulticlassNms" || type == "MatrixNms") return run_class_suppression(node, inputs, outputs);
+  if (type == "MulticlassNms" || type == "MatrixNms") return run_multiclass_nms(node, inputs, outputs);
   if (type == "NMSRotated") return run_rotated_suppression(node, inputs, outputs);
   if (type == "NonZero") return run_non_zero(node, inputs, outputs);
   if (type == "TopK") return run_top_k(node, inputs, outputs);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/engine/lower/step_info.hpp>
+#include <tenon/engine/lower/build/step_info.hpp>
 #include <tenon/engine/plan/flow.hpp>
 #include <tenon/graph/executed_model.hpp>
 #include <tenon/graph/subgraph.hpp>

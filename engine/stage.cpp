@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/engine/lower/build/same_value.hpp>
 #include <tenon/engine/lower/passes.hpp>
-#include <tenon/engine/lower/same_value.hpp>
 #include <tenon/engine/lower/walk.hpp>  // Lowered
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/graph/limits.hpp>

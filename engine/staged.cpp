@@ -6,7 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/cut_kernels.hpp>
-#include <tenon/engine/lower/step_info.hpp>
+#include <tenon/engine/lower/build/step_info.hpp>
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>

@@ -69,7 +69,7 @@ TimeLimit::TimeLimit(std::uint64_t seconds)
       end_(std::chrono::steady_clock::now() + std::chrono::seconds(seconds_)) {}
 
 void TimeLimit::check(const char* what, const std::string& subject, const char* property) const {
-  WantedScope::check(what, subject);
+  CancellationScope::check(what, subject);
   if (!is_over()) return;
   throw Error(Code::kDeadlineExceeded, std::string(what) + " '" + subject + "' takes longer than " +
                                            std::to_string(seconds_) + " s" + limit_text(property, seconds_));

@@ -10,18 +10,20 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-thread_local WantedScope* innermost = nullptr;
+thread_local CancellationScope* innermost = nullptr;
 
 }  // namespace
 
-WantedScope::WantedScope(std::function<bool()> is_wanted)
+CancellationScope::CancellationScope(std::function<bool()> is_wanted)
     : is_wanted_(std::move(is_wanted)), outer_(std::exchange(innermost, this)) {}
 
-WantedScope::~WantedScope() { innermost = outer_; }
+CancellationScope::~CancellationScope() { innermost = outer_; }
 
-std::function<bool()> WantedScope::current() { return innermost ? innermost->is_wanted_ : std::function<bool()>(); }
+std::function<bool()> CancellationScope::current() {
+  return innermost ? innermost->is_wanted_ : std::function<bool()>();
+}
 
-void WantedScope::check(const char* what, const std::string& subject) {
+void CancellationScope::check(const char* what, const std::string& subject) {
   if (innermost && innermost->is_wanted_ && !innermost->is_wanted_())
     throw Error(Code::kCancelled, std::string(what) + " '" + subject + "' was given up: it is not wanted any more");
 }

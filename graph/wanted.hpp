@@ -12,13 +12,13 @@ inline namespace v1 {
 
 /// While it lives, compilations in this thread ask between passes, nodes and programs whether they are still wanted.
 /// Scopes nest: the inner one decides.
-class TENON_API WantedScope {
+class TENON_API CancellationScope {
  public:
   /// @param is_wanted  Called in this thread, and in those that help it; must not throw. Empty: always.
-  explicit WantedScope(std::function<bool()> is_wanted);
-  WantedScope(const WantedScope&) = delete;
-  WantedScope& operator=(const WantedScope&) = delete;
-  ~WantedScope();
+  explicit CancellationScope(std::function<bool()> is_wanted);
+  CancellationScope(const CancellationScope&) = delete;
+  CancellationScope& operator=(const CancellationScope&) = delete;
+  ~CancellationScope();
   /// That of this thread's scope, for threads that help it; empty without one.
   static std::function<bool()> current();
   /// TimeLimit::check() calls it. @errors kCancelled: "compiling 'm' was given up: it is not wanted any more".
@@ -26,7 +26,7 @@ class TENON_API WantedScope {
 
  private:
   std::function<bool()> is_wanted_;
-  WantedScope* outer_;
+  CancellationScope* outer_;
 };
 
 }  // namespace v1

@@ -18,26 +18,26 @@ Error asked() {
 }
 void expect_wanted() { EXPECT_NO_THROW(TimeLimit(0).check("compiling", "m", limit_property::kCompileSeconds)); }
 
-TEST(WantedScope, IsAskedWhereTheTimeIs) {
+TEST(CancellationScope, IsAskedWhereTheTimeIs) {
   expect_wanted();
   bool is_wanted = true;
-  const WantedScope scope([&] { return is_wanted; });
+  const CancellationScope scope([&] { return is_wanted; });
   expect_wanted();
   is_wanted = false;
   EXPECT_EQ(asked().code(), Code::kCancelled);
   EXPECT_THAT(asked().what(), ::testing::HasSubstr("compiling 'm'"));
 }
 
-TEST(WantedScope, HoldsInItsThreadAndWhereItIsHandedOn) {
-  const WantedScope outer([] { return false; });
+TEST(CancellationScope, HoldsInItsThreadAndWhereItIsFdOwnership) {
+  const CancellationScope outer([] { return false; });
   {
-    const WantedScope inner{{}};
+    const CancellationScope inner{{}};
     expect_wanted();
   }
   EXPECT_EQ(asked().code(), Code::kCancelled);
   std::thread(expect_wanted).join();
-  std::thread([is_wanted = WantedScope::current()] {
-    const WantedScope helper(is_wanted);
+  std::thread([is_wanted = CancellationScope::current()] {
+    const CancellationScope helper(is_wanted);
     EXPECT_EQ(asked().code(), Code::kCancelled);
   }).join();
 }

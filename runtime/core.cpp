@@ -21,11 +21,11 @@ std::pair<std::string, Any> input_frames(const FrameInfo& info, const std::strin
 }
 
 Core::Core() {
-  telling_shortage([] { return std::string("making a Core"); },
-                   [this] {
-                     impl_ = std::make_shared<Impl>();
-                     impl_->self = impl_;
-                   });
+  report_out_of_memory([] { return std::string("making a Core"); },
+                       [this] {
+                         impl_ = std::make_shared<Impl>();
+                         impl_->self = impl_;
+                       });
 }
 
 std::map<std::string, Version> Core::get_versions(const std::string& device_name) const {
@@ -52,8 +52,8 @@ std::map<std::string, std::string> Core::get_unavailable_devices() const { retur
 
 std::shared_ptr<Model> Core::read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path,
                                         const AnyMap& properties) const {
-  return telling_shortage([&] { return "reading \"" + model_path.string() + '"'; },
-                          [&] { return tenon::read_model(model_path, bin_path, impl_->maps_files(properties)); });
+  return report_out_of_memory([&] { return "reading \"" + model_path.string() + '"'; },
+                              [&] { return tenon::read_model(model_path, bin_path, impl_->maps_files(properties)); });
 }
 
 std::shared_ptr<Model> Core::read_model(const std::string& model, const Tensor& weights) const {

@@ -167,7 +167,7 @@ CompiledModel Core::Impl::compile(ModelSource source, const std::string& device_
     throw AssertFailure("compile_model: the model is null");
   std::shared_ptr<Device> device;
   // Memory may also run out where the device is loaded and asked.
-  return telling_shortage(
+  return report_out_of_memory(
       [&] {
         const auto what = source.model ? "model '" + source.model->get_friendly_name() + "'"
                                        : "\"" + source.origin.model.string() + '"';
@@ -198,8 +198,8 @@ CompiledModel Core::Impl::compile_file(const std::filesystem::path& path, const 
   source.origin.weights = path;
   source.origin.weights.replace_extension(".bin");
   source.read = [path, map = maps_files(properties)] {
-    return telling_shortage([&] { return "reading \"" + path.string() + '"'; },
-                            [&] { return std::shared_ptr<const Model>(tenon::read_model(path, {}, map)); });
+    return report_out_of_memory([&] { return "reading \"" + path.string() + '"'; },
+                                [&] { return std::shared_ptr<const Model>(tenon::read_model(path, {}, map)); });
   };
   // Without the device module AUTO the choice needs the model.
   if ((device_name.empty() || DeviceName(device_name).base == "AUTO") && !known().count("AUTO")) {

@@ -156,18 +156,18 @@ check_gpu() {
     [ "$code" != 77 ] || { echo "for another machine: ./dev bench pack gpu FILE.tar.xz"; code=0; }
     [ "$code" = 0 ] || return 1
   done
-  check_gpu_twin "$@"
+  check_fake_intel_gpu "$@"
 }
 
 # Remote tensors as OpenVINO's own GPU plugin does them, on Intel's CPU runtime behind a layer that shows it as a GPU. That runtime
 # takes the newest instructions of any CPU, and miscompiles for some that are not Intel's: the target is named.
-check_gpu_twin() {
+check_fake_intel_gpu() {
   local libraries="$PWD/build/venv/lib" tests="$PWD/build/release/tests"
   [ -e "$libraries/libintelocl.so" ] || { echo "check: no Intel OpenCL runtime in build/venv" >&2; return 1; }
-  configure release && build release tenon_gpu_twin || return 1
-  OCL_ICD_VENDORS="$libraries/libintelocl.so" OPENCL_LAYERS="$PWD/build/release/lib/libtenon_gpu_twin_layer.so" \
+  configure release && build release tenon_fake_intel_gpu || return 1
+  OCL_ICD_VENDORS="$libraries/libintelocl.so" OPENCL_LAYERS="$PWD/build/release/lib/libtenon_fake_intel_gpu_layer.so" \
     CL_CONFIG_CPU_TARGET_ARCH=core-avx2 TENON_DEVICE_PATH="$PWD/build/release/lib" \
-    python3 tests/gpu_twin/compare.py --ours "$tests/gpu_twin_ours" --theirs "$tests/gpu_twin_theirs" \
+    python3 tests/fake_intel_gpu/compare.py --ours "$tests/fake_intel_gpu_ours" --theirs "$tests/fake_intel_gpu_theirs" \
     --preload "$libraries/libtbb.so.12" --guide docs/guide/gpu_oracle.md "$@"
 }
 

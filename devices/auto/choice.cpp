@@ -97,7 +97,7 @@ void Choice::start(const std::string& helper) {
   }
   if (current_) {
     const auto follow_up = [this] {
-      const WantedScope scope([this] { return !stop_; });
+      const CancellationScope scope([this] { return !stop_; });
       auto target = compile_next();
       // If nothing else compiles, keep the helper.
       if (target && !stop_) use(std::move(target));

@@ -14,7 +14,7 @@
 #include <tenon/devices/cpu/public/properties.hpp>
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/kernels/few_bits_rounded.hpp>
+#include <tenon/engine/kernels/low_bit/weight_only_rounded.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
@@ -150,7 +150,7 @@ TEST(CpuProperties, DenormalsAreZeroWhenAskedFor) {
 }
 
 /// x times a constant matrix of 4 bits.
-std::shared_ptr<Model> few_bits_model() {
+std::shared_ptr<Model> weight_only_model() {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 128});
   Tensor numbers(element::u4, {16, 128}), scales(element::f32, {16, 1});
   for (std::size_t i = 0; i < numbers.size_bytes(); ++i)
@@ -169,7 +169,7 @@ TEST(CpuProperties, DynamicQuantizationRounds) {
   Tensor x(element::f32, {1, 128});
   for (std::size_t i = 0; i < 128; ++i) x.data<float>()[i] = std::sin(static_cast<float>(i));
   const auto result = [&](const AnyMap& properties) {
-    auto compiled = core.compile_model(few_bits_model(), "CPU", properties);
+    auto compiled = core.compile_model(weight_only_model(), "CPU", properties);
     auto request = compiled.create_infer_request();
     request.set_input_tensor(x);
     request.infer();
@@ -181,12 +181,12 @@ TEST(CpuProperties, DynamicQuantizationRounds) {
   const auto [accurate, also_exact] =
       result({hint::dynamic_quantization_group_size(32), hint::execution_mode(hint::ExecutionMode::ACCURACY)});
   EXPECT_EQ(none, 0u);
-  EXPECT_EQ(core.compile_model(few_bits_model(), "CPU").get_property(hint::dynamic_quantization_group_size), 0u);
+  EXPECT_EQ(core.compile_model(weight_only_model(), "CPU").get_property(hint::dynamic_quantization_group_size), 0u);
   EXPECT_EQ(group, 32u);
   EXPECT_EQ(accurate, 0u);
   EXPECT_EQ(exact, also_exact);
   for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(exact[i], rounded[i], 0.05 + 0.01 * std::abs(exact[i]));
-  if (!engine::kernels::rounds_rows({1, 16, 128, 128, engine::kernels::FewBitsType::kU4, 32}))
+  if (!engine::kernels::rounds_rows({1, 16, 128, 128, engine::kernels::WeightOnlyType::kU4, 32}))
     GTEST_SKIP() << "this CPU has no AVX512_VNNI";
   EXPECT_NE(exact, rounded);
 }

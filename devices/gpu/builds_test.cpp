@@ -120,7 +120,7 @@ TEST_F(Gpu, ABuildThatNobodyWantsStops) {
   for (const std::int32_t threads : {1, 3}) {
     const auto before = programs_made();
     std::atomic<int> looks{0};
-    const WantedScope scope([&] { return ++looks < 2; });
+    const CancellationScope scope([&] { return ++looks < 2; });
     EXPECT_EQ(error_of([&] { library.build(texts, {}, TimeLimit(0), threads); }).code(), Code::kCancelled);
     EXPECT_LE(looks, 1 + threads) << "of five programs";
     EXPECT_EQ(programs_made(), before);
@@ -138,7 +138,7 @@ TEST_F(Gpu, ProgramsAreBuiltWithinTheTime) {
 }
 
 TEST_F(Gpu, ACompilationThatNobodyWantsStops) {
-  const WantedScope scope([] { return false; });
+  const CancellationScope scope([] { return false; });
   EXPECT_EQ(error_of([&] { core.compile_model(line_model(), "GPU"); }).code(), Code::kCancelled);
 }
 

@@ -47,7 +47,7 @@ void Completion::take_over(std::vector<Entry>& over) {
 
 void Completion::run() {
   using std::chrono::microseconds;
-  const PromptNaps prompt;
+  const TimerSlackGuard prompt;
   std::vector<Entry> over;
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -54,7 +54,7 @@ TEST(StageStore, WhoNeedsAnotherStageDoesNotWaitAndWhoNeedsTheSameDoes) {
   });
   // One who is not wanted any more waits no longer.
   {
-    const WantedScope scope([] { return false; });
+    const CancellationScope scope([] { return false; });
     EXPECT_EQ(error_of([&] { get(store, 1, some); }).code(), Code::kCancelled);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -394,7 +394,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// What `find` finds or compiles, which ends early if the inference is cancelled.
   template <typename Find>
   static std::shared_ptr<const Stage> wanted_by(Inference& inference, const Find& find) {
-    const WantedScope scope([&inference] { return !inference.cancelled(); });
+    const CancellationScope scope([&inference] { return !inference.cancelled(); });
     try {
       return find();
     } catch (const Error&) {

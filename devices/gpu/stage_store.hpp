@@ -32,7 +32,7 @@ class StageStore {
   /// @param key_of  Its key, of a new one.
   /// @param make  Makes it, and may change the key that it gets.
   /// @return null: who waited finds that the stage got another key, or that its maker gave it up, and looks again.
-  /// @errors those of `make`, for everyone who waits; kCancelled: it is not wanted any more (WantedScope).
+  /// @errors those of `make`, for everyone who waits; kCancelled: it is not wanted any more (CancellationScope).
   template <typename IsIt, typename KeyOf, typename Make>
   std::shared_ptr<const Stage> get(const IsIt& is_it, const KeyOf& key_of, const Make& make) {
     std::shared_ptr<Entry> entry;
@@ -98,7 +98,7 @@ class StageStore {
     if (kept->stage) return kept->stage;
     const std::shared_ptr<Entry> entry = kept;
     while (!entry->is_over) {
-      WantedScope::check("compiling", "what another request compiles");
+      CancellationScope::check("compiling", "what another request compiles");
       made_.wait_for(lock, kPatience);
     }
     if (entry->is_another) return nullptr;

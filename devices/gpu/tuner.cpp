@@ -182,7 +182,7 @@ std::string Tuner::fastest(const Plan& plan, const Trial& trial, Constants& cons
   nanoseconds best = nanoseconds::max();
   std::string name;
   for (std::size_t i = 0; i < trial.launches.size(); ++i) {
-    WantedScope::check("tuning", trial.problem);
+    CancellationScope::check("tuning", trial.problem);
     if (SteadyClock::now() >= until) return {};
     if (!programs[i]) continue;
     try {

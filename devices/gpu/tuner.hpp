@@ -32,7 +32,7 @@ class Tuner {
   /// Measures trials, the costliest first, on a queue of its own, and keeps what it finds. When `bound` is over, it begins nothing
   /// more: no launch, and no kernel's compilation that is likely to end later. Problems that it has not finished by then stay unknown.
   /// @param plan  That was lowered with the trials. @param most_threads  Of compiling, as KernelLibrary::build().
-  /// @errors kCancelled: it is not wanted any more (WantedScope); what was finished is remembered.
+  /// @errors kCancelled: it is not wanted any more (CancellationScope); what was finished is remembered.
   void measure(const Plan& plan, std::vector<Trial> trials, Constants& constants, std::chrono::milliseconds bound,
                std::int32_t most_threads);
   /// "12 problems: 5 known, 6 measured in 812 ms, 1 left to the rules".

@@ -162,7 +162,7 @@ TEST_F(GpuTuner, TheBoundHolds) {
 TEST_F(GpuTuner, ACompilationThatIsNotWantedAnyMoreStopsMeasuring) {
   const auto known = [] { return gpu_device::Tuner(gpu_device::find_gpu(""), {}).choices().size(); };
   {
-    const WantedScope scope([&] { return known() == 0; });
+    const CancellationScope scope([&] { return known() == 0; });
     try {
       compile(15, settings(kLong, folder.path()));
       FAIL() << "it measured on";

@@ -89,9 +89,9 @@ TEST(DriverObjects, ATableThatIsFullMakesNoMore) {
   EXPECT_EQ(Counted::living, 0);
 }
 
-TEST(DriverWaitWord, WakesThoseWhoWaitAndKeepsDeadlines) {
+TEST(DriverFutex, WakesThoseWhoWaitAndKeepsDeadlines) {
   using namespace std::chrono_literals;
-  WaitWord word(2);
+  Futex word(2);
   const auto is_zero = [](std::uint32_t value) { return value == 0; };
   EXPECT_FALSE(word.wait(is_zero, Deadline::in(0), 0)) << "only looks";
   EXPECT_FALSE(word.wait(is_zero, Deadline::at(Clock::now() - 1s), 0)) << "is over";

@@ -46,9 +46,9 @@ class Deadline {
 };
 
 /// @thread all members from any thread.
-class WaitWord {
+class Futex {
  public:
-  explicit WaitWord(std::uint32_t value = 0) noexcept : value_(value) {}
+  explicit Futex(std::uint32_t value = 0) noexcept : value_(value) {}
   std::uint32_t load() const noexcept { return value_.load(std::memory_order_acquire); }
   void store(std::uint32_t value) noexcept {
     value_.store(value, std::memory_order_seq_cst);

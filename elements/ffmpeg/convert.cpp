@@ -43,7 +43,7 @@ class CpuConverter final : public Transform {
 
   void process(Item item, Output& output) override {
     const FrameInfo& in = item.frame.info();
-    const PictureChange::Part part = change_.part_of(in);
+    const VideoConvertParams::Part part = change_.part_of(in);
     const FrameInfo info = change_.result_of(in);
     Frame source = on_host_.map(item.frame);
     if (part.width != in.width_px || part.height != in.height_px)
@@ -59,11 +59,11 @@ class CpuConverter final : public Transform {
     const av::FramePtr from = av::av_frame(source, default_deadline(), &ledger_);
     const av::FramePtr to = av::av_frame(result, default_deadline(), &ledger_);
     swscale_.convert(*from, *to, ledger_);
-    PictureChange::carry(source, {0, 0, source.info().width_px, source.info().height_px}, result);
+    VideoConvertParams::carry(source, {0, 0, source.info().width_px, source.info().height_px}, result);
     return result;
   }
 
-  const PictureChange change_;
+  const VideoConvertParams change_;
   Ledger& ledger_;
   HostFrames on_host_;
   OutputFrames results_;
@@ -74,7 +74,7 @@ class CpuConverter final : public Transform {
 
 KnownElement convert() {
   return {{"convert_cpu", "Crops, scales and converts pictures on the CPU, into memory that all who read them share",
-           Role::kTransform, PictureChange::parameters()},
+           Role::kTransform, VideoConvertParams::parameters()},
           [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<CpuConverter>(given, environment);
           }};

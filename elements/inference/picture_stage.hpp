@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/core/frame.hpp>
-#include <tenon/engine/kernels/input_stage.hpp>
+#include <tenon/engine/kernels/image/input_stage.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
 #include <tenon/graph/model.hpp>
 

@@ -19,8 +19,8 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/elements/description.hpp>
 #include <tenon/elements/element.hpp>
-#include <tenon/elements/internal/agreement.hpp>
 #include <tenon/elements/internal/latencies.hpp>
+#include <tenon/elements/internal/negotiation.hpp>
 #include <tenon/elements/internal/restarts.hpp>
 #include <tenon/elements/pipeline_spec.hpp>
 #include <tenon/elements/queue.hpp>
@@ -93,7 +93,7 @@ class Lane final : public Output {
   void trace(Clock::time_point begin, Clock::time_point end) const;
   /// What all who see the element's own frames want of them. @param stream  As it comes to the element.
   /// @errors kFailedPrecondition: two of them cannot agree; SaidBy: what one of them threw.
-  Agreement agree_on(std::uint32_t stream, const StreamInfo& info);
+  Negotiation agree_on(std::uint32_t stream, const StreamInfo& info);
   /// What is thrown, with the names of those who cannot share memory.
   std::exception_ptr explained(std::uint32_t stream, const std::exception_ptr& error) const;
 

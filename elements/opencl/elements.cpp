@@ -152,13 +152,13 @@ class ClConverter final : public Transform {
 
   void process(Item item, Output& output) override {
     const FrameInfo in = item.frame.info();
-    const PictureChange::Part part = change_.part_of(in);
+    const VideoConvertParams::Part part = change_.part_of(in);
     const FrameInfo out = change_.result_of(in);
     prepare(in, out);
     Frame result = results_.acquire(out);
     const Frame from = on_device(item.frame, Access::kRead), to = on_device(result, Access::kReadWrite);
     run(from, part, to);
-    PictureChange::carry(item.frame, part, result);
+    VideoConvertParams::carry(item.frame, part, result);
     output.emit({item.stream, std::move(result)});
   }
   void interrupt() noexcept override { results_.interrupt(); }
@@ -210,7 +210,7 @@ class ClConverter final : public Transform {
     for (const cl_uint2& place : places) argument(place);
   }
 
-  void run(const Frame& from, const PictureChange::Part& part, const Frame& to) {
+  void run(const Frame& from, const VideoConvertParams::Part& part, const Frame& to) {
     next_argument_ = 0;
     planes_of(from, source_components_);
     planes_of(to, result_components_);
@@ -237,7 +237,7 @@ class ClConverter final : public Transform {
     client::finish(std::move(done), default_deadline());
   }
 
-  const PictureChange change_;
+  const VideoConvertParams change_;
   Ledger& ledger_;
   const Context context_;
   const Ref<Stream> stream_;
@@ -252,7 +252,7 @@ class ClConverter final : public Transform {
 }  // namespace
 
 std::vector<KnownElement> elements() {
-  std::vector<Parameter> parameters = PictureChange::parameters();
+  std::vector<Parameter> parameters = VideoConvertParams::parameters();
   parameters.push_back({"device", "Part of the OpenCL device's name; empty: the first", std::string()});
   return {{{"convert_cl", "Crops, scales and converts pictures by OpenCL, into memory that all who read them share",
             Role::kTransform, std::move(parameters)},

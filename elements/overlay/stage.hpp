@@ -8,7 +8,7 @@
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/engine/kernels/input_stage.hpp>
+#include <tenon/engine/kernels/image/input_stage.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 
 namespace tenon {

@@ -44,7 +44,7 @@ class VaConverter final : public Transform {
 
   void process(Item item, Output& output) override {
     const FrameInfo& in = item.frame.info();
-    const PictureChange::Part part = change_.part_of(in);
+    const VideoConvertParams::Part part = change_.part_of(in);
     prepare(item.frame.plane(0).context(), change_.result_of(in));
     MapOptions options;
     options.ledger = &ledger_;
@@ -52,7 +52,7 @@ class VaConverter final : public Transform {
     va::Processing how;
     how.crop = {part.x, part.y, part.width, part.height};
     Frame result = processor_->run(surface, how, default_deadline(), &ledger_);
-    PictureChange::carry(item.frame, part, result);
+    VideoConvertParams::carry(item.frame, part, result);
     output.emit({item.stream, std::move(result)});
   }
 
@@ -74,7 +74,7 @@ class VaConverter final : public Transform {
 
   static constexpr std::size_t kResults = 32;  ///< Surfaces that may be in use at a time.
 
-  const PictureChange change_;
+  const VideoConvertParams change_;
   Ledger& ledger_;
   Context display_;
   std::unique_ptr<Router> router_;
@@ -86,7 +86,7 @@ class VaConverter final : public Transform {
 
 std::vector<KnownElement> elements() {
   return {{{"convert_va", "Crops, scales and converts pictures by a VA-API driver; results are its surfaces",
-            Role::kTransform, PictureChange::parameters()},
+            Role::kTransform, VideoConvertParams::parameters()},
            [](const Parameters& given, const Environment& environment) -> AnyElement {
              return std::make_unique<VaConverter>(given, environment);
            }}};

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
-#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/build/builder.hpp>
+#include <tenon/engine/lower/build/step_info.hpp>
+#include <tenon/engine/lower/build/table.hpp>
 #include <tenon/engine/lower/passes.hpp>
-#include <tenon/engine/lower/step_info.hpp>
-#include <tenon/engine/lower/table.hpp>
 #include <tenon/engine/plan/control_flow.hpp>
 #include <tenon/graph/subgraph.hpp>
 

@@ -2,8 +2,8 @@
 // bf16 and 8 bits: the reference's numbers within the precision's tolerance, by the kernels that make it worthwhile.
 #include <functional>
 
-#include <tenon/engine/kernels/bf16.hpp>
-#include <tenon/engine/kernels/quantize.hpp>
+#include <tenon/engine/kernels/low_bit/quantize.hpp>
+#include <tenon/engine/kernels/simd/bf16.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {

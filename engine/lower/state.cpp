@@ -2,9 +2,9 @@
 // ReadValue and Assign: variables that live from run to run.
 #include <cstring>
 
-#include <tenon/engine/kernels/copy.hpp>
-#include <tenon/engine/lower/builder.hpp>
-#include <tenon/engine/lower/table.hpp>
+#include <tenon/engine/kernels/simd/copy.hpp>
+#include <tenon/engine/lower/build/builder.hpp>
+#include <tenon/engine/lower/build/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -24,11 +24,11 @@ bool lower_read_value(PlanBuilder& builder, const Chain& chain) {
   Value& made = builder.value(node->output(0));
   const std::size_t bytes = *checked_size_bytes(made.type, made.shape);
   const std::size_t index = variable_index(builder, node);
-  const Place state = builder.state_place(index), is_set = builder.state_is_set_place(index);
+  const BufferSlice state = builder.state_place(index), is_set = builder.state_is_set_place(index);
   if (node->get_input_size() == 0) {
     builder.note_optimized_out(node);
   } else {
-    const Place initial = builder.plain(builder.input(node, 0));
+    const BufferSlice initial = builder.plain(builder.input(node, 0));
     builder.add_kernel(node, "initialise state", {initial, is_set}, {state}, [bytes](std::span<void* const> p) {
       if (!*static_cast<const std::uint8_t*>(p[1])) kernels::copy_bytes(p[2], p[0], bytes);
     });
@@ -50,7 +50,7 @@ bool lower_assign(PlanBuilder& builder, const Chain& chain) {
                                                std::string(name(variable.type)) + " " + to_string(variable.shape) +
                                                "; a plan's variables keep their type and shape");
   }
-  const Place from = builder.plain(source), next = builder.state_next_place(index);
+  const BufferSlice from = builder.plain(source), next = builder.state_next_place(index);
   variable.is_assigned = true;
   builder.add_kernel(node, "write state", {from}, {next},
                      [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/engine/lower/chain.hpp>
-#include <tenon/engine/lower/few_bits.hpp>
-#include <tenon/engine/lower/growth.hpp>
-#include <tenon/engine/lower/precise.hpp>
-#include <tenon/engine/lower/precision.hpp>
-#include <tenon/engine/lower/table.hpp>
+#include <tenon/engine/lower/build/growth.hpp>
+#include <tenon/engine/lower/build/precise.hpp>
+#include <tenon/engine/lower/build/precision.hpp>
+#include <tenon/engine/lower/build/table.hpp>
+#include <tenon/engine/lower/chain_finder.hpp>
+#include <tenon/engine/lower/matmul_conv/weight_only.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -232,7 +232,7 @@ void Walk::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index)
     define_cache(builder_, made, *growth, builder_.add_port(BufferKind::kInput, bytes, index));
     return;
   }
-  const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), index);
+  const BufferSlice place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), index);
   builder_.define_view(made, plain_desc(made.type, made.shape), place);
 }
 
@@ -240,9 +240,9 @@ void Walk::lower_result(const std::shared_ptr<Node>& node, std::size_t index) {
   Value& source = builder_.input(node, 0);
   builder_.change_uses(source, -1);
   if (growth_of(index, &Growth::result)) return;
-  const Place from = builder_.plain(source);
+  const BufferSlice from = builder_.plain(source);
   const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
-  const Place to = builder_.add_port(BufferKind::kOutput, bytes, index);
+  const BufferSlice to = builder_.add_port(BufferKind::kOutput, bytes, index);
   builder_.add_kernel(node, "copy", {from}, {to},
                       [bytes](std::span<void* const> p) { std::memcpy(p[1], p[0], bytes); });
   builder_.request_part(from, bytes, to, builder_.step_count() - 1);
@@ -283,16 +283,16 @@ void Walk::lower_grown(const std::shared_ptr<Node>& node) {
     lower_append(builder_, node, growth);
 }
 
-void Walk::lower_product_of_few_bits(const Chain& chain) {
+void Walk::lower_product_of_weight_only(const Chain& chain) {
   for (const auto& node : chain.nodes) use_inputs(node, -1);
-  if (const FewBitsWeights* weights = few_bits_->find(chain.anchor().get()))
-    lower_few_bits(builder_, chain, *weights);
+  if (const WeightOnlyWeights* weights = weight_only_->find(chain.anchor().get()))
+    lower_weight_only(builder_, chain, *weights);
   else
     builder_.note_optimized_out(chain.anchor());
 }
 
 Chain Walk::with_bias(const std::shared_ptr<Node>& node, const ChainFinder& chains) {
-  const FewBitsWeights* const weights = few_bits_->find(node.get());
+  const WeightOnlyWeights* const weights = weight_only_->find(node.get());
   // Not if a pattern has it, attention say.
   if (!weights || !weights->bias_node || chains.chain_of(weights->bias_node) != chains.chain_of(node)) return {{node}};
   biases_.insert(weights->bias_node.get());
@@ -320,10 +320,10 @@ void Walk::lower_node(const std::shared_ptr<Node>& node, const ChainFinder& chai
     lower_grown(node);
     return break_chain();
   }
-  if (few_bits_->find(node.get()) || few_bits_->absorbs(node.get())) {
+  if (weight_only_->find(node.get()) || weight_only_->absorbs(node.get())) {
     const Chain product = with_bias(node, chains);
-    begin_unit(Unit::Kind::kFewBits, product);
-    lower_product_of_few_bits(product);
+    begin_unit(Unit::Kind::kWeightOnly, product);
+    lower_product_of_weight_only(product);
     return break_chain();
   }
   if (is_known(node) || fold(node)) {
@@ -357,7 +357,7 @@ void Walk::run(const TimeLimit& time) {
   }
   find_variables();
   const ChainFinder chains(builder_, order_);
-  few_bits_.emplace(builder_, builder_.options().fuse ? order_ : NodeVector());
+  weight_only_.emplace(builder_, builder_.options().fuse ? order_ : NodeVector());
   for (const auto& node : order_) {
     if (is_port_or_constant(*node)) continue;
     time.check("compiling", model_.get_friendly_name(), limit_property::kCompileSeconds);

@@ -13,9 +13,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include <tenon/engine/lower/builder.hpp>
-#include <tenon/engine/lower/chain.hpp>
-#include <tenon/engine/lower/few_bits.hpp>
+#include <tenon/engine/lower/build/builder.hpp>
+#include <tenon/engine/lower/chain_finder.hpp>
+#include <tenon/engine/lower/matmul_conv/weight_only.hpp>
 #include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/graph/limits.hpp>
@@ -52,7 +52,7 @@ class Walk {
     friend bool operator==(const Marks&, const Marks&) = default;
   };
   struct Unit {
-    enum class Kind : std::uint8_t { kParameter, kResult, kGrown, kFewBits, kFolded, kLowered };
+    enum class Kind : std::uint8_t { kParameter, kResult, kGrown, kWeightOnly, kFolded, kLowered };
     Kind kind = Kind::kLowered;
     Chain chain;  ///< Its nodes; a port is one of its own.
     std::size_t port = 0;
@@ -76,7 +76,7 @@ class Walk {
   void lower_folded(const std::shared_ptr<Node>& node);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_grown(const std::shared_ptr<Node>& node);
-  void lower_product_of_few_bits(const Chain& chain);
+  void lower_product_of_weight_only(const Chain& chain);
   /// The product, and the bias that is added in its step.
   Chain with_bias(const std::shared_ptr<Node>& node, const ChainFinder& chains);
   void lower_chain(const Chain& chain);
@@ -98,7 +98,7 @@ class Walk {
   const bool is_kept_;
   const NodeVector order_;
   PlanBuilder builder_;
-  std::optional<FewBitsProducts> few_bits_;
+  std::optional<WeightOnlyProducts> weight_only_;
   std::unordered_set<const Node*> biases_;                ///< Added in the steps of such products.
   std::unordered_map<const Node*, const Growth*> grown_;  ///< The nodes that work on caches in place.
   // While walking for the first time:

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/engine/lower/same_value.hpp>
+#include <tenon/engine/lower/build/same_value.hpp>
 #include <tenon/engine/lower/walk.hpp>
 
 namespace tenon::inline v1::engine {
@@ -204,8 +204,8 @@ class Walk::Repetition {
       case Unit::Kind::kGrown:
         walk_.lower_grown(node);
         return true;
-      case Unit::Kind::kFewBits:
-        walk_.lower_product_of_few_bits(unit.chain);
+      case Unit::Kind::kWeightOnly:
+        walk_.lower_product_of_weight_only(unit.chain);
         return true;
       case Unit::Kind::kFolded:
         if (!walk_.is_known(node) && !walk_.fold(node)) return false;

@@ -73,8 +73,8 @@ struct ExecutionImpl {
     return (index < count ? variables : index < 2 * count ? variable_is_set : next_variables)[index % count];
   }
 
-  void* address(Place place) const {
-    const Place root = plan->root(place);
+  void* address(BufferSlice place) const {
+    const BufferSlice root = plan->root(place);
     const Buffer& buffer = plan->buffers[root.buffer];
     char* base = nullptr;
     switch (buffer.kind) {
@@ -105,7 +105,7 @@ struct ExecutionImpl {
     auto* tensor_state = dynamic_cast<TensorState*>(states[step].get());
     if (!tensor_state) return;
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      const Place root = plan->root(operands[i].place);
+      const BufferSlice root = plan->root(operands[i].place);
       const Buffer& buffer = plan->buffers[root.buffer];
       if (buffer.kind == BufferKind::kInput && !inputs[buffer.index].staged && inputs[buffer.index].tensor)
         tensor_state->rebind_tensor(i, inputs[buffer.index].tensor);

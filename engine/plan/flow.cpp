@@ -121,7 +121,7 @@ class Flow {
       for (std::size_t k = 0; k < plan.steps[i]->operands.size(); ++k) {
         const Operand& operand = plan.steps[i]->operands[k];
         if (!operand.place || operand.written) continue;
-        const Place root = plan.root(operand.place);
+        const BufferSlice root = plan.root(operand.place);
         reads_[root.buffer].emplace_back(i, extent(root, content(i, k).bytes));
       }
   }
@@ -135,15 +135,15 @@ class Flow {
 
  private:
   using Key = std::pair<BufferId, std::size_t>;
-  static Key key(Place place) { return {place.buffer, place.offset}; }
-  static Extent extent(Place root, std::size_t bytes) { return {root.offset, root.offset + bytes}; }
+  static Key key(BufferSlice place) { return {place.buffer, place.offset}; }
+  static Extent extent(BufferSlice root, std::size_t bytes) { return {root.offset, root.offset + bytes}; }
 
   /// Whether a node that the step computes reads the value.
   bool is_read_by(const Made& made, std::size_t step) const {
     return inputs_[step].count({made.node.get(), made.output}) > 0;
   }
   /// The value at that place which the step reads: views of a value share its place.
-  const Made* read_value(std::size_t step, Place place) const {
+  const Made* read_value(std::size_t step, BufferSlice place) const {
     const auto found = made_.find(key(place));
     if (found == made_.end()) return nullptr;
     const Made *latest = nullptr, *meant = nullptr;
@@ -154,7 +154,7 @@ class Flow {
     }
     return meant ? meant : latest;
   }
-  const Made* written_value(std::size_t step, Place place) const {
+  const Made* written_value(std::size_t step, BufferSlice place) const {
     const auto found = made_.find(key(place));
     if (found == made_.end()) return nullptr;
     const Made* first = nullptr;
@@ -166,7 +166,7 @@ class Flow {
     return first;
   }
 
-  std::size_t bytes_to_end(Place place) const {
+  std::size_t bytes_to_end(BufferSlice place) const {
     const std::size_t bytes = plan_.buffers[place.buffer].size_bytes;
     return bytes - std::min(bytes, place.offset);
   }
@@ -187,7 +187,7 @@ class Flow {
     if (const auto* tensors = dynamic_cast<const TensorStep*>(&step))
       return content_of(tensors->tensors[k].first, tensors->tensors[k].second);
     if (made) return content_of(*made);
-    const Place root = plan_.root(operand.place);
+    const BufferSlice root = plan_.root(operand.place);
     const Buffer& buffer = plan_.buffers[root.buffer];
     if (buffer.kind == BufferKind::kOutput && root.offset == 0) {
       const Port& port = plan_.outputs[buffer.index];
@@ -199,7 +199,7 @@ class Flow {
   }
 
   /// Who wrote the bytes last, before the steps that are followed later.
-  void add_sources(std::vector<FlowSource>& sources, Place root, const Extent& wanted) const {
+  void add_sources(std::vector<FlowSource>& sources, BufferSlice root, const Extent& wanted) const {
     const auto add = [&](const FlowSource& source) {
       if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
     };
@@ -233,7 +233,7 @@ class Flow {
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const Operand& operand = step.operands[k];
       if (!operand.place || operand.written) continue;
-      const Place root = plan_.root(operand.place);
+      const BufferSlice root = plan_.root(operand.place);
       const Extent read = extent(root, content(index, k).bytes);
       const bool is_part = root.buffer == buffer && written.begin <= read.begin && read.end <= written.end &&
                            read.end - read.begin < written.end - written.begin;
@@ -249,7 +249,7 @@ class Flow {
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const Operand& operand = step.operands[k];
       if (!operand.place || operand.written) continue;
-      const Place root = plan_.root(operand.place);
+      const BufferSlice root = plan_.root(operand.place);
       if (plan_.buffers[root.buffer].kind == BufferKind::kConstant) {
         const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
         flow.weight_bytes += primitive ? primitive->arguments[k].second.get_size() : bytes_to_end(operand.place);
@@ -273,7 +273,7 @@ class Flow {
       const Operand& operand = step.operands[k];
       if (!operand.place || !operand.written) continue;
       const Content written = content(index, k);
-      const Place root = plan_.root(operand.place);
+      const BufferSlice root = plan_.root(operand.place);
       const Extent where = extent(root, written.bytes);
       const Buffer& buffer = plan_.buffers[root.buffer];
       const bool is_output = buffer.kind != BufferKind::kArena || written_value(index, operand.place) ||
@@ -312,7 +312,7 @@ class Flow {
       if (buffer.kind != kind || buffer.index != port || buffer.parent != kNoBuffer) continue;
       add_sources(flow.sources, {id, 0}, {0, buffer.size_bytes});
       for (const Made& made : plan_.made) {
-        if (plan_.root(made.place) != Place{id, 0} || content_of(made).bytes != buffer.size_bytes) continue;
+        if (plan_.root(made.place) != BufferSlice{id, 0} || content_of(made).bytes != buffer.size_bytes) continue;
         flow.joined_name = made.node->get_friendly_name();
         flow.joined_type = made.node->get_type_name();
         break;

@@ -3,7 +3,7 @@
 #include <tenon/engine/plan/growth.hpp>
 
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/plan/places.hpp>  // kAlignment
+#include <tenon/engine/plan/buffer_slices.hpp>  // kAlignment
 
 namespace tenon::inline v1::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/buffer_slices.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -23,8 +23,8 @@ struct Lives {
       buffer.size_bytes = life.size;
       const auto id = static_cast<BufferId>(buffers.size());
       buffers.push_back(std::move(buffer));
-      operands[life.first].push_back({Place{id, 0}, true});
-      operands[life.last].push_back({Place{id, 0}, false});
+      operands[life.first].push_back({BufferSlice{id, 0}, true});
+      operands[life.last].push_back({BufferSlice{id, 0}, false});
     }
   }
   std::size_t plan(std::size_t max_pairs) {
@@ -104,11 +104,11 @@ TEST(MemoryPlan, PartsOfPartsLieInTheirRoot) {
     }
     buffers.push_back(std::move(buffer));
   }
-  const Place deep = root(buffers, {999, 8});
+  const BufferSlice deep = root(buffers, {999, 8});
   EXPECT_EQ(settle_root(buffers, 999), 0U);
   EXPECT_EQ(root(buffers, {999, 8}), deep);
   EXPECT_EQ(buffers[999].parent, 0U);
-  for (BufferId id = 0; id < 1000; ++id) EXPECT_EQ(root(buffers, {id, 0}), (Place{0, 4 * std::size_t{id}}));
+  for (BufferId id = 0; id < 1000; ++id) EXPECT_EQ(root(buffers, {id, 0}), (BufferSlice{0, 4 * std::size_t{id}}));
 }
 
 }  // namespace

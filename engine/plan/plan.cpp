@@ -21,7 +21,7 @@ bool works_in_place(const PlanImpl& plan, const Step& step, BufferKind from, std
   for (std::size_t i = 0; i < step.operands.size(); ++i) {
     const Operand& operand = step.operands[i];
     if (!operand.place) continue;
-    const Place root = plan.root(operand.place);
+    const BufferSlice root = plan.root(operand.place);
     const Buffer& buffer = plan.buffers[root.buffer];
     const bool is_to = buffer.kind == to && buffer.index == to_index;
     if (!is_to && !(buffer.kind == from && buffer.index == from_index)) continue;

@@ -17,11 +17,11 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/kernels/elementwise.hpp>
+#include <tenon/engine/kernels/simd/elementwise.hpp>
+#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
 #include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/packed_constants.hpp>
-#include <tenon/engine/plan/places.hpp>
 #include <tenon/engine/plan/shared_constants.hpp>
 #include <tenon/engine/plan/shared_primitives.hpp>
 #include <tenon/graph/node.hpp>
@@ -122,7 +122,7 @@ struct Made {
   std::size_t output = 0;
   ElementType type;
   Shape shape;
-  Place place;
+  BufferSlice place;
   md desc;
   std::ptrdiff_t step = -1;                  ///< -1: before the first.
   std::optional<Quantization> quantization;  ///< Set if `desc` has 8 bits and the value is real.
@@ -159,7 +159,7 @@ struct PlanImpl {
   std::size_t own_constant_bytes = 0;   ///< Of constants that no other plan has.
   std::size_t assigned_copy_bytes = 0;  ///< For values that no step could write into their variable directly.
 
-  Place root(Place place) const { return engine::root(buffers, place); }
+  BufferSlice root(BufferSlice place) const { return engine::root(buffers, place); }
   BufferId settle_root(BufferId buffer) { return engine::settle_root(buffers, buffer); }
 };
 

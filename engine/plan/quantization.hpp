@@ -10,7 +10,7 @@
 
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {

@@ -262,7 +262,7 @@ TEST_F(BusyDmabuf, HazardsTakeSyncFilesAsWritersAndReaders) {
   EXPECT_FALSE(host->hazards().busy());
 }
 
-TEST_F(BusyDmabuf, FenceHandedOnHoldsAnotherBufferBack) {
+TEST_F(BusyDmabuf, FenceFdOwnershipHoldsAnotherBufferBack) {
   const Ref<Memory> other = dmabuf::allocate(real_allocators().front(), 4096);
   const TimelinePoint point = dmabuf::export_sync_file(memory->borrow_fd(), Access::kRead);
   dmabuf::attach_sync_file(other->borrow_fd(), point, Access::kWrite);

@@ -97,10 +97,10 @@ TEST(GstLayouts, OfAnyKindStayInTheirMemoryOrAreRefused) {
       ASSERT_EQ(total % 7, 0u) << seed;
       ASSERT_EQ(total, 7 * frame.size_bytes()) << seed;
       // As another buffer, it is the same picture.
-      const gs::BufferPtr handed_on = gs::buffer(frame);
+      const gs::BufferPtr fd_ownership = gs::buffer(frame);
       gs::VideoCaps seen = caps;
       seen.info = frame.info();
-      const Frame back = gs::wrap(handed_on.get(), seen, &ledger);
+      const Frame back = gs::wrap(fd_ownership.get(), seen, &ledger);
       for (std::size_t p = 0; p < frame.plane_count(); ++p)
         ASSERT_EQ(back.plane(p).data(), frame.plane(p).data()) << seed << " plane " << p;
       ++taken;

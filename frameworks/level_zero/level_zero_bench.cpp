@@ -196,6 +196,6 @@ void WaitForEvent(benchmark::State& state) {
   zeEventDestroy(event);
   zeEventPoolDestroy(pool);
 }
-BENCHMARK(WaitForEvent)->Name("WaitList/own_event/noted_handed_on_and_reached");
+BENCHMARK(WaitForEvent)->Name("WaitList/own_event/noted_fd_ownership_and_reached");
 
 }  // namespace

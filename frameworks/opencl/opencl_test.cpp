@@ -358,7 +358,7 @@ TEST_F(EventTest, FailuresTravelInTheEvent) {
   EXPECT_NO_THROW(router.map(tensor, host_context()));
 }
 
-TEST_F(EventTest, CommandsOfTheSameContextAreHandedOn) {
+TEST_F(EventTest, CommandsOfTheSameContextAreFdOwnership) {
   const Tensor tensor = opencl::wrap(context, user_buffer(64), {element::u8, {64}, {}});
   EXPECT_EQ(wait_list(tensor, Access::kRead).size(), 0u);
   EXPECT_EQ(wait_list(tensor, Access::kRead).data(), nullptr) << "as OpenCL wants an empty list";

@@ -30,7 +30,7 @@ inline float box_overlap(const BoxCorners& a, const BoxCorners& b) {
   return height * width / (area_a + area_b - height * width);
 }
 
-struct BoxSuppression {
+struct Nms {
   std::size_t most = 0;  ///< Of each class.
   float overlap = 0, score = 0;
   float sigma = 0;  ///< Above 0 scores of boxes that overlap decay.
@@ -43,7 +43,7 @@ struct ChosenBox {
 };
 
 /// The boxes of one class that are kept, the best first, equal ones in their order: boxes [count, 4], scores [count].
-inline std::vector<ChosenBox> suppress_boxes(const BoxSuppression& rule, const float* boxes, const float* scores,
+inline std::vector<ChosenBox> suppress_boxes(const Nms& rule, const float* boxes, const float* scores,
                                              std::size_t count) {
   struct Candidate {
     ChosenBox chosen;

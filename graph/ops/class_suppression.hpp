@@ -18,7 +18,7 @@ inline namespace v1 {
 class Node;
 
 /// What the node's attributes say about a class.
-struct ClassSuppression {
+struct MulticlassNms {
   bool is_matrix = false;       ///< Scores are lowered where boxes overlap; else boxes that overlap are left out.
   bool is_normalized = true;    ///< Else boxes are of whole pixels, and both ends belong to them.
   double score = 0;             ///< Least score; for a matrix above it.
@@ -56,7 +56,7 @@ struct PictureClass {
 };
 
 /// Fills in what each class keeps, the best first, equal ones in their order.
-using SuppressClasses = std::function<void(const ClassSuppression& rule, std::span<PictureClass> classes)>;
+using SuppressClasses = std::function<void(const MulticlassNms& rule, std::span<PictureClass> classes)>;
 
 /// Computes the node. @errors kInvalidArgument: more boxes in pictures than there are.
 TENON_API void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,

@@ -2,9 +2,9 @@
 // Operations of detection models.
 #include <algorithm>
 
-#include <tenon/graph/ops/box_suppression.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/ops/nms.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -52,7 +52,7 @@ float scalar(std::span<const Tensor> inputs, std::size_t index, float fallback) 
 void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
   const Read<float> boxes(inputs[0]), scores(inputs[1]);
-  BoxSuppression rule;
+  Nms rule;
   if (inputs.size() > 2)
     rule.most = static_cast<std::size_t>(std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0));
   rule.overlap = scalar(inputs, 3, 0);

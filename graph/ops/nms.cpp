@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include <tenon/graph/ops/class_suppression.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/ops/multiclass_nms.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -53,7 +53,7 @@ double overlap(const float* a, const float* b, bool normalized, bool apart_is_no
 
 using Found = SuppressedBox;
 
-void suppress_class(const ClassSuppression& rule, PictureClass& of) {
+void suppress_class(const MulticlassNms& rule, PictureClass& of) {
   const auto order = best_of(
       of.scores, of.count, [&](float score) { return rule.is_candidate(score); }, rule.most);
   const auto box = [&](std::size_t i) { return of.box(order[i]); };
@@ -122,9 +122,9 @@ void infer_multiclass(Node& node) {
   node.set_output_type(2, type, {pictures});
 }
 
-ClassSuppression rule_of(const Node& node) {
+MulticlassNms rule_of(const Node& node) {
   const Attributes& attributes = node.get_attributes();
-  ClassSuppression rule;
+  MulticlassNms rule;
   rule.is_matrix = is_op(&node, "MatrixNms");
   rule.is_normalized = attributes.get_bool("normalized");
   rule.score = attributes.get_double("score_threshold");
@@ -178,7 +178,7 @@ std::size_t classes_of(std::span<const Tensor> inputs, const float* boxes, const
 }
 
 void evaluate_multiclass(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  suppress_classes(node, inputs, outputs, [](const ClassSuppression& rule, std::span<PictureClass> classes) {
+  suppress_classes(node, inputs, outputs, [](const MulticlassNms& rule, std::span<PictureClass> classes) {
     for (PictureClass& each : classes) suppress_class(rule, each);
   });
 }
@@ -271,7 +271,7 @@ void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
 void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       const SuppressClasses& suppress) {
   const Attributes& attributes = node.get_attributes();
-  const ClassSuppression rule = rule_of(node);
+  const MulticlassNms rule = rule_of(node);
   const Read<float> boxes(inputs[0]), scores(inputs[1]);
   std::vector<PictureClass> classes;
   const std::size_t pictures =

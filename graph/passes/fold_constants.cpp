@@ -25,7 +25,7 @@ bool is_decompression(const Node& node) {
 /// A part of scale * (Convert(Constant of 4 or 8 bits) - zero point), or FakeQuantize of a Constant. `parts`: those found among
 /// earlier nodes in order, so that each node only checks its source.
 bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& parts) {
-  const auto from_few_bits = [](const Node& convert) {
+  const auto from_weight_only = [](const Node& convert) {
     if (!is_op(&convert, "Convert") || !as_type<op::v0::Constant>(convert.get_input_node_ptr(0))) return false;
     const ElementType from = convert.get_input_element_type(0);
     const bool is_few = from == ElementType::kI8 || from == ElementType::kU8 || from == ElementType::kI4 ||
@@ -39,7 +39,7 @@ bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& 
   };
   if (is_op(&node, "FakeQuantize")) return as_type<op::v0::Constant>(node.get_input_node_ptr(0)) != nullptr;
   if (is_op(&node, "Multiply") || is_op(&node, "Subtract")) return parts.count(node.get_input_node_ptr(0)) > 0;
-  return from_few_bits(node);
+  return from_weight_only(node);
 }
 
 /// Values of all inputs, decompressed if necessary; empty if one is not constant.

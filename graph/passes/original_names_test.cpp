@@ -58,7 +58,7 @@ TEST(OriginalNames, FollowPassesAndFiles) {
   EXPECT_THAT(names(*read, "scaled"), ElementsAre("folded Exp factor"));
 }
 
-TEST(OriginalNames, AreHandedOn) {
+TEST(OriginalNames, AreFdOwnership) {
   const auto given = given_model(), first = given->clone();
   pass::Manager().add(pass::fuse_swish()).run(first);
   pass::note_original_nodes(*given, *first);

@@ -151,10 +151,10 @@ class GraphBuilder:
 
     def linear(self, x, features_in, features_out, bias=True, gain=1):
         weights = self.normal((features_in, features_out), gain * features_in**-0.5)
-        product = self.few_bits(x, weights) if self.block else self.node("MatMul", x, self.constant(weights, "weight"))
+        product = self.weight_only(x, weights) if self.block else self.node("MatMul", x, self.constant(weights, "weight"))
         return self.node("Add", product, self.constant(self.normal(features_out, 0.02), "bias")) if bias else product
 
-    def few_bits(self, x, weights):
+    def weight_only(self, x, weights):
         depth, columns = weights.shape
         groups = weights.T.reshape(columns, depth // self.block, self.block)
         scales = np.abs(groups).max(axis=2, keepdims=True) / 7

@@ -167,7 +167,7 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
     if (compiled) touch_entry(file);
     return compiled;
   } catch (const std::exception& error) {
-    WantedScope::check("loading", file.string());  // Else it would be compiled now.
+    CancellationScope::check("loading", file.string());  // Else it would be compiled now.
     say("cache entry \"" + file.string() + "\" is not used: " + error.what());
   } catch (...) {  // A callback may throw anything.
     say("cache entry \"" + file.string() + "\" is not used: a callback threw what is no std::exception");

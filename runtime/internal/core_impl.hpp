@@ -25,8 +25,8 @@
 #include <tenon/runtime/device/device_host.hpp>
 #include <tenon/runtime/internal/bytes_stream.hpp>  // IWYU pragma: export
 #include <tenon/runtime/internal/compile.hpp>
+#include <tenon/runtime/internal/out_of_memory.hpp>  // IWYU pragma: export
 #include <tenon/runtime/internal/registry.hpp>
-#include <tenon/runtime/internal/shortage.hpp>  // IWYU pragma: export
 #include <tenon/runtime/request/model_state.hpp>
 
 namespace tenon {

@@ -11,7 +11,7 @@
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/exception.hpp>
-#include <tenon/runtime/internal/shortage.hpp>
+#include <tenon/runtime/internal/out_of_memory.hpp>
 #include <tenon/runtime/properties.hpp>
 #include <tenon/runtime/request/request.hpp>
 
@@ -253,12 +253,12 @@ const Output<const Node>& CompiledModel::output(const std::string& tensor_name) 
 
 InferRequest CompiledModel::create_infer_request() {
   state();
-  return telling_shortage([&] { return "making a request on " + state_->device().name(); },
-                          [&] {
-                            auto handle = std::make_shared<RequestHandle>(state_);
-                            handle->state->prime();
-                            return InferRequest(std::move(handle));
-                          });
+  return report_out_of_memory([&] { return "making a request on " + state_->device().name(); },
+                              [&] {
+                                auto handle = std::make_shared<RequestHandle>(state_);
+                                handle->state->prime();
+                                return InferRequest(std::move(handle));
+                              });
 }
 
 FrameGeometry CompiledModel::frame_geometry(const FrameInfo& info, const std::string& tensor_name) const {

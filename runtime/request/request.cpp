@@ -6,7 +6,7 @@
 
 #include <tenon/core/hazards.hpp>
 
-#include <tenon/runtime/internal/shortage.hpp>
+#include <tenon/runtime/internal/out_of_memory.hpp>
 #include <tenon/runtime/request/inference_trace.hpp>
 
 namespace tenon {
@@ -70,33 +70,33 @@ void RequestState::prepare() {
 void RequestState::run_now(int stream) {
   stream_ = stream;
   throw_if_cancelled();
-  telling_shortage([this] { return subject(); },
-                   [this] {
-                     const AccessEnd end(bindings_);
-                     prepare();
-                     const OrderedWork ordered;
-                     const InferenceTrace trace;
-                     InferRequestImpl& device = *devices_.active().impl;
-                     device.run(*this);
-                     trace.finish(device);
-                     bindings_.complete();
-                     if (!running_.timeline()) bindings_.wrote_outputs();
-                   });
+  report_out_of_memory([this] { return subject(); },
+                       [this] {
+                         const AccessEnd end(bindings_);
+                         prepare();
+                         const OrderedWork ordered;
+                         const InferenceTrace trace;
+                         InferRequestImpl& device = *devices_.active().impl;
+                         device.run(*this);
+                         trace.finish(device);
+                         bindings_.complete();
+                         if (!running_.timeline()) bindings_.wrote_outputs();
+                       });
 }
 
 void RequestState::start_on_device() {
-  telling_shortage([this] { return subject(); },
-                   [this] {
-                     stream_ = kCallerThread;
-                     try {
-                       prepare();
-                       const OrderedWork ordered;
-                       devices_.active().impl->start(*this);
-                     } catch (...) {
-                       bindings_.end_access();  // Else finish() does that.
-                       throw;
-                     }
-                   });
+  report_out_of_memory([this] { return subject(); },
+                       [this] {
+                         stream_ = kCallerThread;
+                         try {
+                           prepare();
+                           const OrderedWork ordered;
+                           devices_.active().impl->start(*this);
+                         } catch (...) {
+                           bindings_.end_access();  // Else finish() does that.
+                           throw;
+                         }
+                       });
 }
 
 std::string RequestState::subject() const { return "an inference on " + model_->device().name(); }
@@ -133,7 +133,7 @@ void RequestState::start_async(const Inference* within) {
       start_on_device();
     } else if (Executor& executor = model_->executor(device.compiled().stream_count()); executor.stream_count() > 0) {
       posted_.store(true, std::memory_order_release);
-      telling_shortage([this] { return subject(); }, [&] { executor.post(*this); });
+      report_out_of_memory([this] { return subject(); }, [&] { executor.post(*this); });
     } else {
       execute(kCallerThread);
     }

@@ -101,7 +101,7 @@ class GatedDevice final : public Device {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!gate.open && std::chrono::steady_clock::now() < end) {
       gate.changed.wait_for(lock, std::chrono::milliseconds(5));
-      WantedScope::check("compiling", model->get_friendly_name());
+      CancellationScope::check("compiling", model->get_friendly_name());
     }
     if (gate.fail_compile) throw Error(Code::kUnimplemented, "GATED does not want to");
     ++gate.compiled;

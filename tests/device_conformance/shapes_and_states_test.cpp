@@ -19,7 +19,7 @@ TENON_ON_EVERY_DEVICE(Shapes);
 class States : public OnDevice {
  protected:
   /// value(t) = x + value(t-1), from the initialiser 2; y = value.
-  static std::shared_ptr<Model> running_sum(std::size_t size = 2) {
+  static std::shared_ptr<Model> cumsum(std::size_t size = 2) {
     auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{1, size}));
     x->output(0).set_names({"x"});
     const Attributes variable{
@@ -30,7 +30,7 @@ class States : public OnDevice {
     auto assign = make_node("Assign", 6, {sum->output(0)}, Attributes{{"variable_id", "sum"}});
     auto y = std::make_shared<op::v0::Relu>(sum->output(0));
     y->output(0).set_names({"y"});
-    return std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "running_sum");
+    return std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "cumsum");
   }
 };
 TENON_ON_EVERY_DEVICE(States);
@@ -149,7 +149,7 @@ TEST_P(Shapes, ResultsThatWereHandedOutStay) {
 }
 
 TEST_P(States, LiveFromRunToRun) {
-  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  auto request = core.compile_model(cumsum(), name).create_infer_request();
   request.set_tensor("x", floats({1, 2}, {1, 10}));
   request.infer();
   EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(3, 12)) << "2 from the initialiser";
@@ -160,7 +160,7 @@ TEST_P(States, LiveFromRunToRun) {
   EXPECT_EQ(states[0].get_name(), "sum");
   EXPECT_THAT(values_of(states[0].get_state()), ElementsAre(4, 22));
   // The same objects for the request's life; another request has its own.
-  auto other = core.compile_model(running_sum(), name).create_infer_request();
+  auto other = core.compile_model(cumsum(), name).create_infer_request();
   other.set_tensor("x", floats({1, 2}, {0, 0}));
   other.infer();
   EXPECT_THAT(values_of(other.get_tensor("y")), ElementsAre(2, 2));
@@ -168,7 +168,7 @@ TEST_P(States, LiveFromRunToRun) {
 }
 
 TEST_P(States, CanBeSetAndReset) {
-  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  auto request = core.compile_model(cumsum(), name).create_infer_request();
   request.set_tensor("x", floats({1, 2}, {1, 1}));
   auto state = request.query_state().at(0);
   state.set_state(floats({1, 2}, {100, 200}));
@@ -185,7 +185,7 @@ TEST_P(States, CanBeSetAndReset) {
 }
 
 TEST_P(States, CheckWhatIsSet) {
-  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  auto request = core.compile_model(cumsum(), name).create_infer_request();
   request.set_tensor("x", floats({1, 2}, {1, 1}));
   request.infer();
   auto state = request.query_state().at(0);
@@ -211,7 +211,7 @@ TEST_P(States, OutliveTheirHandlesAndKeepWhatWasGiven) {
   VariableState state;
   Tensor before;
   {
-    auto request = core.compile_model(running_sum(), name).create_infer_request();
+    auto request = core.compile_model(cumsum(), name).create_infer_request();
     request.set_tensor("x", floats({1, 2}, {1, 1}));
     request.infer();
     state = request.query_state().at(0);
@@ -227,7 +227,7 @@ TEST_P(States, OutliveTheirHandlesAndKeepWhatWasGiven) {
 
 TEST_P(States, MoveWithoutAllocating) {
   if (name != "CPU" && name.rfind("GPU", 0) != 0) GTEST_SKIP() << "other devices' variables are their own business";
-  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  auto request = core.compile_model(cumsum(), name).create_infer_request();
   request.set_tensor("x", floats({1, 2}, {1, 1}));
   constexpr int kFirst = 60;  // A GPU device tries ways of launching meanwhile.
   for (int i = 0; i < kFirst; ++i) request.infer();
@@ -272,7 +272,7 @@ TEST_P(States, Grow) {
 
 TEST_P(States, ACancelledRunAssignsNothing) {
   if (name.rfind("OPENVINO", 0) == 0) GTEST_SKIP() << "OpenVINO promises nothing here";
-  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  auto request = core.compile_model(cumsum(), name).create_infer_request();
   request.set_tensor("x", floats({1, 2}, {1, 1}));
   float wanted = 2;
   for (int i = 0; i < 50; ++i) {

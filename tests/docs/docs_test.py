@@ -45,7 +45,7 @@ def broken_links(path):
 def named_tests():
     """Tests of GoogleTest as Suite.Name, rows of the GPU's oracle, and programs below examples/ as example_program."""
     found = {f"example_{path.stem}" for path in (ROOT / "examples").glob("*/*.c*")}
-    for path in (ROOT / "tests/gpu_twin").glob("*.cpp"):
+    for path in (ROOT / "tests/fake_intel_gpu").glob("*.cpp"):
         found.update(re.findall(r"^TWIN_ROW\((\w+)\)", path.read_text(), re.M))
     return found | set(rows.known_tests())
 

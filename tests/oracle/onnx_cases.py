@@ -326,7 +326,7 @@ def microsoft_layers():
          {"a": reals(3, 4)}, {"b": reals(5, 4), "c": reals(5)}, microsoft=True)
 
 
-def few_bits():
+def weight_only():
     rows, width = 6, 64
     for bits, block, k in ((4, 16, width), (4, 32, 96), (4, 32, 80), (8, 16, width)):
         blocks = -(-k // block)
@@ -409,7 +409,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    for group in (resizes, quantisation, recurrences, forms, sequences, standard_attention, microsoft_attention, microsoft_layers, few_bits, eight_bits):
+    for group in (resizes, quantisation, recurrences, forms, sequences, standard_attention, microsoft_attention, microsoft_layers, weight_only, eight_bits):
         group()
     shutil.rmtree(options.out, ignore_errors=True)
     failures = 0

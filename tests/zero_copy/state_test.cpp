@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kElements = 1 << 20;
 
 /// value(t) = x + value(t-1) from zero, y = relu(value). With `from_input`, value(t) = x instead, which no step makes.
-std::shared_ptr<Model> running_sum(bool from_input) {
+std::shared_ptr<Model> cumsum(bool from_input) {
   const Shape shape{1, kElements};
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(shape));
   const Attributes variable{
@@ -32,7 +32,7 @@ std::shared_ptr<Model> running_sum(bool from_input) {
 
 InferRequest request_for(bool from_input) {
   Core core;
-  auto request = core.compile_model(running_sum(from_input), "CPU", zero_copy(ZeroCopy::kRequire),
+  auto request = core.compile_model(cumsum(from_input), "CPU", zero_copy(ZeroCopy::kRequire),
                                     hint::inference_precision(element::f32))
                      .create_infer_request();
   Tensor x(element::f32, {1, kElements});

@@ -295,7 +295,7 @@ TEST_F(GpuLowering, RecurrentCellsAndBothDirections) {
   }
 }
 
-TEST_F(GpuLowering, TypesOfFewBitsBothWays) {
+TEST_F(GpuLowering, TypesOfWeightOnlyBothWays) {
   for (const auto type : {element::i4, element::u4, element::u1, element::nf4, element::f4e2m1, element::f8e4m3,
                           element::f8e5m2, element::f8e8m0}) {
     SCOPED_TRACE(type.to_string());

@@ -58,7 +58,7 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
         ++at;
         continue;
       }
-      const engine::Place root = engine::root(plan_->buffers, argument.place);
+      const engine::BufferSlice root = engine::root(plan_->buffers, argument.place);
       const engine::Buffer& buffer = plan_->buffers[root.buffer];
       const auto set = [&](cl_mem memory, std::size_t offset) {
         set_memory(step.kernel.get(), at, memory);

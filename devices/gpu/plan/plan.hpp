@@ -16,7 +16,7 @@
 #include <tenon/devices/gpu/program/input_source.hpp>
 #include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
-#include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/partial_shape.hpp>
 

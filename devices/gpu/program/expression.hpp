@@ -15,7 +15,7 @@
 #include <tenon/core/small_vector.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
 #include <tenon/devices/gpu/program/view_source.hpp>
-#include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -24,7 +24,7 @@ using Extents = SmallVector<std::int64_t, 6>;
 
 /// An array in memory: where it begins, and how far its neighbours are apart. Strides in elements; 0 repeats.
 struct View {
-  engine::Place place;  ///< Offset in bytes.
+  engine::BufferSlice place;  ///< Offset in bytes.
   ElementType type = ElementType::kUndefined;
   Shape shape;
   Extents strides;

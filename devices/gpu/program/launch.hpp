@@ -13,13 +13,13 @@
 
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
-#include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/buffer_slices.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
 /// One argument of a kernel: memory and where in it, which are two arguments to OpenCL, or a number.
 struct Argument {
-  engine::Place place;            ///< None: `number` is the argument.
+  engine::BufferSlice place;      ///< None: `number` is the argument.
   std::size_t element_bytes = 1;  ///< The place's offset is given to the kernel in elements.
   std::int32_t number = 0;
   /// One argument only: how far the rows at `place` are apart, in elements; `number` unless a tensor is bound.

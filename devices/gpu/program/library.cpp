@@ -40,8 +40,8 @@ void run_parallel(std::size_t count, std::int32_t most_threads, const std::funct
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  const auto run = [&, is_wanted = WantedScope::current()] {
-    const WantedScope scope(is_wanted);
+  const auto run = [&, is_wanted = CancellationScope::current()] {
+    const CancellationScope scope(is_wanted);
     for (std::size_t i = next++; i < count; i = next++) {
       try {
         work(i);
@@ -237,7 +237,7 @@ std::vector<std::shared_ptr<const Program>> KernelLibrary::build_apart(const Tex
   std::vector<std::shared_ptr<const Program>> programs(texts.size());
   std::atomic<std::int64_t> most{longest.count()};
   run_parallel(texts.size(), most_threads, [&](std::size_t i) {
-    WantedScope::check("compiling", texts[i]->kind + " to measure it");
+    CancellationScope::check("compiling", texts[i]->kind + " to measure it");
     const auto begin = std::chrono::steady_clock::now();
     if (begin + std::chrono::nanoseconds(most) >= until) return;
     try {

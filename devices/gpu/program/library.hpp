@@ -53,7 +53,7 @@ class KernelLibrary {
   /// @param folder  Empty: nothing is kept on disk.
   /// @param most_threads  That build at the same time; 0: as many as there are CPUs.
   /// @errors kInternal: the compiler refused a text; its log is in the message. kDeadlineExceeded: `time` is over.
-  /// kCancelled: it is not wanted any more (WantedScope). Programs that a driver has begun, it ends; others are not begun.
+  /// kCancelled: it is not wanted any more (CancellationScope). Programs that a driver has begun, it ends; others are not begun.
   std::vector<std::shared_ptr<const Program>> build(const Texts& texts, const std::filesystem::path& folder,
                                                     const TimeLimit& time, std::int32_t most_threads = 0);
 

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <string_view>
 
-#include <tenon/engine/lower/precise.hpp>
+#include <tenon/engine/lower/build/precise.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/subgraph.hpp>
 

@@ -39,7 +39,7 @@ class Fence final : public Object {
  private:
   enum : std::uint32_t { kReset = 0, kPending = 1, kSignalled = 2, kStates = 3, kNextEpoch = 4 };
   const void* const queue_;
-  WaitWord state_;  ///< The state, and in the upper bits the submission's epoch.
+  Futex state_;  ///< The state, and in the upper bits the submission's epoch.
   std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS};
   std::atomic<std::uint32_t> told_{kReset};  ///< The submission whose failure wait() returned; the first is kNextEpoch.
 };
@@ -104,7 +104,7 @@ class Event final : public Object {
   const std::uint32_t index_;
   const ze_event_scope_flags_t signal_scope_, wait_scope_;
   enum : std::uint32_t { kReset = 0, kSignalled = 1, kRefused = 2 };
-  WaitWord state_;
+  Futex state_;
   std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS}, refusal_{ZE_RESULT_SUCCESS};
   std::atomic<std::uint64_t> start_ns_{0}, end_ns_{0};
 };

@@ -15,7 +15,7 @@ thread_local const TileScheduler* reserved = nullptr;  ///< The scheduler that t
 struct TileScheduler::Waiting {
   Priority priority;
   int threads;
-  WaitWord admitted;
+  Futex admitted;
   Waiting* next = nullptr;
 };
 
@@ -49,7 +49,7 @@ void TileScheduler::release() noexcept {
 
 void TileScheduler::begin(int threads) {
   if (reserved == this) return;
-  Waiting self{thread_priority, threads, WaitWord(0)};
+  Waiting self{thread_priority, threads, Futex(0)};
   {
     std::lock_guard lock(mutex_);
     if (!first_ && free_ >= threads) {

@@ -151,9 +151,9 @@ TEST(NpuTileScheduler, ARunThatThrowsGivesItsTurnBack) {
   EXPECT_TRUE(ran);
 }
 
-TEST(NpuWaitWord, WakesForWhatIsWaitedForAndKeepsItsDeadline) {
+TEST(NpuFutex, WakesForWhatIsWaitedForAndKeepsItsDeadline) {
   for (const std::uint64_t spin_ns : {0u, 50'000u}) {
-    WaitWord word;
+    Futex word;
     EXPECT_FALSE(word.wait([](std::uint32_t value) { return value != 0; }, Deadline::in(0), spin_ns));
     const auto begin = Clock::now();
     EXPECT_FALSE(word.wait([](std::uint32_t value) { return value != 0; }, Deadline::in(5'000'000), spin_ns));
@@ -169,7 +169,7 @@ TEST(NpuWaitWord, WakesForWhatIsWaitedForAndKeepsItsDeadline) {
   }
 }
 
-TEST(NpuWaitWord, DeadlinesBeyondTheClockAreForEver) {
+TEST(NpuFutex, DeadlinesBeyondTheClockAreForEver) {
   EXPECT_TRUE(Deadline::in(UINT64_MAX).never());
   EXPECT_TRUE(Deadline::in(UINT64_MAX - 1).never());
   EXPECT_FALSE(Deadline::in(1'000'000'000).never());

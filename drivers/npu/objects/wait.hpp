@@ -11,8 +11,8 @@ namespace tenon::npu {
 
 using handles::Clock;
 using handles::Deadline;
+using handles::Futex;
 using handles::now_ns;
-using handles::WaitWord;
 
 /// How long a thread spins before it sleeps: about the cost of a wake-up; 0 with a single CPU.
 std::uint64_t default_spin_ns() noexcept;

@@ -40,7 +40,7 @@ class Executor {
   /// The result of one submission whose caller waits for it.
   struct Outcome {
     ze_result_t result = ZE_RESULT_SUCCESS;
-    WaitWord is_done;  ///< 1: done.
+    Futex is_done;  ///< 1: done.
   };
   /// Submitted as a unit: `before`, the lists (taken with CommandList::take) one after the other, then `after`.
   /// A failure skips the rest.
@@ -177,12 +177,12 @@ class Executor {
   std::atomic<std::size_t> failure_count_{0};
   std::atomic<std::uint32_t> told_{0};     ///< The last sequence covered by a finished wait().
   std::atomic<std::uint32_t> waiters_{0};  ///< Number of threads in wait().
-  alignas(64) WaitWord pushed_;            ///< Number of submissions, modulo 2^32; the main thread waits on it.
+  alignas(64) Futex pushed_;               ///< Number of submissions, modulo 2^32; the main thread waits on it.
   alignas(64) std::atomic<std::uint32_t> popped_{0};
   std::atomic<std::uint32_t> helps_{0};
-  WaitWord not_short_;                  ///< Number of submissions not left to waiting callers.
-  WaitWord more_;                       ///< Counts calls for the threads beside the main one.
-  WaitWord done_;                       ///< Number of submissions that are done, in whatever order, modulo 2^32.
+  Futex not_short_;                     ///< Number of submissions not left to waiting callers.
+  Futex more_;                          ///< Counts calls for the threads beside the main one.
+  Futex done_;                          ///< Number of submissions that are done, in whatever order, modulo 2^32.
   std::atomic<std::uint32_t> runs_{0};  ///< Counts list runs, roughly.
   std::thread thread_;
   std::vector<Helper> beside_;

@@ -92,19 +92,19 @@ class TakenLists {
   std::span<CommandList* const> lists() const {
     return count_ > kFewLists ? std::span<CommandList* const>(pointers_many_) : std::span(pointers_).first(count_);
   }
-  void hand_on() noexcept { handed_on_ = true; }
+  void hand_on() noexcept { fd_ownership_ = true; }
 
  private:
   static constexpr std::size_t kFewLists = 8;
   void give_back(const Ref<CommandList>& list) const noexcept {
-    if (list && !handed_on_) list->give_back();
+    if (list && !fd_ownership_) list->give_back();
   }
   std::array<Ref<CommandList>, kFewLists> kept_;
   std::array<CommandList*, kFewLists> pointers_{};
   std::vector<Ref<CommandList>> many_;
   std::vector<CommandList*> pointers_many_;
   std::size_t count_ = 0;
-  bool handed_on_ = false;
+  bool fd_ownership_ = false;
 };
 
 }  // namespace tenon::npu

@@ -111,7 +111,7 @@ class Surface final : public Object {
   std::atomic<int> derived{0};                     ///< Number of images over it.
 
  private:
-  mutable handles::WaitWord works_;  ///< Number of them.
+  mutable handles::Futex works_;  ///< Number of them.
   mutable std::mutex mutex_;
   std::weak_ptr<Worker> worker_;  ///< Of the last work.
 };

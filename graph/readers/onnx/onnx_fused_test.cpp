@@ -86,7 +86,7 @@ TEST(OnnxFused, QuantisedCachesAreAFormThatIsNotReadYet) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("layer"), HasSubstr("PER_TENSOR"), Not(HasSubstr("supported"))));
 }
 
-TEST(OnnxFused, WeightsOfFewBitsStayPackedAndAreChecked) {
+TEST(OnnxFused, WeightsOfWeightOnlyStayPackedAndAreChecked) {
   Builder b;
   b.input("a", {2, 32}).output("y");
   auto& packed = b.initializer("b", {3, 2, 8}, schema::TensorProto::UINT8);

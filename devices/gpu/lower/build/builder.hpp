@@ -188,8 +188,8 @@ class Builder {
   Extents best_strides(const Value& value) const;
   View made(const Output<Node>& value);
   View plain_copy(const View& view, const Node& of);
-  static View sourced(const View& view, const InputForm& form, std::vector<engine::Place> items);
-  View gathered(const View& view, const InputForm& form, const std::vector<engine::Place>& items, const Node& of);
+  static View sourced(const View& view, const InputForm& form, std::vector<engine::BufferSlice> items);
+  View gathered(const View& view, const InputForm& form, const std::vector<engine::BufferSlice>& items, const Node& of);
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.
   void pack(const View& codes, const View& out, const Node& of);

@@ -18,7 +18,7 @@ void Builder::add_input(const Node& parameter, std::uint32_t index) {
   const InputForm form = index < forms_.size() ? forms_[index] : InputForm{};
   plan_.inputs[index].form = form;
   const std::size_t bytes = bytes_of(value.type, value.shape) / form.items;
-  std::vector<engine::Place> items;
+  std::vector<engine::BufferSlice> items;
   for (std::size_t item = 0; item < form.items; ++item)
     items.push_back({add_buffer(engine::BufferKind::kInput, bytes, plan_.input_index(index, item)), 0});
   View view{items[0], value.type, value.shape, packed_strides(value.shape)};
@@ -30,7 +30,7 @@ void Builder::add_input(const Node& parameter, std::uint32_t index) {
   value.view = view;
 }
 
-View Builder::sourced(const View& view, const InputForm& form, std::vector<engine::Place> items) {
+View Builder::sourced(const View& view, const InputForm& form, std::vector<engine::BufferSlice> items) {
   View result = view;
   const std::size_t elements = element_count(view.shape) / form.items;
   result.place = {};
@@ -39,14 +39,14 @@ View Builder::sourced(const View& view, const InputForm& form, std::vector<engin
 }
 
 /// Of a batch in more tensors than a kernel takes: a launch for each of them.
-View Builder::gathered(const View& view, const InputForm& form, const std::vector<engine::Place>& items,
+View Builder::gathered(const View& view, const InputForm& form, const std::vector<engine::BufferSlice>& items,
                        const Node& of) {
   const View whole = scratch(view.type, view.shape);
   InputForm one = form;
   one.items = 1;
   View to = whole;
   to.shape[0] /= items.size();
-  for (const engine::Place& item : items) {
+  for (const engine::BufferSlice& item : items) {
     View from = to;
     from.place = item;
     launching_ = {{of.get_friendly_name(), of.get_type_name()}};

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings both sides into rows.
+#include <tenon/devices/gpu/lower/matmul_conv/matrix_matmul.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/gpu/lower/matmul_conv/matrix.hpp>
+#include <tenon/devices/gpu/program/indexing.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+/// The view if its rows can be read in chunks; else a copy.
+View rows_of(Builder& builder, const Node& node, const View& view) {
+  const ElementType type = builder.target().reals();
+  if (view.type == type && builder.is_wide(view, view.shape.size() - 1)) return view;
+  const View copy = builder.scratch(type, view.shape);
+  builder.copy(view, copy, node);
+  return copy;
+}
+
+View turned(View view) {
+  const std::size_t rank = view.shape.size();
+  std::swap(view.shape[rank - 1], view.shape[rank - 2]);
+  std::swap(view.strides[rank - 1], view.strides[rank - 2]);
+  return view;
+}
+
+/// Whether all batches have the same right side: their rows are then those of one product.
+bool is_for_all(const View& right) {
+  for (std::size_t axis = 0; axis + 2 < right.shape.size(); ++axis)
+    if (right.shape[axis] != 1 && right.strides[axis] != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& sides, const Tensor& weights,
+                         bool is_transposed) {
+  const std::size_t rank = sides.left.shape.size(), k = sides.left.shape[rank - 1];
+  if (!takes_matrices(builder.target()) || node.get_output_element_type(0) != element::f32 || k % kChunk != 0 ||
+      node.get_output_shape(0).size() != rank)
+    return false;
+  View left = rows_of(builder, node, sides.left), right;
+  if (weights) {
+    const ElementType type = builder.target().reals();
+    const std::string how = is_transposed ? "right sides" : "right sides, transposed";
+    right = broadcast(builder.hold_packed(weights, how,
+                                          [is_transposed, type](const Tensor& source) {
+                                            return pack_right_sides(source, type, is_transposed);
+                                          }),
+                      turned(sides.right).shape);
+  } else {
+    right = rows_of(builder, node, turned(sides.right));
+  }
+  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, left, right, k));
+  return true;
+}
+
+Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& right, std::size_t k) {
+  const Node* const self = &node;
+  Producer producer;
+  producer.emit_in_pieces = [&builder, self, left, right, k](const ExpressionRef& root, const View& out,
+                                                             const AxisGroups& axes) {
+    const std::size_t rank = left.shape.size();
+    Kernel kernel = builder.kernel("matmul");
+    kernel.reads("A", left).reads("B", right);
+    const AxisGroups groups = rows_and_columns(axes);
+    // Axes that count rows, and those before them, each of which is a product of its own.
+    std::vector<std::size_t> rows(rank - 1), batches;
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    if (!is_for_all(right)) {
+      batches.assign(rows.begin(), rows.end() - 1);
+      rows = {rank - 2};
+    }
+    MatrixProduct product{left.type};
+    product.m = product.batch = 1;
+    for (const std::size_t axis : rows) product.m *= left.shape[axis];
+    for (const std::size_t axis : batches) product.batch *= left.shape[axis];
+    product.n = right.shape[rank - 2];
+    product.k = k;
+    if (product.n % kChunk == 0)
+      builder.add_wide_store(kernel, root, out, groups);
+    else
+      builder.add_store(kernel, root, out, groups);
+    const Walk walk = collapse(left.shape, {&left, &right}, batches), lines = collapse(left.shape, {&left}, rows);
+    const std::vector<std::string> at = coordinate_texts(kernel, walk, "b", "(batch)"),
+                                   line = coordinate_texts(kernel, lines, "r", "(m)");
+    kernel.define("A_BATCH(batch)", index_text(kernel, "A_BATCH", walk.strides[0], at))
+        .define("B_BATCH(batch)", index_text(kernel, "B_BATCH", walk.strides[1], at))
+        .define("A_PLACE(m)", index_text(kernel, "A_LINE", lines.strides[0], line))
+        .define("IS_PLAIN", 1)
+        .number("B_ROW", right.strides[rank - 2]);
+    kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
+        .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
+    kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
+    launch_matrix(builder, *self, kernel, product, "rows");
+  };
+  return producer;
+}
+
+}  // namespace tenon::inline v1::gpu_device

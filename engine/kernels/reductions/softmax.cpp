@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax over columns: compiled once per instruction set and chosen at run time.
+#include <tenon/engine/kernels/reductions/softmax.hpp>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/reductions/softmax.cpp"
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
+
+#include <tenon/engine/kernels/simd/tail-inl.hpp>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Columns [begin, end) of one outer row; three passes over `extent` rows, all in the first-level cache for usual
+// extents.
+void Columns(const float* x, float* out, std::size_t extent, std::size_t inner, std::size_t begin, std::size_t end) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t i = begin; i < end; i += lanes) {
+    const std::size_t count = end - i < lanes ? end - i : lanes;
+    const auto load = [&](const float* from) { return LoadSome(d, from, count); };
+    const auto store = [&](hn::Vec<decltype(d)> v, float* to) { StoreSome(v, d, to, count); };
+    auto greatest = load(x + i);
+    for (std::size_t k = 1; k < extent; ++k) greatest = hn::Max(greatest, load(x + k * inner + i));
+    auto sum = hn::Zero(d);
+    for (std::size_t k = 0; k < extent; ++k) {
+      const auto e = hn::Exp(d, hn::Sub(load(x + k * inner + i), greatest));
+      sum = hn::Add(sum, e);
+      store(e, out + k * inner + i);
+    }
+    const auto scale = hn::Div(hn::Set(d, 1.0f), sum);
+    for (std::size_t k = 0; k < extent; ++k) store(hn::Mul(load(out + k * inner + i), scale), out + k * inner + i);
+  }
+}
+
+}  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tenon/engine/kernels/simd/broadcast.hpp>
+
+namespace tenon::inline v1::engine::kernels {
+
+HWY_EXPORT(Columns);
+
+void softmax_columns(const float* x, float* out, std::size_t outer, std::size_t extent, std::size_t inner) {
+  constexpr std::size_t kTile = 256;
+  const std::size_t tiles = (inner + kTile - 1) / kTile;
+  parallel(outer * tiles, outer * extent * inner * 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t row = i / tiles, first = i % tiles * kTile,
+                        last = first + kTile < inner ? first + kTile : inner;
+      HWY_DYNAMIC_DISPATCH(Columns)(x + row * extent * inner, out + row * extent * inner, extent, inner, first, last);
+    }
+  });
+}
+
+}  // namespace tenon::inline v1::engine::kernels
+#endif

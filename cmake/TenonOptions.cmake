@@ -5,6 +5,7 @@ option(TENON_BUILD_BENCH "Build micro-benchmarks" OFF)
 option(TENON_BUILD_FUZZERS "Build libFuzzer targets (clang only)" OFF)
 option(TENON_MINIMAL "Core alone: no framework, graph, runtime or device" OFF)
 option(TENON_UNITY "Compile eight sources of a library at once: a build from nothing takes half as long" OFF)
+option(TENON_JOIN_TESTS "Compile five sources of a test at once" ON)
 option(TENON_WERROR "Warnings are errors: on in CI and in every preset that only developers build" OFF)
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
@@ -13,8 +14,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# Half of a source's compile time is its headers. Tests stay apart: their helpers often have the same names. The presets for
-# sanitizers and clang compile every source alone, and so find an include that is missing.
+# Half of a source's compile time is its headers. The preset clang compiles every source alone, and so finds an include that is missing.
 set(CMAKE_UNITY_BUILD ${TENON_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

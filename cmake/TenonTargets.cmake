@@ -127,7 +127,8 @@ endfunction()
 # For bridges too, which depend on the frameworks that they join.
 #   [FIND_MODULES FindY.cmake: the folder's own find modules for PACKAGES, installed with the package; they may set Y_PC_REQUIRES,
 #    Y_PC_CFLAGS and Y_PC_LIBS, what the framework's pkg-config module says of Y]
-# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the header-only target tenon::x. Sets TENON_X_ENABLED in the caller's
+# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the target tenon::x: a static library of the folder's sources, or headers alone where it
+# has none. Sets TENON_X_ENABLED in the caller's
 # scope, so that the folder adds its tests only when it is on.
 function(tenon_add_framework)
   cmake_parse_arguments(A "EDGES" "NAME" "PKGCONFIG;PACKAGES;FIND_MODULES;DEPENDS;LINK" ${ARGN})
@@ -196,14 +197,33 @@ function(tenon_add_framework)
     tenon_switched_off("${A_NAME}" "missing ${missing}")
     return()
   endif()
-  add_library(tenon_${A_NAME} INTERFACE)
-  add_library(tenon::${A_NAME} ALIAS tenon_${A_NAME})
-  _tenon_public_headers(tenon_${A_NAME} INTERFACE "")
-  target_include_directories(tenon_${A_NAME} INTERFACE $<BUILD_INTERFACE:${TENON_INCLUDE_DIR}>
-                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   set(dep_targets ${A_DEPENDS})
   list(TRANSFORM dep_targets PREPEND tenon::)
-  target_link_libraries(tenon_${A_NAME} INTERFACE tenon::core ${dep_targets} ${links})
+  file(GLOB sources CONFIGURE_DEPENDS "*.cpp")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|_oracle|/conformance|/probe)\\.cpp$")
+  set(scope INTERFACE)
+  if(sources)
+    set(scope PUBLIC)
+    set(pc_libs "-ltenon_${A_NAME}" ${pc_libs})
+    add_library(tenon_${A_NAME}_objects OBJECT ${sources})
+    target_include_directories(tenon_${A_NAME}_objects PRIVATE "${TENON_INCLUDE_DIR}")
+    target_link_libraries(tenon_${A_NAME}_objects PRIVATE tenon_flags tenon::core ${dep_targets} ${links})
+    add_library(tenon_${A_NAME} STATIC $<TARGET_OBJECTS:tenon_${A_NAME}_objects>)
+    target_compile_features(tenon_${A_NAME} PUBLIC cxx_std_20)
+    # The header-only variant is headers plus the sources that they pull in.
+    file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+    install(FILES ${sources} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tenon/${folder}")
+  else()
+    add_library(tenon_${A_NAME} INTERFACE)
+  endif()
+  add_library(tenon::${A_NAME} ALIAS tenon_${A_NAME})
+  _tenon_public_headers(tenon_${A_NAME} ${scope} header_only.hpp)
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/header_only.hpp")
+    install(FILES header_only.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tenon/${folder}")
+  endif()
+  target_include_directories(tenon_${A_NAME} ${scope} $<BUILD_INTERFACE:${TENON_INCLUDE_DIR}>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(tenon_${A_NAME} ${scope} tenon::core ${dep_targets} ${links})
   set_target_properties(tenon_${A_NAME} PROPERTIES EXPORT_NAME ${A_NAME})
   set(component_deps "")
   foreach(dep IN LISTS A_DEPENDS)
@@ -341,7 +361,13 @@ function(tenon_add_test)
   if(NOT A_NO_MAIN)
     target_link_libraries(${A_NAME} PRIVATE GTest::gtest_main)
   endif()
-  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" UNITY_BUILD OFF)
+  # Headers are most of a test's compile time, so several sources of a test are compiled as one; each has a namespace of its own.
+  # What replaces functions of the C++ library stays apart.
+  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" UNITY_BUILD ${TENON_JOIN_TESTS}
+                        UNITY_BUILD_BATCH_SIZE 5)
+  set(apart ${A_SOURCES})
+  list(FILTER apart INCLUDE REGEX "allocation_count\\.cpp$|/testing/")
+  set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if(A_DEPENDS)
     add_dependencies(${A_NAME} ${A_DEPENDS})
   endif()

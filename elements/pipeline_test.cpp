@@ -16,7 +16,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace elements_pipeline_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -507,5 +507,5 @@ TEST(TestSource, ShowsBarsOfColour) {
   EXPECT_EQ(next->plane(0).data(), frame->plane(0).data()) << "one buffer for all";
 }
 
-}  // namespace
+}  // namespace elements_pipeline_test
 }  // namespace tenon::elements

@@ -17,7 +17,7 @@
 #include <tenon/core/error.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace registry_test {
 
 using ::testing::HasSubstr;
 
@@ -90,5 +90,5 @@ TEST(ElementRegistry, AnUnknownNameIsAnsweredWithTheNearestAndWithWhatIsAbsent) 
   }
 }
 
-}  // namespace
+}  // namespace registry_test
 }  // namespace tenon::elements

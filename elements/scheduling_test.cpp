@@ -25,7 +25,7 @@
 #include <tenon/elements/testing/alive.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace scheduling_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -542,5 +542,5 @@ TEST(Queues, EndWhatTheyDropBehindTheirLock) {
   EXPECT_FALSE(queue.push(curious(), true));
 }
 
-}  // namespace
+}  // namespace scheduling_test
 }  // namespace tenon::elements

@@ -12,7 +12,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace compile_time_test {
 
 using Make = std::function<std::shared_ptr<Model>(std::size_t nodes)>;
 
@@ -165,5 +165,5 @@ TEST(CompileTime, OfProductsInBf16IsLinear) {
 }
 TEST(CompileTime, OfManyResultsIsLinear) { expect_linear("many results", many_results, 2000); }
 
-}  // namespace
+}  // namespace compile_time_test
 }  // namespace tenon::engine_test

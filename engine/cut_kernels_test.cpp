@@ -12,7 +12,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace cut_kernels_test {
 
 void expect_same(const std::vector<Tensor>& wanted, const std::vector<Tensor>& got) {
   ASSERT_EQ(wanted.size(), got.size());
@@ -306,5 +306,5 @@ TEST(CutKernels, ACutModelUsesThem) {
   for (const auto& timed : staged.timed_steps()) EXPECT_FALSE(timed.step.is_reference) << timed.step.node_type;
 }
 
-}  // namespace
+}  // namespace cut_kernels_test
 }  // namespace tenon::engine_test

@@ -10,7 +10,7 @@
 #include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::engine {
-namespace {
+namespace packed_model_test {
 
 Tensor noise(const Shape& shape, unsigned seed) {
   Tensor tensor(ElementType::kF32, shape);
@@ -109,5 +109,5 @@ TEST(PackedModel, AnotherLayoutIsRefused) {
   EXPECT_THROW(restore_plan(prepared, plan->options()), Error);
 }
 
-}  // namespace
+}  // namespace packed_model_test
 }  // namespace tenon::inline v1::engine

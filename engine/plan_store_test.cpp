@@ -13,7 +13,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace plan_store_test {
 
 using engine::PlanStore;
 using engine::Staged;
@@ -352,5 +352,5 @@ TEST(PlanStore, AWaitForAnothersPlanEndsWhenCancelled) {
   EXPECT_TRUE(gave_up);
 }
 
-}  // namespace
+}  // namespace plan_store_test
 }  // namespace tenon::engine_test

@@ -17,7 +17,7 @@
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace engine_runtime_model_test {
 
 namespace info = exec_model_info;
 using op::v0::Constant;
@@ -388,5 +388,5 @@ TEST(RuntimeModel, CannotBeCompiled) {
   EXPECT_EQ(to_string(*copy), to_string(*made));
 }
 
-}  // namespace
+}  // namespace engine_runtime_model_test
 }  // namespace tenon::engine_test

@@ -11,7 +11,7 @@
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace staged_test {
 
 using engine::Staged;
 using op::v0::Constant;
@@ -563,5 +563,5 @@ TEST(Staged, ShapesThatExplodeAreRefusedWithTheirNode) {
   expect_as_reference(staged, model, {random_tensor(ElementType::kF32, Shape{31, 1}, 1)});
 }
 
-}  // namespace
+}  // namespace staged_test
 }  // namespace tenon::engine_test

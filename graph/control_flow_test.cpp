@@ -11,7 +11,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
-namespace {
+namespace graph_control_flow_test {
 
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -245,5 +245,5 @@ TEST(ControlFlow, RefusesStatesWithinBodies) {
   EXPECT_THAT(error_of([&] { iterator->get_iter_value(held); }, Code::kUnimplemented), HasSubstr("state"));
 }
 
-}  // namespace
+}  // namespace graph_control_flow_test
 }  // namespace tenon

@@ -10,7 +10,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon {
-namespace {
+namespace exec_model_info_test {
 
 using exec_model_info::ExecutionNode;
 using ::testing::HasSubstr;
@@ -50,5 +50,5 @@ TEST(ExecutionNode, IsWrittenAsTheStepThatItIs) {
   EXPECT_THAT(xml, HasSubstr("type=\"Parameter\""));
 }
 
-}  // namespace
+}  // namespace exec_model_info_test
 }  // namespace tenon

@@ -10,7 +10,7 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/operation_table.hpp>
 
-namespace {
+namespace graph_model_test {
 using namespace tenon;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -329,4 +329,4 @@ TEST(Evaluate, AntialiasedLinearIsPillowsBilinear) {
   const auto a = run("linear", true), b = run("bilinear_pillow", false);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << i;
 }
-}  // namespace
+}  // namespace graph_model_test

@@ -8,7 +8,7 @@
 #include <tenon/graph/ops.hpp>
 
 namespace tenon {
-namespace {
+namespace ops_test {
 
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -123,5 +123,5 @@ TEST(Ops, KeepStateWithAndWithoutAnInitialValue) {
   EXPECT_THROW(std::make_shared<op::v6::Assign>(sum, nullptr), Error);
 }
 
-}  // namespace
+}  // namespace ops_test
 }  // namespace tenon

@@ -27,7 +27,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace tenon {
-namespace {
+namespace graph_release_test {
 
 std::shared_ptr<Model> chain(std::size_t length) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{4}));
@@ -111,5 +111,5 @@ TEST(Release, InputsMoveBetweenSourcesInOrder) {
   EXPECT_EQ(y->count_output_readers(0), 8U);
 }
 
-}  // namespace
+}  // namespace graph_release_test
 }  // namespace tenon

@@ -11,7 +11,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
-namespace {
+namespace wanted_test {
 
 Error asked() {
   return error_of([] { TimeLimit(0).check("compiling", "m", limit_property::kCompileSeconds); });
@@ -42,5 +42,5 @@ TEST(CancellationScope, HoldsInItsThreadAndWhereItIsFdOwnership) {
   }).join();
 }
 
-}  // namespace
+}  // namespace wanted_test
 }  // namespace tenon

@@ -11,7 +11,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
-namespace {
+namespace runtime_remote_test {
 
 using namespace testing;
 using ::testing::ElementsAre;
@@ -166,5 +166,5 @@ TEST_F(RemoteObjects, TensorsKeepTheirContextAndNothingRemains) {
   EXPECT_EQ(FarMemory::live, memories);
 }
 
-}  // namespace
+}  // namespace runtime_remote_test
 }  // namespace tenon

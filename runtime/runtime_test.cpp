@@ -19,7 +19,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace runtime_test {
 
 using ::testing::Contains;
 using ::testing::Each;
@@ -454,5 +454,5 @@ TEST(Remote, EmptyHandlesSaySo) {
               HasSubstr("Cannot create RoiRemoteTensor on top of empty tensor"));
 }
 
-}  // namespace
+}  // namespace runtime_test
 }  // namespace tenon::testing

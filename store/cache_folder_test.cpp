@@ -16,7 +16,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::store {
-namespace {
+namespace cache_folder_test {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
@@ -180,5 +180,5 @@ TEST_F(CacheFolderTest, StaysWithTheFolderThatItLookedAt) {
   EXPECT_TRUE(folder.map(name(1)));
 }
 
-}  // namespace
+}  // namespace cache_folder_test
 }  // namespace tenon::store

@@ -5,7 +5,7 @@
 #include <tenon/store/content_hash.hpp>
 
 namespace tenon::store {
-namespace {
+namespace content_hash_test {
 
 TEST(ContentHash, IsXxh3) {
   // xxHash's own value for nothing, which entries of other builds rely on.
@@ -38,5 +38,5 @@ TEST(ContentHash, KeepsTextsApart) {
   EXPECT_EQ(of("ab", "c"), of("ab", "c"));
 }
 
-}  // namespace
+}  // namespace content_hash_test
 }  // namespace tenon::store

@@ -12,7 +12,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::store {
-namespace {
+namespace store_release_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -31,5 +31,5 @@ TEST(MadeBy, ThisReleaseIsTakenAndAnyOtherIsNamed) {
   EXPECT_EQ(made.release(), std::string(sizeof made.text, 'x')) << "no further than the field";
 }
 
-}  // namespace
+}  // namespace store_release_test
 }  // namespace tenon::store

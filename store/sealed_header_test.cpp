@@ -8,7 +8,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::store {
-namespace {
+namespace sealed_header_test {
 
 using ::testing::HasSubstr;
 
@@ -110,5 +110,5 @@ TEST(SealedHeader, WithItsHashesMadeRightItsBoundsAreJudged) {
   EXPECT_EQ(aligned(128, 64), 128u);
 }
 
-}  // namespace
+}  // namespace sealed_header_test
 }  // namespace tenon::store

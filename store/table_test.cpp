@@ -8,7 +8,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::store {
-namespace {
+namespace table_test {
 
 using ::testing::HasSubstr;
 
@@ -64,5 +64,5 @@ TEST(Table, GoesNoFurtherWhenItsFormatSaysNothing) {
   EXPECT_THAT(error_of([&] { reader.number(); }, Code::kDataLoss), HasSubstr("its table ends early"));
 }
 
-}  // namespace
+}  // namespace table_test
 }  // namespace tenon::store

@@ -7,7 +7,7 @@
 #include <tenon/store/weights.hpp>
 
 namespace tenon::store {
-namespace {
+namespace weights_test {
 
 Tensor filled(std::size_t size, int value) {
   Tensor tensor(ElementType::kU8, Shape{size});
@@ -43,5 +43,5 @@ TEST(Weights, OfAFileAreComparedAndUsedWhereTheyLie) {
   EXPECT_FALSE(find_at(file, 0, ~std::uint64_t{0}, hash));
 }
 
-}  // namespace
+}  // namespace weights_test
 }  // namespace tenon::store

@@ -13,7 +13,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/vision/ground_truth.hpp>
 
-namespace {
+namespace average_precision_test {
 
 using namespace tenon;
 using vision::Detection;
@@ -174,4 +174,4 @@ TEST(GroundTruth, SaysWhereAFileIsWrong) {
   EXPECT_THROW(vision::read_ground_truth("/nonexistent/truth.json"), Error);
 }
 
-}  // namespace
+}  // namespace average_precision_test

@@ -15,7 +15,7 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 
-namespace {
+namespace vision_decode_test {
 
 using namespace tenon;
 using vision::DecodeOptions;
@@ -275,4 +275,4 @@ TEST(DecodeOptions, ComeFromTheModel) {
   EXPECT_EQ(vision::decode_options(*model({{"model_type", "Classification"}})).top_k, 5u);
 }
 
-}  // namespace
+}  // namespace vision_decode_test

@@ -12,7 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 
-namespace {
+namespace draw_test {
 
 using namespace tenon;
 using vision::Canvas;
@@ -251,4 +251,4 @@ TEST(Canvas, BlendingMixesInEveryFormat) {
   }
 }
 
-}  // namespace
+}  // namespace draw_test

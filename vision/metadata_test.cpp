@@ -7,7 +7,7 @@
 #include <tenon/core/metadata.hpp>
 #include <tenon/vision/metadata.hpp>
 
-namespace {
+namespace vision_metadata_test {
 
 using namespace tenon;
 
@@ -29,4 +29,4 @@ TEST(VisionMetadata, ComesBackAndFollowsACrop) {
   EXPECT_EQ(part[0].box, (vision::Box{2, 4, 18, 28}));
 }
 
-}  // namespace
+}  // namespace vision_metadata_test

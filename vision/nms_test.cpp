@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace nms_test {
 
 using namespace tenon;
 using vision::Box;
@@ -85,4 +85,4 @@ TEST(Suppress, EqualsTheDefinitionOnRandomBoxes) {
   }
 }
 
-}  // namespace
+}  // namespace nms_test

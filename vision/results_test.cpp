@@ -20,7 +20,7 @@
 #include <tenon/vision/keypoints.hpp>
 #include <tenon/vision/masks.hpp>
 
-namespace {
+namespace results_test {
 
 using namespace tenon;
 using ::testing::ElementsAre;
@@ -299,4 +299,4 @@ TEST(ResultReader, MakesEachKindTheMetadataThatItIs) {
               HasSubstr("YOLOv8-pose, Heatmaps"));
 }
 
-}  // namespace
+}  // namespace results_test

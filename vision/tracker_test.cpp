@@ -17,7 +17,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/vision/ground_truth.hpp>
 
-namespace {
+namespace tracker_test {
 
 using namespace tenon;
 using vision::Detection;
@@ -217,4 +217,4 @@ TEST(Tracker, FollowsTheTrueObjectsOfTheClip) {
   }
 }
 
-}  // namespace
+}  // namespace tracker_test

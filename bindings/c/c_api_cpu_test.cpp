@@ -14,7 +14,7 @@
 #include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
-namespace {
+namespace c_api_cpu_test {
 
 using ::testing::HasSubstr;
 
@@ -47,5 +47,5 @@ TEST_F(CApiCpu, TheCpuTellsTheStepsThatItRuns) {
   std::remove((path + ".bin").c_str());
 }
 
-}  // namespace
+}  // namespace c_api_cpu_test
 }  // namespace tenon::c_api_test

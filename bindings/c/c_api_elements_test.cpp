@@ -11,7 +11,7 @@
 #include <tenon/bindings/c/tenon.h>
 
 namespace tenon::c_api_test {
-namespace {
+namespace c_api_elements_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -274,5 +274,5 @@ TEST_F(CElements, AreRefusedIfIncomplete) {
   EXPECT_THAT(all, ::testing::IsSupersetOf({"c_source", "c_delay", "identity"}));
 }
 
-}  // namespace
+}  // namespace c_api_elements_test
 }  // namespace tenon::c_api_test

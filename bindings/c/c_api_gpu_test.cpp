@@ -23,7 +23,7 @@
 
 #include <tenon/bindings/c/testing/model.hpp>
 
-namespace {
+namespace c_api_gpu_test {
 
 using tenon::c_api_test::taken;
 using ::testing::HasSubstr;
@@ -310,4 +310,4 @@ TEST_F(CApiGpu, PicturesOfOnePlaneComeFromImages) {
   }
 }
 
-}  // namespace
+}  // namespace c_api_gpu_test

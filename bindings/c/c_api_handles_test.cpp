@@ -16,7 +16,7 @@
 #include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
-namespace {
+namespace c_api_handles_test {
 
 template <typename T>
 concept Sized = requires(T value) {
@@ -171,5 +171,5 @@ TEST(CApiHandles, AFreedHandleOfAnotherTypeIsToldByName) {
   EXPECT_EQ(tenon_tensor_rank(odd), 0u);
 }
 
-}  // namespace
+}  // namespace c_api_handles_test
 }  // namespace tenon::c_api_test

@@ -14,7 +14,7 @@
 
 #include <tenon/bindings/c/testing/model.hpp>
 
-namespace {
+namespace c_api_npu_test {
 
 using tenon::c_api_test::taken;
 using ::testing::HasSubstr;
@@ -178,4 +178,4 @@ TEST_F(CApiNpu, BlobsAreImportedInAContext) {
   for (tenon_tensor_t* each : {blob, input}) tenon_tensor_free(each);
 }
 
-}  // namespace
+}  // namespace c_api_npu_test

@@ -11,7 +11,7 @@
 #include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
-namespace {
+namespace c_api_objects_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -595,5 +595,5 @@ TEST(CApiFrames, SayWhatTheyAre) {
   }
 }
 
-}  // namespace
+}  // namespace c_api_objects_test
 }  // namespace tenon::c_api_test

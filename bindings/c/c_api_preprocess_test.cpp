@@ -8,7 +8,7 @@
 #include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
-namespace {
+namespace c_api_preprocess_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -151,5 +151,5 @@ TEST_F(CApiPreprocess, LayoutsAreTexts) {
   tenon_port_free(port);
 }
 
-}  // namespace
+}  // namespace c_api_preprocess_test
 }  // namespace tenon::c_api_test

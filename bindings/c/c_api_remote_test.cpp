@@ -10,7 +10,7 @@
 #include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
-namespace {
+namespace c_api_remote_test {
 
 using ::testing::HasSubstr;
 
@@ -170,5 +170,5 @@ TEST_F(CApiRemote, WhatCannotBeMeantIsRefusedBeforeTheDeviceSeesIt) {
   tenon_remote_context_free(other);
 }
 
-}  // namespace
+}  // namespace c_api_remote_test
 }  // namespace tenon::c_api_test

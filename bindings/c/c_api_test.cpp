@@ -13,7 +13,7 @@
 
 #include <tenon/bindings/c/testing/fixture.hpp>
 
-namespace {
+namespace c_api_test {
 
 using ::testing::HasSubstr;
 
@@ -349,4 +349,4 @@ TEST_F(CApi, DevicesAreListed) {
   tenon_strings_free(devices);
 }
 
-}  // namespace
+}  // namespace c_api_test

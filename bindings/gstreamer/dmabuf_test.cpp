@@ -14,7 +14,7 @@
 #include <tenon/frameworks/gstreamer/caps.hpp>
 #include <tenon/frameworks/gstreamer/frame.hpp>
 
-namespace {
+namespace gstreamer_dmabuf_test {
 
 using namespace tenon;
 using namespace tenon::gst_plugin_testing;
@@ -54,4 +54,4 @@ TEST(GstDmabuf, FramesOfDmabufCapsPassAsTheyAre) {
   EXPECT_EQ(stat(last.get(), "frames-out"), 1u);
 }
 
-}  // namespace
+}  // namespace gstreamer_dmabuf_test

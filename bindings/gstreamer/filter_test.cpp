@@ -12,7 +12,7 @@
 #include <tenon/frameworks/gstreamer/pool.hpp>
 #include <tenon/frameworks/gstreamer/testing/lsan.hpp>
 
-namespace {
+namespace filter_test {
 
 using namespace tenon;
 using namespace tenon::gst_plugin_testing;
@@ -257,4 +257,4 @@ TEST(GstFilter, StatesChangeWhileFramesPass) {
   EXPECT_GT(gst_harness_stress_thread_stop(storm), 5u);
 }
 
-}  // namespace
+}  // namespace filter_test

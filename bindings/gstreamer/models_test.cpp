@@ -11,7 +11,7 @@
 
 #include <tenon/bindings/gstreamer/testing/test_elements.hpp>
 
-namespace {
+namespace gstreamer_models_test {
 
 using namespace tenon;
 using namespace tenon::gst_plugin_testing;
@@ -108,4 +108,4 @@ TEST(GstAliases, SayWhatIsMissing) {
               HasSubstr("TPU"));
 }
 
-}  // namespace
+}  // namespace gstreamer_models_test

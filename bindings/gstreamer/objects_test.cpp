@@ -22,7 +22,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
-namespace {
+namespace objects_test {
 
 using namespace tenon;
 using namespace tenon::gst_plugin_testing;
@@ -542,4 +542,4 @@ TEST_F(GstObjects, OutputsThatDoNotFitAreErrorsInWords) {
               HasSubstr("YOLOv8-seg, YOLOv8-pose"));
 }
 
-}  // namespace
+}  // namespace objects_test

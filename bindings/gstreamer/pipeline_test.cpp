@@ -9,7 +9,7 @@
 #include <tenon/bindings/gstreamer/testing/test_elements.hpp>
 #include <tenon/frameworks/gstreamer/testing/leaks.hpp>
 
-namespace {
+namespace gstreamer_pipeline_test {
 
 using namespace tenon;
 using namespace tenon::gst_plugin_testing;
@@ -209,4 +209,4 @@ TEST(GstLines, LeaveNothingBehind) {
   });
 }
 
-}  // namespace
+}  // namespace gstreamer_pipeline_test

@@ -8,7 +8,7 @@
 #include <thread>
 
 namespace tenon::cuda_dlpack {
-namespace {
+namespace cuda_dlpack_test {
 
 using cuda::bytes_info;
 using cuda::bytes_of;
@@ -162,5 +162,5 @@ TEST_F(CudaDlpack, EmptyTensorsNeedNoMemory) {
   EXPECT_EQ(producer.deleted, 1);
 }
 
-}  // namespace
+}  // namespace cuda_dlpack_test
 }  // namespace tenon::cuda_dlpack

@@ -6,7 +6,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace cuda_opencl_conformance {
 
 using namespace tenon;
 
@@ -44,4 +44,4 @@ class CudaOpenclUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<CudaOpenclUnderTest>());
 
-}  // namespace
+}  // namespace cuda_opencl_conformance

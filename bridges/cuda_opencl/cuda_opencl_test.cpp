@@ -15,7 +15,7 @@
 #include <tenon/tests/support/fail_each_call.hpp>
 
 namespace tenon::cuda_opencl {
-namespace {
+namespace cuda_opencl_test {
 
 using cuda::bytes_info;
 using cuda::bytes_of;
@@ -224,5 +224,5 @@ TEST_F(CudaOpencl, MemoryOfAnotherDeviceIsRefused) {
   EXPECT_THAT(router->explain(describe(there), opencl), HasSubstr("is another device"));
 }
 
-}  // namespace
+}  // namespace cuda_opencl_test
 }  // namespace tenon::cuda_opencl

@@ -8,7 +8,7 @@
 #include <tenon/bridges/ffmpeg_opencl/ffmpeg_opencl.hpp>
 
 namespace tenon {
-namespace {
+namespace ffmpeg_opencl_test {
 
 namespace ff = tenon::ffmpeg;
 
@@ -134,5 +134,5 @@ TEST_F(FfmpegOpencl, RefusesWhatIsNone) {
             Code::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace ffmpeg_opencl_test
 }  // namespace tenon

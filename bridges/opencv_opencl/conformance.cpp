@@ -5,7 +5,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace opencv_opencl_conformance {
 
 using namespace tenon;
 
@@ -48,4 +48,4 @@ class UmatUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<UmatUnderTest>());
 
-}  // namespace
+}  // namespace opencv_opencl_conformance

@@ -20,7 +20,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace umat_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -328,4 +328,4 @@ TEST_F(OpenCvUmat, MapsToBuffersWhileOpenCvIsBusyWithoutAllocations) {
   }
 }
 
-}  // namespace
+}  // namespace umat_test

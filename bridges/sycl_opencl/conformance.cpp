@@ -5,7 +5,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace sycl_opencl_conformance {
 
 using namespace tenon;
 
@@ -61,4 +61,4 @@ class OpenclUnderSyclUnderTest final : public conformance::FrameworkUnderTest {
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<SyclOverOpenclUnderTest>()) &&
                                          conformance::add(std::make_unique<OpenclUnderSyclUnderTest>());
 
-}  // namespace
+}  // namespace sycl_opencl_conformance

@@ -16,7 +16,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::sycl_opencl {
-namespace {
+namespace sycl_opencl_test {
 
 using ::testing::HasSubstr;
 
@@ -113,5 +113,5 @@ TEST_F(SyclOpencl, WrongContextsAreNamed) {
   EXPECT_THAT(error_of([&] { opencl_context(opencl); }, Code::kInvalidArgument), HasSubstr("not a context of sycl"));
 }
 
-}  // namespace
+}  // namespace sycl_opencl_test
 }  // namespace tenon::sycl_opencl

@@ -8,7 +8,7 @@
 #include <tenon/core/element_type.hpp>
 
 namespace tenon {
-namespace {
+namespace any_test {
 
 std::string text_of(const Any& value) { return value.as<std::string>(); }
 
@@ -50,5 +50,5 @@ TEST(Any, RefusesWhatIsMalformed) {
   EXPECT_THROW(Any("F32").as<element::Type>(), Error);
 }
 
-}  // namespace
+}  // namespace any_test
 }  // namespace tenon

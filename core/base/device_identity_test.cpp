@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace device_identity_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST_F(Imports, APlanIsNotReusedForMemoryOfAnotherDevice) {
   EXPECT_FALSE(router.plan(from, same)->possible());
 }
 
-}  // namespace
+}  // namespace device_identity_test

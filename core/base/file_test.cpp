@@ -61,7 +61,7 @@ extern "C" int fsync(int fd) {
 std::size_t tenon_test::allocations_of_this_thread() { return allocations_made; }
 
 namespace tenon {
-namespace {
+namespace file_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -237,5 +237,5 @@ TEST_F(Files, ListingSurvivesAnyFailedAllocation) {
   EXPECT_FALSE(error);
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace tenon

@@ -9,7 +9,7 @@
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {
-namespace {
+namespace host_test {
 
 Tensor bytes(std::size_t count) { return Tensor(ElementType::kU8, Shape{count}); }
 
@@ -65,5 +65,5 @@ TEST(HostBudget, CountsUntilMemoryIsFreedWhereverThatIs) {
   EXPECT_THROW(HostMemory::allocate(1), Error);
 }
 
-}  // namespace
+}  // namespace host_test
 }  // namespace tenon

@@ -15,7 +15,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace tensor_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -218,4 +218,4 @@ TEST(Any, ConvertsNumbersAndText) {
   EXPECT_THROW(Any().as<int>(), Error);
 }
 
-}  // namespace
+}  // namespace tensor_test

@@ -8,7 +8,7 @@
 #include <tenon/core/audio.hpp>
 #include <tenon/core/error.hpp>
 
-namespace {
+namespace media_audio_test {
 
 using namespace tenon;
 
@@ -150,4 +150,4 @@ TEST(AudioWindows, RefuseAnotherRateAndGoOn) {
   EXPECT_THROW(AudioWindows(1, 1000, 4, 5), Error);
 }
 
-}  // namespace
+}  // namespace media_audio_test

@@ -11,7 +11,7 @@
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/router.hpp>
 
-namespace {
+namespace media_metadata_test {
 
 using namespace tenon;
 using metadata::Box;
@@ -239,4 +239,4 @@ TEST(Metadata, IsUsedByManyThreads) {
   EXPECT_EQ(known.size(), 1u + 4 * 100);
 }
 
-}  // namespace
+}  // namespace media_metadata_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace proof_test {
 
 using namespace tenon_test;
 using ProofTest = RouterTest;
@@ -94,4 +94,4 @@ TEST_F(ProofTest, TriesOddPlacesAndMemoryThatComesAfter) {
   }
 }
 
-}  // namespace
+}  // namespace proof_test

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace route_test {
 
 using namespace tenon_test;
 
@@ -221,4 +221,4 @@ TEST_F(RouterTest, AViewIsBookedAsFoundOnlyIfItWasNotMade) {
   EXPECT_EQ(ledger.total().view_hits, 1u);
 }
 
-}  // namespace
+}  // namespace route_test

@@ -19,7 +19,7 @@
 #include <sstream>
 #include <thread>
 
-namespace {
+namespace router_test {
 
 using namespace tenon_test;
 
@@ -556,4 +556,4 @@ TEST(PixelFormat, KeepsAll64BitsOfTheModifier) {
   EXPECT_EQ(plane_extent({kYuy2, 5, 2}, 0).row_bytes, 12u);
 }
 
-}  // namespace
+}  // namespace router_test

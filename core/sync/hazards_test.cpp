@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace {
+namespace hazards_test {
 
 using namespace tenon;
 using namespace std::chrono_literals;
@@ -443,4 +443,4 @@ TEST_F(SettledMap, WaitsAreBookedWhereTheMapIsBooked) {
   EXPECT_EQ(Ledger::process().total().waits, before);
 }
 
-}  // namespace
+}  // namespace hazards_test

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <stdexcept>
 
-namespace {
+namespace polling_test {
 
 using namespace tenon;
 using namespace std::chrono_literals;
@@ -46,4 +46,4 @@ TEST(Polling, NapsArePromptAndTheThreadIsLeftAsItWas) {
 }
 #endif
 
-}  // namespace
+}  // namespace polling_test

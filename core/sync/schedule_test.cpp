@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace schedule_test {
 
 using namespace tenon;
 
@@ -254,4 +254,4 @@ TEST(RandomSchedules, EveryReaderSeesTheLastWriteOrItsFailure) {
   EXPECT_TRUE(drain_deferred(default_deadline())) << "memory was not freed";
 }
 
-}  // namespace
+}  // namespace schedule_test

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-namespace {
+namespace timeline_test {
 
 using namespace tenon;
 using namespace std::chrono_literals;
@@ -123,4 +123,4 @@ TEST(Trace, NamesOutliveTheirTextAndAreEscaped) {
   EXPECT_NE(text.str().find("\"a \\\"node\\\" of C:\\\\path\""), std::string::npos) << text.str();
 }
 
-}  // namespace
+}  // namespace timeline_test

@@ -24,7 +24,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon {
-namespace {
+namespace cpu_cache_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -598,5 +598,5 @@ TEST_F(ModelCache, TheZooAnswersTheSameFromEntries) {
   EXPECT_GE(count, 20u);
 }
 
-}  // namespace
+}  // namespace cpu_cache_test
 }  // namespace tenon

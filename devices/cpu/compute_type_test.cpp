@@ -11,7 +11,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace compute_type_test {
 
 Tensor pattern(const Shape& shape, float phase) {
   Tensor tensor(element::f32, shape);
@@ -108,5 +108,5 @@ TEST(CpuPrecision, FilesOfHalvesAreComputedInTheTypeThatIsAskedFor) {
   }
 }
 
-}  // namespace
+}  // namespace compute_type_test
 }  // namespace tenon

@@ -17,7 +17,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace cpu_device_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -393,5 +393,5 @@ TEST(CpuDevice, AStateThatDoesNotFitLeavesTheOthersAsTheyWere) {
   }
 }
 
-}  // namespace
+}  // namespace cpu_device_test
 }  // namespace tenon

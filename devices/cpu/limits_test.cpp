@@ -11,7 +11,7 @@
 #include <tenon/tests/support/hostile_models.hpp>
 
 namespace tenon {
-namespace {
+namespace cpu_limits_test {
 
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -135,5 +135,5 @@ TEST_F(CpuLimits, AreCoresOwnProperties) {
   EXPECT_EQ(core_.get_property("", "TENON_LIMIT_DEPTH").as<std::uint64_t>(), 12U);
 }
 
-}  // namespace
+}  // namespace cpu_limits_test
 }  // namespace tenon

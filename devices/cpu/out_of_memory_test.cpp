@@ -30,7 +30,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon {
-namespace {
+namespace out_of_memory_test {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -209,5 +209,5 @@ TEST_F(CpuShortage, FewThreads) {
   EXPECT_GT(good, 0);
 }
 
-}  // namespace
+}  // namespace out_of_memory_test
 }  // namespace tenon

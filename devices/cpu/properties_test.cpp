@@ -18,7 +18,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace properties_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -348,5 +348,5 @@ TEST_F(Topology, OrdersCoresBeforeSiblingsAndFastBeforeEfficient) {
   EXPECT_THAT(choose_cpus(cpu_device::read_topology({7, 8}, root_), false, Type::ANY_CORE), ElementsAre(7, 8));
 }
 
-}  // namespace
+}  // namespace properties_test
 }  // namespace tenon

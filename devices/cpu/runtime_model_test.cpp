@@ -15,7 +15,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace cpu_runtime_model_test {
 
 namespace info = exec_model_info;
 using engine_test::fault_of;
@@ -183,5 +183,5 @@ TEST(CpuRuntimeModel, ShowsCachesThatGrow) {
   EXPECT_EQ(find(*steps, "sum")->get_input_node_ptr(0), append.get());
 }
 
-}  // namespace
+}  // namespace cpu_runtime_model_test
 }  // namespace tenon

@@ -3,7 +3,7 @@
 #include <tenon/devices/gpu/testing/pictures.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace batches_test {
 
 using ::testing::HasSubstr;
 
@@ -103,5 +103,5 @@ TEST_F(Pictures, EveryCallOfABatchMayFail) {
       [&](const std::vector<float>& values) { ASSERT_EQ(values, wanted); });
 }
 
-}  // namespace
+}  // namespace batches_test
 }  // namespace tenon::gpu_testing

@@ -22,7 +22,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace builds_test {
 
 TEST(Warpgroups, CommentsOfPtxAreOpened) {
   using gpu_device::open_warpgroups;
@@ -177,5 +177,5 @@ TEST_F(Gpu, CancellingAnInferenceStopsTheBuildThatItWaitsFor) {
   EXPECT_EQ(programs_made(), before);
 }
 
-}  // namespace
+}  // namespace builds_test
 }  // namespace tenon::gpu_testing

@@ -28,7 +28,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace gpu_device_test {
 
 using intel_gpu::ocl::ClBufferTensor;
 using intel_gpu::ocl::ClContext;
@@ -458,5 +458,5 @@ TEST_F(Gpu, MemoryAndArithmeticAreMeasuredOnce) {
   EXPECT_EQ(core.get_property("GPU.0", device::memory_bandwidth), bandwidth);
 }
 
-}  // namespace
+}  // namespace gpu_device_test
 }  // namespace tenon::gpu_testing

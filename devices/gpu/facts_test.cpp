@@ -12,7 +12,7 @@
 #include <tenon/frameworks/opencl/context.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace facts_test {
 
 using ::testing::Contains;
 using ::testing::Not;
@@ -92,5 +92,5 @@ TEST_F(Gpu, MemoryOfRemoteTensorsIsCounted) {
   EXPECT_EQ(held(), before);
 }
 
-}  // namespace
+}  // namespace facts_test
 }  // namespace tenon::gpu_testing

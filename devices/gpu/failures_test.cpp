@@ -16,7 +16,7 @@
 #include <tenon/tests/support/fail_each_call.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace failures_test {
 
 using intel_gpu::ocl::ClContext;
 using opencl::client::Probe;
@@ -128,5 +128,5 @@ TEST_F(Gpu, MemoryThatIsNotThereIsSaidWithBothSizes) {
   set_model_limits(before);
 }
 
-}  // namespace
+}  // namespace failures_test
 }  // namespace tenon::gpu_testing

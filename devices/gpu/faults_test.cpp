@@ -26,7 +26,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace gpu_faults_test {
 
 using opencl::client::Probe;
 
@@ -297,5 +297,5 @@ TEST_F(Gpu, EveryCallOfRemoteTensorsMayFail) {
       [](const std::vector<float>& values) { ASSERT_THAT(values, ::testing::Each(3.0f)); });
 }
 
-}  // namespace
+}  // namespace gpu_faults_test
 }  // namespace tenon::gpu_testing

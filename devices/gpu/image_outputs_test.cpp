@@ -3,7 +3,7 @@
 #include <tenon/devices/gpu/testing/pictures.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace image_outputs_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -214,5 +214,5 @@ TEST_F(Pictures, EveryCallOfAnInferenceIntoAnImageMayFail) {
       });
 }
 
-}  // namespace
+}  // namespace image_outputs_test
 }  // namespace tenon::gpu_testing

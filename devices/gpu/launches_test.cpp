@@ -17,7 +17,7 @@
 #include <tenon/tests/support/fail_each_call.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace launches_test {
 
 using gpu_device::LaunchTrial;
 using gpu_device::LaunchWay;
@@ -251,5 +251,5 @@ TEST_F(Gpu, CommandBuffersAreThereWholeOrNotAtAll) {
   EXPECT_FALSE(gpu_device::find_gpu("")->command_buffers().take(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE));
 }
 
-}  // namespace
+}  // namespace launches_test
 }  // namespace tenon::gpu_testing

@@ -26,7 +26,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace gpu_limits_test {
 
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -383,5 +383,5 @@ TEST_F(GpuLimits, DamagedProgramsAreBuiltAnew) {
   }
 }
 
-}  // namespace
+}  // namespace gpu_limits_test
 }  // namespace tenon::gpu_testing

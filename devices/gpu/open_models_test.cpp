@@ -19,7 +19,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace open_models_test {
 
 using gpu_device::Stage;
 using gpu_device::StageStore;
@@ -156,5 +156,5 @@ TEST_F(Gpu, RequestsPlanSideBySide) {
     });
 }
 
-}  // namespace
+}  // namespace open_models_test
 }  // namespace tenon::gpu_testing

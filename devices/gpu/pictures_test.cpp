@@ -4,7 +4,7 @@
 #include <tenon/devices/gpu/testing/pictures.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace pictures_test {
 
 using ::testing::HasSubstr;
 
@@ -393,5 +393,5 @@ TEST_F(Pictures, EveryCallOfAnInferenceOnImagesMayFail) {
       [&](const std::vector<float>& values) { ASSERT_LE(largest_step(values, wanted), 1); });
 }
 
-}  // namespace
+}  // namespace pictures_test
 }  // namespace tenon::gpu_testing

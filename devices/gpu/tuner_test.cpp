@@ -20,7 +20,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace tuner_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -206,5 +206,5 @@ TEST_F(GpuTuner, ADamagedOrForeignTableIsIgnoredAndSaid) {
       << "what was damaged has been replaced";
 }
 
-}  // namespace
+}  // namespace tuner_test
 }  // namespace tenon::gpu_testing

@@ -8,7 +8,7 @@
 #include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu_testing {
-namespace {
+namespace cancel_test {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -136,5 +136,5 @@ TEST_F(NpuCancel, CancellingNothingIsNothing) {
   EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(5));
 }
 
-}  // namespace
+}  // namespace cancel_test
 }  // namespace tenon::npu_testing

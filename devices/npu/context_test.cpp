@@ -10,7 +10,7 @@
 #include <tenon/frameworks/level_zero/level_zero.hpp>
 
 namespace tenon::npu_testing {
-namespace {
+namespace context_test {
 
 using intel_npu::MemType;
 using intel_npu::TensorType;
@@ -328,5 +328,5 @@ TEST_F(NpuOwnContext, EveryCallMayFail) {
       [](const std::vector<float>& y) { ASSERT_THAT(y, ::testing::Each(9)); });
 }
 
-}  // namespace
+}  // namespace context_test
 }  // namespace tenon::npu_testing

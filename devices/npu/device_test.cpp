@@ -9,7 +9,7 @@
 #include <tenon/graph/ops.hpp>
 
 namespace tenon::npu_testing {
-namespace {
+namespace npu_device_test {
 
 using ::testing::Contains;
 using ::testing::Each;
@@ -606,5 +606,5 @@ TEST_F(Npu, ManyRequestsInFlightEachGetTheirOwnResult) {
   }
 }
 
-}  // namespace
+}  // namespace npu_device_test
 }  // namespace tenon::npu_testing

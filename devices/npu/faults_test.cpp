@@ -5,7 +5,7 @@
 #include <tenon/devices/npu/testing/npu.hpp>
 
 namespace tenon::npu_testing {
-namespace {
+namespace npu_faults_test {
 
 using level_zero::client::Probe;
 using ::testing::HasSubstr;
@@ -178,5 +178,5 @@ TEST(NpuSeveral, AreDevicesOfTheirOwn) {
   EXPECT_EQ(core.get_default_context("NPU.3720").get_device_name(), "NPU.3720");
 }
 
-}  // namespace
+}  // namespace npu_faults_test
 }  // namespace tenon::npu_testing

@@ -23,7 +23,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
-namespace {
+namespace imports_test {
 
 using intel_npu::MemType;
 using intel_npu::level_zero::ZeroContext;
@@ -167,5 +167,5 @@ TEST_F(NpuImports, ADescriptorIsImportedOnceForBoth) {
   }
 }
 
-}  // namespace
+}  // namespace imports_test
 }  // namespace tenon

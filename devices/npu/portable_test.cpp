@@ -12,7 +12,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon::npu_testing {
-namespace {
+namespace portable_test {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -313,5 +313,5 @@ TEST_F(Npu, SettingAStateIsBookedAsACopy) {
   EXPECT_EQ(request.ledger().total().copied - before, 8u);
 }
 
-}  // namespace
+}  // namespace portable_test
 }  // namespace tenon::npu_testing

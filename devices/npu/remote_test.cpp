@@ -20,7 +20,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::npu_testing {
-namespace {
+namespace npu_remote_test {
 
 using intel_npu::FileDescriptor;
 using intel_npu::MemType;
@@ -442,5 +442,5 @@ TEST_F(NpuRemote, TensorsOutliveEverything) {
   EXPECT_TRUE(handles_fall_to(before)) << handles() << " of " << before;
 }
 
-}  // namespace
+}  // namespace npu_remote_test
 }  // namespace tenon::npu_testing

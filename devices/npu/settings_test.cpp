@@ -41,7 +41,7 @@ ze_result_t zeCommandListCreate(ze_context_handle_t context, ze_device_handle_t 
 }
 
 namespace tenon::npu_testing {
-namespace {
+namespace settings_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -241,5 +241,5 @@ TEST_F(NpuSettings, WithoutStreamsStartAsyncRunsInTheCaller) {
   request.wait();
 }
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace tenon::npu_testing

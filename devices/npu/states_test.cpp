@@ -4,7 +4,7 @@
 #include <tenon/graph/ops.hpp>
 
 namespace tenon::npu_testing {
-namespace {
+namespace npu_states_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -183,5 +183,5 @@ TEST_F(NpuStates, AreCopiedNowhere) {
   }
 }
 
-}  // namespace
+}  // namespace npu_states_test
 }  // namespace tenon::npu_testing

@@ -20,7 +20,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
-namespace {
+namespace openvino_device_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -328,5 +328,5 @@ TEST(OpenVinoDevice, HasNoRemoteContextOnTheCpuAndSaysSo) {
   EXPECT_THAT(error.what(), HasSubstr("CPU"));
 }
 
-}  // namespace
+}  // namespace openvino_device_test
 }  // namespace tenon

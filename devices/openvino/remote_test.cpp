@@ -14,7 +14,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace openvino_remote_test {
 
 using ::testing::HasSubstr;
 
@@ -142,5 +142,5 @@ TEST_F(OpenVinoRemote, MemoryGoesWithTheLastTensorWhateverGoesFirst) {
   EXPECT_TRUE(counts_up(region, back));
 }
 
-}  // namespace
+}  // namespace openvino_remote_test
 }  // namespace tenon

@@ -17,7 +17,7 @@
 #include <tenon/tests/oracle/agreement.hpp>
 
 namespace tenon {
-namespace {
+namespace zoo_test {
 
 namespace fs = std::filesystem;
 using ::testing::Contains;
@@ -168,5 +168,5 @@ TEST(OpenVinoModule, WithoutItsLibraryIsUnavailableByNameAndDisturbsNoOther) {
   EXPECT_THAT(core.get_available_devices(), Contains("OPENVINO.CPU"));
 }
 
-}  // namespace
+}  // namespace zoo_test
 }  // namespace tenon

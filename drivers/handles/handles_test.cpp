@@ -14,7 +14,7 @@
 #include <tenon/drivers/handles/wait.hpp>
 
 namespace tenon::handles {
-namespace {
+namespace handles_handles_test {
 
 constexpr std::size_t kCapacity = 64, kQuarantine = 4;
 constexpr std::uint8_t kNone = 9;
@@ -107,5 +107,5 @@ TEST(DriverFutex, WakesThoseWhoWaitAndKeepsDeadlines) {
   waker.join();
 }
 
-}  // namespace
+}  // namespace handles_handles_test
 }  // namespace tenon::handles

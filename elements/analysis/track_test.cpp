@@ -11,7 +11,7 @@
 #include <tenon/elements/registry.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace track_test {
 
 using namespace std::chrono_literals;
 
@@ -63,5 +63,5 @@ TEST(TrackElement, CountsEachStreamForItself) {
   }
 }
 
-}  // namespace
+}  // namespace track_test
 }  // namespace tenon::elements

@@ -14,7 +14,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace ffmpeg_convert_test {
 
 using namespace std::chrono_literals;
 using tenon_test::Arrived;
@@ -162,5 +162,5 @@ TEST(Convert, StopsAtOnceWhileItsResultsAreInUse) {
   }
 }
 
-}  // namespace
+}  // namespace ffmpeg_convert_test
 }  // namespace tenon::elements

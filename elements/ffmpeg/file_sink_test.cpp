@@ -14,7 +14,7 @@
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace file_sink_test {
 
 using tenon_test::ClipSpec;
 using ::testing::ElementsAre;
@@ -143,5 +143,5 @@ TEST_F(FileSink, SaysWhyItCannotWrite) {
   EXPECT_EQ(files(), 0u);
 }
 
-}  // namespace
+}  // namespace file_sink_test
 }  // namespace tenon::elements

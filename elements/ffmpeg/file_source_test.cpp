@@ -12,7 +12,7 @@
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace file_source_test {
 
 using tenon_test::Arrived;
 using tenon_test::ClipSpec;
@@ -158,5 +158,5 @@ TEST_F(FileSource, StopsSoonWhileAStreamIsSilent) {
   EXPECT_TRUE(pipeline.failures().empty());
 }
 
-}  // namespace
+}  // namespace file_source_test
 }  // namespace tenon::elements

@@ -13,7 +13,7 @@
 #include <tenon/frameworks/ffmpeg/testing/wav.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace sound_source_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -59,5 +59,5 @@ TEST_F(SoundSource, SaysWhatIsWrong) {
   EXPECT_THROW(hear(clip, {{"window", "1"}, {"hop", "2"}}), Error);
 }
 
-}  // namespace
+}  // namespace sound_source_test
 }  // namespace tenon::elements

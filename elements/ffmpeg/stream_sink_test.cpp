@@ -15,7 +15,7 @@
 #include <tenon/tests/support/silent_server.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace stream_sink_test {
 
 using namespace std::chrono_literals;
 using tenon_test::Arrived;
@@ -135,5 +135,5 @@ TEST_F(StreamSink, RefusesAtOnceWhatNeverWorks) {
   EXPECT_THAT(tenon_test::run(sender("0", {{"codec", "no_such"}})), ElementsAre(HasSubstr("no_such")));
 }
 
-}  // namespace
+}  // namespace stream_sink_test
 }  // namespace tenon::elements

@@ -21,7 +21,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace gstreamer_test {
 
 using namespace std::chrono_literals;
 using tenon_test::Arrived;
@@ -204,5 +204,5 @@ TEST(Display, IsSeenOnAScreen) {
   EXPECT_GT(red, 160u * 120 / 16) << "one of eight bars, of three quarters of the height";
 }
 
-}  // namespace
+}  // namespace gstreamer_test
 }  // namespace tenon::elements

@@ -16,7 +16,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace audio_events_test {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -116,5 +116,5 @@ TEST(AudioEventsElement, RefusesModelsOfAnotherKind) {
   EXPECT_THAT(message({{"model", detector}, {"threshold", "0.5,x"}}), HasSubstr("threshold \"x\""));
 }
 
-}  // namespace
+}  // namespace audio_events_test
 }  // namespace tenon::elements

@@ -17,7 +17,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace infer_test {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -274,5 +274,5 @@ TEST(SharedModels, OfEqualSettingsAreOne) {
   EXPECT_EQ(one->core, other->core);
 }
 
-}  // namespace
+}  // namespace infer_test
 }  // namespace tenon::elements

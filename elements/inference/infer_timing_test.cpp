@@ -17,7 +17,7 @@
 #include <tenon/elements/testing/alive.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace infer_timing_test {
 
 using namespace std::chrono_literals;
 using namespace inference_test;
@@ -182,5 +182,5 @@ TEST_F(InferenceInTime, StopsAtOnceWhileItsResultsAreInUse) {
   EXPECT_TRUE(pipeline.failures().empty());
 }
 
-}  // namespace
+}  // namespace infer_timing_test
 }  // namespace tenon::elements

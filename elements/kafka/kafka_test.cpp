@@ -18,7 +18,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace kafka_test {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -162,5 +162,5 @@ TEST_F(Kafka, PropertiesAreCheckedAtOnce) {
   EXPECT_THAT(made_with("no.such=1"), HasSubstr("No such configuration property"));
 }
 
-}  // namespace
+}  // namespace kafka_test
 }  // namespace tenon::elements

@@ -27,7 +27,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace mqtt_test {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -229,5 +229,5 @@ TEST_F(Mqtt, TopicsAndCertificatesAreCheckedAtOnce) {
               HasSubstr("nowhere.pem"));
 }
 
-}  // namespace
+}  // namespace mqtt_test
 }  // namespace tenon::elements

@@ -16,7 +16,7 @@
 #include <tenon/frameworks/opencl/contexts.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace opencl_convert_test {
 
 using tenon_test::Arrived;
 using ::testing::ElementsAre;
@@ -133,5 +133,5 @@ TEST_F(ConvertCl, SaysWhatCannotBe) {
   EXPECT_THROW(make_element("convert_cl", {{"device", "no such device"}}, {}), Error);
 }
 
-}  // namespace
+}  // namespace opencl_convert_test
 }  // namespace tenon::elements

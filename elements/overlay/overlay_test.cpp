@@ -21,7 +21,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace overlay_test {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -461,5 +461,5 @@ TEST_F(Overlay, AMosaicOfAPipelineFileRuns) {
   EXPECT_GE(pipeline.stats().back().frames_in, 10u);
 }
 
-}  // namespace
+}  // namespace overlay_test
 }  // namespace tenon::elements

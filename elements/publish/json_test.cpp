@@ -21,7 +21,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace json_test {
 
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -146,5 +146,5 @@ TEST_F(Json, AReaderThatIsBusyIsWaitedForUntilItIsInterrupted) {
   EXPECT_EQ(error.code(), Code::kCancelled) << error.what();
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace tenon::elements

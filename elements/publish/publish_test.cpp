@@ -16,7 +16,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace publish_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -119,5 +119,5 @@ TEST_F(Publishing, AMethodWhoseElementIsAbsentIsNotFound) {
   }
 }
 
-}  // namespace
+}  // namespace publish_test
 }  // namespace tenon::elements

@@ -12,7 +12,7 @@
 #include <tenon/frameworks/v4l2/testing/vivid.hpp>
 
 namespace tenon::elements {
-namespace {
+namespace camera_test {
 
 using namespace std::chrono_literals;
 using tenon_test::Arrived;
@@ -60,5 +60,5 @@ TEST_F(Cameras, GivesPicturesThatNobodyCopies) {
   EXPECT_EQ(pipeline.stats()[0].moved.copied + pipeline.stats()[0].moved.converted, 0u);
 }
 
-}  // namespace
+}  // namespace camera_test
 }  // namespace tenon::elements

@@ -6,7 +6,7 @@
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace buffer_slices_test {
 
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -305,5 +305,5 @@ TEST(Places, WhatIsKnownInAChainIsNotComputedAgain) {
   judge(op1("MatMul", 1, {dequantized({5, 3}, 3), rows}, {{"transpose_a", false}, {"transpose_b", false}}), {rows});
 }
 
-}  // namespace
+}  // namespace buffer_slices_test
 }  // namespace tenon::engine_test

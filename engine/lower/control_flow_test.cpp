@@ -7,7 +7,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace lower_control_flow_test {
 
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -222,5 +222,5 @@ TEST(EngineRecurrent, RunsCells) {
   EXPECT_EQ(judge(std::make_shared<Model>(gru->outputs(), ParameterVector{x, h})).references, 0U);
 }
 
-}  // namespace
+}  // namespace lower_control_flow_test
 }  // namespace tenon::engine_test

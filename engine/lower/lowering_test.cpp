@@ -6,7 +6,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace lower_lowering_test {
 
 Attributes transposes(bool a, bool b) { return {{"transpose_a", a}, {"transpose_b", b}}; }
 
@@ -267,5 +267,5 @@ TEST(Interpolate, AgreesInAllModes) {
   }
 }
 
-}  // namespace
+}  // namespace lower_lowering_test
 }  // namespace tenon::engine_test

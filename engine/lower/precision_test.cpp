@@ -7,7 +7,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace precision_test {
 
 struct Nearness {
   double cosine = 1, relative = 0;
@@ -604,5 +604,5 @@ TEST(Int8, WhatStandsForZeroIsZero) {
   }
 }
 
-}  // namespace
+}  // namespace precision_test
 }  // namespace tenon::engine_test

@@ -41,7 +41,7 @@ void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace tenon::engine_test {
-namespace {
+namespace execution_test {
 
 std::shared_ptr<Model> small_model() {
   const auto x = parameter({1, 3, 32, 32});
@@ -341,5 +341,5 @@ TEST(Workers, BoundTheThreads) {
   EXPECT_GE(engine::Workers::available_cpus(), 1);
 }
 
-}  // namespace
+}  // namespace execution_test
 }  // namespace tenon::engine_test

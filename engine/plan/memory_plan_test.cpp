@@ -7,7 +7,7 @@
 #include <tenon/engine/plan/memory_plan.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace memory_plan_test {
 
 using namespace tenon::engine;
 
@@ -111,5 +111,5 @@ TEST(MemoryPlan, PartsOfPartsLieInTheirRoot) {
   for (BufferId id = 0; id < 1000; ++id) EXPECT_EQ(root(buffers, {id, 0}), (BufferSlice{0, 4 * std::size_t{id}}));
 }
 
-}  // namespace
+}  // namespace memory_plan_test
 }  // namespace tenon::engine_test

@@ -11,7 +11,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace cpu_conformance {
 
 using namespace tenon;
 
@@ -76,4 +76,4 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<CpuUnderTest>());
 
-}  // namespace
+}  // namespace cpu_conformance

@@ -14,7 +14,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace cpu_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -183,4 +183,4 @@ TEST(SharedFd, ClosesWhenTheLastOwnerGoes) {
   EXPECT_FALSE(cpu::SharedFd(cpu::UniqueFd()));
 }
 
-}  // namespace
+}  // namespace cpu_test

@@ -14,7 +14,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::cpu {
-namespace {
+namespace eventfd_test {
 
 using std::chrono::milliseconds;
 
@@ -79,5 +79,5 @@ TEST(EventFd, OfAPointMayBeClosedBeforeThePointIsReached) {
   EXPECT_TRUE(drain_deferred(default_deadline()));
 }
 
-}  // namespace
+}  // namespace eventfd_test
 }  // namespace tenon::cpu

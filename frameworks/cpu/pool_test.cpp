@@ -13,7 +13,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace cpu_pool_test {
 
 using namespace tenon;
 using namespace std::chrono_literals;
@@ -242,4 +242,4 @@ TEST(FramePool, RefusesRowsThatAConsumerCannotTake) {
   EXPECT_EQ(error_of([&] { cpu::FramePool({kRgb24, 0, 50}, {}, 1); }).code(), Code::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace cpu_pool_test

@@ -19,7 +19,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace shared_memory_test {
 
 using namespace tenon;
 using cpu::SharedMemory;
@@ -163,4 +163,4 @@ TEST(SharedMemory, NamesTheCallAndLeaksNothingWhenItCannotBeMapped) {
   EXPECT_EQ(error_of([] { SharedMemory::allocate(0); }).code(), Code::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace shared_memory_test

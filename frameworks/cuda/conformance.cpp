@@ -6,7 +6,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace cuda_conformance {
 
 using namespace tenon;
 
@@ -91,4 +91,4 @@ class OtherUnderTest final : public CudaUnderTest {
                                          conformance::add(std::make_unique<SameUnderTest>()) &&
                                          conformance::add(std::make_unique<OtherUnderTest>());
 
-}  // namespace
+}  // namespace cuda_conformance

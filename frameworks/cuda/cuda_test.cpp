@@ -12,7 +12,7 @@
 #include <tenon/tests/support/fail_each_call.hpp>
 
 namespace tenon::cuda {
-namespace {
+namespace cuda_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -231,5 +231,5 @@ TEST(CudaWithoutADriver, SaysWhatIsMissing) {
   EXPECT_THAT(error_of([] { make_context(); }, Code::kUnavailable), AllOf(HasSubstr("cuda: "), HasSubstr("driver")));
 }
 
-}  // namespace
+}  // namespace cuda_test
 }  // namespace tenon::cuda

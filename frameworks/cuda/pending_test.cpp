@@ -9,7 +9,7 @@
 #include <tenon/frameworks/cuda/allocator.hpp>
 
 namespace tenon::cuda {
-namespace {
+namespace cuda_pending_test {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -207,5 +207,5 @@ TEST_F(CudaPending, StreamsOfOtherContextsAreRefused) {
               HasSubstr("another CUcontext"));
 }
 
-}  // namespace
+}  // namespace cuda_pending_test
 }  // namespace tenon::cuda

@@ -8,7 +8,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace dlpack_conformance {
 
 using namespace tenon;
 
@@ -59,4 +59,4 @@ class DlpackUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<DlpackUnderTest>());
 
-}  // namespace
+}  // namespace dlpack_conformance

@@ -14,7 +14,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace dlpack_test {
 
 using namespace tenon;
 using namespace tenon::dlpack::abi;
@@ -326,4 +326,4 @@ TEST(DlpackExport, OfMemoryThatTheCpuCannotReachNamesTheRemedy) {
   EXPECT_THAT(error_of([&] { dlpack::export_tensor(tensor); }).what(), HasSubstr("Router"));
 }
 
-}  // namespace
+}  // namespace dlpack_test

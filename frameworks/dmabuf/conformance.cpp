@@ -8,7 +8,7 @@
 #include <tenon/frameworks/dmabuf/testing/vgem.hpp>
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace dmabuf_conformance {
 
 using namespace tenon;
 
@@ -90,4 +90,4 @@ class DmabufUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<DmabufUnderTest>());
 
-}  // namespace
+}  // namespace dmabuf_conformance

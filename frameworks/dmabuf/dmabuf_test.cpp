@@ -31,7 +31,7 @@
 
 #include <tenon/tests/support/in_threads.hpp>
 
-namespace {
+namespace dmabuf_dmabuf_test {
 
 using namespace tenon;
 using namespace tenon::dmabuf::test;
@@ -526,4 +526,4 @@ TEST(DmabufTensor, OfAnotherFrameworkHasNoDescriptor) {
   EXPECT_EQ(error_of([] { dmabuf::fd(Tensor()); }).code(), Code::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace dmabuf_dmabuf_test

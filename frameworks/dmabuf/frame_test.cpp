@@ -11,7 +11,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 
-namespace {
+namespace dmabuf_frame_test {
 
 using namespace tenon;
 using namespace tenon::dmabuf::test;
@@ -335,4 +335,4 @@ TEST_F(DmabufFrame, RefusesObjectsThatAreNoMemoryOrTooSmall) {
   EXPECT_EQ(refusal(nv12, {object(), {memory->borrow_fd(), 1 << 30}}, planes).code(), Code::kOutOfRange);
 }
 
-}  // namespace
+}  // namespace dmabuf_frame_test

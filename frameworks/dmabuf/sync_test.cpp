@@ -13,7 +13,7 @@
 
 #include <tenon/frameworks/dmabuf/testing/vgem.hpp>
 
-namespace {
+namespace sync_test {
 
 using namespace tenon;
 using namespace tenon::dmabuf::test;
@@ -272,4 +272,4 @@ TEST_F(BusyDmabuf, FenceFdOwnershipHoldsAnotherBufferBack) {
   EXPECT_NO_THROW(there.wait(Clock::now() + milliseconds(5000)));
 }
 
-}  // namespace
+}  // namespace sync_test

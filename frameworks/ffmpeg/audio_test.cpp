@@ -13,7 +13,7 @@
 #include <tenon/frameworks/ffmpeg/testing/wav.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace ffmpeg_audio_test {
 
 using namespace tenon;
 namespace ff = tenon::ffmpeg;
@@ -132,4 +132,4 @@ TEST(FfmpegAudio, ThatIsWrongIsRefused) {
   error_of([&] { ff::wrap_audio(frame.get()); }, Code::kOutOfRange);
 }
 
-}  // namespace
+}  // namespace ffmpeg_audio_test

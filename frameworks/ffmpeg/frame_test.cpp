@@ -17,7 +17,7 @@
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
-namespace {
+namespace ffmpeg_frame_test {
 
 using tenon::Code;
 using tenon::Error;
@@ -538,4 +538,4 @@ TEST(FfmpegContext, AllocatesAlignedAndRefusesDescriptors) {
   EXPECT_EQ(code_of([&] { ff::context()->allocate(wanted); }), Code::kResourceExhausted);
 }
 
-}  // namespace
+}  // namespace ffmpeg_frame_test

@@ -17,7 +17,7 @@
 
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
-namespace {
+namespace source_test {
 
 using tenon::Code;
 using tenon::Error;
@@ -316,4 +316,4 @@ TEST_F(FfmpegSource, APipeWithoutAWriterEndsInTheDeadline) {
   writer.join();
 }
 
-}  // namespace
+}  // namespace source_test

@@ -11,7 +11,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
-namespace {
+namespace video_test {
 
 using tenon::Code;
 using tenon::Error;
@@ -624,4 +624,4 @@ TEST(FfmpegVideo, DecodesWhatOtherCodecsGive) {
   }
 }
 
-}  // namespace
+}  // namespace video_test

@@ -11,7 +11,7 @@
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
-namespace {
+namespace writer_test {
 
 using tenon::Code;
 using tenon::Error;
@@ -278,4 +278,4 @@ TEST(FfmpegWriter, RefusesFramesThatDoNotFit) {
   EXPECT_EQ(code_of([&] { writer.write(gradient(tenon::kI420, 64, 64, 0)); }), Code::kFailedPrecondition);
 }
 
-}  // namespace
+}  // namespace writer_test

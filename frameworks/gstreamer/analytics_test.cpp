@@ -11,7 +11,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 #ifdef TENON_GSTREAMER_ANALYTICS
-namespace {
+namespace analytics_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -101,5 +101,5 @@ TEST(GstAnalyticsMeta, ThatIsWrongIsRefused) {
   error_of([&] { gs::read_analytics(buffer.get(), known); }, Code::kOutOfRange);
 }
 
-}  // namespace
+}  // namespace analytics_test
 #endif

@@ -11,7 +11,7 @@
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace gstreamer_audio_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -119,4 +119,4 @@ TEST(GstAudio, ThatIsWrongIsRefused) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace gstreamer_audio_test

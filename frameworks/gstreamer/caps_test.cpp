@@ -10,7 +10,7 @@
 #include <tenon/frameworks/gstreamer/caps.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace caps_test {
 
 using namespace tenon;
 namespace gs = tenon::gstreamer;
@@ -249,4 +249,4 @@ TEST(AudioCaps, ThatAreWrongAreRefusedWithTheReason) {
   EXPECT_FALSE(why([] { gs::caps(AudioInfo{ElementType::kF16, 2, 48000, false}); }).empty());
 }
 
-}  // namespace
+}  // namespace caps_test

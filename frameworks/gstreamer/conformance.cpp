@@ -7,7 +7,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace gstreamer_conformance {
 
 using namespace tenon;
 
@@ -77,4 +77,4 @@ class GstUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<GstUnderTest>());
 
-}  // namespace
+}  // namespace gstreamer_conformance

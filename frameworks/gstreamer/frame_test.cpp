@@ -22,7 +22,7 @@
 #include <tenon/frameworks/gstreamer/testing/lsan.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace gstreamer_frame_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -590,4 +590,4 @@ TEST(GstBufferFrame, IsWrappedByManyThreads) {
   EXPECT_EQ(GST_MINI_OBJECT_REFCOUNT_VALUE(shared.get()), 1);
 }
 
-}  // namespace
+}  // namespace gstreamer_frame_test

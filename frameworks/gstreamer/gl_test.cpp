@@ -20,7 +20,7 @@
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace gl_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -109,4 +109,4 @@ TEST_F(GstGl, FramesGoToGlAndBack) {
   EXPECT_EQ(packed(router.map(gs::wrap(uploaded.get(), caps), host_context())), packed(picture));
 }
 
-}  // namespace
+}  // namespace gl_test

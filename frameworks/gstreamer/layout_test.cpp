@@ -11,7 +11,7 @@
 #include <tenon/frameworks/gstreamer/frame.hpp>
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 
-namespace {
+namespace layout_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -115,4 +115,4 @@ TEST(GstLayouts, OfAnyKindStayInTheirMemoryOrAreRefused) {
   EXPECT_GT(refused, 500u);
 }
 
-}  // namespace
+}  // namespace layout_test

@@ -12,7 +12,7 @@
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/frameworks/gstreamer/testing/leaks.hpp>
 
-namespace {
+namespace leaks_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -66,4 +66,4 @@ TEST(GstLeaks, AreNone) {
   });
 }
 
-}  // namespace
+}  // namespace leaks_test

@@ -10,7 +10,7 @@
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace gstreamer_metadata_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -254,4 +254,4 @@ TEST(GstMetadata, OfBatchesStaysWithEachFrame) {
     EXPECT_EQ(gs::read_metadata(gst_buffer_list_get(list.get(), i), kInfo)->first<metadata::Source>()->stream, i);
 }
 
-}  // namespace
+}  // namespace gstreamer_metadata_test

@@ -15,7 +15,7 @@
 #include <tenon/frameworks/gstreamer/testing/gst_testing.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace gstreamer_pool_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -327,4 +327,4 @@ TEST(GstPool, OutlivesItsPipelineInFrames) {
   EXPECT_GT(static_cast<std::uint8_t*>(kept.plane(0).data())[64 * 48 - 1], 200);
 }
 
-}  // namespace
+}  // namespace gstreamer_pool_test

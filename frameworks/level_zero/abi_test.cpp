@@ -13,7 +13,7 @@
 #include <tenon/frameworks/level_zero/abi/tables.hpp>
 
 namespace tenon::level_zero::abi {
-namespace {
+namespace abi_test {
 
 /// Address where a header's table has the entry that a tail names differently: beyond the packaged struct's 1.4 part.
 template <typename Table>
@@ -124,5 +124,5 @@ TEST(LevelZeroAbi, GraphsAreThoseOfTheHeader) {
 }
 #endif
 
-}  // namespace
+}  // namespace abi_test
 }  // namespace tenon::level_zero::abi

@@ -4,7 +4,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace level_zero_conformance {
 
 using namespace tenon;
 
@@ -89,4 +89,4 @@ class DiscreteUnderTest final : public LevelZeroUnderTest {
                                          conformance::add(std::make_unique<SameUnderTest>()) &&
                                          conformance::add(std::make_unique<DiscreteUnderTest>());
 
-}  // namespace
+}  // namespace level_zero_conformance

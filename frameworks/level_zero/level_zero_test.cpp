@@ -15,7 +15,7 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libze_tenon_
 #endif
 
 namespace tenon::level_zero {
-namespace {
+namespace level_zero_test {
 
 TEST(LevelZeroCodes, AreNamedAsTheHeadersNameThem) {
   EXPECT_EQ(result_name(ZE_RESULT_SUCCESS), "ZE_RESULT_SUCCESS");
@@ -309,5 +309,5 @@ TEST_F(LevelZeroTest, ManyThreadsCopyAtOnce) {
   });
 }
 
-}  // namespace
+}  // namespace level_zero_test
 }  // namespace tenon::level_zero

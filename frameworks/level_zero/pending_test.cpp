@@ -17,7 +17,7 @@
 #include <tenon/frameworks/level_zero/testing/level_zero.hpp>
 
 namespace tenon::level_zero {
-namespace {
+namespace level_zero_pending_test {
 
 using std::chrono::milliseconds;
 using ::testing::Each;
@@ -366,5 +366,5 @@ TEST_F(LevelZeroPending, EveryCallMayFail) {
   end.wait();
 }
 
-}  // namespace
+}  // namespace level_zero_pending_test
 }  // namespace tenon::level_zero

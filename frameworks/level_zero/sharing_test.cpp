@@ -13,7 +13,7 @@
 #include <tenon/frameworks/level_zero/testing/level_zero.hpp>
 
 namespace tenon::level_zero {
-namespace {
+namespace sharing_test {
 
 class LevelZeroSharing : public LevelZeroFixture {
  protected:
@@ -376,5 +376,5 @@ TEST_F(LevelZeroSharing, SemaphoresAreRefusedByWhoLacksThem) {
               ::testing::HasSubstr("not offered"));
 }
 
-}  // namespace
+}  // namespace sharing_test
 }  // namespace tenon::level_zero

@@ -5,7 +5,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace null_conformance {
 
 using namespace tenon;
 
@@ -37,4 +37,4 @@ class NullUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<NullUnderTest>());
 
-}  // namespace
+}  // namespace null_conformance

@@ -10,7 +10,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace null_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST(NullErrors, NameTheNativeCallAndItsCode) {
   EXPECT_THAT(error.what(), HasSubstr("64 bytes"));
 }
 
-}  // namespace
+}  // namespace null_test

@@ -5,7 +5,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace opencl_conformance {
 
 using namespace tenon;
 
@@ -210,4 +210,4 @@ class UnifiedUnderTest final : public OpenclUnderTest {
     conformance::add(std::make_unique<SvmUnderTest>()) && conformance::add(std::make_unique<ForeignUnderTest>()) &&
     conformance::add(std::make_unique<DiscreteUnderTest>()) && conformance::add(std::make_unique<UnifiedUnderTest>());
 
-}  // namespace
+}  // namespace opencl_conformance

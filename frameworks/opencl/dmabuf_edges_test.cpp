@@ -3,7 +3,7 @@
 #include <tenon/frameworks/opencl/testing/external.hpp>
 
 namespace tenon::opencl {
-namespace {
+namespace dmabuf_edges_test {
 
 using std::chrono::milliseconds;
 using ::testing::Each;
@@ -226,5 +226,5 @@ TEST_F(DmabufEdges, QueuesWaitForTheFencesOfDrivers) {
   device.join();
 }
 
-}  // namespace
+}  // namespace dmabuf_edges_test
 }  // namespace tenon::opencl

@@ -4,7 +4,7 @@
 #include <tenon/frameworks/opencl/testing/external.hpp>
 
 namespace tenon::opencl {
-namespace {
+namespace external_test {
 
 using std::chrono::milliseconds;
 using ::testing::Each;
@@ -358,5 +358,5 @@ TEST_F(OutOfOrder, StreamsPutABarrierBeforeWhatFollows) {
   EXPECT_EQ(all.state(), PointState::kReached);
 }
 
-}  // namespace
+}  // namespace external_test
 }  // namespace tenon::opencl

@@ -3,7 +3,7 @@
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {
-namespace {
+namespace memory_kinds_test {
 
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -312,5 +312,5 @@ TEST_F(TurnsTest, WhatFailsAtTheEndOfATurnTravelsInTheHazards) {
   EXPECT_EQ(error_of([&] { tensor.memory()->wait_for(Access::kRead, default_deadline()); }).native_code(), -12);
 }
 
-}  // namespace
+}  // namespace memory_kinds_test
 }  // namespace tenon::opencl

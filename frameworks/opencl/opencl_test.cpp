@@ -11,7 +11,7 @@
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {
-namespace {
+namespace opencl_test {
 
 using std::chrono::milliseconds;
 using ::testing::Each;
@@ -398,5 +398,5 @@ TEST(Status, NamesAreThoseOfTheHeader) {
   EXPECT_EQ(status_name(-9998), "an OpenCL code");
 }
 
-}  // namespace
+}  // namespace opencl_test
 }  // namespace tenon::opencl

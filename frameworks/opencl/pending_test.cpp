@@ -12,7 +12,7 @@
 #include <tenon/tests/support/fail_each_call.hpp>
 
 namespace tenon::opencl {
-namespace {
+namespace opencl_pending_test {
 
 using std::chrono::milliseconds;
 using ::testing::Each;
@@ -219,5 +219,5 @@ TEST_F(PendingTest, WhicheverCallFailsEveryUserEventIsSet) {
   EXPECT_TRUE(drain_deferred(default_deadline()));
 }
 
-}  // namespace
+}  // namespace opencl_pending_test
 }  // namespace tenon::opencl

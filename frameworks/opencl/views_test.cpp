@@ -11,7 +11,7 @@
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {
-namespace {
+namespace views_test {
 
 using ::testing::Each;
 
@@ -299,5 +299,5 @@ TEST_F(Booking, OfCoarseSvmCountsOneMove) {
   EXPECT_TRUE(std::equal(got.begin(), got.end(), packed.data<std::uint8_t>()));
 }
 
-}  // namespace
+}  // namespace views_test
 }  // namespace tenon::opencl

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace bgr_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -160,4 +160,4 @@ TEST(OpenCvBgr, KeepsTheMatsMemoryAndRefusesWhatIsNoPicture) {
   }
 }
 
-}  // namespace
+}  // namespace bgr_test

@@ -6,7 +6,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace opencv_conformance {
 
 using namespace tenon;
 
@@ -73,4 +73,4 @@ class OpenCvUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<OpenCvUnderTest>());
 
-}  // namespace
+}  // namespace opencv_conformance

@@ -13,7 +13,7 @@ extern "C" {
 #include <libswscale/swscale.h>
 }
 
-namespace {
+namespace decoded_test {
 
 using namespace tenon;
 
@@ -79,4 +79,4 @@ TEST(DecodedFrames, BecomeTheSameBgrAsBySwscale) {
   }
 }
 
-}  // namespace
+}  // namespace decoded_test

@@ -7,7 +7,7 @@
 
 #include <opencv2/core.hpp>
 
-namespace {
+namespace opencv_frame_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST(OpenCvFrame, RefusesWhatTheFormatIsNot) {
   EXPECT_EQ(code_of([] { opencv::mat(Frame()); }), Code::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace opencv_frame_test

@@ -18,7 +18,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace mat_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -335,4 +335,4 @@ TEST(OpenCvRoute, RefusesTypesWithoutDepthAndSaysSo) {
   EXPECT_THAT(text, HasSubstr("i64"));
 }
 
-}  // namespace
+}  // namespace mat_test

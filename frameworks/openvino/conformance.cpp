@@ -6,7 +6,7 @@
 #include <tenon/frameworks/openvino/testing/failing_calls.hpp>
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace openvino_conformance {
 
 using namespace tenon;
 
@@ -59,4 +59,4 @@ class OpenVinoUnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<OpenVinoUnderTest>());
 
-}  // namespace
+}  // namespace openvino_conformance

@@ -17,7 +17,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
-namespace {
+namespace openvino_test {
 
 using ::testing::HasSubstr;
 
@@ -331,5 +331,5 @@ TEST(OpenVinoEdges, RoundTripIsTheSameTensorAndBooksNoBytes) {
   EXPECT_EQ(ledger.total().maps, 2u);
 }
 
-}  // namespace
+}  // namespace openvino_test
 }  // namespace tenon

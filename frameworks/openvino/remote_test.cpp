@@ -14,7 +14,7 @@
 #include <tenon/frameworks/openvino/remote.hpp>
 
 namespace tenon {
-namespace {
+namespace openvino_remote_test {
 
 using ::testing::HasSubstr;
 
@@ -115,5 +115,5 @@ TEST(OpenVinoRemoteContext, EmptyOnesAreRefused) {
   EXPECT_THROW(openvino::wrap(host_context(), ov::Tensor(ov::element::f32, ov::Shape{4})), Error);
 }
 
-}  // namespace
+}  // namespace openvino_remote_test
 }  // namespace tenon

@@ -6,7 +6,7 @@
 
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace sycl_conformance {
 
 using namespace tenon;
 
@@ -62,4 +62,4 @@ class SameUnderTest final : public SyclUnderTest {
 [[maybe_unused]] const bool registered =
     conformance::add(std::make_unique<SyclUnderTest>()) && conformance::add(std::make_unique<SameUnderTest>());
 
-}  // namespace
+}  // namespace sycl_conformance

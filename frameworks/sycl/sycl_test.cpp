@@ -19,7 +19,7 @@
 #include <tenon/tests/support/fail_each_call.hpp>
 
 namespace tenon::sycl {
-namespace {
+namespace sycl_test {
 
 using std::chrono::milliseconds;
 using ::testing::AllOf;
@@ -220,5 +220,5 @@ TEST(SyclOnLevelZero, FindsNoNpuAndSaysWhatServesOne) {
               ::testing::HasSubstr("for an NPU use frameworks/level_zero"));
 }
 
-}  // namespace
+}  // namespace sycl_test
 }  // namespace tenon::sycl

@@ -11,7 +11,7 @@
 #include <tenon/frameworks/v4l2/v4l2.hpp>
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace v4l2_conformance {
 
 using namespace tenon;
 
@@ -62,4 +62,4 @@ class V4l2UnderTest final : public conformance::FrameworkUnderTest {
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<V4l2UnderTest>());
 
-}  // namespace
+}  // namespace v4l2_conformance

@@ -19,7 +19,7 @@
 
 #include "support/error_of.hpp"
 
-namespace {
+namespace converter_test {
 
 using namespace tenon;
 using namespace std::chrono_literals;
@@ -223,4 +223,4 @@ TEST_F(V4l2Converter, EveryCallMayFailAndNothingIsLeftBehind) {
   EXPECT_GT(thrown, n / 3) << "of " << n;
 }
 
-}  // namespace
+}  // namespace converter_test

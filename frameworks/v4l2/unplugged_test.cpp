@@ -16,7 +16,7 @@
 
 #include "support/error_of.hpp"
 
-namespace {
+namespace unplugged_test {
 
 using namespace tenon;
 using namespace tenon::v4l2::test;
@@ -93,4 +93,4 @@ TEST_F(Vivid, ADriverThatIsTakenAwayEndsItsReadersAndMayComeBack) {
   EXPECT_NO_THROW(v4l2::Camera(v4l2::test::vivid_paths().front(), small()).read());
 }
 
-}  // namespace
+}  // namespace unplugged_test

@@ -18,7 +18,7 @@
 
 #include "support/error_of.hpp"
 
-namespace {
+namespace v4l2_test {
 
 using namespace tenon;
 using namespace std::chrono_literals;
@@ -424,4 +424,4 @@ TEST(V4l2Device, WhatIsNoCameraIsRefused) {
   EXPECT_EQ(error_of([] { v4l2::Device("/proc/version"); }).code(), Code::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace v4l2_test

@@ -14,7 +14,7 @@
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/v4l2/testing/vivid_fixture.hpp>
 
-namespace {
+namespace vim2m_test {
 
 using namespace tenon;
 using namespace tenon::v4l2::test;
@@ -94,4 +94,4 @@ TEST_F(Vim2m, ReadsACamerasBuffer) {
   EXPECT_EQ(ledger.total().copied, 0u);
 }
 
-}  // namespace
+}  // namespace vim2m_test

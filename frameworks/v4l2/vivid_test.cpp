@@ -21,7 +21,7 @@
 
 #include "support/error_of.hpp"
 
-namespace {
+namespace vivid_test {
 
 using namespace tenon;
 using namespace std::chrono_literals;
@@ -494,4 +494,4 @@ TEST_F(Vivid, ThereIsNoSuchInput) {
   EXPECT_THAT(error.what(), HasSubstr("HDMI"));
 }
 
-}  // namespace
+}  // namespace vivid_test

@@ -9,7 +9,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/tests/conformance/framework.hpp>
 
-namespace {
+namespace vaapi_conformance {
 
 using namespace tenon;
 
@@ -157,4 +157,4 @@ class ProcessedUnderTest final : public conformance::FrameworkUnderTest {
 [[maybe_unused]] const bool registered =
     conformance::add(std::make_unique<VaapiUnderTest>()) && conformance::add(std::make_unique<ProcessedUnderTest>());
 
-}  // namespace
+}  // namespace vaapi_conformance

@@ -17,7 +17,7 @@
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
-namespace {
+namespace expand_test {
 
 using namespace tenon;
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ TEST(ExpandInputStage, OpenVinoReadsItAndComputesTheSame) {
   fs::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace expand_test

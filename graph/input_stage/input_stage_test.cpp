@@ -18,7 +18,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
-namespace {
+namespace input_stage_input_stage_test {
 
 using namespace tenon;
 
@@ -553,4 +553,4 @@ TEST(InputStage, RefusesAPlaceOutsideTheTargetAndRulesWithoutColours) {
   options.colour_rule = ColourRule::kPerPixel;
   EXPECT_THROW(make_spec(options), Error);
 }
-}  // namespace
+}  // namespace input_stage_input_stage_test

@@ -12,7 +12,7 @@
 #include <tenon/graph/model_ops.hpp>
 
 namespace tenon {
-namespace {
+namespace bad_input_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -208,5 +208,5 @@ TEST(BadInput, OfPicturesWithoutPlacesGivesZeros) {
                     {{"output_size", 1}, {"sampling_ratio", 1}, {"pyramid_scales", Ints{4}}}));
 }
 
-}  // namespace
+}  // namespace bad_input_test
 }  // namespace tenon

@@ -16,7 +16,7 @@
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/operation_table.hpp>
 
-namespace {
+namespace ops_oracle_test {
 using namespace tenon;
 namespace fs = std::filesystem;
 
@@ -198,4 +198,4 @@ TEST(Operations, InferShapesThatHoldWhenInputsAreDynamic) {
     }
   }
 }
-}  // namespace
+}  // namespace ops_oracle_test

@@ -11,7 +11,7 @@
 #include <tenon/graph/passes/observer.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
-namespace {
+namespace compress_test {
 using namespace tenon;
 using op::v0::Constant;
 
@@ -73,4 +73,4 @@ TEST(PassObserver, SeesTheModelBeforeAndAfterEachPass) {
   EXPECT_EQ(seen.size(), 2u) << "over";
 }
 
-}  // namespace
+}  // namespace compress_test

@@ -9,7 +9,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
 
-namespace {
+namespace decomposed_test {
 using namespace tenon;
 using op::v0::Constant;
 using Out = Output<Node>;
@@ -230,4 +230,4 @@ TEST(FoldConstants, KeepsDequantizedWeightsWhenAsked) {
   EXPECT_TRUE(c.changes(pass::fold_constants()));
   EXPECT_EQ(c.count("Convert"), 0u);
 }
-}  // namespace
+}  // namespace decomposed_test

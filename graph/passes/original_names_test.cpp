@@ -10,7 +10,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon {
-namespace {
+namespace original_names_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -95,5 +95,5 @@ TEST(OriginalNames, OfWhatIsLeftOfNothingGoToTheResult) {
   EXPECT_THAT(names(*changed, "result"), ElementsAre("folded Exp known"));
 }
 
-}  // namespace
+}  // namespace original_names_test
 }  // namespace tenon

@@ -11,7 +11,7 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
-namespace {
+namespace pass_test {
 using namespace tenon;
 using op::v0::Constant;
 
@@ -262,4 +262,4 @@ TEST(Manager, ShowsEachPassToTheHookAndNamesTheOneThatFails) {
     EXPECT_NE(std::string(error.what()).find("pass broken"), std::string::npos);
   }
 }
-}  // namespace
+}  // namespace pass_test

@@ -10,7 +10,7 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
-namespace {
+namespace widen_test {
 using namespace tenon;
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -113,4 +113,4 @@ TEST(WidenReals, BodiesAndStatesToo) {
   EXPECT_EQ(loop->get_function()->get_parameters()[0]->get_element_type(), element::f32);
 }
 
-}  // namespace
+}  // namespace widen_test

@@ -15,7 +15,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon {
-namespace {
+namespace readers_corruption_test {
 
 namespace fs = std::filesystem;
 
@@ -254,5 +254,5 @@ TEST(DamagedIr, HugeShapesAllocateNothing) {
   EXPECT_THROW(read_ir(xml("99999999999999999999", relu, edges), {}), Error);
 }
 
-}  // namespace
+}  // namespace readers_corruption_test
 }  // namespace tenon

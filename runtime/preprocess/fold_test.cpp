@@ -14,7 +14,7 @@
 #include <tenon/runtime/preprocess/pre_post_process.hpp>
 #include <tenon/runtime/runtime.hpp>
 
-namespace {
+namespace fold_test {
 using namespace tenon;
 using namespace tenon::preprocess;
 
@@ -488,4 +488,4 @@ TEST(FoldInputStage, KeepsWhatOthersRead) {
   EXPECT_EQ(count(*one, "InputStage"), 0u);
   expect_equal(*model, *one, noise(*model), 0);
 }
-}  // namespace
+}  // namespace fold_test

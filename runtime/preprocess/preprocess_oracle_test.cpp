@@ -16,7 +16,7 @@
 #include <tenon/runtime/preprocess/pre_post_process.hpp>
 #include <tenon/runtime/runtime.hpp>
 
-namespace {
+namespace preprocess_oracle_test {
 using namespace tenon;
 using namespace tenon::preprocess;
 namespace fs = std::filesystem;
@@ -288,4 +288,4 @@ TEST(PrePostProcessorOracle, RefusesWhatOpenVinoRefuses) {
   }
   EXPECT_GT(count, 50u);
 }
-}  // namespace
+}  // namespace preprocess_oracle_test

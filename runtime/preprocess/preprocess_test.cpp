@@ -11,7 +11,7 @@
 #include <tenon/runtime/preprocess/pre_post_process.hpp>
 #include <tenon/runtime/runtime.hpp>
 
-namespace {
+namespace preprocess_test {
 using namespace tenon;
 using namespace tenon::preprocess;
 using testing::ElementsAre;
@@ -337,4 +337,4 @@ TEST(Layout, StaysWithThePort) {
   EXPECT_THROW(layout::set_layout(model->get_results()[0]->input_value(0), "NCHW"), Error)
       << "only inputs and outputs have layouts";
 }
-}  // namespace
+}  // namespace preprocess_test

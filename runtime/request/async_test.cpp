@@ -13,7 +13,7 @@
 #include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace async_test {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
@@ -410,5 +410,5 @@ TEST(AsyncStreams, QueuedRequestThatIsCancelledNeverRuns) {
   EXPECT_EQ(second.get_output_tensor().data<float>()[0], -1);
 }
 
-}  // namespace
+}  // namespace async_test
 }  // namespace tenon::testing

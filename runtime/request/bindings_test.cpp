@@ -19,7 +19,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace bindings_test {
 
 using ::testing::HasSubstr;
 
@@ -175,5 +175,5 @@ TEST(Bindings, CopyOnlyWhatIsPackedAtEveryInference) {
   EXPECT_EQ(parts.ledger.total().copied, 4 * 16) << "an input in place is not copied";
 }
 
-}  // namespace
+}  // namespace bindings_test
 }  // namespace tenon::testing

@@ -18,7 +18,7 @@
 #include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace bracket_test {
 
 constexpr MemoryKind kIncoherent{"incoherent"};
 
@@ -237,5 +237,5 @@ TEST(PackedFrames, AreCopiedWhenTheirWriterIsDone) {
   EXPECT_NEAR(request.get_output_tensor().data<float>()[0], 60, 1);
 }
 
-}  // namespace
+}  // namespace bracket_test
 }  // namespace tenon::testing

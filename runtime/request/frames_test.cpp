@@ -13,7 +13,7 @@
 #include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace frames_test {
 
 using ::testing::HasSubstr;
 
@@ -297,5 +297,5 @@ TEST_F(Frames, GeometryLeadsBackToThePicture) {
   EXPECT_EQ(std::memcmp(&geometry, &expected, sizeof geometry), 0);
 }
 
-}  // namespace
+}  // namespace frames_test
 }  // namespace tenon::testing

@@ -14,7 +14,7 @@
 #include <tenon/runtime/request/phases.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace phases_test {
 
 using namespace std::chrono_literals;
 
@@ -139,5 +139,5 @@ TEST(RequestPhases, ATakenCallbackIsNotCalledWhenTheInferenceEnds) {
   EXPECT_TRUE(phases.wait_until(in(0ms)));
 }
 
-}  // namespace
+}  // namespace phases_test
 }  // namespace tenon::testing

@@ -14,7 +14,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace auto_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -326,5 +326,5 @@ TEST_F(Auto, RequestsOnManyThreadsMoveWhileTheyRun) {
   EXPECT_GE(gate.inferred, 4);
 }
 
-}  // namespace
+}  // namespace auto_test
 }  // namespace tenon::testing

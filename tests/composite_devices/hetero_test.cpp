@@ -13,7 +13,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace hetero_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -211,5 +211,5 @@ TEST_F(Hetero, PartsComeFromTheCache) {
   EXPECT_EQ(entries, 3u) << "one per part, found again in the second round";
 }
 
-}  // namespace
+}  // namespace hetero_test
 }  // namespace tenon::testing

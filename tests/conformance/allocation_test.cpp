@@ -13,7 +13,7 @@
 #include <tenon/tests/conformance/suite.hpp>
 
 namespace tenon::conformance {
-namespace {
+namespace allocation_test {
 
 /// One context of each framework that this machine has.
 std::vector<Context> contexts_here() {
@@ -184,5 +184,5 @@ TEST(Allocation, FramesThatArePlannedAreLaidOutForAllAndSeenByAll) {
   EXPECT_GT(shared, 40u);
 }
 
-}  // namespace
+}  // namespace allocation_test
 }  // namespace tenon::conformance

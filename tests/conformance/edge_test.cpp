@@ -16,7 +16,7 @@
 #include <tenon/tests/support/in_threads.hpp>
 
 namespace tenon::conformance {
-namespace {
+namespace edge_test {
 
 struct EdgeCase {
   const Edge* edge;
@@ -643,5 +643,5 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RefusedEdgeTest);
 INSTANTIATE_TEST_SUITE_P(Edges, EdgeTest, ::testing::ValuesIn(edge_cases().open), case_name);
 INSTANTIATE_TEST_SUITE_P(Edges, RefusedEdgeTest, ::testing::ValuesIn(edge_cases().refused), case_name);
 
-}  // namespace
+}  // namespace edge_test
 }  // namespace tenon::conformance

@@ -7,7 +7,7 @@
 #include <tenon/tests/conformance/suite.hpp>
 
 namespace tenon::conformance {
-namespace {
+namespace framework_test {
 
 struct MemoryCase {
   FrameworkUnderTest* framework;
@@ -239,5 +239,5 @@ TEST(ConformanceSuite, RunsOverSomething) {
   EXPECT_FALSE(memory_cases().empty()) << "no framework was linked into the suite";
 }
 
-}  // namespace
+}  // namespace framework_test
 }  // namespace tenon::conformance

@@ -22,7 +22,7 @@
 
 #include <tenon/tests/support/error_of.hpp>
 
-namespace {
+namespace known_defects_test {
 
 using namespace tenon;
 using ::testing::HasSubstr;
@@ -321,4 +321,4 @@ TEST_F(KnownDefects, ErrorsAreRaisedNotPrinted) {
   EXPECT_EQ(read_only.code(), Code::kPermissionDenied);
 }
 
-}  // namespace
+}  // namespace known_defects_test

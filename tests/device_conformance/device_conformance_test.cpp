@@ -19,7 +19,7 @@
 #include <tenon/tests/support/named_driver.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace device_conformance_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -512,5 +512,5 @@ TEST_P(DeviceConformance, FramesAreReadInPlace) {
   EXPECT_EQ(request.ledger().total().copied, 0u);
 }
 
-}  // namespace
+}  // namespace device_conformance_test
 }  // namespace tenon::testing

@@ -10,7 +10,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace request_rules_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -269,5 +269,5 @@ TEST_P(RequestRules, TensorsStayWhereTheyAre) {
   EXPECT_EQ(other.get_compiled_model().inputs().size(), 1u);
 }
 
-}  // namespace
+}  // namespace request_rules_test
 }  // namespace tenon::testing

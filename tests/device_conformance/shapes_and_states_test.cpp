@@ -8,7 +8,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace shapes_and_states_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -288,5 +288,5 @@ TEST_P(States, ACancelledRunAssignsNothing) {
   EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(wanted + 1, wanted + 1));
 }
 
-}  // namespace
+}  // namespace shapes_and_states_test
 }  // namespace tenon::testing

@@ -15,7 +15,7 @@
 
 #include <tenon/tests/dlopen_state/state.hpp>
 
-namespace {
+namespace dlopen_state_test {
 
 using namespace tenon;
 using dlopen_state::Module;
@@ -121,4 +121,4 @@ TEST(DlopenState, TensorsTravelBetweenModules) {
   }
 }
 
-}  // namespace
+}  // namespace dlopen_state_test

@@ -9,7 +9,7 @@ const tenon::Ledger* ledger_of_the_other_file();
 tenon::EdgeId edge_of_the_other_file(const char* name);
 tenon::Context host_of_the_other_file();
 
-namespace {
+namespace header_only_test {
 
 void expect(bool condition, const char* what) {
   if (condition) return;
@@ -17,7 +17,7 @@ void expect(bool condition, const char* what) {
   std::exit(1);
 }
 
-}  // namespace
+}  // namespace header_only_test
 
 int main() {
   using namespace tenon;

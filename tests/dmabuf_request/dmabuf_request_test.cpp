@@ -19,7 +19,7 @@
 #include <tenon/tests/device_conformance/allocation_count.hpp>
 
 namespace tenon::testing {
-namespace {
+namespace dmabuf_request_test {
 
 using dmabuf::UniqueFd;
 using dmabuf::test::Faults;
@@ -161,5 +161,5 @@ TEST_F(DmabufRequestNpu, TheDeviceWaitsForAnotherThatWritesAndStartingDoesNot) {
   }
 }
 
-}  // namespace
+}  // namespace dmabuf_request_test
 }  // namespace tenon::testing

@@ -10,7 +10,7 @@
 #include <tenon/tests/graphs/judge.hpp>
 
 namespace tenon::graphs {
-namespace {
+namespace graphs_test {
 
 std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
   const char* text = std::getenv(variable);
@@ -96,5 +96,5 @@ TEST(Graphs, TheEngineComputesWhatTheReferenceDoes) {
     EXPECT_GT(kernels[seen], 0U) << seen;
 }
 
-}  // namespace
+}  // namespace graphs_test
 }  // namespace tenon::graphs

@@ -23,7 +23,7 @@
 #endif
 
 namespace tenon::gstreamer_va_test {
-namespace {
+namespace gstreamer_va_chain_test {
 
 using namespace tenon::gstreamer_testing;
 
@@ -180,5 +180,5 @@ TEST_F(VaElements, GstVaapiDmaOpencl) {
   }
 }
 
-}  // namespace
+}  // namespace gstreamer_va_chain_test
 }  // namespace tenon::gstreamer_va_test

@@ -23,7 +23,7 @@
 #include <tenon/vision/decode.hpp>
 #endif
 
-namespace {
+namespace va_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -210,4 +210,4 @@ TEST_F(VaElements, WhatIsNoSurfaceIsRefused) {
   EXPECT_FALSE(surfaces.context());
 }
 
-}  // namespace
+}  // namespace va_test

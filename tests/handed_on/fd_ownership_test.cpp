@@ -24,7 +24,7 @@
 #include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon {
-namespace {
+namespace fd_ownership_test {
 
 using intel_npu::level_zero::ZeroContext;
 using std::chrono::milliseconds;
@@ -231,5 +231,5 @@ TEST_F(FdOwnership, AQueueOfOpenclAroundAnInferenceLeavesTheHostTwo) {
   expect_relu(router.map(result, host_context()));
 }
 
-}  // namespace
+}  // namespace fd_ownership_test
 }  // namespace tenon

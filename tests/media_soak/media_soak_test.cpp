@@ -28,7 +28,7 @@
 #include <tenon/tests/media_soak/material.hpp>
 
 namespace tenon::media_soak {
-namespace {
+namespace media_soak_test {
 
 namespace ff = tenon::ffmpeg;
 namespace gs = tenon::gstreamer;
@@ -202,5 +202,5 @@ TEST(MediaSoak, NothingGrows) {
   EXPECT_LE(last.mappings, warm.mappings);
 }
 
-}  // namespace
+}  // namespace media_soak_test
 }  // namespace tenon::media_soak

@@ -19,7 +19,7 @@
 #endif
 
 namespace tenon {
-namespace {
+namespace colour_test {
 
 constexpr std::size_t kSide = 32;
 using Colour = std::array<int, 3>;
@@ -126,5 +126,5 @@ TEST_P(ColourModel, AgreesWithOpenVinosCpuPlugin) {
 INSTANTIATE_TEST_SUITE_P(Devices, ColourModel, ::testing::Values("CPU", "NPU"),
                          [](const auto& info) { return std::string(info.param); });
 
-}  // namespace
+}  // namespace colour_test
 }  // namespace tenon

@@ -23,7 +23,7 @@
 #endif
 
 namespace tenon {
-namespace {
+namespace motion_test {
 
 using vision::Box;
 using vision::Detection;
@@ -290,5 +290,5 @@ TEST_P(Motion, AgreesWithOpenVinosCpuPlugin) {
 INSTANTIATE_TEST_SUITE_P(Devices, Motion, ::testing::Values("CPU", "NPU"),
                          [](const auto& info) { return std::string(info.param); });
 
-}  // namespace
+}  // namespace motion_test
 }  // namespace tenon

@@ -22,7 +22,7 @@
 #include <openvino/op/result.hpp>
 #include <openvino/runtime/intel_npu/level_zero/level_zero.hpp>
 
-namespace {
+namespace remote_client_test {
 
 using ov::intel_npu::FileDescriptor;
 using ov::intel_npu::MemType;
@@ -253,4 +253,4 @@ TEST_F(NpuRemote, TensorsOutliveContextAndCore) {
   EXPECT_EQ(std::memcmp(memory.data(), back.data(), kBytes), 0);
 }
 
-}  // namespace
+}  // namespace remote_client_test

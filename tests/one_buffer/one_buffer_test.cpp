@@ -36,7 +36,7 @@
 #include <tenon/frameworks/openvino/openvino.hpp>
 #endif
 
-namespace {
+namespace one_buffer_test {
 
 using namespace tenon;
 using Bytes = std::vector<unsigned char>;
@@ -516,4 +516,4 @@ TEST_F(OneBuffer, GoesBackToItsPoolWhenTheLastApiLetsGo) {
   EXPECT_EQ(lease->ref_count(), 1u) << "someone still holds the buffer";
 }
 
-}  // namespace
+}  // namespace one_buffer_test

@@ -30,7 +30,7 @@
 #include <tenon/tests/support/opencl_installed.hpp>
 #include <tenon/tests/zero_copy/witness.hpp>
 
-namespace {
+namespace one_fd_test {
 
 using namespace tenon;
 namespace npu = intel_npu::level_zero;
@@ -299,4 +299,4 @@ TEST_F(OneFd, WhatIsNoMemoryOrTooSmallIsRefused) {
   request.infer();  // No trace of it may remain.
 }
 
-}  // namespace
+}  // namespace one_fd_test

@@ -9,7 +9,7 @@
 #include <tenon/tests/oracle/agreement.hpp>
 
 namespace tenon {
-namespace {
+namespace agreement_test {
 
 constexpr Limits kEqual{1 - 1e-12, 0, 0};
 constexpr std::size_t kRows = 12, kPlaces = 525;
@@ -108,5 +108,5 @@ TEST(Agreement, ConstantsAndNothingAreJudgedByTheirSize) {
   EXPECT_FALSE(agrees(agreement(all(0), all(1)), limits_of("_int8")));
 }
 
-}  // namespace
+}  // namespace agreement_test
 }  // namespace tenon

@@ -15,7 +15,7 @@
 #include <tenon/tests/oracle/npy.hpp>
 
 namespace tenon {
-namespace {
+namespace oracle_device_test {
 
 namespace fs = std::filesystem;
 
@@ -143,5 +143,5 @@ INSTANTIATE_TEST_SUITE_P(Zoo, OracleDevice, ::testing::ValuesIn(cases()), [](con
   return std::string(info.param.model) + (std::string(info.param.format) == ".xml" ? "_ir" : "_onnx");
 });
 
-}  // namespace
+}  // namespace oracle_device_test
 }  // namespace tenon

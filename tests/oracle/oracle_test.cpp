@@ -12,7 +12,7 @@
 #include <tenon/tests/oracle/npy.hpp>
 
 namespace tenon {
-namespace {
+namespace oracle_oracle_test {
 
 namespace fs = std::filesystem;
 
@@ -77,5 +77,5 @@ INSTANTIATE_TEST_SUITE_P(Zoo, Oracle, ::testing::ValuesIn(cases()), [](const aut
   return std::string(info.param.model) + (std::string(info.param.format) == ".xml" ? "_ir" : "_onnx");
 });
 
-}  // namespace
+}  // namespace oracle_oracle_test
 }  // namespace tenon

@@ -19,7 +19,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon {
-namespace {
+namespace pipelines_models_test {
 
 using elements::NodeSpec;
 using elements::PipelineSpec;
@@ -148,5 +148,5 @@ TEST(PipelineModels, TextsAreReadDrawnAndWritten) {
   EXPECT_THAT(done->lines, HasSubstr("\"label\":\"GRB"));
 }
 
-}  // namespace
+}  // namespace pipelines_models_test
 }  // namespace tenon

@@ -24,7 +24,7 @@
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
-namespace {
+namespace sounds_test {
 
 using namespace tenon;
 using namespace tenon::gstreamer_testing;
@@ -172,4 +172,4 @@ TEST(Sounds, OfGstreamerAreHeardByAModel) {
   }
 }
 
-}  // namespace
+}  // namespace sounds_test

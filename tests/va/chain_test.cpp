@@ -15,7 +15,7 @@
 #include <tenon/tests/va/va_fixture.hpp>
 
 namespace tenon::va_test {
-namespace {
+namespace va_chain_test {
 
 /// FFmpeg -> VAAPI -> DMA -> `device`, without a copy: the same pixels, and the same memory.
 void expect_shared(const Context& device) {
@@ -66,5 +66,5 @@ TEST(VaChain, FfmpegVaapiDmaUsm) {
   }
 }
 
-}  // namespace
+}  // namespace va_chain_test
 }  // namespace tenon::va_test

@@ -10,7 +10,7 @@
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace tenon::va_test {
-namespace {
+namespace elements_test {
 
 using tenon_test::Arrived;
 using ::testing::IsEmpty;
@@ -49,5 +49,5 @@ TEST(VaPipelines, TakesFramesOfTheHostWhenItIsTold) {
   EXPECT_EQ(arrived.frames[0][2].info.width_px, 64u);
 }
 
-}  // namespace
+}  // namespace elements_test
 }  // namespace tenon::va_test

@@ -15,7 +15,7 @@
 #include <tenon/tests/va/va_fixture.hpp>
 
 namespace tenon::va_test {
-namespace {
+namespace ffmpeg_test {
 
 namespace ff = tenon::ffmpeg;
 using tenon_test::ClipSpec;
@@ -361,5 +361,5 @@ TEST_F(VaFfmpeg, SurfacesAreVaapiFramesBothWays) {
   expect_painted(ff::wrap(pooled.get()), 25);
 }
 
-}  // namespace
+}  // namespace ffmpeg_test
 }  // namespace tenon::va_test

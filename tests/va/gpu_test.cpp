@@ -13,7 +13,7 @@
 #include <tenon/tests/va/va_fixture.hpp>
 
 namespace tenon::va_test {
-namespace {
+namespace gpu_test {
 
 /// y = f32(x) of u8 [1, h, w, c], as IR without weights.
 std::string model_for(const Shape& shape) {
@@ -136,5 +136,5 @@ TEST_F(VaGpu, PlanesOfDecodedSurfacesAreReadInPlaceInC) {
   tenon_core_free(c);
 }
 
-}  // namespace
+}  // namespace gpu_test
 }  // namespace tenon::va_test

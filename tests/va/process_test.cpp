@@ -9,7 +9,7 @@
 #include <tenon/tests/va/va_fixture.hpp>
 
 namespace tenon::va_test {
-namespace {
+namespace va_process_test {
 
 using VaProcess = VaTest;
 
@@ -207,5 +207,5 @@ TEST_F(VaProcess, RefusesWhatItCannot) {
   EXPECT_NO_THROW(failing.run(source)) << "and works afterwards";
 }
 
-}  // namespace
+}  // namespace va_process_test
 }  // namespace tenon::va_test

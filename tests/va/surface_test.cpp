@@ -16,7 +16,7 @@
 #include <tenon/tests/va/va_fixture.hpp>
 
 namespace tenon::va_test {
-namespace {
+namespace surface_test {
 
 using VaSurface = VaTest;
 
@@ -397,5 +397,5 @@ TEST_F(VaSurface, ThreadsShareOneImageAndOneImport) {
   EXPECT_LE(shared.plane(0).memory()->view_count(), 2u);
 }
 
-}  // namespace
+}  // namespace surface_test
 }  // namespace tenon::va_test

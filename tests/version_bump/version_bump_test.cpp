@@ -22,7 +22,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon {
-namespace {
+namespace version_bump_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -187,5 +187,5 @@ TEST_F(VersionBump, TheDriversCacheMissesEntriesOfTheOldRelease) {
   EXPECT_EQ(entry_count(folder), 2u);
 }
 
-}  // namespace
+}  // namespace version_bump_test
 }  // namespace tenon

@@ -12,7 +12,7 @@
 #include <tenon/tests/zero_copy/detour.hpp>
 #include <tenon/tests/zero_copy/witness.hpp>
 
-namespace {
+namespace decoder_test {
 
 using tenon::Frame;
 using tenon::Tensor;
@@ -195,4 +195,4 @@ TEST_P(ZeroCopyDecoder, TheInterposerSeesFfmpegsAndTheStandardLibrarysCopies) {
 INSTANTIATE_TEST_SUITE_P(Threads, ZeroCopyDecoder, testing::Values(false, true),
                          [](const auto& info) { return info.param ? "Frames" : "Slices"; });
 
-}  // namespace
+}  // namespace decoder_test

@@ -18,7 +18,7 @@
 #include <tenon/tests/zero_copy/detour.hpp>
 #include <tenon/tests/zero_copy/witness.hpp>
 
-namespace {
+namespace zero_copy_model_test {
 
 using tenon::Frame;
 using tenon::Tensor;
@@ -286,4 +286,4 @@ TEST(ZeroCopyPattern, WrittenIntoTheDecodersBufferReachesTheModel) {
   }
 }
 
-}  // namespace
+}  // namespace zero_copy_model_test

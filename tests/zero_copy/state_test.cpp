@@ -12,7 +12,7 @@
 #include <tenon/tests/zero_copy/witness.hpp>
 
 namespace tenon {
-namespace {
+namespace state_test {
 
 constexpr std::size_t kElements = 1 << 20;
 
@@ -72,5 +72,5 @@ TEST(ZeroCopyState, WhatMustBeCopiedIsSeenAndBooked) {
   EXPECT_EQ(request.get_output_tensor().data<float>()[0], 2.f);
 }
 
-}  // namespace
+}  // namespace state_test
 }  // namespace tenon

@@ -12,7 +12,7 @@ extern "C" {
 
 #include <tenon/tests/zero_copy/witness.hpp>
 
-namespace {
+namespace watch_test {
 
 using zero_copy::CopyWatch;
 
@@ -73,4 +73,4 @@ TEST_F(Watched, WorkInPlaceIsNoCopy) {
   EXPECT_EQ(watch.bytes() + watch.bytes_into(), 0u);
 }
 
-}  // namespace
+}  // namespace watch_test

@@ -21,7 +21,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace lower_lowering_test {
 
 using namespace gpu_device::testing;
 
@@ -381,5 +381,5 @@ TEST_F(GpuLowering, PartsWithoutElements) {
   judge(outputs("Concat", 0, {sums, z}, {{"axis", 1}}), {x, z});
 }
 
-}  // namespace
+}  // namespace lower_lowering_test
 }  // namespace tenon

@@ -14,7 +14,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace numbers_test {
 
 using namespace gpu_device::testing;
 
@@ -261,5 +261,5 @@ TEST_F(GpuNumbers, ShapesThatMove) {
                {hint::inference_precision(element::i8)});
 }
 
-}  // namespace
+}  // namespace numbers_test
 }  // namespace tenon

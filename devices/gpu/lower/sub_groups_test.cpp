@@ -10,7 +10,7 @@
 #include <tenon/devices/gpu/testing/gpu.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace sub_groups_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -51,5 +51,5 @@ TEST(GpuSubGroups, MultiplyMatricesOfF16) {
   }
 }
 
-}  // namespace
+}  // namespace sub_groups_test
 }  // namespace tenon::gpu_testing

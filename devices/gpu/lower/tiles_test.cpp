@@ -13,7 +13,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace tiles_test {
 
 using namespace gpu_device::testing;
 
@@ -383,5 +383,5 @@ TEST_F(GpuTiles, LinesOfEachChannelByItself) {
         }
 }
 
-}  // namespace
+}  // namespace tiles_test
 }  // namespace tenon

@@ -18,7 +18,7 @@
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
-namespace {
+namespace values_test {
 
 using namespace gpu_device::testing;
 
@@ -446,5 +446,5 @@ TEST_F(GpuLowering, WhatNoKernelCountsIsRefusedByName) {
   }
 }
 
-}  // namespace
+}  // namespace values_test
 }  // namespace tenon

@@ -13,7 +13,7 @@
 namespace ov = tenon;
 
 namespace tenon::gpu_testing {
-namespace {
+namespace document_test {
 
 /// The document's names: a model of one input, its device's context, and what its fragments are given.
 class GpuDocument : public Gpu {
@@ -260,6 +260,6 @@ TEST_F(GpuDocument, KeysDescribeContextsAndTensors) {
   clReleaseMemObject(buffer);
 }
 
-}  // namespace
+}  // namespace document_test
 }  // namespace tenon::gpu_testing
 #endif

@@ -13,7 +13,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
-namespace {
+namespace remote_remote_test {
 
 using intel_gpu::AccessMode;
 using intel_gpu::FileDescriptor;
@@ -189,5 +189,5 @@ TEST_F(GpuFiles, AreRefusedWithTheReason) {
       fits);
 }
 
-}  // namespace
+}  // namespace remote_remote_test
 }  // namespace tenon::gpu_testing

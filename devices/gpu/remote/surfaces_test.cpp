@@ -25,7 +25,7 @@
 #endif
 
 namespace tenon::gpu_testing {
-namespace {
+namespace remote_surfaces_test {
 
 using intel_gpu::ocl::VAContext;
 using intel_gpu::ocl::VASurfaceTensor;
@@ -304,5 +304,5 @@ TEST_F(Surfaces, AreImagesWhereThePlatformSharesThem) {
               HasSubstr("SURFACE"));
 }
 
-}  // namespace
+}  // namespace remote_surfaces_test
 }  // namespace tenon::gpu_testing

@@ -5,7 +5,7 @@
 
 #ifdef CL_HPP_
 namespace tenon::gpu_testing {
-namespace {
+namespace wrappers_test {
 
 using intel_gpu::ocl::ClContext;
 
@@ -25,6 +25,6 @@ TEST_F(Gpu, OpenclsClassesAreTakenAndGiven) {
   EXPECT_EQ(context.create_tensor(element::u8, Shape{8, 16}, y).get(), y.get());
 }
 
-}  // namespace
+}  // namespace wrappers_test
 }  // namespace tenon::gpu_testing
 #endif

@@ -8,7 +8,7 @@
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace copy_region_test {
 
 constexpr std::size_t kSize = 1 << 16;
 
@@ -143,5 +143,5 @@ TEST_F(NpuCopyRegion, ImmediateListsAreClosedAndResetWithoutEffect) {
   EXPECT_EQ(to[0], 6);
 }
 
-}  // namespace
+}  // namespace copy_region_test
 }  // namespace tenon::npu::test

@@ -12,7 +12,7 @@
 #include <tenon/frameworks/level_zero/abi/mutable_list.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace calls_device_test {
 
 namespace abi = level_zero::abi;
 
@@ -189,5 +189,5 @@ TEST_F(NpuDevices, TheContextExtensionTakesWhatItKnows) {
   EXPECT_EQ(again, table);
 }
 
-}  // namespace
+}  // namespace calls_device_test
 }  // namespace tenon::npu::test

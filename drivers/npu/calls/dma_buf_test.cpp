@@ -73,7 +73,7 @@ extern "C" int poll(pollfd* entries, nfds_t count, int timeout_ms) {
 }
 
 namespace tenon::npu::test {
-namespace {
+namespace dma_buf_test {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::uint64_t kLongNs = 20'000'000'000;
@@ -196,5 +196,5 @@ TEST_F(NpuDmaBuf, AWaitEndsWithItsQueue) {
   EXPECT_EQ(zeFenceHostSynchronize(fence, kLongNs), ZE_RESULT_ERROR_DEVICE_LOST);
 }
 
-}  // namespace
+}  // namespace dma_buf_test
 }  // namespace tenon::npu::test

@@ -9,7 +9,7 @@
 #include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace endless_test {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -159,5 +159,5 @@ TEST_F(NpuEndless, ABlockingFreeWaitsForAGraphsArguments) {
   y = static_cast<float*>(allocate_host(64));  // For TearDown.
 }
 
-}  // namespace
+}  // namespace endless_test
 }  // namespace tenon::npu::test

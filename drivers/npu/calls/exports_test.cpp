@@ -19,7 +19,7 @@
 #include <tenon/frameworks/level_zero/abi/driver_npu.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace exports_test {
 
 std::string library_path() {
   const char* path = std::getenv("ZE_ENABLE_ALT_DRIVERS");
@@ -272,5 +272,5 @@ TEST(NpuLibrary, EveryTableFitsIntoThatOfThePackagedHeader) {
 #undef TENON_FITS
 }
 
-}  // namespace
+}  // namespace exports_test
 }  // namespace tenon::npu::test

@@ -9,7 +9,7 @@
 #include <tenon/drivers/npu/testing/graph_client.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace graph_memory_test {
 
 TEST_F(NpuGraph, AnInputsFileThatIsShrunkIsAnErrorUntilItGrowsBack) {
   const abi::GraphHandle graph = small();
@@ -253,5 +253,5 @@ TEST_F(NpuGraph, EvictingLeavesListsThatAreBeingRecordedAlone) {
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
 }
 
-}  // namespace
+}  // namespace graph_memory_test
 }  // namespace tenon::npu::test

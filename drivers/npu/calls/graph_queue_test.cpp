@@ -26,7 +26,7 @@ void* operator new(std::size_t size) {
 [[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
 namespace tenon::npu::test {
-namespace {
+namespace graph_queue_test {
 
 namespace abi = level_zero::abi;
 constexpr std::size_t kRows = 2, kColumns = 4, kCount = kRows * kColumns;
@@ -305,5 +305,5 @@ TEST_F(NpuGraphQueue, QueuesOfAllPrioritiesComputeSideBySide) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-}  // namespace
+}  // namespace graph_queue_test
 }  // namespace tenon::npu::test

@@ -8,7 +8,7 @@
 #include <tenon/drivers/npu/testing/graph_client.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace graph_test {
 
 TEST_F(NpuGraph, SaysWhatItsArgumentsAre) {
   const abi::GraphHandle graph = small("--inputs_precisions=\"0:FP16\" --config NPU_ENABLE_STRIDES_FOR=\"x\"");
@@ -293,5 +293,5 @@ TEST_F(NpuGraph, ManyThreadsCompileAndRunAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-}  // namespace
+}  // namespace graph_test
 }  // namespace tenon::npu::test

@@ -8,7 +8,7 @@
 #include <tenon/drivers/npu/testing/client.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace calls_handles_test {
 
 class NpuHandles : public NpuTest {};
 
@@ -285,5 +285,5 @@ TEST_F(NpuHandles, ThreadsThatDestroyEachOthersHandlesGetAnswers) {
   EXPECT_EQ(zeEventPoolDestroy(pool), ZE_RESULT_SUCCESS);
 }
 
-}  // namespace
+}  // namespace calls_handles_test
 }  // namespace tenon::npu::test

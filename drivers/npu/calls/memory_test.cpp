@@ -11,7 +11,7 @@
 #include <tenon/frameworks/level_zero/abi/system_memory.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace memory_test {
 
 namespace abi = level_zero::abi;
 constexpr std::size_t kPage = 4096;
@@ -385,5 +385,5 @@ TEST_F(NpuMemory, IpcAndVirtualMemorySayThatTheyAreUnsupported) {
   EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
 }
 
-}  // namespace
+}  // namespace memory_test
 }  // namespace tenon::npu::test

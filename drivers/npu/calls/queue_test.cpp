@@ -11,7 +11,7 @@
 #include <tenon/frameworks/level_zero/abi/mutable_list.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace queue_test {
 
 namespace abi = level_zero::abi;
 using Clock = std::chrono::steady_clock;
@@ -591,5 +591,5 @@ TEST_F(NpuQueue, NothingIsLeftBehind) {
 #endif
 }
 
-}  // namespace
+}  // namespace queue_test
 }  // namespace tenon::npu::test

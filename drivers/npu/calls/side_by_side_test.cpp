@@ -14,7 +14,7 @@
 #include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace side_by_side_test {
 
 constexpr std::int64_t kEndless = std::int64_t{1} << 60;
 constexpr std::uint64_t kMoment = 100'000'000;  ///< Long enough for what must not happen.
@@ -268,5 +268,5 @@ TEST_F(NpuSideBySide, ManyThreadsShareOneQueueAndEachGetsItsOwn) {
   EXPECT_EQ(wrong, std::vector<int>(kThreads));
 }
 
-}  // namespace
+}  // namespace side_by_side_test
 }  // namespace tenon::npu::test

@@ -15,7 +15,7 @@
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace submission_test {
 
 namespace abi = level_zero::abi;
 constexpr std::size_t kPage = 4096;
@@ -455,5 +455,5 @@ TEST_F(NpuSubmission, CyclesLeaveMemoryDescriptorsAndThreadsAsTheyWere) {
 #endif
 }
 
-}  // namespace
+}  // namespace submission_test
 }  // namespace tenon::npu::test

@@ -16,7 +16,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::npu::compiler {
-namespace {
+namespace compile_cache_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -243,5 +243,5 @@ TEST_F(CacheTest, AFolderThatCannotBeWrittenIsNoError) {
   EXPECT_FALSE(compile(request_for(in_memory(*small_model())), &cache).from_cache);
 }
 
-}  // namespace
+}  // namespace compile_cache_test
 }  // namespace tenon::npu::compiler

@@ -10,7 +10,7 @@
 #include <tenon/tests/oracle/npy.hpp>
 
 namespace tenon::npu::compiler {
-namespace {
+namespace compiler_test {
 
 using ::testing::HasSubstr;
 
@@ -219,5 +219,5 @@ INSTANTIATE_TEST_SUITE_P(Zoo, ZooModels,
                                            "yolo_int8_tiny"),
                          [](const auto& info) { return std::string(info.param); });
 
-}  // namespace
+}  // namespace compiler_test
 }  // namespace tenon::npu::compiler

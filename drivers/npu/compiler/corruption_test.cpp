@@ -8,7 +8,7 @@
 #include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace tenon::npu::compiler {
-namespace {
+namespace compiler_corruption_test {
 
 /// Makes a few changes: bytes replaced, removed or duplicated.
 Bytes damaged(const Bytes& whole, std::mt19937& random, std::size_t begin) {
@@ -129,5 +129,5 @@ TEST(Corruption, OfBuildFlagsIsAnErrorAtMost) {
   }
 }
 
-}  // namespace
+}  // namespace compiler_corruption_test
 }  // namespace tenon::npu::compiler

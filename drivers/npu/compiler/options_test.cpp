@@ -8,7 +8,7 @@
 #include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace tenon::npu::compiler {
-namespace {
+namespace options_test {
 
 using ::testing::HasSubstr;
 
@@ -214,5 +214,5 @@ TEST(Options, ListAndQueriesAgree) {
   EXPECT_FALSE(is_option_supported("NPU_TURBO", "SOMETIMES"));
 }
 
-}  // namespace
+}  // namespace options_test
 }  // namespace tenon::npu::compiler

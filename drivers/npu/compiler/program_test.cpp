@@ -11,7 +11,7 @@
 #include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu::compiler {
-namespace {
+namespace program_test {
 
 using ::testing::HasSubstr;
 
@@ -229,5 +229,5 @@ TEST(Profile, HasATimeForEachStep) {
   EXPECT_EQ(run.profile().timings.size(), run.profile().plan->steps().size());
 }
 
-}  // namespace
+}  // namespace program_test
 }  // namespace tenon::npu::compiler

@@ -6,7 +6,7 @@
 #include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace tenon::npu::compiler {
-namespace {
+namespace compiler_states_test {
 
 using ::testing::HasSubstr;
 
@@ -230,5 +230,5 @@ TEST(OpenStates, PastTheirBoundsAreAnErrorAndKeepWhatTheyHad) {
 
 TEST(OpenStates, WantUpperBounds) { EXPECT_THROW(program_of(*growing_model(-1, 0)), Error); }
 
-}  // namespace
+}  // namespace compiler_states_test
 }  // namespace tenon::npu::compiler

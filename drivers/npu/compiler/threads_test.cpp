@@ -13,7 +13,7 @@
 #include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace tenon::npu::compiler {
-namespace {
+namespace threads_test {
 
 /// CPU time in ns of this thread and of all others.
 struct CpuTimes {
@@ -117,5 +117,5 @@ TEST(DmaEngines, AreTheThreadsThatMoveArguments) {
   EXPECT_GT(run_with("--config NPU_DMA_ENGINES=\"2\""), 0.05);
 }
 
-}  // namespace
+}  // namespace threads_test
 }  // namespace tenon::npu::compiler

@@ -17,7 +17,7 @@
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>
 
 namespace tenon::npu::test {
-namespace {
+namespace instrument_test {
 
 namespace abi = level_zero::abi;
 using ::testing::ContainsRegex;
@@ -188,5 +188,5 @@ TEST_F(NpuInstrument, TheTraceHasEveryCallAndEveryExecution) {
   EXPECT_THAT(trace, HasSubstr("ZE_RESULT_ERROR_UNSUPPORTED_FEATURE"));
 }
 
-}  // namespace
+}  // namespace instrument_test
 }  // namespace tenon::npu::test

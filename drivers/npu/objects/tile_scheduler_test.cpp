@@ -11,7 +11,7 @@
 #include <tenon/drivers/npu/objects/tile_scheduler.hpp>
 
 namespace tenon::npu {
-namespace {
+namespace tile_scheduler_test {
 
 using namespace std::chrono_literals;
 
@@ -192,5 +192,5 @@ TEST(NpuPlatforms, AreReadFromAList) {
   }
 }
 
-}  // namespace
+}  // namespace tile_scheduler_test
 }  // namespace tenon::npu

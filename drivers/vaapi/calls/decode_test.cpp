@@ -6,7 +6,7 @@
 #include <tenon/drivers/vaapi/testing/client.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace calls_decode_test {
 
 class VaDecoding : public VaTest {
  protected:
@@ -185,5 +185,5 @@ TEST_F(VaLongDecoding, WhatBeganIsDoneWhenTheContextOrTheSurfaceGoes) {
   EXPECT_EQ(vaDestroyConfig(client, config), VA_STATUS_SUCCESS);
 }
 
-}  // namespace
+}  // namespace calls_decode_test
 }  // namespace tenon::va::test

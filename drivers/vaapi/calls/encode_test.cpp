@@ -6,7 +6,7 @@
 #include <tenon/drivers/vaapi/testing/client.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace encode_test {
 
 class VaEncode : public VaTest {
  protected:
@@ -106,5 +106,5 @@ TEST_F(VaEncode, WhatIsMissingOrWrongIsAStatus) {
   EXPECT_EQ(vaRenderPicture(client, context, &header, 1), VA_STATUS_ERROR_UNSUPPORTED_BUFFERTYPE);
 }
 
-}  // namespace
+}  // namespace encode_test
 }  // namespace tenon::va::test

@@ -10,7 +10,7 @@
 #include <tenon/drivers/vaapi/testing/fields.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace fields_test {
 
 /// Three frames of two fields each, and the slices of these.
 struct Fields {
@@ -137,5 +137,5 @@ TEST_F(VaFields, MayChangeTheirSizeInOneContext) {
   EXPECT_EQ(decode(Fields(4), true), small);
 }
 
-}  // namespace
+}  // namespace fields_test
 }  // namespace tenon::va::test

@@ -6,7 +6,7 @@
 #include <tenon/drivers/vaapi/testing/client.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace calls_handles_test {
 
 using VaHandles = VaTest;
 
@@ -125,5 +125,5 @@ TEST_F(VaHandles, ConfigurationsTellAndRefuse) {
   EXPECT_EQ(vaQuerySurfaceAttributes(client, config, attributes.data(), &count), VA_STATUS_SUCCESS);
 }
 
-}  // namespace
+}  // namespace calls_handles_test
 }  // namespace tenon::va::test

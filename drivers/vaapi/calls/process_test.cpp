@@ -11,7 +11,7 @@
 #include <tenon/drivers/vaapi/testing/client.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace calls_process_test {
 
 constexpr unsigned kWidth = 32, kHeight = 16;
 
@@ -225,5 +225,5 @@ TEST_F(VaProcessing, VideoDecodersNameTheFormatsThatTheyWrite) {
   EXPECT_GT(formats(VAProfileJPEGBaseline, VA_RT_FORMAT_YUV422).size(), 1u) << "pictures of many kinds";
 }
 
-}  // namespace
+}  // namespace calls_process_test
 }  // namespace tenon::va::test

@@ -11,7 +11,7 @@
 #include <tenon/drivers/vaapi/testing/objects.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace status_ids_test {
 
 struct WithId {
   const char* call;
@@ -249,10 +249,10 @@ TEST_F(VaIdStatuses, OfEveryCallWithAnIdThatIsNone) {
   foreign.destroy();
 }
 
-}  // namespace
+}  // namespace status_ids_test
 
 void call_with(Objects& at, VAGenericID id) {
-  for (const WithId& row : kWithId) row.make(at, id);
+  for (const status_ids_test::WithId& row : status_ids_test::kWithId) row.make(at, id);
 }
 
 }  // namespace tenon::va::test

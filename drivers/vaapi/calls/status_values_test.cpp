@@ -10,7 +10,7 @@
 #include <tenon/drivers/vaapi/testing/objects.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace status_values_test {
 
 using VaStatuses = VaTest;
 
@@ -438,5 +438,5 @@ TEST(VaStatusTables, NameEveryEntryPoint) {
   EXPECT_EQ(calls_left_out(), "");
 }
 
-}  // namespace
+}  // namespace status_values_test
 }  // namespace tenon::va::test

@@ -7,7 +7,7 @@
 #include <tenon/drivers/vaapi/testing/client.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace calls_surfaces_test {
 
 using VaSurfaces = VaTest;
 
@@ -216,5 +216,5 @@ TEST_F(VaSurfaces, RefusesWhatDocumentationSaysItRefuses) {
   EXPECT_EQ(vaSyncSurface(client, gone), VA_STATUS_ERROR_INVALID_SURFACE);
 }
 
-}  // namespace
+}  // namespace calls_surfaces_test
 }  // namespace tenon::va::test

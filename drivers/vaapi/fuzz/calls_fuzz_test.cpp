@@ -17,7 +17,7 @@
 #include <tenon/drivers/vaapi/testing/spy.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace calls_fuzz_test {
 
 /// The ids that threads of one display have, dead ones too.
 class Pool {
@@ -436,5 +436,5 @@ TEST(VaFuzz, CallsOfSeveralThreads) {
   });
 }
 
-}  // namespace
+}  // namespace calls_fuzz_test
 }  // namespace tenon::va::test

@@ -24,7 +24,7 @@ extern "C" {
 extern "C" const char* __lsan_default_suppressions() { return "leak:libx265.so\n"; }
 
 namespace tenon::va::test {
-namespace {
+namespace streams_fuzz_test {
 
 struct Free {
   void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
@@ -252,5 +252,5 @@ TEST_P(VaStreamFuzz, DamagedBuffers) {
 INSTANTIATE_TEST_SUITE_P(All, VaStreamFuzz, ::testing::ValuesIn(kCodecs),
                          [](const auto& info) { return info.param.decoder; });
 
-}  // namespace
+}  // namespace streams_fuzz_test
 }  // namespace tenon::va::test

@@ -11,7 +11,7 @@
 #include <tenon/drivers/vaapi/testing/programs.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace changes_test {
 
 /// Parts that follow each other in one stream.
 struct Change {
@@ -149,5 +149,5 @@ std::string name_of(const ::testing::TestParamInfo<Change>& info) {
 INSTANTIATE_TEST_SUITE_P(All, VaChanges, ::testing::ValuesIn(changes()), name_of);
 INSTANTIATE_TEST_SUITE_P(All, VaGstreamerChanges, ::testing::ValuesIn(changes()), name_of);
 
-}  // namespace
+}  // namespace changes_test
 }  // namespace tenon::va::test

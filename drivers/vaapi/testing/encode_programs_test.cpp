@@ -6,7 +6,7 @@
 #include <tenon/drivers/vaapi/testing/programs.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace encode_programs_test {
 
 constexpr const char* kSource = "-f lavfi -i testsrc2=size=320x240:rate=25";
 
@@ -95,5 +95,5 @@ TEST_F(VaEncoders, GstreamerEncodes) {
   }
 }
 
-}  // namespace
+}  // namespace encode_programs_test
 }  // namespace tenon::va::test

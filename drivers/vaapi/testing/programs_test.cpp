@@ -10,7 +10,7 @@
 #include <tenon/drivers/vaapi/testing/programs.hpp>
 
 namespace tenon::va::test {
-namespace {
+namespace programs_test {
 
 void expect_same_frames(const Clip& clip) {
   const fs::path file = make(clip);
@@ -253,5 +253,5 @@ TEST_F(VaGstreamer, BlendsPictures) {
   EXPECT_NEAR(luma(127, 127), (235 + 16) / 2, 1);
 }
 
-}  // namespace
+}  // namespace programs_test
 }  // namespace tenon::va::test

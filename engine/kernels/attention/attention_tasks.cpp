@@ -141,7 +141,7 @@ void AttentionTasks::run(const void* q, const void* k, const void* v, const void
         [&](std::size_t begin, std::size_t end) {
           for (std::size_t worker = begin; worker < end; ++worker) work(worker);
         },
-        tbb::simple_partitioner());
+        Split::kByGrain);
   }
   if (splits_ > 1) merge(to, parts);
 }

@@ -19,7 +19,7 @@
 #include <tenon/engine/kernels/simd/bf16.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace attention_attention_test {
 
 using engine::kernels::Attention;
 using engine::kernels::AttentionTasks;
@@ -354,5 +354,5 @@ TEST(AttentionKernel, ScoresFarApartAndHugeStayNumbers) {
   }
 }
 
-}  // namespace
+}  // namespace attention_attention_test
 }  // namespace tenon::engine_test

@@ -577,7 +577,7 @@ void InputStagePlan::run(std::span<const PlaneView> planes, void* target) const 
   const std::size_t grain = std::max<std::size_t>(1, 16384 / spec.width);
   if (spec.height <= grain) return run_rows(planes, target, 0, spec.height);
   const auto rows = [&](std::size_t begin, std::size_t end) { run_rows(planes, target, begin, end); };
-  kernels::parallel_ranges(spec.height, grain, rows, tbb::auto_partitioner());
+  kernels::parallel_ranges(spec.height, grain, rows, kernels::Split::kAsNeeded);
 }
 
 }  // namespace engine

@@ -21,7 +21,7 @@ extern "C" {
 }
 #endif
 
-namespace {
+namespace image_input_stage_test {
 
 using namespace tenon;
 
@@ -366,4 +366,4 @@ TEST(InputStagePlan, RefusesWhatItCannotWriteOrRead) {
   EXPECT_THROW(engine::InputStagePlan{spec}, Error);
 }
 
-}  // namespace
+}  // namespace image_input_stage_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over strided and broadcast tensors, split over the workers of the arena that calls them.
+// Walks over strided and broadcast tensors.
 #pragma once
 
 #include <algorithm>
@@ -8,22 +8,9 @@
 #include <vector>
 
 #include <tenon/core/shape.hpp>
-
-#include <tenon/engine/kernels/simd/parallel.hpp>
+#include <tenon/engine/kernels/simd/parallel.hpp>  // IWYU pragma: export
 
 namespace tenon::inline v1::engine::kernels {
-
-/// Below this many bytes of work a loop stays in the calling thread: waking a worker costs about as much.
-inline constexpr std::size_t kParallelBytes = std::size_t{32} * 1024;
-
-/// Calls body(begin, end) over parts of [0, count), in parallel if `bytes` (read and written in all) make that
-/// worthwhile.
-template <typename Body>
-void parallel(std::size_t count, std::size_t bytes, const Body& body) {
-  if (count <= 1 || bytes < kParallelBytes) return body(std::size_t{0}, count);
-  const std::size_t grain = std::max<std::size_t>(1, count * (kParallelBytes / 2) / bytes);
-  parallel_ranges(count, grain, body, tbb::static_partitioner());
-}
 
 /// A walk over an output with N operands whose element strides may be 0 (broadcast). Neighbouring axes with uniform
 /// strides are merged, extents of 1 dropped. Operand 0 is the output.

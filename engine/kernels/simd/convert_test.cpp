@@ -11,7 +11,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace simd_convert_test {
 
 const std::vector<element::Type> kTypes{element::f32, element::f64, element::f16,    element::bf16, element::i64,
                                         element::i32, element::i16, element::i8,     element::u64,  element::u32,
@@ -56,5 +56,5 @@ TEST(Convert, PlansConvertWithoutTheReferenceKernel) {
   }
 }
 
-}  // namespace
+}  // namespace simd_convert_test
 }  // namespace tenon::engine_test

@@ -7,7 +7,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace elementwise_test {
 
 std::vector<float> numbers() {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -85,5 +85,5 @@ TEST(SmallKernels, LeaveLargeTensorsToOthers) {
   }
 }
 
-}  // namespace
+}  // namespace elementwise_test
 }  // namespace tenon::engine_test

@@ -15,7 +15,7 @@
 #include <tenon/engine/kernels/simd/elementwise.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace tails_test {
 
 using namespace engine::kernels;
 
@@ -99,5 +99,5 @@ TEST(Tails, OfLevels) {
   });
 }
 
-}  // namespace
+}  // namespace tails_test
 }  // namespace tenon::engine_test

@@ -9,7 +9,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace fused_loop_test {
 
 namespace kernels = engine::kernels;
 
@@ -222,5 +222,5 @@ TEST(FusedLoop, LongGroupsAreCutAndManyOperandsFit) {
   EXPECT_LT(judged.steps, 20u);
 }
 
-}  // namespace
+}  // namespace fused_loop_test
 }  // namespace tenon::engine_test

@@ -7,7 +7,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace indexing_test {
 
 std::mt19937& generator() {
   static std::mt19937 random(5);
@@ -201,5 +201,5 @@ TEST(LowerIndexing, ValuesWithoutElementsAreNotComputed) {
   EXPECT_EQ(judged.references, 0u);
 }
 
-}  // namespace
+}  // namespace indexing_test
 }  // namespace tenon::engine_test

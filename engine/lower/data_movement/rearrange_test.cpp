@@ -5,7 +5,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace rearrange_test {
 
 const element::Type kTypes[] = {element::f32, element::i64, element::u8};
 
@@ -130,5 +130,5 @@ TEST(LowerRearrange, ASequenceIsNoLongerThanItsAxis) {
   }
 }
 
-}  // namespace
+}  // namespace rearrange_test
 }  // namespace tenon::engine_test

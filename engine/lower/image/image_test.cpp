@@ -8,7 +8,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace image_test {
 
 Out reshape(const Out& x, const std::vector<std::int64_t>& shape) {
   return op1("Reshape", 1, {x, ints(shape)}, {{"special_zero", false}});
@@ -201,5 +201,5 @@ TEST(LowerPictures, AveragesOfWindowsInEveryLayout) {
   });
 }
 
-}  // namespace
+}  // namespace image_test
 }  // namespace tenon::engine_test

@@ -9,7 +9,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace pooling_test {
 
 /// Numbers that are often equal, and now and then none.
 Out with_ties(const Shape& shape, unsigned seed) {
@@ -106,5 +106,5 @@ TEST(LowerPooling, MaximaOfWindowsInThePadding) {
   }
 }
 
-}  // namespace
+}  // namespace pooling_test
 }  // namespace tenon::engine_test

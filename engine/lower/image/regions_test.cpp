@@ -6,7 +6,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace regions_test {
 
 Out reals(const Shape& shape, const std::vector<float>& values) {
   return op::v0::Constant::create(element::f32, shape, values);
@@ -257,5 +257,5 @@ TEST(LowerRegions, GridSampleAtTheBorderAndOfNothing) {
   }
 }
 
-}  // namespace
+}  // namespace regions_test
 }  // namespace tenon::engine_test

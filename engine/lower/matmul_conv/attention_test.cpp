@@ -7,7 +7,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace matmul_conv_attention_test {
 
 using Numbers = std::vector<std::int64_t>;
 constexpr double kLow = std::numeric_limits<float>::lowest(), kMinus = -std::numeric_limits<double>::infinity();
@@ -222,5 +222,5 @@ TEST(AttentionPattern, ConstantsOnAnySide) {
   judge(sdpa({s.q, repeated(k, 2), repeated(v, 2)}), {s.q});
 }
 
-}  // namespace
+}  // namespace matmul_conv_attention_test
 }  // namespace tenon::engine_test

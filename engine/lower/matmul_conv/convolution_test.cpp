@@ -5,7 +5,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace convolution_test {
 
 struct Case {
   std::size_t in, out, groups, size;
@@ -254,5 +254,5 @@ TEST(Pooling, AgreesWithReference) {
   }
 }
 
-}  // namespace
+}  // namespace convolution_test
 }  // namespace tenon::engine_test

@@ -3,7 +3,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace transformer_test {
 
 constexpr std::int64_t kBatch = 2, kTokens = 12, kHeads = 4, kEach = 16;
 
@@ -148,5 +148,5 @@ TEST(Transformer, DivisionByConstantsAgrees) {
   for (const double divisor : {4.5, -0.125, 1e30, 1e-30}) judge(op1("Divide", 1, {linear(x, 1), scalar(divisor)}), {x});
 }
 
-}  // namespace
+}  // namespace transformer_test
 }  // namespace tenon::engine_test

@@ -7,7 +7,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace weight_only_test {
 
 struct Form {
   ElementType type = ElementType::kU4;
@@ -204,5 +204,5 @@ TEST(WeightOnly, WeightsThatAreReadTwice) {
   judge(std::make_shared<Model>(OutputVector{product(x), op1("Add", 1, {expanded, z})}, ParameterVector{x, z}, "also"));
 }
 
-}  // namespace
+}  // namespace weight_only_test
 }  // namespace tenon::engine_test

@@ -6,7 +6,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace normalization_test {
 
 TEST(LowerNormalization, GroupsInEveryLayout) {
   for_each_instruction_set([] {
@@ -63,5 +63,5 @@ TEST(LowerNormalization, NumbersFarFromZeroKeepTheirVariance) {
         {x, scale, bias}, 2e-3);
 }
 
-}  // namespace
+}  // namespace normalization_test
 }  // namespace tenon::engine_test

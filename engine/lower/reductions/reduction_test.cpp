@@ -7,7 +7,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
-namespace {
+namespace reduction_test {
 
 const std::vector<std::vector<std::int64_t>> kAxes{{0},    {1},          {3},       {-1, -2}, {0, 2},
                                                    {1, 3}, {0, 1, 2, 3}, {0, 2, 3}, {2},      {}};
@@ -92,5 +92,5 @@ TEST(LowerReduction, NanIsTheGreatestAndTheLeast) {
     for (const std::int64_t axis : {0, 1}) judge(op1(type, 1, {root, ints({axis})}, {{"keep_dims", false}}), {x});
 }
 
-}  // namespace
+}  // namespace reduction_test
 }  // namespace tenon::engine_test

@@ -10,7 +10,7 @@
 #include <tenon/graph/evaluate.hpp>
 
 namespace tenon::onnx_test {
-namespace {
+namespace onnx_forms_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -159,5 +159,5 @@ TEST(OnnxForms, SequencesAreWrittenOutForTheirElements) {
   EXPECT_EQ(huge.error().code(), Code::kResourceExhausted);
 }
 
-}  // namespace
+}  // namespace onnx_forms_test
 }  // namespace tenon::onnx_test

@@ -9,7 +9,7 @@
 #include <tenon/graph/model.hpp>
 
 namespace tenon::onnx_test {
-namespace {
+namespace onnx_fused_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -127,5 +127,5 @@ TEST(OnnxFused, ActivationsThatNobodyKnowsAreNamed) {
   EXPECT_THAT(b.error().what(), AllOf(HasSubstr("layer"), HasSubstr("\"Sine\""), Not(HasSubstr("supported"))));
 }
 
-}  // namespace
+}  // namespace onnx_fused_test
 }  // namespace tenon::onnx_test

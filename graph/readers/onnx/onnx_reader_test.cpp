@@ -20,7 +20,7 @@
 #include <tenon/tests/support/resident.hpp>
 
 namespace tenon {
-namespace {
+namespace onnx_reader_test {
 
 using namespace onnx_test;
 using ::testing::HasSubstr;
@@ -546,5 +546,5 @@ TEST(OnnxLimits, IdentitiesOfOneValueAreReadInLinearTime) {
   EXPECT_LT(many, 8 * few + 0.02) << "4000: " << few << " s, 16000: " << many << " s";
 }
 
-}  // namespace
+}  // namespace onnx_reader_test
 }  // namespace tenon

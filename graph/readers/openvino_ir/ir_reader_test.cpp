@@ -18,7 +18,7 @@
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
-namespace {
+namespace ir_reader_test {
 
 using ::testing::HasSubstr;
 
@@ -295,5 +295,5 @@ TEST(IrReader, CountsLayersOfBodiesToo) {
   set_model_limits(before);
 }
 
-}  // namespace
+}  // namespace ir_reader_test
 }  // namespace tenon

@@ -13,7 +13,7 @@
 #include <tenon/tests/support/resident.hpp>
 
 namespace tenon {
-namespace {
+namespace mapped_weights_test {
 
 namespace fs = std::filesystem;
 
@@ -81,5 +81,5 @@ TEST_F(MappedWeights, OfWhatOpenVinoWroteAreInPlaceWhereTheyAreAligned) {
   }
 }
 
-}  // namespace
+}  // namespace mapped_weights_test
 }  // namespace tenon

@@ -14,7 +14,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon {
-namespace {
+namespace ir_writer_test {
 
 namespace fs = std::filesystem;
 
@@ -190,5 +190,5 @@ TEST_F(IrWriterFiles, NamesThePlaceThatCannotBeWritten) {
   EXPECT_THROW(serialize(*model_, folder_ / "m.x", folder_ / "m.x"), Error);
 }
 
-}  // namespace
+}  // namespace ir_writer_test
 }  // namespace tenon

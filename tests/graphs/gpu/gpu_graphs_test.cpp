@@ -10,7 +10,7 @@
 #include <tenon/tests/graphs/judge.hpp>
 
 namespace tenon::graphs {
-namespace {
+namespace gpu_graphs_test {
 
 std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
   const char* text = std::getenv(variable);
@@ -84,5 +84,5 @@ TEST(GpuGraphs, TheDeviceComputesWhatTheReferenceDoes) {
   EXPECT_LT(refused * 4, count) << "most graphs have kernels";
 }
 
-}  // namespace
+}  // namespace gpu_graphs_test
 }  // namespace tenon::graphs

@@ -11,7 +11,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace commands_cache_test {
 
 using nlohmann::json;
 
@@ -55,5 +55,5 @@ TEST_F(CacheCommand, ListsVerifiesAndClears) {
   EXPECT_NE(tool("cache").status, 0);
 }
 
-}  // namespace
+}  // namespace commands_cache_test
 }  // namespace tenon::tool::testing

@@ -4,7 +4,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace commands_test {
 
 using nlohmann::json;
 using Commands = ToolTest;
@@ -161,5 +161,5 @@ TEST_F(Commands, RouteExplains) {
   expect_one_message(tool("route cpu ffmpeg --format nv99"), "nv99");
 }
 
-}  // namespace
+}  // namespace commands_test
 }  // namespace tenon::tool::testing

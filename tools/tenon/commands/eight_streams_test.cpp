@@ -14,7 +14,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace eight_streams_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -97,5 +97,5 @@ TEST_F(EightStreams, NothingStandsInWhereNoNodeAsksForTheNpu) {
   EXPECT_THAT(done.err, Not(HasSubstr("stands in")));
 }
 
-}  // namespace
+}  // namespace eight_streams_test
 }  // namespace tenon::tool::testing

@@ -6,7 +6,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace npu_env_test {
 
 /// Any library will do if only the environment is checked: this is the one with this function of the C++ library.
 std::string some_library() {
@@ -116,5 +116,5 @@ TEST_F(NpuEnv, HelpTeaches) {
     EXPECT_NE(help.out.find(part), std::string::npos) << part << "\n" << help.out;
 }
 
-}  // namespace
+}  // namespace npu_env_test
 }  // namespace tenon::tool::testing

@@ -8,7 +8,7 @@
 #include <tenon/frameworks/v4l2/testing/vivid.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace pipeline_camera_test {
 
 using nlohmann::json;
 
@@ -54,6 +54,6 @@ TEST_F(PipelineCamera, TheNpuReadsWhereTheDriverWrote) {
   expect_classes("NPU");
 }
 
-}  // namespace
+}  // namespace pipeline_camera_test
 }  // namespace tenon::tool::testing
 #endif

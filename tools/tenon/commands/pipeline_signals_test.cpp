@@ -17,7 +17,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace pipeline_signals_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -174,5 +174,5 @@ TEST_F(RunningPipeline, FailuresAreToldWhenTheyHappen) {
   EXPECT_NE(WEXITSTATUS(tool.status()), 0);
 }
 
-}  // namespace
+}  // namespace pipeline_signals_test
 }  // namespace tenon::tool::testing

@@ -22,7 +22,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace commands_pipeline_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -304,5 +304,5 @@ TEST_F(WebPage, ABrowserShowsTheReport) {
   EXPECT_THAT(page, HasSubstr(">ended<"));
 }
 
-}  // namespace
+}  // namespace commands_pipeline_test
 }  // namespace tenon::tool::testing

@@ -9,7 +9,7 @@
 #include <tenon/frameworks/v4l2/testing/vivid.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace run_camera_test {
 
 using nlohmann::json;
 
@@ -94,6 +94,6 @@ TEST_F(ToolTest, ACamerasSettingsAreRefusedForAFile) {
   expect_one_message(tool(rest + "--format pink"), "nv12");
 }
 
-}  // namespace
+}  // namespace run_camera_test
 }  // namespace tenon::tool::testing
 #endif

@@ -3,7 +3,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace run_gst_test {
 
 using nlohmann::json;
 
@@ -128,5 +128,5 @@ TEST_F(RunGstVa, APipelineReadsTheDecodersSurfacesInPlaceToo) {
   for (const json& node : report["nodes"]) EXPECT_EQ(node["copied"], 0) << done.out;
 }
 
-}  // namespace
+}  // namespace run_gst_test
 }  // namespace tenon::tool::testing

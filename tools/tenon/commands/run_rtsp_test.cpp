@@ -14,7 +14,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace run_rtsp_test {
 
 using nlohmann::json;
 
@@ -236,5 +236,5 @@ TEST_F(RunRtsp, WhereNobodyServesIsSaid) {
   expect_one_message(tool(with_model(url)), url);
 }
 
-}  // namespace
+}  // namespace run_rtsp_test
 }  // namespace tenon::tool::testing

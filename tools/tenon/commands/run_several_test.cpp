@@ -3,7 +3,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace run_several_test {
 
 using nlohmann::json;
 using RunSeveral = ToolTest;
@@ -62,5 +62,5 @@ TEST_F(RunSeveral, WhatIsForOneInputIsRefused) {
   EXPECT_EQ(left_behind(), std::vector<std::string>{"a.mp4"});
 }
 
-}  // namespace
+}  // namespace run_several_test
 }  // namespace tenon::tool::testing

@@ -5,7 +5,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace run_test {
 
 using nlohmann::json;
 using RunCommand = ToolTest;
@@ -363,5 +363,5 @@ INSTANTIATE_TEST_SUITE_P(
                       BadInput{"MisspeltOption", "{v} -m {m} --sav o.mp4", "--sav"}),
     [](const auto& info) { return info.param.name; });
 
-}  // namespace
+}  // namespace run_test
 }  // namespace tenon::tool::testing

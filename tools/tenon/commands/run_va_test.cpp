@@ -3,7 +3,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace run_va_test {
 
 using nlohmann::json;
 
@@ -82,5 +82,5 @@ TEST_F(RunVa, SaysWhatIsMissing) {
   EXPECT_NE(raw.err.find("vaapi"), std::string::npos) << raw.err;
 }
 
-}  // namespace
+}  // namespace run_va_test
 }  // namespace tenon::tool::testing

@@ -15,7 +15,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace seeing_test {
 
 using nlohmann::json;
 using Seeing = ToolTest;
@@ -386,5 +386,5 @@ TEST(RoofOfADevice, IsMemoryOrArithmetic) {
   EXPECT_NE(roof.to_text().find("nobody measured"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace seeing_test
 }  // namespace tenon::tool::testing

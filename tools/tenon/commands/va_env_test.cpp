@@ -4,7 +4,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace va_env_test {
 
 using VaEnv = ToolTest;
 
@@ -24,5 +24,5 @@ TEST_F(VaEnv, SaysWhatIsMissing) {
   expect_one_message(tool("va-env --driver no_such_drv_video.so -- true"), "no driver at");
 }
 
-}  // namespace
+}  // namespace va_env_test
 }  // namespace tenon::tool::testing

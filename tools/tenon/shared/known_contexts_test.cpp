@@ -10,7 +10,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace known_contexts_test {
 
 using nlohmann::json;
 using KnownContextsTest = ToolTest;
@@ -70,5 +70,5 @@ TEST_F(KnownContextsTest, ModulesShareWhatExistsOncePerProcess) {
   for (const json& pair : json::parse(done.out).at("pairs")) EXPECT_EQ(pair.at("result"), "proved") << pair.dump();
 }
 
-}  // namespace
+}  // namespace known_contexts_test
 }  // namespace tenon::tool::testing

@@ -14,7 +14,7 @@
 #include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::tool {
-namespace {
+namespace load_test {
 
 std::atomic<int> starts_left{0};
 
@@ -112,5 +112,5 @@ TEST(Load, AStartThatFailsAtOnceToo) {
   EXPECT_NE(failure_of(2, 4).find("starts nothing more"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace load_test
 }  // namespace tenon::tool

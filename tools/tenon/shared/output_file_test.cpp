@@ -11,7 +11,7 @@
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
-namespace {
+namespace output_file_test {
 
 /// A call that names one file twice, once to read and once to write.
 struct Overwrite {
@@ -187,5 +187,5 @@ TEST_F(Files, HangUpEndsARunLikeCtrlC) {
   for (const std::string& name : left_behind()) EXPECT_EQ(name.find(".part"), std::string::npos) << name;
 }
 
-}  // namespace
+}  // namespace output_file_test
 }  // namespace tenon::tool::testing

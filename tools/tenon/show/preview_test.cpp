@@ -16,7 +16,7 @@
 #include <tenon/tools/tenon/show/preview.hpp>
 
 namespace tenon::tool {
-namespace {
+namespace preview_test {
 
 /// An object in each picture, or none.
 class Finding final : public elements::TransformInplace {
@@ -76,5 +76,5 @@ TEST(Previews, ShowWhatWasFoundWhereNothingDrewIt) {
   EXPECT_EQ(undrawn.at(1), undrawn.at(0)) << "the same picture, with the same object drawn here";
 }
 
-}  // namespace
+}  // namespace preview_test
 }  // namespace tenon::tool

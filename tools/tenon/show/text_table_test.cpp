@@ -8,7 +8,7 @@
 #include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
-namespace {
+namespace text_table_test {
 
 const std::vector<std::vector<std::string>> kRows = {
     {"device", "state"},
@@ -41,8 +41,8 @@ TEST(TextTable, KeepsColumnsReadableOnNarrowTerminals) {
 
 TEST(TextTable, WordsThatAreLongerThanTheirColumnStayWhole) {
   EXPECT_THAT(text_table({{"a", "b"}, {"x", "/a/path/that/is/longer/than/the/terminal now"}}, 30),
-              testing::HasSubstr("/a/path/that/is/longer/than/the/terminal\n"));
+              ::testing::HasSubstr("/a/path/that/is/longer/than/the/terminal\n"));
 }
 
-}  // namespace
+}  // namespace text_table_test
 }  // namespace tenon::tool

@@ -17,6 +17,7 @@ fi
 python3 scripts/check_includes.py || status=1
 python3 scripts/check_includes_test.py 2>build/check_includes_test.log || { cat build/check_includes_test.log; status=1; }
 python3 scripts/check_tree.py || status=1
+python3 scripts/check_tree_test.py 2>build/check_tree_test.log || { cat build/check_tree_test.log; status=1; }
 python3 scripts/check_commits_test.py 2>build/check_commits_test.log || { cat build/check_commits_test.log; status=1; }
 python3 scripts/check_commits.py || status=1
 python3 scripts/rows.py --check || status=1

@@ -4,6 +4,14 @@
 set(doc "${CMAKE_INSTALL_DATADIR}/doc/tenon")
 install(FILES README.md ARCHITECTURE.md LICENSE DESTINATION "${doc}")
 install(DIRECTORY docs examples DESTINATION "${doc}")
+# Pipelines name their schema where a build has it; from their installed place it is share/tenon's.
+install(CODE "
+  file(GLOB pipelines \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${doc}/examples/*/*.json\")
+  foreach(pipeline IN LISTS pipelines)
+    file(READ \"\${pipeline}\" text)
+    string(REPLACE \"../../build/release/pipeline.schema.json\" \"../../../../tenon/pipeline.schema.json\" text \"\${text}\")
+    file(WRITE \"\${pipeline}\" \"\${text}\")
+  endforeach()")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tenon)
 set(CPACK_PACKAGE_CONTACT "The developers of Tenon <tenon@localhost>")

@@ -1,6 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks facts about the tree: licence lines, file lengths, and addresses or paths that must not be in it."""
+"""Checks facts about the tree: licence lines, file lengths, addresses or paths that must not be in it, and words.
+
+    check_tree.py                 checks; exits with 1 if something is wrong
+    check_tree.py --update        writes scripts/words_budget.txt: counts that went down, and folders that are new
+    check_tree.py --words FOLDER  lists the words that FOLDER's budget counts
+
+Words are counted in comments and strings of C, C++, CMake and Python, and in pages: a sentence that begins with "Of" or "Than", which
+has no subject where it stands, and "who", "whoever", "nobody" or "somebody", which here mostly stand for a thing that has a name. Each
+top-level folder has a budget. A count above it is an error; --update never raises one.
+"""
+import collections
 import pathlib
 import re
 import subprocess
@@ -16,6 +26,19 @@ BANNED = [
     (re.compile(r'"[^"\n]*(?<![\d.])' + re.escape(VERSION) + r"(?![\d.])"), "the release; it stands in core/version.hpp alone"),
     (re.compile(r"\b(?:TODO|FIXME|XXX)\b(?!\(#\d+\))"), "a TODO without an issue number"),
 ]
+
+BUDGET = pathlib.Path("scripts/words_budget.txt")
+BUDGET_HEAD = """# Words that scripts/check_tree.py counts, for each top-level folder (`.`: files in none). A number may only go down: mend some, then run
+# scripts/check_tree.py --update. Empty lines keep changes of two folders apart when branches are merged.
+"""
+# After a person these are right. A word in quotes is one that a text is about.
+WORD = re.compile(r"(?<![\"'`\w])(?:(?:Of|Than)(?=\s)|(?<!people )(?<!person )(?<!developer )(?<!developers )(?<!programmers )"
+                  r"(?<!newcomer )(?<!contributor )(?<!anyone )(?:[Ww]ho|[Ww]hoever|[Nn]obody|[Ss]omebody)\b)(?![\"`]|'(?!s\b))")
+# Comments and strings, by how a language writes them. A quote after a digit separates thousands.
+C_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|R\"(?P<mark>[^\s()\"]*)\(.*?\)(?P=mark)\"|\"(?:\\.|[^\"\\\n])*\"|(?<!\w)'(?:\\.|[^'\\\n])+'", re.S)
+PYTHON_TEXT = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
+CMAKE_TEXT = re.compile(r"#[^\n]*|\"(?:\\.|[^\"\\])*\"", re.S)
+CODE_IN_PAGES = re.compile(r"^```.*?^```$|`[^`\n]+`", re.M | re.S)
 
 
 def problems(path: pathlib.Path):
@@ -33,14 +56,77 @@ def problems(path: pathlib.Path):
             yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {what}: {match.group(0)}"
 
 
+def prose(path: pathlib.Path, text: str):
+    """The parts of a file that are read as sentences: (offset, text)."""
+    if path.suffix == ".md":
+        yield 0, CODE_IN_PAGES.sub(lambda code: re.sub(r"[^\n]", "`", code[0]), text)
+        return
+    if path.suffix in (".cpp", ".hpp", ".h", ".c", ".ipp"):
+        pattern = C_TEXT
+    elif path.suffix == ".cmake" or path.name == "CMakeLists.txt":
+        pattern = CMAKE_TEXT
+    elif path.suffix == ".py":
+        pattern = PYTHON_TEXT
+    else:
+        return
+    for match in pattern.finditer(text):
+        opening = 0 if match[0][0] in "/#" else re.match(r'R"[^(]*\(|"""|\'\'\'|.', match[0]).end()
+        yield match.start() + opening, match[0][opening:] if opening == 0 else match[0][opening:-1]
+
+
+def words(path: pathlib.Path):
+    """What the budget counts in a file: (line number, the line)."""
+    if path.name in (pathlib.Path(__file__).name, "check_tree_test.py"):
+        return
+    text = path.read_text(errors="replace")
+    lines = text.split("\n")
+    for start, part in prose(path, text):
+        for match in WORD.finditer(part):
+            line = text.count("\n", 0, start + match.start())
+            yield line + 1, lines[line].strip()
+
+
+def folder_of(path: pathlib.Path) -> str:
+    return path.parts[0] if len(path.parts) > 1 else "."
+
+
+def budget() -> dict[str, int]:
+    lines = BUDGET.read_text().splitlines() if BUDGET.exists() else []
+    return {folder: int(count) for folder, count in (line.split() for line in lines if line and not line.startswith("#"))}
+
+
+def over_budget(counts, known):
+    for folder, count in sorted(counts.items()):
+        if count > known.get(folder, 0):
+            yield (f"{folder}: {count} sentences begin with Of or Than or say who, nobody or somebody, {known.get(folder, 0)} may: name the "
+                   f"thing (scripts/check_tree.py --words {folder} lists them; {BUDGET})")
+
+
+def update(counts) -> int:
+    known = budget()
+    kept = {folder: min(counts[folder], known.get(folder, counts[folder])) for folder in sorted(set(counts) | set(known))}
+    BUDGET.write_text(BUDGET_HEAD + "".join(f"\n{folder} {count}\n" for folder, count in kept.items()))
+    found = list(over_budget(counts, kept))
+    print("\n".join(found) if found else f"{BUDGET}: {sum(kept.values())} words in {len(kept)} folders")
+    return 1 if found else 0
+
+
 def main() -> int:
-    files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
-    found = []
-    for name in filter(None, files):
-        path = pathlib.Path(name)
-        if path.exists() and path.suffix not in (".onnx", ".mp4", ".json", ".png"):
-            found += problems(path)
-    print("\n".join(found) if found else "licence lines, lengths and forbidden words: fine")
+    names = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
+    files = [path for path in map(pathlib.Path, filter(None, names)) if path.exists() and path.suffix not in (".onnx", ".mp4", ".json", ".png")]
+    if sys.argv[1:2] == ["--words"]:
+        for path in files:
+            if folder_of(path) == sys.argv[2].strip("/"):
+                print("".join(f"{path}:{line}: {text}\n" for line, text in words(path)), end="")
+        return 0
+    counts = collections.Counter()
+    for path in files:
+        counts[folder_of(path)] += sum(1 for _ in words(path))
+    if sys.argv[1:] == ["--update"]:
+        return update(counts)
+    found = [problem for path in files for problem in problems(path)]
+    found += over_budget(counts, budget())
+    print("\n".join(found) if found else "licence lines, lengths, forbidden words and budgets of words: fine")
     return 1 if found else 0
 
 

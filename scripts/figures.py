@@ -36,7 +36,7 @@ ABSOLUTE = [("cold plan over 20 contexts, 19 hops", "Route/cold/20_contexts_19_h
             ("set_tensor by name", "SetTensor_by_name", ""),
             ("set_tensor of a known buffer on the GPU device", "SetTensor", "at most 200 ns"),
             ("start_async of a model of 60 kernels on the GPU device (PoCL)", "Start/tried/60", "at most 60 us")]
-# Of pipelines: what is measured, the benchmark, the counter, how it is written, and the aim.
+# Pipelines: what is measured, the benchmark, the counter, how it is written, and the aim.
 PIPELINES = [
     ("hand-over by a queue from thread to thread, 4 places as pipelines have", "queue_between_threads/4/real_time", "real_time", "{:.0f} ns", "at most 500 ns", 1),
     ("the same, 64 places", "queue_between_threads/64/real_time", "real_time", "{:.0f} ns", "at most 500 ns", 1),
@@ -45,7 +45,7 @@ PIPELINES = [
     ("four H.264 streams of 1080p decoded into a sink", "pipeline/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
     ("the same by a program with four threads", "threads_by_hand/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
 ]
-# Of GStreamer: what is measured, our benchmark, its floor, the most that ours may take besides (ns; None: no aim stated), and what the same
+# GStreamer: what is measured, our benchmark, its floor, the most that ours may take besides (ns; None: no aim stated), and what the same
 # cost in DL Streamer's interop (ns and allocations, measured on such a machine on 2026-11-21; None: it has no such call).
 GSTREAMER = [
     ("GstBuffer to CPU frame, NV12 / gst_video_frame_map", "Wrap/gstreamer->cpu/1080p_nv12", "Wrap/floor/gst_video_frame_map/1080p_nv12", 150, (1894, 50)),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Formatting, include rules, what must not be in the tree, and checklists whose tests are there. Exits non-zero if anything is wrong.
+# Formatting, include rules, what must not be in the tree, commit messages, and checklists whose tests are there. Exits non-zero if
+# anything is wrong.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 source scripts/lib.sh
@@ -16,6 +17,9 @@ fi
 python3 scripts/check_includes.py || status=1
 python3 scripts/check_includes_test.py 2>build/check_includes_test.log || { cat build/check_includes_test.log; status=1; }
 python3 scripts/check_tree.py || status=1
+python3 scripts/check_tree_test.py 2>build/check_tree_test.log || { cat build/check_tree_test.log; status=1; }
+python3 scripts/check_commits_test.py 2>build/check_commits_test.log || { cat build/check_commits_test.log; status=1; }
+python3 scripts/check_commits.py || status=1
 python3 scripts/rows.py --check || status=1
 python3 scripts/tables.py --check || status=1
 exit $status

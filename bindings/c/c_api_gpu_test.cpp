@@ -64,7 +64,7 @@ class CApiGpu : public ::testing::Test {
     tenon_compiled_model_free(compiled);
     return made;
   }
-  /// Of the result.
+  /// The numbers of the result.
   std::vector<float> results_for(tenon_infer_request_t* of, const char* input, const char* output,
                                  tenon_tensor_t* given) {
     tenon_tensor_t* result = nullptr;

@@ -175,7 +175,7 @@ tenon_status_t tenon_compiled_model_requirements(const tenon_compiled_model_t* m
     value.fd = name_of(from.fd);
     value.host_access = from.host_access;
     value.contiguous = from.contiguous;
-    // Fewer alternatives are a stricter requirement, which who meets it meets the whole one by.
+    // Fewer alternatives are a stricter requirement: memory that meets it meets the whole one, too.
     value.kind_count = std::min<size_t>(from.kinds.size(), TENON_MAX_ALTERNATIVES);
     for (size_t i = 0; i < value.kind_count; ++i) value.kinds[i] = name_of(from.kinds[i]);
     value.modifier_count = std::min<size_t>(from.modifiers.size(), TENON_MAX_ALTERNATIVES);

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates the C API's headers, reference and test tables from api/*.toml.
 
-    generate.py                  writes headers beside this file and docs/reference/c_api.md
-    generate.py --check          exits with 1 if any of them is out of date
+    generate.py                  writes docs/reference/c_api.md, which is in git
+    generate.py --check          exits with 1 if that page is out of date
+    generate.py --headers FOLDER writes the headers, and removes those that the description no longer has
     generate.py --tests FOLDER   writes the sources of c_api_test and the C99 test
     generate.py --stub FILE      writes a C file with the library's ABI and no content, for ./dev check abi
 """
@@ -334,7 +335,7 @@ def entry_of(function, api):
     if function.gives_status and function.statuses:
         out.append("- Statuses: " + ", ".join(f"`{status}`" for status in function.statuses))
     if function.on_null and any(p.is_pointer for p in function.params):
-        out.append(f"- Of NULL or what is no handle: `{function.on_null}`")
+        out.append(f"- With NULL, or a pointer that is no handle: `{function.on_null}`")
     out.append(f"- Threads: {function.thread}. Since {function.since}.")
     return out + [""]
 
@@ -413,11 +414,14 @@ def stub(api):
     return "\n".join(out) + "\n"
 
 
-def outputs(api):
-    files = {HERE / f"{group.key}.h": header(api, group) for group in api.groups}
-    files[HERE / "tenon.h"] = umbrella(api)
-    files[REFERENCE] = reference(api)
-    return files
+def write_headers(api, folder):
+    """One header for each group and the one that includes them all; a file that is already right keeps its time."""
+    files = {f"{group.key}.h": header(api, group) for group in api.groups} | {"tenon.h": umbrella(api)}
+    for name, text in files.items():
+        write_if_changed(folder / name, text)
+    for path in folder.glob("*.h"):
+        if path.name not in files:
+            path.unlink()
 
 
 def write_if_changed(path, text):
@@ -429,6 +433,7 @@ def write_if_changed(path, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--headers", type=pathlib.Path)
     parser.add_argument("--tests", type=pathlib.Path)
     parser.add_argument("--stub", type=pathlib.Path)
     options = parser.parse_args()
@@ -439,18 +444,18 @@ def main():
         return 1
     if options.stub:
         write_if_changed(options.stub, stub(api))
+    elif options.headers:
+        write_headers(api, options.headers)
     elif options.tests:
         write_if_changed(options.tests / "c_api_calls.inc", calls(api))
         write_if_changed(options.tests / "c99_test.c", symbols_c(api))
     elif options.check:
-        stale = [path.name for path, text in outputs(api).items() if not path.exists() or path.read_text() != text]
-        if stale:
-            print(f"not what api/*.toml gives: {', '.join(stale)}; run python3 bindings/c/generate.py")
+        if not REFERENCE.exists() or REFERENCE.read_text() != reference(api):
+            print(f"{REFERENCE.name} is not what api/*.toml gives; run python3 bindings/c/generate.py")
             return 1
-        print(f"{len(api.functions)} functions: headers and reference are what the description gives")
+        print(f"{len(api.functions)} functions: the reference is what the description gives")
     else:
-        for path, text in outputs(api).items():
-            write_if_changed(path, text)
+        write_if_changed(REFERENCE, reference(api))
         print(f"{len(api.functions)} functions in {len(api.groups)} groups")
     return 0
 

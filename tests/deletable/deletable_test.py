@@ -36,13 +36,17 @@ class Tree:
         self.top = top
         self.reached = {}  # For each of our files: the missing headers that it may reach.
 
+    def generated(self, header):
+        """Where CMake writes headers that a folder generates when it is configured."""
+        return (folder / "tenon" / header for folder in (self.top / "build/release/generated").glob("*"))
+
     def may_miss(self, path: pathlib.Path):
         """The missing headers that a file reaches, whatever #if encloses them."""
         if path in self.reached:
             return self.reached[path]
         found = self.reached[path] = set()  # Set first, so that files which include each other end.
         for header in INCLUDE.findall(path.read_text(errors="replace")):
-            target = self.top / header
+            target = next((path for path in [self.top / header, *self.generated(header)] if path.exists()), self.top / header)
             found |= self.may_miss(target) if target.exists() else {header}
         return found
 
@@ -69,6 +73,7 @@ def without(tree: pathlib.Path, folder: str):
     """@return the problems once the folder is deleted."""
     subprocess.run(["git", "-C", tree, "checkout", "-q", "."], check=True)
     shutil.rmtree(tree / folder)
+    shutil.rmtree(tree / "build/release/generated", ignore_errors=True)  # What the folder itself had generated.
     done = subprocess.run(["cmake", "--fresh", "--preset", "release", "-DTENON_UNITY=OFF"], cwd=tree, capture_output=True, text=True)
     if done.returncode:
         return ["CMake Error" + done.stderr.split("CMake Error", 1)[-1][:600]]

@@ -65,7 +65,7 @@ tenon_status_t run(F&& body) noexcept {
   }
 }
 
-/// Writes a plain value; 0 on failure, so that callers who ignore the status see no stale value.
+/// Writes a plain value; 0 on failure, so that callers which ignore the status see no stale value.
 template <typename T, typename F>
 tenon_status_t give(T* out, F&& body) noexcept {
   return run([&] {

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whether check_tree.py counts the words that it is for, in every language, and keeps its budget."""
+import collections
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import check_tree  # noqa: E402
+
+COUNTED = {
+    "a.cpp": ["// Of a frame.\nint a;", "int a;  ///< Of a frame.", "/* Nobody waits. */", 'f("Who decodes");', "auto a = R\"x(Than b)x\";",
+              "int a = 1'000;  // Somebody's number, whatever\n"],
+    "a.py": ['"""Of pages."""', "# whoever calls", "a = 'who'"],
+    "CMakeLists.txt": ["# Of targets.", 'message("Than this")'],
+    "a.md": ["Of two writers.", "The thread who waits.", "```sh\nls\n```\nOf two."],
+}
+NOT_COUNTED = {
+    "a.cpp": ["void OfNothing(int who);", "// A list of frames.", '// A sentence that says "who" or `nobody`.', "// The developer who reads this.",
+              "char a = '\"'; int who = 1; char b = '\"';"],
+    "a.py": ["who = Of(1)"],
+    "CMakeLists.txt": ["set(who Of)"],
+    "a.md": ["```cpp\n// Of a frame.\n```", "The option `who`.", "Anyone asks, and anyone who asks gets it."],
+}
+
+
+class Words(unittest.TestCase):
+    def count(self, name, text):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / name
+            path.write_text(text)
+            return [line for line, _ in check_tree.words(path)]
+
+    def test_each_is_counted_once_where_a_sentence_is_read(self):
+        for name, texts in COUNTED.items():
+            for text in texts:
+                self.assertEqual(len(self.count(name, text)), 1, text)
+        self.assertEqual(self.count("a.cpp", "int a;\n/* A\n * Of b. */"), [3])
+
+    def test_code_and_persons_are_not_counted(self):
+        for name, texts in NOT_COUNTED.items():
+            for text in texts:
+                self.assertEqual(self.count(name, text), [], text)
+
+
+class Budget(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.addCleanup(setattr, check_tree, "BUDGET", check_tree.BUDGET)
+        check_tree.BUDGET = pathlib.Path(scratch.name) / "budget.txt"
+
+    def update(self, **counts):
+        with contextlib.redirect_stdout(io.StringIO()):
+            return check_tree.update(collections.Counter(counts))
+
+    def test_counts_go_down_and_not_up(self):
+        self.assertEqual(self.update(core=5, graph=2), 0)
+        self.assertEqual(self.update(core=3, graph=3), 1)
+        self.assertEqual(check_tree.budget(), {"core": 3, "graph": 2})
+        self.assertEqual(len(list(check_tree.over_budget({"core": 4, "graph": 2}, check_tree.budget()))), 1)
+
+    def test_a_new_folder_gets_a_line_only_by_update(self):
+        self.assertEqual(self.update(core=1), 0)
+        self.assertEqual(len(list(check_tree.over_budget({"core": 1, "new": 1}, check_tree.budget()))), 1)
+        self.assertEqual(self.update(core=1, new=1), 0)
+        self.assertEqual(check_tree.budget(), {"core": 1, "new": 1})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-q"])

@@ -24,6 +24,8 @@ endif()
 # -O3 is only for kernels, whose folders set it: elsewhere it costs compile time and gains nothing.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 string(REPLACE "-O2 -g" "-O1 -g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")  # For sanitizers.
+# What tests make once and keep: models, outputs of other runtimes. It survives the build folder.
+set(TENON_DATA_DIR "${PROJECT_SOURCE_DIR}/build/data" CACHE PATH "Folder of models and reference outputs that tests keep")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")

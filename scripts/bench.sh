@@ -57,8 +57,8 @@ bench_first() {
   setup test
   configure release
   build release first_inference
-  "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null
-  "$(venv_python)" bench/first/first.py --program build/release/peers/first_inference --zoo build/release/zoo "$@"
+  "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null
+  "$(venv_python)" bench/first/first.py --program build/release/peers/first_inference --zoo build/data/zoo "$@"
 }
 
 # The software NPU beside the CPU device, and Tenon's NPU device beside OpenVINO's NPU plugin on the same driver.
@@ -67,9 +67,9 @@ bench_npu() {
   configure release -DTENON_BUILD_BENCH=ON
   build release tenon tenon_npu_driver tenon_device_npu tenon_device_cpu cpu_worker_tenon cpu_worker_openvino first_inference first_inference_openvino \
     npu_submit_bench
-  "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null
+  "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null
   say "npu: quiet the machine for honest figures; about 10 minutes"
-  "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/release/zoo "$@"
+  "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/data/zoo "$@"
 }
 
 # Video decoded by the software VA-API driver beside ffmpeg's own decoders.
@@ -105,9 +105,9 @@ bench_gpu_host() {
   setup test
   configure release -DTENON_BUILD_BENCH=ON
   build release gpu_bench host_worker first_inference tenon_device_gpu tenon_device_cpu
-  "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null
+  "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null
   say "gpu-host: quiet the machine for honest figures; about 3 minutes"
-  python3 bench/gpu/host.py --build build/release --zoo build/release/zoo "$@"
+  python3 bench/gpu/host.py --build build/release --zoo build/data/zoo "$@"
 }
 
 # Every framework that is built, with drivers of software where the machine has no others: the NPU's, VA-API's and CUDA's, OpenCL behind the

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu va media gpu vm package chroot12-full chroot12 chroot13 npu13)
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu va media gpu vm package chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
   case "${1:-list}" in
-    --all) setup all; check_ci; for part in "${PARTS[@]:1}"; do step "check $part" "check_${part//-/_}"; done ;;
+    --all) setup all; export TENON_VARIANTS=all TENON_BASE=all
+           test_all; ci_steps; for part in "${PARTS[@]:1}"; do step "check $part" "check_${part//-/_}"; done ;;
     list) echo "parts: ${PARTS[*]}; ./dev check PART, or ./dev check --all"; return 0 ;;
     *) [[ " ${PARTS[*]} " == *" $1 "* ]] || { echo "dev: no part '$1'; parts: ${PARTS[*]}"; return 2; }
-       if [ "$1" = ci ]; then setup test; check_ci; else setup all; step "check $1" "check_${1//-/_}"; fi ;;
+       setup all; step "check $1" "check_${1//-/_}" ;;
   esac
   summarise || return 1
   [ "$1" != --all ] || record_check
@@ -40,8 +41,8 @@ with_clang() {  # PRESET FLAGS...: the flags that the preset will use
   configure "$1" -DCMAKE_C_COMPILER="${clang/clang++/clang}" -DCMAKE_CXX_COMPILER="$clang"
 }
 
-# What CI runs besides ./dev test; each of its steps counts for itself.
-check_ci() { ci_steps; }
+# The release build's tests with every variant: suites that run again under another setting.
+check_variants() { configure release && build release && TENON_VARIANTS=all release_tests; }
 
 check_clang() { with_clang clang && build clang && run_ctest build/clang; }
 
@@ -113,8 +114,8 @@ FUZZ_SECONDS="${TENON_FUZZ_SECONDS:-60}"
 fuzz_seeds() {
   local python
   python=$(venv_python)
-  "$python" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
-    "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
+  "$python" models/zoo/generate.py --out build/data/zoo --tiny --missing >/dev/null &&
+    "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/data/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
     { [ ! -x build/fuzz/fuzz/store_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/store build/fuzz/fuzz/store_fuzz; } &&
     { [ ! -x build/fuzz/fuzz/va_stream_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/va_stream build/fuzz/fuzz/va_stream_fuzz; } &&
     { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz &&
@@ -191,10 +192,10 @@ check_zoo() {
   local python folder=build/release node=build/data/onnx/onnx/backend/test/data/node
   python=$(venv_python)
   configure release && build release oracle_device_test backend_tests tenon_device_cpu &&
-    "$python" models/zoo/generate.py --out "$folder/zoo" --missing >/dev/null &&
-    "$python" tests/oracle/make_references.py --zoo "$folder/zoo" --out "$folder/oracle" >/dev/null || return 1
+    "$python" models/zoo/generate.py --out build/data/zoo --missing >/dev/null &&
+    "$python" tests/oracle/make_references.py --zoo build/data/zoo --out build/data/oracle >/dev/null || return 1
   "$python" tests/oracle/node_tests_peers.py "$node" --ours "$folder/tests/backend_tests"
-  TENON_ZOO_FULL=1 TENON_ZOO="$folder/zoo" TENON_ORACLE="$folder/oracle" TENON_DEVICE_PATH="$folder/lib" \
+  TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/data/zoo" TENON_ORACLE="$PWD/build/data/oracle" TENON_DEVICE_PATH="$folder/lib" \
     "$folder/tests/oracle_device_test" >"$folder/zoo.log" || { tail -40 "$folder/zoo.log"; return 1; }
   grep against "$folder/zoo.log"
 }
@@ -204,8 +205,8 @@ check_npu() {
   configure release && build release tenon tenon_npu_driver npu_driver_test &&
     TENON_NPU_SOAK=5000 ZE_ENABLE_ALT_DRIVERS="$PWD/build/release/lib/libze_tenon_npu.so" \
       build/release/tests/npu_driver_test --gtest_filter='*CyclesLeave*' &&
-    "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null &&
-    TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/release/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
+    "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null &&
+    TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/data/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
 }
 
 # The software VA-API driver: every clip, libva-utils' test_va_api where TENON_LIBVA_UTILS names its sources, ten minutes of random
@@ -235,7 +236,7 @@ check_media() {
 # The same driver file in a Debian 13, whose loader needs no shim, with the openvino wheel for its Python.
 check_npu13() {
   configure release && build release tenon_npu_driver &&
-    "$(venv_python)" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
+    "$(venv_python)" models/zoo/generate.py --out build/data/zoo --tiny --missing >/dev/null &&
     scripts/npu_chroot.sh trixie
 }
 

@@ -36,6 +36,9 @@ PYPI_SYCL=("intel-sycl-rt==2026.2.0" "intel-opencl-rt==2026.2.0")
 # Used as data only: the schema file for the ONNX reader, and the node tests. Any Python may unpack it.
 ONNX_DATA="onnx==1.16.2"
 
+# Kernels that PoCL has compiled, and reference outputs of other runtimes: kept when a build folder is removed.
+export POCL_CACHE_DIR="${POCL_CACHE_DIR:-$PWD/build/data/pocl}"
+
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
 
 as_root() {
@@ -99,7 +102,7 @@ onnx_data() {
 
 # setup demo|test|all: what each tier needs; silent if everything is installed.
 setup() {
-  mkdir -p build
+  mkdir -p build "$POCL_CACHE_DIR"
   if ! command -v dpkg-query >/dev/null; then
     echo "dev: this is no Debian: install by hand what scripts/lib.sh lists, then run cmake --preset release" >&2
   else

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the software NPU built here in a bare Debian whose Level Zero loader needs no shim, under the NPU plugin of the
-# Python package openvino: npu_chroot.sh [trixie]. Needs build/release/lib/libze_tenon_npu.so and build/release/zoo.
+# Python package openvino: npu_chroot.sh [trixie]. Needs build/release/lib/libze_tenon_npu.so and build/data/zoo.
 set -euo pipefail
 suite="${1:-trixie}"
 scripts=$(dirname "$(readlink -f "$0")")
@@ -31,6 +31,6 @@ chroot_run "$root" "
   $venv/bin/pip install -q --disable-pip-version-check ${PYPI_TEST[0]} numpy
   ldd '$driver' | grep 'not found' && { echo 'libraries are missing'; exit 1; }
   cd /tmp
-  export ZE_ENABLE_ALT_DRIVERS='$driver' TENON_ZOO='$top/build/release/zoo' PYTHONDONTWRITEBYTECODE=1
+  export ZE_ENABLE_ALT_DRIVERS='$driver' TENON_ZOO='$top/build/data/zoo' PYTHONDONTWRITEBYTECODE=1
   $venv/bin/python '$top/tests/npu_clients/run.py' $modules
 "

@@ -5,7 +5,7 @@
     reach.py BUILD_FOLDER TARGET...            prints those of the targets that the change reaches
     reach.py BUILD_FOLDER --paths PATTERN...   exit 0 if the change reaches a file whose path contains one of the patterns
 
-The change is what differs between --base and the working tree. Without --base it is TENON_BASE, or the merge base with origin/main when
+The change is what differs between --base and the working tree. Without --base it is TENON_BASE ("all": everything is reached), or the merge base with origin/main when
 that is behind, or the commit of the last whole check in docs/support.md. Where no base is known everything is reached. A change of the
 build's own files reaches everything, too.
 """
@@ -39,9 +39,7 @@ def base_commit() -> str:
 
 def changed_files(base: str):
     """Paths that differ from the base; None: everything."""
-    if not base:
-        return None
-    if git("cat-file", "-t", base) != "commit":
+    if git("cat-file", "-t", base or "none") != "commit":
         return None
     return set(git("diff", "--name-only", base).split()) | set(git("ls-files", "--others", "--exclude-standard").split())
 

@@ -1,23 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev test: the release build and all its tests, what a user waits for. check_ci: what CI runs besides. Each step prints its time; the
-# last line counts them all.
+# The tiers of tests and what each promises on two idle cores: CONTRIBUTING.md. ./dev test is what a user waits for; ci_steps is what .ci/run does
+# besides. Each step prints its wall time and its processor time; a tier fails for its time only where the processor time is over twice
+# what its promise allows, since machines are shared and wall time is noise there.
 
 PASSED=0 FAILED=0 SUMMARY=()
+PROMISE_TEST=900 PROMISE_CI=1800  # Seconds of wall time, cold, on two idle cores.
+TIER_STARTED=$SECONDS
+
+# Processor time of this shell and of the children that it has waited for, in seconds.
+cpu_seconds() {
+  local fields
+  read -r -a fields <"/proc/$$/stat"
+  echo $(((fields[13] + fields[14] + fields[15] + fields[16]) / $(getconf CLK_TCK)))
+}
+
+# noted ok|FAILED STARTED CPU TITLE: a line of the summary for a step that began at these times.
+noted() { SUMMARY+=("$(printf '%-7s %5d s wall %5d s processor  %s' "$1" $((SECONDS - $2)) $(($(cpu_seconds) - $3)) "$4")"); }
 
 step() {
-  local title="$1" started=$SECONDS
+  local title="$1" started=$SECONDS cpu
+  cpu=$(cpu_seconds)
   shift
   say "$title"
   if "$@"; then
-    PASSED=$((PASSED + 1)); SUMMARY+=("ok      $((SECONDS - started)) s  $title")
+    PASSED=$((PASSED + 1)); noted ok "$started" "$cpu" "$title"
   else
-    FAILED=$((FAILED + 1)); SUMMARY+=("FAILED  $((SECONDS - started)) s  $title")
+    FAILED=$((FAILED + 1)); noted FAILED "$started" "$cpu" "$title"
   fi
 }
 
+# summarise [PROMISE]: the steps, and whether they took more than twice the processor time of the promise (seconds on two cores).
 summarise() {
+  local promise="${1:-}" cpu
+  cpu=$(cpu_seconds)
+  if [ -n "$promise" ] && [ "$cpu" -gt $((4 * promise)) ]; then
+    FAILED=$((FAILED + 1))
+    SUMMARY+=("FAILED  took $cpu s of processor time; promised are $((2 * promise)) s, allowed twice that (CONTRIBUTING.md)")
+  fi
   say "summary"
   printf '%s\n' "${SUMMARY[@]}"
+  echo "$((SECONDS - TIER_STARTED)) s wall, $cpu s of processor time${promise:+; promised: $promise s wall on two idle cores}"
   echo "$PASSED passed, $FAILED failed"
   [ "$FAILED" = 0 ]
 }
@@ -37,11 +59,12 @@ run_ctest() {
 }
 
 ctest_step() {
-  local title="$1" started=$SECONDS
+  local title="$1" started=$SECONDS cpu
+  cpu=$(cpu_seconds)
   shift
   say "$title"
-  if run_ctest "$@"; then SUMMARY+=("ok      $((SECONDS - started)) s  $title")
-  else FAILED=$((FAILED + 1)); SUMMARY+=("FAILED  $((SECONDS - started)) s  $title"); fi
+  if "$@"; then noted ok "$started" "$cpu" "$title"
+  else FAILED=$((FAILED + 1)); noted FAILED "$started" "$cpu" "$title"; fi
 }
 
 build_step() { configure "$1" && build "$@"; }
@@ -61,35 +84,66 @@ vm_step() {
   else step "$title" vm_suite 450 '*dmabuf*:*v4l2*:Allocation.*'; fi
 }
 
-test_all() {
-  local filter=()
-  [ $# -gt 0 ] && filter=(-R "$1")
-  setup test
-  step "build (release, g++)" build_step release
-  if [ "$FAILED" != 0 ]; then
-    summarise
-    return 1
-  fi
-  ctest_step "tests (release)" build/release "${filter[@]}"
-  # A test that skipped shows nothing. Elsewhere than in CI optional parts may be missing.
-  if [ $# = 0 ] && [ -n "${CI:-}" ]; then
-    step "every row's test ran" python3 scripts/rows.py --ran build/release/Testing/Temporary/LastTest.log
-  fi
-  summarise
+# Suites that run again under another setting have the label `variant`. ./dev test runs none of them, CI a quarter that moves on each day
+# (TENON_VARIANTS=0..3 names it), ./dev check --all each (TENON_VARIANTS=all).
+variants_to_skip() {
+  [ "${TENON_VARIANTS:-}" = all ] && return 0
+  local folder="$1" share="${TENON_VARIANTS:-$(($(date +%s) / 86400 % 4))}" skipped
+  [ -n "${CI:-}" ] || [ -n "${TENON_VARIANTS:-}" ] || share=none
+  skipped=$(ctest --test-dir "$folder" -N -L '^variant$' | sed -nE 's/^ *Test +#[0-9]+: //p' |
+    awk -v share="$share" 'share == "none" || NR % 4 != share {printf "%s%s", sep, $1; sep = "|"}')
+  [ -z "$skipped" ] || printf '^(%s)$' "$skipped"
 }
 
-# The rest of the fast tier: lint, headers one by one, dma-bufs in a VM, the sanitizers, the core alone, the install tree.
+# release_tests [REGEX]: a test that is named runs, variant or not.
+release_tests() {
+  local skipped
+  if [ $# -gt 0 ]; then run_ctest build/release -R "$1"; return; fi
+  skipped=$(variants_to_skip build/release)
+  run_ctest build/release ${skipped:+-E "$skipped"}
+}
+
+# Builds and tests; false if it does not build.
+test_all() {
+  setup test
+  step "build (release, g++)" build_step release
+  if [ "$FAILED" = 0 ]; then
+    ctest_step "tests (release)" release_tests "$@"
+    # A test that skipped shows nothing. Elsewhere than in CI optional parts may be missing.
+    if [ $# = 0 ] && [ -n "${CI:-}" ]; then
+      step "every row's test ran" python3 scripts/rows.py --ran build/release/Testing/Temporary/LastTest.log
+    fi
+    return 0
+  fi
+  return 1
+}
+
+# The tests under a sanitizer that the change reaches, of those with the given labels. scripts/reach.py says what a change is.
+reached_tests() {
+  local folder="$1" labels="$2" tests
+  tests=$(ctest --test-dir "$folder" -N -L "$labels" | sed -nE 's/^ *Test +#[0-9]+: //p' | grep -E '_test$')
+  python3 scripts/reach.py "$folder" $tests
+}
+
+# sanitized PRESET LABELS: builds and runs them. The allocator must answer null where a test asks for an absurd size, as malloc does.
+sanitized_step() {
+  local preset="$1" labels="$2" tests
+  configure "$preset" || return
+  tests=$(reached_tests "build/$preset" "$labels") || return
+  [ -n "$tests" ] || { echo "the change reaches none of these tests"; return 0; }
+  build "$preset" $tests || return
+  ASAN_OPTIONS=allocator_may_return_null=1 run_ctest "build/$preset" -R "^($(tr '\n' '|' <<<"$tests" | sed 's/|$//'))$"
+}
+
+# The rest of the CI tier: lint, headers, dma-bufs in a VM, the sanitizer, the core alone, the install tree.
 ci_steps() {
   step "lint" scripts/lint.sh
   step "configure as ./dev demo does, without tests" configure_demo
-  step "build (release, g++)" build_step release
-  step "every public header alone" build release all_verify_interface_header_sets
-  vm_step
-  step "build (address and undefined-behaviour sanitizers)" build_step asan tenon_sanitized_tests
-  # Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
-  ASAN_OPTIONS=allocator_may_return_null=1 \
-    ctest_step "tests (sanitized: core, frameworks, parsers)" build/asan -L '^(core|frameworks|parsers)$'
+  step "every public header alone" python3 scripts/check_headers.py build/release
+  if python3 scripts/reach.py build/release --paths dmabuf v4l2 level_zero; then vm_step
+  else SUMMARY+=("skipped real dma-bufs in a VM: the change reaches nothing of dmabuf, v4l2 or Level Zero"); fi
+  ctest_step "tests (sanitized: core, frameworks, parsers)" sanitized_step asan '^(core|frameworks|parsers)$'
   step "build (minimal: core alone)" build_step minimal
-  ctest_step "tests (minimal)" build/minimal
+  ctest_step "tests (minimal)" run_ctest build/minimal
   step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
 }

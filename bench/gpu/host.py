@@ -5,7 +5,7 @@
 What the host pays (set_tensor of a known buffer, start_async of 60 kernels: gpu_bench), how long ResNet-50 takes to compile in fresh
 processes, with no programs kept anywhere and with all of them, and models beside the CPU device, in turns in one process.
 
-  host.py --build build/release --zoo build/release/zoo [--models resnet50,mobilenetv2] [--seconds 3] [--rounds 3] [--no-docs]
+  host.py --build build/release --zoo build/data/zoo [--models resnet50,mobilenetv2] [--seconds 3] [--rounds 3] [--no-docs]
 """
 import argparse
 import datetime

@@ -392,6 +392,11 @@ function(tenon_add_test)
                        "\\[  PASSED  \\] 0 tests\\.\n\\[  SKIPPED \\] [0-9]+ tests?, listed below:\n(\\[  SKIPPED \\] [^\n]*\n?)+$")
 endfunction()
 
+# tenon_variants(tests...): they run a suite again under another setting. CI runs a quarter of the variants, ./dev check --all each.
+function(tenon_variants)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS variant)
+endfunction()
+
 # tenon_add_bench(NAME x_bench SOURCES ... LINK ...): Google Benchmark, built with TENON_BUILD_BENCH.
 function(tenon_add_bench)
   cmake_parse_arguments(A "" "NAME" "SOURCES;LINK" ${ARGN})

@@ -90,7 +90,7 @@ variants_to_skip() {
   [ "${TENON_VARIANTS:-}" = all ] && return 0
   local folder="$1" share="${TENON_VARIANTS:-$(($(date +%s) / 86400 % 4))}" skipped
   [ -n "${CI:-}" ] || [ -n "${TENON_VARIANTS:-}" ] || share=none
-  skipped=$(ctest --test-dir "$folder" -N -L '^variant$' | sed -nE 's/^ *Test +#[0-9]+: //p' |
+  skipped=$(ctest --test-dir "$folder" -N -FA . -L '^variant$' | sed -nE 's/^ *Test +#[0-9]+: //p' |
     awk -v share="$share" 'share == "none" || NR % 4 != share {printf "%s%s", sep, $1; sep = "|"}')
   [ -z "$skipped" ] || printf '^(%s)$' "$skipped"
 }
@@ -121,7 +121,7 @@ test_all() {
 # The tests under a sanitizer that the change reaches, of those with the given labels. scripts/reach.py says what a change is.
 reached_tests() {
   local folder="$1" labels="$2" tests
-  tests=$(ctest --test-dir "$folder" -N -L "$labels" | sed -nE 's/^ *Test +#[0-9]+: //p' | grep -E '_test$')
+  tests=$(ctest --test-dir "$folder" -N -FA . -L "$labels" | sed -nE 's/^ *Test +#[0-9]+: //p' | grep -E '_test$')
   python3 scripts/reach.py "$folder" $tests
 }
 

@@ -17,7 +17,7 @@ using preprocess::ResizeAlgorithm;
 
 constexpr std::size_t kHeight = 1080, kWidth = 1920;
 
-enum class BufferSlice { kHost, kBuffer, kImage };
+enum class Place { kHost, kBuffer, kImage };
 
 std::shared_ptr<Model> picture_model(ResizeAlgorithm resize, std::size_t batch) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{batch, 3, 224, 224}));
@@ -35,8 +35,7 @@ std::shared_ptr<Model> picture_model(ResizeAlgorithm resize, std::size_t batch) 
   return p.build();
 }
 
-void Picture(benchmark::State& state, const char* device, BufferSlice place, ResizeAlgorithm resize,
-             std::size_t batch) {
+void Picture(benchmark::State& state, const char* device, Place place, ResizeAlgorithm resize, std::size_t batch) {
   Core core;
   CompiledModel compiled;
   try {

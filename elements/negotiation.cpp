@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins wishes, and says who is in whose way.
+// Joins the requirements of several nodes, and names the nodes whose requirements exclude each other.
 #include <tenon/elements/internal/negotiation.hpp>
 
 #include <variant>
@@ -42,12 +42,12 @@ Negotiation agree(const std::string& maker, const std::vector<Wish>& wishes) {
 }
 
 std::string not_shared(const std::string& maker, const std::vector<std::string>& readers, const NoMemory& error) {
-  std::string who;
+  std::string nodes;
   for (const std::size_t index : error.readers())
-    if (index < readers.size()) who += (who.empty() ? "" : " and ") + in_quotes(readers[index]);
+    if (index < readers.size()) nodes += (nodes.empty() ? "" : " and ") + in_quotes(readers[index]);
   const bool are_several = error.readers().size() != 1;
-  if (who.empty()) who = "those that it feeds";
-  return who + (are_several ? " cannot share" : " cannot use") + " frames of " + in_quotes(maker) + ": " + error.what();
+  if (nodes.empty()) nodes = "the nodes that it feeds";
+  return nodes + (are_several ? " cannot share" : " cannot use") + " frames of " + in_quotes(maker) + ": " + error.what();
 }
 
 }  // namespace elements

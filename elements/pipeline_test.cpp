@@ -36,7 +36,7 @@ FrameInfo small_info() {
   return info;
 }
 
-/// What the elements of one test share.
+/// The state that the elements of one test share.
 struct Scene {
   std::mutex mutex;
   std::map<std::uint32_t, std::vector<std::int64_t>> written;
@@ -437,7 +437,7 @@ TEST_F(Pipelines, WrongGraphsAreRefusedByName) {
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"null", "b"}, {"identity", "c"}}}), HasSubstr("which is a sink"));
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"identity", "b"}}}), HasSubstr("goes nowhere"));
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"identity", "b"}, {"null", "c", {}, {"a", "b"}}}}),
-              HasSubstr("by two ways"));
+              HasSubstr("on two paths"));
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"counting", "b", {}, {"a"}}, {"null"}}}), HasSubstr("is a source"));
   EXPECT_THAT(refusal_of({{{"counting"}, {"null", "", {}, {}, QueueOptions{0}}}}), HasSubstr("its size is 0"));
 }

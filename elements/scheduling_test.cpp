@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler promises of time, memory, restarts, joined streams and branches.
+// The scheduler's promises about time, memory, restarts, joined streams and branches.
 #include <tenon/elements/pipeline.hpp>
 
 #include <gmock/gmock.h>
@@ -437,7 +437,7 @@ TEST(Failures, OfMemoryNameWhoCannotShareIt) {
   EXPECT_THAT(text, HasSubstr("'windows' cannot use frames of 'camera': "));
   EXPECT_THAT(text, HasSubstr("NT handle"));
   EXPECT_THAT(text, Not(HasSubstr("'easy'")));
-  // As in pictures of 16 bytes a row.
+  // The rows of the pictures have 16 bytes.
   Requirements packed, aligned;
   packed.contiguous = true;
   aligned.pitch_alignment = 512;

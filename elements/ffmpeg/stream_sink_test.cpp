@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A port that nobody has now.
+/// A free port at the time of the call.
 int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -105,7 +105,7 @@ TEST_F(StreamSink, AStreamThatIsNeverToEndStartsAgain) {
   }
   ASSERT_TRUE(server.wait(Clock::now() + 20s));
   EXPECT_TRUE(server.failures()[0].was_restarted);
-  EXPECT_THAT(server.failures()[0].message, HasSubstr("never to end"));
+  EXPECT_THAT(server.failures()[0].message, HasSubstr("has ended, and never_ends is set"));
 }
 
 TEST_F(StreamSink, StopsAtOnceWhileTheServerIsSilent) {

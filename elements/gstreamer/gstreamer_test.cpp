@@ -76,7 +76,7 @@ TEST(GstSource, StopsSoonWhileItIsSilent) {
   EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("no picture in time"));
 }
 
-/// What stop(now) takes when the pipeline runs for a while.
+/// The time that stop(now) takes after the pipeline has run for a while.
 Clock::duration stopping_time(Pipeline& pipeline) {
   pipeline.start();
   std::this_thread::sleep_for(500ms);

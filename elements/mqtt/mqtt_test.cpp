@@ -44,7 +44,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-/// mosquitto, as Debian has it: on the loopback interface, for anybody.
+/// Debian's mosquitto, on the loopback interface, without authentication.
 class Broker {
  public:
   static std::string program() {

@@ -129,7 +129,7 @@ TEST_F(ConvertCl, CopiesNothingBesideWhatItConverts) {
 TEST_F(ConvertCl, SaysWhatCannotBe) {
   std::vector<std::string> failures;
   through({convert({{"format", "yuy2"}})}, &failures);
-  EXPECT_THAT(failures, ElementsAre(HasSubstr("is not taken")));
+  EXPECT_THAT(failures, ElementsAre(HasSubstr("is not supported")));
   EXPECT_THROW(make_element("convert_cl", {{"device", "no such device"}}, {}), Error);
 }
 

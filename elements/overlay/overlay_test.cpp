@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is drawn, put together and measured, and what is left alone.
+// The elements of overlay: pictures that are drawn on, joined and measured, and frames that must stay unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -386,7 +386,7 @@ TEST_F(MosaicInTime, AFileThatTakesLongToOpenIsInTimeNevertheless) {
     std::this_thread::sleep_for(5ms);
     mosaic_->proceed(*this);
   }
-  ASSERT_EQ(shown_.size(), 10u) << "who has not begun is not waited for long";
+  ASSERT_EQ(shown_.size(), 10u) << "a stream that has not begun is not waited for long";
   open(1, 30);
   for (int i = 10; i < 20; ++i) give(0, i * 100 / 3, 50);
   for (int i = 0; i < 20; ++i) {

@@ -198,7 +198,7 @@ TEST_F(RunRtsp, AServerThatGoesAwayEndsTheRunWithTheReportOfWhatRan) {
   EXPECT_LT(report["frames"], 600);
 }
 
-/// A port of this machine that nobody has; free again at the end of the call.
+/// A free port of this machine. It is free again at the end of the call.
 int free_udp_port() {
   const int fd = ::socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in address{};

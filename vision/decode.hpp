@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model's output tensors to detections, by the model's metadata.
+// Decodes a model's output tensors to detections, by the model's metadata.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct DecodeOptions {
   float confidence_threshold = 0.5f;  ///< Scores below it are dropped.
   float iou_threshold = 0.5f;
   std::size_t top_k = 100;     ///< Most detections per picture; for classification most labels (5 when from metadata).
-  std::size_t beam_width = 1;  ///< Of CTC: texts that are followed at once; 1: the best class of each step.
+  std::size_t beam_width = 1;  ///< For CTC: texts that are followed at once; 1: the best class of each step.
   bool multi_label = false;    ///< Report every label above the threshold, not only a box's best: for measuring mAP.
   /// Pixels of the model's input.
   std::size_t input_width = 0, input_height = 0;

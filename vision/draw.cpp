@@ -135,7 +135,7 @@ void Canvas::blend(int x1, int y1, int x2, int y2, Colour colour, double opacity
 
 void Canvas::line(int x1, int y1, int x2, int y2, int thickness, Colour colour) {
   if (thickness < 1) return;
-  // What is far outside costs no more than a few pictures' widths.
+  // Coordinates far outside are clamped, so that they cost no more than a few widths of the picture.
   const auto near_x = [this](int x) { return std::clamp(x, -width_, 2 * width_); };
   const auto near_y = [this](int y) { return std::clamp(y, -height_, 2 * height_); };
   x1 = near_x(x1), x2 = near_x(x2), y1 = near_y(y1), y2 = near_y(y2);

@@ -26,7 +26,7 @@ std::string lower(std::string text) {
 enum class Other : std::uint8_t { kSegmentation, kMaskedObjects, kPosedObjects, kHeatMaps, kCtc, kCtcBlankFirst };
 
 struct OtherName {
-  const char* name;  ///< As listed in messages.
+  const char* name;  ///< The name in messages.
   std::array<const char*, 3> accepted;
   Other kind;
 };
@@ -100,7 +100,7 @@ class ResultReader::Tensors final : public Kind {
   std::vector<std::string> names_;
 };
 
-/// What has no Decoder.
+/// The model types that have no Decoder.
 class ResultReader::Shapes final : public Kind {
  public:
   Shapes(DecodeOptions options, std::string model, Other kind)

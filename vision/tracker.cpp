@@ -61,7 +61,7 @@ Box Tracker::Track::expected() const {
 
 void Tracker::Track::predict() {
   const double height = std::max(axes[3].position, 1.0);
-  if (missing > 0) axes[2].velocity = axes[3].velocity = 0;  // Nobody knows how the size of what is hidden changes.
+  if (missing > 0) axes[2].velocity = axes[3].velocity = 0;  // It is not known how the size of a hidden object changes.
   for (Axis& axis : axes) axis.predict(kPositionNoise * height, kVelocityNoise * height);
 }
 

@@ -246,7 +246,7 @@ TENON_API Tensor read_all(std::istream& stream);
 /// Incremented at every change to the classes above. A module of another version is refused, naming both numbers.
 inline constexpr std::uint32_t kDeviceAbiVersion = 4;
 
-/// What a module's factory symbol returns; a static object of the module.
+/// The struct that a module's factory symbol returns; a static object of the module.
 struct DeviceModule {
   std::uint32_t abi_version;
   std::uint32_t struct_size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices made of other devices have in common.
+// The common code of devices that are made of other devices.
 #include <tenon/runtime/device/device_host.hpp>
 
 #include <algorithm>

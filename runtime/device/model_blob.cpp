@@ -21,7 +21,7 @@ struct BlobFields {
 };
 using BlobHeader = store::Sealed<BlobFields>;
 
-/// What the store says of bytes that are none of this format's, in the device's name.
+/// The error for bytes that are not of this format, in the device's name.
 store::Format store_format(const ModelBlobFormat& of) {
   store::Format format{.magic = of.magic, .version = of.version, .damaged = [&of](const std::string& what) {
                          throw Error(Code::kDataLoss,

@@ -19,7 +19,7 @@ inline namespace v1 {
 struct ModelBlobFormat {
   std::string_view device;    ///< Begins messages: "GPU".
   std::string_view magic;     ///< 8 letters, no other format's.
-  std::uint32_t version = 1;  ///< Of what the device means by it.
+  std::uint32_t version = 1;  ///< The version of the device's own content.
 };
 
 /// @errors kDataLoss: the stream took only a part; those of serialize().

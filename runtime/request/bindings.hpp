@@ -73,7 +73,7 @@ class Bindings {
     Way way = Way::kNone;
     bool from_user = false;
 
-    /// What is copied to or from `staging`, and used in place.
+    /// The view that is copied to or from `staging`, or used in place.
     const Tensor& reached() const { return mapped ? mapped : tensor; }
     /// The port has a tensor of the user's, or none whose shape may change: those lent before have no effect.
     void detach() const {
@@ -121,7 +121,7 @@ class Bindings {
   bool needs_complete_ = false;
   /// prepare() may have begun accesses.
   bool accesses_ = false;
-  /// What note() found, until it has been waited for.
+  /// The work that note() found, until it has been waited for.
   struct Earlier {
     Hazards::Points points;
     Access access;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr MemoryKind kIncoherent{"incoherent"};
 
-/// What a device without a view of the CPU's caches sees (`device`), and what the CPU sees (`cached`): the begin of an
+/// Memory as a device without a view of the CPU's caches sees it (`device`), and as the CPU sees it (`cached`): the begin of an
 /// access brings the one to the other, its end takes writes back.
 struct IncoherentMemory final : Memory {
   IncoherentMemory(const Context& context, std::shared_ptr<std::vector<std::byte>> cache, std::size_t size, bool mapped)
@@ -114,7 +114,7 @@ TEST_P(Brackets, EachInferenceSeesWhatTheDeviceWroteAndEndsItsAccess) {
     const Ref<IncoherentMemory> in = memory(16), out = memory(16);
     request.set_input_tensor(Tensor({element::f32, {1, 4}, {}}, in));
     request.set_output_tensor(Tensor({element::f32, {1, 4}, {}}, out));
-    EXPECT_EQ(in->open + out->open, 0) << "nobody uses it before the first inference";
+    EXPECT_EQ(in->open + out->open, 0) << "it is not used before the first inference";
     for (int round = 1; round < 4; ++round) {
       const auto value = static_cast<float>(round);
       device_writes(*in, {value, value + 1, value + 2, value + 3});

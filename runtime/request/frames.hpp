@@ -18,7 +18,7 @@ inline namespace v1 {
 /// @errors kInvalidArgument: the frame has no planes.
 void check_frame(const PortInfo& info, const Frame& frame);
 
-/// A plane of the user's, and what the device reads instead.
+/// A plane of the user's frame, and the tensor that the device reads instead.
 struct BoundPlane {
   Tensor source;
   Tensor reached;               ///< In the device's context, in the shape of its port.

@@ -41,7 +41,7 @@ const Constant kMasked{{1, 8, 2},
                        {24, 44, 16, 14, 16, 8.125f, 16, 4,  //
                         0.75f, 0.125f, 0.125f, 0.625f,      //
                         1, 0, 0, -1}};
-/// Their two prototypes of 8x4 cells. Of the first the cat has (2,1), (2,2) and (3,2), and one cell is nobody's; of the
+/// Their two prototypes of 8x4 cells. In the first, the cat has (2,1), (2,2) and (3,2), and one cell belongs to no object; in the
 /// second, times -1, the dog has (5,1) and (6,1).
 const Constant kPrototypes{{1, 2, 4, 8}, {0, 0, 0, 0, 0, 0,  0,  0,  //
                                           0, 0, 1, 0, 0, 0,  0,  0,  //
@@ -58,7 +58,7 @@ const Constant kPosed{{1, 14, 2}, {16,    48,     16, 16,     8,     16,    16, 
                                    14,    52,     12, 14.25f, 0.25f, 0.75f,         //
                                    18.5f, 48,     20, 18,     1,     0.125f}};
 
-/// What a fakesink with signal-handoffs was given.
+/// The buffers that came to a fakesink with signal-handoffs.
 class Kept {
  public:
   struct One {

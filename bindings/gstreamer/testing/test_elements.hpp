@@ -34,7 +34,7 @@ using elements::Role;
 using elements::StreamInfo;
 using namespace std::chrono_literals;
 
-/// What elements saw, all together. Reset by load_plugin().
+/// Counts of all elements together. load_plugin() resets them.
 struct Seen {
   std::atomic<int> opens{0}, ends{0}, finishes{0}, frames{0}, detections{0}, interrupts{0}, alive{0};
   std::atomic<int> asking{0}, asked{0}, torn{0};  ///< Whether one is asked what it wants, how often, ends meanwhile.
@@ -43,7 +43,7 @@ struct Seen {
 };
 inline Seen seen;
 
-/// Counts itself.
+/// Counts its living objects.
 struct Alive {
   Alive() { ++seen.alive; }
   ~Alive() {
@@ -92,7 +92,7 @@ class Marking final : public elements::TransformInplace, Alive {
   std::int64_t count_ = 0;
 };
 
-/// Emits four frames at once, or what there is after a while.
+/// Emits four frames at once, or after a while those that have come.
 class Batching final : public elements::Transform, Alive {
  public:
   explicit Batching(const Parameters& given) : wait_(std::chrono::milliseconds(given.integer("wait_ms"))) {}

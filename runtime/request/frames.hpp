@@ -24,7 +24,7 @@ struct BoundPlane {
   Tensor reached;               ///< In the device's context, in the shape of its port.
   Tensor packed;                ///< Empty, or what the device reads: `reached` is copied there for each inference.
   bool each_inference = false;  ///< `reached` is valid for one inference, and is mapped again for the next.
-  Lease access;                 ///< Of that map, while an inference runs.
+  Lease access;                 ///< The lease of that map, while an inference runs.
   const Tensor& bound() const { return packed ? packed : reached; }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GStreamer's elements at both ends of a pipeline.
+// Pipelines with GStreamer's elements at both ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(GstSource, StopsSoonWhileItIsSilent) {
 Clock::duration stopping_time(Pipeline& pipeline) {
   pipeline.start();
   std::this_thread::sleep_for(500ms);
-  EXPECT_FALSE(pipeline.wait(Clock::now())) << "it does not wait, and this is no trial";
+  EXPECT_FALSE(pipeline.wait(Clock::now())) << "it does not wait, so the test proves nothing";
   const auto begin = Clock::now();
   pipeline.stop(begin);
   return Clock::now() - begin;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages through a real broker, which is away at times.
+// Sends messages through a real broker, which is away at times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon run on the cameras that the kernel plays (vivid): they are in the VM; elsewhere these tests skip.
+// tenon run on the kernel's virtual cameras (vivid). The VM has such cameras; elsewhere the tests skip.
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 #ifdef TENON_HAS_CAMERAS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// query, compile, convert, the profile and the trace: what they show of a model and of a run.
+// The commands query, compile and convert, the profile and the trace: what they show of a model and of a run.
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -102,7 +102,7 @@ TEST_F(Seeing, CompileListsPassesAndDrawsGraphs) {
     }
   }
   EXPECT_GT(changed, 1u) << "the demo's model has something to fold";
-  // And what is executed.
+  // The executed steps are listed, too.
   EXPECT_EQ(written.size(), can_draw() ? 2 * changed + 2 : changed + 1);
   const json& runtime = all.at("runtime");
   const std::string dot = runtime.at("dot");
@@ -294,7 +294,7 @@ TEST_F(Seeing, BenchSaysHowNearTheGpusKernelsComeToTheRoof) {
   const Outcome text = tool(line);
   for (const char* part : {"GB/s", "GFLOP/s", "roof of GPU.0, measured here", "convolution"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
-  // A device that measures no roof says so, and has all the rest.
+  // A device that measures no roof says so, and all other figures are there.
   const Outcome cpu = tool("bench -m '" + model("demo.onnx") + "' --seconds 0.2 --profile");
   EXPECT_NE(cpu.out.find("GFLOP/s"), std::string::npos) << cpu.out;
   EXPECT_NE(cpu.out.find("no share of a roof: CPU does not measure"), std::string::npos) << cpu.out;

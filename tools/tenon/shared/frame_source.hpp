@@ -67,11 +67,11 @@ class FrameSource {
   /// The next frame; nothing at the end. @errors kDeadlineExceeded: not yet, call again; others end the run.
   std::optional<Frame> read(Deadline deadline);
 
-  /// From the beginning again, in the same memory. Not of what is live.
+  /// Starts again from the beginning, in the same memory. Not for live sources.
   void restart();
-  /// What was read stays valid.
+  /// Closes the source. Frames that were read stay valid.
   void close() { source_.reset(); }
-  /// The last frame as the decoder gave it, where that is a surface; else none.
+  /// The last frame as the decoder gave it, if it is a surface; else an empty frame.
   const Frame& surface() const { return surface_; }
 
  private:
@@ -85,7 +85,7 @@ class FrameSource {
   elements::StreamInfo opened_;
   FrameInfo info_;
   std::vector<Party> readers_;
-  Router router_;  ///< From where frames lie to the host.
+  Router router_;  ///< Maps frames to the host.
   Frame surface_;
   std::vector<MemoryIdentity> seen_;
   std::uint64_t frames_ = 0, size_changes_ = 0;

@@ -68,7 +68,7 @@ class Pipeline {
   double first_inference_ms() const { return first_inference_ms_; }
   /// The last frame that ran: its buffer is still the source's memory.
   const Frame& last_frame() const { return last_; }
-  /// What the requests of this pipeline booked so far, by edge.
+  /// The bookings of this pipeline's requests so far, by edge.
   std::vector<LedgerEntry> booked();
   InferRequest& request() { return slots_.front().request; }
 

@@ -62,8 +62,7 @@ FrameInfo picture_info(const FrameInfo& given) {
   return info;
 }
 
-/// Where the top left pixel of the upright picture lies in a plane, and the byte steps from there to the right
-/// and down.
+/// The offset of the upright picture's top left pixel in a plane, and the byte steps from it to the right and down.
 struct Walk {
   const std::byte* first;
   std::ptrdiff_t right, down;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of an inference goes: the mean of several profiles, node by node.
+// Shows where the time of an inference goes: the mean of several profiles, node by node.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One class for each kind of result.
+// Readers of a model's outputs: one class for each kind of result.
 #include <tenon/vision/results.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Kinds beside those of Decoder.
+/// The kinds of results beside those of Decoder.
 enum class Other : std::uint8_t { kSegmentation, kMaskedObjects, kPosedObjects, kHeatMaps, kCtc, kCtcBlankFirst };
 
 struct OtherName {
@@ -59,7 +59,7 @@ class ResultReader::Kind {
   virtual void read(std::span<const Tensor> outputs, metadata::Collection& into, metadata::Id parent) = 0;
 };
 
-/// Objects or classes.
+/// Reads objects or classes.
 class ResultReader::Objects final : public Kind {
  public:
   Objects(DecodeOptions options, std::string model) : decoder_(std::move(options)), model_(std::move(model)) {

@@ -41,7 +41,7 @@ class TENON_API ResultReader {
 
   /// Whether read() keeps the tensors that it is given.
   bool keeps_tensors() const;
-  /// As Decoder::place().
+  /// Does the same as Decoder::place().
   void place(const FrameGeometry& geometry, std::size_t frame_width, std::size_t frame_height);
   /// Adds the results of one picture to the metadata, with `parent` as their parent. @param outputs  As Decoder::decode().
   /// @errors kInvalidArgument: no output fits the model type.

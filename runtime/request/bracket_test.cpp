@@ -194,7 +194,8 @@ TEST_P(Brackets, OfABatchAreThoseOfItsItems) {
 }
 
 TEST_P(Brackets, OfAFrameAreOneForAllPlanesOfAMemory) {
-  for (const bool strided : {true, false}) {  // Else the device takes packed planes only, and padded rows are copied.
+  for (const bool strided :
+       {true, false}) {  // Otherwise the device takes packed planes only, and padded rows are copied.
     auto request = core.compile_model(relu_model(PartialShape{1, 3, 4, 8}), "REFERENCE", takes_strides(strided))
                        .create_infer_request();
     const FrameInfo info{kNv12, 16, 8, ColourSpace::kUnknown, ColourRange::kFull};

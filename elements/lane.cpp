@@ -48,31 +48,31 @@ AudioFrame apart(const AudioFrame& audio) {
   return copy;
 }
 
-/// Asks one node for its requirements. @errors SaidBy: an exception from the node.
-Wish wish_of(const Node& node, std::uint32_t stream, const StreamInfo& info) {
+/// Asks one node for its requirements. @errors NodeError: an exception from the node.
+NodeRequirements requirements_of(const Node& node, std::uint32_t stream, const StreamInfo& info) {
   try {
     return std::visit(
         [&](auto& one) {
-          return Wish{node.plan->spec.name, one->wanted(info), one->used_in(info)};
+          return NodeRequirements{node.plan->spec.name, one->wanted(info), one->used_in(info)};
         },
         node.lane_of(stream).element);
   } catch (...) {
-    throw SaidBy{&node, std::current_exception()};
+    throw NodeError{&node, std::current_exception()};
   }
 }
 
 /// Negotiates with all nodes that use the frames of `maker`: those that it feeds, and those behind transforms in place.
 /// @param stream  Its number as it leaves the maker.
-Negotiation agree_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
-  std::vector<Wish> wishes;
+Negotiation negotiate_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
+  std::vector<NodeRequirements> nodes;
   std::vector<const Node*> open(maker.to.begin(), maker.to.end());
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    wishes.push_back(wish_of(node, stream, info));
+    nodes.push_back(requirements_of(node, stream, info));
     if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
   }
-  return agree(maker.plan->spec.name, wishes);
+  return negotiate(maker.plan->spec.name, nodes);
 }
 
 }  // namespace
@@ -190,10 +190,10 @@ void Lane::trace(Clock::time_point begin, Clock::time_point end) const {
   if (Trace::is_open()) Trace::record(trace_name(node_.plan->spec.name), "element", begin, end);
 }
 
-Negotiation Lane::agree_on(std::uint32_t stream, const StreamInfo& info) {
-  Negotiation agreed = agree_after(node_, node_.gives(stream), info);
-  open_[index_of(stream)].readers = agreed.names;
-  return agreed;
+Negotiation Lane::negotiate(std::uint32_t stream, const StreamInfo& info) {
+  Negotiation negotiated = negotiate_after(node_, node_.gives(stream), info);
+  open_[index_of(stream)].readers = negotiated.names;
+  return negotiated;
 }
 
 std::exception_ptr Lane::explained(std::uint32_t stream, const std::exception_ptr& error) const {
@@ -280,8 +280,8 @@ void Lane::begin(const Message& message) {
 StreamInfo Lane::open_transform(Transform& transform, const Message& begins) {
   const StreamInfo out = transform.open(begins.stream, *begins.info);
   if (!out.is_audio()) {
-    const Negotiation agreed = agree_on(begins.stream, out);
-    transform.allocate(begins.stream, agreed.joined, agreed.readers);
+    const Negotiation negotiated = negotiate(begins.stream, out);
+    transform.allocate(begins.stream, negotiated.joined, negotiated.readers);
   }
   return out;
 }

@@ -113,8 +113,8 @@ class Pipeline::Engine final : public detail::Host {
   void failed(std::uint32_t stream, const Node& node, std::exception_ptr error) override {
     try {
       std::rethrow_exception(error);
-    } catch (const detail::SaidBy& said) {
-      return failed(stream, *said.node, said.error);
+    } catch (const detail::NodeError& failure) {
+      return failed(stream, *failure.node, failure.error);
     } catch (...) {
     }
     if (stopping_ && node.element->role == Role::kSource) return;  // The source was interrupted.
@@ -252,8 +252,8 @@ class Pipeline::Engine final : public detail::Host {
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
     if (!info.is_audio()) {
-      const Negotiation agreed = lane.agree_on(stream, info);
-      source.allocate(agreed.joined, agreed.readers);
+      const Negotiation negotiated = lane.negotiate(stream, info);
+      source.allocate(negotiated.joined, negotiated.readers);
     }
     lane.pass_on(Message::Kind::kBegin, stream, std::make_shared<const StreamInfo>(info));
     auto silent_until = Clock::now() + spec_.patience;

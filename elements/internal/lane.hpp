@@ -56,7 +56,7 @@ struct Node {
 };
 
 /// An exception from a node that was called on behalf of another one.
-struct SaidBy {
+struct NodeError {
   const Node* node;
   std::exception_ptr error;
 };
@@ -66,7 +66,7 @@ class Host {
  public:
   virtual ~Host() = default;
   /// The stream failed in `node`. Its frames are dropped until it ends or begins again.
-  /// @param error  If it is a SaidBy, the failure is booked for the node that it names.
+  /// @param error  If it is a NodeError, the failure is booked for the node that it names.
   virtual void failed(std::uint32_t stream, const Node& node, std::exception_ptr error) = 0;
   virtual bool is_lost(std::uint32_t stream) const = 0;
   /// The stream that was lost begins again.
@@ -93,8 +93,8 @@ class Lane final : public Output {
   void trace(Clock::time_point begin, Clock::time_point end) const;
   /// Negotiates the memory of the frames that this element makes with all nodes that use those frames.
   /// @param stream  Its number as it comes to the element.
-  /// @errors kFailedPrecondition: two nodes exclude each other; SaidBy: an exception from one of the nodes.
-  Negotiation agree_on(std::uint32_t stream, const StreamInfo& info);
+  /// @errors kFailedPrecondition: two nodes exclude each other; NodeError: an exception from one of the nodes.
+  Negotiation negotiate(std::uint32_t stream, const StreamInfo& info);
   /// `error`; a NoMemory is replaced by an error that names the nodes which cannot share memory.
   std::exception_ptr explained(std::uint32_t stream, const std::exception_ptr& error) const;
 

@@ -15,7 +15,7 @@ inline namespace v1 {
 namespace elements {
 
 /// What one node requires of the frames.
-struct Wish {
+struct NodeRequirements {
   std::string node;
   Requirements wanted;
   Context used_in;  ///< Where the node uses frames; null: on the host, or not at all.
@@ -28,9 +28,9 @@ struct Negotiation {
   std::vector<std::string> names;  ///< The nodes' names, in the order of `readers`.
 };
 
-/// Joins the wishes. @param maker  The name of the node that makes the frames.
-/// @errors kFailedPrecondition: two wishes exclude each other; the message names their nodes.
-Negotiation agree(const std::string& maker, const std::vector<Wish>& wishes);
+/// Joins the requirements of the nodes. @param maker  The name of the node that makes the frames.
+/// @errors kFailedPrecondition: two nodes exclude each other; the message names their nodes.
+Negotiation negotiate(const std::string& maker, const std::vector<NodeRequirements>& nodes);
 
 /// A message that says which nodes cannot share memory, and why.
 /// @param readers  Names of the readers that the maker was given, which `error` counts by index.

@@ -39,7 +39,7 @@ struct StreamInfo {
   std::chrono::nanoseconds delay{0};
 };
 
-/// What a source knows of its stream beside the frames. Reports show it.
+/// The facts that a source knows of its stream beside the frames. Reports show them.
 struct SourceReport {
   std::string arrives_as = {};                    ///< The encoding: "h264", "YUYV"; empty: that of its frames.
   std::string lies_in = {};                       ///< The memory of its frames: "pool(memfd)", "vaapi(dma-buf)".
@@ -66,7 +66,7 @@ class Output {
   virtual void emit(Item item) = 0;
 };
 
-/// What the pipeline gives to its elements.
+/// The environment that the pipeline gives to an element.
 struct Environment {
   std::string name;                         ///< The element's name in its pipeline, for messages.
   Ledger* ledger = nullptr;                 ///< The element's ledger, where it books copies, conversions and waits.
@@ -140,7 +140,7 @@ class TENON_API TransformInplace : public Element {
   virtual void process(std::uint32_t stream, Frame& frame) = 0;
   /// Called only for elements whose description says that they take sound.
   virtual void process_audio(std::uint32_t stream, AudioFrame& audio);
-  /// As Transform::end().
+  /// The stream has ended or failed, as Transform::end().
   virtual void end(std::uint32_t /*stream*/) {}
 };
 

@@ -20,7 +20,7 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// What one node has done so far, summed over its streams.
+/// Statistics of one node so far, summed over its streams.
 struct NodeStats {
   std::string name, element;
   std::uint64_t frames_in = 0, frames_out = 0, dropped = 0;

@@ -14,7 +14,7 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// What one node requires of the frames.
+/// The requirements of one node on the frames.
 struct NodeRequirements {
   std::string node;
   Requirements wanted;

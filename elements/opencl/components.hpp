@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the components of a pixel lie in the planes of a format, and how colours of one picture become those of another.
+// The positions of a pixel's components in the planes of a format, and the conversion of colours from one picture to another.
 #pragma once
 
 #include <array>

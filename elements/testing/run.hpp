@@ -18,7 +18,7 @@
 
 namespace tenon_test {
 
-/// What arrived at the end of a pipeline. Frames are held if that is asked for.
+/// The frames that arrived at the end of a pipeline. It holds the frames themselves if that is asked for.
 struct Arrived {
   struct One {
     std::int64_t timestamp_ns = 0;

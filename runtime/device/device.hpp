@@ -169,7 +169,7 @@ class TENON_API CompiledModelImpl {
   virtual std::shared_ptr<const Model> runtime_model() const;
   /// @errors kUnimplemented when the device has no blob format.
   virtual void export_model(std::ostream& stream) const;
-  /// As export_model. With `weightless` (CACHE_MODE OPTIMIZE_SIZE) a device may leave out weights that import_model
+  /// Does the same as export_model. With `weightless` (CACHE_MODE OPTIMIZE_SIZE) a device may leave out weights that import_model
   /// finds again by WEIGHTS_PATH or MODEL_PTR; the default leaves out nothing.
   virtual void export_blob(std::ostream& stream, bool weightless) const;
   virtual void release_memory() {}
@@ -219,7 +219,8 @@ class TENON_API Device {
   virtual std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
                                                                const std::shared_ptr<RemoteContextImpl>& context,
                                                                const AnyMap& properties);
-  /// As import_model, from bytes in host memory that start 64-byte aligned; the compiled model may keep the tensor and
+  /// Does the same as import_model, from bytes in host memory that start 64-byte aligned; the compiled model may keep the
+  /// tensor and
   /// use it in place. The default reads them as a stream.
   /// @param is_verified  The runtime has checked the bytes against the hash made at export, so the device need not do it again.
   virtual std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports buffers in GStreamer's VA memory by the descriptors of their surfaces. This needs libva, which GStreamer does not
-// need, so it is in a module of its own. Where that module does not load, such buffers stay memory that GStreamer must copy from.
+// need, so it is in a module of its own. If that module does not load, such buffers stay memory that GStreamer must copy from.
 #pragma once
 
 #include <gst/gst.h>

@@ -79,7 +79,7 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   std::uint64_t copied_before = 0, forced_frames = 0, forced_bytes = 0;
   for (std::uint64_t block = 0; block < kBlocks; ++block) {
     for (int turn = 0; turn < 2; ++turn) {
-      // The order alternates: what the first leaves in the caches helps the second.
+      // The order alternates, because data that the first way leaves in the caches helps the second.
       const int way = block % 2 ? 1 - turn : turn;
       const std::uint64_t before = feeds[way].frames();
       copied_before = inference.total().copied;

@@ -34,7 +34,7 @@ class PassDump {
   /// @errors kPermissionDenied, kNotFound: the folder cannot be made
   PassDump(const std::filesystem::path& folder, CommandFiles& files);
   ~PassDump();
-  /// Writes one more graph after those of the passes, "NN_runtime.dot": what the device executes.
+  /// Writes one more graph after those of the passes, "NN_runtime.dot": the steps that the device executes.
   void add_runtime(const Model& model, const std::string& title);
   /// Files of that graph; empty if there are none.
   const std::string& runtime_dot() const { return runtime_.dot; }

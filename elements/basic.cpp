@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source of pictures from nowhere, an element that does nothing, a sink that keeps nothing: to try pipelines with.
+// The elements that need no library, to try pipelines with: a test source, an element that does nothing, and a null sink.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -49,7 +49,7 @@ void paint_bars(const Frame& picture) {
   }
 }
 
-/// One buffer again and again, painted once: what it costs is what the pipeline costs.
+/// Gives the same buffer again and again, which is painted once: all the time that is measured with it is the pipeline's.
 class TestSource final : public Source {
  public:
   explicit TestSource(const Parameters& given)
@@ -114,15 +114,15 @@ std::vector<KnownElement> basic_elements() {
   };
   return {
       {{"test",
-        "NV12 pictures of coloured bars, to try a pipeline with",
+        "Makes NV12 pictures of coloured bars, to try a pipeline with",
         Role::kSource,
-        {{"frames", "How many; 0: without end", std::int64_t{0}, false, 0},
-         {"width", "Pixels", std::int64_t{640}, false, 2, 16384},
-         {"height", "Pixels", std::int64_t{480}, false, 2, 16384},
-         {"fps", "Frames per second of its clock", 30.0, false, 0, 1e6},
-         {"live", "Waits until each frame's time has come", false}}},
+        {{"frames", "Number of frames; 0: without end", std::int64_t{0}, false, 0},
+         {"width", "Width in pixels", std::int64_t{640}, false, 2, 16384},
+         {"height", "Height in pixels", std::int64_t{480}, false, 2, 16384},
+         {"fps", "Frames per second of the timestamps", 30.0, false, 0, 1e6},
+         {"live", "Delivers each frame when its time has come, as a camera does", false}}},
        [](const Parameters& given, const Environment&) -> AnyElement { return std::make_unique<TestSource>(given); }},
-      {{"identity", "Does nothing", Role::kTransformInplace, {}, false, false, Takes::kBoth},
+      {{"identity", "Passes frames on unchanged", Role::kTransformInplace, {}, false, false, Takes::kBoth},
        no_parameters([]() -> AnyElement { return std::make_unique<Identity>(); })},
       convert_element(),
       {{"null", "Takes all frames and keeps none", Role::kSink, {}, false, false, Takes::kBoth},

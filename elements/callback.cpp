@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions behind the interfaces of elements.
+// Adapters that call a program's functions behind the interfaces of elements.
 #include <tenon/elements/callback.hpp>
 
 #include <memory>
@@ -55,7 +55,7 @@ class FunctionAudioSink final : public Sink {
   const TakeAudio take_;
 };
 
-/// @errors kInvalidArgument: no function
+/// @errors kInvalidArgument: the function is empty.
 template <typename Made, typename Function, typename... More>
 KnownElement element_of(Description description, Function function, More... more) {
   if (!function) throw Error(Code::kInvalidArgument, "element '" + description.name + "': its function is empty");

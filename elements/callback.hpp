@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that are functions of a program, for pipelines that begin, end or pass through it.
+// Elements that call functions of a program, for pipelines that begin in it, end in it or pass through it.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,17 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// As Source::read(): the next frame, nothing at the end; throws kDeadlineExceeded where none came in time.
+/// As Source::read(): returns the next frame, or nothing at the end; throws kDeadlineExceeded if no frame came in time.
 using GiveFrame = std::function<std::optional<Frame>(Deadline deadline)>;
 using ChangeFrame = std::function<void(std::uint32_t stream, Frame& frame)>;
 using TakeFrame = std::function<void(std::uint32_t stream, const Frame& frame)>;
 using TakeAudio = std::function<void(std::uint32_t stream, const AudioFrame& audio)>;
 
-/// @name Elements of a function. What it throws is the stream's failure, as of any element. It is called for one frame at a
-/// time, for all streams in turn, in threads of the pipeline, and may keep copies of frames.
-/// @param info    What the frames will be.
-/// @param wanted  As Element::wanted(): by default no more than that the host reaches the bytes.
+/// @name Elements made of a function. An exception from the function fails the stream, as with any element. The pipeline
+/// calls the function on its own threads, one frame at a time, for all streams in turn. The function may keep copies of
+/// frames.
+/// @param info    Describes the frames that the function will give.
+/// @param wanted  As Element::wanted(); the default only asks that the host reaches the bytes.
 /// @{
 TENON_API KnownElement source_of(std::string name, const StreamInfo& info, GiveFrame give);
 TENON_API KnownElement transform_of(std::string name, ChangeFrame change, Requirements wanted = {});
@@ -36,7 +37,7 @@ TENON_API KnownElement sink_of(std::string name, TakeFrame take, Requirements wa
 TENON_API KnownElement audio_sink_of(std::string name, TakeAudio take);
 /// @}
 
-/// A node of such an element, for one pipeline; register_element() is for pipelines that come from files.
+/// Makes a node of such an element for one pipeline. For pipelines that come from files use register_element().
 TENON_API NodeSpec node_of(KnownElement element);
 
 }  // namespace elements

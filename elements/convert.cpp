@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform "convert": the modules bring converters of one set of parameters each, and this chooses among them.
+// The transform "convert" chooses among the converters that the modules register, which all have the same parameters.
 #include <atomic>
 #include <map>
 #include <memory>
@@ -21,18 +21,18 @@ inline namespace v1 {
 namespace elements {
 namespace {
 
-/// "by", and the elements behind its choices.
+/// The choices of the parameter "by", each with the element that it stands for.
 constexpr std::pair<std::string_view, std::string_view> kConverters[] = {
     {"cpu", "convert_cpu"}, {"opencl", "convert_cl"}, {"va", "convert_va"}};
 
-/// Those that suit frames of this kind of memory, the best first.
+/// The converters that suit frames in this kind of memory, the best first.
 std::vector<std::string> suitable(std::string_view kind) {
   if (kind.starts_with("opencl")) return {"convert_cl", "convert_cpu"};
   if (kind.starts_with("vaapi") || kind == "dmabuf") return {"convert_va", "convert_cpu"};
   return {"convert_cpu"};
 }
 
-/// The parameters of all converters, as texts again.
+/// The parameters that all converters have, turned back into texts.
 std::map<std::string, std::string> texts_of(const Parameters& given) {
   std::map<std::string, std::string> texts;
   for (const Parameter& parameter : VideoConvertParams::parameters()) {
@@ -48,7 +48,7 @@ std::map<std::string, std::string> texts_of(const Parameters& given) {
 class Convert final : public Transform {
  public:
   Convert(const Parameters& given, Environment environment)
-      : change_(given), given_(texts_of(given)), environment_(std::move(environment)) {
+      : params_(given), given_(texts_of(given)), environment_(std::move(environment)) {
     for (const auto& [by, name] : kConverters)
       if (given.text("by") == by) use(made(std::string(name)));
   }
@@ -59,7 +59,7 @@ class Convert final : public Transform {
     in_ = in;
     if (chosen_) return chosen_->open(stream, in);
     StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = change_.result_of(in.frame);
+    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
     return out;
   }
   void allocate(std::uint32_t stream, const Requirements& wanted, std::span<const Party> readers) override {
@@ -83,14 +83,14 @@ class Convert final : public Transform {
     return std::get<std::unique_ptr<Transform>>(make_element(name, given_, environment_));
   }
 
-  /// @post interrupt() reaches it, also one that came before.
+  /// @post interrupt() reaches the converter, even if it was called before.
   void use(std::unique_ptr<Transform> one) {
     chosen_ = std::move(one);
     working_ = chosen_.get();
     if (is_interrupted_) chosen_->interrupt();
   }
 
-  /// By where the first frame lies. @errors of the last one that suits it, if none can be used
+  /// Chooses by the memory of the first frame. @errors If no suitable converter can be used: the error of the last one.
   void choose(const Item& item) {
     const std::vector<std::string> names = suitable(item.frame.plane(0).kind().name());
     for (const std::string& name : names) {
@@ -106,13 +106,13 @@ class Convert final : public Transform {
     }
   }
 
-  const VideoConvertParams change_;
+  const VideoConvertParams params_;
   const std::map<std::string, std::string> given_;
   const Environment environment_;
   StreamInfo in_;
   Wanted readers_;
   std::unique_ptr<Transform> chosen_;
-  std::atomic<Transform*> working_{nullptr};  ///< The same, for other threads.
+  std::atomic<Transform*> working_{nullptr};  ///< chosen_, for interrupt() on other threads.
   std::atomic<bool> is_interrupted_{false};
 };
 
@@ -120,9 +120,12 @@ class Convert final : public Transform {
 
 KnownElement convert_element() {
   std::vector<Parameter> parameters = VideoConvertParams::parameters();
-  parameters.insert(parameters.begin(), choice("by", "Who converts: auto takes who has the frames already", "auto",
-                                               {"auto", "cpu", "opencl", "va"}));
-  return {{"convert", "Crops, scales and converts pictures, where they lie", Role::kTransform, std::move(parameters)},
+  parameters.insert(
+      parameters.begin(),
+      choice("by", "Which converter does the work; auto: the one for the memory that holds the first frame", "auto",
+             {"auto", "cpu", "opencl", "va"}));
+  return {{"convert", "Crops, scales and converts pictures, on the device whose memory holds them", Role::kTransform,
+           std::move(parameters)},
           [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Convert>(given, environment);
           }};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an element before there is one, and how one is made.
+// Descriptions of elements: what tools and pipelines know of an element before it is made, and the factory that makes it.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,36 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// One of the four.
+/// An element of any of the four roles.
 using AnyElement = std::variant<std::unique_ptr<Source>, std::unique_ptr<Transform>, std::unique_ptr<TransformInplace>,
                                 std::unique_ptr<Sink>>;
-enum class Role : std::uint8_t { kSource, kTransform, kTransformInplace, kSink };  ///< As in AnyElement.
+enum class Role : std::uint8_t { kSource, kTransform, kTransformInplace, kSink };  ///< In the order of AnyElement.
 
-/// What streams an element can take; a source: what it gives.
+/// Which kinds of streams an element takes; for a source: which kind it gives.
 enum class Takes : std::uint8_t { kPictures, kAudio, kBoth };
 
 struct Description {
-  std::string name;   ///< In pipelines: "file", "detect".
-  std::string about;  ///< One sentence.
+  std::string name;   ///< The name by which pipelines refer to it: "file", "detect".
+  std::string about;  ///< What it does, in one sentence without a full stop.
   Role role = Role::kTransformInplace;
   std::vector<Parameter> parameters = {};
-  /// One instance serves all streams that meet (a model, a file); else each stream has its own (a tracker).
+  /// One instance serves all streams of the node (a model, a file); otherwise each stream has its own (a tracker).
   bool is_shared = false;
-  /// It waits, or takes long: it gets a thread and a queue of its own.
+  /// The element waits or takes long, and so gets a thread and a queue of its own.
   bool has_thread = false;
   Takes takes = Takes::kPictures;
-  /// Pixel formats that it takes, the best first; empty: any, or known only when it opens. Hosts negotiate by them.
+  /// The pixel formats that it takes, the best first; empty: any, or not known before it opens. Hosts such as GStreamer
+  /// negotiate with them.
   std::vector<PixelFormat> formats = {};
-  /// Of a shared transform: its streams become one (a mosaic). It emits items of any of its streams.
+  /// For a shared transform: it joins its streams into one (a mosaic). Items that it emits may name any of its streams.
   bool joins = false;
 };
 
-/// @param given  Already checked against the description. @errors what is wrong with them together.
+/// Makes an element. @param given  Parameters that were checked against the description one by one.
+/// @errors kInvalidArgument, say: parameters that contradict each other.
 using Factory = std::function<AnyElement(const Parameters& given, const Environment& environment)>;
 
-/// An element as the registry has it, or as a program gives it to one pipeline (NodeSpec::own).
+/// An element in the registry, or one that a program gives to a single pipeline (NodeSpec::own).
 struct KnownElement {
   Description description;
   Factory factory;

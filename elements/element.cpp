@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that want nothing in particular, and what they need not have.
+// The defaults of elements: no requirements, and an error from members that the element does not implement.
 #include <tenon/elements/element.hpp>
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pipelines cost beside their elements: a hand-over by a queue, an element that does nothing, 64 streams of nothing.
+// The overhead of pipelines: a hand-over by a queue, an element that does nothing, and 64 streams without work.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -24,7 +24,7 @@ void queue_between_threads(benchmark::State& state) {
 }
 BENCHMARK(queue_between_threads)->Arg(4)->Arg(64)->UseRealTime();
 
-/// `range(0)` elements that do nothing, called one by another.
+/// A chain of `range(0)` elements that do nothing.
 void identities(benchmark::State& state) {
   constexpr int kFrames = 100'000;
   for (auto _ : state) {
@@ -35,14 +35,14 @@ void identities(benchmark::State& state) {
     pipeline.start();
     pipeline.wait(Clock::now() + std::chrono::minutes(1));
   }
-  // Source and sink are elements, too.
+  // Source and sink count as elements, too.
   const auto calls = static_cast<double>(state.iterations() * (state.range(0) + 2)) * kFrames;
   state.counters["ns_per_element"] =
       benchmark::Counter(calls, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(identities)->Arg(0)->Arg(10)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-/// Streams that meet in one sink with a thread.
+/// Several streams into one sink with a thread.
 void streams(benchmark::State& state) {
   constexpr int kFrames = 2'000;
   for (auto _ : state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls elements, and passes on what they give.
+// Calls elements, and passes their results on.
 #include <tenon/elements/internal/lane.hpp>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ AnyElement make_node(const NodeSpec& spec, const Environment& environment) {
                   : make_element(spec.element, spec.parameters, environment);
 }
 
-/// @errors kInvalidArgument: the element takes the other kind of stream.
+/// @errors kInvalidArgument: the stream has sound and the element takes pictures, or the reverse.
 void check_takes(const Description& element, const StreamInfo& in) {
   if (element.takes == Takes::kBoth || (element.takes == Takes::kAudio) == in.is_audio()) return;
   throw Error(Code::kInvalidArgument,
@@ -31,7 +31,7 @@ void check_takes(const Description& element, const StreamInfo& in) {
                   (in.is_audio() ? "pictures, and the stream is one of sound" : "sound, and the stream has pictures"));
 }
 
-/// `frame` with a copy of its metadata: copies of a frame share it, and branches must not.
+/// `frame` with a copy of its metadata: copies of a frame share their metadata, and branches must not.
 Frame apart(const Frame& frame) {
   static const Frame plain;
   const bool has_none = &frame.metadata() == &plain.metadata();  // An empty map is shared, too.
@@ -48,30 +48,31 @@ AudioFrame apart(const AudioFrame& audio) {
   return copy;
 }
 
-/// What one node wants of frames that `maker` makes.
-Wish wish_of(const Node& node, std::uint32_t stream, const StreamInfo& info) {
+/// Asks one node for its requirements. @errors NodeError: an exception from the node.
+NodeRequirements requirements_of(const Node& node, std::uint32_t stream, const StreamInfo& info) {
   try {
     return std::visit(
         [&](auto& one) {
-          return Wish{node.plan->spec.name, one->wanted(info), one->used_in(info)};
+          return NodeRequirements{node.plan->spec.name, one->wanted(info), one->used_in(info)};
         },
         node.lane_of(stream).element);
   } catch (...) {
-    throw SaidBy{&node, std::current_exception()};
+    throw NodeError{&node, std::current_exception()};
   }
 }
 
-/// @param stream  As it leaves the maker.
-Negotiation agree_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
-  std::vector<Wish> wishes;
+/// Negotiates with all nodes that use the frames of `maker`: those that it feeds, and those behind transforms in place.
+/// @param stream  Its number as it leaves the maker.
+Negotiation negotiate_after(const Node& maker, std::uint32_t stream, const StreamInfo& info) {
+  std::vector<NodeRequirements> nodes;
   std::vector<const Node*> open(maker.to.begin(), maker.to.end());
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    wishes.push_back(wish_of(node, stream, info));
+    nodes.push_back(requirements_of(node, stream, info));
     if (node.element->role == Role::kTransformInplace) open.insert(open.end(), node.to.begin(), node.to.end());
   }
-  return agree(maker.plan->spec.name, wishes);
+  return negotiate(maker.plan->spec.name, nodes);
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ void Lane::run() {
   const auto* const transform = std::get_if<std::unique_ptr<Transform>>(&element);
   const auto due = [&] { return transform ? (*transform)->due() : std::nullopt; };
   for (;;) {
-    // Work whose time is over comes before frames that wait: while they do, pop() never says that it is time.
+    // Overdue work goes before frames that wait: as long as frames wait, pop() never reports that the time has come.
     const auto now = transform ? Clock::now() : Clock::time_point{};
     std::optional<Deadline> next = due();
     if (next && *next < now) {
@@ -138,8 +139,8 @@ void Lane::emit(Item item) {
   pass_on(std::move(message));
 }
 
-/// A joined stream has no source that could be opened again: it ends and begins where it is made.
-/// @return whether it has begun.
+/// A joined stream has no source that could be opened again. It ends and begins at the element that joins it.
+/// @return Whether the stream has begun.
 bool Lane::begin_again(std::uint32_t stream) {
   if (!joined_ || joined_->is_over || !joined_->info) return false;
   if (!joined_->again) {
@@ -189,10 +190,10 @@ void Lane::trace(Clock::time_point begin, Clock::time_point end) const {
   if (Trace::is_open()) Trace::record(trace_name(node_.plan->spec.name), "element", begin, end);
 }
 
-Negotiation Lane::agree_on(std::uint32_t stream, const StreamInfo& info) {
-  Negotiation agreed = agree_after(node_, node_.gives(stream), info);
-  open_[index_of(stream)].readers = agreed.names;
-  return agreed;
+Negotiation Lane::negotiate(std::uint32_t stream, const StreamInfo& info) {
+  Negotiation negotiated = negotiate_after(node_, node_.gives(stream), info);
+  open_[index_of(stream)].readers = negotiated.names;
+  return negotiated;
 }
 
 std::exception_ptr Lane::explained(std::uint32_t stream, const std::exception_ptr& error) const {
@@ -206,7 +207,7 @@ std::exception_ptr Lane::explained(std::uint32_t stream, const std::exception_pt
   }
 }
 
-/// Runs the element's code: what it throws is the stream's failure.
+/// Runs the element's code. An exception from it is a failure of the stream.
 template <typename Body>
 bool Lane::guarded(std::uint32_t stream, Body body) {
   try {
@@ -218,7 +219,7 @@ bool Lane::guarded(std::uint32_t stream, Body body) {
   }
 }
 
-/// Books the time spent in the element, without what is downstream of it.
+/// Books the time spent in the element, without the time spent downstream of it.
 template <typename Body>
 void Lane::timed(Body body) {
   const auto begin = Clock::now();
@@ -270,7 +271,7 @@ void Lane::begin(const Message& message) {
       std::get<std::unique_ptr<Sink>>(element)->open(message.stream, *message.info);
   });
   if (!state.is_open || node_.to.empty()) return;
-  if (joined_ && joined_->info) return;  // It has begun.
+  if (joined_ && joined_->info) return;  // The joined stream has begun already.
   auto given = std::make_shared<const StreamInfo>(out);
   if (joined_) joined_->info = given;
   pass_on(Message::Kind::kBegin, node_.gives(message.stream), std::move(given));
@@ -279,8 +280,8 @@ void Lane::begin(const Message& message) {
 StreamInfo Lane::open_transform(Transform& transform, const Message& begins) {
   const StreamInfo out = transform.open(begins.stream, *begins.info);
   if (!out.is_audio()) {
-    const Negotiation agreed = agree_on(begins.stream, out);
-    transform.allocate(begins.stream, agreed.joined, agreed.readers);
+    const Negotiation negotiated = negotiate(begins.stream, out);
+    transform.allocate(begins.stream, negotiated.joined, negotiated.readers);
   }
   return out;
 }
@@ -304,7 +305,7 @@ void Lane::frame(Message message) {
       message.audio ? std::get<std::unique_ptr<Sink>>(element)->write_audio(stream, message.audio)
                     : std::get<std::unique_ptr<Sink>>(element)->write(stream, message.frame);
   });
-  if (state.has_failed || node_.element->role == Role::kTransform) return;  // Those tell when they emit.
+  if (state.has_failed || node_.element->role == Role::kTransform) return;  // Transforms are counted in emit().
   latencies.add(Clock::now() - born);
   if (node_.element->role != Role::kTransformInplace) return;
   frames_out.fetch_add(1, std::memory_order_relaxed);
@@ -324,7 +325,7 @@ void Lane::end(std::uint32_t stream) {
   });
 }
 
-/// What it throws may concern any of its streams.
+/// An exception may concern any of the element's streams, so it fails all that are open.
 void Lane::proceed() {
   try {
     timed([&] { std::get<std::unique_ptr<Transform>>(element)->proceed(*this); });

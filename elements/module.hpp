@@ -7,9 +7,10 @@
 #include <tenon/core/version.hpp>
 #include <tenon/elements/description.hpp>
 
-/// In one source of the module, outside of all namespaces. The registry calls `function` once, when elements are asked for first.
-/// @param function  std::vector<tenon::elements::KnownElement>(): what it throws is why the module is absent.
-/// Elements are C++ classes: a module serves the release whose headers it was compiled with, and no other loads it.
+/// Use it in one source of the module, outside of all namespaces. The registry calls `function` once, when a program first asks for
+/// elements that are not loaded yet.
+/// @param function  std::vector<tenon::elements::KnownElement>(). If it throws, the module is absent, and the exception's text
+/// is the reason. Elements are C++ classes: only the release whose headers the module was compiled with loads it.
 #define TENON_ELEMENT_MODULE(function)                                                                             \
   extern "C" __attribute__((visibility("default"))) const char* tenon_elements_release() { return TENON_VERSION; } \
   extern "C" __attribute__((visibility("default"))) void tenon_elements(                                           \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters from texts.
+// Parses and checks parameters.
 #include <tenon/elements/parameters.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::optional<T> number_of(const std::string& text) {
   return value;
 }
 
-/// A value of the type of `like`; nothing if the text is none.
+/// Parses a value of the type of `like`; nothing if the text is not of that type.
 std::optional<Value> parse(const std::string& text, const Value& like) {
   if (std::holds_alternative<std::string>(like)) return text;
   if (std::holds_alternative<bool>(like)) {
@@ -46,14 +46,14 @@ const char* type_name(const Value& value) {
 }
 
 std::string bounds_of(const Parameter& parameter) {
-  const bool has_least = parameter.least != std::numeric_limits<double>::lowest();
-  const bool has_most = parameter.most != std::numeric_limits<double>::max();
+  const bool has_min = parameter.least != std::numeric_limits<double>::lowest();
+  const bool has_max = parameter.most != std::numeric_limits<double>::max();
   const auto bound = [&](double value) {
     return to_text(std::holds_alternative<double>(parameter.default_value) ? Value(value)
                                                                            : Value(static_cast<std::int64_t>(value)));
   };
-  if (has_least && has_most) return "between " + bound(parameter.least) + " and " + bound(parameter.most);
-  return has_least ? "at least " + bound(parameter.least) : "at most " + bound(parameter.most);
+  if (has_min && has_max) return "between " + bound(parameter.least) + " and " + bound(parameter.most);
+  return has_min ? "at least " + bound(parameter.least) : "at most " + bound(parameter.most);
 }
 
 void check(const std::string& owner, const Parameter& parameter, const Value& value) {
@@ -73,7 +73,7 @@ void check(const std::string& owner, const Parameter& parameter, const Value& va
   if (!(number >= parameter.least && number <= parameter.most)) fail(bounds_of(parameter));
 }
 
-/// The number of letters to insert, remove or replace.
+/// The edit distance: how many letters must be inserted, removed or replaced.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -102,11 +102,11 @@ std::string to_text(const Value& value) {
 
 std::string nearest_name(std::string_view wrong, const std::vector<std::string>& names) {
   std::string best;
-  std::size_t least = (wrong.size() + 2) / 3 + 1;
+  std::size_t min_distance = (wrong.size() + 2) / 3 + 1;
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(wrong, name);
-    if (distance < least) {
-      least = distance;
+    if (distance < min_distance) {
+      min_distance = distance;
       best = name;
     }
   }

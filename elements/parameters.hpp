@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an element can be told, described so that tools list it, and the values that a user gave, checked.
+// The parameters of elements: descriptions that tools can list, and the checked values that a user gave.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// A parameter's value; its type is that of the default.
+/// The value of a parameter. It has the type of the parameter's default.
 using Value = std::variant<bool, std::int64_t, double, std::string>;
 
 struct Parameter {
   std::string name;
-  std::string about;  ///< For people: what it does, with its unit.
+  std::string about;  ///< What it does and its unit, for people to read.
   Value default_value;
   bool is_required = false;  ///< The default is then only an example of the type.
-  /// Of numbers, inclusive.
+  /// The bounds of numbers, inclusive.
   double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();
-  /// Of texts; empty: any.
+  /// The choices for a text; empty: any text.
   std::vector<std::string> choices = {};
 };
 
-/// A text that is one of `choices`.
+/// Describes a text that must be one of `choices`.
 inline Parameter choice(std::string name, std::string about, std::string default_value,
                         std::vector<std::string> choices) {
   Parameter one{std::move(name), std::move(about), Value(std::move(default_value))};
@@ -39,20 +39,21 @@ inline Parameter choice(std::string name, std::string about, std::string default
   return one;
 }
 
-/// "true", "3", "0.5", or the text.
+/// Writes a value as "true", "3", "0.5", or the text itself.
 TENON_API std::string to_text(const Value& value);
 
-/// Values of one element: what a user gave, else defaults.
+/// The values of one element's parameters: those that a user gave, and defaults for the others.
 /// @thread const members from any thread.
 class TENON_API Parameters {
  public:
   /// @param owner  Named in messages: "element 'detect' (infer)".
-  /// @param given  As texts, whatever their type.
-  /// @errors kInvalidArgument: an unknown name (the nearest one is proposed), a value of another type, out of bounds or none
-  /// of the choices, a required one that is missing.
+  /// @param given  Values as texts, whatever the type of the parameter.
+  /// @errors kInvalidArgument: an unknown name (the message proposes the nearest one); a value that has another type, is out
+  /// of bounds or is none of the choices; a required parameter that is missing.
   Parameters(std::string owner, const std::vector<Parameter>& known, const std::map<std::string, std::string>& given);
 
-  /// @pre `name` is one of `known`, and T its type. @errors kInternal if not: a mistake in the element.
+  /// The value of parameter `name`. @pre `name` is one of `known`, and T its type.
+  /// @errors kInternal: the precondition does not hold, which is a mistake in the element.
   template <typename T>
   const T& get(std::string_view name) const {
     const Value& value = find(name);
@@ -73,7 +74,8 @@ class TENON_API Parameters {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// The one of `names` that `wrong` was most likely meant to be; empty if none is near (a third of its letters, rounded up).
+/// The one of `names` that `wrong` was most likely meant to be: at most a third of its letters, rounded up, differ. Empty if
+/// there is none.
 TENON_API std::string nearest_name(std::string_view wrong, const std::vector<std::string>& names);
 
 }  // namespace elements

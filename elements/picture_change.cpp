@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crops, sizes and formats from parameters.
+// Reads crops, sizes and formats from parameters.
 #include <tenon/elements/picture_change.hpp>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::optional<PixelFormat> format_of(const Parameters& given) {
                                                            : "did you mean " + in_quotes(nearest) + "?"));
 }
 
-/// A pixel of the format's coarsest plane, in pixels of the picture.
+/// The size of one pixel of the format's coarsest plane, in pixels of the picture.
 std::pair<std::uint32_t, std::uint32_t> grain_of(PixelFormat format) {
   const PixelFormatInfo& info = format_info(format);
   std::uint32_t wide = format == kYuy2 || format == kUyvy ? 2 : 1, high = 1;
@@ -73,13 +73,17 @@ void scale_points(metadata::Collection& all, float by_x, float by_y) {
 
 const std::vector<Parameter>& VideoConvertParams::parameters() {
   static const auto& all = *new std::vector<Parameter>{
-      {"width", "Pixels of the result; 0: as it was, or in proportion to the height", std::int64_t{0}, false, 0, 16384},
-      {"height", "Pixels of the result; 0: as it was, or in proportion to the width", std::int64_t{0}, false, 0, 16384},
-      {"format", "Of the result (rgb, nv12, i420, gray8...); empty: as it was", std::string()},
-      {"crop_x", "Left edge of the part that is used, in pixels of the picture", std::int64_t{0}, false, 0, 65535},
-      {"crop_y", "Its upper edge", std::int64_t{0}, false, 0, 65535},
-      {"crop_width", "Its width; 0: all to the right edge", std::int64_t{0}, false, 0, 65535},
-      {"crop_height", "Its height; 0: all to the lower edge", std::int64_t{0}, false, 0, 65535}};
+      {"width", "Width of the result in pixels; 0: unchanged, or in proportion to height if only that is given",
+       std::int64_t{0}, false, 0, 16384},
+      {"height", "Height of the result in pixels; 0: unchanged, or in proportion to width if only that is given",
+       std::int64_t{0}, false, 0, 16384},
+      {"format", "Pixel format of the result (rgb, nv12, i420, gray8...); empty: unchanged", std::string()},
+      {"crop_x", "Left edge of the crop, in pixels of the input picture", std::int64_t{0}, false, 0, 65535},
+      {"crop_y", "Upper edge of the crop, in pixels of the input picture", std::int64_t{0}, false, 0, 65535},
+      {"crop_width", "Width of the crop in pixels; 0: up to the right edge of the picture", std::int64_t{0}, false, 0,
+       65535},
+      {"crop_height", "Height of the crop in pixels; 0: down to the lower edge of the picture", std::int64_t{0}, false,
+       0, 65535}};
   return all;
 }
 
@@ -111,7 +115,8 @@ FrameInfo VideoConvertParams::result_of(const FrameInfo& in) const {
   const bool was_rgb = format_info(in.format).model == ColourModel::kRgb;
   const bool is_rgb = format_info(out.format).model == ColourModel::kRgb;
   if (was_rgb != is_rgb) {
-    // RGB has no matrix, and YUV made of it is limited; YUV's matrix is that of its size before scaling.
+    // RGB has no colour matrix, and YUV that is made from RGB has limited range. The matrix of YUV follows from its size before
+    // scaling.
     out.colour_space = is_rgb ? ColourSpace::kUnknown : resolved_colour_space(in);
     out.colour_range = ColourRange::kUnknown;
   } else if (!is_rgb) {
@@ -140,7 +145,7 @@ void VideoConvertParams::carry(const Frame& source, const Part& used, Frame& res
       is_all
           ? found->copy()
           : found->cropped({left, top, left + static_cast<float>(used.width), top + static_cast<float>(used.height)});
-  // Boxes are those of the upright picture.
+  // Boxes refer to the upright picture.
   float x = static_cast<float>(result.info().width_px) / static_cast<float>(used.width);
   float y = static_cast<float>(result.info().height_px) / static_cast<float>(used.height);
   if (is_quarter_turn(from.rotation)) std::swap(x, y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elements that convert pictures are told: which part, which size, which format. Their parameters, and what follows for a picture.
+// The common parameters of elements that convert pictures (crop, size, format), and what they mean for a given picture.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// How a picture is to be changed, as the parameters of a converter say.
+/// The conversion that the parameters of a converter ask for.
 class TENON_API VideoConvertParams {
  public:
-  /// Pixels of the picture as it is stored.
+  /// A rectangle of the picture as it is stored, in pixels.
   struct Part {
     std::uint32_t x = 0, y = 0, width = 0, height = 0;
   };
 
   /// The parameters that all converters have.
   static const std::vector<Parameter>& parameters();
-  /// @errors kInvalidArgument: an unknown format; the nearest is proposed.
+  /// @errors kInvalidArgument: an unknown format; the message proposes the nearest name.
   explicit VideoConvertParams(const Parameters& given);
 
-  /// Which part of a picture of `in` is used. @errors kOutOfRange: it does not lie in the picture.
+  /// The part of a picture like `in` that is used. @errors kOutOfRange: the crop does not lie in the picture.
   Part part_of(const FrameInfo& in) const;
-  /// What comes out for a picture of `in`. One extent alone keeps the part's proportions; extents of formats with halved chroma
-  /// are even. @errors as part_of()
+  /// The result for a picture like `in`. If only one extent is given, the result keeps the proportions of the part. Extents of
+  /// formats with halved chroma are even. @errors as part_of()
   FrameInfo result_of(const FrameInfo& in) const;
-  /// Gives `result` the time and the metadata of `source`, boxes and points as they are in the result.
+  /// Copies the timestamp and the metadata of `source` to `result`. Boxes and points are moved to where they are in `result`.
   /// @param used  The part of `source` that `result` shows.
   static void carry(const Frame& source, const Part& used, Frame& result);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts and stops lanes, feeds them from sources, and keeps what failed.
+// Starts and stops lanes, feeds them from sources, and records failures.
 #include <tenon/elements/pipeline.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using detail::Message;
 using detail::Node;
 using detail::Restarts;
 
-constexpr auto kStep = std::chrono::milliseconds(200);  ///< How soon a silent source notices that it is to stop.
+constexpr auto kStep = std::chrono::milliseconds(200);  ///< How soon a silent source notices that it must stop.
 
 std::string message_of(const std::exception_ptr& error) {
   try {
@@ -113,13 +113,13 @@ class Pipeline::Engine final : public detail::Host {
   void failed(std::uint32_t stream, const Node& node, std::exception_ptr error) override {
     try {
       std::rethrow_exception(error);
-    } catch (const detail::SaidBy& said) {
-      return failed(stream, *said.node, said.error);
+    } catch (const detail::NodeError& failure) {
+      return failed(stream, *failure.node, failure.error);
     } catch (...) {
     }
-    if (stopping_ && node.element->role == Role::kSource) return;  // It was interrupted.
+    if (stopping_ && node.element->role == Role::kSource) return;  // The source was interrupted.
     if (is_interrupted_ && is_cancelled(error)) return;
-    if (streams_[stream].is_lost.exchange(true)) return;  // What follows from the first failure.
+    if (streams_[stream].is_lost.exchange(true)) return;  // A consequence of the stream's first failure.
     {
       const std::lock_guard lock(mutex_);
       failures_.push_back({stream, node.plan->spec.name, message_of(error), error, false});
@@ -192,10 +192,11 @@ class Pipeline::Engine final : public detail::Host {
  private:
   struct Stream {
     std::atomic<bool> is_lost{false};
-    std::atomic<bool> is_over{false};  ///< A joined one is lost for good; or nobody wants its frames any more.
+    std::atomic<bool> is_over{
+        false};  ///< A joined stream is lost for good, or no node needs the stream's frames any more.
   };
 
-  /// Whether frames that come to the node with that number still arrive somewhere.
+  /// Whether frames of the stream that come to the node still reach a sink.
   bool reaches_a_sink(const Node& node, std::uint32_t stream) const {
     if (streams_[stream].is_over) return false;
     return node.to.empty() || std::any_of(node.to.begin(), node.to.end(),
@@ -220,7 +221,7 @@ class Pipeline::Engine final : public detail::Host {
     }
   }
 
-  /// The thread of a source: its stream, again after failures if that is wanted.
+  /// The thread of a source: reads its stream, and restarts it after failures as the spec says.
   void feed(const Node& node, Lane& lane) {
     const std::uint32_t stream = node.plan->streams.front();
     Restarts restarts_left(spec_);
@@ -251,8 +252,8 @@ class Pipeline::Engine final : public detail::Host {
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
     if (!info.is_audio()) {
-      const Negotiation agreed = lane.agree_on(stream, info);
-      source.allocate(agreed.joined, agreed.readers);
+      const Negotiation negotiated = lane.negotiate(stream, info);
+      source.allocate(negotiated.joined, negotiated.readers);
     }
     lane.pass_on(Message::Kind::kBegin, stream, std::make_shared<const StreamInfo>(info));
     auto silent_until = Clock::now() + spec_.patience;
@@ -272,11 +273,12 @@ class Pipeline::Engine final : public detail::Host {
       lane.busy_ns.fetch_add((next.born - begin).count(), std::memory_order_relaxed);
       lane.frames_out.fetch_add(1, std::memory_order_relaxed);
       lane.pass_on(std::move(next));
-      silent_until = Clock::now() + spec_.patience;  // Who waits for room downstream is not silent.
+      silent_until =
+          Clock::now() + spec_.patience;  // Time spent waiting for room downstream does not count as silence.
     }
   }
 
-  /// @return false at the end of the stream.
+  /// Reads the next picture or the next sound. @return False at the end of the stream.
   static bool read_next(Source& source, bool is_audio, Deadline deadline, Message& next) {
     if (is_audio) {
       std::optional<AudioFrame> audio = source.read_audio(deadline);

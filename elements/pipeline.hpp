@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs pipelines: a thread for each source and wherever an element waits, bounded queues before those, calls elsewhere.
+// Runs pipelines. Each source and each element that waits has a thread, with a bounded queue before it; other elements are
+// called directly.
 #pragma once
 
 #include <chrono>
@@ -19,14 +20,14 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// What one node did so far, all its streams together.
+/// Statistics of one node so far, summed over its streams.
 struct NodeStats {
   std::string name, element;
   std::uint64_t frames_in = 0, frames_out = 0, dropped = 0;
-  std::chrono::nanoseconds busy{0};        ///< In the element's own code.
-  std::size_t queued = 0, queue_size = 0;  ///< Frames that wait before it; sizes of its queues.
-  LedgerEntry moved;                       ///< Bytes that it copied, converted and transferred, and its waits.
-  /// From the source's reading of a frame to the end of this node's work on it, of 50, 90 and 99 frames of 100; within 9%.
+  std::chrono::nanoseconds busy{0};        ///< Time spent in the element's own code.
+  std::size_t queued = 0, queue_size = 0;  ///< Frames that wait before the node; the capacity of its queues.
+  LedgerEntry moved;                       ///< Bytes that the node copied, converted and transferred, and its waits.
+  /// Quantiles of the latency from the source's reading of a frame to the end of this node's work on it, accurate within 9%.
   std::chrono::nanoseconds p50{0}, p90{0}, p99{0};
 };
 
@@ -38,28 +39,28 @@ struct Failure {
   bool was_restarted = false;
 };
 
-/// @thread all members from any thread; start() once.
+/// A pipeline that runs. @thread all members from any thread; start() only once.
 class TENON_API Pipeline {
  public:
   /// Makes the elements. @errors as plan_pipeline() and make_element().
   explicit Pipeline(const PipelineSpec& spec);
-  /// Stops at once what still runs.
+  /// Stops the pipeline at once if it still runs.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  /// Starts all threads. Sources open in theirs: what goes wrong there is a failure().
+  /// Starts all threads. Each source opens in its own thread, so errors of opening are among failures().
   void start();
-  /// Until every stream has ended and every sink is finished. @return false: the deadline came first.
+  /// Waits until every stream has ended and every sink is finished. @return False: the deadline came first.
   bool wait(Deadline deadline);
-  /// Sources stop reading, and what is in flight is finished until `deadline`; then it is dropped, and calls that wait are
-  /// interrupted. Returns when all threads have ended.
+  /// Makes the sources stop reading. Frames in flight are finished until `deadline`; then they are dropped, and calls that
+  /// wait are interrupted. Returns when all threads have ended.
   void stop(Deadline deadline = default_deadline());
 
   const PipelinePlan& plan() const;
-  /// In the order of plan().nodes.
+  /// The statistics of all nodes, in the order of plan().nodes.
   std::vector<NodeStats> stats() const;
-  /// In the order in which they happened.
+  /// All failures so far, in the order in which they happened.
   std::vector<Failure> failures() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines from JSON.
+// Parses pipelines from JSON.
 #include <functional>
 #include <string>
 #include <utility>
@@ -22,7 +22,7 @@ using nlohmann::json;
   throw Error(Code::kInvalidArgument, "pipeline file: " + (where.empty() ? "" : where + ": ") + message);
 }
 
-/// The members of an object, each with what reads it; unknown ones are refused.
+/// The members that an object may have, each with the function that reads it. Unknown members are refused.
 using Readers = std::map<std::string, std::function<void(const json& value, const std::string& where)>>;
 
 void read_object(const json& object, const std::string& where, const Readers& readers) {
@@ -47,9 +47,9 @@ std::string text_of(const json& value, const std::string& where) {
   return value.get<std::string>();
 }
 
-std::uint32_t count_of(const json& value, const std::string& where, std::uint32_t least) {
-  if (!value.is_number_integer() || value.get<std::int64_t>() < least || value.get<std::int64_t>() > 1'000'000'000)
-    refuse(where, "must be an integer from " + std::to_string(least) + " to 1000000000, and is " + value.dump());
+std::uint32_t count_of(const json& value, const std::string& where, std::uint32_t min) {
+  if (!value.is_number_integer() || value.get<std::int64_t>() < min || value.get<std::int64_t>() > 1'000'000'000)
+    refuse(where, "must be an integer from " + std::to_string(min) + " to 1000000000, and is " + value.dump());
   return value.get<std::uint32_t>();
 }
 

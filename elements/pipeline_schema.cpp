@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema from the registry's descriptions.
+// Builds the schema from the registry's descriptions.
 #include <tenon/elements/pipeline_schema.hpp>
 
 #include <limits>
@@ -15,10 +15,10 @@ namespace {
 
 using Schema = nlohmann::ordered_json;
 
-Schema count_schema(const char* about, std::int64_t by_default, std::int64_t least) {
+Schema count_schema(const char* about, std::int64_t by_default, std::int64_t min) {
   return {{"type", "integer"},
           {"description", about},
-          {"minimum", least},
+          {"minimum", min},
           {"maximum", 1'000'000'000},
           {"default", by_default}};
 }
@@ -56,7 +56,7 @@ Schema parameters_schema(const Description& element) {
   return schema;
 }
 
-/// What a node of this element must be like.
+/// The rule for nodes of this element: which parameters they take, and that sources have no `from`.
 Schema rule_of(const Description& element) {
   Schema then = {{"properties", {{"parameters", {{"$ref", "#/$defs/" + element.name}}}}}};
   if (element.role == Role::kSource) then["properties"]["from"] = false;
@@ -73,19 +73,22 @@ Schema node_schema(const std::vector<Description>& known) {
   }
   const Schema queue = {
       {"type", "object"},
-      {"description", "Frames that may wait before the node, which then has a thread of its own"},
+      {"description", "Queue of frames before the node, which then runs in a thread of its own"},
       {"properties",
-       {{"size", count_schema("Frames", 4, 1)},
-        {"when_full", choice_schema("block: whoever brings a frame waits; drop_oldest, drop_newest: one is lost",
-                                    {"block", "drop_oldest", "drop_newest"})}}},
+       {{"size", count_schema("Capacity in frames", 4, 1)},
+        {"when_full",
+         choice_schema(
+             "block: the node before it waits; drop_oldest, drop_newest: the oldest or the newest frame is dropped",
+             {"block", "drop_oldest", "drop_newest"})}}},
       {"additionalProperties", false}};
   return {{"type", "object"},
           {"properties",
-           {{"element", {{"description", "What runs; tenon elements lists all"}, {"oneOf", names}}},
-            {"name", {{"type", "string"}, {"description", "For from and messages; without: the element's"}}},
+           {{"element", {{"description", "Element that the node runs; 'tenon elements' lists all"}, {"oneOf", names}}},
+            {"name",
+             {{"type", "string"}, {"description", "Name for 'from' and for messages; default: the element's name"}}},
             {"parameters", {{"type", "object"}}},
             {"from",
-             {{"description", "Names of the nodes that feed it; without: the node before it"},
+             {{"description", "Names of the nodes that feed it; default: the node before it"},
               {"anyOf", {{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}}}}},
             {"queue", queue}}},
           {"required", {"element"}},
@@ -109,8 +112,10 @@ std::string pipeline_schema() {
          choice_schema("What happens when a stream fails: the pipeline stops, the stream ends, or it starts again",
                        {"stop", "end", "restart"})},
         {"restarts", count_schema("How often a stream may start again", 3, 0)},
-        {"restart_delay_ms", count_schema("Before the first restart; twice as long before each further one", 500, 0)},
-        {"patience_ms", count_schema("How long a source may take to open, and a live one may be silent", 10000, 0)},
+        {"restart_delay_ms",
+         count_schema("Delay before the first restart, in milliseconds; it doubles before each further one", 500, 0)},
+        {"patience_ms",
+         count_schema("How long a source may take to open, and to deliver a frame, in milliseconds", 10000, 0)},
         {"nodes", {{"type", "array"}, {"minItems", 1}, {"items", node_schema(known)}}}}},
       {"required", {"nodes"}},
       {"additionalProperties", false},

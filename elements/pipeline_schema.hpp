@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON schema of pipeline files, for editors and for who generates such files.
+// The JSON schema of pipeline files, for editors and for programs that generate such files.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// JSON Schema (2020-12) of what parse_pipeline() reads, with all known_elements() and their parameters. A line break at
-/// the end. @thread any.
+/// The JSON Schema (2020-12) of the files that parse_pipeline() reads, with all known_elements() and their parameters. The
+/// text ends with a line break. @thread any.
 TENON_API std::string pipeline_schema();
 
 }  // namespace elements

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks pipelines, and orders their nodes.
+// Checks pipelines and sorts their nodes.
 #include <tenon/elements/pipeline_spec.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
   throw Error(Code::kInvalidArgument, "pipeline: " + message);
 }
 
-/// Names for nodes without one: the element's, with a number if it is taken.
+/// Names nodes that have no name: with the element's name, and a number if that name is taken.
 void name_nodes(std::vector<NodeSpec>& nodes) {
   std::set<std::string> taken;
   for (const NodeSpec& node : nodes) {
@@ -42,11 +42,11 @@ std::size_t index_of(const std::vector<NodeSpec>& nodes, const std::string& name
   }
   const std::string nearest = nearest_name(name, names);
   throw Error(Code::kNotFound, "pipeline: node " + in_quotes(reader) + " is fed by " + in_quotes(name) +
-                                   ", which is not there" +
+                                   ", which does not exist" +
                                    (nearest.empty() ? "" : "; did you mean " + in_quotes(nearest) + "?"));
 }
 
-/// Who feeds each node.
+/// For each node, the indices of the nodes that feed it. Fills in `from` where it is empty.
 std::vector<std::vector<std::size_t>> feeders_of(std::vector<NodeSpec>& nodes) {
   std::vector<std::vector<std::size_t>> feeders(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -70,7 +70,7 @@ std::vector<std::vector<std::size_t>> feeders_of(std::vector<NodeSpec>& nodes) {
   return feeders;
 }
 
-/// Each behind those that feed it.
+/// The nodes in an order in which each stands behind the nodes that feed it. @errors kInvalidArgument: a cycle
 std::vector<std::size_t> ordered(const std::vector<NodeSpec>& nodes,
                                  const std::vector<std::vector<std::size_t>>& feeders) {
   enum class Mark : std::uint8_t { kNew, kOpen, kDone };
@@ -95,9 +95,9 @@ std::vector<std::size_t> ordered(const std::vector<NodeSpec>& nodes,
   return order;
 }
 
-/// The streams that reach each node, and whether it has a thread.
+/// Finds out which streams reach each node, and whether the node needs a thread.
 void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_t>>& feeders) {
-  // A thread is a node's own, or that of the source or node that calls it, for one stream or for all.
+  // The threads that call each node: its own thread, or that of the source or node upstream; for one stream or for all.
   std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> callers(plan.nodes.size());
   constexpr auto kAll = static_cast<std::uint32_t>(-1);
   const auto role_of = [](const PipelinePlan::Node& node) { return description_of(node.spec).role; };
@@ -119,7 +119,7 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
       threads.insert(callers[from].begin(), callers[from].end());
       for (const std::uint32_t stream : plan.nodes[from].gives) {
         if (std::find(node.streams.begin(), node.streams.end(), stream) != node.streams.end())
-          refuse_graph("node " + in_quotes(node.spec.name) + " gets the same stream by two ways");
+          refuse_graph("node " + in_quotes(node.spec.name) + " gets the same stream on two paths");
         node.streams.push_back(stream);
       }
     }
@@ -162,8 +162,8 @@ PipelinePlan plan_pipeline(const PipelineSpec& spec) {
   if (plan.streams == 0) refuse_graph("there is no source");
   for (const PipelinePlan::Node& node : plan.nodes) {
     if (node.to.empty() && description_of(node.spec).role != Role::kSink)
-      refuse_graph("what comes out of node " + in_quotes(node.spec.name) +
-                   " goes nowhere; end with a sink, 'null' for none");
+      refuse_graph("the output of node " + in_quotes(node.spec.name) +
+                   " goes nowhere; end with a sink, for example 'null'");
   }
   return plan;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines of elements of this test: what arrives, in which order, and what becomes of failures.
+// Pipelines of the test's own elements: which frames arrive, in which order, and how failures are handled.
 #include <tenon/elements/pipeline.hpp>
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ FrameInfo small_info() {
   return info;
 }
 
-/// What the elements of one test share.
+/// The state that the elements of one test share.
 struct Scene {
   std::mutex mutex;
   std::map<std::uint32_t, std::vector<std::int64_t>> written;
@@ -47,7 +47,7 @@ struct Scene {
 };
 Scene* scene = nullptr;
 
-/// Frames whose timestamps count up; fails where it is told to.
+/// A source of frames whose timestamps count up. It fails where the test says.
 class Counting final : public Source {
  public:
   explicit Counting(const Parameters& given) : frames_(given.integer("frames")), fail_at_(given.integer("fail_at")) {}
@@ -94,7 +94,7 @@ class Throwing final : public TransformInplace {
   const std::int64_t at_, only_;
 };
 
-/// Emits `size` frames at once, of whatever streams, or what there is after a while.
+/// Emits `size` frames at once, of any streams, or after a while those that have come.
 class Batching final : public Transform {
  public:
   StreamInfo open(std::uint32_t, const StreamInfo& in) override { return in; }
@@ -115,7 +115,7 @@ class Batching final : public Transform {
   Deadline due_{};
 };
 
-/// Fails while it waits for more.
+/// Fails while it waits for more input.
 class Late final : public Transform {
  public:
   StreamInfo open(std::uint32_t, const StreamInfo& in) override { return in; }
@@ -370,7 +370,7 @@ TEST_F(Pipelines, ElementsThatCannotAgreeAreBothNamed) {
   EXPECT_THAT(text, HasSubstr("NT handle"));
 }
 
-/// Three windows of sound.
+/// A source of three windows of sound.
 class Tones final : public Source {
  public:
   StreamInfo open(Deadline) override {
@@ -437,7 +437,7 @@ TEST_F(Pipelines, WrongGraphsAreRefusedByName) {
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"null", "b"}, {"identity", "c"}}}), HasSubstr("which is a sink"));
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"identity", "b"}}}), HasSubstr("goes nowhere"));
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"identity", "b"}, {"null", "c", {}, {"a", "b"}}}}),
-              HasSubstr("by two ways"));
+              HasSubstr("on two paths"));
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"counting", "b", {}, {"a"}}, {"null"}}}), HasSubstr("is a source"));
   EXPECT_THAT(refusal_of({{{"counting"}, {"null", "", {}, {}, QueueOptions{0}}}}), HasSubstr("its size is 0"));
 }

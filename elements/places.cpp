@@ -26,7 +26,8 @@ bool takes_any_memory(const Requirements& wanted) {
 
 namespace {
 
-/// As plan_frames(), of some of the readers. @return a plan that is not possible, with the reason
+/// As plan_frames(), for some of the readers; but where nothing serves them, it returns a plan that is not possible, with the
+/// reason, instead of throwing.
 AllocationPlan attempt(const Context& writer, const FrameInfo& info, const Wanted& wanted, ZeroCopy policy) {
   const auto joined = writer->requirements().join(wanted.joined);
   if (const auto* refusal = std::get_if<Refusal>(&joined)) {
@@ -39,13 +40,13 @@ AllocationPlan attempt(const Context& writer, const FrameInfo& info, const Wante
   router.add(dmabuf::context());
   router.add(writer);
   for (const Party& reader : wanted.readers) router.add(reader.context);
-  // Somebody must read it: without readers it is the host, for nothing in particular.
+  // The plan needs at least one reader. Without any, it is the host, which has no requirements.
   std::vector<Party> readers = wanted.readers;
   if (readers.empty()) readers.push_back({host_context(), {}, Access::kRead});
   return router.plan({writer, std::get<Requirements>(joined), Access::kWrite}, readers, info, policy);
 }
 
-/// The fewest readers without whom it would not fail as it does, and why it fails with them alone.
+/// The smallest group of readers (one, or two) for which the plan already fails, and the reason why it fails.
 std::pair<std::vector<std::size_t>, std::string> culprits(const Context& writer, const FrameInfo& info,
                                                           const std::vector<Party>& readers, ZeroCopy policy) {
   for (std::size_t i = 0; i < readers.size(); ++i) {
@@ -73,7 +74,7 @@ AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const W
   auto [readers, why] = culprits(writer, info, wanted.readers, policy);
   std::string all = "no memory serves " + std::string(writer->name());
   for (const std::size_t index : readers) all += " and " + std::string(wanted.readers[index].context->name());
-  if (readers.empty()) all += " and all who read its frames";
+  if (readers.empty()) all += " and all readers of its frames";
   all += ": " + (readers.empty() ? plan.explanation : why);
   throw NoMemory(all, std::move(readers));
 }
@@ -117,7 +118,7 @@ Frame HostFrames::map(const Frame& frame, Access access) {
   if (std::all_of(planes.begin(), planes.end(), [](const Tensor& plane) { return plane.is_host_addressable(); }))
     return frame;
   for (const Tensor& plane : planes) {
-    if (plane.memory()) router_->add(plane.context());  // Of its framework: the edges from there are its own.
+    if (plane.memory()) router_->add(plane.context());  // The frame's own framework brings the edges from its memory.
   }
   MapOptions options;
   options.access = access;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For elements: memory for the frames that they make, which serves all who read them, and frames of others on the host.
+// Helpers for elements: memory for the frames that they make, which serves all readers of those frames, and views on the host
+// of frames that other elements made.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// What those who read an element's frames want, as Source::allocate() and Transform::allocate() are told it.
+/// The requirements of all readers of an element's frames, as Source::allocate() and Transform::allocate() get them.
 struct Wanted {
   Requirements joined;
   std::vector<Party> readers;
@@ -32,43 +33,43 @@ struct Wanted {
       : joined(wanted), readers(parties.begin(), parties.end()) {}
 };
 
-/// Whether any memory will do that the CPU can read.
+/// Whether the requirements are met by any memory that the CPU can read.
 TENON_API bool takes_any_memory(const Requirements& wanted);
 
-/// kFailedPrecondition: no memory serves a writer and all readers, with the reasons.
+/// An error with code kFailedPrecondition: no memory serves a writer and all its readers. The message gives the reasons.
 class TENON_API NoMemory : public Error {
  public:
   NoMemory(const std::string& message, std::vector<std::size_t> readers)
       : Error(Code::kFailedPrecondition, message), readers_(std::move(readers)) {}
-  /// Indices of the readers in whose way it is: the one that cannot read what the writer can write, or two that exclude
-  /// each other; else none.
+  /// The indices of the readers that make it impossible: one that cannot read what the writer can write, or two that exclude
+  /// each other. Empty if no one or two readers alone are the reason.
   const std::vector<std::size_t>& readers() const { return readers_; }
 
  private:
   std::vector<std::size_t> readers_;
 };
 
-/// One allocation for `writer`, who makes frames like `info`, and for all readers.
-/// @errors NoMemory: nothing serves them all.
+/// Plans one allocation that serves `writer`, which makes frames like `info`, and all readers.
+/// @errors NoMemory: no memory serves them all.
 TENON_API AllocationPlan plan_frames(const Context& writer, const FrameInfo& info, const Wanted& wanted,
                                      ZeroCopy policy = ZeroCopy::kPrefer);
 
-/// Frames for an element to write, from pools that serve its readers. Buffers are reused: in the steady state nothing is
-/// allocated, unless the size changes.
+/// Provides frames for an element to write, from pools that serve all its readers. Buffers are reused: in the steady state
+/// nothing is allocated, unless the size changes.
 /// @thread one at a time, interrupt() any; frames may go anywhere, and may outlive this.
 class TENON_API OutputFrames {
  public:
-  /// @param limit  Most frames of one size at a time.
+  /// @param limit  The maximum number of frames of one size that are in use at a time.
   explicit OutputFrames(Context writer, std::size_t limit = 64);
   ~OutputFrames();
   OutputFrames(OutputFrames&&) noexcept;
   OutputFrames& operator=(OutputFrames&&) noexcept;
 
   void allocate(const Wanted& wanted);
-  /// Waits for a frame to come back at the limit. @errors kDeadlineExceeded; kCancelled: interrupt() was called; as
-  /// plan_frames() and the allocation.
+  /// A frame to write. At the limit it waits until a frame comes back. @errors kDeadlineExceeded: none came back in time;
+  /// kCancelled: interrupt() was called; and the errors of plan_frames() and of the allocation.
   Frame acquire(const FrameInfo& info, Deadline deadline = default_deadline());
-  /// Ends a wait soon, and each that comes after.
+  /// Makes a present wait and every later one end soon.
   void interrupt() noexcept { *is_interrupted_ = true; }
 
  private:
@@ -80,7 +81,7 @@ class TENON_API OutputFrames {
   std::unique_ptr<std::atomic<bool>> is_interrupted_ = std::make_unique<std::atomic<bool>>(false);
 };
 
-/// Frames of any framework as the CPU sees them. @thread one at a time.
+/// Maps frames of any framework for the CPU. @thread one at a time.
 class TENON_API HostFrames {
  public:
   /// @param ledger  Where maps and copies are booked. Must outlive this.
@@ -89,7 +90,7 @@ class TENON_API HostFrames {
   HostFrames(HostFrames&&) noexcept;
   HostFrames& operator=(HostFrames&&) noexcept;
 
-  /// `frame` itself where the host reaches it, else a view of it, else a copy, which is booked.
+  /// Returns `frame` itself if the host reaches its memory; else a view of it; else a copy, which is booked.
   /// @errors as Router::map()
   Frame map(const Frame& frame, Access access = Access::kRead);
 

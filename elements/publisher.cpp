@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines from metadata.
+// Writes metadata as lines of JSON.
 #include <tenon/elements/publisher.hpp>
 
 #include <utility>
@@ -11,7 +11,7 @@ inline namespace v1 {
 namespace elements {
 namespace {
 
-/// Whether it holds more than where the frame comes from and when it was made.
+/// Whether the metadata hold more than the frame's source and its reference time.
 bool has_results(const metadata::Collection* known) {
   return known && known->size() > known->all<metadata::Source>().size() + known->all<metadata::ReferenceTime>().size();
 }
@@ -21,7 +21,8 @@ std::string stream_field(std::uint32_t stream) { return "{\"stream\":" + std::to
 }  // namespace
 
 std::string result_line(std::uint32_t stream, const Frame& frame) {
-  return stream_field(stream) + metadata::json_line(frame).substr(1);  // Its object has members always.
+  return stream_field(stream) +
+         metadata::json_line(frame).substr(1);  // The object is never empty, so the comma is right.
 }
 
 std::string result_line(std::uint32_t stream, const AudioFrame& audio) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For sinks that say what is known of each frame: as lines of JSON.
+// The base of sinks that publish the metadata of each frame as a line of JSON.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace elements {
 
 /// metadata::json_line() with the number of the stream before it. @thread any.
 TENON_API std::string result_line(std::uint32_t stream, const Frame& frame);
-/// The same of sound: its time, sampling and metadata.
+/// The same for sound: timestamp, channels, rate, number of samples and metadata.
 TENON_API std::string result_line(std::uint32_t stream, const AudioFrame& audio);
 
-/// Turns frames into lines; where they go is for the classes derived from it.
+/// Turns frames into lines of JSON. Derived classes send the lines.
 class TENON_API Publisher : public Sink {
  public:
   explicit Publisher(const Parameters& given) : only_results_(given.flag("only_results")) {}
@@ -36,7 +36,7 @@ class TENON_API Publisher : public Sink {
   const bool only_results_;
 };
 
-/// `own` with those that every Publisher has.
+/// `own` and the parameters that every Publisher has.
 TENON_API std::vector<Parameter> publisher_parameters(std::vector<Parameter> own);
 
 }  // namespace elements

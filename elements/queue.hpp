@@ -18,19 +18,19 @@ namespace elements {
 
 /// What happens to a frame when a queue is full.
 enum class WhenFull : std::uint8_t {
-  kBlock,       ///< Whoever brings it waits: nothing is lost, and slowness reaches the source.
-  kDropOldest,  ///< The frame that waited longest makes room: for live sources.
-  kDropNewest,  ///< The new one goes.
+  kBlock,       ///< The writer waits: no frame is lost, and backpressure reaches the source.
+  kDropOldest,  ///< The frame that has waited longest is dropped: for live sources.
+  kDropNewest,  ///< The new frame is dropped.
 };
 
 struct QueueOptions {
-  std::size_t size = 4;  ///< Frames, at least 1.
+  std::size_t size = 4;  ///< Capacity in frames, at least 1.
   WhenFull when_full = WhenFull::kBlock;
 };
 
-/// Fixed room for `T`s. Those that come with may_drop false (ends of streams) are never dropped.
-/// @thread any number of writers and readers. @cost a lock; a wake-up only if somebody sleeps. Allocates nothing after its
-/// construction.
+/// A queue with a fixed capacity. Items pushed with may_drop false (the ends of streams) are never dropped.
+/// @thread any number of writers and readers. @cost A lock, and a wake-up only if a thread sleeps. Allocates nothing after
+/// its construction.
 template <typename T>
 class Queue {
  public:
@@ -39,10 +39,10 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// @param may_drop  False: it waits for room whatever the policy.
-  /// @return how many were dropped, this one counted; nothing if the queue is closed.
+  /// Adds an item at the end. @param may_drop  False: waits for room whatever the policy.
+  /// @return The number of items that were dropped, which may include this one; nothing if the queue is closed.
   std::optional<std::size_t> push(T item, bool may_drop) {
-    std::optional<T> oldest;  // Ends behind the lock: that may run code which looks at this queue.
+    std::optional<T> oldest;  // Destroyed after the lock is released: its destructor may call this queue.
     std::unique_lock lock(mutex_);
     std::size_t dropped = 0;
     while (count_ == ring_.size() && !closed_) {
@@ -61,7 +61,7 @@ class Queue {
     return dropped;
   }
 
-  /// The one that came first. Nothing: the deadline has passed, or the queue is closed and empty.
+  /// Takes the oldest item. @return Nothing: the deadline has passed, or the queue is closed and empty.
   std::optional<T> pop(std::optional<Deadline> deadline = std::nullopt) {
     std::unique_lock lock(mutex_);
     while (count_ == 0 && !closed_) {
@@ -80,9 +80,10 @@ class Queue {
     return item;
   }
 
-  /// Nothing more is taken in, and everybody wakes up. pop() gives what is left, unless `drop_rest`.
+  /// Closes the queue: it takes no more items, and all waiting threads wake up. pop() still returns the items that are left,
+  /// unless `drop_rest`.
   void close(bool drop_rest) {
-    std::vector<Slot> rest;  // As above.
+    std::vector<Slot> rest;  // Destroyed after the lock is released, as in push().
     const std::lock_guard lock(mutex_);
     closed_ = true;
     if (drop_rest) {
@@ -110,7 +111,7 @@ class Queue {
 
   Slot& at(std::size_t index) { return ring_[(first_ + index) % ring_.size()]; }
 
-  /// @pre the mutex is held. @return nothing: none may go.
+  /// Removes the oldest item that may be dropped. @pre The mutex is held. @return Nothing: no item may be dropped.
   std::optional<T> take_oldest() {
     std::size_t oldest = 0;
     while (oldest < count_ && !at(oldest).may_drop) ++oldest;
@@ -126,7 +127,7 @@ class Queue {
   std::condition_variable has_room_, has_item_;
   std::vector<Slot> ring_;
   std::size_t first_ = 0, count_ = 0;
-  std::size_t readers_ = 0, writers_ = 0;  ///< Who sleep.
+  std::size_t readers_ = 0, writers_ = 0;  ///< The numbers of sleeping threads.
   bool closed_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of names, filled from modules.
+// The registry: a table of elements by name, filled from modules.
 #include <tenon/elements/registry.hpp>
 
 #include <dlfcn.h>
@@ -24,11 +24,12 @@ namespace {
 struct Registry {
   std::shared_mutex mutex;
   std::map<std::string, KnownElement> entries;           ///< Never removed: references stay valid.
-  std::map<std::string, std::filesystem::path> modules;  ///< Those that nobody needed yet.
+  std::map<std::string, std::filesystem::path> modules;  ///< Modules that are not loaded yet.
   std::vector<AbsentElements> absent;
 };
 
-/// @errors kInvalidArgument, kAlreadyExists, as register_element(). @pre locked, or not shared yet.
+/// Adds an element. @errors kInvalidArgument, kAlreadyExists, as register_element().
+/// @pre The registry is locked, or not shared yet.
 void add(Registry& all, KnownElement element) {
   const Description& description = element.description;
   if (description.name.empty() || !element.factory)
@@ -44,12 +45,12 @@ void add(Registry& all, KnownElement element) {
     throw Error(Code::kAlreadyExists, "register_element: there is an element '" + name + "' already");
 }
 
-/// "1.2" of "1.2.3".
+/// The part "1.2" of "1.2.3".
 std::string_view major_and_minor(std::string_view version) { return version.substr(0, version.rfind('.')); }
 
-/// @return why not all of its elements are there; empty: they are.
+/// Loads a module and adds its elements. @return Why not all of its elements are available; empty: they are.
 std::string load(const std::filesystem::path& module, Registry& all) {
-  // Global, as modules of contexts: what a framework keeps once per process must be one for all modules.
+  // RTLD_GLOBAL, as for modules of contexts: state that a framework keeps once per process must be shared by all modules.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     const char* const why = ::dlerror();
@@ -57,9 +58,9 @@ std::string load(const std::filesystem::path& module, Registry& all) {
   }
   const auto release = reinterpret_cast<const char* (*)()>(::dlsym(library, "tenon_elements_release"));
   const auto function = reinterpret_cast<void (*)(std::vector<KnownElement>*)>(::dlsym(library, "tenon_elements"));
-  if (!release || !function) return module.string() + " is no module of elements: TENON_ELEMENT_MODULE makes one";
+  if (!release || !function) return module.string() + " is not a module of elements: TENON_ELEMENT_MODULE makes one";
   if (major_and_minor(release()) != major_and_minor(TENON_VERSION))
-    return module.string() + " is of another release: " + release() + ", and this is " TENON_VERSION;
+    return module.string() + " was built for another release: " + release() + ", and this is " TENON_VERSION;
   try {
     std::vector<KnownElement> elements;
     function(&elements);
@@ -81,8 +82,8 @@ Registry& registry() {
   return all;
 }
 
-/// Loads modules, in the order of their names, until there is an element `wanted`; without one: all of them. Modules bring
-/// the libraries of their frameworks, so a program loads no more than it needs. @pre locked
+/// Loads modules in the order of their names until one brings the element `wanted`; if it is null, loads all of them. Modules
+/// bring the libraries of their frameworks, so a program loads no more than it needs. @pre The registry is locked.
 void load_until(Registry& all, const std::string* wanted) {
   while (!all.modules.empty() && !(wanted && all.entries.count(*wanted))) {
     const auto next = all.modules.extract(all.modules.begin());
@@ -91,7 +92,7 @@ void load_until(Registry& all, const std::string* wanted) {
   }
 }
 
-/// With all modules loaded.
+/// The registry with all modules loaded.
 Registry& whole_registry() {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);

@@ -52,7 +52,7 @@ TEST(ElementRegistry, AModuleOfAnotherReleaseIsAbsentAndNotCalled) {
   const auto found =
       std::find_if(absent.begin(), absent.end(), [](const auto& one) { return one.module == "foreign"; });
   ASSERT_NE(found, absent.end());
-  EXPECT_THAT(found->reason, HasSubstr("is of another release: 9.9.0, and this is "));
+  EXPECT_THAT(found->reason, HasSubstr("was built for another release: 9.9.0, and this is "));
 }
 
 bool is_mapped(const std::string& library) {
@@ -66,7 +66,7 @@ bool is_mapped(const std::string& library) {
 TEST(ElementRegistryDeathTest, ModulesAreLoadedWhenAnElementIsWantedThatIsElsewhere) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto load = [] {
-    // Of no use as a module, but a library: it is mapped when it is looked at.
+    // It is a library, but no module of elements. It is mapped when the registry looks at it.
     Dl_info self{};
     ::dladdr(reinterpret_cast<const void*>(&known_elements), &self);
     const std::filesystem::path folder(std::getenv("TENON_ELEMENT_PATH"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler promises of time, memory, restarts, joined streams and branches.
+// The scheduler's promises about time, memory, restarts, joined streams and branches.
 #include <tenon/elements/pipeline.hpp>
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ Frame grey(std::int64_t time) {
 
 StreamInfo grey_stream() { return {grey(0).info(), 30, true}; }
 
-/// Named frames; `before(n)` runs in read(), before frame n.
+/// A source of named frames; `before(n)` runs in read(), before frame n.
 NodeSpec counting(
     const std::string& name, std::int64_t frames, std::function<void(std::int64_t)> before = [](std::int64_t) {}) {
   return node_of(source_of(name, grey_stream(), [=, next = std::int64_t{0}](Deadline) mutable -> std::optional<Frame> {
@@ -68,7 +68,7 @@ NodeSpec paced(const std::string& name, std::int64_t frames, std::chrono::micros
   return counting(name, frames, [=](std::int64_t) { std::this_thread::sleep_for(pace); });
 }
 
-/// A node of a class of this test.
+/// A node whose element is a class of this test.
 template <typename Made, typename... Arguments>
 NodeSpec node(Description description, Arguments... arguments) {
   return node_of({std::move(description), [=](const Parameters&, const Environment&) -> AnyElement {
@@ -89,7 +89,7 @@ Description shared_transform(const std::string& name, bool joins = false) {
   return made;
 }
 
-/// Timestamps by stream.
+/// The timestamps that came, by stream.
 struct Seen {
   std::mutex mutex;
   std::map<std::uint32_t, std::vector<std::int64_t>> frames;
@@ -132,7 +132,7 @@ TEST(Scheduling, WhoWaitsForRoomIsNotSilent) {
   EXPECT_EQ(written, 10);
 }
 
-/// Keeps what comes until its time is over.
+/// Keeps frames until its time is over.
 class Hoarder final : public Transform {
  public:
   StreamInfo open(std::uint32_t, const StreamInfo& in) override { return in; }
@@ -157,13 +157,13 @@ TEST(Scheduling, WorkWhoseTimeHasComeGoesBeforeFramesThatWait) {
   Pipeline pipeline({{counting("fast", -1), node<Hoarder>(shared_transform("hoarder")), seen.sink()}});
   pipeline.start();
   EXPECT_TRUE(holds_soon([&] { return seen.count(0) > 50; }));
-  EXPECT_GT(pipeline.stats()[1].queued, 0u) << "or it was no trial";
+  EXPECT_GT(pipeline.stats()[1].queued, 0u) << "otherwise the test proves nothing";
   pipeline.stop(Clock::now());
   EXPECT_LT(pipeline.stats()[1].p50, 10s);
   EXPECT_GE(pipeline.stats()[1].p99, 10ms);
 }
 
-/// Gives each frame when the fifth after it has come.
+/// Emits each frame when the fifth frame after it has come.
 class Lagging final : public Transform {
  public:
   explicit Lagging(bool keeps_time) : keeps_time_(keeps_time) {}
@@ -191,7 +191,7 @@ TEST(Scheduling, LatenciesAreThoseOfTheFramesThatLeave) {
     ASSERT_TRUE(pipeline.wait(soon()));
     const auto stats = pipeline.stats();
     EXPECT_EQ(stats[2].frames_in, 35u);
-    if (!keeps_time) continue;  // As good as it can be known.
+    if (!keeps_time) continue;  // The time cannot be known better.
     EXPECT_GE(stats[1].p50, 25ms) << "of the transform";
     EXPECT_GE(stats[2].p50, 25ms) << "behind it";
   }
@@ -255,7 +255,7 @@ TEST(Scheduling, AStreamThatRanWellIsStartedWithoutEnd) {
   for (const Failure& failure : pipeline.failures()) EXPECT_TRUE(failure.was_restarted);
 }
 
-/// All streams become one. Throws for a stream where it is told to, and counts their ends.
+/// Joins all streams into one. Throws for a stream where the test says, and counts the ends of streams.
 class Joining final : public Transform {
  public:
   explicit Joining(std::map<std::uint32_t, std::atomic<int>>* ends, std::int64_t fails_at = -1)
@@ -409,7 +409,7 @@ TEST(Failures, AreThoseOfTheNodeThatRefused) {
   }
 }
 
-/// Its frames lie in memory that serves all readers.
+/// Makes frames in memory that serves all readers.
 class Planning final : public Source {
  public:
   StreamInfo open(Deadline) override { return grey_stream(); }
@@ -437,7 +437,7 @@ TEST(Failures, OfMemoryNameWhoCannotShareIt) {
   EXPECT_THAT(text, HasSubstr("'windows' cannot use frames of 'camera': "));
   EXPECT_THAT(text, HasSubstr("NT handle"));
   EXPECT_THAT(text, Not(HasSubstr("'easy'")));
-  // As in pictures of 16 bytes a row.
+  // The rows of the pictures have 16 bytes.
   Requirements packed, aligned;
   packed.contiguous = true;
   aligned.pitch_alignment = 512;
@@ -458,7 +458,7 @@ TEST(Scheduling, BranchesDoNotSeeEachOthersResults) {
     if (frame.timestamp_ns() % 2 == 0)
       metadata::of(frame).add(metadata::Json{"1"});
     else
-      frame.metadata();  // A map without a collection, which the copies share, too.
+      frame.metadata();  // This makes a map without a collection, which the copies share, too.
     return frame;
   });
   const auto adds = [](std::uint32_t, Frame& frame) { metadata::of(frame).add(metadata::Json{"2"}); };
@@ -522,14 +522,14 @@ TEST(Scheduling, MemoryIsBoundedByTheQueues) {
   pipeline.start();
   ASSERT_TRUE(pipeline.wait(soon()));
   EXPECT_EQ(pipeline.stats().back().frames_in, kStreams * 20);
-  // One that each source waits with, those in the queue, and the one in work.
+  // One frame that each source waits with, those in the queue, and the one in work.
   EXPECT_LE(Alive::most, static_cast<int>(kStreams + kQueue + 1));
-  EXPECT_GE(Alive::most, static_cast<int>(kQueue)) << "or it was no trial";
+  EXPECT_GE(Alive::most, static_cast<int>(kQueue)) << "otherwise the test proves nothing";
   EXPECT_EQ(Alive::count, 0);
 }
 
 TEST(Queues, EndWhatTheyDropBehindTheirLock) {
-  using Curious = std::shared_ptr<void>;  // Looks at its queue when it ends, as a pool's buffer may.
+  using Curious = std::shared_ptr<void>;  // Its destructor looks at its queue, as a pool's buffer may do.
   Queue<Curious> queue({2, WhenFull::kDropOldest});
   int ended = 0;
   const auto curious = [&] {

@@ -51,13 +51,14 @@ class TENON_API CompiledModel {
 
   InferRequest create_infer_request();
 
-  /// Where a frame of `info` lies in input `tensor_name` (the first if empty); used to map results back to the picture.
+  /// The mapping of a frame of `info` to input `tensor_name` (the first if empty). It maps results back to the picture.
   FrameGeometry frame_geometry(const FrameInfo& info, const std::string& tensor_name = {}) const;
 
   /// Requirements on memory that the CPU fills and the device reads in place, for example a decoder's pool:
   /// `video.use_pool(compiled.requirements())`. @cost none; @thread any.
   Requirements requirements() const;
-  /// Where tensors must lie for the device to use them in place: with requirements() the model's Party in Router::plan().
+  /// The context in which tensors must lie for the device to use them in place. With requirements() it is the model's Party in
+  /// Router::plan().
   /// The host's context for devices that compute on host memory; get_context() has what only remote memory has.
   Context memory_context() const;
 

@@ -190,9 +190,9 @@ void Core::set_property(const std::string& device_name, const AnyMap& properties
   if (device_name.empty()) return set_property(properties);
   const DeviceName name(device_name);
   CompileOptions options = impl_->split(name.base, properties);
-  // With the id, so that a module with several devices knows which one is meant.
+  // The id is passed, so that a module with several devices knows which one is meant.
   const auto device = impl_->device(name, &options.device);
-  // The device first: if it refuses, nothing is changed.
+  // The device comes first: if it refuses, nothing is changed.
   if (!options.device.empty()) device->set_property(options.device);
   std::lock_guard lock(impl_->mutex);
   for (const auto& [key, value] : properties)

@@ -194,14 +194,14 @@ CompiledModel Core::Impl::compile_file(const std::filesystem::path& path, const 
                                        const AnyMap& properties) {
   ModelSource source;
   source.origin.model = path;
-  // Beside an IR, its weights; read_model looks for them in the same place.
+  // The weights lie beside the IR; read_model looks for them in the same place.
   source.origin.weights = path;
   source.origin.weights.replace_extension(".bin");
   source.read = [path, map = maps_files(properties)] {
     return report_out_of_memory([&] { return "reading \"" + path.string() + '"'; },
                                 [&] { return std::shared_ptr<const Model>(tenon::read_model(path, {}, map)); });
   };
-  // Without the device module AUTO the choice needs the model.
+  // If the device module AUTO is missing, the choice of a device needs the model.
   if ((device_name.empty() || DeviceName(device_name).base == "AUTO") && !known().count("AUTO")) {
     source.model = source.read();
     source.origin = {};

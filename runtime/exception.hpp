@@ -10,10 +10,10 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Everything that Tenon throws: a handler for Exception sees core's and the frameworks' errors too.
+/// The base of everything that Tenon throws: a handler for Exception catches errors of core and of the frameworks, too.
 using Exception = Error;
 
-/// A check on what the caller passed failed.
+/// A check of the caller's arguments failed.
 class TENON_API AssertFailure : public Error {
  public:
   explicit AssertFailure(const std::string& message, Code code = Code::kInvalidArgument) : Error(code, message) {}

@@ -76,20 +76,20 @@ class TENON_API InferRequest {
   void set_frame(std::size_t index, const Frame& frame);
   void set_frame(const Frame& frame);
 
-  /// Runs in the calling thread, without a hand-off where the device allows it; does not call the callback.
-  /// @errors what the device threw; Busy
+  /// Runs an inference in the calling thread, without a hand-off if the device allows it; does not call the callback.
+  /// @errors Those of the device; Busy
   void infer();
-  /// Starts on the model's executor, or on the device's queue.
+  /// Starts an inference on the model's executor, or on the device's queue.
   void start_async();
   /// Waits for the inference and its callback; returns at once if nothing runs.
-  /// @errors what the inference or the callback threw
+  /// @errors Those of the inference or of the callback.
   void wait();
   bool wait_for(const std::chrono::milliseconds timeout);
   /// Ends the running inference, if any, early: wait() then throws Cancelled. It may still succeed if it was nearly
   /// done.
   void cancel();
-  /// Called after each start_async, on the thread that ran it, with the error or null. The request may be started again
-  /// from within. @errors Busy
+  /// Sets the callback. It is called after each start_async, on the thread that ran the inference, with the error or null. The
+  /// callback may start the request again. @errors Busy
   void set_callback(std::function<void(std::exception_ptr)> callback);
 
   std::vector<ProfilingInfo> get_profiling_info() const;

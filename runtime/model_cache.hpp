@@ -19,10 +19,10 @@ namespace cache {
 /// One entry of a cache folder.
 struct EntryReport {
   std::filesystem::path file;
-  std::string model;   ///< Friendly name.
+  std::string model;   ///< The model's friendly name.
   std::string device;  ///< "CPU"
   std::uint64_t size_bytes = 0;
-  std::chrono::system_clock::time_point created, used;  ///< used: by the file's access time.
+  std::chrono::system_clock::time_point created, used;  ///< `used` is the file's access time.
   bool encrypted = false;
   bool sound = true;  ///< False: the next compilation will not use it, and `reason` says why.
   std::string reason;
@@ -31,7 +31,7 @@ struct EntryReport {
 /// The entries of a folder, most recently used first. Checks only their headers; skips files that are no entries.
 /// @errors kNotFound: no such folder; kPermissionDenied. @cost reads a page per entry.
 TENON_API std::vector<EntryReport> list(const std::filesystem::path& folder);
-/// As list(), and compares every entry's bytes with its hash. @cost reads all bytes.
+/// Does the same as list(), and compares every entry's bytes with its hash. @cost reads all bytes.
 TENON_API std::vector<EntryReport> verify(const std::filesystem::path& folder);
 /// Removes all entries, damaged ones too, and left-over temporary files; nothing else. @return the number of entries.
 /// Models that are loaded keep working. @errors as list().

@@ -37,7 +37,7 @@ inline constexpr Property<std::string, PropertyMutability::RO> model_name{"NETWO
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> optimal_number_of_infer_requests{
     "OPTIMAL_NUMBER_OF_INFER_REQUESTS"};
 
-/// What set_tensor and set_frame may do if a device can't use memory in place. Tenon's own; set on Core or in a compile
+/// The policy for set_tensor and set_frame if a device can't use memory in place. Tenon's own; set on Core or in a compile
 /// call.
 inline constexpr Property<ZeroCopy> zero_copy{"TENON_ZERO_COPY"};
 TENON_ENUM_TEXT(ZeroCopy, "zero-copy policy",

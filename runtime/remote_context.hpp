@@ -52,7 +52,7 @@ class TENON_API RemoteContext {
   std::string get_device_name() const;
   AnyMap get_params() const;
   RemoteTensor create_tensor(const element::Type& type, const Shape& shape, const AnyMap& params = {});
-  /// Host memory that the device reads in place where it can.
+  /// Allocates host memory, which the device reads in place if it can.
   Tensor create_host_tensor(const element::Type type, const Shape& shape);
 
   const std::shared_ptr<RemoteContextImpl>& impl() const noexcept { return impl_; }

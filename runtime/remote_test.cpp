@@ -17,7 +17,7 @@ using namespace testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Like the typed wrappers of a device: they check parameters and add members.
+/// Wrappers like the typed ones of a device: they check parameters and add members.
 struct FarTensor : RemoteTensor {
   static void type_check(const Tensor& tensor) {
     RemoteTensor::type_check(tensor, {{"MEM_HANDLE", {}}, {"MEM_TYPE", {"FAR", "NEAR"}}});
@@ -101,7 +101,7 @@ TEST_F(RemoteObjects, CopiesGoBothWaysAndIntoRegions) {
   RemoteTensor(remote, {1, 0}, {2, 2}).copy_from(floats({1, 2}, {40, 50}));
   EXPECT_THAT(values_of(remote), ElementsAre(1, 2, 3, 40, 50, 6));
   EXPECT_THROW(RemoteTensor(remote, {0, 0}, {3, 3}), Error);
-  // From one remote tensor to another, and to a host tensor of another shape.
+  // Copies from one remote tensor to another, and to a host tensor of another shape.
   RemoteTensor second = context.create_tensor(element::f32, {2, 2});
   second.copy_from(region);
   EXPECT_THAT(values_of(second), ElementsAre(2, 3, 50, 6));
@@ -128,7 +128,7 @@ TEST_F(RemoteObjects, ModelsRunOnThemInPlace) {
   EXPECT_TRUE(request.get_output_tensor().is<RemoteTensor>());
   EXPECT_EQ(request.ledger().total().copied, 0u);
   EXPECT_EQ(request.get_compiled_model().get_context().get_device_name(), "REFERENCE");
-  // Elsewhere the same tensor has no route to the device, and the message says what was looked for.
+  // On another device the same tensor has no route, and the message says what was looked for.
   auto stranger = core.compile_model(relu_model(), "REFERENCE").create_infer_request();
   EXPECT_THAT(error_of([&] { stranger.set_input_tensor(y); }).what(), HasSubstr("far"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bounds a device's kernels, as the device measures it: its memory beside its arithmetic.
+// The roofline of a device: the rates of its memory and its arithmetic, which the device measures itself.
 #pragma once
 
 #include <tenon/runtime/property.hpp>

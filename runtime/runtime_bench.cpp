@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's overhead on one tiny inference: every line beside its lower bound.
+// The runtime's overhead on one tiny inference; every result stands beside its lower bound.
 #include <benchmark/benchmark.h>
 
 #include <tenon/core/ledger.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From scores of windows of sound to events with a beginning and an end.
+// Turns the scores of windows of sound into events with a begin and an end.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace vision {
 
 struct AudioEventOptions {
   std::vector<std::string> labels;
-  float threshold = 0.5f;              ///< Scores below it are none.
-  std::vector<float> thresholds = {};  ///< By label, instead of the one above, as far as there are any.
-  std::int64_t merge_gap_ns = 0;       ///< Windows of one label that lie no further apart are one event.
+  float threshold = 0.5f;              ///< The minimum score of an event.
+  std::vector<float> thresholds = {};  ///< Thresholds by label, which replace the one above for these labels.
+  std::int64_t merge_gap_ns = 0;       ///< The largest gap between windows of one label that still form one event.
 };
 
 /// Joins windows, which may overlap, to events. @thread one at a time.
@@ -31,7 +31,7 @@ class TENON_API AudioEvents {
   /// window. @errors kInvalidArgument: another number of scores than labels, a window that begins before the last or ends before it begins.
   const std::vector<metadata::AudioEvent>& add(std::span<const float> scores, std::int64_t begin_ns,
                                                std::int64_t end_ns);
-  /// Those that have not ended: the stream has.
+  /// The stream has ended: returns the events that have not ended yet.
   const std::vector<metadata::AudioEvent>& finish();
 
  private:

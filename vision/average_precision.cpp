@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranking detections and computing areas under the curve.
+// Ranks detections and computes areas under the curve.
 #include <tenon/vision/average_precision.hpp>
 
 #include <algorithm>

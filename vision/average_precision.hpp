@@ -24,7 +24,7 @@ struct Truth {
 
 struct LabelPrecision {
   int label_id = 0;
-  std::size_t objects = 0;  ///< Without difficult ones.
+  std::size_t objects = 0;  ///< The number of objects that are not marked as difficult.
   std::size_t detections = 0;
   double ap50 = 0;  ///< At an overlap of 0.5.
   double ap = 0;    ///< Mean over overlaps 0.5, 0.55 ... 0.95.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mAP against hand-computed areas and against models/metrics.py's numbers; the ground-truth reader on good and bad
+// Compares mAP with hand-computed areas and with the numbers of models/metrics.py; the ground-truth reader on good and bad
 // files.
 #include <tenon/vision/average_precision.hpp>
 
@@ -42,7 +42,7 @@ TEST(PrecisionMeter, IntegratesTheEnvelope) {
   meter.add(std::vector{found(kA, 0.9f), found({60, 60, 70, 70}, 0.8f), found(kB, 0.7f)},
             std::vector<Truth>{{kA}, {kB}, {kC}});
   EXPECT_NEAR(meter.result().map50, 1.0 / 3 + 2.0 / 9, 1e-12);
-  // A wrong one that ranks last costs nothing.
+  // A wrong detection that ranks last costs nothing.
   PrecisionMeter late;
   late.add(std::vector{found(kA, 0.9f), found(kC, 0.1f)}, std::vector<Truth>{{kA}});
   EXPECT_DOUBLE_EQ(late.result().map50, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy and by prefixes.
+// Decodes CTC outputs greedily, or by a search over prefixes.
 #include <tenon/vision/ctc.hpp>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ double log_sum(double a, double b) {
   return std::isinf(b) ? a : a + std::log1p(std::exp(b - a));
 }
 
-/// A text so far: what its paths have together, of those that end with a blank and of the others.
+/// A prefix of a text: the summed probabilities of its paths that end with a blank, and of the others.
 struct Beam {
   double blank = -std::numeric_limits<double>::infinity(), other = blank;
   double all() const { return log_sum(blank, other); }

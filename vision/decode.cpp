@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options from metadata, the choice of the output, and mapping back to the frame's pixels.
+// Reads options from metadata, chooses the output, and maps boxes back to the frame's pixels.
 #include <tenon/vision/decode.hpp>
 
 #include <algorithm>
@@ -158,7 +158,7 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   }
   std::erase_if(candidates_, [](const Candidate& c) { return !is_finite(c); });
   if (kind.suppresses) {
-    // Clipped first: boxes outside the picture must not count among the best.
+    // Boxes are clipped first: those outside the picture must not count among the best.
     for (Candidate& candidate : candidates_) candidate.box = clipped(options_, to_frame(options_, candidate.box));
     std::erase_if(candidates_, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
     suppress(candidates_, options_.iou_threshold, options_.top_k);

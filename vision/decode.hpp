@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model's output tensors to detections, by the model's metadata.
+// Decodes a model's output tensors to detections, by the model's metadata.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,11 @@ struct DecodeOptions {
   float confidence_threshold = 0.5f;  ///< Scores below it are dropped.
   float iou_threshold = 0.5f;
   std::size_t top_k = 100;     ///< Most detections per picture; for classification most labels (5 when from metadata).
-  std::size_t beam_width = 1;  ///< Of CTC: texts that are followed at once; 1: the best class of each step.
+  std::size_t beam_width = 1;  ///< For CTC: texts that are followed at once; 1: the best class of each step.
   bool multi_label = false;    ///< Report every label above the threshold, not only a box's best: for measuring mAP.
   /// Pixels of the model's input.
   std::size_t input_width = 0, input_height = 0;
-  /// Where the frame lies in that input. If unset, boxes stay in input pixels.
+  /// The mapping between the frame and that input. If it is not set, boxes stay in input pixels.
   std::optional<FrameGeometry> geometry;
   /// Size of the frame, to which boxes are clipped; 0 means no clipping.
   std::size_t frame_width = 0, frame_height = 0;
@@ -54,7 +54,7 @@ TENON_API std::vector<std::string> model_types();
 /// the input's size from its shape, or size and geometry from the input stage where the model has one.
 /// @errors kInvalidArgument: a value that cannot be read (names the key).
 TENON_API DecodeOptions decode_options(const Model& model);
-/// As above for frames of `info` fed to the model's first input: boxes are in the frame's pixels.
+/// The same for frames of `info` that are fed to the model's first input: boxes are in the frame's pixels.
 /// @errors as options_from() of the input stage.
 TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info);
 

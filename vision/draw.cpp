@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Painting into planes.
+// Paints into the planes of a frame.
 #include <tenon/vision/draw.hpp>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Colour readable_on(Colour background) {
   return brightness > 140000 ? Colour{0, 0, 0} : Colour{255, 255, 255};
 }
 
-/// A coordinate as a pixel, clamped to what fits an int.
+/// A coordinate as a pixel, clamped to the range of an int.
 int pixel(float value) { return static_cast<int>(std::lround(std::clamp(value, -1e6f, 1e6f))); }
 
 }  // namespace
@@ -135,7 +135,7 @@ void Canvas::blend(int x1, int y1, int x2, int y2, Colour colour, double opacity
 
 void Canvas::line(int x1, int y1, int x2, int y2, int thickness, Colour colour) {
   if (thickness < 1) return;
-  // What is far outside costs no more than a few pictures' widths.
+  // Coordinates far outside are clamped, so that they cost no more than a few widths of the picture.
   const auto near_x = [this](int x) { return std::clamp(x, -width_, 2 * width_); };
   const auto near_y = [this](int y) { return std::clamp(y, -height_, 2 * height_); };
   x1 = near_x(x1), x2 = near_x(x2), y1 = near_y(y1), y2 = near_y(y2);
@@ -189,7 +189,7 @@ void draw(const Frame& frame, std::span<const Detection> detections, const DrawO
   Canvas canvas(frame);
   const int thickness = options.thickness_px > 0 ? options.thickness_px : std::max(2, (canvas.height() + 120) / 240);
   const int scale = options.text_scale > 0 ? options.text_scale : std::max(1, (canvas.height() + 180) / 360);
-  // The best last, so that it lies on top.
+  // The best detection is drawn last, so that it lies on top.
   for (std::size_t i = detections.size(); i-- > 0;) {
     const Detection& d = detections[i];
     if (!std::isfinite(d.box.x1) || !std::isfinite(d.box.y1) || !std::isfinite(d.box.x2) || !std::isfinite(d.box.y2))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pixels drawn, in every format, at every edge.
+// Checks the pixels that are drawn, in every format and at every edge.
 #include <tenon/vision/draw.hpp>
 
 #include <cmath>
@@ -39,7 +39,7 @@ std::vector<float> rgb(const Frame& frame) {
   return out;
 }
 
-/// The same, upright, however it is stored.
+/// The same for the upright picture, however it is stored.
 std::vector<float> upright_rgb(const Frame& frame) {
   InputStageOptions options;
   options.source = frame.info();

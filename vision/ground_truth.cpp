@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader; the JSON library stays in this file.
+// Reads ground truth; only this file includes the JSON library.
 #include <tenon/vision/ground_truth.hpp>
 
 #include <algorithm>
@@ -122,7 +122,8 @@ GroundTruth parse_ground_truth(std::string_view text, const std::string& origin)
 }
 
 GroundTruth read_ground_truth(const std::string& path) {
-  const Tensor bytes = map_file(path);  // Opened as models are: anything but a file is refused, not waited for.
+  const Tensor bytes =
+      map_file(path);  // The file is opened as models are: a pipe or device is refused instead of waited for.
   if (bytes.size_bytes() == 0)
     throw Error(Code::kNotFound, "ground truth: \"" + path + "\" is empty; expected a JSON file like models/demo.json");
   return parse_ground_truth({static_cast<const char*>(bytes.data()), bytes.size_bytes()}, path);

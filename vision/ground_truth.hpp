@@ -29,7 +29,7 @@ struct GroundTruth {
 /// @errors kInvalidArgument: not of that form; the message says where ("frames[3].objects[0].box").
 TENON_API GroundTruth parse_ground_truth(std::string_view json, const std::string& origin = "ground truth");
 
-/// As above from a file. @errors kNotFound: cannot be read.
+/// Does the same with a file. @errors kNotFound: the file cannot be read.
 TENON_API GroundTruth read_ground_truth(const std::string& path);
 
 }  // namespace vision

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Highest places of maps, and points beside boxes.
+// Finds the maxima of heat maps, and reads the points beside boxes.
 #include <tenon/vision/keypoints.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void put(const Keypoints& points, std::size_t index, const DecodeOptions& option
   row[0] = at.x1, row[1] = at.y1, row[2] = score;
 }
 
-/// A quarter towards the higher neighbour; 0 at the borders.
+/// The shift by a quarter cell towards the higher neighbour; 0 at the borders.
 float quarter(const float* at, std::size_t place, std::size_t extent, std::size_t step) {
   if (place == 0 || place + 1 >= extent) return 0;
   const float difference = at[step] - *(at - step);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Best classes, prototypes, and the part of a mask that lies over a box.
+// Computes the best class of each pixel, and masks from prototypes, cut to the box of each object.
 #include <tenon/vision/masks.hpp>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Cells cells_of(const Box& box, std::size_t width, std::size_t height, const Deco
   return cells;
 }
 
-/// Where the frame lies in the input.
+/// The part of the input that the frame covers.
 Box placed_in(const DecodeOptions& options) {
   if (!options.geometry)
     return {0, 0, static_cast<float>(options.input_width), static_cast<float>(options.input_height)};

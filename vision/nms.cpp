@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy suppression in place.
+// Greedy non-maximum suppression in place.
 #include <tenon/vision/nms.hpp>
 
 #include <algorithm>

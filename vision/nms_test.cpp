@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suppression by hand, and against a brute-force definition.
+// Compares suppression with results by hand, and with a brute-force definition.
 #include <tenon/vision/nms.hpp>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ TEST(Suppress, AThresholdOfOneKeepsEverything) {
   EXPECT_EQ(c.size(), 5u);
 }
 
-/// The definition: keep the best candidate of all, drop whatever overlaps it too much, and repeat.
+/// The definition: keep the best candidate of all, drop those that overlap it too much, and repeat.
 std::vector<std::uint32_t> brute_force(std::vector<Candidate> left, float threshold) {
   std::vector<std::uint32_t> kept;
   while (!left.empty()) {

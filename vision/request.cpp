@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detections of a request.
+// Decodes the detections of a request.
 #include <array>
 #include <span>
 #include <vector>

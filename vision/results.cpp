@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One class for each kind of result.
+// Readers of a model's outputs: one class for each kind of result.
 #include <tenon/vision/results.hpp>
 
 #include <algorithm>
@@ -22,11 +22,11 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Kinds beside those of Decoder.
+/// The kinds of results beside those of Decoder.
 enum class Other : std::uint8_t { kSegmentation, kMaskedObjects, kPosedObjects, kHeatMaps, kCtc, kCtcBlankFirst };
 
 struct OtherName {
-  const char* name;  ///< As listed in messages.
+  const char* name;  ///< The name in messages.
   std::array<const char*, 3> accepted;
   Other kind;
 };
@@ -59,7 +59,7 @@ class ResultReader::Kind {
   virtual void read(std::span<const Tensor> outputs, metadata::Collection& into, metadata::Id parent) = 0;
 };
 
-/// Objects or classes.
+/// Reads objects or classes.
 class ResultReader::Objects final : public Kind {
  public:
   Objects(DecodeOptions options, std::string model) : decoder_(std::move(options)), model_(std::move(model)) {
@@ -100,7 +100,7 @@ class ResultReader::Tensors final : public Kind {
   std::vector<std::string> names_;
 };
 
-/// What has no Decoder.
+/// The model types that have no Decoder.
 class ResultReader::Shapes final : public Kind {
  public:
   Shapes(DecodeOptions options, std::string model, Other kind)

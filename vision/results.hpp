@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model's outputs to metadata of a frame: objects, classes, masks, points, texts, tensors.
+// Turns a model's outputs into metadata of a frame: objects, classes, masks, points, texts, tensors.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ TENON_API std::vector<std::string> result_types();
 class TENON_API ResultReader {
  public:
   /// @param options  With an empty model_type each output becomes a metadata::TensorOutput.
-  /// @param model    Named in what is added.
-  /// @param names    Of the outputs, for tensors.
+  /// @param model    The model's name in the metadata that are added.
+  /// @param names    The names of the outputs, for tensors.
   /// @errors as Decoder.
   ResultReader(DecodeOptions options, std::string model, std::vector<std::string> names = {});
   ~ResultReader();
@@ -41,9 +41,9 @@ class TENON_API ResultReader {
 
   /// Whether read() keeps the tensors that it is given.
   bool keeps_tensors() const;
-  /// As Decoder::place().
+  /// Does the same as Decoder::place().
   void place(const FrameGeometry& geometry, std::size_t frame_width, std::size_t frame_height);
-  /// Adds what the outputs of one picture say, as belonging to `parent`. @param outputs  As Decoder::decode().
+  /// Adds the results of one picture to the metadata, with `parent` as their parent. @param outputs  As Decoder::decode().
   /// @errors kInvalidArgument: no output fits the model type.
   void read(std::span<const Tensor> outputs, metadata::Collection& into, metadata::Id parent = metadata::kFrame);
 

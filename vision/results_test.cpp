@@ -255,7 +255,7 @@ TEST(AudioEvents, AreJoinedOverGapsIfToldSo) {
   }
 }
 
-/// What a reader adds to a frame.
+/// The metadata that a reader adds to a frame.
 metadata::Collection& read(vision::ResultReader& reader, const std::vector<Tensor>& outputs, metadata::Collection& into,
                            metadata::Id parent = metadata::kFrame) {
   reader.read(outputs, into, parent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prediction, assignment, correction.
+// The tracker: predicts positions, assigns detections to objects, and corrects the positions.
 #include <tenon/vision/tracker.hpp>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kNone = SIZE_MAX;
 /// Weak detections are less exact: they must overlap more.
 constexpr float kWeakOverlap = 0.5f;
-/// Standard deviations as parts of the object's height: of a measured position, and of what a picture adds to position and
-/// velocity. @source the weights of DeepSORT's filter, which ByteTrack uses, too.
+/// Standard deviations as fractions of the object's height: of a measured position, and of the change of position and velocity
+/// from picture to picture. @source the weights of DeepSORT's filter, which ByteTrack uses, too.
 constexpr double kPositionNoise = 1.0 / 20, kVelocityNoise = 1.0 / 160;
 
 bool is_usable(const Detection& detection) {
@@ -61,7 +61,7 @@ Box Tracker::Track::expected() const {
 
 void Tracker::Track::predict() {
   const double height = std::max(axes[3].position, 1.0);
-  if (missing > 0) axes[2].velocity = axes[3].velocity = 0;  // Nobody knows how the size of what is hidden changes.
+  if (missing > 0) axes[2].velocity = axes[3].velocity = 0;  // It is not known how the size of a hidden object changes.
   for (Axis& axis : axes) axis.predict(kPositionNoise * height, kVelocityNoise * height);
 }
 
@@ -190,7 +190,7 @@ std::span<const std::int64_t> Tracker::update(std::span<const Detection> detecti
     ++track.missing;
     track.found = 0;
   }
-  // An object that was never confirmed was none.
+  // An object that was never confirmed does not count.
   std::erase_if(tracks_, [&](const Track& track) {
     return track.missing > options_.keep_pictures || (track.missing > 0 && track.id < 0);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same objects in picture after picture.
+// Follows objects from picture to picture.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ inline namespace v1 {
 namespace vision {
 
 struct TrackerOptions {
-  /// Least overlap of a detection with the place where its object is expected.
+  /// The minimum overlap of a detection with the place where its object is expected.
   float iou_threshold = 0.3f;
-  /// Scores from which a detection may begin a track; weaker ones only continue one.
+  /// The minimum score of a detection that begins a track. Weaker ones only continue one.
   float confidence_threshold = 0.5f;
   /// Pictures for which an object may be missing and still keeps its id.
   std::uint32_t keep_pictures = 30;
@@ -49,7 +49,8 @@ class TENON_API Tracker {
   /// Position and velocity, pixels and pixels per picture, and their covariance.
   struct Axis {
     double position = 0, velocity = 0;
-    std::array<double, 3> covariance{};  ///< Of position, of both, of velocity.
+    std::array<double, 3>
+        covariance{};  ///< The variance of the position, the covariance of both, the variance of the velocity.
     void start(double value, double position_noise, double velocity_noise);
     void predict(double position_noise, double velocity_noise);
     void correct(double value, double noise);

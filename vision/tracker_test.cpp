@@ -103,7 +103,7 @@ TEST(Tracker, AnObjectIsConfirmedByPicturesInSequence) {
 }
 
 TEST(Tracker, TakesTheAssignmentOfTheLargestOverlapInAll) {
-  // Greedy would give the second detection to the first object, and leave the second object without.
+  // A greedy assignment would give the second detection to the first object, and leave the second object without one.
   TrackerOptions options;
   options.iou_threshold = 0.2f;
   Tracker tracker(options);
@@ -111,7 +111,7 @@ TEST(Tracker, TakesTheAssignmentOfTheLargestOverlapInAll) {
   EXPECT_EQ(ids(tracker, {at(86, 100), at(104, 100)}), (std::vector<std::int64_t>{1, 2}));
 }
 
-/// Every assignment, tried.
+/// The best assignment, found by trying all of them.
 double best_by_trial(const std::vector<Detection>& a, const std::vector<Detection>& b, std::size_t row,
                      std::set<std::size_t>& used) {
   if (row == a.size()) return 0;
@@ -166,7 +166,7 @@ TEST(Tracker, ThousandsOfObjectsTakeNoTimeToSpeakOf) {
   EXPECT_EQ(ids(tracker, many), first);
 }
 
-/// In how many pictures an object of the clip had another id than before, over all its pictures.
+/// How often objects of the clip got another id than before, and the number of their pictures.
 struct Switches {
   std::size_t switches = 0, pictures = 0, objects = 0, ids = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of names, and the way back from them.
+// The table of alias names, and the mapping from aliases back to the elements' own names.
 #include <tenon/bindings/gstreamer/aliases.hpp>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Alias {
   std::vector<Renamed> renamed;
 };
 
-/// As gvadetect and gvaclassify name them.
+/// The properties under the names of gvadetect and gvaclassify.
 std::vector<Renamed> of_inference(const std::string& region) {
   const std::map<std::string, std::string> regions{{"full-frame", "frame"}, {"roi-list", "objects"}};
   return {{"confidence", "threshold"}, {"interval", "inference-interval"}, {"batch", "batch-size"},
@@ -46,17 +46,17 @@ std::vector<Alias> table() {
       {"classify", "infer",
        "Classifies the objects that were found before with a model, or whole frames, and adds the classes",
        of_inference("roi-list")},
-      {"inference", "infer", "Runs a model on frames, or on objects in them, and adds its outputs as tensors",
+      {"inference", "infer", "Runs a model on frames, or on the objects found in them, and adds its outputs as tensors",
        [] {
          std::vector<Renamed> all = of_inference("full-frame");
          all.push_back({"decode", "decode", "none", {}});
          return all;
        }()},
-      {"watermark", "draw", "Draws what is known about a frame onto it", {}},
+      {"watermark", "draw", "Draws the metadata of a frame on a copy of it", {}},
   };
 }
 
-/// The description under its other names. @param back  Filled: for each property the parameter.
+/// The description with the alias names. @param back  Receives the parameter for each property.
 Description renamed(const Alias& alias, const Description& from, std::map<std::string, Renamed>& back) {
   Description made = from;
   made.name = alias.name;
@@ -76,7 +76,7 @@ Description renamed(const Alias& alias, const Description& from, std::map<std::s
   return made;
 }
 
-/// What the element is told: its own names, and the defaults that differ from its own.
+/// The parameters for the element, under its own names, with the alias's defaults where they differ.
 std::map<std::string, std::string> own_names(const std::map<std::string, Renamed>& back,
                                              const std::map<std::string, std::string>& given) {
   const auto own_value = [](const Renamed& one, const std::string& value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dma-bufs, announced as such: they are in the VM; elsewhere this skips.
+// Dma-bufs that are announced as such. The VM has dma-bufs; on other machines the test skips.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

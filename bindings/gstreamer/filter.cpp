@@ -35,12 +35,12 @@ struct UnrefEvent {
 using EventPtr = std::unique_ptr<GstEvent, UnrefEvent>;
 
 constexpr guint kQosProperty = 1000;
-/// Calls back at the time that it was last given, once.
+/// An alarm, which calls back once at the time that was set last.
 class Alarm {
  public:
   explicit Alarm(std::function<void()> ring) : ring_(std::move(ring)) {}
   ~Alarm() { stop(); }
-  /// Nothing: it is off. The thread starts with the first time.
+  /// Sets the time; nothing: switches the alarm off. The thread starts when a time is first set.
   void set(std::optional<Deadline> time) {
     const std::lock_guard lock(mutex_);
     time_ = time;
@@ -82,8 +82,8 @@ class Alarm {
   std::thread thread_;
 };
 
-/// Whether the frame lies in memory of caps' feature. Dma-bufs may be the host's, too; of other memory the element has made a
-/// picture of the host's, if it is one.
+/// Whether the frame lies in the memory that the caps' feature names. Dma-bufs may be addressable by the host, too. With any other
+/// feature, a frame that the host can address is a new picture, which the element has made in host memory.
 bool is_of_kind(const Frame& frame, const std::string& feature) {
   if (feature == "memory:DMABuf") return frame.plane(0).memory()->fd_kind() == FdKind::kDmabuf;
   return feature.empty() || !frame.plane(0).is_host_addressable();
@@ -113,13 +113,13 @@ class Filter final : public Host, private elements::Output {
   bool set_caps(GstCaps* caps);
   bool propose_allocation(GstQuery* query);
   bool open();
-  /// Ends the stream; what was held back goes on, or is dropped.
+  /// Ends the stream. Frames that were held back are passed on or dropped.
   void end(bool drop);
   bool push_caps(gs::CapsPtr caps);
   void emit(Item item) override;
   void push(Frame frame);
   gboolean send_in_order(EventPtr event);
-  /// Sends events that stand before a frame of this time; without one, all.
+  /// Sends the events that stand before a frame of this time; without a time, all events.
   void release_events(std::optional<std::int64_t> before);
   void proceed();
   void arm();
@@ -136,11 +136,11 @@ class Filter final : public Host, private elements::Output {
   }
   bool is_inplace() const { return kind().description.role == elements::Role::kTransformInplace; }
 
-  GstPad *sink_ = nullptr, *src_ = nullptr;  ///< The object's.
-  std::optional<AnyElement> element_;        ///< From READY up.
-  std::optional<Alarm> alarm_;               ///< Of transforms.
+  GstPad *sink_ = nullptr, *src_ = nullptr;  ///< The pads of the object.
+  std::optional<AnyElement> element_;        ///< Set in READY and above.
+  std::optional<Alarm> alarm_;               ///< For transforms only.
 
-  /// @name Of the stream; under the sink pad's stream lock. @{
+  /// @name The state of the stream, under the sink pad's stream lock. @{
   gs::CapsPtr in_caps_, out_caps_;
   gs::VideoCaps in_video_;
   StreamInfo out_info_;
@@ -241,7 +241,7 @@ bool Filter::start() {
   return true;
 }
 
-/// @pre pads are inactive: nothing streams.
+/// @pre The pads are inactive: no data flows.
 void Filter::stop() {
   alarm_.reset();
   const StreamLock lock(sink_);
@@ -277,7 +277,7 @@ bool Filter::open() {
     gst_element_post_message(object(), gst_message_new_latency(GST_OBJECT(object())));
   bool is_agreed = true;
   const bool is_good = guarded(During::kNegotiation, [&] {
-    if (out_info_.frame.format.fourcc != 0) {  // Else it is seen with the first frame.
+    if (out_info_.frame.format.fourcc != 0) {  // Otherwise the first frame tells it.
       pushed_info_ = out_info_.frame;
       keeps_memory_ = true;
       is_agreed = push_caps(caps_after(in_caps_.get(), in_video_, pushed_info_));
@@ -318,7 +318,7 @@ void Filter::end(bool drop) {
 GstFlowReturn Filter::chain(gs::BufferPtr buffer) {
   if (is_flushing_) return GST_FLOW_FLUSHING;
   if (!in_caps_) {
-    post_error(object(), Error(Code::kFailedPrecondition, "a buffer came before any caps: nothing says what is in it"),
+    post_error(object(), Error(Code::kFailedPrecondition, "a buffer came before any caps, so its format is not known"),
                During::kNegotiation);
     return GST_FLOW_NOT_NEGOTIATED;
   }
@@ -361,7 +361,7 @@ bool Filter::is_late(GstBuffer* buffer) {
 
 void Filter::emit(Item item) { push(std::move(item.frame)); }
 
-/// Downstream's answer is in flow_; what is pushed after a refusal is dropped.
+/// Stores the answer of downstream in flow_. Buffers that are pushed after a refusal are dropped.
 void Filter::push(Frame frame) {
   if (is_dropping_ || is_flushing_ || flow_ != GST_FLOW_OK) {
     if (is_flushing_ && flow_ == GST_FLOW_OK) flow_ = GST_FLOW_FLUSHING;
@@ -422,7 +422,7 @@ gboolean Filter::sink_event(EventPtr event) {
       flow_ = GST_FLOW_OK;
       is_flushing_ = false;
       const gboolean result = gst_pad_push_event(src_, event.release());
-      for (Held& one : held) {  // What holds for the stream survives; what held for its frames does not.
+      for (Held& one : held) {  // Events that hold for the stream survive; those that belong to its frames do not.
         const GstEventType type = GST_EVENT_TYPE(one.event.get());
         if (GST_EVENT_IS_STICKY(one.event.get()) && type != GST_EVENT_SEGMENT && type != GST_EVENT_EOS)
           gst_pad_push_event(src_, one.event.release());
@@ -438,7 +438,7 @@ gboolean Filter::sink_event(EventPtr event) {
       end(false);
       return gst_pad_push_event(src_, event.release());
     case GST_EVENT_SEGMENT:
-      if (transform() && last_in_ != last_out_) end(false);  // Held frames belong to the segment before.
+      if (transform() && last_in_ != last_out_) end(false);  // Held frames belong to the previous segment.
       gst_event_copy_segment(event.get(), &segment_);
       return send_in_order(std::move(event));
     case GST_EVENT_EOS:
@@ -456,7 +456,7 @@ gboolean Filter::src_event(EventPtr event) {
     GstClockTime time = GST_CLOCK_TIME_NONE;
     gst_event_parse_qos(event.get(), nullptr, nullptr, &jitter, &time);
     if (time != GST_CLOCK_TIME_NONE) {
-      // As far behind again, so that the next frame is in time.
+      // Skip as much time again as the sink is behind, so that the next frame is in time.
       const auto sum = static_cast<gint64>(time) + (jitter > 0 ? 2 * jitter : jitter);
       earliest_ = sum > 0 ? static_cast<GstClockTime>(sum) : 0;
     }
@@ -464,7 +464,8 @@ gboolean Filter::src_event(EventPtr event) {
   return gst_pad_event_default(src_, GST_OBJECT(object()), event.release());
 }
 
-/// In place: what the other side can, too. Others: that first, since most leave the format as it is.
+/// For transforms in place: the caps that the other side can handle, too. For other transforms: those caps first, since most
+/// transforms do not change the format.
 gs::CapsPtr Filter::possible_caps(GstPad* pad, GstPad* other, GstCaps* filter) {
   const gs::CapsPtr own(gst_pad_get_pad_template_caps(pad));
   const gs::CapsPtr theirs(gst_pad_peer_query_caps(other, nullptr));
@@ -474,8 +475,8 @@ gs::CapsPtr Filter::possible_caps(GstPad* pad, GstPad* other, GstCaps* filter) {
   return gs::CapsPtr(gst_caps_intersect_full(filter, all.get(), GST_CAPS_INTERSECT_FIRST));
 }
 
-/// Whoever wants something of the memory offers it, for all further down, too; frames that only pass through lie where
-/// those downstream want them.
+/// Answers an allocation query. An element with requirements on the memory offers a pool, which also meets the requirements of
+/// the elements downstream. Frames that only pass through lie in the memory that downstream asks for.
 bool Filter::propose_allocation(GstQuery* query) {
   GstCaps* caps = nullptr;
   gst_query_parse_allocation(query, &caps, nullptr);
@@ -536,12 +537,12 @@ void Filter::arm() {
   if (alarm_) alarm_->set(transform()->due());
 }
 
-/// The alarm's thread: as if a frame had come.
+/// Called in the alarm's thread. It does the same as when a frame comes.
 void Filter::proceed() {
   const StreamLock lock(sink_);
   const std::optional<Deadline> due = is_open_ && !is_flushing_ ? transform()->due() : std::nullopt;
   if (due && *due <= Clock::now() && flow_ == GST_FLOW_OK) {
-    // What is refused now is the answer to the next frame.
+    // A refusal now is returned as the answer to the next frame.
     if (!guarded(During::kStream, [&] { transform()->proceed(*this); })) flow_ = GST_FLOW_ERROR;
   }
   if (is_open_ && flow_ == GST_FLOW_OK) arm();

@@ -132,7 +132,7 @@ TEST(GstFilter, AFlushDropsWhatWaits) {
   gst_harness_push_event(h.get(), gst_event_new_flush_stop(TRUE));
   EXPECT_EQ(gst_harness_buffers_received(h.get()), 0u);
   const std::vector<std::string> events = events_of(h.get());
-  EXPECT_EQ(events.back(), "tag");  // What holds for the whole stream is kept.
+  EXPECT_EQ(events.back(), "tag");  // Events that hold for the whole stream are kept.
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
   gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
@@ -163,7 +163,7 @@ TEST(GstFilter, OtherFramesHaveOtherCapsAndTheSameTimes) {
   EXPECT_EQ(video.rate_num, 30);
   EXPECT_EQ(GST_BUFFER_PTS(got.get()), GstClockTime{7} * GST_SECOND / 30);
   EXPECT_EQ(GST_BUFFER_DURATION(got.get()), GST_SECOND / 30);
-  // Rows of 32 bytes at a pitch of 64 are packed for a sink that reads no GstVideoMeta, and that is in the books.
+  // Rows of 32 bytes at a pitch of 64 are packed for a sink that does not read GstVideoMeta, and the ledger counts that.
   EXPECT_EQ(gst_buffer_get_size(got.get()), 32u * 16u);
   EXPECT_EQ(stat(h->element, "copied"), 32u * 16u);
 }
@@ -183,7 +183,7 @@ TEST(GstFilter, LayoutsAreLeftToThoseWhoReadThem) {
 TEST(GstFilter, TooLateFramesAreDroppedIfAskedFor) {
   const HarnessPtr h = harness("tenonidentity qos=true");
   ASSERT_EQ(gst_harness_push(h.get(), picture(0)), GST_FLOW_OK);
-  // The sink got frame 1 100 ms late: what is due before frame 1 and twice that comes too late, too.
+  // The sink got frame 1 100 ms late: frames that are due earlier than twice that time after frame 1 would be late, too.
   gst_harness_push_upstream_event(h.get(),
                                   gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2.0, 100 * GST_MSECOND, GST_SECOND / 30));
   for (int i = 1; i < 10; ++i) ASSERT_EQ(gst_harness_push(h.get(), picture(i)), GST_FLOW_OK);
@@ -244,7 +244,7 @@ TEST(GstFilter, StatesChangeWhileFramesPass) {
   const gs::CapsPtr caps(gst_caps_from_string(kGreyCaps));
   for (int i = 0; Clock::now() < until; ++i) {
     gst_harness_push_event(h.get(),
-                           gst_event_new_stream_start("storm"));  // Pads forget them on their way through READY.
+                           gst_event_new_stream_start("storm"));  // Pads forget the event on their way through READY.
     gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
     gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
     gst_harness_push(h.get(), picture(i));

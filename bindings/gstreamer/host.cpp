@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings, counts, and errors as messages of GStreamer.
+// Passes settings, counts and errors between elements and GStreamer.
 #include <tenon/bindings/gstreamer/host.hpp>
 
 #include <memory>

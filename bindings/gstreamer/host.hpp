@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GStreamer elements of all roles share: the element that they host, its settings and counts, and how it fails.
+// The base of GStreamer elements of all roles: the element that they host, its settings, counts and errors.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@ namespace tenon {
 inline namespace v1 {
 namespace gst_plugin {
 
-/// The number of its only stream, for the element.
+/// The number of the only stream of a hosted element.
 inline constexpr std::uint32_t kStream = 0;
 
-/// Where something went wrong: GStreamer's code depends on it.
+/// The place of a failure, on which GStreamer's error code depends.
 enum class During : std::uint8_t { kStart, kNegotiation, kStream };
 
-/// Holds what buffers, their events and allocation queries come with to a sink pad. The queries come to an inactive pad, too:
-/// whoever makes or ends the element that they ask holds it.
+/// Holds the lock of a sink pad under which buffers, their events and allocation queries arrive. The queries come to an inactive
+/// pad, too, so the code that makes or ends the hosted element must hold this lock.
 class StreamLock {
  public:
   explicit StreamLock(GstPad* sink) : sink_(sink) { GST_PAD_STREAM_LOCK(sink_); }
@@ -63,7 +63,7 @@ class Host {
  protected:
   /// The element as it is set now. @errors as make_element()
   elements::AnyElement make() const;
-  /// Runs the element's code: what it throws becomes an error message. @return false: it threw.
+  /// Runs the element's code. An exception becomes an error message. @return False: it threw.
   template <typename Body>
   bool guarded(During during, Body body) const {
     try {
@@ -86,7 +86,7 @@ class Host {
 template <typename Parent>
 struct Object {
   Parent parent;
-  Host* host;  ///< Made by init, deleted by finalize: GObject knows no destructors.
+  Host* host;  ///< Made by init and deleted by finalize, since GObject calls no destructors.
 };
 template <typename ParentClass>
 struct Class {

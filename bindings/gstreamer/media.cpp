@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrapper's only place that knows how buffers, caps and metas are frames.
+// Converts between GStreamer's buffers, caps and metas and Tenon's frames. No other file of the plugin does so.
 #include <tenon/bindings/gstreamer/media.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 namespace gs = tenon::gstreamer;
 
-/// "{ NV12, I420 }"
+/// Writes a list of formats as "{ NV12, I420 }".
 std::string format_list(const std::vector<PixelFormat>& formats) {
   std::string list;
   const auto add = [&](const gs::FormatMapping* mapping) {
@@ -46,14 +46,14 @@ bool is_default(const GstVideoMeta& meta, const GstVideoInfo& standard) {
 }
 
 #ifdef TENON_GSTREAMER_ANALYTICS
-/// Where Tenon's own metas said `count` such things of the whole picture, GstAnalytics' say them again.
+/// Removes entries that GstAnalytics' metas repeat: the first `count` of them came already from Tenon's own metas.
 template <typename T>
 void remove_repeated(metadata::Collection& known, std::size_t count) {
   const auto all = known.of<T>(metadata::kFrame);
   for (std::size_t i = count; count != 0 && i < all.size(); ++i) known.remove(all[i].id);
 }
 
-/// Both are written; what came by the one is not read again from the other.
+/// Both kinds of metas are written. Entries that came by the one are not read again from the other.
 void read_analytics(GstBuffer* buffer, metadata::Collection& known) {
   if (known.first<metadata::Detection>()) return;
   const std::size_t classes = known.of<metadata::Classification>(metadata::kFrame).size();
@@ -112,7 +112,7 @@ Frame to_frame(gs::BufferPtr buffer, const gs::VideoCaps& video, Ledger* ledger)
   read_analytics(buffer.get(), *known);
 #endif
   Frame frame = gs::adopt(buffer.get(), video, ledger);
-  static_cast<void>(buffer.release());  // The frame's now.
+  static_cast<void>(buffer.release());  // The frame owns it now.
   if (!known->empty()) metadata::set(frame, std::move(known));
   return frame;
 }
@@ -194,7 +194,7 @@ gs::BufferPtr packed(gs::BufferPtr buffer, GstCaps* caps, Ledger& ledger) {
                 "gst_buffer_new_allocate", 0);
   GstVideoFrame from, to;
   if (!gst_video_frame_map(&from, &standard, buffer.get(), GST_MAP_READ))
-    throw Error(Code::kFailedPrecondition, "a picture that the next element needs packed is not given to the CPU",
+    throw Error(Code::kFailedPrecondition, "the CPU cannot map a picture that the next element needs packed",
                 "gst_video_frame_map", 0);
   const bool is_mapped = gst_video_frame_map(&to, &standard, copy.get(), GST_MAP_WRITE);
   if (is_mapped) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers to frames with their metadata and back, caps of what elements take, and allocation between neighbours.
+// Converts buffers to frames with their metadata and back, and handles caps and allocation queries.
 #pragma once
 
 #include <array>
@@ -19,31 +19,32 @@ namespace tenon {
 inline namespace v1 {
 namespace gst_plugin {
 
-/// What pads are registered with: raw video in `formats` (empty: all that Tenon knows), in system memory, dma-bufs, and
-/// memory of other kinds.
+/// The caps with which pads are registered: raw video in `formats` (empty: all that Tenon knows), in system memory, dma-bufs,
+/// and other kinds of memory.
 gstreamer::CapsPtr template_caps(const std::vector<PixelFormat>& formats);
 
-/// What the caps of a stream tell an element. @param peer  A pad to ask whether the stream is live; may be null.
+/// The stream info that follows from caps. @param peer  A pad to ask whether the stream is live; may be null.
 elements::StreamInfo stream_info(const gstreamer::VideoCaps& video, GstPad* sink);
 
-/// Caps of what an element makes of a stream with `in_caps`: those, where nothing that they say changes.
-/// @param keeps_memory  False: frames lie in system memory now, wherever they came from.
+/// The caps of the stream that an element makes of a stream with `in_caps`. They are `in_caps` if nothing that caps say changes.
+/// @param keeps_memory  False: the frames lie in system memory now, wherever they came from.
 gstreamer::CapsPtr caps_after(GstCaps* in_caps, const gstreamer::VideoCaps& in, const FrameInfo& out,
                               bool keeps_memory = true);
 
-/// The picture in `buffer`, with what its metas say. Takes over the reference, on failure too. @errors as gstreamer::adopt(),
-/// read_metadata()
+/// The picture in `buffer`, with the metadata from its metas. Takes over the reference, on failure too. @errors as
+/// gstreamer::adopt() and read_metadata()
 Frame to_frame(gstreamer::BufferPtr buffer, const gstreamer::VideoCaps& video, Ledger* ledger);
 
-/// `frame` as a buffer, with its metadata as metas (regions of interest, and GstAnalytics where GStreamer has it). Lets go of
-/// the frame, so that nobody but the caller refers to the buffer if nobody did before. @errors as gstreamer::buffer()
+/// `frame` as a buffer, with its metadata as metas (regions of interest, and GstAnalytics if GStreamer has it). Releases the
+/// frame, so that only the caller refers to the buffer unless there were other references before. @errors as gstreamer::buffer()
 gstreamer::BufferPtr to_buffer(Frame frame, Ledger* ledger);
 
-/// When a buffer is shown, kept for the buffer that an element makes of it. A ring: as many as an element may hold back.
+/// Keeps the times of buffers for the buffers that an element makes of them. It is a ring with room for as many buffers as an
+/// element may hold back.
 class Timings {
  public:
   void note(const GstBuffer* buffer);
-  /// Sets what `buffer`, a new one, lacks: from the noted buffer with its timestamp.
+  /// Sets the times that `buffer`, a new one, lacks. They come from the noted buffer with the same timestamp.
   void complete(GstBuffer* buffer) const;
 
  private:
@@ -56,21 +57,22 @@ class Timings {
   std::size_t next_ = 0;
 };
 
-/// What elements downstream answered to an allocation query.
+/// The answer of downstream elements to an allocation query.
 struct Downstream {
-  bool takes_layouts = false;  ///< They read GstVideoMeta: planes may lie anywhere.
-  Requirements wanted;         ///< Of Tenon's elements among them, and alignments that others ask for.
+  bool takes_layouts = false;  ///< Downstream reads GstVideoMeta: planes may lie anywhere.
+  Requirements
+      wanted;  ///< The requirements of Tenon's elements downstream, and alignments that other elements ask for.
 };
 Downstream ask_downstream(GstPad* src, GstCaps* caps);
 
-/// Answers an allocation query with a pool of memory that `wanted` describes. @return false: left as it was.
+/// Answers an allocation query with a pool of memory that meets `wanted`. @return False: the query was not changed.
 bool answer_allocation(GstQuery* query, const Requirements& wanted);
 
-/// Both at once, if that is possible; else `own`.
+/// The joined requirements, if they can be joined; else `own`.
 Requirements joined(const Requirements& own, const Requirements& downstream);
 
-/// `buffer` as GStreamer lays `caps` out by default, for elements that read no GstVideoMeta: itself, or a copy, which is
-/// booked as "gstreamer.pack".
+/// `buffer` in GStreamer's default layout for `caps`, for elements that do not read GstVideoMeta. It is `buffer` itself, or a copy,
+/// which is booked as "gstreamer.pack".
 gstreamer::BufferPtr packed(gstreamer::BufferPtr buffer, GstCaps* caps, Ledger& ledger);
 
 }  // namespace gst_plugin

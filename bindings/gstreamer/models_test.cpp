@@ -61,7 +61,8 @@ TEST_P(GstModels, FindAndFollowObjectsOfADecoder) {
   EXPECT_EQ(line.run(), "");
   EXPECT_GT(seen.frames, 20);
   EXPECT_GT(seen.detections, seen.frames / 2);
-  // The NPU reads whole pages only, and not all that GStreamer's libav decoder gives begins on one: those are copied, and counted.
+  // The NPU reads whole pages only, and not all pictures of GStreamer's libav decoder begin on one: the others are copied, and
+  // counted.
   const std::uint64_t most = GetParam() == "CPU" ? 0 : static_cast<std::uint64_t>(seen.frames) * kPictureBytes;
   EXPECT_LE(stat(line.element("d").get(), "copied"), most);
   EXPECT_EQ(stat(line.element("t").get(), "copied"), 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks and keypoints in GStreamer's pipelines: what a program that knows GStreamer only reads of each object, and what
-// queues, tees, converters and Tenon's own elements leave of it. The models find the same in every picture.
+// Masks and keypoints in GStreamer's pipelines: the metas of each object as a program reads them that only knows GStreamer, after
+// queues, tees, converters and Tenon's own elements. The models find the same objects in every picture.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ const Constant kMasked{{1, 8, 2},
                        {24, 44, 16, 14, 16, 8.125f, 16, 4,  //
                         0.75f, 0.125f, 0.125f, 0.625f,      //
                         1, 0, 0, -1}};
-/// Their two prototypes of 8x4 cells. Of the first the cat has (2,1), (2,2) and (3,2), and one cell is nobody's; of the
+/// Their two prototypes of 8x4 cells. In the first, the cat has (2,1), (2,2) and (3,2), and one cell belongs to no object; in the
 /// second, times -1, the dog has (5,1) and (6,1).
 const Constant kPrototypes{{1, 2, 4, 8}, {0, 0, 0, 0, 0, 0,  0,  0,  //
                                           0, 0, 1, 0, 0, 0,  0,  0,  //
@@ -58,13 +58,13 @@ const Constant kPosed{{1, 14, 2}, {16,    48,     16, 16,     8,     16,    16, 
                                    14,    52,     12, 14.25f, 0.25f, 0.75f,         //
                                    18.5f, 48,     20, 18,     1,     0.125f}};
 
-/// What a fakesink with signal-handoffs was given.
+/// The buffers that came to a fakesink with signal-handoffs.
 class Kept {
  public:
   struct One {
     gs::BufferPtr buffer;
     gs::CapsPtr caps;
-    /// As Tenon's own reader finds it.
+    /// The metadata, as Tenon's own reader finds it.
     std::shared_ptr<const metadata::Collection> known() const {
       return gs::read_metadata(buffer.get(), gs::video_caps(caps.get()).info);
     }
@@ -83,9 +83,9 @@ class Kept {
   std::vector<One> all;
 };
 
-/// @name As a program reads metas that knows GStreamer and its guide only. @{
+/// @name Reading metas as a program that only knows GStreamer and the guide. @{
 
-/// The fields in their order, and behind them the numbers of a tensor. The region's id is left to customs_of().
+/// The fields in their order, and after them the values of a tensor. customs_of() handles the region's id.
 std::string text_of(const GstStructure* fields) {
   const std::unique_ptr<GstStructure, decltype(&gst_structure_free)> rest(gst_structure_copy(fields),
                                                                           &gst_structure_free);
@@ -120,7 +120,7 @@ Texts customs_of(GstBuffer* buffer, gint region) {
   return all;
 }
 
-/// A region of interest with all that is said of it.
+/// A region of interest with all its parameters and custom metas.
 struct Region {
   std::string place;
   gint id, parent;
@@ -152,7 +152,7 @@ void write_numbers(std::ostream& to, const Tensor& tensor) {
   for (std::size_t i = 0; i < tensor.element_count(); ++i) to << ' ' << +static_cast<const T*>(tensor.data())[i];
 }
 
-/// What Tenon's own reader finds, a text for each entry: "cat #1 BOX", "cat: mask BOX of N rows BYTES".
+/// The results of Tenon's own reader, a text for each entry: "cat #1 BOX", "cat: mask BOX of N rows BYTES".
 Texts found_in(const metadata::Collection& known) {
   Texts all;
   std::map<metadata::Id, std::string> names{{metadata::kFrame, "picture"}};
@@ -189,7 +189,7 @@ const Texts kPoints{"person 48,0,80,64", "person 160,16,224,48",
 
 class GstObjects : public ::testing::Test {
  protected:
-  /// A model with these outputs, whatever it is shown. Pictures of 256x64 lie at (0, 8) of its input of 64x32, at a
+  /// A model with these outputs for every picture. Pictures of 256x64 lie at (0, 8) of its input of 64x32, at a
   /// quarter of their size.
   std::string model(const std::string& labels, const std::vector<Constant>& outputs) {
     const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 32, 64});
@@ -210,7 +210,7 @@ class GstObjects : public ::testing::Test {
     serialize(made, path);
     return path;
   }
-  /// Two white pictures through a model.
+  /// Runs two white pictures through a model.
   static std::string infer(const std::string& model, const std::string& decode, const std::string& more = "") {
     return "videotestsrc num-buffers=2 pattern=white ! video/x-raw,format=NV12,width=256,height=64 ! tenoninfer "
            "name=find model=" +
@@ -283,7 +283,7 @@ TEST_P(GstObjectsOn, KeypointsAreReadByAnyProgram) {
         "label=(string)person, label_id=(int)0, confidence=(double)0.75, "
         "x_min=(double)0.1875, x_max=(double)0.3125, y_min=(double)0, y_max=(double)1";
     EXPECT_THAT(regions[0].params, ElementsAre("detection, " + first + ";"));
-    // In pixels of a picture of the size that stands beside them.
+    // They are in pixels of a picture whose size is given beside them.
     const std::string points =
         "TenonPictureMeta, kind=(string)tensor, layer_name=(string)keypoints, model_name=(string)same1, "
         "format=(string)keypoints, type=(string)f32, shape=(string)\"3\\,3\", picture_width=(uint)256, "
@@ -298,7 +298,7 @@ TEST_P(GstObjectsOn, KeypointsAreReadByAnyProgram) {
 }
 
 #ifdef TENON_GSTREAMER_ANALYTICS
-/// As GStreamer's own elements read masks. Labels of objects are their types; keypoints have no place there.
+/// Reads masks as GStreamer's own elements do. Labels of objects are their types; keypoints have no place there.
 TEST_P(GstObjectsOn, MasksAreInGstAnalyticsToo) {
   Line line(masks(in_place()) + kSink);
   const Kept kept(line);
@@ -436,7 +436,7 @@ TEST_F(GstObjects, FollowPartsOfPictures) {
               ElementsAre("person 64,8,128,40", "person: keypoints of 3 rows 80 16 0.5 112 17 0.75 96 32 0.125"));
 }
 
-/// An element that cuts a picture knows nothing of Tenon's metas: better none of them than one with a wrong place.
+/// An element that crops a picture does not know Tenon's metas: no meta is better than one with a wrong position.
 TEST_F(GstObjects, HaveNoWrongPlacesWhereOthersCut) {
   for (const std::string& line_of : {masks(), points()}) {
     Line line(line_of + "videocrop left=96 top=8 ! " + kSink);
@@ -531,7 +531,7 @@ TEST_F(GstObjects, OutputsThatDoNotFitAreErrorsInWords) {
     EXPECT_EQ(line.domain, domain) << error;
     return error;
   };
-  // A label more than the outputs have, no prototypes, numbers that are no points, a type that there is not.
+  // One label more than the outputs have, no prototypes, values that are not points, a type that does not exist.
   EXPECT_THAT(error_of_line(infer(model("cat dog owl", {kMasked, kPrototypes}), "yolov8-seg"), GST_STREAM_ERROR),
               HasSubstr("element 'find' (infer): decoding YOLOv8-seg: no outputs are [1,4+labels+m,n] and [1,m,h,w] of "
                         "f32 or f16; there are:"));

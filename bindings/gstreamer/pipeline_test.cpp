@@ -33,7 +33,7 @@ TEST(GstLines, EveryElementOfPicturesOfOneStreamIsOne) {
 TEST(GstLines, RunToTheirEnd) {
   Line line("videotestsrc num-buffers=20 ! tenonmarking ! tenonbatching name=b ! tenonrecording name=r");
   EXPECT_EQ(line.run(), "");
-  EXPECT_EQ(seen.frames, 40);  // Those of both elements that count.
+  EXPECT_EQ(seen.frames, 40);  // Both counting elements together.
   EXPECT_EQ(seen.detections, 20);
   EXPECT_EQ(seen.finishes, 1);
   EXPECT_EQ(stat(line.element("b").get(), "copied"), 0u);
@@ -165,7 +165,7 @@ TEST(GstLines, AnyOrderOfStatesIsSurvived) {
   EXPECT_EQ(seen.alive, 0);
 }
 
-/// Upstream stops after what is downstream of it, and may ask a pad that is not active any more.
+/// Upstream elements stop after those downstream, and may query a pad that is not active any more.
 TEST(GstLines, AllocationIsAskedForWhileStatesChange) {
   load_plugin();
   for (const char* name : {"tenonmarking", "tenonrecording"}) {
@@ -179,10 +179,10 @@ TEST(GstLines, AllocationIsAskedForWhileStatesChange) {
         GstQuery* const query = gst_query_new_allocation(caps.get(), TRUE);
         gst_pad_query(pad.get(), query);
         gst_query_unref(query);
-        std::this_thread::sleep_for(20us);  // The lock is not a fair one.
+        std::this_thread::sleep_for(20us);  // The lock is not fair.
       }
     };
-    // Two, so that one waits for the lock when the pad's end has it.
+    // Two threads, so that one waits for the lock while the code that deactivates the pad holds it.
     std::thread one(ask), other(ask);
     for (int i = 0; i < 200; ++i) {
       gst_element_set_state(element.get(), GST_STATE_PAUSED);

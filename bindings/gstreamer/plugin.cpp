@@ -31,11 +31,12 @@ GType type_of(Kind& kind) {
   }
 }
 
-/// Whether it can stand in a line with one stream of pictures. Sound stays out: its elements would be given video. So does what joins streams, which needs
-/// a pad for each: GStreamer's compositor and audio elements are there for both.
+/// Whether the element works in a line with one stream of pictures. Elements for sound are left out, since they would be given
+/// video, and so are elements that join streams, which need a pad for each. GStreamer's own audio elements and compositor serve
+/// these cases.
 bool fits(const elements::Description& element) { return element.takes != elements::Takes::kAudio && !element.joins; }
 
-/// GStreamer keeps what it has found in a plugin; it looks again when modules of elements come or go.
+/// GStreamer caches the contents of a plugin. This makes it scan the plugin again when modules of elements are added or removed.
 void depend_on_modules(GstPlugin* plugin) {
   Dl_info library{};
   const auto place = reinterpret_cast<const void*>(&elements::known_elements);
@@ -56,7 +57,7 @@ gboolean init(GstPlugin* plugin) {
   }
   bool is_good = true;
   for (Kind& each : kinds) {
-    Kind* const kind = new Kind(std::move(each));  // Its type's for ever, as GStreamer's types are.
+    Kind* const kind = new Kind(std::move(each));  // Never deleted: the GType lives for ever and uses it.
     kind->type_name = "GstTenon_" + kind->description.name;
     const std::string name = "tenon" + kind->description.name;
     is_good = gst_element_register(plugin, name.c_str(), GST_RANK_NONE, type_of(*kind)) && is_good;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GParamSpecs from descriptions.
+// Makes GParamSpecs from the descriptions of parameters.
 #include <tenon/bindings/gstreamer/properties.hpp>
 
 #include <algorithm>
@@ -19,17 +19,17 @@ constexpr auto kFlags = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STA
 /// Text that lives as long as the process, as classes and their properties do.
 const char* kept(const std::string& text) { return g_intern_string(text.c_str()); }
 
-/// Letters, digits and dashes, as GObject wants names.
+/// A name of letters, digits and dashes, as GObject requires.
 std::string dashed(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](char letter) { return !g_ascii_isalnum(letter); }, '-');
   return name;
 }
 
-/// The enumeration of a text's choices; its numbers are their places.
+/// The enumeration of a text's choices. The values are the indices of the choices.
 GType choices_type(const std::string& name, const std::vector<std::string>& choices) {
   if (const GType known = g_type_from_name(name.c_str())) return known;
-  auto* const values = g_new0(GEnumValue, choices.size() + 1);  // The type's for ever.
+  auto* const values = g_new0(GEnumValue, choices.size() + 1);  // Never freed: the type lives for ever and uses it.
   for (std::size_t i = 0; i < choices.size(); ++i)
     values[i] = {static_cast<gint>(i), kept(choices[i]), kept(choices[i])};
   return g_enum_register_static(kept(name), values);
@@ -83,7 +83,7 @@ void install_properties(GObjectClass* object_class, Kind& kind) {
   g_object_class_install_property(
       object_class, number,
       g_param_spec_boxed("tenon-stats", "tenon-stats",
-                         "Frames that came, went and were dropped; bytes copied, converted and transferred; waits",
+                         "Frames in, frames out and frames dropped; bytes copied, converted and transferred; waits",
                          GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 
@@ -107,7 +107,7 @@ bool Settings::set(guint number, const GValue* value) {
   } else if (const char* text = g_value_get_string(value)) {
     given = std::string(text);
   } else {
-    given_.erase(number);  // Null: as if it was never set.
+    given_.erase(number);  // Null: the parameter counts as never set.
     return true;
   }
   given_[number] = std::move(given);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of an element as properties of a GObject class, and the values that one object was given.
+// Exposes the parameters of an element as properties of a GObject class, and keeps the values that a user set on an object.
 #pragma once
 
 #include <functional>
@@ -16,16 +16,17 @@ namespace tenon {
 inline namespace v1 {
 namespace gst_plugin {
 
-/// What an element's GObject class knows of it. Lives as long as the process, as classes do.
+/// The element that a GObject class stands for. It lives as long as the process, as classes do.
 struct Kind {
   elements::Description description;
-  std::string element;  ///< Of the registry.
-  /// From the parameters of `description` to those of the element; empty: they are the same.
+  std::string element;  ///< The element's name in the registry.
+  /// Maps the parameters of `description` to those of the element; empty: they are the same.
   std::function<std::map<std::string, std::string>(std::map<std::string, std::string>)> translate = {};
-  std::string type_name;                ///< "GstTenon_infer".
-  std::vector<std::string> properties;  ///< Names by parameter; number i + 1 in the class.
-  std::vector<GType> choices;           ///< The enumeration of a text with choices; G_TYPE_INVALID for others.
-  guint stats_property = 0;             ///< The number of "tenon-stats"; those after it are the class's own.
+  std::string type_name;  ///< "GstTenon_infer".
+  std::vector<std::string>
+      properties;              ///< The property of each parameter. Property i has the number i + 1 in the class.
+  std::vector<GType> choices;  ///< The enumeration of a text with choices; G_TYPE_INVALID for others.
+  guint stats_property = 0;    ///< The number of "tenon-stats"; those after it are the class's own.
 };
 
 /// Installs a property for each parameter, and the read-only "tenon-stats". Names that the parent class has are prefixed with
@@ -37,14 +38,14 @@ struct Counts {
   std::uint64_t frames_in = 0, frames_out = 0, dropped = 0;
 };
 
-/// What a user set. @thread under the object's lock.
+/// The values that a user set on an object. @thread under the object's lock.
 class Settings {
  public:
   explicit Settings(const Kind& kind) : kind_(kind) {}
-  /// False: `number` is no parameter's.
+  /// @return False: `number` is not that of a parameter.
   bool set(guint number, const GValue* value);
   bool get(guint number, GValue* value) const;
-  /// As make_element() wants them: only those that were set.
+  /// The parameters for make_element(): only those that were set.
   std::map<std::string, std::string> texts() const;
 
  private:

@@ -45,7 +45,7 @@ class SinkHost final : public Host {
   bool propose_allocation(GstQuery* query);
   GstFlowReturn render(GstBuffer* buffer);
 
-  std::optional<elements::AnyElement> element_;  ///< Between start and stop.
+  std::optional<elements::AnyElement> element_;  ///< Set between start and stop.
   gs::CapsPtr caps_;
   gs::VideoCaps video_;
   bool is_open_ = false;
@@ -115,7 +115,7 @@ bool SinkHost::end() {
   return guarded(During::kStream, [&] { sink().end(kStream); });
 }
 
-/// What was written is complete then.
+/// Completes what the sink has written.
 bool SinkHost::finish() {
   bool is_good = end();
   if (std::exchange(has_written_, false)) is_good = guarded(During::kStream, [&] { sink().finish(); }) && is_good;
@@ -126,7 +126,7 @@ bool SinkHost::event(GstEvent* event) {
   bool is_good = true;
   if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_EOS) is_good = finish();
   if (element_ && GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) is_good = end();
-  // After an error, the end of the stream is not announced: applications would take it for success.
+  // After an error the end of the stream is not announced, since applications would take that for success.
   if (!is_good) {
     gst_event_unref(event);
     return false;
@@ -146,7 +146,7 @@ bool SinkHost::propose_allocation(GstQuery* query) {
 
 GstFlowReturn SinkHost::render(GstBuffer* buffer) {
   if (!caps_) {
-    post_error(object(), Error(Code::kFailedPrecondition, "a buffer came before any caps: nothing says what is in it"),
+    post_error(object(), Error(Code::kFailedPrecondition, "a buffer came before any caps, so its format is not known"),
                During::kNegotiation);
     return GST_FLOW_NOT_NEGOTIATED;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources as GStreamer elements on GstPushSrc, which has the thread. They open before pads are active, so that GStreamer
-// knows in time whether they are live.
+// Sources as GStreamer elements on GstPushSrc, which owns the thread. A source opens before its pad is active, so that GStreamer
+// knows in time whether it is live.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -24,8 +24,8 @@ using elements::Source;
 using elements::StreamInfo;
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 10s;  ///< To open, and between two frames.
-constexpr auto kStep = 100ms;    ///< How soon a silent source notices that it is to stop.
+constexpr auto kPatience = 10s;  ///< The time limit for opening, and between two frames.
+constexpr auto kStep = 100ms;    ///< How soon a silent source notices that it must stop.
 
 class SourceHost final : public Host {
  public:
@@ -42,7 +42,7 @@ class SourceHost final : public Host {
   GstStateChangeReturn change_state(GstStateChange change);
   bool open();
   void close();
-  /// Caps of the stream as far as they are known.
+  /// The caps of the stream, as far as they are known.
   gs::CapsPtr caps() const;
   bool negotiate();
   bool decide_allocation(GstQuery* query);
@@ -50,7 +50,7 @@ class SourceHost final : public Host {
   bool follow(const FrameInfo& info);
   void set_time(GstBuffer* buffer);
 
-  std::optional<elements::AnyElement> element_;  ///< From before PAUSED until after READY.
+  std::optional<elements::AnyElement> element_;  ///< Set from the change to PAUSED until the change back to READY.
   StreamInfo info_;
   gs::CapsPtr pushed_;
   Requirements wanted_;
@@ -117,7 +117,7 @@ gs::CapsPtr SourceHost::caps() const {
   return gs::caps(video);
 }
 
-/// Frames of unknown format are negotiated when the first one is there.
+/// If the format is unknown, caps are negotiated when the first frame is there.
 bool SourceHost::negotiate() {
   if (info_.frame.format.fourcc == 0) return true;
   bool is_agreed = false;
@@ -125,7 +125,7 @@ bool SourceHost::negotiate() {
   return is_agreed;
 }
 
-/// Caps of frames like `info` go downstream, and the source learns which memory those there want.
+/// Sends the caps of frames like `info` downstream, and tells the source which memory downstream wants.
 bool SourceHost::follow(const FrameInfo& info) {
   info_.frame = info;
   gs::CapsPtr made = caps();
@@ -177,7 +177,7 @@ GstFlowReturn SourceHost::create(GstBuffer** out) {
   return flow;
 }
 
-/// Live frames are shown by the pipeline's clock; the others keep the times of their file.
+/// Live frames get times of the pipeline's clock; other frames keep the times of their file.
 void SourceHost::set_time(GstBuffer* buffer) {
   GST_BUFFER_OFFSET(buffer) = frames_out;
   if (info_.frames_per_second > 0)

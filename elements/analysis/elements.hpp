@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// track: the same object in frame after frame.
+// The element "track", which follows objects from frame to frame.
 #pragma once
 
 #include <vector>

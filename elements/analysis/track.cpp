@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From metadata to the tracker and back.
+// Passes detections from the metadata to the tracker, and its ids back.
 #include <tenon/elements/analysis/track.hpp>
 
 #include <tenon/core/metadata.hpp>

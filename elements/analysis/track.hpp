@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of one stream get the ids under which a tracker knows them.
+// The transform "track": gives the objects of one stream the ids of a tracker.
 #pragma once
 
 #include <cstdint>

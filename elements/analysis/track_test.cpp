@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// track in pipelines: streams apart, from the start again.
+// The element "track" in pipelines: it counts each stream for itself, and from the start after a restart.
 #include <gtest/gtest.h>
 
 #include <map>

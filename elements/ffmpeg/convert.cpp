@@ -22,7 +22,7 @@ namespace av = tenon::ffmpeg;
 class CpuConverter final : public Transform {
  public:
   CpuConverter(const Parameters& given, const Environment& environment)
-      : change_(given),
+      : params_(given),
         ledger_(environment.ledger ? *environment.ledger : Ledger::process()),
         on_host_(&ledger_),
         results_(av::context()) {}
@@ -34,7 +34,7 @@ class CpuConverter final : public Transform {
   }
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
     StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = change_.result_of(in.frame);
+    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
     return out;
   }
   void allocate(std::uint32_t, const Requirements& wanted, std::span<const Party> readers) override {
@@ -43,8 +43,8 @@ class CpuConverter final : public Transform {
 
   void process(Item item, Output& output) override {
     const FrameInfo& in = item.frame.info();
-    const VideoConvertParams::Part part = change_.part_of(in);
-    const FrameInfo info = change_.result_of(in);
+    const VideoConvertParams::Part part = params_.part_of(in);
+    const FrameInfo info = params_.result_of(in);
     Frame source = on_host_.map(item.frame);
     if (part.width != in.width_px || part.height != in.height_px)
       source = tenon::crop(source, part.x, part.y, part.width, part.height);
@@ -63,7 +63,7 @@ class CpuConverter final : public Transform {
     return result;
   }
 
-  const VideoConvertParams change_;
+  const VideoConvertParams params_;
   Ledger& ledger_;
   HostFrames on_host_;
   OutputFrames results_;
@@ -73,7 +73,7 @@ class CpuConverter final : public Transform {
 }  // namespace
 
 KnownElement convert() {
-  return {{"convert_cpu", "Crops, scales and converts pictures on the CPU, into memory that all who read them share",
+  return {{"convert_cpu", "Crops, scales and converts pictures on the CPU, into memory that all readers share",
            Role::kTransform, VideoConvertParams::parameters()},
           [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<CpuConverter>(given, environment);

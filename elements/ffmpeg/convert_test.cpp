@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform "convert" on the CPU: sizes, parts, colours, what frames carry, and what cannot be.
+// The transform "convert" on the CPU: sizes, crops, colours, the metadata of frames, and impossible conversions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 
 constexpr std::uint32_t kWidth = 64, kHeight = 32;
 
-/// Red on the left, blue on the right.
+/// A picture that is red on the left and blue on the right.
 Frame two_colours() {
   FrameInfo info;
   info.format = kRgb24;
@@ -61,7 +61,7 @@ NodeSpec one_picture() {
 
 NodeSpec convert(std::map<std::string, std::string> parameters) { return {"convert", "", std::move(parameters)}; }
 
-/// One picture through `node`; null if it failed.
+/// Runs one picture through `node`; null if it failed.
 Frame through(const NodeSpec& node, std::vector<std::string>* failures = nullptr, Requirements wanted = {}) {
   Arrived arrived;
   arrived.holds = true;
@@ -74,7 +74,7 @@ Frame through(const NodeSpec& node, std::vector<std::string>* failures = nullptr
   return arrived.held.empty() ? Frame() : arrived.held.front();
 }
 
-/// The only point that is known of the frame.
+/// The only point in the frame's metadata.
 std::vector<float> point(const Frame& frame) {
   const auto found = metadata::find(frame)->first<metadata::TensorOutput>();
   if (!found) return {};
@@ -154,7 +154,7 @@ TEST(Convert, StopsAtOnceWhileItsResultsAreInUse) {
     for (const auto end = Clock::now() + 20s; pipeline.stats()[1].frames_out < 64 && Clock::now() < end;)
       std::this_thread::sleep_for(5ms);
     std::this_thread::sleep_for(100ms);
-    EXPECT_EQ(pipeline.stats()[1].frames_out, 64u) << "it does not wait, and this is no trial";
+    EXPECT_EQ(pipeline.stats()[1].frames_out, 64u) << "it does not wait, so the test proves nothing";
     const auto begin = Clock::now();
     pipeline.stop(begin);
     EXPECT_LT(Clock::now() - begin, 2s) << by;

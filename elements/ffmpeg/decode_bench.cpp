@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kFrames = 60;
 
-/// Made once.
+/// The path of the clip, which is made once.
 const std::string& clip() {
   static const auto folder = std::make_unique<tenon_test::Folder>();
   static const std::string path = [] {

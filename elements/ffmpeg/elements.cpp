@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of them.
+// The list of the elements of this module.
 #include <tenon/elements/ffmpeg/elements.hpp>
 
 namespace tenon {

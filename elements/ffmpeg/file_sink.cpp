@@ -22,11 +22,11 @@ namespace {
 
 namespace av = tenon::ffmpeg;
 
-/// A path that no other sink of this process writes, as long as it is held.
+/// Claims a path for one sink: no other sink of this process writes it as long as the object lives.
 class ClaimedPath {
  public:
   ClaimedPath() = default;
-  /// @errors kAlreadyExists: another one writes it.
+  /// @errors kAlreadyExists: another sink writes the path.
   ClaimedPath(const std::string& path, const std::string& owner) {
     std::error_code ignored;
     std::filesystem::path whole = std::filesystem::weakly_canonical(path, ignored);
@@ -84,7 +84,7 @@ class FileSink final : public Sink {
     claim_ = {};
     claim_ = ClaimedPath(path_of_part(0), owner_);
     is_new_ = true;
-    // A path that cannot be written fails before the work, if the frames are known.
+    // If the frames are known, a path that cannot be written fails here, before any work is done.
     if (!file_ && info.frame.format.fourcc != 0 && info.frame.width_px != 0) start(info.frame);
   }
 
@@ -95,7 +95,7 @@ class FileSink final : public Sink {
       shown.set_timestamp_ns(stamp(frame.timestamp_ns()));
       file_->write(shown);
     } catch (...) {
-      file_.reset();  // Removes the temporary file.
+      file_.reset();  // This removes the temporary file.
       throw;
     }
   }
@@ -114,7 +114,7 @@ class FileSink final : public Sink {
     return info.width_px == info_.width_px && info.height_px == info_.height_px && info.rotation == info_.rotation;
   }
 
-  /// Another size goes on in another file.
+  /// Opens a file for frames of this size. After a change of size the stream continues in another file.
   void start(const FrameInfo& info) {
     if (file_ && file_->frames_written() != 0) {
       finish();
@@ -125,7 +125,7 @@ class FileSink final : public Sink {
     info_ = info;
   }
 
-  /// "out.mp4", "out-2.mp4".
+  /// The path of a part: "out.mp4", "out-2.mp4".
   std::string path_of_part(int part) const {
     std::string path = path_;
     if (const std::size_t at = path.find("{stream}"); at != std::string::npos)
@@ -137,7 +137,7 @@ class FileSink final : public Sink {
     return numbered.string();
   }
 
-  /// A stream that starts anew goes on where it was.
+  /// Shifts timestamps so that a restarted stream continues where it was.
   std::int64_t stamp(std::int64_t own) {
     if (own == kNoTimestamp) return own;
     if (std::exchange(is_new_, false) && last_ns_)
@@ -167,14 +167,14 @@ KnownElement file_sink() {
            "Encodes a stream into a file, which appears when it is complete",
            Role::kSink,
            {{"path",
-             "Where to; .mp4 or .mkv. {stream} becomes the stream's number. A stream that changes size goes on in "
+             "Output file, .mp4 or .mkv. {stream} becomes the stream's number. A stream that changes size continues in "
              "NAME-2.mp4",
              std::string("out.mp4"), true},
             {"fps", "Frames per second of frames without timestamps; 0: as the source", 0.0, false, 0, 1000},
-            {"codec", "FFmpeg's encoder; empty: libx264 if it is built in, else mpeg4", std::string()},
-            {"quality", "Of libx264 its crf: lower is better", std::int64_t{23}, false, 0, 51},
-            {"preset", "Of libx264: faster ones make larger files", std::string("veryfast")},
-            {"threads", "Of the encoder; 0: one for each processor", std::int64_t{0}, false, 0, 256}},
+            {"codec", "Encoder of FFmpeg; empty: libx264 if FFmpeg has it, else mpeg4", std::string()},
+            {"quality", "Quality of libx264 as its crf: lower is better", std::int64_t{23}, false, 0, 51},
+            {"preset", "Preset of libx264: faster ones make larger files", std::string("veryfast")},
+            {"threads", "Threads of the encoder; 0: one for each processor", std::int64_t{0}, false, 0, 256}},
            false,
            true},
           [](const Parameters& given, const Environment& environment) -> AnyElement {

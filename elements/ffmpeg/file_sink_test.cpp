@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sink "write": files that are whole or not there.
+// The sink "write": files are complete or do not exist.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +123,7 @@ TEST_F(FileSink, LeavesAWholeFileOrNoneWhenItIsDropped) {
 TEST_F(FileSink, LeavesNothingWhenTheDiskIsFull) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // Then writing fails, as on a full disk.
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // Writing then fails as on a full disk.
   const rlimit small{8192, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   const std::string clip = folder_.file("in.avi");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source "file": videos, pictures and streams as FFmpeg reads them.
+// The source "file": reads videos, pictures and network streams by FFmpeg.
 #include <glob.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ bool is_picture(const fs::path& file) {
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
-/// frame2 before frame10.
+/// Sorts numbers by value: frame2 comes before frame10.
 void sort_by_number(std::vector<std::string>& files) {
   std::sort(files.begin(), files.end(),
             [](const std::string& a, const std::string& b) { return ::strverscmp(a.c_str(), b.c_str()) < 0; });
@@ -72,7 +72,7 @@ std::vector<std::string> matching(const std::string& pattern) {
   return files;
 }
 
-/// What `path` stands for, in order.
+/// The files that `path` stands for, in order.
 std::vector<std::string> files_of(const std::string& path) {
   std::error_code ignored;
   if (path.find("://") != std::string::npos || fs::is_regular_file(path, ignored)) return {path};
@@ -91,13 +91,13 @@ av::HardwareDevice open_va(const std::string& node) {
   }
 }
 
-/// "pool(memfd)" of "h264 -> pool(memfd)". A copy on the way is no place.
+/// The memory at the end of a path: "pool(memfd)" of "h264 -> pool(memfd)". A copy on the way is skipped.
 std::string place_in(const std::string& path) {
   const std::string place = path.substr(path.find(" -> ") + 4);
   return place.starts_with("copy -> ") ? place.substr(8) : place;
 }
 
-/// A surface of a VA-API driver, by the descriptor that it was exported with.
+/// Names the surface of a VA-API driver by the kind of descriptor that it was exported with.
 std::string surface_of(const Frame& frame) {
   return "vaapi(" + std::string(frame.plane(0).memory()->fd_kind().name()) + ")";
 }
@@ -122,7 +122,7 @@ class FileSource final : public Source {
     options_.cancelled = cancelled_;
     if (path_.starts_with("rtsp") && path_.find("://") != std::string::npos) {
       const std::string& transport = given.text("transport");
-      // Over UDP a busy machine loses packets, and pictures arrive damaged; servers without TCP are asked for UDP then.
+      // Over UDP a busy machine loses packets, and pictures arrive damaged. FFmpeg falls back to UDP for servers without TCP.
       if (transport == "auto")
         options_.input.try_emplace("rtsp_flags", "prefer_tcp");
       else
@@ -160,7 +160,7 @@ class FileSource final : public Source {
   SourceReport report() const override {
     SourceReport told;
     told.damaged = damaged_before_;
-    if (!video_) return told;  // The next file did not open.
+    if (!video_) return told;  // The next file could not be opened.
     told.damaged += damaged();
     told.arrives_as = video_->codec();
     told.lies_in = by_va_ ? lies_in_ : place_in(video_->path());
@@ -184,13 +184,14 @@ class FileSource final : public Source {
     use_pool();
   }
 
-  /// Decoder and readers share one pool, unless nobody wants anything, or a device decodes into surfaces of its own.
+  /// Makes the decoder and the readers share one pool, unless there are no readers with requirements, or a device decodes into
+  /// surfaces of its own.
   void use_pool() {
     if (!video_ || by_va_ || wanted_.readers.empty()) return;
     try {
       video_->use_pool(plan_frames(av::context(), video_->info(), wanted_, options_.policy));
     } catch (const Error& error) {
-      // A decoder that only uses memory of its own, under require: its pictures are read where it puts them.
+      // zero_copy=require with a decoder that only uses memory of its own: its pictures are read where it puts them.
       if (options_.policy != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;
     }
   }
@@ -204,7 +205,7 @@ class FileSource final : public Source {
       }
       damaged_before_ += damaged();
       if (next_file_ == files_.size()) {
-        if (never_ends_) throw Error(Code::kUnavailable, "\"" + path_ + "\" has ended, and was never to end");
+        if (never_ends_) throw Error(Code::kUnavailable, "\"" + path_ + "\" has ended, and never_ends is set");
         if (!loops_ || video_->live()) return std::nullopt;
         next_file_ = 0;
       }
@@ -213,10 +214,10 @@ class FileSource final : public Source {
     }
   }
 
-  /// Of the present file.
+  /// The damage in the present file.
   std::uint64_t damaged() const { return video_->damaged_packets() + video_->damaged_frames(); }
 
-  /// One clock for all files and rounds.
+  /// Sets the timestamp, which counts on over all files and rounds.
   void stamp(Frame& frame) {
     const std::int64_t step = rate_ > 0 ? std::llround(1e9 / rate_) : 0;
     const std::int64_t own = frame.timestamp_ns();
@@ -229,7 +230,7 @@ class FileSource final : public Source {
     frame.set_timestamp_ns(*last_ns_);
   }
 
-  /// @errors kDeadlineExceeded: the frame is held, and not due yet
+  /// Waits until the held frame is due. @errors kDeadlineExceeded: it is not due yet, and stays held.
   void wait_for_its_time(Deadline deadline) {
     const auto time = std::chrono::nanoseconds(held_->timestamp_ns());
     if (!clock_) clock_ = Clock::now() - time;
@@ -250,9 +251,9 @@ class FileSource final : public Source {
   std::size_t next_file_ = 0;
   std::optional<av::Video> video_;
   double rate_ = 0;
-  std::string lies_in_;               ///< Of decode=va: where the first frame was.
-  std::uint64_t damaged_before_ = 0;  ///< In the files before.
-  bool is_new_ = true;                ///< No frame of video_ was read.
+  std::string lies_in_;               ///< For decode=va: the memory of the first frame.
+  std::uint64_t damaged_before_ = 0;  ///< The damage in earlier files.
+  bool is_new_ = true;                ///< No frame of video_ has been read yet.
   std::int64_t begin_ns_ = 0;
   std::optional<std::int64_t> last_ns_;
   std::optional<Clock::time_point> clock_;  ///< When the stream's time was 0.
@@ -263,24 +264,27 @@ class FileSource final : public Source {
 
 KnownElement file_source() {
   return {{"file",
-           "Videos, pictures and network streams, decoded by FFmpeg into memory that all who read them share",
+           "Reads videos, pictures and network streams, decoded by FFmpeg into memory that all readers share",
            Role::kSource,
            {{"path", "A file, a URL (rtsp, http, udp), a folder of pictures, or a pattern (shot%04d.png, *.jpg)",
              std::string("clip.mp4"), true},
-            {"loop", "Begins again at the end", false},
-            {"realtime", "Gives frames at the pace of their timestamps, as a camera would", false},
-            {"never_ends", "Its end is a failure, after which a pipeline may start it again: for cameras", false},
+            {"loop", "Starts again from the beginning at the end", false},
+            {"realtime", "Delivers frames at the pace of their timestamps, as a camera does", false},
+            {"never_ends", "Treats the end as a failure, after which a pipeline may restart the stream: for cameras",
+             false},
             {"fps", "Pictures per second of a folder or pattern", 25.0, false, 0.001, 1000},
-            choice("decode", "Who decodes", "cpu", {"cpu", "va"}),
-            {"node", "The DRM node for decode=va", std::string("/dev/dri/renderD128")},
-            {"surfaces", "Frames of decode=va that may be held at a time", std::int64_t{24}, false, 1, 256},
-            {"threads", "Of the decoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
-            {"low_delay", "Threads share one picture instead of decoding several", false},
-            choice("transport", "How RTSP sends pictures; auto: by TCP if the server does", "auto",
+            choice("decode", "What decodes: FFmpeg on the CPU, or a VA-API driver", "cpu", {"cpu", "va"}),
+            {"node", "DRM render node for decode=va", std::string("/dev/dri/renderD128")},
+            {"surfaces", "Frames that may be held at a time with decode=va", std::int64_t{24}, false, 1, 256},
+            {"threads", "Threads of the decoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
+            {"low_delay", "Lets the decoder's threads share one picture, instead of decoding several at a time", false},
+            choice("transport", "Transport of RTSP; auto: TCP if the server offers it", "auto",
                    {"auto", "tcp", "udp", "http"}),
-            choice("zero_copy", "Whether a conversion or copy on the way to a frame is refused", "prefer",
-                   {"require", "prefer", "allow"}),
-            {"options", "FFmpeg's own, of the demuxer or protocol: name=value:name=value", std::string()}}},
+            choice("zero_copy",
+                   "Conversions and copies of frames: require: they are errors; prefer: they are avoided; allow: the "
+                   "cheapest way",
+                   "prefer", {"require", "prefer", "allow"}),
+            {"options", "More options of FFmpeg's demuxer or protocol: name=value:name=value", std::string()}}},
           [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<FileSource>(given, environment);
           }};

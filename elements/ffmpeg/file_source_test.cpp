@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source "file": clips, folders and patterns, rounds, pace, and what is missing or broken.
+// The source "file": clips, folders and patterns, loops, pace, and files that are missing or broken.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

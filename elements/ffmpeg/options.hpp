@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters that several of these elements have.
+// Parsing of a parameter that several elements of this module have.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ inline namespace v1 {
 namespace elements {
 namespace ffmpeg {
 
-/// "name=value:name=value"; a backslash keeps the colon behind it. @errors kInvalidArgument: no name or no value.
+/// Parses "name=value:name=value"; a backslash before a colon keeps the colon. @errors kInvalidArgument: no name or no value.
 inline std::map<std::string, std::string> pairs_of(const Parameters& given, const std::string& parameter) {
   const std::string& text = given.text(parameter);
   std::map<std::string, std::string> pairs;

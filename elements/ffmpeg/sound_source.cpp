@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source "sound": audio as FFmpeg decodes it, whole or in windows for a model.
+// The source "sound": decodes audio by FFmpeg, and cuts it into windows for a model if that is asked for.
 #include <atomic>
 #include <cmath>
 #include <memory>
@@ -46,7 +46,7 @@ class SoundSource final : public Source {
     windows_.reset();
     audio_.emplace(path_, options_);
     has_ended_ = false;
-    first_ = audio_->read(deadline);  // Tells rate and channels, which containers may not know.
+    first_ = audio_->read(deadline);  // It tells rate and channels, which the container may not know.
     if (!first_) throw Error(Code::kDataLoss, "audio \"" + path_ + "\": there are no samples in it");
     StreamInfo info;
     info.audio = first_->info();
@@ -87,7 +87,7 @@ class SoundSource final : public Source {
     return audio_->read(deadline);
   }
 
-  /// [channels, samples] as planes.
+  /// Turns a window [channels, samples] into a frame with one plane for each channel.
   AudioFrame frame_of(const AudioWindows::Window& window) const {
     const std::size_t count = window.samples.shape()[1];
     std::vector<Tensor> planes;
@@ -114,16 +114,18 @@ class SoundSource final : public Source {
 KnownElement sound_source() {
   return {
       {"sound",
-       "Sound of files, network streams and microphones, decoded by FFmpeg; in windows, as models want it",
+       "Reads sound from files, network streams and microphones, decoded by FFmpeg; as decoded, or in windows for a "
+       "model",
        Role::kSource,
-       {{"path", "A file, a URL, or what the capture device calls itself (default, hw:0)", std::string("speech.wav"),
-         true},
+       {{"path", "A file, a URL, or the name of the capture device (default, hw:0)", std::string("speech.wav"), true},
         {"device", "FFmpeg's capture device (alsa, pulse); empty: path is a file or URL", std::string()},
-        {"rate", "Samples per second; 0: as in the stream. Others are resampled", std::int64_t{0}, false, 0, 768000},
-        {"channels", "1 mixes all; 0: as in the stream", std::int64_t{0}, false, 0, 64},
-        {"window", "Seconds in each frame; 0: as the decoder gives them", 0.0, false, 0, 3600},
-        {"hop", "Seconds from one window to the next; 0: windows do not overlap", 0.0, false, 0, 3600},
-        {"options", "FFmpeg's own, of the demuxer or protocol: name=value:name=value", std::string()}},
+        {"rate", "Samples per second of the result; 0: as in the stream, without resampling", std::int64_t{0}, false, 0,
+         768000},
+        {"channels", "Number of channels; 1: a mix of all; 0: as in the stream", std::int64_t{0}, false, 0, 64},
+        {"window", "Seconds of sound in each frame; 0: frames as the decoder delivers them", 0.0, false, 0, 3600},
+        {"hop", "Seconds from the begin of one window to that of the next; 0: windows do not overlap", 0.0, false, 0,
+         3600},
+        {"options", "More options of FFmpeg's demuxer or protocol: name=value:name=value", std::string()}},
        false,
        false,
        Takes::kAudio},

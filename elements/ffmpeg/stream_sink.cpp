@@ -50,7 +50,7 @@ class StreamSink final : public Sink {
   }
 
   void write(std::uint32_t, const Frame& frame) override {
-    if (server_ && !(frame.info() == info_)) server_.reset();  // Another size is another stream.
+    if (server_ && !(frame.info() == info_)) server_.reset();  // A new size needs a new stream.
     if (!server_ && Clock::now() < next_try_) return;
     try {
       if (!server_) server_ = std::make_unique<av::StreamWriter>(url_, frame.info(), options_);
@@ -72,7 +72,7 @@ class StreamSink final : public Sink {
   void interrupt() noexcept override { *cancelled_ = true; }
 
  private:
-  /// Trying again would not help.
+  /// Whether a retry cannot help.
   static bool is_final(Code code) {
     return code == Code::kInvalidArgument || code == Code::kUnimplemented || code == Code::kCancelled;
   }
@@ -98,14 +98,15 @@ KnownElement stream_sink() {
        Role::kSink,
        {{"url", "rtsp:// (the server must accept RECORD), rtmp://, srt://, udp://, tcp://, rtp://",
          std::string("rtsp://localhost:8554/out"), true},
-        choice("transport", "How RTSP sends pictures", "tcp", {"tcp", "udp"}),
-        {"retries", "Attempts to reach the server again before the stream fails", std::int64_t{10}, false, 0, 1e9},
-        {"retry_delay_ms", "Between two of them", std::int64_t{1000}, false, 0, 3600000},
-        {"timeout_ms", "How long the server may take for a frame, or to answer", std::int64_t{5000}, false, 1, 3600000},
-        {"codec", "FFmpeg's encoder; empty: libx264 if it is built in, else mpeg4", std::string()},
-        {"quality", "Of libx264 its crf: lower is better", std::int64_t{23}, false, 0, 51},
-        {"preset", "Of libx264", std::string("ultrafast")},
-        {"options", "FFmpeg's own, of the muxer or protocol: name=value:name=value", std::string()}},
+        choice("transport", "Transport of RTSP", "tcp", {"tcp", "udp"}),
+        {"retries", "Attempts to reconnect to the server before the stream fails", std::int64_t{10}, false, 0, 1e9},
+        {"retry_delay_ms", "Time between two such attempts, in milliseconds", std::int64_t{1000}, false, 0, 3600000},
+        {"timeout_ms", "How long the server may take for a frame, or to answer, in milliseconds", std::int64_t{5000},
+         false, 1, 3600000},
+        {"codec", "Encoder of FFmpeg; empty: libx264 if FFmpeg has it, else mpeg4", std::string()},
+        {"quality", "Quality of libx264 as its crf: lower is better", std::int64_t{23}, false, 0, 51},
+        {"preset", "Preset of libx264", std::string("ultrafast")},
+        {"options", "More options of FFmpeg's muxer or protocol: name=value:name=value", std::string()}},
        false,
        true},
       [](const Parameters& given, const Environment& environment) -> AnyElement {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sink "stream" into the source "file", which listens as an RTSP server does; and servers that are away.
+// The sink "stream" sends to the source "file", which listens as an RTSP server does, and to servers that are away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A port that nobody has now.
+/// A free port at the time of the call.
 int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -42,7 +42,7 @@ class StreamSink : public ::testing::Test {
     tenon::ffmpeg::silence_log();
     url_ = "rtsp://127.0.0.1:" + std::to_string(free_port()) + "/live";
   }
-  /// An endless live source, sent.
+  /// A pipeline that sends an endless live source.
   PipelineSpec sender(const std::string& frames, std::map<std::string, std::string> more = {}) const {
     more["url"] = url_;
     more.try_emplace("retry_delay_ms", "20");
@@ -105,7 +105,7 @@ TEST_F(StreamSink, AStreamThatIsNeverToEndStartsAgain) {
   }
   ASSERT_TRUE(server.wait(Clock::now() + 20s));
   EXPECT_TRUE(server.failures()[0].was_restarted);
-  EXPECT_THAT(server.failures()[0].message, HasSubstr("never to end"));
+  EXPECT_THAT(server.failures()[0].message, HasSubstr("has ended, and never_ends is set"));
 }
 
 TEST_F(StreamSink, StopsAtOnceWhileTheServerIsSilent) {
@@ -114,7 +114,7 @@ TEST_F(StreamSink, StopsAtOnceWhileTheServerIsSilent) {
   Pipeline client(sender("0", {{"timeout_ms", "30000"}}));
   client.start();
   std::this_thread::sleep_for(500ms);
-  ASSERT_EQ(client.stats()[1].frames_in, 1u) << "it waits for an answer, or this is no trial";
+  ASSERT_EQ(client.stats()[1].frames_in, 1u) << "it does not wait for an answer, so the test proves nothing";
   const auto begin = Clock::now();
   client.stop(begin);
   EXPECT_LT(Clock::now() - begin, 2s);

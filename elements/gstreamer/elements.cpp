@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sinks "gst_sink" and "display": GStreamer's elements at the end of a pipeline.
+// The sinks "gst_sink" and "display", which end a pipeline in GStreamer's elements.
 #include <tenon/elements/gstreamer/elements.hpp>
 
 #include <atomic>
@@ -56,7 +56,7 @@ class GstSink final : public Sink {
   void interrupt() noexcept override { *cancelled_ = true; }
 
  private:
-  /// Another size is another stream for the line.
+  /// Starts the launch line for frames of this size. A line that ran for another size is finished first.
   void begin(const FrameInfo& info) {
     if (launched_) launched_->finish(Clock::now() + timeout_);
     launched_.reset();
@@ -89,29 +89,34 @@ class GstSink final : public Sink {
 };
 
 Parameter timeout() {
-  return {"timeout_ms", "How long its elements may take for a picture", std::int64_t{10000}, false, 1, 3600000};
+  return {"timeout_ms",
+          "How long GStreamer's elements may take for a picture, in milliseconds",
+          std::int64_t{10000},
+          false,
+          1,
+          3600000};
 }
 
 KnownElement sink() {
-  return {
-      {"gst_sink",
-       "Gives pictures to a GStreamer launch line, with what is known of them as metas",
-       Role::kSink,
-       {{"line", "As of gst-launch-1.0; 'appsrc ! ' is put before it if there is none", std::string("fakesink"), true},
-        timeout()},
-       false,
-       true},
-      [](const Parameters& given, const Environment& environment) -> AnyElement {
-        return std::make_unique<GstSink>(given.text("line"), "", given, environment);
-      }};
+  return {{"gst_sink",
+           "Passes pictures to a GStreamer launch line, with their metadata as GstMeta",
+           Role::kSink,
+           {{"line", "Launch line as for gst-launch-1.0; 'appsrc ! ' is put before it if it has no appsrc",
+             std::string("fakesink"), true},
+            timeout()},
+           false,
+           true},
+          [](const Parameters& given, const Environment& environment) -> AnyElement {
+            return std::make_unique<GstSink>(given.text("line"), "", given, environment);
+          }};
 }
 
 KnownElement display() {
   return {{"display",
            "Shows a stream in a window",
            Role::kSink,
-           {{"sync", "Shows each picture when its time has come, instead of at once", false},
-            {"sink", "GStreamer's element that shows them (waylandsink, xvimagesink, kmssink...)",
+           {{"sync", "Shows each picture at its timestamp, instead of as soon as it arrives", false},
+            {"sink", "GStreamer element that shows the pictures (waylandsink, xvimagesink, kmssink...)",
              std::string("autovideosink")},
             timeout()},
            false,

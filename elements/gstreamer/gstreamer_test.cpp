@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GStreamer's elements at both ends of a pipeline.
+// Pipelines with GStreamer's elements at both ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,11 +76,11 @@ TEST(GstSource, StopsSoonWhileItIsSilent) {
   EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("no picture in time"));
 }
 
-/// What stop(now) takes when the pipeline runs for a while.
+/// The time that stop(now) takes after the pipeline has run for a while.
 Clock::duration stopping_time(Pipeline& pipeline) {
   pipeline.start();
   std::this_thread::sleep_for(500ms);
-  EXPECT_FALSE(pipeline.wait(Clock::now())) << "it does not wait, and this is no trial";
+  EXPECT_FALSE(pipeline.wait(Clock::now())) << "it does not wait, so the test proves nothing";
   const auto begin = Clock::now();
   pipeline.stop(begin);
   return Clock::now() - begin;

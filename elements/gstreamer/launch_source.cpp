@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch line ends in is read from an appsink, before which elements write into Tenon's memory.
+// The source "gst_source": reads the appsink at the end of a launch line. The elements before it are offered Tenon's memory to
+// write into.
 #include <tenon/elements/gstreamer/internal/launch_source.hpp>
 
 #include <atomic>
@@ -28,7 +29,7 @@ namespace gs = tenon::gstreamer;
 
 std::string about(const std::string& line) { return "launch line \"" + line + "\": "; }
 
-/// What nearly every device takes in place; a live stream gets no other.
+/// The pool that a launch line starts with. Nearly every device takes its memory in place; a live stream gets no other pool.
 gs::PoolOptions usual_pool() {
   gs::PoolOptions pool;
   pool.wanted.fd = FdKind::kMemfd;
@@ -37,14 +38,14 @@ gs::PoolOptions usual_pool() {
   return pool;
 }
 
-/// Whether memory of usual_pool() meets `plan`.
+/// Whether the memory of usual_pool() meets `plan`.
 bool is_usual(const AllocationPlan& plan) {
   const Requirements& wanted = plan.requirements;
   return plan.allocator == host_context() && FdKind::kMemfd.serves(wanted.fd) && wanted.alignment <= 4096 &&
          wanted.pitch_alignment <= 64 && wanted.height_alignment == 1 && wanted.tail_padding == 0;
 }
 
-/// Decoders of videos only.
+/// Whether the factory makes video decoders.
 bool is_decoder(GstElementFactory* factory) {
   return factory && gst_element_factory_list_is_type(
                         factory, GST_ELEMENT_FACTORY_TYPE_DECODER | GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO);
@@ -54,8 +55,8 @@ bool is_va(GstElementFactory* factory) {
   return plugin && std::string_view(plugin) == "va";
 }
 
-/// decodebin and its like then choose GStreamer's VA decoders before all others.
-/// @errors kUnavailable: there are none.
+/// Raises the rank of GStreamer's VA decoders, so that decodebin and similar elements choose them before all others.
+/// @errors kUnavailable: there are no VA decoders.
 void prefer_va(const std::string& line) {
   GList* const factories = gst_element_factory_list_get_elements(
       GST_ELEMENT_FACTORY_TYPE_DECODER | GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO, GST_RANK_NONE);
@@ -73,7 +74,7 @@ void prefer_va(const std::string& line) {
                     "`tenon va-env -- PROGRAM` runs PROGRAM with the software driver.");
 }
 
-/// Packets that did not arrive in time, as the line's RTP elements count them.
+/// The number of packets that did not arrive in time, as counted by the RTP elements of the line.
 std::uint64_t lost_packets(GstElement* pipeline) {
   std::uint64_t lost = 0;
   gs::any_element(pipeline, [&](GstElement* element) {
@@ -102,8 +103,8 @@ class LaunchSource final : public Source {
     return {first_->info(), fps_, launched_->live()};
   }
 
-  /// A live stream goes on in the memory that it has: to start a camera again would lose pictures. Others begin again if
-  /// their memory does not serve all readers.
+  /// A live stream keeps the memory that it has, because starting a camera again would lose pictures. Other streams begin again
+  /// if their memory does not serve all readers.
   void allocate(const Requirements& wanted, std::span<const Party> readers) override {
     if (readers.empty() || launched_->live()) return;
     const AllocationPlan plan = plan_frames(host_context(), first_->info(), Wanted(wanted, readers));
@@ -141,7 +142,8 @@ class LaunchSource final : public Source {
     name_place(*first_->plane(0).memory());
   }
 
-  /// What the decoder decodes; empty without a decoder. @errors kFailedPrecondition: VA-API was wanted.
+  /// Finds out what the line's decoder decodes; nothing if the line has no decoder.
+  /// @errors kFailedPrecondition: decode=va is set, and no VA-API decoder is in the line.
   void name_decoder() {
     arrives_as_.clear();
     surfaces_.reset();
@@ -160,8 +162,8 @@ class LaunchSource final : public Source {
     if (wants_va_ && !decodes_by_va_)
       throw Error(Code::kFailedPrecondition,
                   about(line_) +
-                      "VA-API is to decode, and none of its elements does so: let decodebin choose, or name one "
-                      "(vah264dec)");
+                      "decode=va is set, and none of its elements decodes by VA-API: let decodebin choose, or name "
+                      "one that does (vah264dec)");
     if (decodes_by_va_) surfaces_ = load_surfaces();
   }
 
@@ -185,8 +187,8 @@ class LaunchSource final : public Source {
     sample.reset();
     if (GST_BUFFER_FLAG_IS_SET(buffer.get(), GST_BUFFER_FLAG_CORRUPTED)) ++damaged_;
     Frame frame = gs::adopt(buffer.get(), caps, ledger_);
-    GstBuffer* const held = buffer.release();  // The frame has it.
-    // A decoder's surface, where it came as memory that only GStreamer knows.
+    GstBuffer* const held = buffer.release();  // The frame owns the buffer now.
+    // A surface of the decoder, in memory that only GStreamer can reach.
     if (surfaces_ && frame.plane(0).context() == gs::device_context())
       return surfaces_->export_surface(held, caps, ledger_);
     return frame;
@@ -198,7 +200,7 @@ class LaunchSource final : public Source {
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   gs::PoolOptions pool_;
   gs::CapsCache caps_;
-  std::unique_ptr<Surfaces> surfaces_;  ///< Where a VA decoder is in the line.
+  std::unique_ptr<Surfaces> surfaces_;  ///< Set if the line has a VA decoder.
   std::unique_ptr<gs::LaunchedSource> launched_;
   std::optional<Frame> first_;
   double fps_ = 0;
@@ -210,19 +212,19 @@ class LaunchSource final : public Source {
 }  // namespace
 
 KnownElement launch_source() {
-  return {
-      {"gst_source",
-       "Pictures of a GStreamer launch line, where its elements left them; they are offered memory that all readers "
-       "share",
-       Role::kSource,
-       {{"line", "As of gst-launch-1.0; ' ! appsink' is added if there is none", std::string("videotestsrc"), true},
-        choice("decode",
-               "va: decodebin and its like choose VA-API's decoders, and a line without one is refused; auto: as it "
-               "comes",
-               "auto", {"auto", "va"})}},
-      [](const Parameters& given, const Environment& environment) -> AnyElement {
-        return std::make_unique<LaunchSource>(given, environment);
-      }};
+  return {{"gst_source",
+           "Takes pictures from a GStreamer launch line without moving them; its elements are offered memory that all "
+           "readers share",
+           Role::kSource,
+           {{"line", "Launch line as for gst-launch-1.0; ' ! appsink' is added if it has no appsink",
+             std::string("videotestsrc"), true},
+            choice("decode",
+                   "va: decodebin and similar elements choose VA-API's decoders, and a line without one is refused; "
+                   "auto: the line decides",
+                   "auto", {"auto", "va"})}},
+          [](const Parameters& given, const Environment& environment) -> AnyElement {
+            return std::make_unique<LaunchSource>(given, environment);
+          }};
 }
 
 }  // namespace gstreamer

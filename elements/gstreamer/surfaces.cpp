@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the module that knows VA surfaces.
+// Loads the module that exports VA surfaces.
 #include <tenon/elements/gstreamer/internal/surfaces.hpp>
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ using Make = Surfaces* (*)();
 Make find_maker() {
   const auto folders = module_folders("TENON_ELEMENT_PATH", reinterpret_cast<const void*>(&load_surfaces));
   for (const auto& [name, path] : find_modules("libtenon_gstreamer_", folders)) {
-    // Global, as frameworks' contexts are; and never closed, as GStreamer cannot be.
+    // RTLD_GLOBAL, as for contexts of frameworks. The module is never closed, because GStreamer cannot be unloaded.
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (!library) continue;
     if (const auto make = reinterpret_cast<Make>(::dlsym(library, TENON_SURFACES_SYMBOL))) return make;

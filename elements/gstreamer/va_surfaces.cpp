@@ -29,7 +29,7 @@ class VaSurfaces final : public tenon::elements::gstreamer::Surfaces {
 
 }  // namespace
 
-/// The caller owns them.
+/// The module's entry point. The caller owns the result.
 extern "C" __attribute__((visibility("default"))) tenon::elements::gstreamer::Surfaces* TENON_SURFACES_SYMBOL() {
   return new VaSurfaces;
 }

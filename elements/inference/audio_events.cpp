@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples to scores.
+// The transform "audio_events": from samples to scores and events.
 #include <tenon/elements/inference/audio_events.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of a stream of sound through a model, joined to events.
+// The transform "audio_events": runs windows of sound through a model and joins their scores to events.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ inline namespace v1 {
 namespace elements {
 namespace inference {
 
-/// An event is added to the metadata of the frame in which its end was noticed. The last frame is held back, for events that end with the
-/// stream.
+/// An event is added to the metadata of the frame in which its end was noticed. The last frame is held back, so that events
+/// that end with the stream can be added to it.
 class AudioEventsElement final : public Transform {
  public:
   AudioEventsElement(const Parameters& given, const Environment& environment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// audio_events in a pipeline: bursts of noise, heard by a model that measures loudness.
+// The element "audio_events" in a pipeline: bursts of noise, and a model that measures loudness.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the elements can be told.
+// The descriptions of the elements "infer" and "audio_events".
 #include <tenon/elements/inference/elements.hpp>
 
 #include <tenon/elements/inference/audio_events.hpp>
@@ -14,61 +14,66 @@ namespace {
 std::vector<Parameter> infer_parameters() {
   const double any = 1e9;
   return {
-      {"model", "ONNX file, or the .xml of an OpenVINO IR", std::string("model.onnx"), true},
-      {"device", "As tenon devices lists them", std::string("CPU")},
-      {"shape", "New shape of the input, as [1,3,480,640]; empty: the model's own", std::string()},
-      {"precision", "In which the device computes: f32, bf16, f16, int8; empty: its default", std::string()},
-      {"cache_dir", "Folder for compiled models; empty: none are kept", std::string()},
-      {"properties", "Settings of the device, KEY=VALUE, separated by blanks", std::string()},
+      {"model", "Model file: ONNX, or the .xml of an OpenVINO IR", std::string("model.onnx"), true},
+      {"device", "Name of the device, as 'tenon devices' lists it", std::string("CPU")},
+      {"shape", "Shape to give the model's input, for example [1,3,480,640]; empty: the model's own", std::string()},
+      {"precision", "Precision in which the device computes: f32, bf16, f16, int8; empty: the device's default",
+       std::string()},
+      {"cache_dir", "Folder in which compiled models are cached; empty: no cache", std::string()},
+      {"properties", "Properties of the device, KEY=VALUE, separated by blanks", std::string()},
       {"zero_copy",
-       "require: a copy of a frame is an error; prefer: it is avoided and booked; allow",
+       "require: a copy of a frame is an error; prefer: copies are avoided and booked; allow: the cheapest way",
        std::string("prefer"),
        false,
        0,
        0,
        {"require", "prefer", "allow"}},
-      {"requests", "Inferences in flight; 0: one more than the device runs at once", std::int64_t{0}, false, 0, 256},
-      {"batch", "Pictures in one inference, of any streams", std::int64_t{1}, false, 1, 1024},
-      {"max_delay_ms", "How long a batch waits to be full", 20.0, false, 0, any},
-      {"timeout_ms", "How long an inference may take", 10'000.0, false, 1, any},
+      {"requests", "Inference requests in flight; 0: one more than the device runs at once", std::int64_t{0}, false, 0,
+       256},
+      {"batch", "Pictures in one inference, from any of the streams", std::int64_t{1}, false, 1, 1024},
+      {"max_delay_ms", "How long an incomplete batch waits for more pictures, in milliseconds", 20.0, false, 0, any},
+      {"timeout_ms", "How long an inference may take, in milliseconds", 10'000.0, false, 1, any},
       {"on",
-       "What goes through the model: the frame, or each object found in it",
+       "Input of the model: the frame, or each object found in it",
        std::string("frame"),
        false,
        0,
        0,
        {"frame", "objects"}},
-      {"labels", "Of objects: only those with these labels, separated by commas; empty: all", std::string()},
-      {"min_size", "Of objects: only those of as many pixels in width and height", 0.0, false, 0, any},
-      {"max_objects", "Of objects: so many of a frame, in their order; 0: all", std::int64_t{0}, false, 0, any},
-      {"interval", "One frame of so many goes through the model, the others pass", std::int64_t{1}, false, 1, any},
+      {"labels", "For on=objects: only objects with these labels, separated by commas; empty: all", std::string()},
+      {"min_size", "For on=objects: only objects of at least this many pixels in width and height", 0.0, false, 0, any},
+      {"max_objects", "For on=objects: at most this many objects of a frame, in their order; 0: all", std::int64_t{0},
+       false, 0, any},
+      {"interval", "Runs the model on every n-th frame of a stream; the others pass unchanged", std::int64_t{1}, false,
+       1, any},
       {"decode",
-       "What the outputs mean: auto (as the model says; else tensors), none (tensors), or a model type as YOLOX, SSD, "
-       "classification",
+       "What the outputs mean: auto (as the model says, else tensors), none (tensors), or a model type such as YOLOX, "
+       "SSD, classification",
        std::string("auto")},
-      {"labels_file", "Labels, one a line, instead of the model's", std::string()},
-      {"confidence", "Lowest score, instead of the model's; -1: the model's", -1.0, false, -1, 1},
-      {"iou", "Overlap from which boxes are one, instead of the model's; -1: the model's", -1.0, false, -1, 1},
-      {"top_k", "Most results of a picture; 0: as the model says", std::int64_t{0}, false, 0, any},
+      {"labels_file", "File with one label per line, used instead of the model's labels", std::string()},
+      {"confidence", "Minimum score of a result; -1: as the model says", -1.0, false, -1, 1},
+      {"iou", "Overlap (IoU) above which boxes count as one object; -1: as the model says", -1.0, false, -1, 1},
+      {"top_k", "Maximum number of results per picture; 0: as the model says", std::int64_t{0}, false, 0, any},
   };
 }
 
 std::vector<Parameter> audio_parameters() {
   return {
-      {"model", "ONNX file, or the .xml of an OpenVINO IR, with one channel of samples as its input",
+      {"model", "Model file: ONNX, or the .xml of an OpenVINO IR; its input is one channel of samples",
        std::string("model.onnx"), true},
-      {"device", "As tenon devices lists them", std::string("CPU")},
-      {"shape", "New shape of the input, as [1,16000]; empty: the model's own", std::string()},
-      {"properties", "Settings of the device, KEY=VALUE, separated by blanks", std::string()},
-      {"rate", "Samples per second that the model was trained with", std::int64_t{16'000}, false, 1, 1e6},
-      {"scale", "Of samples, whose full scale is 1", 1.0},
-      {"overlap", "Share of a window that the one before has, too", 0.5, false, 0, 0.99},
-      {"labels", "Of the scores, separated by commas", std::string()},
-      {"labels_file", "Labels, one a line, instead", std::string()},
-      {"threshold", "Lowest score; several by commas: one for each label", std::string("0.5")},
-      {"merge_gap_ms", "Windows of one label that lie no further apart are one event", std::int64_t{0}, false, 0, 1e9},
+      {"device", "Name of the device, as 'tenon devices' lists it", std::string("CPU")},
+      {"shape", "Shape to give the model's input, for example [1,16000]; empty: the model's own", std::string()},
+      {"properties", "Properties of the device, KEY=VALUE, separated by blanks", std::string()},
+      {"rate", "Sample rate that the model was trained with, in Hz", std::int64_t{16'000}, false, 1, 1e6},
+      {"scale", "Factor for the samples, whose full scale is 1", 1.0},
+      {"overlap", "Fraction of a window that it shares with the window before", 0.5, false, 0, 0.99},
+      {"labels", "Labels of the scores, separated by commas", std::string()},
+      {"labels_file", "File with one label per line, used instead of labels", std::string()},
+      {"threshold", "Minimum score of an event; several, separated by commas: one for each label", std::string("0.5")},
+      {"merge_gap_ms", "Largest gap between windows of one label that still form one event, in milliseconds",
+       std::int64_t{0}, false, 0, 1e9},
       {"activation",
-       "What makes scores of the output",
+       "Activation function that turns the model's output into scores",
        std::string("none"),
        false,
        0,
@@ -80,17 +85,18 @@ std::vector<Parameter> audio_parameters() {
 }  // namespace
 
 std::vector<KnownElement> elements() {
-  return {{{"audio_events",
-            "Runs a model on windows of sound, and adds events with their beginning and end to the metadata",
-            Role::kTransform, audio_parameters(), false, true, Takes::kAudio},
-           [](const Parameters& given, const Environment& environment) -> AnyElement {
-             return std::make_unique<AudioEventsElement>(given, environment);
-           }},
-          {{"infer", "Runs a model on frames, or on objects in them, and adds what it finds to their metadata",
-            Role::kTransform, infer_parameters(), true, true},
-           [](const Parameters& given, const Environment& environment) -> AnyElement {
-             return std::make_unique<Infer>(given, environment);
-           }}};
+  return {
+      {{"audio_events",
+        "Runs a model on windows of sound and adds the events that it finds, with their begin and end, to the metadata",
+        Role::kTransform, audio_parameters(), false, true, Takes::kAudio},
+       [](const Parameters& given, const Environment& environment) -> AnyElement {
+         return std::make_unique<AudioEventsElement>(given, environment);
+       }},
+      {{"infer", "Runs a model on frames, or on the objects found in them, and adds its results to their metadata",
+        Role::kTransform, infer_parameters(), true, true},
+       [](const Parameters& given, const Environment& environment) -> AnyElement {
+         return std::make_unique<Infer>(given, environment);
+       }}};
 }
 
 }  // namespace inference

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// infer: frames, or objects in them, through a model.
+// The elements "infer" and "audio_events", which run models.
 #pragma once
 
 #include <vector>

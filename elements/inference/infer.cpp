@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of requests, and the frames that wait for their results.
+// The transform "infer": a ring of requests, and a queue of frames that wait for their results.
 #include <tenon/elements/inference/infer.hpp>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace elements {
 namespace inference {
 namespace {
 
-/// How long a wait for a result may keep the element from the next frame.
+/// How long one wait for a result may delay the next frame.
 constexpr auto kStep = std::chrono::milliseconds(1);
 /// How soon a wait notices an interruption.
 constexpr auto kPatience = std::chrono::milliseconds(50);
@@ -48,7 +48,7 @@ std::chrono::nanoseconds milliseconds(double count) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(count * 1e6));
 }
 
-/// The pixels that `box` touches, within a picture of that size; empty where it lies outside.
+/// The pixels that `box` touches, clipped to a picture of that size; empty if the box lies outside.
 PixelRect pixels_of(const metadata::Box& box, std::size_t width, std::size_t height) {
   const auto clamped = [](float value, std::size_t limit) {
     return static_cast<std::size_t>(std::clamp(value, 0.0f, static_cast<float>(limit)));
@@ -75,7 +75,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
       max_objects_(static_cast<std::size_t>(given.integer("max_objects"))),
       confidence_(given.number("confidence")),
       iou_(given.number("iou")),
-      least_px_(given.number("min_size")),
+      min_size_px_(given.number("min_size")),
       top_k_(given.integer("top_k")),
       interval_(given.integer("interval")),
       max_delay_(milliseconds(given.number("max_delay_ms"))),
@@ -89,7 +89,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
   if (decode_ != "auto" && decode_ != "none") {
     vision::DecodeOptions options;
     options.model_type = decode_;
-    options.input_width = options.input_height = 1;  // Known when the model is.
+    options.input_width = options.input_height = 1;  // The real size is known when the model is read.
     try {
       const vision::ResultReader known(options, name_);
     } catch (const Error& error) {
@@ -102,7 +102,7 @@ Infer::~Infer() {
   for (Slot* slot : running_) {
     try {
       slot->request.cancel();
-    } catch (...) {  // Its end waits for it.
+    } catch (...) {  // The request's destructor waits for the inference.
     }
   }
 }
@@ -143,10 +143,10 @@ void Infer::make_slots() {
       throw Error(Code::kInvalidArgument, owner_ + ": \"" + settings_.model +
                                               "\" keeps state from frame to frame, and one request must see all of a "
                                               "stream: requests and interval must be 1");
-    return;  // Each stream gets one.
+    return;  // Each stream gets a request of its own in open().
   }
   std::size_t count = requests_;
-  // One more than the device runs at once, which would be idle while a result is read.
+  // One more than the device runs at once; otherwise the device would be idle while a result is read.
   if (count == 0) count = 1 + known.compiled.get_property(optimal_number_of_infer_requests);
   for (std::size_t i = 0; i < count; ++i) {
     slots_.push_back(std::make_unique<Slot>());
@@ -200,7 +200,7 @@ void Infer::process(Item item, Output& output) {
   adapt(stream, item.frame.info());
   passing_.push_back(std::make_unique<Passing>(Passing{std::move(item)}));
   Passing& frame = *passing_.back();
-  ++frame.open;  // Not done before all of its pictures are on their way.
+  ++frame.open;  // The frame is not done before all of its pictures have been started.
   try {
     if (stream.frames++ % interval_ == 0) {
       if (on_ == "frame")
@@ -216,7 +216,7 @@ void Infer::process(Item item, Output& output) {
   --frame.open;
   while (!running_.empty() && finish_first(Clock::now())) {
   }
-  // Frames without objects must not pile up behind one with some, be it in a batch that is not full.
+  // Frames without objects must not pile up behind a frame whose objects are in a request or in an incomplete batch.
   while (passing_.size() > 2 * slots_.size() * settings_.batch + 8 && (filling_ || !running_.empty())) {
     finish_one();
     emit_done(output);
@@ -256,7 +256,7 @@ void Infer::add_objects(Passing& frame, Stream& stream, Output& output) {
         std::find(object_labels_.begin(), object_labels_.end(), object->label) == object_labels_.end())
       continue;
     const PixelRect part = pixels_of(object->box, width, height);
-    if (part.width == 0 || static_cast<double>(std::min(part.width, part.height)) < least_px_) continue;
+    if (part.width == 0 || static_cast<double>(std::min(part.width, part.height)) < min_size_px_) continue;
     if (max_objects_ != 0 && count == max_objects_) break;
     ++count;
     if (!host) host = on_host(frame.item.frame);
@@ -316,7 +316,7 @@ void Infer::give_outputs(Slot& slot) {
     }
   }
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    if (output_infos_[i].shape.empty()) continue;  // Its shape is known afterwards.
+    if (output_infos_[i].shape.empty()) continue;  // The shape is known after the inference.
     slot.request.set_output_tensor(
         i, in_steps(Clock::now() + timeout_, is_interrupted_, owner_ + ": a result's memory",
                     [&](Deadline step) { return output_pools_[i].acquire_tensor(output_infos_[i], step); }));
@@ -355,7 +355,7 @@ bool Infer::finish_first(Deadline deadline) {
 }
 
 void Infer::finish_one() {
-  if (running_.empty()) {  // All that is left is a batch that waits for more.
+  if (running_.empty()) {  // Only an incomplete batch is left.
     if (!filling_) throw Error(Code::kInternal, owner_ + ": nothing is running");
     start(*std::exchange(filling_, nullptr));
     if (running_.empty()) return;
@@ -395,7 +395,8 @@ void Infer::collect(Slot& slot) {
   }
 }
 
-/// The frame's memory must not be held by a request that waits for its next turn: who draws on the frame would wait, too.
+/// Replaces the frame in a request that has finished. An idle request must not hold the frame's memory: an element that draws on
+/// the frame would have to wait for the request.
 void Infer::release(Slot& slot) {
   slot.outputs.clear();
   if (!is_direct_) return;
@@ -463,7 +464,7 @@ void Infer::proceed(Output& output) {
     const Deadline full = filling_since_ + max_delay_;
     if (Clock::now() >= full) {
       start(*std::exchange(filling_, nullptr));
-      return emit_done(output);  // Frames may wait, and results are not there yet.
+      return emit_done(output);  // Frames may be waiting, and the batch has no results yet.
     }
     until = std::min(until, full);
   }

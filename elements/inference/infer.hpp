@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of all streams, or objects in them, through one model, with several requests in flight.
+// The transform "infer": runs the frames of all streams, or objects in them, through one model, with several requests in flight.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ inline namespace v1 {
 namespace elements {
 namespace inference {
 
-/// Frames leave in the order in which they came. A picture is a frame, or an object of one; requests take one picture, or a
-/// batch of them from any streams. A failed inference fails the streams whose pictures were in it.
+/// Frames leave in the order in which they came. A "picture" is a frame, or an object in one. Each request takes one picture, or
+/// a batch of pictures from any streams. A failed inference fails the streams whose pictures were in it.
 class Infer final : public Transform {
  public:
   Infer(const Parameters& given, const Environment& environment);
@@ -45,33 +45,33 @@ class Infer final : public Transform {
   void interrupt() noexcept override { is_interrupted_ = true; }
 
  private:
-  /// A frame on its way through.
+  /// A frame that is inside the element.
   struct Passing {
     Item item;
-    std::size_t open = 0;     ///< Pictures of it whose results are not there yet.
-    bool is_dropped = false;  ///< Its stream failed, or started anew.
+    std::size_t open = 0;     ///< The number of its pictures whose results are still missing.
+    bool is_dropped = false;  ///< Its stream has failed or restarted, so it is not emitted.
   };
   struct Picture {
     Passing* frame = nullptr;
     metadata::Id parent = metadata::kFrame;
     FrameGeometry geometry;
-    std::size_t width = 0, height = 0;  ///< Of the frame.
+    std::size_t width = 0, height = 0;  ///< The size of the frame.
   };
   struct Slot {
     InferRequest request;
     std::vector<Picture> pictures;
-    Tensor input;                 ///< Of batches and objects: where pictures are written.
-    std::vector<Tensor> outputs;  ///< As the last inference left them.
-    LedgerEntry booked;           ///< What of the request's ledger this element's has.
+    Tensor input;                 ///< For batches and objects: the tensor that pictures are written to.
+    std::vector<Tensor> outputs;  ///< The outputs of the last inference.
+    LedgerEntry booked;           ///< The part of the request's ledger that is booked in this element's ledger.
     bool is_busy = false;
-    /// Of a model that keeps state.
+    /// For a model that keeps state: the stream that owns the request.
     std::optional<std::uint32_t> stream;
   };
   struct Stream {
     FrameInfo info;
     std::optional<vision::ResultReader> reader;
-    std::optional<PictureStage> stage;  ///< Of whole frames in batches.
-    Frame idle;                         ///< Takes the place of a frame that a request is done with.
+    std::optional<PictureStage> stage;  ///< For batches of whole frames.
+    Frame idle;                         ///< Replaces a frame in a request that has finished with it.
     std::int64_t frames = 0;
     std::exception_ptr failure;
   };
@@ -81,12 +81,12 @@ class Infer final : public Transform {
   void adapt(Stream& stream, const FrameInfo& info);
   void add_frame(Passing& frame, Stream& stream, Output& output);
   void add_objects(Passing& frame, Stream& stream, Output& output);
-  /// Into the slot that is being filled; starts it when it is full.
+  /// Writes a picture into the slot that is being filled, and starts that slot when it is full.
   void write_picture(Picture picture, const Frame& host, PictureStage& stage, Output& output);
   Frame on_host(const Frame& frame);
   Slot& free_slot(std::optional<std::uint32_t> stream, Output& output);
   void start(Slot& slot);
-  /// Waits for the inference that was started first. @return false: the deadline came first.
+  /// Waits for the oldest inference. @return False: the deadline came first.
   bool finish_first(Deadline deadline);
   void collect(Slot& slot);
   void release(Slot& slot);
@@ -95,15 +95,15 @@ class Infer final : public Transform {
   void rethrow_failure(std::uint32_t stream);
   void give_outputs(Slot& slot);
   void emit_done(Output& output);
-  /// With the element's time limit. @errors kDeadlineExceeded, kCancelled
+  /// Waits for the oldest inference, within the element's time limit. @errors kDeadlineExceeded, kCancelled
   void finish_one();
 
   const std::string owner_, on_, decode_, name_;
   const std::size_t requests_, max_objects_;
-  const double confidence_, iou_, least_px_;
+  const double confidence_, iou_, min_size_px_;
   const std::int64_t top_k_, interval_;
   const std::chrono::nanoseconds max_delay_, timeout_;
-  const bool is_direct_;  ///< The device reads frames.
+  const bool is_direct_;  ///< The device reads frames itself; else pictures are written into its input.
   std::vector<std::string> model_labels_, object_labels_;
   ModelSettings settings_;
   Ledger& ledger_;
@@ -113,7 +113,7 @@ class Infer final : public Transform {
   std::map<std::uint32_t, Stream> streams_;
   std::deque<std::unique_ptr<Passing>> passing_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::deque<Slot*> running_;  ///< In the order of their starts.
+  std::deque<Slot*> running_;  ///< In the order in which they were started.
   Slot* filling_ = nullptr;
   Deadline filling_since_{};
   std::vector<cpu::Pool> output_pools_;

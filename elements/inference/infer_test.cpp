@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// infer in real pipelines: the demo's detector on the CPU device and the software NPU, several streams, batches, objects.
+// The element "infer" in real pipelines: the demo's detector on the CPU device and the software NPU, several streams, batches,
+// objects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -135,7 +136,7 @@ TEST_F(Inference, ASecondModelSeesTheObjectsThatTheFirstFound) {
     for (const auto& object : known->all<metadata::Detection>()) {
       const bool is_wanted = object->label == "circle" || object->label == "star";
       EXPECT_EQ(known->of<metadata::TensorOutput>(object.id).size(), is_wanted ? 1u : 0u);
-      EXPECT_TRUE(object->track_id >= 1 || object->score < 0.5f) << "only weak ones are without";
+      EXPECT_TRUE(object->track_id >= 1 || object->score < 0.5f) << "only weak objects are without an id";
       colours += is_wanted;
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// infer in time: batches that are not full, frames that pile up, streams that start again, and stopping.
+// The timing of "infer": incomplete batches, frames that pile up, streams that restart, and stopping.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using tenon_test::Alive;
 
 class InferenceInTime : public Inference {};
 
-/// Three pictures, and then silence.
+/// A source of three pictures, which is silent afterwards.
 class Pausing final : public Source {
  public:
   StreamInfo open(Deadline) override {
@@ -139,7 +139,7 @@ TEST_F(InferenceInTime, AStreamThatStartsAgainLeavesTheOtherOfAModelWhole) {
     EXPECT_TRUE(pipeline.failures()[0].was_restarted);
     EXPECT_EQ(pipeline.failures()[0].node, "failing");
     expect_same(arrived[0], by_hand(30), 0.5f);
-    // Ids are those that the stream has alone.
+    // The ids are the same as if the stream ran alone.
     std::vector<Frame> with = std::exchange(arrived[0], {}), again(arrived[1].end() - 12, arrived[1].end());
     EXPECT_LE(arrived[1].size(), 17u);
     expect_same(again, by_hand(12), 0.5f);

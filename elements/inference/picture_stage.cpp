@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's kernel, run in the calling thread.
+// Runs the engine's input kernel in the calling thread.
 #include <tenon/elements/inference/picture_stage.hpp>
 
 #include <array>
@@ -37,7 +37,7 @@ void PictureStage::run(const Frame& frame, void* target) {
   const std::span<const PlaneView> used(planes.data(), spec.input_count());
   if (!spec.transposed) return plan_.run_rows(used, target, 0, spec.height);
   plan_.run_rows(used, sideways_.data(), 0, spec.height);
-  // Rows become columns.
+  // Transpose: rows become columns.
   const auto sample = static_cast<std::ptrdiff_t>(size_bytes(spec.type));
   const auto h = static_cast<std::ptrdiff_t>(spec.height), w = static_cast<std::ptrdiff_t>(spec.width);
   const auto c = static_cast<std::ptrdiff_t>(spec.channels);

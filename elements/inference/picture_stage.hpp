@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame, or a part of it, into a place of a model's input: one pass that reads the frame where it lies.
+// Writes a frame, or a part of it, into a place of a model's input, in one pass that reads the frame in place.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@ namespace inference {
 /// @thread one at a time.
 class PictureStage {
  public:
-  /// @param model  As options_from() reads it: what it wants of pictures.
-  /// @param part   Of the upright frame; empty: all of it.
+  /// @param model  The model, from which options_from() reads how it wants pictures.
+  /// @param part   The part of the upright frame; empty: all of it.
   /// @errors as options_from() and make_spec().
   PictureStage(const Model& model, const FrameInfo& info, const PixelRect& part = {});
-  /// Where the part lies in the input, in pixels of the whole frame.
+  /// The mapping between the input and pixels of the whole frame.
   const FrameGeometry& geometry() const { return plan_.spec().upright; }
   std::size_t frame_width() const { return plan_.spec().upright_width(); }
   std::size_t frame_height() const { return plan_.spec().upright_height(); }
   std::size_t target_bytes() const;
-  /// @param frame   Of the info, with planes that the host reads.
+  /// Writes one picture. @param frame  A frame of the given info, with planes that the host can read.
   /// @param target  target_bytes() of the input.
   void run(const Frame& frame, void* target);
 
  private:
   engine::InputStagePlan plan_;
-  std::vector<std::byte> sideways_;  ///< Of pictures that were stored so.
+  std::vector<std::byte> sideways_;  ///< A buffer for pictures that are stored sideways.
 };
 
 }  // namespace inference

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading, reshaping, compiling, once for equal settings.
+// Reads, reshapes and compiles a model once for equal settings.
 #include <tenon/elements/inference/shared_model.hpp>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::shared_ptr<Model> read(const Core& core, const ModelSettings& settings) {
   return model;
 }
 
-/// Exporters write reshapes with the batch of 1 that the model had: [1,9,-1]. With 0 in its place they keep what comes.
+/// Exporters write the batch of 1 into the patterns of reshapes: [1,9,-1]. A 0 in its place keeps the batch of the input.
 void free_batch(Model& model) {
   for (const std::shared_ptr<Node>& node : model.get_ordered_ops()) {
     if (!is_op(node, "Reshape")) continue;
@@ -67,7 +67,8 @@ void free_batch(Model& model) {
   }
 }
 
-/// @errors kInvalidArgument: the model has no batch that can be changed, or results that do not follow it.
+/// The model with the batch of the settings.
+/// @errors kInvalidArgument: the batch of the model cannot be changed, or its results do not follow the batch.
 std::shared_ptr<Model> batched(const Model& single, const ModelSettings& settings) {
   std::shared_ptr<Model> model = single.clone();
   const std::string what = "batch=" + std::to_string(settings.batch) + " of \"" + settings.model + "\": ";
@@ -128,7 +129,7 @@ std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, co
   static std::mutex mutex;
   static std::weak_ptr<Core> weak_core;
   static std::map<ModelSettings, std::weak_ptr<const SharedModel>> known;
-  const std::lock_guard lock(mutex);  // Two that want the same must not both compile it.
+  const std::lock_guard lock(mutex);  // Two elements with equal settings must not both compile the model.
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const SharedModel>& place = known[settings];
   if (auto model = place.lock()) return model;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models by what an element says of them: elements that say the same share one compiled model.
+// Compiled models that elements with equal settings share.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace inference {
 struct ModelSettings {
   std::string model, device, shape, precision, cache_dir, properties, zero_copy;
   std::size_t batch = 1;
-  bool takes_frames = true;  ///< The device reads frames; else pictures are written into its input.
+  bool takes_frames = true;  ///< The device reads frames itself; else pictures are written into its input.
   friend auto operator<=>(const ModelSettings&, const ModelSettings&) = default;
 };
 
@@ -30,10 +30,10 @@ struct SharedModel {
   bool keeps_state = false;
 };
 
-/// The model of these settings, compiled if nobody in this process has it. All share one Core.
-/// @param frames  Compiled for such frames first, if it is compiled and takes frames.
-/// @thread any. @errors those of reading, reshaping and compiling; kInvalidArgument: settings that are no KEY=VALUE, inputs or outputs
-/// that pictures or batches do not fit.
+/// The model with these settings. It is compiled if no element of this process has it. All models share one Core.
+/// @param frames  The frames to compile for first, if the model must be compiled and takes frames.
+/// @thread any. @errors Those of reading, reshaping and compiling; kInvalidArgument: properties that are not KEY=VALUE, or
+/// inputs or outputs that pictures or batches do not fit.
 std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, const std::optional<FrameInfo>& frames);
 
 }  // namespace inference

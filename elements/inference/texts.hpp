@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters that are lists, and files that they name.
+// Helpers for parameters that are lists, and for files that parameters name.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ inline std::vector<std::string> split(const std::string& text, char separator) {
   return words;
 }
 
-/// None of an empty path. @errors kNotFound
+/// The lines of a file; none if the path is empty. @errors kNotFound
 inline std::vector<std::string> lines_of(const std::string& path, const std::string& owner) {
   std::vector<std::string> lines;
   if (path.empty()) return lines;
@@ -42,7 +42,7 @@ inline std::vector<std::string> lines_of(const std::string& path, const std::str
   return lines;
 }
 
-/// @errors kNotFound
+/// @errors kNotFound: there is no such file.
 inline void check_model_file(const std::string& path, const std::string& owner) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))

@@ -11,7 +11,7 @@ inline namespace v1 {
 namespace elements {
 
 std::vector<KnownElement> basic_elements();
-/// "convert", which leaves the work to one of the modules' converters.
+/// The element "convert", which delegates to a converter of one of the modules.
 KnownElement convert_element();
 
 }  // namespace elements

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that notice when their element is to stop.
+// Waiting in short steps, so that an element notices when it is interrupted.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-/// `wait(deadline)` again and again, with deadlines that are near. @param what  It waits for, for the message.
-/// @errors kCancelled: is_interrupted; what wait() throws: kDeadlineExceeded only at the end
+/// Calls `wait(deadline)` again and again with near deadlines. @param what  What it waits for, for the message.
+/// @errors kCancelled: is_interrupted was set; and the errors of wait(), but kDeadlineExceeded only after `deadline`.
 template <typename Wait>
 auto in_steps(Deadline deadline, const std::atomic<bool>& is_interrupted, const std::string& what, Wait wait) {
   constexpr auto kStep = std::chrono::milliseconds(50);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: one for each instance of an element. What happens to a stream travels through them in the order of its frames: it
-// begins, its frames, it ends; so an element's state needs no lock, and a restart is an end and a beginning.
+// Lanes: one for each instance of an element. The events of a stream (its begin, its frames, its end) travel through them in
+// order, so an element's state needs no lock, and a restart is an end and a begin.
 #pragma once
 
 #include <atomic>
@@ -30,15 +30,15 @@ inline namespace v1 {
 namespace elements {
 namespace detail {
 
-/// What passes from lane to lane.
+/// An event of a stream, which passes from lane to lane.
 struct Message {
   enum class Kind : std::uint8_t { kBegin, kFrame, kEnd, kLast };  ///< kLast: the end, and no more comes.
   Kind kind = Kind::kFrame;
   std::uint32_t stream = 0;
-  Clock::time_point born{};                ///< When the source had the frame.
-  std::shared_ptr<const StreamInfo> info;  ///< Of kBegin.
+  Clock::time_point born{};                ///< When the source read the frame.
+  std::shared_ptr<const StreamInfo> info;  ///< For kBegin.
   Frame frame;
-  AudioFrame audio;  ///< Instead, of a stream of sound.
+  AudioFrame audio;  ///< In place of `frame` for a stream of sound.
 };
 
 class Lane;
@@ -49,52 +49,53 @@ struct Node {
   const Description* element = nullptr;
   std::vector<Node*> to;
   std::vector<std::unique_ptr<Lane>> lanes;
-  /// @pre the stream passes through the node.
+  /// The lane that serves the stream. @pre The stream passes through the node.
   Lane& lane_of(std::uint32_t stream) const;
-  /// The number with which a stream leaves it.
+  /// The number that a stream has when it leaves the node.
   std::uint32_t gives(std::uint32_t stream) const { return element->joins ? plan->gives.front() : stream; }
 };
 
-/// What a node threw that was asked on behalf of another.
-struct SaidBy {
+/// An exception from a node that was called on behalf of another one.
+struct NodeError {
   const Node* node;
   std::exception_ptr error;
 };
 
-/// What lanes tell their pipeline.
+/// The pipeline's interface for its lanes.
 class Host {
  public:
   virtual ~Host() = default;
-  /// The stream failed in `node`; frames of it are dropped until it ends, or begins again.
-  /// @param error  Also of SaidBy: the failure is then its node's.
+  /// The stream failed in `node`. Its frames are dropped until it ends or begins again.
+  /// @param error  If it is a NodeError, the failure is booked for the node that it names.
   virtual void failed(std::uint32_t stream, const Node& node, std::exception_ptr error) = 0;
   virtual bool is_lost(std::uint32_t stream) const = 0;
   /// The stream that was lost begins again.
   virtual void restarts(std::uint32_t stream) = 0;
-  /// A joined stream that was lost does not: sources that feed nothing else may stop.
+  /// A joined stream that was lost does not begin again: sources that feed nothing else may stop.
   virtual void gave_up(std::uint32_t stream) = 0;
 };
 
 class Lane final : public Output {
  public:
-  /// @param spec, host, node  Must outlive it.
+  /// @param spec, host, node  Must outlive the lane.
   Lane(const PipelineSpec& spec, Host& host, Node& node, std::vector<std::uint32_t> streams);
 
-  /// Takes what comes from upstream: into the queue, or at once.
+  /// Takes a message from upstream and puts it into the queue; without a queue, handles it at once.
   void deliver(Message message);
   /// The thread of a lane with a queue.
   void run();
   void emit(Item item) override;
-  /// To all that this node feeds. Each gets metadata of its own.
+  /// Delivers the message to all nodes that this node feeds. Each gets metadata of its own.
   void pass_on(Message message);
   void pass_on(Message::Kind kind, std::uint32_t stream, std::shared_ptr<const StreamInfo> info = nullptr);
   void interrupt() noexcept;
-  /// A span of the node's name, if a trace is open. Spans of what is called downstream lie in it.
+  /// Records a span with the node's name, if a trace is open. The spans of nodes that it calls lie within it.
   void trace(Clock::time_point begin, Clock::time_point end) const;
-  /// What all who see the element's own frames want of them. @param stream  As it comes to the element.
-  /// @errors kFailedPrecondition: two of them cannot agree; SaidBy: what one of them threw.
-  Negotiation agree_on(std::uint32_t stream, const StreamInfo& info);
-  /// What is thrown, with the names of those who cannot share memory.
+  /// Negotiates the memory of the frames that this element makes with all nodes that use those frames.
+  /// @param stream  Its number as it comes to the element.
+  /// @errors kFailedPrecondition: two nodes exclude each other; NodeError: an exception from one of the nodes.
+  Negotiation negotiate(std::uint32_t stream, const StreamInfo& info);
+  /// `error`; a NoMemory is replaced by an error that names the nodes which cannot share memory.
   std::exception_ptr explained(std::uint32_t stream, const std::exception_ptr& error) const;
 
   AnyElement element;
@@ -107,16 +108,16 @@ class Lane final : public Output {
 
  private:
   struct Open {
-    bool is_open = false;              ///< open() has returned, and end() was not called since.
-    bool has_failed = false;           ///< Since it was opened.
-    Clock::time_point born{};          ///< Of the stream's frame that came last.
-    std::vector<std::string> readers;  ///< Nodes that said which memory they want, in the order of the agreement.
+    bool is_open = false;              ///< open() has returned, and end() has not been called since.
+    bool has_failed = false;           ///< The stream has failed since it was opened.
+    Clock::time_point born{};          ///< That of the stream's last frame.
+    std::vector<std::string> readers;  ///< The nodes that said which memory they want, in the order of the negotiation.
   };
-  /// Of an element that joins streams.
+  /// The state of an element that joins streams.
   struct Joined {
     std::shared_ptr<const StreamInfo> info;  ///< Null before it has begun.
     Restarts restarts;
-    std::optional<Clock::time_point> again;  ///< When it begins again, if it is lost.
+    std::optional<Clock::time_point> again;  ///< When the joined stream begins again, if it is lost.
     bool is_over = false;
   };
 

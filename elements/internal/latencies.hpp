@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long things took, counted in bands: quantiles without a list of all durations.
+// A histogram of durations, which gives quantiles without keeping each duration.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline namespace v1 {
 namespace elements {
 namespace detail {
 
-/// Durations in bands of an eighth of a power of two. @thread any
+/// Counts durations in bands of an eighth of a power of two. @thread any
 class Latencies {
  public:
   void add(std::chrono::nanoseconds duration) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What those want who use the frames of one element, and whether they can agree.
+// Negotiation of memory: joins what the consumers of an element's frames require, or names the two that exclude each other.
 #pragma once
 
 #include <string>
@@ -14,22 +14,26 @@ namespace tenon {
 inline namespace v1 {
 namespace elements {
 
-struct Wish {
+/// The requirements of one node on the frames.
+struct NodeRequirements {
   std::string node;
   Requirements wanted;
-  Context used_in;  ///< Null: on the host, or nowhere.
+  Context used_in;  ///< Where the node uses frames; null: on the host, or not at all.
 };
 
+/// The result for all nodes.
 struct Negotiation {
   Requirements joined;
-  std::vector<Party> readers;      ///< Who said where they use frames.
-  std::vector<std::string> names;  ///< Of their nodes.
+  std::vector<Party> readers;      ///< One for each node that said where it uses frames, or that has requirements.
+  std::vector<std::string> names;  ///< The nodes' names, in the order of `readers`.
 };
 
-/// @param maker  The node that makes the frames. @errors kFailedPrecondition: two wishes that exclude each other, named.
-Negotiation agree(const std::string& maker, const std::vector<Wish>& wishes);
+/// Joins the requirements of the nodes. @param maker  The name of the node that makes the frames.
+/// @errors kFailedPrecondition: two nodes exclude each other; the message names their nodes.
+Negotiation negotiate(const std::string& maker, const std::vector<NodeRequirements>& nodes);
 
-/// Which nodes cannot share memory, and why. @param readers  Names of those that the maker was told.
+/// A message that says which nodes cannot share memory, and why.
+/// @param readers  Names of the readers that the maker was given, which `error` counts by index.
 std::string not_shared(const std::string& maker, const std::vector<std::string>& readers, const NoMemory& error);
 
 }  // namespace elements

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a stream that failed begins again, and after which pause.
+// How often a failed stream is restarted, and after which pause.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline namespace v1 {
 namespace elements {
 namespace detail {
 
-/// Of one stream. @thread one at a time
+/// The restarts of one stream. @thread one at a time
 class Restarts {
  public:
   /// @param spec  Must outlive this.
@@ -26,7 +26,7 @@ class Restarts {
     last_ = now;
   }
 
-  /// The stream failed. @return how long to wait before it begins again; nothing: it does not.
+  /// The stream has failed. @return How long to wait before the restart; nothing: no restart.
   std::optional<std::chrono::milliseconds> next() {
     if (last_ - first_ >= spec_.restart_reset) {
       count_ = 0;
@@ -41,12 +41,13 @@ class Restarts {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(1);  ///< Of pauses that grew.
+  static constexpr std::chrono::milliseconds kLongest =
+      std::chrono::minutes(1);  ///< The upper limit of the growing pause.
 
   const PipelineSpec& spec_;
   std::uint32_t count_ = 0;
   std::chrono::milliseconds pause_;
-  Clock::time_point first_{}, last_{};  ///< Frames since it began.
+  Clock::time_point first_{}, last_{};  ///< Times of the first and the last frame since it began.
 };
 
 }  // namespace detail

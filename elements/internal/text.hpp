@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for messages.
+// Helpers for the texts of messages.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kafka: a message for each frame.
+// The sink "kafka": sends a message for each frame.
 #include <sstream>
 
 #include <tenon/core/error.hpp>
@@ -13,13 +13,13 @@ namespace elements {
 namespace kafka {
 namespace {
 
-/// @errors kInvalidArgument: a property without a value.
+/// The properties for librdkafka. @errors kInvalidArgument: a property without a value.
 std::map<std::string, std::string> properties_from(const Parameters& given) {
   std::map<std::string, std::string> all = {
       {"bootstrap.servers", given.text("brokers")},
       {"queue.buffering.max.messages", std::to_string(given.integer("queue"))},
       {"linger.ms", std::to_string(given.integer("linger_ms"))},
-      {"enable.idempotence", "true"}};  // In order, and once, also when it sends again.
+      {"enable.idempotence", "true"}};  // Retries must neither reorder nor repeat messages.
   std::istringstream more(given.text("properties"));
   for (std::string one; std::getline(more, one, ';');) {
     const std::size_t equals = one.find('=');
@@ -67,17 +67,18 @@ std::vector<KnownElement> elements() {
   Description kafka;
   kafka.name = "kafka";
   kafka.about =
-      "Sends what is known of each frame to Kafka, as JSON with the stream's number as key; never waits for it while "
-      "frames come";
+      "Sends the metadata of each frame to Kafka, as JSON with the stream's number as key; never waits for the brokers "
+      "while frames come";
   kafka.role = Role::kSink;
   kafka.parameters = publisher_parameters(
-      {{"topic", "Where to", std::string("tenon"), true},
-       {"brokers", "HOST:PORT of one or more, separated by commas", std::string("localhost:9092")},
-       {"queue", "Messages that may wait; more are dropped", std::int64_t{1000}, false, 1, 1e6},
-       {"linger_ms", "How long messages are gathered into one request, in milliseconds", std::int64_t{5}, false, 0,
+      {{"topic", "Topic to publish to", std::string("tenon"), true},
+       {"brokers", "HOST:PORT of one or more brokers, separated by commas", std::string("localhost:9092")},
+       {"queue", "Messages that may wait for the brokers; further ones are dropped", std::int64_t{1000}, false, 1, 1e6},
+       {"linger_ms", "How long messages are collected into one request, in milliseconds", std::int64_t{5}, false, 0,
         10000},
-       {"wait_s", "How long to wait at the end for what is not delivered yet, in seconds", 5.0, false, 0, 3600},
-       {"properties", "More of librdkafka's, NAME=VALUE;NAME=VALUE: security.protocol, sasl.username...",
+       {"wait_s", "How long to wait at the end for messages that are not delivered yet, in seconds", 5.0, false, 0,
+        3600},
+       {"properties", "More properties of librdkafka, NAME=VALUE;NAME=VALUE: security.protocol, sasl.username...",
         std::string()}});
   kafka.is_shared = true;
   kafka.takes = Takes::kBoth;

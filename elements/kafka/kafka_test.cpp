@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages through the cluster that librdkafka has for tests, over real sockets.
+// Sends messages through librdkafka's mock cluster, over real sockets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ class Kafka : public ::testing::Test {
     return spec;
   }
 
-  /// All that the topic holds, in order. @param count  As many as there must be.
+  /// All messages of the topic, in order. @param count  The number that there must be.
   std::vector<std::string> messages(std::size_t count) const {
     const Client reader = client(RD_KAFKA_CONSUMER, {{"bootstrap.servers", brokers()},
                                                      {"group.id", "test"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// librdkafka's calls. Its callbacks run in rd_kafka_poll() and rd_kafka_flush().
+// The calls of librdkafka. Its callbacks run in rd_kafka_poll() and rd_kafka_flush().
 #include <tenon/elements/kafka/producer.hpp>
 
 #include <utility>
@@ -18,7 +18,7 @@ struct FreeOptions {
   void operator()(rd_kafka_conf_t* options) const { rd_kafka_conf_destroy(options); }
 };
 
-/// It logs to stderr if it is not told otherwise; what matters is in the report.
+/// Replaces librdkafka's log to stderr. The errors that matter are in the report.
 void say_nothing(const rd_kafka_t*, int, const char*, const char*) {}
 
 }  // namespace
@@ -38,7 +38,7 @@ Producer::Producer(const std::map<std::string, std::string>& properties, std::st
   client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, options.get(), reason, sizeof reason));
   if (!client_)
     throw Error(Code::kInvalidArgument, "kafka: " + std::string(reason), "rd_kafka_new", rd_kafka_last_error());
-  static_cast<void>(options.release());  // The client has them now.
+  static_cast<void>(options.release());  // The client owns the options now.
 }
 
 Producer::~Producer() {
@@ -60,7 +60,7 @@ void Producer::publish(const std::string& key, const std::string& payload) {
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   const std::lock_guard lock(mutex_);
   ++report_.dropped;
-  // That it is full follows from the trouble before.
+  // A full queue is a consequence of an earlier error, so it does not replace that error in the report.
   if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL || report_.trouble.empty()) report_.trouble = rd_kafka_err2str(error);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages to a Kafka cluster: librdkafka's producer, whose threads and bounded queue are its own.
+// Sends messages to a Kafka cluster by librdkafka's producer, which has threads and a bounded queue of its own.
 #pragma once
 
 #include <atomic>
@@ -24,20 +24,20 @@ class Producer {
  public:
   struct Report {
     std::uint64_t delivered = 0, waiting = 0, dropped = 0;
-    std::string trouble;  ///< The last one.
+    std::string trouble;  ///< The text of the last error.
   };
 
-  /// @param properties  librdkafka's names and values.
-  /// @errors kInvalidArgument: a property that it does not know, or whose value it refuses, in its words.
+  /// @param properties  Names and values of librdkafka's properties.
+  /// @errors kInvalidArgument: librdkafka does not know a property or refuses its value; the message has its reason.
   Producer(const std::map<std::string, std::string>& properties, std::string topic);
-  /// Drops what still waits.
+  /// Drops the messages that still wait.
   ~Producer();
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
-  /// Takes a copy, or drops it when the queue is full; never waits. Messages of one key keep their order.
+  /// Queues a copy of the message, or drops it when the queue is full; never waits. Messages with one key keep their order.
   void publish(const std::string& key, const std::string& payload);
-  /// Waits until all is delivered or given up, the deadline has come, or interrupt() was called.
+  /// Waits until all messages are delivered or given up, the deadline has come, or interrupt() was called.
   Report drain(Deadline deadline);
   void interrupt() noexcept { is_interrupted_ = true; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libmosquitto behind a thread that owns it: only that thread calls it after the constructor.
+// libmosquitto, owned by one thread: after the constructor only that thread calls it.
 #include <tenon/elements/mqtt/connection.hpp>
 
 #include <poll.h>
@@ -20,7 +20,7 @@ namespace elements {
 namespace mqtt {
 namespace {
 
-constexpr std::size_t kMostInFlight = 64;
+constexpr std::size_t kMaxInFlight = 64;
 constexpr int kKeepAlive_s = 30, kPoll_ms = 500;
 constexpr std::chrono::milliseconds kFirstDelay{250}, kLastDelay{8000};
 
@@ -28,7 +28,8 @@ std::string reason_of(int result, int error) {
   return result == MOSQ_ERR_ERRNO ? std::strerror(error) : mosquitto_strerror(result);
 }
 
-/// Of a message to acknowledge the library has a copy by then, which it sends when it is connected again.
+/// Whether the connection is at fault. The library then has a copy of a message that the broker must acknowledge, and sends it when
+/// it is connected again.
 bool is_connection_error(int result) {
   return result == MOSQ_ERR_NO_CONN || result == MOSQ_ERR_CONN_LOST || result == MOSQ_ERR_ERRNO;
 }
@@ -70,7 +71,8 @@ void Connection::check(int result, const std::string& what) const {
 
 void Connection::wake() const {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);  // Full: it is awake.
+  [[maybe_unused]] const ssize_t written =
+      ::write(wake_.get(), &one, sizeof one);  // If the counter is full, the thread is awake anyway.
 }
 
 void Connection::publish(std::string topic, std::string payload) {
@@ -140,13 +142,14 @@ void Connection::lost(const std::string& why) {
   report_.trouble = why;
 }
 
-/// Messages to the library, which sends them again itself if the connection breaks before they are acknowledged.
+/// Passes waiting messages to the library. The library itself sends them again if the connection breaks before the broker has
+/// acknowledged them.
 void Connection::hand_over() {
   for (;;) {
     Message message;
     {
       const std::lock_guard lock(mutex_);
-      if (waiting_.empty() || in_flight_ >= kMostInFlight) return;
+      if (waiting_.empty() || in_flight_ >= kMaxInFlight) return;
       message = std::move(waiting_.front());
       waiting_.pop_front();
       ++in_flight_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to an MQTT broker with a thread of its own: who publishes waits for nothing.
+// A connection to an MQTT broker with a thread of its own, so that publish() never waits for the broker.
 #pragma once
 
 #include <atomic>
@@ -25,32 +25,33 @@ namespace mqtt {
 struct BrokerOptions {
   std::string host = "localhost";
   int port = 1883;
-  std::string client_id, username, password;  ///< Empty: none, or one that the library makes up.
-  std::string ca_file;                        ///< With it the connection is encrypted, and the broker's name checked.
+  std::string client_id, username,
+      password;         ///< Empty: no user name or password; a client id that the library generates.
+  std::string ca_file;  ///< If set, the connection is encrypted and the broker's name is checked.
   int qos = 1;
   bool retain = false;
-  std::size_t queue = 1000;  ///< Most messages that wait for the broker; more are dropped.
+  std::size_t queue = 1000;  ///< The maximum number of messages that wait for the broker; further ones are dropped.
 };
 
-/// Connects, again after 0.25 s, 0.5 s ... 8 s when the broker is away, and delivers what waits.
+/// Connects to the broker and delivers the messages that wait. While the broker is away, it retries after 0.25 s, 0.5 s ... 8 s.
 /// @thread all members from any thread.
 class Connection {
  public:
   struct Report {
     std::uint64_t delivered = 0, waiting = 0, dropped = 0;
-    std::string trouble;  ///< The last one; empty while connected.
+    std::string trouble;  ///< The text of the last error; empty while connected.
   };
 
-  /// @errors kInvalidArgument: what the library does not accept (a certificate file, a name), named.
+  /// @errors kInvalidArgument: the library refuses an option (a certificate file, a name); the message names it.
   explicit Connection(BrokerOptions options);
-  /// Drops what still waits.
+  /// Drops the messages that still wait.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Takes a message, or drops it when `queue` are waiting. @cost a lock and a copy.
+  /// Queues a message, or drops it when `queue` messages are waiting. @cost a lock and a copy.
   void publish(std::string topic, std::string payload);
-  /// Waits until all is delivered, the deadline has come, or interrupt() was called.
+  /// Waits until all messages are delivered, the deadline has come, or interrupt() was called.
   Report drain(Deadline deadline);
   void interrupt() noexcept;
 
@@ -78,10 +79,10 @@ class Connection {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Message> waiting_;
-  std::size_t in_flight_ = 0;  ///< With the library, not acknowledged.
+  std::size_t in_flight_ = 0;  ///< Messages that the library has and the broker has not acknowledged.
   Report report_;
   bool stopping_ = false, is_interrupted_ = false;
-  // Of the thread alone.
+  // Only the thread uses these.
   bool is_open_ = false, is_connected_ = false, was_open_ = false;
   std::chrono::milliseconds delay_{250};
   std::thread thread_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mqtt: a message for each frame.
+// The sink "mqtt": sends a message for each frame.
 #include <tenon/core/error.hpp>
 #include <tenon/elements/mqtt/connection.hpp>
 #include <tenon/elements/mqtt/elements.hpp>
@@ -25,7 +25,7 @@ BrokerOptions options_from(const Parameters& given) {
   return options;
 }
 
-/// @errors kInvalidArgument: no topic to publish to.
+/// The topic. @errors kInvalidArgument: it is empty or has wildcards.
 std::string topic_from(const Parameters& given) {
   const std::string& topic = given.text("topic");
   if (mosquitto_pub_topic_check(topic.c_str()) != MOSQ_ERR_SUCCESS || topic.empty())
@@ -76,21 +76,23 @@ std::vector<KnownElement> elements() {
   Description mqtt;
   mqtt.name = "mqtt";
   mqtt.about =
-      "Sends what is known of each frame to an MQTT broker, as JSON; never waits for the broker while frames come";
+      "Sends the metadata of each frame to an MQTT broker, as JSON; never waits for the broker while frames come";
   mqtt.role = Role::kSink;
   mqtt.parameters = publisher_parameters(
-      {{"topic", "Where to; {stream} becomes the number of the stream", std::string("tenon/{stream}"), true},
-       {"host", "Of the broker", std::string("localhost")},
-       {"port", "Of the broker", std::int64_t{1883}, false, 1, 65535},
-       {"qos", "0: at most once, lost while the broker is away; 1: at least once; 2: once", std::int64_t{1}, false, 0,
-        2},
-       {"retain", "The broker keeps the last message for who comes later", false},
-       {"queue", "Messages that may wait for the broker; more are dropped", std::int64_t{1000}, false, 1, 1e6},
-       {"wait_s", "How long to wait at the end for what is not delivered yet, in seconds", 5.0, false, 0, 3600},
-       {"client_id", "Name for the broker; empty: one of its own", std::string()},
-       {"username", "For the broker; empty: none", std::string()},
-       {"password", "For the broker", std::string()},
-       {"ca_file", "Certificates of authorities (PEM); with it the connection is encrypted", std::string()}});
+      {{"topic", "Topic to publish to; {stream} becomes the number of the stream", std::string("tenon/{stream}"), true},
+       {"host", "Name or address of the broker", std::string("localhost")},
+       {"port", "Port of the broker", std::int64_t{1883}, false, 1, 65535},
+       {"qos", "Quality of service: 0: at most once, lost while the broker is away; 1: at least once; 2: exactly once",
+        std::int64_t{1}, false, 0, 2},
+       {"retain", "The broker keeps the last message for clients that subscribe later", false},
+       {"queue", "Messages that may wait for the broker; further ones are dropped", std::int64_t{1000}, false, 1, 1e6},
+       {"wait_s", "How long to wait at the end for messages that are not delivered yet, in seconds", 5.0, false, 0,
+        3600},
+       {"client_id", "Client id at the broker; empty: a generated one", std::string()},
+       {"username", "User name at the broker; empty: none", std::string()},
+       {"password", "Password at the broker", std::string()},
+       {"ca_file", "File with the certificates of trusted authorities (PEM); with it the connection is encrypted",
+        std::string()}});
   mqtt.is_shared = true;
   mqtt.takes = Takes::kBoth;
   return {{mqtt, [](const Parameters& given, const Environment&) -> AnyElement {

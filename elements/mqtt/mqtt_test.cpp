@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages through a real broker, which is away at times.
+// Sends messages through a real broker, which is away at times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-/// mosquitto, as Debian has it: on the loopback interface, for anybody.
+/// Debian's mosquitto, on the loopback interface, without authentication.
 class Broker {
  public:
   static std::string program() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats as lists of components, and colours as matrices. @source ITU-T H.273, table 4 (KR, KB) and its equations for ranges
+// Describes formats as lists of components, and colour conversions as matrices. @source ITU-T H.273, table 4 (KR, KB) and its
+// equations for ranges
 #include <tenon/elements/opencl/components.hpp>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace elements {
 namespace opencl {
 namespace {
 
-/// Plane and place of each component, for formats whose order is not 0, 1, 2.
+/// The plane of each component, and its offset in a pixel of that plane.
 struct Order {
   PixelFormat format;
   std::array<std::size_t, 3> plane, offset;
@@ -27,7 +28,7 @@ constexpr Order kOrders[] = {
     {kGbrPlanar, {2, 0, 1}, {0, 0, 0}},
 };
 
-/// 3x4, as double.
+/// A matrix of 3x4 doubles.
 using Matrix = std::array<std::array<double, 4>, 3>;
 
 Matrix multiply(const Matrix& a, const Matrix& b) {
@@ -57,7 +58,7 @@ Weights weights_of(const FrameInfo& info) {
   }
 }
 
-/// RGB of 0 to 255 to the picture's own numbers.
+/// The matrix from RGB of 0 to 255 to the components of the picture.
 Matrix from_rgb(const FrameInfo& info) {
   if (is_rgb(info)) return {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}};
   const auto [red, blue] = weights_of(info);
@@ -92,9 +93,10 @@ std::vector<Component> components_of(PixelFormat format) {
   const auto* const found =
       std::find_if(std::begin(kOrders), std::end(kOrders), [&](const Order& one) { return one.format == format; });
   if (found == std::end(kOrders))
-    throw Error(Code::kUnimplemented, "convert_cl: " + to_string(format) +
-                                          " is not taken; it takes planar and packed formats of 8 bits (nv12, i420, "
-                                          "rgb, bgra, gray8...); convert by=cpu");
+    throw Error(Code::kUnimplemented,
+                "convert_cl: " + to_string(format) +
+                    " is not supported; it takes planar and packed formats of 8 bits (nv12, i420, "
+                    "rgb, bgra, gray8...); convert by=cpu");
   std::vector<Component> all;
   for (std::size_t i = 0; i < 3; ++i) {
     const PlaneLayout& plane = info.planes[found->plane[i]];

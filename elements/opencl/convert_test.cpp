@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform "convert_cl": the same pictures as the CPU makes, within rounding and the filter.
+// The transform "convert_cl" makes the same pictures as the CPU, except for rounding and the filter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 
 constexpr std::uint32_t kWidth = 64, kHeight = 32;
 
-/// Red on the left, blue on the right.
+/// A picture that is red on the left and blue on the right.
 Frame two_colours() {
   Frame frame = Frame::allocate({kRgb24, kWidth, kHeight});
   for (std::uint32_t y = 0; y < kHeight; ++y) {
@@ -46,7 +46,7 @@ class ConvertCl : public ::testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(drain_deferred(Clock::now() + std::chrono::seconds(10))); }
 
-  /// One picture through the elements in turn.
+  /// Runs one picture through the elements in turn.
   static Frame through(std::vector<NodeSpec> nodes, std::vector<std::string>* failures = nullptr) {
     StreamInfo info;
     info.frame = two_colours().info();
@@ -129,7 +129,7 @@ TEST_F(ConvertCl, CopiesNothingBesideWhatItConverts) {
 TEST_F(ConvertCl, SaysWhatCannotBe) {
   std::vector<std::string> failures;
   through({convert({{"format", "yuy2"}})}, &failures);
-  EXPECT_THAT(failures, ElementsAre(HasSubstr("is not taken")));
+  EXPECT_THAT(failures, ElementsAre(HasSubstr("is not supported")));
   EXPECT_THROW(make_element("convert_cl", {{"device", "no such device"}}, {}), Error);
 }
 

@@ -29,8 +29,8 @@ namespace {
 namespace cl = tenon::opencl;
 namespace client = tenon::opencl::client;
 
-/// One work item makes the pixels that share a chroma sample. S0_STEP and the like are given when it is built. Where the result
-/// is smaller, each pixel is the mean of samples of all that it covers.
+/// Each work item makes the pixels that share a chroma sample. S0_STEP and similar names are defined when the kernel is built.
+/// If the result is smaller than the source, each pixel is the mean of samples from the area that it covers.
 constexpr const char* kKernel = R"(
 #define PLANE global const uchar* 
 float sample(PLANE plane, uint2 at, int step, int offset, int2 shift, int4 part, float2 place) {
@@ -97,7 +97,7 @@ kernel void change(PLANE s0, PLANE s1, PLANE s2, uint2 s0_at, uint2 s1_at, uint2
 
 std::string define(const std::string& name, std::size_t value) { return " -D " + name + "=" + std::to_string(value); }
 
-/// What the kernel is built with, for pictures of these formats.
+/// The build options of the kernel for these formats.
 std::string options_for(const std::vector<Component>& from, const std::vector<Component>& to, PixelFormat result) {
   std::string options;
   for (const auto& [letter, all] : {std::pair{'S', &from}, std::pair{'D', &to}}) {
@@ -131,7 +131,7 @@ Context context_named(const std::string& device, const std::string& owner) {
 class ClConverter final : public Transform {
  public:
   ClConverter(const Parameters& given, const Environment& environment)
-      : change_(given),
+      : params_(given),
         ledger_(environment.ledger ? *environment.ledger : Ledger::process()),
         context_(context_named(given.text("device"), given.owner())),
         stream_(cl::stream(context_)),
@@ -143,7 +143,7 @@ class ClConverter final : public Transform {
   Context used_in(const StreamInfo&) const override { return context_; }
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
     StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = change_.result_of(in.frame);
+    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
     return out;
   }
   void allocate(std::uint32_t, const Requirements& wanted, std::span<const Party> readers) override {
@@ -152,8 +152,8 @@ class ClConverter final : public Transform {
 
   void process(Item item, Output& output) override {
     const FrameInfo in = item.frame.info();
-    const VideoConvertParams::Part part = change_.part_of(in);
-    const FrameInfo out = change_.result_of(in);
+    const VideoConvertParams::Part part = params_.part_of(in);
+    const FrameInfo out = params_.result_of(in);
     prepare(in, out);
     Frame result = results_.acquire(out);
     const Frame from = on_device(item.frame, Access::kRead), to = on_device(result, Access::kReadWrite);
@@ -170,12 +170,12 @@ class ClConverter final : public Transform {
     options.access = access;
     options.ledger = &ledger_;
     options.stream = stream_.get();
-    // The result must be written where it lies.
+    // The result must be written in place.
     if (access == Access::kReadWrite) options.policy = ZeroCopy::kRequire;
     return router_.map(frame, context_, options);
   }
 
-  /// Builds the kernel for these formats, unless it is there.
+  /// Builds the kernel for these formats, unless it is built already.
   void prepare(const FrameInfo& in, const FrameInfo& out) {
     if (kernel_ && in.format == from_.format && out.format == to_.format) return;
     source_components_ = components_of(in.format);
@@ -233,11 +233,11 @@ class ClConverter final : public Transform {
     static const EdgeId edge = register_edge("opencl (converted)");
     ledger_.book_map(edge, false);
     ledger_.book_converted(edge, from.size_bytes());
-    // Readers on the host take its address without waiting.
+    // Readers on the host take the result's address without waiting, so the kernel must have finished.
     client::finish(std::move(done), default_deadline());
   }
 
-  const VideoConvertParams change_;
+  const VideoConvertParams params_;
   Ledger& ledger_;
   const Context context_;
   const Ref<Stream> stream_;
@@ -253,8 +253,8 @@ class ClConverter final : public Transform {
 
 std::vector<KnownElement> elements() {
   std::vector<Parameter> parameters = VideoConvertParams::parameters();
-  parameters.push_back({"device", "Part of the OpenCL device's name; empty: the first", std::string()});
-  return {{{"convert_cl", "Crops, scales and converts pictures by OpenCL, into memory that all who read them share",
+  parameters.push_back({"device", "Part of the OpenCL device's name; empty: the first device", std::string()});
+  return {{{"convert_cl", "Crops, scales and converts pictures by OpenCL, into memory that all readers share",
             Role::kTransform, std::move(parameters)},
            [](const Parameters& given, const Environment& environment) -> AnyElement {
              return std::make_unique<ClConverter>(given, environment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of one stream that wait to be shown, and when each is.
+// The pictures of one stream that wait to be shown in a mosaic, and the time at which each is shown.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,26 @@ inline namespace v1 {
 namespace elements {
 namespace overlay {
 
-/// A picture in the size of its place.
+/// A picture, scaled to its place in the mosaic.
 struct Cell {
-  std::int64_t tick = 0;  ///< From which it is shown.
+  std::int64_t tick = 0;  ///< The tick from which it is shown.
   Clock::time_point arrived{};
   std::vector<std::byte> pixels;
-  std::shared_ptr<const metadata::Collection> known;  ///< In pixels of the stream's own picture.
-  FrameGeometry geometry;                             ///< From those to pixels of the place.
+  std::shared_ptr<const metadata::Collection> known;  ///< Metadata in pixels of the stream's own picture.
+  FrameGeometry geometry;                             ///< The mapping from those pixels to pixels of the place.
 };
 
-/// Time is counted in ticks, of which there are `fps` in a second. Streams that are not live begin with tick 0 together, however long one takes to open. A
-/// live one, and one that begins anew, has the tick at which it joins. From there on its own timestamps count.
+/// Time is counted in ticks, of which there are `fps` in a second. Streams that are not live all begin at tick 0, however long
+/// one of them takes to open. A live stream, and one that restarts, begins at the tick at which it joins. From there on its own
+/// timestamps count.
 /// @thread one at a time.
 class Cells {
  public:
-  /// @param limit  Most that wait, 2 at least. When there are more, every second one is left out, so that those that are left are in time.
+  /// @param limit  The maximum number of waiting pictures, at least 2. When there are more, every second one is dropped, so
+  /// that the rest are in time.
   Cells(double fps, std::size_t limit) : fps_(fps), limit_(limit) {}
 
-  /// The stream begins, or begins anew, at `tick`.
+  /// The stream begins or restarts at `tick`.
   /// @param frames_per_second  0: not known.
   void begin(std::int64_t tick, double frames_per_second, bool is_live);
   void end() { is_running_ = false; }
@@ -44,16 +46,16 @@ class Cells {
   bool has_begun() const { return has_begun_; }
 
   /// Takes the next picture.
-  /// @param earliest  The next tick that will be shown: what comes later than it should is shown then.
+  /// @param earliest  The next tick that will be shown. A picture that is late is shown at this tick.
   void add(Cell cell, std::int64_t timestamp_ns, std::int64_t earliest);
-  /// An emptied vector of a picture that was shown, to be used again.
+  /// A vector of a picture that was shown, for reuse; an empty one if there is none.
   std::vector<std::byte> spare();
 
-  /// Whether it is known what is shown at `tick`: no picture that is still to come belongs before it.
+  /// Whether the picture for `tick` is certain: no picture that is still to come belongs to an earlier tick.
   bool has_reached(std::int64_t tick) const { return !is_running_ || tick < known_until_; }
-  /// The first picture that was not shown yet; null: none.
+  /// The first picture that has not been shown yet; null: none.
   const Cell* next() const { return waiting_.empty() ? nullptr : &waiting_.front(); }
-  /// Shows what belongs to `tick`. @return it, or what was shown before; null: nothing was, yet.
+  /// Advances to `tick`. @return The picture for that tick, or the one shown before; null: no picture has been shown yet.
   const Cell* show(std::int64_t tick);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draw: what is known of a frame, on a copy of it.
+// The transform "draw": draws a frame's metadata on a copy of the frame.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Shown {
   double mask_opacity;
 };
 
-/// The joints of a person in COCO's 17 points.
+/// The limbs of a person, as pairs of COCO's 17 points.
 constexpr std::uint8_t kSkeleton[][2] = {{0, 1},  {0, 2},  {1, 3},  {2, 4},   {5, 6},   {5, 7},   {7, 9},   {6, 8},
                                          {8, 10}, {5, 11}, {6, 12}, {11, 12}, {11, 13}, {13, 15}, {12, 14}, {14, 16}};
 constexpr std::size_t kPersonPoints = 17;
@@ -38,7 +38,7 @@ constexpr float kSeen = 0.3f;  ///< Points with a lower score are guesses.
 
 int pixel(double value) { return static_cast<int>(std::lround(std::clamp(value, -1e6, 1e6))); }
 
-/// "person #3: sitting"
+/// The text for an object, for example "person #3: sitting".
 std::string label_of(const Collection& known, const metadata::Entry<metadata::Detection>& object, const Shown& shown) {
   std::string label = object->label;
   if (shown.ids && object->track_id >= 0) label += " #" + std::to_string(object->track_id);
@@ -103,7 +103,7 @@ void draw_points(Canvas& canvas, const Tensor& points, int thickness) {
   }
 }
 
-/// What belongs to the whole frame, line by line from the top left corner on.
+/// Writes the classes of the whole frame, line by line from the top left corner.
 void draw_texts(Canvas& canvas, const Collection& known, int scale) {
   int y = 2 * scale;
   for (const auto& text : known.of<metadata::Classification>(metadata::kFrame)) {
@@ -135,7 +135,7 @@ class Draw final : public TransformInplace {
   void process(std::uint32_t, Frame& frame) override {
     const auto known = metadata::find(frame);
     if (!known || !has_something(*known)) return;
-    // The decoder reads its pictures again, and others have this one, too.
+    // The decoder may still read its pictures, and other nodes may have this one, so it must not be changed in place.
     frame = copy_of(frame);
     draw_all(frame, *known);
   }
@@ -190,19 +190,21 @@ KnownElement draw() {
   Description made;
   made.name = "draw";
   made.about =
-      "Draws what is known of a frame on a copy of it: boxes, labels, masks, keypoints; frames without are passed on";
+      "Draws a frame's metadata on a copy of it: boxes, labels, masks, keypoints; frames without metadata are passed "
+      "on";
   made.role = Role::kTransformInplace;
   made.parameters = {
-      {"boxes", "Of objects", true},
-      {"labels", "On boxes", true},
-      {"scores", "On boxes, 0 to 1", true},
-      {"ids", "Of tracked objects, on boxes", true},
-      {"masks", "Of segmentations", true},
-      {"keypoints", "Tensors of the format keypoints: f32 [points, x y and score], in pixels", true},
-      {"texts", "Classes: of an object behind its label, of the frame in its corner", true},
-      {"thickness", "Of lines, in pixels; 0: 1/240 of the height", std::int64_t{0}, false, 0, 100},
-      {"text_scale", "Pixels for each dot of a letter; 0: 1/360 of the height", std::int64_t{0}, false, 0, 32},
-      {"mask_opacity", "0: not seen, 1: covers the picture", 0.4, false, 0, 1}};
+      {"boxes", "Draws the boxes of objects", true},
+      {"labels", "Writes the labels of objects on their boxes", true},
+      {"scores", "Writes the scores of objects on their boxes, 0 to 1", true},
+      {"ids", "Writes the ids of tracked objects on their boxes", true},
+      {"masks", "Draws the masks of segmentations", true},
+      {"keypoints", "Draws tensors of the format keypoints: f32 [points, x y and score], in pixels", true},
+      {"texts", "Writes classes: that of an object behind its label, those of the frame in its corner", true},
+      {"thickness", "Thickness of lines in pixels; 0: 1/240 of the picture's height", std::int64_t{0}, false, 0, 100},
+      {"text_scale", "Pixels for each dot of a letter; 0: 1/360 of the picture's height", std::int64_t{0}, false, 0,
+       32},
+      {"mask_opacity", "Opacity of masks; 0: invisible, 1: covers the picture", 0.4, false, 0, 1}};
   return {made, [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Draw>(given, environment);
           }};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of them.
+// The list of the elements of this module.
 #include <tenon/elements/overlay/elements.hpp>
 
 #include <tenon/elements/overlay/known.hpp>

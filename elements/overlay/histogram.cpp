@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram: how often which values occur.
+// The transform "histogram": counts how often each value occurs.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -15,13 +15,13 @@ namespace elements {
 namespace overlay {
 namespace {
 
-/// Counts of 256 levels of one component.
+/// The counts of the 256 levels of one component.
 using Levels = std::vector<std::int32_t>;
 
 template <typename T>
 void count(const Tensor& plane, const FrameComponent& component, std::size_t columns, std::size_t rows,
            Levels& levels) {
-  constexpr unsigned kShift = 8 * (sizeof(T) - 1);  // Wide samples have the value in the high bits.
+  constexpr unsigned kShift = 8 * (sizeof(T) - 1);  // Samples of 16 bits have their value in the high bits.
   for (std::size_t y = 0; y < rows; ++y) {
     const auto* row = reinterpret_cast<const T*>(static_cast<const std::byte*>(plane.data()) +
                                                  plane.byte_strides()[0] * static_cast<std::ptrdiff_t>(y));
@@ -72,10 +72,10 @@ class Histogram final : public TransformInplace {
 KnownElement histogram() {
   Description made;
   made.name = "histogram";
-  made.about =
-      "Adds a tensor [components, bins] to what is known of the frame: how many of its samples have which value";
+  made.about = "Adds a histogram of the frame's samples to its metadata, as a tensor [components, bins]";
   made.role = Role::kTransformInplace;
-  made.parameters = {{"bins", "Bands of equal width of the values 0 to 255", std::int64_t{32}, false, 1, 256}};
+  made.parameters = {
+      {"bins", "Number of bins of equal width for the values 0 to 255", std::int64_t{32}, false, 1, 256}};
   return {made, [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Histogram>(given, environment);
           }};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of this folder, one by one.
+// The elements of this folder.
 #pragma once
 
 #include <tenon/elements/description.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mosaic: several streams side by side in one picture.
+// The transform "mosaic": joins several streams side by side into one picture.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t kPixel = 3;
 
-/// A stream and where it is shown.
+/// A stream and its place in the picture.
 struct Tile {
   PixelRect place;
   std::optional<Stage> stage;
@@ -82,10 +82,10 @@ class Mosaic final : public Transform {
     cell.geometry = tile.stage->geometry();
     tile.cells->add(std::move(cell), item.frame.timestamp_ns(), next_tick_);
     show_known(item.stream, output);
-    proceed(output);  // While frames come one upon another, nobody else calls it.
+    proceed(output);  // The pipeline only calls it when no frame waits.
   }
 
-  /// Streams that are live, or have not begun, are not waited for longer: they keep their last picture.
+  /// The time at which the mosaic stops waiting for streams that are live or have not begun. They keep their last picture.
   std::optional<Deadline> due() const override {
     const Cell* const next = next_cell();
     if (!next || !has_reached(next->tick, Patience::kOver)) return std::nullopt;
@@ -107,14 +107,14 @@ class Mosaic final : public Transform {
  private:
   enum class Patience : std::uint8_t { kWaits, kOver };
 
-  /// The first picture of all that was not shown yet.
+  /// The earliest picture of all streams that has not been shown yet.
   const Cell* next_cell() const {
     const Cell* first = nullptr;
     for (const auto& [stream, tile] : tiles_)
       if (const Cell* const next = tile.cells->next(); next && (!first || next->tick < first->tick)) first = next;
     return first;
   }
-  /// Whether it is known what all streams show then.
+  /// Whether it is certain which picture each stream shows at `tick`.
   bool has_reached(std::int64_t tick, Patience patience) const {
     return std::all_of(tiles_.begin(), tiles_.end(), [&](const auto& one) {
       const Cells& cells = *one.second.cells;
@@ -151,7 +151,7 @@ class Mosaic final : public Transform {
     }
   }
 
-  /// @return nothing: we were told to stop.
+  /// A frame to draw into. @return Nothing: the element was interrupted.
   std::optional<Frame> acquire() {
     try {
       return frames_.acquire(info_);
@@ -229,17 +229,19 @@ class Mosaic final : public Transform {
 KnownElement mosaic() {
   Description made;
   made.name = "mosaic";
-  made.about = "Several streams side by side in one picture, which is a stream of its own";
+  made.about = "Joins several streams side by side into one picture, which is a stream of its own";
   made.role = Role::kTransform;
   made.parameters = {
-      {"width", "Of the picture, in pixels", std::int64_t{1280}, false, 16, 16384},
-      {"height", "Of the picture, in pixels", std::int64_t{720}, false, 16, 16384},
-      {"columns", "Pictures side by side; 0: as many as rows", std::int64_t{0}, false, 0, 64},
-      {"fps", "Most pictures a second; one leaves when a stream has a new one", 30.0, false, 0.1, 1000},
+      {"width", "Width of the joined picture in pixels", std::int64_t{1280}, false, 16, 16384},
+      {"height", "Height of the joined picture in pixels", std::int64_t{720}, false, 16, 16384},
+      {"columns", "Number of columns; 0: as many as rows", std::int64_t{0}, false, 0, 64},
+      {"fps", "Maximum pictures per second; a picture is sent when a stream has a new one", 30.0, false, 0.1, 1000},
       {"wait_ms",
-       "How long a picture waits for live streams that are late, in milliseconds; for others until they come", 100.0,
-       false, 1, 60000},
-      {"ahead", "Pictures that a stream may be ahead of others; of more than these every second one is left out",
+       "How long a picture waits for live streams that are late, in milliseconds; it waits for other streams until "
+       "they come",
+       100.0, false, 1, 60000},
+      {"ahead",
+       "Pictures that a stream may be ahead of others; when there are more, every second one of them is dropped",
        std::int64_t{60}, false, 2, 10000},
       {"titles", "Writes the number of each stream on its picture", true}};
   made.is_shared = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry by entry; those that belong to others find them by their new numbers.
+// Moves metadata entry by entry. Entries that belong to other entries refer to them by their new ids.
 #include <tenon/elements/overlay/moved.hpp>
 
 #include <map>
@@ -28,7 +28,7 @@ metadata::Box moved(const metadata::Box& box, const Placement& to) {
 
 void add_moved(const Collection& known, const Placement& to, Collection& into) {
   std::map<Id, Id> objects{{metadata::kFrame, metadata::kFrame}};
-  // What belongs to an entry of another type belongs to the picture.
+  // An entry whose parent is not a detection belongs to the picture.
   const auto parent_of = [&](Id old) {
     const auto at = objects.find(old);
     return at == objects.end() ? metadata::kFrame : at->second;

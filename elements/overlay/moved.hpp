@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a picture, as known of another that shows it smaller and elsewhere.
+// Moves the metadata of a picture to another picture, which shows it smaller and in another place.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@ inline namespace v1 {
 namespace elements {
 namespace overlay {
 
-/// Where a point of one picture lies in the other, in pixels.
+/// Maps a point of one picture to the other, in pixels.
 struct Placement {
   std::function<double(double)> x, y;
 };
 
-/// Adds to `into` the objects of `known`, masks and points at their new places, with all texts and tensors that belong to objects. Texts and tensors of
-/// the whole picture are left out: they say nothing of the other one.
+/// Adds the objects, masks and points of `known` to `into`, at their new places, with all texts and tensors that belong to
+/// objects. Texts and tensors of the whole picture are left out, because they do not describe the other picture.
 void add_moved(const metadata::Collection& known, const Placement& to, metadata::Collection& into);
 
 }  // namespace overlay

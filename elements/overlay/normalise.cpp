@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// normalise: the picture as the numbers that a model wants.
+// The transform "normalise": adds the picture as a normalised tensor, as models want it.
 #include <array>
 #include <optional>
 #include <sstream>
@@ -19,9 +19,9 @@ namespace elements {
 namespace overlay {
 namespace {
 
-constexpr std::size_t kMostTensors = 64;
+constexpr std::size_t kMaxTensors = 64;
 
-/// "123.7,116.3,103.5", or one number for all channels.
+/// Parses "123.7,116.3,103.5", or one number for all channels.
 std::array<double, 3> three_numbers(const Parameters& given, const char* name) {
   std::istringstream text(given.text(name));
   std::array<double, 3> all{};
@@ -52,7 +52,7 @@ InputStageOptions options_from(const Parameters& given) {
   return options;
 }
 
-/// A text with a default, its first choice.
+/// Describes a text whose default is its first choice.
 Parameter choice(std::string name, std::string about, std::vector<std::string> choices) {
   Parameter made{std::move(name), std::move(about), choices.front()};
   made.choices = std::move(choices);
@@ -72,7 +72,7 @@ class Normalise final : public TransformInplace {
     stage_.prepare(host.info());
     const Shape shape = stage_.shape();
     const std::size_t bytes = element_count(shape) * sizeof(float);
-    if (!pool_ || pool_->requirements().size_bytes != bytes) pool_.emplace(bytes, kMostTensors);
+    if (!pool_ || pool_->requirements().size_bytes != bytes) pool_.emplace(bytes, kMaxTensors);
     const Tensor made = pool_->acquire_tensor({ElementType::kF32, shape, {}});
     stage_.run(host, made.data(), ledger_);
     metadata::of(frame).add(metadata::TensorOutput{made, name_, "", "picture"});
@@ -91,17 +91,19 @@ class Normalise final : public TransformInplace {
 KnownElement normalise() {
   Description made;
   made.name = "normalise";
-  made.about = "Adds the picture as an f32 tensor, (value - mean) / scale, to what is known of the frame";
+  made.about = "Adds the picture as an f32 tensor, (value - mean) / scale, to the frame's metadata";
   made.role = Role::kTransformInplace;
   made.parameters = {
-      {"width", "Of the tensor, in pixels; 0: the picture's", std::int64_t{0}, false, 0, 65536},
-      {"height", "Of the tensor, in pixels; 0: the picture's", std::int64_t{0}, false, 0, 65536},
-      {"mean", "Of values of 0 to 255: one number, or one for each channel with commas", std::string("0")},
-      {"scale", "Divides what is left: one number, or one for each channel with commas", std::string("255")},
+      {"width", "Width of the tensor in pixels; 0: that of the picture", std::int64_t{0}, false, 0, 65536},
+      {"height", "Height of the tensor in pixels; 0: that of the picture", std::int64_t{0}, false, 0, 65536},
+      {"mean", "Mean of the values 0 to 255: one number, or one for each channel, separated by commas",
+       std::string("0")},
+      {"scale", "Divisor after the mean is subtracted: one number, or one for each channel, separated by commas",
+       std::string("255")},
       choice("layout", "Order of the axes", {"nchw", "nhwc"}),
       choice("channels", "Order of the colours", {"rgb", "bgr", "gray"}),
-      choice("fit", "stretch: fills the tensor; letterbox: keeps the shape of things", {"stretch", "letterbox"}),
-      {"name", "Of the tensor", std::string("normalised")}};
+      choice("fit", "stretch: fills the tensor; letterbox: keeps the aspect ratio", {"stretch", "letterbox"}),
+      {"name", "Name of the tensor", std::string("normalised")}};
   return {made, [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Normalise>(given, environment);
           }};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is drawn, put together and measured, and what is left alone.
+// The elements of overlay: pictures that are drawn on, joined and measured, and frames that must stay unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -175,7 +175,7 @@ TEST_F(Overlay, NormaliseGivesTheModelsNumbers) {
   EXPECT_THAT(error_of([&] { inplace("normalise", {{"scale", "0"}}); }, Code::kInvalidArgument), HasSubstr("has a 0"));
 }
 
-/// Gives its frames and keeps what comes.
+/// Gives frames to an element, and keeps those that it emits.
 class Gives final : public Source {
  public:
   Gives(Frame frame, int count) : frame_(std::move(frame)), count_(count) {}
@@ -284,7 +284,7 @@ TEST_F(MosaicInTime, StreamsOfDifferentRatesPlayAtTheirSpeed) {
   make();
   open(0, 30);
   open(1, 10);
-  // By turns, as two files come: the slow one is far ahead.
+  // Frames come by turns, as from two files: the slow stream is far ahead.
   for (int i = 0; i < 60; ++i) {
     give(0, i * 100 / 3, 20 + 3 * i);
     if (i < 10) give(1, i * 100, 40 + 20 * i);
@@ -339,7 +339,7 @@ TEST_F(MosaicInTime, ALiveStreamIsNotWaitedForLong) {
     mosaic_->proceed(*this);
   }
   EXPECT_EQ(shown_.size(), 3u);
-  give(1, 33, 200);  // Late: it is seen in the next picture.
+  give(1, 33, 200);  // It is late, and is seen in the next picture.
   give(0, 100, 130);
   give(1, 67, 210);
   ASSERT_EQ(shown_.size(), 4u);
@@ -369,7 +369,7 @@ TEST_F(MosaicInTime, StreamsThatJoinLaterOrStartAnewGoOnFromThere) {
   }
   ASSERT_EQ(shown_.size(), 11u) << "five of one, then three of each, which come at different times";
   EXPECT_GT(shown(10, 1), shown(6, 1));
-  // A clock that is set back, and times that are no times.
+  // A clock that is set back, and invalid times.
   give(0, 0, 50);
   give(1, 400, 200);
   give(0, std::numeric_limits<std::int64_t>::max() / 2'000'000, 50);
@@ -386,7 +386,7 @@ TEST_F(MosaicInTime, AFileThatTakesLongToOpenIsInTimeNevertheless) {
     std::this_thread::sleep_for(5ms);
     mosaic_->proceed(*this);
   }
-  ASSERT_EQ(shown_.size(), 10u) << "who has not begun is not waited for long";
+  ASSERT_EQ(shown_.size(), 10u) << "a stream that has not begun is not waited for long";
   open(1, 30);
   for (int i = 10; i < 20; ++i) give(0, i * 100 / 3, 50);
   for (int i = 0; i < 20; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's kernel, in the calling thread.
+// Runs the engine's input kernel in the calling thread.
 #include <tenon/elements/overlay/stage.hpp>
 
 #include <array>
@@ -34,7 +34,7 @@ void Stage::run(const Frame& frame, void* target, Ledger& ledger) {
   ledger.book_converted(edge, frame.size_bytes());
 }
 
-/// Rows become columns.
+/// Transposes the picture: rows become columns.
 void Stage::turn(const std::byte* from, std::byte* to) const {
   const InputStageSpec& spec = plan_->spec();
   const std::size_t sample = size_bytes(spec.type), planes = spec.planar ? spec.channels : 1;

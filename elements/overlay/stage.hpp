@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame of any format, scaled and converted in one pass.
+// Scales and converts a frame of any format in one pass.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ inline namespace v1 {
 namespace elements {
 namespace overlay {
 
-/// @thread one at a time. @cost nothing is allocated as long as frames stay alike.
+/// @thread one at a time. @cost Allocates nothing as long as frames have the same info.
 class Stage {
  public:
-  /// @param wanted  All but the source. A width or height of 0 is that of the upright frame.
+  /// @param wanted  All options except the source. A width or height of 0 means that of the upright frame.
   explicit Stage(const InputStageOptions& wanted) : wanted_(wanted) {}
 
-  /// Prepares for frames like this. @errors as make_spec()
+  /// Prepares for frames of this info. @errors as make_spec()
   void prepare(const FrameInfo& info);
-  /// Of the result, upright: [1, c, h, w] or [1, h, w, c]. @pre prepared
+  /// The shape of the result, upright: [1, c, h, w] or [1, h, w, c]. @pre prepare() was called.
   Shape shape() const { return plan_->spec().model_shape(); }
   const FrameGeometry& geometry() const { return plan_->spec().upright; }
-  /// @param frame   Of the info that it is prepared for, on the host.
-  /// @param target  Of shape(), packed.
+  /// @param frame   A frame of the prepared info, in memory that the host reads.
+  /// @param target  Receives the result: shape(), packed.
   /// @param ledger  Where the bytes read are booked as converted.
   void run(const Frame& frame, void* target, Ledger& ledger);
 
@@ -38,7 +38,7 @@ class Stage {
   const InputStageOptions wanted_;
   FrameInfo info_;
   std::optional<engine::InputStagePlan> plan_;
-  std::vector<std::byte> sideways_;  ///< Of frames that are stored so.
+  std::vector<std::byte> sideways_;  ///< A buffer for frames that are stored sideways.
 };
 
 }  // namespace overlay

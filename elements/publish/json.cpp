@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// json: a line for each frame.
+// The sink "json": writes a line for each frame.
 #include <tenon/elements/publish/elements.hpp>
 #include <tenon/elements/publish/line_file.hpp>
 #include <tenon/elements/publisher.hpp>
@@ -26,10 +26,10 @@ class JsonSink final : public Publisher {
 KnownElement json() {
   Description json;
   json.name = "json";
-  json.about = "Writes what is known of each frame as a line of JSON";
+  json.about = "Writes the metadata of each frame as a line of JSON";
   json.role = Role::kSink;
   json.parameters = publisher_parameters({{"path", "A file, a named pipe, or - for standard output", std::string("-")},
-                                          {"append", "Behind what the file has, instead of replacing it", false}});
+                                          {"append", "Appends to the file, instead of replacing it", false}});
   json.is_shared = true;
   json.has_thread = true;
   json.takes = Takes::kBoth;

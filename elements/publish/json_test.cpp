@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of JSON in files and pipes.
+// The sink "json": lines in files and pipes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// write(2), with a look whether the other end takes anything.
+// Writes by write(2), and checks whether the other end still reads.
 #include <tenon/elements/publish/line_file.hpp>
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
 
-/// While it lives, a pipe that nobody reads is an error and does not end the process.
+/// Blocks SIGPIPE while it lives: writing to a pipe without a reader is then an error and does not end the process.
 class NoPipeSignal {
  public:
   NoPipeSignal() {
@@ -72,7 +72,7 @@ Code code_of(int error) {
 }
 
 std::string reason_of(int error) {
-  if (error == ENXIO) return "nobody reads the pipe; start its reader first";
+  if (error == ENXIO) return "the pipe has no reader; start the reader first";
   if (error == EPIPE) return "its reader has gone";
   return std::strerror(error);
 }
@@ -96,10 +96,10 @@ void LineFile::write(std::string_view line) {
   buffer_ += '\n';
   const NoPipeSignal quiet;
   for (std::size_t done = 0; done < buffer_.size();) {
-    // A pipe that is ready takes that much at least without waiting.
-    const std::size_t most = is_regular_ ? buffer_.size() : std::min<std::size_t>(buffer_.size() - done, PIPE_BUF);
+    // A pipe that is ready takes at least PIPE_BUF bytes without waiting.
+    const std::size_t max_bytes = is_regular_ ? buffer_.size() : std::min<std::size_t>(buffer_.size() - done, PIPE_BUF);
     if (!is_regular_) wait_for_room();
-    const ssize_t written = ::write(fd_.get(), buffer_.data() + done, std::min(most, buffer_.size() - done));
+    const ssize_t written = ::write(fd_.get(), buffer_.data() + done, std::min(max_bytes, buffer_.size() - done));
     if (written < 0 && errno != EINTR && errno != EAGAIN) fail(errno);
     if (written > 0) done += static_cast<std::size_t>(written);
   }
@@ -110,7 +110,7 @@ void LineFile::wait_for_room() const {
   const Deadline end = Clock::now() + kPatience;
   for (;;) {
     pollfd state{fd_.get(), POLLOUT, 0};
-    if (::poll(&state, 1, 100) > 0) return;  // Room, or an error, which write() tells.
+    if (::poll(&state, 1, 100) > 0) return;  // There is room, or an error that write() reports.
     if (is_interrupted_)
       throw Error(Code::kCancelled, "json: \"" + path_ + "\": interrupted while its reader was busy");
     if (Clock::now() >= end)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file, pipe or standard output that gets whole lines.
+// Writes whole lines to a file, a pipe or standard output.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@ namespace publish {
 class LineFile {
  public:
   /// @param path    "-": standard output. A named pipe must have a reader.
-  /// @param append  Behind what is there, else instead of it.
+  /// @param append  True: appends to the file; false: replaces its content.
   /// @errors kNotFound, kPermissionDenied, kUnavailable: all name the path and the remedy.
   LineFile(std::string path, bool append);
 
-  /// Adds a line break. A file keeps whole lines only: what was written of a line that failed is removed.
-  /// @errors kResourceExhausted: the disk is full; kUnavailable: nobody reads any more; kDeadlineExceeded: a reader that
-  /// takes nothing for 10 s; kCancelled: interrupted.
+  /// Writes a line and a line break. A file keeps whole lines only: if a line fails, the part that was written is removed.
+  /// @errors kResourceExhausted: the disk is full; kUnavailable: the reader has gone; kDeadlineExceeded: the reader took nothing
+  /// for 10 s; kCancelled: interrupt() was called.
   void write(std::string_view line);
-  /// Ends a write() that waits.
+  /// Makes a write() that waits end.
   void interrupt() noexcept { is_interrupted_ = true; }
 
  private:
@@ -36,7 +36,7 @@ class LineFile {
   const std::string path_;
   UniqueFd fd_;
   bool is_regular_ = false;
-  std::int64_t size_ = 0;  ///< Of whole lines.
+  std::int64_t size_ = 0;  ///< The size of the whole lines, in bytes.
   std::string buffer_;
   std::atomic<bool> is_interrupted_{false};
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// publish: what the sinks json, mqtt and kafka do, on the way. Which of them are there is known when one is made.
+// The transform "publish": does what the sinks json, mqtt and kafka do, and passes frames on. Whether the chosen sink exists is
+// known when the element is made.
 #include <map>
 #include <memory>
 #include <sstream>
@@ -18,7 +19,7 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-/// "NAME=VALUE;NAME=VALUE". @errors kInvalidArgument: a part without =
+/// Parses the options "NAME=VALUE;NAME=VALUE". @errors kInvalidArgument: a part without =
 void add_options(const Parameters& given, Texts& to) {
   std::istringstream all(given.text("options"));
   for (std::string one; std::getline(all, one, ';');) {
@@ -30,7 +31,7 @@ void add_options(const Parameters& given, Texts& to) {
   }
 }
 
-/// HOST or HOST:PORT; an IPv6 address with a port is in brackets.
+/// Parses HOST or HOST:PORT; an IPv6 address with a port is in brackets.
 void add_address(const std::string& address, Texts& to) {
   const std::size_t colon = address.rfind(':');
   const bool has_port = colon != std::string::npos && (address.find(':') == colon || address[colon - 1] == ']');
@@ -40,7 +41,7 @@ void add_address(const std::string& address, Texts& to) {
   if (has_port) to["port"] = address.substr(colon + 1);
 }
 
-/// The name of the sink, and what it is told.
+/// The name of the sink and its parameters.
 std::pair<std::string, Texts> sink_of(const Parameters& given) {
   const std::string& method = given.text("method");
   const std::string &address = given.text("address"), &topic = given.text("topic");
@@ -86,7 +87,7 @@ class Publish final : public TransformInplace {
 
  private:
   const std::unique_ptr<Sink> sink_;
-  int running_ = 0;  ///< Streams.
+  int running_ = 0;  ///< The number of streams that are open.
 };
 
 }  // namespace
@@ -95,13 +96,14 @@ KnownElement publish() {
   Description made;
   made.name = "publish";
   made.about =
-      "Passes frames on, and writes or sends what is known of each as a line of JSON: json, mqtt or kafka on the way";
+      "Passes frames on, and writes or sends the metadata of each as a line of JSON, as the sinks json, mqtt and kafka "
+      "do";
   made.role = Role::kTransformInplace;
   made.parameters = {
       choice("method", "Where the lines go", "file", {"file", "mqtt", "kafka"}),
-      {"path", "Of method file: a file, a named pipe, or - for standard output", std::string("-")},
-      {"address", "Of the broker: HOST:PORT; empty: this machine", std::string()},
-      {"topic", "Of the broker; required there", std::string()},
+      {"path", "For method=file: a file, a named pipe, or - for standard output", std::string("-")},
+      {"address", "For mqtt and kafka: HOST:PORT of the broker; empty: this machine", std::string()},
+      {"topic", "For mqtt and kafka, which need one: topic to publish to", std::string()},
       {"only_results", "Only frames in which something was found", false},
       {"options", "More parameters of the element json, mqtt or kafka: NAME=VALUE;NAME=VALUE", std::string()}};
   made.is_shared = true;

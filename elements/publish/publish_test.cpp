@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// publish on the way to another sink: what is written, what passes, what is refused.
+// The transform "publish": what is written, what passes, and what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,12 +102,12 @@ TEST_F(Publishing, WhatIsWrongNamesTheMethodAndTheRemedy) {
               HasSubstr("did you mean 'append'?"));
 }
 
-/// Modules of brokers come and go; the method says so.
+/// The modules of brokers may be missing; the error then names the method.
 TEST_F(Publishing, AMethodWhoseElementIsAbsentIsNotFound) {
   for (const std::string method : {"mqtt", "kafka"}) {
     const auto all = known_elements();
     const bool is_here = std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == method; });
-    if (is_here)  // Their own tests say what happens then.
+    if (is_here)  // The tests of these modules cover this case.
       EXPECT_THAT(error_of([&] { make({{"method", method}}); }, Code::kInvalidArgument), HasSubstr("topic"));
     else
       EXPECT_THAT(error_of(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: counts frames that are alive.
+// For tests: counts the frames that are alive.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs a pipeline to its end, and what it gave.
+// For tests: runs a pipeline to its end, and keeps what arrived.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,12 +18,12 @@
 
 namespace tenon_test {
 
-/// What arrived at the end of a pipeline. Frames are held if that is asked for.
+/// The frames that arrived at the end of a pipeline. It holds the frames themselves if that is asked for.
 struct Arrived {
   struct One {
     std::int64_t timestamp_ns = 0;
     tenon::FrameInfo info;
-    std::string kind;  ///< Of the memory.
+    std::string kind;  ///< The kind of memory.
     bool is_host = false;
   };
   std::map<std::uint32_t, std::vector<One>> frames;
@@ -47,7 +47,7 @@ struct Arrived {
   }
 };
 
-/// Runs to the end. @return what failed.
+/// Runs the pipeline to its end. @return The messages of failures.
 inline std::vector<std::string> run(tenon::elements::Pipeline& pipeline) {
   pipeline.start();
   EXPECT_TRUE(pipeline.wait(tenon::Clock::now() + std::chrono::seconds(60))) << "the pipeline hangs";

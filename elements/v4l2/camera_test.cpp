@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source "camera" on the cameras that the kernel plays, and on what is none.
+// The source "camera" on the kernel's virtual cameras (vivid), and on files that are not cameras.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

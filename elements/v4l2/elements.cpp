@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source "camera": the driver writes where the readers read.
+// The source "camera": the driver writes into the memory from which the readers read.
 #include <tenon/elements/v4l2/elements.hpp>
 
 #include <memory>
@@ -39,7 +39,7 @@ class CameraSource final : public Source {
   }
 
   StreamInfo open(Deadline) override {
-    camera_.reset();  // A device has one owner.
+    camera_.reset();  // A device can only be open once.
     camera_.emplace(path_, options_);
     return {camera_->info(), camera_->fps(), true};
   }
@@ -51,7 +51,7 @@ class CameraSource final : public Source {
       camera_->use_pool(plan_frames(driver, camera_->info(), Wanted(wanted, readers)));
     } catch (const Error& error) {
       if (error.code() != Code::kFailedPrecondition && error.code() != Code::kUnimplemented) throw;
-      // The driver takes no memory but its own. Others read that in place, where it exports its buffers.
+      // The driver only takes memory of its own. Other frameworks read that in place if the driver exports its buffers.
       camera_->use_pool({}, driver);
     }
   }
@@ -81,15 +81,16 @@ class CameraSource final : public Source {
 std::vector<KnownElement> elements() {
   return {
       {{"camera",
-        "Pictures of a camera or capture card, in memory that the driver and all readers share. One that sends "
-        "compressed pictures is read by 'file'",
+        "Captures pictures from a camera or capture card, into memory that the driver and all readers share. Use "
+        "'file' for a device that sends compressed pictures",
         Role::kSource,
-        {{"device", "Its node; v4l2-ctl --list-devices lists them", std::string("/dev/video0")},
-         {"format", "Of its pictures (nv12, yuy2...); empty: as it is set", std::string()},
-         {"width", "Pixels; 0: as it is set", std::int64_t{0}, false, 0, 65535},
-         {"height", "Pixels; 0: as it is set", std::int64_t{0}, false, 0, 65535},
-         {"fps", "Pictures per second; 0: as it is set", 0.0, false, 0, 10000},
-         {"input", "Connector of a capture card; -1: as it is set", std::int64_t{-1}, false, -1, 1000},
+        {{"device", "Device node; v4l2-ctl --list-devices lists them", std::string("/dev/video0")},
+         {"format", "Pixel format (nv12, yuy2...); empty: the driver's present one", std::string()},
+         {"width", "Width in pixels; 0: the driver's present one", std::int64_t{0}, false, 0, 65535},
+         {"height", "Height in pixels; 0: the driver's present one", std::int64_t{0}, false, 0, 65535},
+         {"fps", "Pictures per second; 0: the driver's present rate", 0.0, false, 0, 10000},
+         {"input", "Input connector of a capture card; -1: the driver's present one", std::int64_t{-1}, false, -1,
+          1000},
          {"buffers", "Pictures in flight, at the driver and in the pipeline together", std::int64_t{8}, false, 2, 32}}},
        [](const Parameters& given, const Environment& environment) -> AnyElement {
          return std::make_unique<CameraSource>(given, environment);

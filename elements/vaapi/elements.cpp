@@ -27,7 +27,7 @@ namespace va = tenon::vaapi;
 class VaConverter final : public Transform {
  public:
   VaConverter(const Parameters& given, const Environment& environment)
-      : change_(given), ledger_(environment.ledger ? *environment.ledger : Ledger::process()) {
+      : params_(given), ledger_(environment.ledger ? *environment.ledger : Ledger::process()) {
     const auto all = va::contexts();
     if (all.empty())
       throw Error(
@@ -38,14 +38,14 @@ class VaConverter final : public Transform {
 
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
     StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = change_.result_of(in.frame);
+    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
     return out;
   }
 
   void process(Item item, Output& output) override {
     const FrameInfo& in = item.frame.info();
-    const VideoConvertParams::Part part = change_.part_of(in);
-    prepare(item.frame.plane(0).context(), change_.result_of(in));
+    const VideoConvertParams::Part part = params_.part_of(in);
+    prepare(item.frame.plane(0).context(), params_.result_of(in));
     MapOptions options;
     options.ledger = &ledger_;
     const Frame surface = router_->map(item.frame, display_, options);
@@ -57,7 +57,7 @@ class VaConverter final : public Transform {
   }
 
  private:
-  /// Frames of a display are processed there; others come to the first one.
+  /// Frames of a display are processed on that display; other frames are mapped to the first display.
   void prepare(const Context& from, const FrameInfo& info) {
     const bool is_other_display = from->kind() == display_->kind() && !(from == display_);
     if (is_other_display) display_ = from;
@@ -74,7 +74,7 @@ class VaConverter final : public Transform {
 
   static constexpr std::size_t kResults = 32;  ///< Surfaces that may be in use at a time.
 
-  const VideoConvertParams change_;
+  const VideoConvertParams params_;
   Ledger& ledger_;
   Context display_;
   std::unique_ptr<Router> router_;
@@ -85,7 +85,7 @@ class VaConverter final : public Transform {
 }  // namespace
 
 std::vector<KnownElement> elements() {
-  return {{{"convert_va", "Crops, scales and converts pictures by a VA-API driver; results are its surfaces",
+  return {{{"convert_va", "Crops, scales and converts pictures by a VA-API driver, into surfaces of that driver",
             Role::kTransform, VideoConvertParams::parameters()},
            [](const Parameters& given, const Environment& environment) -> AnyElement {
              return std::make_unique<VaConverter>(given, environment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled-model cache: entries on disk, what names them, and compiling through it.
+// The compiled-model cache: entries on disk, their names, and compiling through the cache.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,19 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
   void add_to(store::ContentHasher& hasher) const;
 };
-/// Of an existing file, with an absolute path; nothing for others.
+/// The identity of an existing file, with an absolute path; nothing if there is no such file.
 std::optional<FileIdentity> identify(const std::filesystem::path& path);
 
 /// The path as entries have it: absolute, without links.
 std::string absolute(const std::filesystem::path& path);
 
-/// What an entry says of itself besides its payload.
+/// The description of an entry, which is stored beside its payload.
 struct EntryInfo {
-  std::string key;       ///< The name that it was made under, without extension: write_entry() fills it in.
-  std::string identity;  ///< Of the model alone, whatever the device: the files or the content that it was made from.
+  std::string key;  ///< The name that it was made under, without extension: write_entry() fills it in.
+  std::string
+      identity;  ///< The identity of the model, whatever the device: the files or the content that it was made from.
   std::string model, device;
-  std::uint64_t created_ns = 0;  ///< Since 1970.
+  std::uint64_t created_ns = 0;  ///< Nanoseconds since 1970.
   bool encrypted = false;
   bool weightless = false;          ///< Asked for without weights: they come from the model or its files.
   std::vector<FileIdentity> files;  ///< The payload is of no use when one of these is another file now.
@@ -65,24 +66,24 @@ Entry read_entry(const std::filesystem::path& file, bool check_payload = true);
 void write_entry(const std::filesystem::path& file, const EntryInfo& info,
                  const std::function<void(std::ostream&)>& write);
 
-/// Says that the entry was used, for eviction.
+/// Marks the entry as used, for eviction.
 void touch_entry(const std::filesystem::path& file);
 /// Removes the entries that were used longest ago until all together have at most `limit_bytes`; `keep` stays.
 /// Left-over temporary files of dead processes go too.
 void evict(const std::filesystem::path& folder, std::uint64_t limit_bytes, const std::filesystem::path& keep);
 
-/// Which files of a folder are entries: other programs' blobs are none of ours. Readable by others, written by nobody,
-/// since entries are mapped and used in place.
+/// The rules that tell which files of a folder are entries: blobs of other programs do not belong to the cache. Entries are
+/// readable by others and never written again, since they are mapped and used in place.
 inline constexpr store::CacheFolder::Rules kRules{.suffix = ".blob", .entry_mode = 0440, .is_private = false};
-/// To the message sink (see model_cache.hpp).
+/// Sends a text to the message sink (see model_cache.hpp).
 void say(const std::string& message);
 
-/// What a model is: its nodes, names where the author gave them, attributes, edges, types, shapes, and the constants'
-/// bytes. @cost reads every constant once (at memory speed: some 10 ms per 100 MB).
-/// @param with_weights  False leaves out the bytes of large constants, for callers who know what those are.
+/// Hashes the content of a model: its nodes, names that the author gave, attributes, edges, types, shapes, and the bytes of
+/// constants. @cost reads every constant once (at memory speed: some 10 ms per 100 MB).
+/// @param with_weights  False leaves out the bytes of large constants, for callers that identify them otherwise.
 store::ContentHash model_hash(const Model& model, bool with_weights = true);
 
-/// What of a compile call belongs to the cache.
+/// The cache's settings of a compile call.
 struct Settings {
   std::filesystem::path folder;  ///< Empty: no cache.
   CacheMode mode = CacheMode::OPTIMIZE_SPEED;
@@ -99,7 +100,7 @@ bool is_cache_property(const std::string& key);
 void apply(Settings& settings, const std::string& key, const Any& value);
 Any value_of(const Settings& settings, const std::string& key);
 
-/// Where a model comes from, when that is known: its files stand for its content.
+/// The origin of a model, if it is known. The files then stand for the model's content.
 struct Origin {
   std::filesystem::path model, weights;
   bool known() const { return !model.empty(); }
@@ -111,7 +112,7 @@ struct Outcome {
 };
 
 /// Compiles through the cache: looks the entry up, imports it, or else compiles, and writes what the device exports.
-/// Never fails because of the cache: what goes wrong there is a message and a compilation.
+/// Never fails because of the cache: an error of the cache becomes a message, and the model is compiled.
 /// @thread one at a time; several in several threads and processes may meet at one entry.
 class Compiler {
  public:
@@ -127,7 +128,7 @@ class Compiler {
                   const std::vector<FileIdentity>& files);
 
  private:
-  /// Where an entry lies, and of which model it must be.
+  /// The path of an entry, and the model that it must belong to.
   struct Place {
     std::filesystem::path file;
     std::string identity;

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What differs between two values of a property, in words.
+/// Describes the difference between two values of a property.
 std::string text_of(const Any& value) {
   try {
     return value.to_text();
@@ -47,7 +47,7 @@ AnyMap told_of_folder(Device& device, AnyMap properties, const fs::path& folder)
     const auto names = device.get_property(supported_properties.name(), {}).as<std::vector<PropertyName>>();
     const auto listed = std::find(names.begin(), names.end(), cache_dir.name());
     if (listed != names.end() && listed->is_mutable()) properties[cache_dir.name()] = Any(folder.string());
-  } catch (const Error&) {  // What says nothing of itself is told nothing.
+  } catch (const Error&) {  // A device that does not list its properties is not told the folder.
   }
   return properties;
 }
@@ -64,14 +64,14 @@ std::string describe(Device& device, const AnyMap& properties) {
   } catch (const Error&) {
     known = properties;
   }
-  // The physical device is never a matter of taste.
+  // The physical device always matters.
   if (const auto id = properties.find(tenon::device::id.name()); id != properties.end()) known[id->first] = id->second;
   std::string text = device.name();
   for (const auto& [name, value] : known) text += '\n' + name + '=' + text_of(value);
   return text;
 }
 
-/// One mutex per entry, for this process, while anybody uses it.
+/// One mutex per entry, for this process. It lives as long as a thread uses it.
 std::shared_ptr<std::mutex> mutex_of(const std::string& file) {
   static std::mutex guard;
   static auto* all = new std::map<std::string, std::weak_ptr<std::mutex>>;
@@ -143,7 +143,7 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
   if (!fs::exists(file, ignored)) return nullptr;
   try {
     Entry entry = read_entry(file);
-    // Its name has the device and its properties in it too: this is what a wrong output would come from.
+    // The name also covers the device and its properties, but an entry of another model would give wrong outputs.
     if (entry.info.identity != place.identity)
       throw Error(Code::kDataLoss, "it is of another model, '" + entry.info.model + "'");
     if (origin.known() && !settings_.blob_id) {
@@ -162,15 +162,16 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
       properties[hint::model.name()] = Any(model);
     else if (entry.info.weightless && origin.known())
       properties[weights_path.name()] = Any(origin.model.string());
-    // The bytes had the right hash; what a callback made of them nobody has hashed.
+    // The stored bytes had the right hash, but the bytes that the decryption callback returned have not been checked.
     auto compiled = device_.import_blob(entry.payload, !entry.info.encrypted, properties);
     if (compiled) touch_entry(file);
     return compiled;
   } catch (const std::exception& error) {
-    CancellationScope::check("loading", file.string());  // Else it would be compiled now.
+    CancellationScope::check("loading", file.string());  // Otherwise the model would be compiled now.
     say("cache entry \"" + file.string() + "\" is not used: " + error.what());
   } catch (...) {  // A callback may throw anything.
-    say("cache entry \"" + file.string() + "\" is not used: a callback threw what is no std::exception");
+    say("cache entry \"" + file.string() +
+        "\" is not used: a callback threw an exception that is not a std::exception");
   }
   return nullptr;
 }
@@ -201,7 +202,7 @@ void Compiler::store(const Place& place, const CompiledModelImpl& compiled, cons
     say("model '" + name + "' is not cached in \"" + settings_.folder.string() + "\": " + error.what());
   } catch (...) {
     say("model '" + name + "' is not cached in \"" + settings_.folder.string() +
-        "\": a callback threw what is no std::exception");
+        "\": a callback threw an exception that is not a std::exception");
   }
 }
 

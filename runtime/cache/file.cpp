@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kFormat = 3;
 constexpr std::uint32_t kEncrypted = 1, kWeightless = 2;
-/// The payload starts on a page, so that devices find what they aligned aligned.
+/// The payload starts on a page, so that the alignment that a device chose within it is kept.
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostInfoBytes = 1 << 20;
 
@@ -47,13 +47,13 @@ store::Format format_of(const fs::path& file) {
   return format;
 }
 
-/// What a device exports goes to the file at once, hashed on its way.
+/// A stream buffer that writes a device's export to the file at once, and hashes it on the way.
 class PayloadBuffer final : public std::streambuf {
  public:
   PayloadBuffer(NewFile& file, std::uint64_t offset) : file_(file), offset_(offset), begin_(offset) {}
   std::uint64_t size_bytes() const { return offset_ - begin_; }
   store::ContentHash hash() const { return hasher_.result(); }
-  /// What the file system said; streams swallow exceptions of their buffers.
+  /// The error of the file system, kept here because streams swallow exceptions of their buffers.
   std::exception_ptr failure() const { return failure_; }
 
  protected:
@@ -175,14 +175,14 @@ void write_entry(const fs::path& file, const EntryInfo& info, const std::functio
   description.resize(payload - sizeof header);
   header.start.minor = (info.encrypted ? kEncrypted : 0) | (info.weightless ? kWeightless : 0);
   header.fields = {info.created_ns, description.size(), store::content_hash(description.data(), description.size())};
-  // No fsync: what a crash of the machine leaves behind has another hash than its header, which is a miss.
+  // No fsync: if a crash of the machine leaves a damaged file behind, its hash differs from its header, which is a miss.
   NewFile made(file, kRules.entry_mode, Durability::kProcess);
   PayloadBuffer buffer(made, payload);
   std::ostream stream(&buffer);
   try {
     write(stream);
   } catch (...) {
-    // The disk's own words say more than the device's, which only saw a stream fail.
+    // The error of the file system says more than the device's error, which only says that a stream failed.
     if (buffer.failure()) std::rethrow_exception(buffer.failure());
     throw;
   }

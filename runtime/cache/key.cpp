@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model is, as a hash.
+// Hashes the content of a model.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -21,7 +21,7 @@ void add_names(store::ContentHasher& hasher, const std::unordered_set<std::strin
   for (const std::string_view name : sorted) hasher.add(name);
 }
 
-/// Run-time information in words; what has none (pointers of this process) says nothing about the model.
+/// Run-time information as text. Information without a text form (pointers of this process) says nothing about the model.
 void add_info(store::ContentHasher& hasher, const AnyMap& map) {
   for (const auto& [key, value] : map) {
     hasher.add(key);
@@ -37,12 +37,12 @@ void add_info(store::ContentHasher& hasher, const AnyMap& map) {
   hasher.add(std::uint64_t{map.size()});
 }
 
-/// Smaller constants say how to compute, not what with.
+/// Constants of fewer bytes are parameters of the computation, not weights.
 constexpr std::size_t kLeastWeights = 4096;
 
-/// The name that an author gave; empty for "Add_17" (and "/y" for "Parameter_17/y", a plane of that input): these count
-/// through the process, and another process, or the same model built again, counts otherwise. Copies carry such names
-/// as if somebody had given them.
+/// The name that an author gave; empty for "Add_17" (and "/y" for "Parameter_17/y", a plane of that input). Such numbers count
+/// through the process; another process, or the same model built again, counts differently. Copies of a model carry such names
+/// as if an author had given them.
 std::string_view given_name(std::string_view name, std::string_view type) {
   if (name.substr(0, type.size()) != type) return name;
   const std::string_view rest = name.substr(type.size());
@@ -52,7 +52,7 @@ std::string_view given_name(std::string_view name, std::string_view type) {
   return counted ? rest.substr(end) : name;
 }
 
-/// Its bodies are no attributes, so the writer tells what they are.
+/// The bodies of an operation are not attributes, so they are hashed as the model writer writes them.
 bool has_bodies(const Node& node) {
   const std::string_view type = node.get_type_name();
   return type == "TensorIterator" || type == "Loop" || type == "If";

@@ -169,7 +169,7 @@ class TENON_API CompiledModelImpl {
   virtual std::shared_ptr<const Model> runtime_model() const;
   /// @errors kUnimplemented when the device has no blob format.
   virtual void export_model(std::ostream& stream) const;
-  /// As export_model. With `weightless` (CACHE_MODE OPTIMIZE_SIZE) a device may leave out weights that import_model
+  /// Does the same as export_model. With `weightless` (CACHE_MODE OPTIMIZE_SIZE) a device may leave out weights that import_model
   /// finds again by WEIGHTS_PATH or MODEL_PTR; the default leaves out nothing.
   virtual void export_blob(std::ostream& stream, bool weightless) const;
   virtual void release_memory() {}
@@ -200,13 +200,14 @@ class TENON_API Device {
  public:
   virtual ~Device();
 
-  /// "CPU". Equals the module's name in upper case.
+  /// The device's name, for example "CPU". It equals the module's name in upper case.
   virtual std::string name() const = 0;
   /// Ids of the physical devices behind this module, as they are appended after a dot ("GPU.0"); {""} when there is
   /// just one without an id; empty when the module works but no device is present.
   virtual std::vector<std::string> available_ids() const { return std::vector<std::string>(1); }
 
-  /// @param properties  merged: those set on the device, then the call's. DEVICE_ID names the physical device.
+  /// @param properties  The merged properties: those set on the device, overridden by those of the call. DEVICE_ID names the
+  ///                    physical device.
   /// @errors kUnimplemented  an operation is not supported: names each such operation, node and what would be supported
   ///         kNotFound       a property that the device does not know
   virtual std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
@@ -218,9 +219,10 @@ class TENON_API Device {
   virtual std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
                                                                const std::shared_ptr<RemoteContextImpl>& context,
                                                                const AnyMap& properties);
-  /// As import_model, from bytes in host memory that start 64-byte aligned; the compiled model may keep the tensor and
+  /// Does the same as import_model, from bytes in host memory that start 64-byte aligned; the compiled model may keep the
+  /// tensor and
   /// use it in place. The default reads them as a stream.
-  /// @param is_verified  The runtime has checked the bytes against the hash made at export; no need to do it again.
+  /// @param is_verified  The runtime has checked the bytes against the hash made at export, so the device need not do it again.
   virtual std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                          const AnyMap& properties);
   virtual SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const = 0;
@@ -228,7 +230,7 @@ class TENON_API Device {
   /// Must answer SUPPORTED_PROPERTIES (with mutability), AVAILABLE_DEVICES, FULL_DEVICE_NAME and
   /// OPTIMIZATION_CAPABILITIES; PropertyTable in property_table.hpp does most of it.
   virtual Any get_property(const std::string& name, const AnyMap& arguments) const = 0;
-  /// All or nothing: an unknown or read-only name changes no property.
+  /// Sets all properties or none: an unknown or read-only name changes nothing.
   virtual void set_property(const AnyMap& properties) = 0;
 
   virtual std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params);
@@ -236,7 +238,7 @@ class TENON_API Device {
 
   /// True for devices made of other devices ("HETERO:GPU,CPU"): they are used only by name, never listed or chosen.
   virtual bool is_composite() const { return false; }
-  /// Called first, once, by the Core that created the device; `host` expires with that Core.
+  /// The Core that created the device calls this once, before any other member. `host` expires with that Core.
   virtual void set_host(std::weak_ptr<DeviceHost> host);
 };
 
@@ -246,7 +248,7 @@ TENON_API Tensor read_all(std::istream& stream);
 /// Incremented at every change to the classes above. A module of another version is refused, naming both numbers.
 inline constexpr std::uint32_t kDeviceAbiVersion = 4;
 
-/// What a module's factory symbol returns; a static object of the module.
+/// The struct that a module's factory symbol returns; a static object of the module.
 struct DeviceModule {
   std::uint32_t abi_version;
   std::uint32_t struct_size;

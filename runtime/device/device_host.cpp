@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices made of other devices have in common.
+// The common code of devices that are made of other devices.
 #include <tenon/runtime/device/device_host.hpp>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ AnyMap properties_for(const DeviceHost& host, const std::string& member, const s
       try {
         return knows(other, key);
       } catch (const Error& error) {
-        // It may be meant for a device that is missing and replaced by others.
+        // The property may be meant for a device that is missing and replaced by others.
         if (error.code() != Code::kUnavailable) throw;
         return true;
       }

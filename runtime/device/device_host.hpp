@@ -24,9 +24,9 @@ inline namespace v1 {
 class TENON_API DeviceHost {
  public:
   virtual ~DeviceHost();
-  /// Available devices, without composite ones.
+  /// The available devices, without composite ones.
   virtual std::vector<std::string> available_devices() const = 0;
-  /// @errors as Core's functions of that name.
+  /// @errors as Core's functions of the same names.
   virtual CompiledModel compile_model(const std::shared_ptr<const Model>& model, const std::string& device,
                                       const AnyMap& properties) = 0;
   virtual CompiledModel import_model(std::istream& stream, const std::string& device, const AnyMap& properties) = 0;
@@ -35,7 +35,7 @@ class TENON_API DeviceHost {
   virtual Any get_property(const std::string& device, const std::string& name) const = 0;
   /// The device's half of a model: which tensors it takes in place, how many streams it has.
   virtual std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const = 0;
-  /// Devices known by name that are not available, each with the reason.
+  /// The devices that are known by name but not available, each with the reason.
   virtual std::map<std::string, std::string> unavailable_devices() const = 0;
 };
 

@@ -14,7 +14,7 @@ inline namespace v1 {
 /// must stay valid for ever.  @errors kAlreadyExists  the name is taken;  kInvalidArgument  another interface version
 /// @thread any
 TENON_API void register_device(const DeviceModule& module);
-/// Undoes register_device; Cores that already use the device keep it. @return false when it was not known.
+/// Undoes register_device; Cores that already use the device keep it. @return False: it was not registered.
 TENON_API bool unregister_device(const std::string& name);
 
 }  // namespace v1

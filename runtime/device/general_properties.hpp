@@ -21,9 +21,9 @@ struct GeneralProperty {
 };
 
 TENON_API std::span<const GeneralProperty> general_properties();
-/// Null if there is no general property of this name.
+/// The general property of this name; null if there is none.
 TENON_API const GeneralProperty* find_general_property(const std::string& name);
-/// @errors kInvalidArgument: read-only, or a value that is not of the property's type; names the property.
+/// @errors kInvalidArgument: the property is read-only, or the value is not of its type; the message names the property.
 TENON_API void check_general_value(const GeneralProperty& property, const Any& value);
 
 }  // namespace v1

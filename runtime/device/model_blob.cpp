@@ -21,14 +21,14 @@ struct BlobFields {
 };
 using BlobHeader = store::Sealed<BlobFields>;
 
-/// What the store says of bytes that are none of this format's, in the device's name.
+/// The error for bytes that are not of this format, in the device's name.
 store::Format store_format(const ModelBlobFormat& of) {
   store::Format format{.magic = of.magic, .version = of.version, .damaged = [&of](const std::string& what) {
                          throw Error(Code::kDataLoss,
                                      std::string(of.device) + ": the blob is damaged or truncated: " + what);
                        }};
   format.foreign = [&of] {
-    throw Error(Code::kInvalidArgument, std::string(of.device) + ": these bytes are no blob of this device");
+    throw Error(Code::kInvalidArgument, std::string(of.device) + ": these bytes are not a blob of this device");
   };
   format.other_version = [&of](const store::SealStart& found) {
     throw Error(Code::kFailedPrecondition, std::string(of.device) + ": the blob has version " +
@@ -65,7 +65,7 @@ std::shared_ptr<Model> read_model_blob(const Tensor& bytes, bool is_verified, co
   const store::Format sealed = store_format(format);
   const std::string_view all = store::bytes_of(bytes);
   const BlobHeader header = store::unseal<BlobFields>(all, sealed);
-  // Another release's kernels and shapes may differ.
+  // Kernels and shapes may differ in another release.
   store::check_made_by(header.fields.made_by, format.device);
   store::check_total(header.start, sizeof header, all.size(), sealed.damaged);
   const store::Section text{sizeof header, header.fields.text_bytes};

@@ -24,11 +24,11 @@ class TENON_API PropertyTable {
   /// Checks and applies a value. With `apply` false it only checks, so that set() changes all or nothing.
   using Setter = std::function<void(const Any& value, bool apply)>;
 
-  /// @param owner  named in messages: "CPU", "compiled model of CPU".
+  /// @param owner  Its name in messages: "CPU", "compiled model of CPU".
   explicit PropertyTable(std::string owner);
 
   void add(const PropertyName& name, Getter get, Setter set = {});
-  /// A property that is just a value: read as T, parsed from text when written.
+  /// Adds a property that is just a value: it is read as T, and parsed from text when it is written.
   template <typename T, PropertyMutability M>
   void add_value(const Property<T, M>& property, T& variable) {
     Setter set;
@@ -47,7 +47,7 @@ class TENON_API PropertyTable {
   }
 
   bool has(const std::string& name) const;
-  /// SUPPORTED_PROPERTIES is answered from the table. @errors kNotFound, with the names that are known.
+  /// Reads a property. SUPPORTED_PROPERTIES is answered from the table. @errors kNotFound; the message lists the known names.
   Any get(const std::string& name) const;
   /// @errors kNotFound  unknown name;  kInvalidArgument  read-only, or a value that does not parse. Nothing is changed
   /// then.
@@ -65,8 +65,8 @@ class TENON_API PropertyTable {
   std::vector<Entry> entries_;
 };
 
-/// A device's properties, of which some are settings that calls override.
-/// @tparam Config  What users can set: a value whose declare(PropertyTable&) adds each of its members.
+/// The properties of a device. Some of them are settings that a call may override.
+/// @tparam Config  The settings of users: a value whose declare(PropertyTable&) adds each of its members.
 /// @thread get(), set() and with() from any thread.
 template <typename Config>
 class DeviceProperties {
@@ -75,7 +75,7 @@ class DeviceProperties {
   DeviceProperties(const DeviceProperties&) = delete;  // The table refers to the settings.
   DeviceProperties& operator=(const DeviceProperties&) = delete;
 
-  /// For the other properties, before the first get(). What getters read of config() is theirs alone while they run.
+  /// The table, for adding the other properties before the first get(). Getters may read config() safely while they run.
   PropertyTable& table() { return table_; }
   const Config& config() const { return config_; }
 
@@ -88,7 +88,7 @@ class DeviceProperties {
     const std::lock_guard lock(mutex_);
     table_.set(properties);
   }
-  /// The settings with those of one call over them: an unknown name is an error, and changes nothing.
+  /// The settings, overridden by those of one call. An unknown name is an error, and changes nothing.
   Config with(const AnyMap& properties) const {
     Config config = copy();
     PropertyTable table(owner_);

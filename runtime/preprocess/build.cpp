@@ -18,7 +18,7 @@ std::string name_of(const Output<const Node>& port) {
   return port.get_names().empty() ? port.get_node()->get_friendly_name() : port.get_any_name();
 }
 
-/// The model's layout if none was set: what the steps make of the tensor's.
+/// The model's layout if none was set: the layout that the steps produce from the tensor's.
 Layout propagated(const InputPlan& plan) {
   Layout layout = *plan.tensor_layout;
   for (const Step& step : plan.steps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operator<< prints.
+// The text that operator<< prints.
 #include <algorithm>
 #include <functional>
 #include <sstream>

@@ -235,7 +235,7 @@ TEST(FoldInputStage, CpuAgreesWithTheReference) {
   }
 }
 
-// A decoder's rows are longer than the picture: the stage reads them where they lie.
+// A decoder's rows are longer than the picture: the stage reads them in place.
 TEST(FoldInputStage, ReadsPitchedPlanesInPlace) {
   Core core;
   const auto devices = core.get_available_devices();
@@ -290,7 +290,7 @@ TEST(FoldInputStage, LeavesWhatItDoesNotEqual) {
                      i.model().set_layout("NCHW");
                    }),
             0u);
-  // The stage takes what comes before the cubic resize.
+  // The stage takes the steps before the cubic resize.
   EXPECT_EQ(
       stages(
           {1, 3, 20, 30},
@@ -318,7 +318,7 @@ TEST(FoldInputStage, OpenVinoMakesTheSameOfTheSameModel) {
     const auto inputs = noise(*model);
     std::vector<std::vector<double>> results;
     for (const char* device : {"CPU", "OPENVINO.CPU"}) {
-      // Its default is bf16 if the processor has that.
+      // The plugin's default is bf16 if the processor has it.
       auto request = core.compile_model(model, device, hint::inference_precision(element::f32)).create_infer_request();
       for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
       request.infer();

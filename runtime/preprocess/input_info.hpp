@@ -21,7 +21,7 @@ class TENON_API InputInfo final {
 
   /// The tensor that the caller sets.
   InputTensorInfo& tensor();
-  /// The steps from there to the model's input.
+  /// The steps from that tensor to the model's input.
   PreProcessSteps& preprocess();
   /// The input that the model has.
   InputModelInfo& model();

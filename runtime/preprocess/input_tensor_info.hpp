@@ -34,8 +34,8 @@ class TENON_API TensorInfoMemoryType {
   std::string value;
 };
 
-/// Describes the tensor that the caller will set; whatever is not set here is as in the model's input. Each call
-/// overwrites the last of its kind and returns *this.
+/// Describes the tensor that the caller will set. Properties that are not set here are those of the model's input. Each call
+/// overwrites the last call of its kind and returns *this.
 class TENON_API InputTensorInfo final {
  public:
   InputTensorInfo(const InputTensorInfo&) = delete;
@@ -46,7 +46,7 @@ class TENON_API InputTensorInfo final {
   /// Height and width change from call to call; a resize step usually follows. Needs a layout with H and W.
   /// @errors AssertFailure: set_shape or set_from was called.
   InputTensorInfo& set_spatial_dynamic_shape();
-  /// Pixels. @errors as above.
+  /// The height and width in pixels. @errors as above.
   InputTensorInfo& set_spatial_static_shape(std::size_t height, std::size_t width);
   /// The layout is NHWC unless set_layout says otherwise (RGB, BGR and GRAY only). Formats of several planes become one
   /// parameter per plane at the old one's place, each named "<tensor name>/<sub-name>"; without sub-names they have no

@@ -26,15 +26,15 @@ class TENON_API PostProcessSteps final {
   PostProcessSteps& operator=(const PostProcessSteps&) = delete;
 
   PostProcessSteps& clamp(double min_value, double max_value);
-  /// To the tensor's type when none is given. @errors neither says a type.
+  /// Converts to the given type, or to the tensor's type if none is given. @errors Neither is known.
   PostProcessSteps& convert_element_type(const element::Type& type = {});
-  /// To the tensor's layout when none is given.
+  /// Converts to the given layout, or to the tensor's layout if none is given.
   PostProcessSteps& convert_layout(const Layout& dst_layout = {});
   PostProcessSteps& convert_layout(const std::vector<uint64_t>& dims);
 
   using CustomPostprocessOp = std::function<Output<Node>(const Output<Node>& node)>;
   PostProcessSteps& custom(const CustomPostprocessOp& postprocess_cb);
-  /// RGB and BGR to each other; needs OutputModelInfo::set_color_format and C in the layout.
+  /// Converts RGB and BGR to each other; needs OutputModelInfo::set_color_format and C in the layout.
   PostProcessSteps& convert_color(const ColorFormat& dst_format);
 
  private:

@@ -17,7 +17,7 @@ inline namespace v1 {
 namespace preprocess {
 
 /// OpenVINO's PrePostProcessor: adds nodes to a model that convert the caller's tensors to the model's inputs, and the
-/// model's outputs to what the caller wants. Devices fold the usual chain (colour conversion, type,
+/// model's outputs to the tensors that the caller wants. Devices fold the usual chain (colour conversion, type,
 /// resize, layout, channel order, mean and scale) into their input stage, which reads a decoder's planes where they
 /// lie.
 ///
@@ -50,7 +50,7 @@ class TENON_API PrePostProcessor final {
   /// Changes the model in place and returns it. Tensor names of inputs and outputs stay with the ports that the caller
   /// sees. If it throws, the model is unchanged. It can succeed only once.
   /// @errors AssertFailure: a step does not fit its input (named in the message), the planes were not joined by
-  /// convert_color, or what comes out does not have the model input's shape.
+  /// convert_color, or the result does not have the model input's shape.
   std::shared_ptr<Model> build();
 
  private:

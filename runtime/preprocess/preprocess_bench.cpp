@@ -20,7 +20,7 @@ using namespace tenon;
 using namespace tenon::preprocess;
 using Clock = std::chrono::steady_clock;
 
-/// The picture's chain and one cheap node after it.
+/// The chain of steps for a picture, and one cheap node after it.
 std::shared_ptr<Model> make_model(const PartialShape& shape, const std::function<void(InputInfo&)>& steps) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);
   x->set_friendly_name("image");

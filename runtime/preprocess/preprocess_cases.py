@@ -161,7 +161,7 @@ def case(label, lines, tolerance, extents=()):
 
 
 def error(label, lines, message):
-    """Both libraries must refuse; `message` must be part of what OpenVINO says."""
+    """Both libraries must refuse; `message` must be part of OpenVINO's message."""
     kind, shape = lines[0].split()[1:]
     p = PrePostProcessor(make_model(kind, shape))
     try:

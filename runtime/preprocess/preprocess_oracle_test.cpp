@@ -62,7 +62,7 @@ std::vector<Case> read_cases(const fs::path& folder) {
   return cases;
 }
 
-/// Made once per run; the folder is removed once they are read.
+/// The cases, made once per run; their folder is removed once they are read.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = [] {
     if (const char* made = std::getenv("TENON_PREPROCESS_CASES")) return read_cases(made);

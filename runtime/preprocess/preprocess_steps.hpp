@@ -30,42 +30,42 @@ class TENON_API PreProcessSteps final {
   PreProcessSteps& operator=(const PreProcessSteps&) = delete;
 
   PreProcessSteps& clamp(double min_value, double max_value);
-  /// To the model's input type when none is given. Reals to integers truncate.
+  /// Converts to the given type, or to the model's input type if none is given. Conversions from real types to integers truncate.
   PreProcessSteps& convert_element_type(const element::Type& type = {});
-  /// NV12 and I420 to RGB, BGR or GRAY; RGB and BGR to each other and to GRAY; RGBX and BGRX to RGB or BGR. The result
+  /// Converts NV12 and I420 to RGB, BGR or GRAY; RGB and BGR to each other and to GRAY; RGBX and BGRX to RGB or BGR. The result
   /// has the input's element type; integers are rounded.
-  /// @errors another pair, or set_color_format was not called.
+  /// @errors Another pair of formats, or set_color_format was not called.
   PreProcessSteps& convert_color(const ColorFormat& dst_format);
-  /// Divides; a list has one value per channel.
-  /// @errors an integer type; a list of another length, or without C in the layout.
+  /// Divides by the value; a list has one value per channel.
+  /// @errors The type is an integer; the list has another length, or the layout has no C.
   PreProcessSteps& scale(float value);
   PreProcessSteps& scale(const std::vector<float>& values);
-  /// Subtracts. @errors as scale.
+  /// Subtracts the value; a list has one value per channel. @errors as scale.
   PreProcessSteps& mean(float value);
   PreProcessSteps& mean(const std::vector<float>& values);
   /// Pads each axis by these numbers of elements, in the axis order at this step.
-  /// @errors an integer type; lists of another length than the rank.
+  /// @errors The type is an integer; the lists have another length than the rank.
   PreProcessSteps& pad(const std::vector<int>& pads_begin, const std::vector<int>& pads_end, float value,
                        PaddingMode mode);
-  /// @errors more or less than one value.
+  /// @errors The list has more or less than one value.
   PreProcessSteps& pad(const std::vector<int>& pads_begin, const std::vector<int>& pads_end,
                        const std::vector<float>& values, PaddingMode mode);
 
   using CustomPreprocessOp = std::function<Output<Node>(const Output<Node>& node)>;
   /// Adds the nodes that the callback makes from the step's input. build() and operator<< call it.
   PreProcessSteps& custom(const CustomPreprocessOp& preprocess_cb);
-  /// Pixels. Needs H and W in the layout.
+  /// Resizes to this height and width in pixels. Needs H and W in the layout.
   PreProcessSteps& resize(ResizeAlgorithm alg, std::size_t dst_height, std::size_t dst_width);
-  /// To the model's height and width. @errors also: those are dynamic.
+  /// Resizes to the model's height and width. @errors Also: these are dynamic.
   PreProcessSteps& resize(ResizeAlgorithm alg);
   /// Keeps [begin, end) of each axis; negative positions count from the end.
   /// @errors AssertFailure at once: lists of different length.
   PreProcessSteps& crop(const std::vector<int>& begin, const std::vector<int>& end);
-  /// To the model's layout when none is given.
+  /// Converts to the given layout, or to the model's layout if none is given.
   PreProcessSteps& convert_layout(const Layout& dst_layout = {});
   /// Axis i of the result is axis dims[i] of the input; an empty list does nothing.
   PreProcessSteps& convert_layout(const std::vector<uint64_t>& dims);
-  /// Needs C in the layout.
+  /// Reverses the channels. Needs C in the layout.
   PreProcessSteps& reverse_channels();
 
  private:

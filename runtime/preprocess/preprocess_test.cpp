@@ -187,7 +187,7 @@ TEST(PrePostProcessor, LeavesTheModelAsItWasWhenItFails) {
   EXPECT_THROW(q.build(), AssertFailure);
   EXPECT_EQ(text_of(*model), before);
   model->validate_nodes_and_infer_types();
-  // And it can be built right afterwards.
+  // It can be built right afterwards.
   PrePostProcessor r(model);
   r.input("a").tensor().set_element_type(element::u8);
   EXPECT_NO_THROW(r.build());
@@ -244,7 +244,7 @@ TEST(PrePostProcessor, DescribesItsSteps) {
   p.output("out_b").tensor().set_layout("NHWC").set_element_type(element::f16);
   std::ostringstream text;
   text << p;
-  // As OpenVINO 2026.4.1 prints the same calls.
+  // OpenVINO 2026.4.1 prints the same for these calls.
   EXPECT_EQ(text.str(),
             R"(Input "a" (color NV12 (multi-plane)) memory type=GPU_SURFACE:
     2 user's tensors expected for each plane:

@@ -72,7 +72,7 @@ TEST_P(Async, AMapOfTheOutputWaitsForTheInference) {
 }
 
 TEST_P(Async, InferencesOverSharedTensorsNeedNoWait) {
-  // In place, and over strided tensors that the runtime packs: these copies must not wait for later inferences.
+  // The tensors are used in place, or are strided and packed by the runtime: these copies must not wait for later inferences.
   for (const std::size_t row : {16, 32}) {
     auto first = compile(delay_us(200)).create_infer_request(), second = compile(delay_us(300)).create_infer_request();
     const ByteStrides strides{static_cast<std::ptrdiff_t>(row), 4};
@@ -87,7 +87,7 @@ TEST_P(Async, InferencesOverSharedTensorsNeedNoWait) {
     for (int i = 1; i < 50; ++i) {
       first.wait();
       router.map(in, host_context(), Access::kWrite).data<float>()[3] = static_cast<float>(i);
-      first.start_async();  // Must not overwrite what `second` still reads.
+      first.start_async();  // It must not overwrite the tensor that `second` still reads.
       second.wait();
       if (i > 1) {
         ASSERT_EQ(out.data<float>()[3], static_cast<float>(i - 1));

@@ -14,14 +14,14 @@ namespace tenon {
 inline namespace v1 {
 
 /// The shape that `items` make together. @param items  Two or more, each with a batch of 1.
-/// @errors kInvalidArgument, in OpenVINO's words: what they can't be together, or the input does not take.
+/// @errors kInvalidArgument, in OpenVINO's words: the items do not form a batch, or the input does not take it.
 Shape batch_shape(const PortInfo& info, const std::vector<Tensor>& items);
 
-/// Before the items are copied into one tensor. @errors kInvalidArgument: they are strided, or no host memory, with the
+/// Checks the items before they are copied into one tensor. @errors kInvalidArgument: they are strided, or no host memory, with the
 /// device's reason why it does not use them where they lie.
 void check_copied_items(const PortInfo& info, const std::vector<Tensor>& items, const Refusal& refusal);
 
-/// Items that are adjacent in one memory form a tensor already: that tensor, of `shape`; else an empty one.
+/// The tensor of `shape` that the items form already if they are adjacent in one memory; else an empty one.
 Tensor joined(const std::vector<Tensor>& items, const Shape& shape);
 
 /// Copies the items into `whole`, one after the other, and books it. @cost every byte of the input once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is bound where, and the work around each inference.
+// The tensors that are bound to ports, and the work around each inference.
 #include <tenon/runtime/request/bindings.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 /// The tensor without the lease of the request that lent it, so that it can be set like any other.
 Tensor without_slot_lease(const Tensor& tensor) {
-  // SlotLease is final, and a cast would cost more than all else here.
+  // SlotLease is final, so comparing types suffices; a dynamic_cast would cost more than everything else here.
   const LeaseState* const lease = tensor.lease().get();
   return lease && typeid(*lease) == typeid(SlotLease) ? tensor.with_lease({}) : tensor;
 }
@@ -103,7 +103,7 @@ void Bindings::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_
       slot.staging = port.is_input ? device.compiled().allocate_input(device.first_port(port), tensor.shape())
                                    : device.compiled().allocate_output(port.index, tensor.shape());
     }
-    // What the copy reads or writes: the routed view, if there is one.
+    // The copy reads or writes the routed view, if there is one.
     slot.tensor = chosen.bracketed ? tensor : chosen.tensor;
     device.bind(port, slot.staging);
   } else {
@@ -217,7 +217,7 @@ void Bindings::allocate(PortRef port) {
   const Shape& shape = model_->info(port).static_shape;
   const Tensor tensor = port.is_input ? device.compiled().allocate_input(device.first_port(port), shape)
                                       : device.compiled().allocate_output(port.index, shape);
-  // Inputs that nobody fills must at least not change from run to run.
+  // Inputs that the user never fills must at least not change from run to run.
   if (port.is_input && tensor.is_host_addressable() && tensor.size_bytes() != 0)
     std::memset(tensor.data(), 0, tensor.size_bytes());
   settle(port, slot(port), tensor, false);

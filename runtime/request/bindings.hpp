@@ -44,18 +44,18 @@ class Bindings {
   /// others may use them at once. prepare() then waits for what was noted before, and for nothing else: two inferences
   /// that use each other's memory cannot wait for each other. @cost a lock per memory.
   void note(const TimelinePoint& end);
-  /// After an inference that was not noted: what failed to write the outputs before does not matter any more.
+  /// Called after an inference that was not noted: earlier failures of writers of the outputs do not matter any more.
   void wrote_outputs() const;
-  /// Before each inference: adopts new shapes, makes missing tensors, waits for producers on other devices unless the
-  /// device does, copies and maps what needs it at every inference.
+  /// Called before each inference: adopts new shapes, makes missing tensors, waits for producers on other devices unless the
+  /// device does so, and does the copies and maps that every inference needs.
   void prepare();
-  /// After each inference: copies outputs that the device could not write in place.
+  /// Called after each inference: copies outputs that the device could not write in place.
   void complete();
-  /// When an inference is over, or was not started: ends the accesses that prepare() began.
+  /// Called when an inference is over, or was not started: ends the accesses that prepare() began.
   void end_access() noexcept;
-  /// As Inference::output.
+  /// Implements Inference::output.
   Tensor output(std::size_t index, const Shape& shape);
-  /// Lets go of all tensors.
+  /// Releases all tensors.
   void clear() noexcept;
 
  private:
@@ -64,7 +64,7 @@ class Bindings {
     Tensor staging;
     /// Not empty if each inference must map `tensor` for itself (ChosenWay::bracketed): as it was mapped last.
     Tensor mapped;
-    Lease access;  ///< Of that map, while an inference runs.
+    Lease access;  ///< The lease of that map, while an inference runs.
     std::array<BoundPlane, 4> planes;
     std::size_t plane_bytes = 0;
     std::vector<Tensor> batch;    ///< One tensor per item, or none.
@@ -73,9 +73,9 @@ class Bindings {
     Way way = Way::kNone;
     bool from_user = false;
 
-    /// What is copied to or from `staging`, and used in place.
+    /// The view that is copied to or from `staging`, or used in place.
     const Tensor& reached() const { return mapped ? mapped : tensor; }
-    /// The port has a tensor of the user's, or none whose shape may change: those lent before have no effect.
+    /// The port has a tensor of the user's, or one whose shape cannot change. Tensors lent before have no effect any more.
     void detach() const {
       if (lease) lease->detach();
     }
@@ -103,12 +103,12 @@ class Bindings {
   void prepare_input(std::size_t index);
   void copy_batch(const Slot& slot);
   void prepare_planes(std::size_t input, Slot& slot);
-  /// Maps what the device may use only while an inference runs.
+  /// Maps the tensors that the device may use only while an inference runs.
   void begin_access(PortRef port, Slot& slot);
   /// Calls use(memory, bytes) for each memory that the user gave for this slot, or got from it.
   template <typename Use>
   static void for_each_memory(const Slot& slot, Use use);
-  /// Waits for what was noted before this inference: by note(), or else until now.
+  /// Waits for the work that was noted before this inference: before note() was called, or else until now.
   void wait_for_others();
 
   std::shared_ptr<ModelState> model_;
@@ -121,7 +121,7 @@ class Bindings {
   bool needs_complete_ = false;
   /// prepare() may have begun accesses.
   bool accesses_ = false;
-  /// What note() found, until it has been waited for.
+  /// The work that note() found, until it has been waited for.
   struct Earlier {
     Hazards::Points points;
     Access access;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that bring tensors to the device, each alone: ways, batches, the device's requests.
+// Tests each of the parts that bring tensors to the device alone: ways, batches, the device's requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace bindings_test {
 
 using ::testing::HasSubstr;
 
-/// A model on the reference device with what a request has of it, and no request.
+/// A model on the reference device with the state that a request shares, but no request.
 struct Parts {
   explicit Parts(const std::shared_ptr<Model>& graph, const AnyMap& properties = {},
                  ZeroCopy policy = ZeroCopy::kPrefer)

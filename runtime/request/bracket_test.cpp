@@ -22,7 +22,7 @@ namespace bracket_test {
 
 constexpr MemoryKind kIncoherent{"incoherent"};
 
-/// What a device without a view of the CPU's caches sees (`device`), and what the CPU sees (`cached`): the begin of an
+/// Memory as a device without a view of the CPU's caches sees it (`device`), and as the CPU sees it (`cached`): the begin of an
 /// access brings the one to the other, its end takes writes back.
 struct IncoherentMemory final : Memory {
   IncoherentMemory(const Context& context, std::shared_ptr<std::vector<std::byte>> cache, std::size_t size, bool mapped)
@@ -114,7 +114,7 @@ TEST_P(Brackets, EachInferenceSeesWhatTheDeviceWroteAndEndsItsAccess) {
     const Ref<IncoherentMemory> in = memory(16), out = memory(16);
     request.set_input_tensor(Tensor({element::f32, {1, 4}, {}}, in));
     request.set_output_tensor(Tensor({element::f32, {1, 4}, {}}, out));
-    EXPECT_EQ(in->open + out->open, 0) << "nobody uses it before the first inference";
+    EXPECT_EQ(in->open + out->open, 0) << "it is not used before the first inference";
     for (int round = 1; round < 4; ++round) {
       const auto value = static_cast<float>(round);
       device_writes(*in, {value, value + 1, value + 2, value + 3});
@@ -194,7 +194,8 @@ TEST_P(Brackets, OfABatchAreThoseOfItsItems) {
 }
 
 TEST_P(Brackets, OfAFrameAreOneForAllPlanesOfAMemory) {
-  for (const bool strided : {true, false}) {  // Else the device takes packed planes only, and padded rows are copied.
+  for (const bool strided :
+       {true, false}) {  // Otherwise the device takes packed planes only, and padded rows are copied.
     auto request = core.compile_model(relu_model(PartialShape{1, 3, 4, 8}), "REFERENCE", takes_strides(strided))
                        .create_infer_request();
     const FrameInfo info{kNv12, 16, 8, ColourSpace::kUnknown, ColourRange::kFull};

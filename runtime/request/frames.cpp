@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planes in place, or packed where the device refuses that.
+// Binds planes in place, or packed copies where the device refuses that.
 #include <tenon/runtime/request/frames.hpp>
 
 #include <cstddef>

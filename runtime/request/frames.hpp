@@ -18,13 +18,13 @@ inline namespace v1 {
 /// @errors kInvalidArgument: the frame has no planes.
 void check_frame(const PortInfo& info, const Frame& frame);
 
-/// A plane of the user's, and what the device reads instead.
+/// A plane of the user's frame, and the tensor that the device reads instead.
 struct BoundPlane {
   Tensor source;
   Tensor reached;               ///< In the device's context, in the shape of its port.
   Tensor packed;                ///< Empty, or what the device reads: `reached` is copied there for each inference.
   bool each_inference = false;  ///< `reached` is valid for one inference, and is mapped again for the next.
-  Lease access;                 ///< Of that map, while an inference runs.
+  Lease access;                 ///< The lease of that map, while an inference runs.
   const Tensor& bound() const { return packed ? packed : reached; }
 };
 

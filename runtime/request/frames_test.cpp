@@ -119,13 +119,13 @@ TEST_F(Frames, NewSizeReplansOnceAndIsCounted) {
     if (entry.name == "input stage re-plan") replans = entry.maps;
   }
   EXPECT_EQ(replans, 2u);
-  // Another request of the model finds the plans.
+  // Another request of the model uses the same plans.
   auto other = model.create_infer_request();
   other.set_frame(grey_frame(kNv12, 32, 8, 50));
   EXPECT_EQ(ReferenceDevice::compilations - before, 2);
 }
 
-/// The same bytes mean other colours: the green of each, from the matrices' definitions.
+/// The same bytes mean other colours in each colour space: the green of each, from the definitions of the matrices.
 TEST_F(Frames, NewColourSpaceIsAPlanOfItsOwn) {
   auto model = compile();
   auto request = model.create_infer_request();

@@ -64,9 +64,10 @@ struct ModelSource {
   std::shared_ptr<const Model> model;                  ///< Null until first needed...
   std::function<std::shared_ptr<const Model>()> read;  ///< ...then this reads it.
   cache::Settings cache;
-  cache::Origin origin;                                  ///< Names the unchanged model to the cache.
-  std::vector<cache::FileIdentity> files;                ///< All files that it was read from.
-  std::shared_ptr<RemoteContextImpl> context = nullptr;  ///< Where it is compiled; null: the device chooses.
+  cache::Origin origin;                    ///< Names the unchanged model to the cache.
+  std::vector<cache::FileIdentity> files;  ///< All files that it was read from.
+  std::shared_ptr<RemoteContextImpl> context =
+      nullptr;  ///< The context in which it is compiled; null: the device chooses.
 };
 
 /// The model built for one combination of frame formats; without frames, the model as it was given.
@@ -104,9 +105,9 @@ class ModelState {
   const cache::Settings& cache_settings() const noexcept { return source_.cache; }
   SharedState& shared() const noexcept { return *shared_; }
 
-  /// By tensor name, else by friendly name. @errors kNotFound listing the names.
+  /// Finds a port by tensor name, else by friendly name. @errors kNotFound; the message lists the names.
   PortRef find(std::string_view name) const;
-  /// By a port of this model or of the model that it was compiled from. @errors kNotFound.
+  /// Finds a port by a port of this model or of the model that it was compiled from. @errors kNotFound.
   PortRef find(const Output<const Node>& port) const;
   /// @errors kNotFound with the number of ports.
   std::size_t check_index(bool is_input, std::size_t index) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may start, who waits, whose callback runs.
+// The phases of a request: when an inference may start, waiting for its end, and calling its callback.
 #include <tenon/runtime/request/phases.hpp>
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of one request: idle, running, its callback; who waits for the end, and what failed.
+// The phases of one request (idle, running, its callback), waiting for its end, and its error.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// One inference at a time, and one callback at a time. Knows no device: who runs the inference says begin() and end().
+/// Allows one inference at a time, and one callback at a time. It knows no device: the code that runs the inference calls
+/// begin() and end().
 /// @thread all members from any thread; end() and withdraw() once after each begin(). Without a callback, a waiter or an
 /// error, no call takes a lock.
 class RequestPhases {
@@ -41,7 +42,7 @@ class RequestPhases {
   void withdraw() noexcept;
 
   /// Waits until the inference is over and its callback has returned; in the callback itself, only until it is over.
-  /// @return false at the deadline. @errors what end() was given, or what the callback threw.
+  /// @return False at the deadline. @errors The error that end() was given, or an exception from the callback.
   bool wait_until(Deadline deadline);
   /// True in the thread in which this request's callback runs.
   bool in_own_callback() const noexcept;
@@ -71,7 +72,7 @@ class RequestPhases {
   std::atomic<int> waiters_{0};
   std::atomic<bool> has_error_{false};
   std::atomic<bool> has_callback_{false};
-  std::atomic<bool> calls_back_{false};  ///< Of the inference in flight.
+  std::atomic<bool> calls_back_{false};  ///< Whether the end of the inference in flight calls the callback.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a request, without a device: who may begin, whose callback runs when, who waits for what.
+// The phases of a request, without a device: when an inference may begin, when callbacks run, and how waiting ends.
 #include <gtest/gtest.h>
 
 #include <atomic>

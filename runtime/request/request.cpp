@@ -93,7 +93,7 @@ void RequestState::start_on_device() {
                            const OrderedWork ordered;
                            devices_.active().impl->start(*this);
                          } catch (...) {
-                           bindings_.end_access();  // Else finish() does that.
+                           bindings_.end_access();  // Otherwise finish() does that.
                            throw;
                          }
                        });
@@ -192,7 +192,7 @@ bool RequestState::wait_until(Deadline deadline) {
 
 void RequestState::cancel() noexcept {
   if (!phases_.is_running()) return;
-  cancelled_.store(true);  // Before asking the parts: see begin().
+  cancelled_.store(true);  // This comes before asking the parts: see begin().
   devices_.cancel();
 }
 
@@ -211,7 +211,7 @@ void RequestState::abandon() noexcept {
   const bool own_callback = phases_.in_own_callback();
   try {
     wait();
-  } catch (...) {  // Nobody is interested in the outcome any more.
+  } catch (...) {  // The outcome does not matter any more.
   }
   if (own_callback) return;
   // Released here, not on the worker that may hold the state for some instructions longer: users rely on their memory

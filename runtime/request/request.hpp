@@ -74,7 +74,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     check_not_busy();
     return bindings_;
   }
-  /// The end of an inference that was started asynchronously, for whoever uses its tensors' memory before wait().
+  /// The end of an inference that was started asynchronously, for other work that uses its tensors' memory before wait().
   class End final : public HostTimeline {
    public:
     explicit End(std::string name) : HostTimeline(std::move(name)) {}
@@ -98,9 +98,9 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   DeviceRequests devices_;
   Bindings bindings_;
   RequestPhases phases_;
-  bool is_part_ = false;                ///< Of a composite device's inference.
+  bool is_part_ = false;                ///< Whether this is a part of a composite device's inference.
   Ref<End> end_;                        ///< Replaced after a failure, so that it holds one at most.
-  TimelinePoint running_;               ///< Of end_; ready() if none was noted.
+  TimelinePoint running_;               ///< The point of end_; ready() if none was noted.
   std::atomic<bool> posted_{false};     ///< Believed to be in the executor's queue.
   std::shared_ptr<RequestState> self_;  ///< Keeps the state while a worker or device has it.
 };

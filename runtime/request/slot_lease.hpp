@@ -41,7 +41,7 @@ class SlotLease final : public LeaseState {
   PortRef port_;
   std::shared_ptr<std::atomic<bool>> changed_;
   std::mutex mutex_;
-  Tensor current_;  ///< Without this lease, which would keep itself alive.
+  Tensor current_;  ///< The tensor without this lease, which would otherwise keep itself alive.
   Tensor made_;
 };
 

@@ -17,7 +17,7 @@ bool types_agree(ElementType a, ElementType b) {
   return a == b || (byte_like(a) && byte_like(b));
 }
 
-/// "input 'x' can't use <tensor>"
+/// The text "input 'x' can't use <tensor>".
 std::string cannot_use(bool is_input, const PortInfo& info, const Tensor& tensor) {
   return std::string(side(is_input)) + " '" + info.label + "' can't use " + to_string(tensor);
 }

@@ -24,10 +24,10 @@ enum class Way : unsigned char {
 
 struct ChosenWay {
   Way way = Way::kInPlace;
-  /// Of the port's type, mapped to the device's context if that is possible without a copy.
+  /// The tensor with the port's type, mapped to the device's context if that is possible without a copy.
   Tensor tensor;
-  /// The map brackets the access of those who use it, as the CPU's to a dma-buf: `tensor` is valid for use only while
-  /// the lease of such a map is held, so it is mapped again for each inference.
+  /// The map brackets each access, as for the CPU's access to a dma-buf: `tensor` may be used only while the lease of such a
+  /// map is held, so it is mapped again for each inference.
   bool bracketed = false;
 };
 
@@ -40,12 +40,12 @@ struct MappedTensor {
 MappedTensor map_for_device(const ModelState& model, const DeviceRequest& device, const Tensor& source, Access access,
                             Ledger& ledger);
 
-/// `tensor` as an earlier map left it, for checks: where it lies, not for use. Begins no access and waits for nobody.
+/// The result of an earlier map of `tensor`, for checks of where it lies, not for use. Begins no access and does not wait.
 /// Empty if it was never mapped, or if a map of it begins no access.
 Tensor mapped_before(const DeviceRequest& device, const Tensor& tensor, Access access);
 
 /// Whether the device must reach `tensor` by a map, though it has a host address: a dma-buf that was mapped when it was
-/// made, whose accesses nobody brackets.
+/// made, so that its accesses are not bracketed.
 bool needs_bracket(const ModelState& model, const DeviceRequest& device, const Tensor& tensor);
 
 /// "input" or "output", for messages.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole device for tests: interprets the graph with the operation table's kernels, and can be told to be slow, to
-// fail, to refuse memory or to have a queue of its own.
+// A whole device for tests. It interprets the graph with the operation table's kernels, and tests can make it slow, make it
+// fail, refuse memory or have a queue of its own.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ namespace tenon::testing {
 inline constexpr Property<std::uint32_t> delay_us{"TEST_DELAY_US"};
 inline constexpr Property<std::string> fail_with{"TEST_FAIL_WITH"};
 inline constexpr Property<bool> own_queue{"TEST_OWN_QUEUE"};
-/// With own_queue: infer() runs in the caller's thread all the same.
+/// With own_queue: infer() still runs in the caller's thread.
 inline constexpr Property<bool> runs_in_caller{"TEST_RUNS_IN_CALLER"};
 inline constexpr Property<bool> takes_strides{"TEST_TAKES_STRIDES"};
 /// Runs max(x, 0) of the only input itself, without the interpreter, which allocates.
@@ -74,10 +74,10 @@ struct ReferenceConfig {
   }
 };
 
-/// Live objects, so that tests see what leaks.
+/// The number of live objects, so that tests see leaks.
 inline std::atomic<int> live_models{0};
 inline std::atomic<int> live_requests{0};
-/// Thread of the last inference.
+/// The thread of the last inference.
 inline std::atomic<std::thread::id> ran_on{};
 
 class ReferenceVariable final : public VariableStateImpl {
@@ -285,7 +285,7 @@ class ReferenceModel final : public CompiledModelImpl {
 
  private:
   bool takes(const Tensor& tensor) const {
-    // Far memory, regions of it too, where the model was compiled for its context.
+    // Far memory and regions of it are accepted if the model was compiled for its context.
     if (context_ && tensor.kind() == kFarMemory) return true;
     return config_.takes_strides && tensor.is_host_addressable();
   }
@@ -352,7 +352,7 @@ class ReferenceDevice final : public Device {
     table.add_constant(device::capabilities, std::vector<std::string>{device::capability::FP32});
     config.list(table);
   }
-  /// A stand-in for what real devices lack, so that tests of unsupported operations need no exotic one.
+  /// An operation that this device refuses, so that tests of unsupported operations need no exotic one.
   static bool runs(const Node& node) { return !is_op(&node, "Tanh"); }
   static void check_supported(const Model& model) {
     std::string lacking;

@@ -26,7 +26,7 @@ namespace tenon::testing {
 
 inline constexpr MemoryKind kFarMemory{"test.far"};
 
-/// Bytes that only FarMemory::bytes() gives away.
+/// Bytes that only FarMemory::bytes() gives access to.
 class FarContext final : public ContextImpl {
  public:
   std::string_view name() const override { return "far"; }
@@ -53,7 +53,7 @@ class FarMemory final : public Memory, public RemoteMemory {
     copy_strided(self.element_type(), self.shape(), start_of(self), self.byte_strides(), start_of(destination),
                  destination.byte_strides());
   }
-  /// Where a tensor's first element is, on either side.
+  /// The address of a tensor's first element, in far memory or on the host.
   static std::byte* start_of(const Tensor& tensor) {
     if (const auto* far = dynamic_cast<const FarMemory*>(tensor.memory().get())) return far->bytes() + tensor.offset();
     return static_cast<std::byte*>(tensor.data());

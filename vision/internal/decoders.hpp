@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decoder of one model type reads and returns.
+// The interface of decoders, one for each model type.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct DecodeScratch {
 
 /// One row of the table of model types.
 struct DecoderKind {
-  const char* name;  ///< As listed in messages.
+  const char* name;  ///< The name in messages.
   std::span<const char* const> other_names;
   const char* expects;  ///< The output's shape, for messages.
   bool needs_input_size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all readers of outputs share: numbers as floats, places in the frame, names of labels.
+// Helpers for all readers of outputs: values as floats, positions in the frame, names of labels.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline const float* floats(const Tensor& tensor, std::vector<float>& scratch) {
   return scratch.data();
 }
 
-/// From pixels of the input to those of the frame; not clipped.
+/// Maps a position from pixels of the input to pixels of the frame, without clipping.
 inline Box to_frame(const DecodeOptions& options, const Box& box) {
   if (!options.geometry) return box;
   const FrameGeometry& g = *options.geometry;
@@ -37,7 +37,7 @@ inline Box to_frame(const DecodeOptions& options, const Box& box) {
           static_cast<float>(g.source_x(box.x2)), static_cast<float>(g.source_y(box.y2))};
 }
 
-/// Within the frame, or the input if that is not known.
+/// Clips to the frame, or to the input if the frame's size is not known.
 inline Box clipped(const DecodeOptions& options, const Box& box) {
   const std::size_t w = options.frame_width ? options.frame_width : options.input_width;
   const std::size_t h = options.frame_height ? options.frame_height : options.input_height;
@@ -47,14 +47,14 @@ inline Box clipped(const DecodeOptions& options, const Box& box) {
           std::clamp(box.y2, 0.0f, bottom)};
 }
 
-/// "#7" where there is no name.
+/// The name of a label; "#7" if it has none.
 inline std::string label_of(const DecodeOptions& options, std::size_t id) {
   return id < options.labels.size() ? options.labels[id] : "#" + std::to_string(id);
 }
 
 inline float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }
 
-/// What was found and what there is, for messages.
+/// Lists the outputs for messages; " none" if there are none.
 inline std::string list_of(std::span<const Tensor> outputs) {
   std::string found;
   for (const Tensor& tensor : outputs) found += " " + (tensor ? to_string(tensor) : std::string("an empty tensor"));

@@ -34,16 +34,16 @@ using elements::Role;
 using elements::StreamInfo;
 using namespace std::chrono_literals;
 
-/// What elements saw, all together. Reset by load_plugin().
+/// Counts of all elements together. load_plugin() resets them.
 struct Seen {
   std::atomic<int> opens{0}, ends{0}, finishes{0}, frames{0}, detections{0}, interrupts{0}, alive{0};
-  std::atomic<int> asking{0}, asked{0}, torn{0};  ///< Whether one is asked what it wants, how often, ends meanwhile.
+  std::atomic<int> asking{0}, asked{0}, torn{0};  ///< Calls of wanted(): in progress, all; destroyed meanwhile.
   std::atomic<std::uint64_t> address{0};
   std::atomic<bool> is_live{false};
 };
 inline Seen seen;
 
-/// Counts itself.
+/// Counts its living objects.
 struct Alive {
   Alive() { ++seen.alive; }
   ~Alive() {
@@ -52,7 +52,7 @@ struct Alive {
   }
 };
 
-/// While an element is asked what it wants, for long enough that others come between.
+/// Marks a call of wanted() in progress, and holds it for so long that other threads come between.
 struct Asked {
   Asked() {
     ++seen.asking, ++seen.asked;
@@ -61,7 +61,7 @@ struct Asked {
   ~Asked() { --seen.asking; }
 };
 
-/// Marks each frame with an object, and says what it wants of memory.
+/// Marks each frame with an object, and has requirements on memory.
 class Marking final : public elements::TransformInplace, Alive {
  public:
   explicit Marking(const Parameters& given)
@@ -92,7 +92,7 @@ class Marking final : public elements::TransformInplace, Alive {
   std::int64_t count_ = 0;
 };
 
-/// Emits four frames at once, or what there is after a while.
+/// Emits four frames at once, or after a while those that have come.
 class Batching final : public elements::Transform, Alive {
  public:
   explicit Batching(const Parameters& given) : wait_(std::chrono::milliseconds(given.integer("wait_ms"))) {}
@@ -123,7 +123,7 @@ class Batching final : public elements::Transform, Alive {
   Deadline due_{};
 };
 
-/// Makes a grey picture of half the size, of every second frame; refuses what is smaller than 16 pixels.
+/// Makes a grey picture of half the size from every second frame; refuses pictures smaller than 16 pixels.
 class Halving final : public elements::Transform, Alive {
  public:
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
@@ -270,7 +270,7 @@ inline void register_all() {
       factory<GreyOnly>());
 }
 
-/// GStreamer with the plugin and the elements above; counts begin at 0.
+/// Starts GStreamer with the plugin and the elements above; counts begin at 0.
 inline void load_plugin() {
   static const bool once = [] {
     register_all();
@@ -310,7 +310,7 @@ inline GstBuffer* picture(int frame, std::size_t size = 64 * 32) {
   return buffer;
 }
 
-/// One of "tenon-stats", of an element or of the only one in a harness's bin.
+/// A value of "tenon-stats" of an element, or of the only element in a harness's bin.
 inline std::uint64_t stat(GstElement* element, const char* name) {
   if (GST_IS_BIN(element)) element = GST_ELEMENT(GST_BIN(element)->children->data);
   GstStructure* stats = nullptr;
@@ -321,7 +321,7 @@ inline std::uint64_t stat(GstElement* element, const char* name) {
   return value;
 }
 
-/// A launched line. Ends in NULL.
+/// A launched line. Its state is NULL at the end.
 class Line {
  public:
   explicit Line(const std::string& line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source "gst_source": a pipeline that begins in GStreamer's elements.
+// The source "gst_source", with which a pipeline begins in GStreamer's elements.
 #pragma once
 
 #include <tenon/elements/description.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers in GStreamer's VA memory by the descriptors of their surfaces. That needs libva, which GStreamer does not: it is in a module
-// of its own, and where that does not load, such buffers stay memory that GStreamer must copy from.
+// Exports buffers in GStreamer's VA memory by the descriptors of their surfaces. This needs libva, which GStreamer does not
+// need, so it is in a module of its own. If that module does not load, such buffers stay memory that GStreamer must copy from.
 #pragma once
 
 #include <gst/gst.h>
@@ -20,12 +20,13 @@ namespace gstreamer {
 class Surfaces {
  public:
   virtual ~Surfaces() = default;
-  /// The surface in `buffer` by its descriptor, as all readers take it. Takes a reference of its own.
+  /// Exports the surface in `buffer` by its descriptor, as a frame that all readers can take. The frame holds a reference of its
+  /// own to the buffer.
   /// @errors as gstreamer_vaapi::Surfaces::wrap() and Router::map()
   virtual Frame export_surface(GstBuffer* buffer, const tenon::gstreamer::VideoCaps& caps, Ledger* ledger) = 0;
 };
 
-/// Null: this build has no such module, or libva is missing. @thread any.
+/// Loads the module. @return Null: this build has no such module, or libva is missing. @thread any.
 std::unique_ptr<Surfaces> load_surfaces();
 
 }  // namespace gstreamer

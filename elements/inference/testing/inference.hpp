@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of infer: the demo's clip as a source, a sink that keeps frames, and what a request finds by hand.
+// For tests of infer: the demo's clip as a source, a sink that keeps frames, and reference detections by a plain request.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -157,7 +157,7 @@ class Inference : public ::testing::Test {
   }
 };
 
-/// What a request finds in the first frames of the clip, frame by frame.
+/// The detections that a request finds in the first frames of the clip, frame by frame.
 inline std::vector<std::vector<vision::Detection>> by_hand(std::int64_t frames, const std::string& part = "",
                                                            const std::string& model = "demo.onnx") {
   Core core;

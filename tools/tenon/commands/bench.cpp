@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon bench: how fast a model runs on a device, how long it takes to start, what it allocates while running.
+// tenon bench: measures how fast a model runs on a device, how long it takes to start, and what it allocates while running.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -49,7 +49,7 @@ struct Measured {
   double fps() const { return seconds > 0 ? static_cast<double>(latency_ms.size()) / seconds : 0; }
 };
 
-/// Peak memory of this process in MB; 0 if the system does not tell.
+/// Peak memory of this process in MB; 0 if the system does not report it.
 double peak_rss_mb() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -66,7 +66,7 @@ AnyMap properties_of(const BenchOptions& options) {
   return properties;
 }
 
-/// Runs again with every node measured, separately from the figures above, which that would slow down.
+/// Runs again with every node measured. This is separate from the figures above, because measuring nodes slows inferences down.
 Profile look_inside(Core& core, const std::shared_ptr<Model>& model, const BenchOptions& options,
                     const Measured& measured) {
   AnyMap properties = properties_of(options);
@@ -204,7 +204,7 @@ void bench(const BenchOptions& options) {
   if (!options.trace.empty())
     fmt::print("\n{}: spans of requests and nodes, for chrome://tracing or ui.perfetto.dev\n", options.trace);
   if (!Interrupt::requested()) return;
-  fmt::print("  interrupted: this is what ran until then\n");
+  fmt::print("  interrupted: these are the inferences until then\n");
   std::fflush(stdout);
   throw CLI::RuntimeError(Interrupt::status());
 }
@@ -216,11 +216,13 @@ void add_bench(CLI::App& app) {
       "bench", "Measure a model on a device: latency, throughput, start, memory, allocations, each operation");
   auto options = std::make_shared<BenchOptions>();
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
-  command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
+  command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   command->add_option("--seconds", options->seconds, "How long to measure")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  command->add_option("--requests", options->requests, "Inferences in flight; 0: as the device prefers, 1 for latency")
+  command
+      ->add_option("--requests", options->requests,
+                   "Inferences in flight; 0: the number that the device prefers, or 1 with --hint latency")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   command->add_option("--hint", options->hint, "Goal for the device")

@@ -65,7 +65,7 @@ struct CacheOptions {
 
 CLI::App* add(CLI::App& parent, const char* name, const char* what, const std::shared_ptr<CacheOptions>& options) {
   auto* command = parent.add_subcommand(name, what);
-  command->add_option("folder", options->folder, "The folder given as CACHE_DIR")->required();
+  command->add_option("folder", options->folder, "The folder that is given to programs as CACHE_DIR")->required();
   command->add_flag("--json", options->json, "Print JSON");
   return command;
 }
@@ -76,10 +76,10 @@ void add_cache(CLI::App& app) {
   auto* command = app.add_subcommand("cache", "List, verify or clear a folder of compiled models (CACHE_DIR)");
   command->require_subcommand(1);
   auto options = std::make_shared<CacheOptions>();
-  add(*command, "list", "What the folder holds, used last first", options)->callback([options] {
+  add(*command, "list", "List the entries of the folder, those used last first", options)->callback([options] {
     show(cache::list(options->folder), options->folder, options->json);
   });
-  add(*command, "verify", "As list, and compare every byte with its hash; fails when an entry is not sound", options)
+  add(*command, "verify", "As list, and compare every entry with its hash; fails if an entry is damaged", options)
       ->callback([options] {
         const auto entries = cache::verify(options->folder);
         show(entries, options->folder, options->json);

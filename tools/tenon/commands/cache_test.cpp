@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon cache: what it lists, what it reports as damaged, what it removes.
+// tenon cache: the entries that it lists, reports as damaged, and removes.
 #include <filesystem>
 #include <fstream>
 

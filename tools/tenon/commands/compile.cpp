@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon compile: a model compiled for a device, what the passes did to it, and the result as a file.
+// tenon compile: compiles a model for a device, shows what the passes did to it, and writes the result to a file.
 #include <chrono>
 #include <memory>
 #include <sstream>
@@ -137,16 +137,16 @@ void compile(const CompileOptions& options) {
 }  // namespace
 
 void add_compile(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("compile", "Compile a model for a device: what each pass did, and the result as a file");
+  auto* command = app.add_subcommand(
+      "compile", "Compile a model for a device, show what each pass did, and write the result to a file");
   auto options = std::make_shared<CompileOptions>();
   command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
-  command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
+  command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   command->add_option("-o,--output", options->output, "Write the compiled model, for import_model");
   command->add_option(
       "--dump-graph", options->dump,
-      "Folder for the graph after each pass, and for what the device executes in the end, as DOT and, where "
-      "Graphviz is installed, SVG");
+      "Folder for the graph after each pass and for the steps that the device executes, as DOT and, if Graphviz is "
+      "installed, as SVG");
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
   command->add_flag("--json", options->json, "Print JSON");

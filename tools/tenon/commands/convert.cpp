@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon convert: from any model format that can be read to OpenVINO IR.
+// tenon convert: writes a model of any format that can be read as OpenVINO IR.
 #include <filesystem>
 #include <memory>
 
@@ -37,10 +37,9 @@ double bytes_of(const fs::path& path) {
 void convert(const ConvertOptions& options) {
   const fs::path xml(options.output);
   if (xml.extension() != ".xml") {
-    throw Error(Code::kInvalidArgument,
-                "OUT is \"" + options.output +
-                    "\", but what is written is OpenVINO IR: a name that ends with .xml, and its "
-                    "weights beside it in .bin");
+    throw Error(Code::kInvalidArgument, "OUT is \"" + options.output +
+                                            "\", but the output is OpenVINO IR: give a name that ends with .xml; its "
+                                            "weights go beside it, in .bin");
   }
   fs::path bin = xml;
   bin.replace_extension(".bin");
@@ -107,7 +106,7 @@ void add_convert(CLI::App& app) {
   add_shape_option(*command, options->model_options);
   command->add_flag(
       "--compress-to-fp16", options->compress,
-      "Store weights as f16: half the size. Devices convert them back, so that only their rounding is seen");
+      "Store weights as f16, which halves their size. Devices convert them back, so only the rounding remains");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "\nBoth files appear whole or not at all. The same model gives the same bytes.\n"

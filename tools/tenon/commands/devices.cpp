@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon devices: which devices can run models here, and why known ones cannot.
+// tenon devices: lists the devices that can run models on this machine, and says why others cannot.
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ void show_devices(bool json) {
   Core core;
   nlohmann::json list = nlohmann::json::array();
   std::vector<std::vector<std::string>> rows{{"device", "state", "name", "can do"}};
-  std::string reasons;  // Sentences, which would make a column as wide as they are.
+  std::string reasons;  // Printed below the table: whole sentences would make a column too wide.
   for (const std::string& device : core.get_available_devices()) {
     const std::string full = text_of(core, device, "FULL_DEVICE_NAME"),
                       can = text_of(core, device, "OPTIMIZATION_CAPABILITIES");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// examples/eight_streams, as its README says to run it; and the software NPU in pipelines.
+// Runs examples/eight_streams as its README says; and the software NPU in pipelines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon elements: what pipelines can be made of, and what each element can be told.
+// tenon elements: lists the elements of which pipelines can be made, and the parameters of each.
 #include <limits>
 #include <memory>
 
@@ -38,7 +38,7 @@ const char* type_name(const Parameter& parameter) {
 bool has_least(const Parameter& parameter) { return parameter.least != std::numeric_limits<double>::lowest(); }
 bool has_most(const Parameter& parameter) { return parameter.most != std::numeric_limits<double>::max(); }
 
-/// "0 to 1", "block, drop"; empty: anything of its type.
+/// The allowed values, for example "0 to 1" or "block, drop"; empty: any value of the type.
 std::string allowed(const Parameter& parameter) {
   std::string choices;
   for (const std::string& choice : parameter.choices) choices += (choices.empty() ? "" : ", ") + choice;
@@ -81,7 +81,7 @@ ordered_json element_json(const Description& element) {
 
 void show_element(const Description& element) {
   fmt::print("{} ({}): {}\n", element.name, role_name(element.role), element.about);
-  if (element.is_shared) fmt::print("One instance serves all streams that meet in it.\n");
+  if (element.is_shared) fmt::print("One instance serves all its streams.\n");
   if (element.has_thread) fmt::print("It has a thread and a queue of its own.\n");
   if (element.parameters.empty()) {
     fmt::print("It has no parameters.\n");
@@ -106,8 +106,8 @@ void show_all(bool json) {
   }
   std::vector<std::vector<std::string>> rows{{"element", "role", "about"}};
   for (const Description& element : known) rows.push_back({element.name, role_name(element.role), element.about});
-  fmt::print("{}\ntenon elements NAME shows the parameters of one.\n", text_table(rows));
-  for (const auto& module : absent) fmt::print("\nabsent: those of '{}': {}\n", module.module, module.reason);
+  fmt::print("{}\ntenon elements NAME shows the parameters of an element.\n", text_table(rows));
+  for (const auto& module : absent) fmt::print("\nabsent: the elements of '{}': {}\n", module.module, module.reason);
 }
 
 void show(const ElementsOptions& options) {
@@ -124,9 +124,10 @@ void show(const ElementsOptions& options) {
 }  // namespace
 
 void add_elements(CLI::App& app) {
-  auto* command = app.add_subcommand("elements", "List what pipelines can be made of, and the parameters of each");
+  auto* command =
+      app.add_subcommand("elements", "List the elements of which pipelines can be made, and their parameters");
   auto options = std::make_shared<ElementsOptions>();
-  command->add_option("name", options->name, "Only this one, with its parameters");
+  command->add_option("name", options->name, "Show only this element, with its parameters");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--schema", options->schema, "Print the JSON schema of pipeline files, for editors");
   command->callback([options] { show(*options); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon matrix: which pairs of contexts really share memory on this machine, and what a map costs.
+// tenon matrix: tests which pairs of contexts really share memory on this machine, and what a map costs.
 #include <unistd.h>
 
 #include <fmt/core.h>
@@ -39,7 +39,7 @@ std::string in_ns(double ns) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Every pair, with a counter on a terminal, since many contexts take a while.
+/// Tests every pair. On a terminal it shows a counter, since many contexts take a while.
 Matrix measure(const std::vector<std::string>& only) {
   Router router;
   add_known_contexts(router);
@@ -95,14 +95,15 @@ void print_list(const Matrix& matrix) {
   fmt::print("{}", text_table(rows));
 }
 
-/// "= 40 ns": a sign for the result, and what a repeated map costs.
+/// A cell, for example "= 40 ns": a sign for the result, and the time of a repeated map.
 std::string cell(const ProofResult& proof) {
   constexpr std::string_view signs[] = {"=", "~", "c", "-"};
   const std::string sign(signs[static_cast<std::size_t>(proof.proof)]);
   return proof.proof == Proof::kRefused ? sign : sign + " " + in_ns(proof.repeat_ns);
 }
 
-/// Rows lead from a context, columns to one; columns are numbered like rows, so that many contexts fit a screen.
+/// The grid: rows are the contexts that memory comes from, columns those that it goes to. Columns have the numbers of the
+/// rows, so that many contexts fit on a screen.
 std::vector<std::vector<std::string>> grid(const Matrix& matrix) {
   std::vector<std::vector<std::string>> rows{{"from \\ to"}};
   for (std::size_t i = 0; i < matrix.names.size(); ++i) {
@@ -116,7 +117,7 @@ std::vector<std::vector<std::string>> grid(const Matrix& matrix) {
 
 constexpr const char* kLegend =
     "=  shares, proved: written through one side and read through the other, here and now\n"
-    "~  shares, says the API; it cannot be tested\n"
+    "~  shares according to the API; it cannot be tested\n"
     "c  copies\n"
     "-  refused\n"
     "Times are of a repeated map of 1 MiB.";

@@ -106,9 +106,10 @@ void add_npu_env(CLI::App& app) {
   command->add_option("-p,--platform", options->platforms,
                       "Platform of the NPU: 4000 (default) or 3720; a comma list makes several devices");
   command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
-  command->add_option("--fail", options->failures,
-                      "Calls that fail, such as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
-                      "(names may end in *), =CODE, with commas between them");
+  command->add_option(
+      "--fail", options->failures,
+      "Calls that shall fail, such as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
+      "(names may end in *), =CODE, with commas between them");
   command->add_option(
       "--trace", options->trace,
       "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "

@@ -41,7 +41,7 @@ using elements::PipelinePlan;
 using elements::PipelineSpec;
 using std::chrono::milliseconds;
 
-constexpr auto kStopping = std::chrono::seconds(10);  ///< What is in flight gets that long after Ctrl-C.
+constexpr auto kStopping = std::chrono::seconds(10);  ///< The time that frames in flight get after Ctrl-C.
 
 struct PipelineOptions {
   std::string file, trace, metrics, report_html, web_host = "127.0.0.1";
@@ -54,12 +54,12 @@ struct PipelineOptions {
 
 std::string read_all(const std::string& file) {
   if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  const RegularFile known(file);  // Refuses what is none, with its reason.
+  const RegularFile known(file);  // Throws, with the reason, if it is not a regular file.
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// "node.parameter=value". @errors kInvalidArgument: not of that form; kNotFound: no such node.
+/// Applies "node.parameter=value". @errors kInvalidArgument: not of that form; kNotFound: no such node.
 void apply_setting(PipelineSpec& spec, const std::string& setting) {
   const std::size_t equals = setting.find('='), dot = setting.rfind('.', equals);
   if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals)
@@ -80,7 +80,7 @@ void apply_setting(PipelineSpec& spec, const std::string& setting) {
                                    (nearest.empty() ? "there are: " + known : "did you mean '" + nearest + "'?"));
 }
 
-/// The file with the options, every node named.
+/// The pipeline of the file with the options applied, and a name for every node.
 PipelineSpec read_spec(const PipelineOptions& options) {
   PipelineSpec spec;
   try {
@@ -103,7 +103,7 @@ std::string words(const std::vector<std::string>& all) {
   return text;
 }
 
-/// What would run. @errors as check_element()
+/// Prints what would run. @errors as check_element()
 void show_plan(const PipelinePlan& plan, bool json) {
   nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows{{"node", "element", "from", "streams", "queue"}};
@@ -138,8 +138,8 @@ Code code_of(const std::exception_ptr& error) {
 
 void tell(const elements::Failure& failure) { fmt::print(stderr, "tenon: {}\n", text_of(failure)); }
 
-/// What streams died of. @param told  How many of the failures were told before. @errors the first one, naming the element,
-/// that was a stream's end
+/// Reports the failures of streams. @param told  The number of failures that were reported before.
+/// @errors The first failure that ended a stream; the message names the element.
 void report_failures(const PipelineReport& report, std::size_t told) {
   const elements::Failure* first = nullptr;
   for (std::size_t i = 0; i < report.failures.size(); ++i) {
@@ -157,7 +157,7 @@ void write_metrics(const std::string& path, const PipelineReport& report) {
   file.commit();
 }
 
-/// Until its end, the time limit or Ctrl-C. Calls `tick` ten times a second.
+/// Waits for the pipeline's end, the time limit or Ctrl-C. Calls `tick` ten times a second.
 template <typename Tick>
 void run_until_end(elements::Pipeline& pipeline, double duration_s, Tick tick) {
   const auto begin = Clock::now();
@@ -174,7 +174,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// Whether a node writes its results to standard output, which is then not for us.
+/// Whether a node writes its results to standard output, which the tool then leaves to it.
 bool uses_stdout(const PipelineSpec& spec) {
   return std::any_of(spec.nodes.begin(), spec.nodes.end(), [](const elements::NodeSpec& node) {
     const auto path = node.parameters.find("path");
@@ -182,10 +182,10 @@ bool uses_stdout(const PipelineSpec& spec) {
   });
 }
 
-/// The pipeline while it runs, for who watches it: in the terminal, by HTTP, in a file.
+/// Shows the pipeline while it runs: in the terminal, by HTTP, in a file.
 class Watchers {
  public:
-  /// @param tells_failures  When they happen, since the others go on.
+  /// @param tells_failures  Report failures at once, since other streams go on.
   Watchers(const PipelineOptions& options, const elements::Pipeline& pipeline, Previews& previews, std::FILE* out,
            bool tells_failures)
       : watch_(pipeline, kPreviewElement), live_(options.quiet || options.json, out), tells_failures_(tells_failures) {
@@ -237,13 +237,13 @@ class Watchers {
   LiveText live_;
   const bool tells_failures_;
   std::size_t told_ = 0;
-  std::optional<WebServer> web_, metrics_;  // Behind what they show: they end first.
+  std::optional<WebServer> web_, metrics_;  // Declared after what they show, so that they end first.
   std::string metrics_file_;
   Deadline next_metrics_{};
 };
 
 void run(const PipelineOptions& options) {
-  ffmpeg::silence_log();  // Errors come as Tenon's.
+  ffmpeg::silence_log();  // Tenon reports the errors itself.
   PipelineSpec spec = read_spec(options);
   if (options.dot || options.check) {
     const PipelinePlan plan = elements::plan_pipeline(spec);
@@ -289,22 +289,28 @@ void add_pipeline(CLI::App& app) {
   auto options = std::make_shared<PipelineOptions>();
   command->add_option("file", options->file, "JSON, as docs/guide/pipelines.md describes it; - reads standard input")
       ->required();
-  command->add_option("--set", options->settings, "NODE.PARAMETER=VALUE instead of the file's; again for more")
+  command
+      ->add_option("--set", options->settings,
+                   "NODE.PARAMETER=VALUE to use instead of the file's value; may be given several times")
       ->take_all();
-  command->add_option("--frames", options->frames, "Of each stream at most; 0: all");
-  command->add_option("--duration", options->duration_s, "Stop after this many seconds; 0: at the end")
+  command->add_option("--frames", options->frames, "Maximum number of frames of each stream; 0: all");
+  command->add_option("--duration", options->duration_s, "Stop after this many seconds; 0: run to the end")
       ->check(CLI::Range(0.0, 1e9));
-  command->add_flag("--check", options->check, "Only say what would run: names, joints and parameters are checked");
+  command->add_flag("--check", options->check,
+                    "Only check names, connections and parameters, and print what would run");
   command->add_flag("--dot", options->dot, "Only print the graph for Graphviz");
   command->add_flag("--json", options->json, "Print the report, or with --check the plan, as JSON");
-  command->add_option("--trace", options->trace, "Write a Chrome trace: what each element does when");
-  command->add_option("--metrics", options->metrics,
-                      "PORT: serve Prometheus' text there, for this machine; FILE: write it every second");
-  command->add_option("--web", options->web_port, "Show the pipeline on a page at this port; 0: one that is free")
+  command->add_option("--trace", options->trace, "Write a Chrome trace of what each element does at which time");
+  command->add_option(
+      "--metrics", options->metrics,
+      "Metrics in Prometheus' text format; PORT: serve them there, for this machine; FILE: write them every second");
+  command->add_option("--web", options->web_port, "Show the pipeline on a web page at this port; 0: any free port")
       ->check(CLI::Range(0, 65535));
-  command->add_option("--web-host", options->web_host, "Address to serve it at; 0.0.0.0: all networks of this machine")
+  command
+      ->add_option("--web-host", options->web_host,
+                   "Address to serve the page at; 0.0.0.0: all networks of this machine")
       ->capture_default_str();
-  command->add_option("--report-html", options->report_html, "Write the page at the end, as one file");
+  command->add_option("--report-html", options->report_html, "Write the web page at the end, as one file");
   command->add_flag("-q,--quiet", options->quiet, "No live view, only the report");
   command->callback([options] { run(*options); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon pipeline from the cameras that the kernel plays (vivid) through a model into lines of JSON: they are in the VM; elsewhere these tests skip.
+// tenon pipeline from the kernel's virtual cameras (vivid) through a model into lines of JSON. The VM has such cameras;
+// elsewhere the tests skip.
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 #ifdef TENON_HAS_CAMERAS

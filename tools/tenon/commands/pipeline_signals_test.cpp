@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 
-/// The tool in a process of its own, which the test sends signals to. Ends with this.
+/// The tool in a process of its own, to which the test sends signals. The process ends with this object.
 class Running {
  public:
   /// @param arguments  As a shell takes them, with redirections. @param has_terminal  Its standard streams are one.
@@ -61,9 +61,9 @@ class Running {
     send(signal);
     return ends_within(time);
   }
-  /// As of waitpid(), when it has ended.
+  /// The status of waitpid(), when the process has ended.
   int status() const { return status_; }
-  /// What it wrote to its terminal until its end.
+  /// All text that it wrote to its terminal.
   std::string shown() {
     std::string all;
     char part[4096];
@@ -126,7 +126,7 @@ TEST_F(RunningPipeline, WhatIsInFlightGetsTenSecondsAfterCtrlC) {
   write_slow(server.port());
   Running tool(folder, "pipeline slow.json -q" + to_files());
   std::this_thread::sleep_for(1s);
-  ASSERT_TRUE(tool.signalled(SIGINT, 14s)) << "who waits is not interrupted";
+  ASSERT_TRUE(tool.signalled(SIGINT, 14s)) << "a waiting call is not interrupted";
   ASSERT_TRUE(WIFEXITED(tool.status())) << err();
   EXPECT_EQ(WEXITSTATUS(tool.status()), 130) << err();
   EXPECT_THAT(out(), HasSubstr("copied/frame"));

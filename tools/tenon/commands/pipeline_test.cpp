@@ -61,7 +61,7 @@ TEST_F(PipelineCommand, ElementsAreListedAndDocumented) {
 TEST_F(PipelineCommand, ModulesThatAreAbsentAreNamedWithTheReason) {
   write("modules/libtenon_elements_broken.so", "no library");
   const std::string path = "TENON_ELEMENT_PATH='" + file("modules") + "'";
-  EXPECT_THAT(tool("elements", path).out, HasSubstr("absent: those of 'broken': "));
+  EXPECT_THAT(tool("elements", path).out, HasSubstr("absent: the elements of 'broken': "));
   EXPECT_EQ(json::parse(tool("elements --json", path).out).at("absent").at(0).at("module"), "broken");
 }
 

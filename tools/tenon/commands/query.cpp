@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon query: which nodes of a model a device runs, and why it does not run others.
+// tenon query: says which nodes of a model a device runs, and why it does not run others.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -43,7 +43,7 @@ struct Answer {
   std::string device_says;  ///< The error of compiling the model, if nodes are not supported.
 };
 
-/// Why a device does not run a node, as far as that can be told from outside.
+/// Why a device does not run a node, as far as that can be found out from outside the device.
 std::string reason_for(const Node& node, const std::string& device) {
   if (!node.operation().evaluate)
     return device + " has no kernel for " + node.get_type_name() + ", and the operation table has no reference kernel";
@@ -131,7 +131,7 @@ void print_text(const Answer& answer, const QueryOptions& options) {
   }
   fmt::print("{} runs {} of {} nodes of {}\n", options.device, answer.nodes.size() - answer.lacking,
              answer.nodes.size(), options.model);
-  if (!answer.device_says.empty()) fmt::print("compiling it says: {}\n", answer.device_says);
+  if (!answer.device_says.empty()) fmt::print("compiling it fails with: {}\n", answer.device_says);
   if (!options.all) fmt::print("all nodes: --all\n");
 }
 
@@ -160,7 +160,7 @@ void add_query(CLI::App& app) {
       app.add_subcommand("query", "Say which nodes of a model a device runs, and why it does not run others");
   auto options = std::make_shared<QueryOptions>();
   command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
-  command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
+  command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
   command->add_flag("-a,--all", options->all, "List the nodes that run, too");
@@ -169,7 +169,7 @@ void add_query(CLI::App& app) {
       "\nNodes that the device does not run are listed with the reason; then their number for each operation.\n"
       "Nothing runs. The exit status is 0 even if nodes are left out: look at \"whole_model\" of --json.\n"
       "\nExamples:\n"
-      "  tenon query model.onnx                         what of it the CPU runs\n"
+      "  tenon query model.onnx                         the nodes that the CPU does not run\n"
       "  tenon query model.xml --device GPU.1 --all     every node\n"
       "  tenon query model.onnx --shape \"x[1,3,?,?]\"    with other shapes\n"
       "  tenon query model.onnx --json | jq '.nodes[] | select(.supported | not) | .type' | sort | uniq -c\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon route: the cheapest way between two contexts, and why the others were refused.
+// tenon route: shows the cheapest way between two contexts, and why others were refused.
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -96,13 +96,13 @@ void add_route(CLI::App& app) {
   auto* command = app.add_subcommand("route", "Show the cheapest way from one context to another");
   auto options = std::make_shared<RouteOptions>();
   command->add_option("from", options->from, "Context that has the memory (see tenon matrix)")->required();
-  command->add_option("to", options->to, "Context that needs it")->required();
-  command->add_option("--format", options->format, "Route such a frame: nv12, i420, rgb, ...");
-  command->add_option("--size", options->size, "Size of the frame, px")->capture_default_str();
+  command->add_option("to", options->to, "Context that needs the memory")->required();
+  command->add_option("--format", options->format, "Route a frame of this pixel format: nv12, i420, rgb, ...");
+  command->add_option("--size", options->size, "Size of the frame in pixels")->capture_default_str();
   command->add_option("--policy", options->policy, "Whether copies are allowed")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
-  command->add_flag("--write", options->write, "The target writes too");
+  command->add_flag("--write", options->write, "The target also writes");
   command->add_flag("--explain", options->explain, "Also show every way that was refused, and why");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { show_route(*options); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon run: videos through a model, and the proof of what was copied on the way.
+// tenon run: runs a model on videos, and proves what was copied on the way.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -30,9 +30,9 @@ bool keeps_state(const Model& model) {
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_op(node, "ReadValue"); });
 }
 
-/// Requests in flight for each input: one if the model keeps state between frames, since one request must see all frames
-/// in order. What the device prefers is shared by the inputs.
-/// @errors kInvalidArgument: several were requested all the same.
+/// Requests in flight for each input: one if the model keeps state between frames, since one request must see all frames in
+/// order. The inputs share the number that the device prefers.
+/// @errors kInvalidArgument: several were requested for a model that keeps state.
 std::uint64_t requests_for(const RunOptions& options, const Model& model, const CompiledModel& compiled) {
   if (keeps_state(model)) {
     if (options.requests > 1)
@@ -53,7 +53,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The same frames both ways, in turns, so that other load on the machine affects both alike.
+/// Runs the same frames both ways by turns, so that other load on the machine affects both alike.
 Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& inference, std::size_t requests,
                    std::uint64_t frames, bool live) {
   Comparison result;
@@ -79,7 +79,7 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   std::uint64_t copied_before = 0, forced_frames = 0, forced_bytes = 0;
   for (std::uint64_t block = 0; block < kBlocks; ++block) {
     for (int turn = 0; turn < 2; ++turn) {
-      // The order alternates: what the first leaves in the caches helps the second.
+      // The order alternates, because data that the first way leaves in the caches helps the second.
       const int way = block % 2 ? 1 - turn : turn;
       const std::uint64_t before = feeds[way].frames();
       copied_before = inference.total().copied;
@@ -109,7 +109,7 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   return result;
 }
 
-/// All inputs at once, each in a thread of its own; what a thread throws ends its input only.
+/// Runs all inputs at once, each in a thread of its own. An exception ends only the input of its thread.
 void run_all(std::vector<std::unique_ptr<Stream>>& streams, Progress& progress) {
   std::mutex mutex;
   std::uint64_t frames = 0;
@@ -131,7 +131,7 @@ void run_all(std::vector<std::unique_ptr<Stream>>& streams, Progress& progress) 
   for (std::thread& thread : threads) thread.join();
 }
 
-/// What belongs to one picture or one list of objects is not asked of several inputs.
+/// Refuses options that make sense for a single input only, if there are several.
 void check_several(const RunOptions& options) {
   if (options.inputs.size() == 1) return;
   for (const auto& [option, value] : {std::pair("--save", &options.save), std::pair("--snapshot", &options.snapshot),
@@ -141,7 +141,7 @@ void check_several(const RunOptions& options) {
                                                       option, options.inputs.size()));
 }
 
-/// The name of the device's hardware; empty where it does not say.
+/// The name of the device's hardware; empty if the device does not say.
 std::string full_name(Core& core, const std::string& device) {
   try {
     return core.get_property(device, device::full_name);
@@ -150,7 +150,7 @@ std::string full_name(Core& core, const std::string& device) {
   }
 }
 
-/// The model for frames like those of the first input; others are planned when they come.
+/// Compiles the model for frames like those of the first input. Other frames are planned when they come.
 CompiledModel compile(Core& core, const std::shared_ptr<const Model>& model, const RunOptions& options,
                       const FrameInfo& info) {
   AnyMap properties{input_frames(info), zero_copy(Any(options.policy).as<ZeroCopy>()),
@@ -168,7 +168,7 @@ std::uint64_t replans_of(const Ledger& ledger) {
   return replans;
 }
 
-/// Prints and writes what ran. @param seconds  Of all inputs.
+/// Prints and writes the report. @param seconds  The duration of all inputs together.
 void publish(const std::vector<std::unique_ptr<Stream>>& streams, double seconds, OutputFile& file) {
   std::vector<const RunReport*> reports;
   bool keeps = false;
@@ -198,8 +198,8 @@ void run(const RunOptions& options) {
     streams.push_back(std::make_unique<Stream>(options, input, files, model));
   if (!options.quiet && !streams[0]->decodes()) {
     fmt::print(
-        "the model does not say what its outputs mean (model_info model_type): it runs without detections; "
-        "--model-type says it\n");
+        "the model does not say what its outputs mean (model_info model_type), so it runs without detections; give "
+        "--model-type\n");
   }
 
   const auto compile_begin = Clock::now();
@@ -247,22 +247,22 @@ void run(const RunOptions& options) {
   if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
 }
 
-/// "1280x720". @errors CLI's for what is none.
+/// Parses "1280x720". @errors CLI::ValidationError: it is not a size.
 void read_size(const std::string& text, SourceOptions& source) {
   char rest = 0;
   if (std::sscanf(text.c_str(), "%5ux%5u%c", &source.width_px, &source.height_px, &rest) != 2 || source.width_px == 0 ||
       source.height_px == 0)
-    throw CLI::ValidationError("--size", "\"" + text + "\" is no size; write 1280x720");
+    throw CLI::ValidationError("--size", "\"" + text + "\" is not a size; write 1280x720");
 }
 
-/// @errors CLI's, with the formats that there are.
+/// Parses a pixel format. @errors CLI::ValidationError, which lists the known formats.
 PixelFormat format_called(const std::string& text) {
   if (const auto format = format_from_name(text)) return *format;
   std::size_t count = 0;
   const PixelFormatInfo* const known = all_formats(count);
   std::string all;
   for (std::size_t i = 0; i < count; ++i) all += " " + std::string(known[i].name);
-  throw CLI::ValidationError("--format", "\"" + text + "\" is no format; there are:" + all);
+  throw CLI::ValidationError("--format", "\"" + text + "\" is not a pixel format; there are:" + all);
 }
 
 }  // namespace
@@ -278,41 +278,50 @@ void add_run(CLI::App& app) {
       ->required();
   command->add_option_function<std::string>(
       "--size", [options](const std::string& text) { read_size(text, options->source); },
-      "Of a camera: the size of its pictures (1280x720)");
-  command->add_option("--fps", options->source.fps, "Of a camera: pictures per second")->check(CLI::Range(0.1, 1e4));
+      "For cameras: size of the pictures (1280x720)");
+  command->add_option("--fps", options->source.fps, "For cameras: pictures per second")->check(CLI::Range(0.1, 1e4));
   command->add_option_function<std::string>(
       "--format", [options](const std::string& text) { options->source.format = format_called(text); },
-      "Of a camera: the format of its pictures (nv12, yuy2, rgb24...)");
-  command->add_option("--decode", options->decode, "cpu, or va: by a VA-API driver, whose surfaces are read in place")
+      "For cameras: pixel format of the pictures (nv12, yuy2, rgb24...)");
+  command
+      ->add_option("--decode", options->decode,
+                   "Decode on the CPU, or by a VA-API driver (va), whose surfaces are read in place")
       ->check(CLI::IsMember({"cpu", "va"}))
       ->capture_default_str();
-  command->add_option("--va-node", options->va_node, "With --decode va: the DRM node of the driver")
+  command->add_option("--va-node", options->va_node, "With --decode va: DRM render node of the driver")
       ->capture_default_str();
   command
-      ->add_option("--transport", options->transport,
-                   "Of rtsp streams: tcp, udp, http; auto: by TCP if the server does. A launch line says so itself "
-                   "(rtspsrc protocols=udp)")
+      ->add_option(
+          "--transport", options->transport,
+          "Transport of rtsp streams: tcp, udp, http; auto: TCP if the server offers it. A launch line sets it "
+          "itself (rtspsrc protocols=udp)")
       ->check(CLI::IsMember({"auto", "tcp", "udp", "http"}))
       ->capture_default_str();
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
-  command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
+  command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   command->add_option("--save", options->save, "Write the video with the detections drawn on it");
   command->add_option("--snapshot", options->snapshot, "Write the picture with the most confident detections as PNG");
   command->add_option("--report", options->report, "Write the report as JSON");
-  command->add_option("--ground-truth", options->ground_truth, "JSON of the objects in the video: measures mAP");
-  command->add_option("--zero-copy", options->policy, "require: a copy is an error; prefer: avoid and book; allow")
+  command->add_option("--ground-truth", options->ground_truth,
+                      "JSON file with the objects in the video, to measure mAP");
+  command
+      ->add_option("--zero-copy", options->policy,
+                   "require: a copy is an error; prefer: copies are avoided and booked; allow: the cheapest way")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
   command->add_option("--max-frames", options->max_frames, "Maximum number of frames of each input; 0: all")
       ->capture_default_str();
   command
       ->add_option("--requests", options->requests,
-                   "Inferences in flight for each input; 0: as the device prefers, or one for a model that keeps state")
+                   "Inferences in flight for each input; 0: the number that the device prefers, or one for a model "
+                   "that keeps state")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_option("--confidence", options->confidence, "Lowest score to show, instead of the model's own")
+  command->add_option("--confidence", options->confidence, "Minimum score of a detection, instead of the model's own")
       ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--iou", options->iou, "Overlap from which boxes count as one, instead of the model's own")
+  command
+      ->add_option("--iou", options->iou,
+                   "Overlap (IoU) above which boxes count as one object, instead of the model's own")
       ->check(CLI::Range(0.0, 1.0));
   command
       ->add_option("--timeout", options->timeout_s,
@@ -325,7 +334,7 @@ void add_run(CLI::App& app) {
   command->add_option("--trace", options->trace,
                       "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time");
   add_setting_option(*command, options->settings);
-  command->add_flag("-q,--quiet", options->quiet, "No progress, only the report");
+  command->add_flag("-q,--quiet", options->quiet, "Print no progress, only the report");
   command->callback([options] { run(*options); });
 }
 

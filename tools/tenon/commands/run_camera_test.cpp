@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon run on the cameras that the kernel plays (vivid): they are in the VM; elsewhere these tests skip.
+// tenon run on the kernel's virtual cameras (vivid). The VM has such cameras; elsewhere the tests skip.
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 #ifdef TENON_HAS_CAMERAS
@@ -88,8 +88,8 @@ TEST_F(RunCamera, WhatItCannotGiveIsRefused) {
 
 TEST_F(ToolTest, ACamerasSettingsAreRefusedForAFile) {
   const std::string rest = "run '" + model("demo.mp4") + "' -m '" + model("demo.onnx") + "' ";
-  expect_one_message(tool(rest + "--size 640x360"), "asked of cameras");
-  expect_one_message(tool(rest + "--format nv12"), "asked of cameras");
+  expect_one_message(tool(rest + "--size 640x360"), "are for cameras");
+  expect_one_message(tool(rest + "--format nv12"), "are for cameras");
   expect_one_message(tool(rest + "--size 640"), "1280x720");
   expect_one_message(tool(rest + "--format pink"), "nv12");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon run on GStreamer launch lines: elements write where the model reads, and what a line lacks is said.
+// tenon run on GStreamer launch lines: elements write into memory that the model reads, and errors say what a line lacks.
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
@@ -115,7 +115,7 @@ TEST_F(RunGstVa, GpuReadsTheDecodersSurfacesInPlace) {
 
 TEST_F(RunGstVa, DecodebinTakesVaWhereThatIsWanted) { expect_surfaces(demo_by("decodebin"), "--decode va"); }
 
-/// `infer` refuses what it would have to copy.
+/// `infer` refuses frames that it would have to copy.
 TEST_F(RunGstVa, APipelineReadsTheDecodersSurfacesInPlaceToo) {
   const json source{{"element", "gst_source"},
                     {"parameters", {{"line", demo_by("qtdemux ! h264parse ! vah264dec")}, {"decode", "va"}}}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user asked of tenon run.
+// The options of tenon run.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tenon::tool {
 
 struct RunOptions {
   std::vector<std::string> inputs;
-  SourceOptions source;  ///< Of every input; its name is left empty.
+  SourceOptions source;  ///< The options of every input; the name of the input is left empty.
   std::string decode = "cpu", va_node = "/dev/dri/renderD128", transport = "auto";
   std::string model, device = "CPU", save, snapshot, report, ground_truth, trace, model_type, policy = "prefer";
   std::uint64_t max_frames = 0, requests = 0;

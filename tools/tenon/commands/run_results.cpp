@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detections of frames, by the model's own description of its outputs.
+// Reads the detections of frames, by the model's own description of its outputs.
 #include <tenon/tools/tenon/commands/run_results.hpp>
 
 #include <algorithm>

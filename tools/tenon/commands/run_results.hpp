@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model finds in the frames of one input.
+// The detections that a model finds in the frames of one input.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace tenon::tool {
 /// Detections of each frame, for drawing and for measuring. @thread one at a time.
 class Results {
  public:
-  /// @errors of read_ground_truth()
+  /// @errors as read_ground_truth()
   Results(const RunOptions& options, std::shared_ptr<const Model> model);
 
   /// @errors kInvalidArgument: the ground truth belongs to another video; errors of decode_options().
@@ -36,7 +36,7 @@ class Results {
   const std::vector<vision::Detection>& found() const { return found_; }
   std::uint64_t total() const { return total_; }
   std::optional<vision::MeanPrecision> precision() const;
-  /// "7 detections: circle 3, star 2".
+  /// A summary, for example "7 detections: circle 3, star 2".
   std::string note() const;
 
  private:

@@ -67,7 +67,7 @@ class RunRtsp : public ToolTest {
   std::string line_by_udp(const Server& server) const {
     return "'rtspsrc protocols=udp location=" + server.url() + " ! rtph264depay ! h264parse ! vah264dec'";
   }
-  /// It goes on, in place, and says what was lost.
+  /// The run goes on, in place, and reports the lost packets.
   void expect_losses(const Outcome& done) const {
     ASSERT_EQ(done.status, 0) << done.err << done.out;
     const json report = json::parse(text_of(file("r.json")));
@@ -198,7 +198,7 @@ TEST_F(RunRtsp, AServerThatGoesAwayEndsTheRunWithTheReportOfWhatRan) {
   EXPECT_LT(report["frames"], 600);
 }
 
-/// A port of this machine that nobody has; free again at the end of the call.
+/// A free port of this machine. It is free again at the end of the call.
 int free_udp_port() {
   const int fd = ::socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in address{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input's frames through the requests, and the proofs on the last of them.
+// Runs the frames of one input through the requests, and proves the hops on the last frame.
 #include <tenon/tools/tenon/commands/run_stream.hpp>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ void Stream::close(const std::string& device, const Ledger* booked) {
     report_.map50 = precision->map50;
     report_.map50_95 = precision->map;
   }
-  // The source is closed first, so that only we refer to the last frame: the tests write into its buffer.
+  // The source is closed first, so that nothing else refers to the last frame: the tests write into its buffer.
   last_ = pipeline_->last_frame();
   pipeline_.reset();
   if (last_) written_ = prove_writes_in_place(*source_, last_);

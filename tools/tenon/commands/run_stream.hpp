@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One input of a run on its way through the model, and the report of it.
+// One input of a run: its way through the model, and its report.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,11 @@
 
 namespace tenon::tool {
 
-/// Opens `input` as the options say; what the source books goes to `ledger`. @errors as FrameSource
+/// Opens `input` as the options say. The source books into `ledger`. @errors as FrameSource
 std::unique_ptr<FrameSource> open_input(const RunOptions& options, const std::string& input, Ledger& ledger);
 
-/// Who reads frames: the device, and the pictures that are drawn and encoded. The source gets one allocation that serves all,
-/// always with a descriptor, so that any other device could import it.
+/// The readers of frames: the device, and the code that draws and encodes pictures. The source gets one allocation that serves
+/// them all, always with a descriptor, so that any other device could import it.
 std::vector<Party> readers_of(const RunOptions& options, const CompiledModel& compiled);
 
 /// @thread one at a time; distinct streams from distinct threads.
@@ -41,29 +41,29 @@ class Stream {
   Stream(const RunOptions& options, const std::string& input, CommandFiles& files, std::shared_ptr<const Model> model);
 
   const FrameInfo& info() const { return report_.info; }
-  /// Nothing for a camera or an endless stream.
+  /// The number of frames; nothing for a camera or an endless stream.
   std::optional<std::uint64_t> frames_expected() const;
-  /// A camera or a stream, which cannot be played twice.
+  /// Whether the input is a camera or a stream, which cannot be played twice.
   bool live() const { return live_; }
   bool decodes() const { return results_.decodes(); }
   std::string note() const { return results_.note(); }
 
   /// Gives the source memory that the model's device reads in place, and makes the requests.
   void prepare(CompiledModel& compiled, std::uint64_t requests);
-  /// All frames; `seen` is called after each. A failure of the source ends it, and is kept in failure().
-  /// @errors those of the device
+  /// Runs all frames, and calls `seen` after each. A failure of the source ends the run, and is kept in failure().
+  /// @errors Those of the device.
   void run(const std::function<void()>& seen);
   std::exception_ptr failure() const { return failure_; }
-  /// Keeps what run() threw, where a thread ran it.
+  /// Keeps an exception of run(), if a thread ran it.
   void fail(std::exception_ptr failure);
-  /// Whether what was written shall stay: a recording is worth keeping if a camera disconnects; the first half of a
-  /// damaged file is not what was asked for.
+  /// Whether the written files shall stay. A recording is worth keeping if a camera disconnects; the first half of a
+  /// damaged file is not what the user asked for.
   bool keeps() const { return !failure_ || live_; }
 
   /// Closes the source, which proves its own hop.
-  /// @param device  For the report. @param booked  The inferences' ledger; null: those of this stream's requests.
+  /// @param device  For the report. @param booked  The ledger of the inferences; null: the ledgers of this stream's requests.
   void close(const std::string& device, const Ledger* booked);
-  /// Tests the other hops on the last frame. Then the pictures are written. @errors of writing them
+  /// Tests the other hops on the last frame, then writes the pictures. @errors Those of writing them.
   void conclude(CompiledModel& compiled, const Model& model);
 
   RunReport& report() { return report_; }

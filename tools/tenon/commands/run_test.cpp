@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon run on the demo: what it reports, writes and refuses.
+// tenon run on the demo: its reports, its files and its errors.
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
 #include <tenon/tools/tenon/testing/tool.hpp>
@@ -199,7 +199,7 @@ TEST_F(RunCommand, PhonesVideosAreTurnedUprightForTheModelThePictureAndTheFile) 
     EXPECT_EQ(report["bytes_converted_per_frame"], 1280 * 720 * 3 / 2);
     for (const json& hop : report["hops"]) EXPECT_EQ(hop["proof"], "proved") << hop.dump(1);
     EXPECT_EQ(report["frames"], kFrames);
-    // The boxes are where those of the upright clip are: compared with the ground truth.
+    // The boxes are at the same places as in the upright clip, by the ground truth.
     EXPECT_NEAR(report["map50"].get<double>(), wanted["map50"].get<double>(), 0.02);
     EXPECT_NEAR(report["map50_95"].get<double>(), wanted["map50_95"].get<double>(), 0.03);
     EXPECT_NEAR(report["detections"].get<double>(), wanted["detections"].get<double>(),
@@ -256,7 +256,7 @@ TEST_F(RunCommand, AWayThatMustCopyBooksItAndIsNotCalledProved) {
   EXPECT_EQ(report["hops"][0]["bytes"], 12 * 320 * 240 * 3 / 2);
   EXPECT_EQ(report["hops"][0]["proof"], "copies");
   EXPECT_NE(done.out.find("proved 2/3 hops"), std::string::npos) << done.out;
-  // Under require nothing is copied all the same: they are read where the decoder put them.
+  // Even under require nothing is copied: the pictures are read where the decoder put them.
   const Outcome strict =
       tool("run raw.mkv -m '" + model("demo.onnx") + "' --zero-copy require --report s.json --quiet --no-compare");
   ASSERT_EQ(strict.status, 0) << strict.err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// query, compile, convert, the profile and the trace: what they show of a model and of a run.
+// The commands query, compile and convert, the profile and the trace: what they show of a model and of a run.
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -102,7 +102,7 @@ TEST_F(Seeing, CompileListsPassesAndDrawsGraphs) {
     }
   }
   EXPECT_GT(changed, 1u) << "the demo's model has something to fold";
-  // And what is executed.
+  // The executed steps are listed, too.
   EXPECT_EQ(written.size(), can_draw() ? 2 * changed + 2 : changed + 1);
   const json& runtime = all.at("runtime");
   const std::string dot = runtime.at("dot");
@@ -134,7 +134,7 @@ TEST_F(Seeing, CompileSaysWhyItDoesNotKnowWhatIsExecuted) {
   ASSERT_EQ(tool("convert '" + model("demo.onnx") + "' demo.xml").status, 0);
   const Outcome done = tool("compile demo.xml --shape '[?,3,288,512]' --dump-graph graphs");
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_NE(done.out.find("what CPU executes is not known"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("the steps that CPU executes are not known"), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("infer once"), std::string::npos) << done.out;
   for (const auto& entry : fs::directory_iterator(folder / "graphs"))
     EXPECT_EQ(entry.path().string().find("runtime"), std::string::npos) << entry;
@@ -142,14 +142,14 @@ TEST_F(Seeing, CompileSaysWhyItDoesNotKnowWhatIsExecuted) {
   EXPECT_NE(all.at("runtime").at("unknown").get<std::string>().find("infer once"), std::string::npos);
 }
 
-/// A dot that lacks its plugins, say, counts as absent.
+/// A dot that cannot draw, for example because it lacks its plugins, counts as absent.
 TEST_F(Seeing, ADotThatCannotDrawCountsAsNone) {
   write("bin/dot", "#!/bin/sh\nexit 1\n");
   fs::permissions(folder / "bin/dot", fs::perms::owner_all);
   const Outcome done =
       tool("compile '" + model("demo.onnx") + "' --dump-graph graphs", "PATH='" + file("bin") + "':$PATH");
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_NE((done.out + done.err).find("dot is not here, or cannot write SVG"), std::string::npos)
+  EXPECT_NE((done.out + done.err).find("dot is not installed, or cannot write SVG"), std::string::npos)
       << done.out << done.err;
   for (const auto& entry : fs::directory_iterator(folder / "graphs"))
     EXPECT_EQ(entry.path().extension(), ".dot") << entry;
@@ -294,7 +294,7 @@ TEST_F(Seeing, BenchSaysHowNearTheGpusKernelsComeToTheRoof) {
   const Outcome text = tool(line);
   for (const char* part : {"GB/s", "GFLOP/s", "roof of GPU.0, measured here", "convolution"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
-  // A device that measures no roof says so, and has all the rest.
+  // A device that measures no roof says so, and all other figures are there.
   const Outcome cpu = tool("bench -m '" + model("demo.onnx") + "' --seconds 0.2 --profile");
   EXPECT_NE(cpu.out.find("GFLOP/s"), std::string::npos) << cpu.out;
   EXPECT_NE(cpu.out.find("no share of a roof: CPU does not measure"), std::string::npos) << cpu.out;
@@ -381,9 +381,9 @@ TEST(RoofOfADevice, IsMemoryOrArithmetic) {
   EXPECT_DOUBLE_EQ(roof.least_us(1e6, 1e8, "f32"), 10) << "arithmetic";
   EXPECT_DOUBLE_EQ(roof.least_us(1e6, 1e9, "f16"), 10);
   EXPECT_DOUBLE_EQ(roof.least_us(1e6, 1e8, "i8"), 10) << "no rate of its own: f32's";
-  roof.unknown = "nobody measured";
+  roof.unknown = "not measured";
   EXPECT_EQ(roof.least_us(1e6, 1e8, "f32"), 0);
-  EXPECT_NE(roof.to_text().find("nobody measured"), std::string::npos);
+  EXPECT_NE(roof.to_text().find("not measured"), std::string::npos);
 }
 
 }  // namespace seeing_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the command line, runs the chosen command, turns every error into one short message and an exit status.
+// Parses the command line, runs the chosen command, and turns every error into one short message and an exit status.
 #include <cstdio>
 #include <exception>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kExamples =
     "\nExamples:\n"
     "  tenon run clip.mp4 --model detector.onnx --device CPU --save out.mp4\n"
-    "  tenon pipeline cameras.json    sources, models and sinks that a file joins (tenon elements lists them)\n"
+    "  tenon pipeline cameras.json    sources, models and sinks, connected by a file (tenon elements lists them)\n"
     "  tenon matrix                   which frameworks truly share memory on this machine\n"
     "  tenon route cpu ffmpeg         the way from one to the other, and why others are refused\n"
     "  tenon bench --model m.onnx --device CPU\n"

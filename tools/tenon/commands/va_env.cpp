@@ -45,7 +45,7 @@ fs::path find_driver(const std::string& wanted) {
   return found;
 }
 
-/// What libva looks for: NAME_drv_video.so in a folder.
+/// The folder and the name by which libva finds a driver: NAME_drv_video.so in a folder.
 std::string driver_name(const fs::path& driver) {
   const std::string file = driver.filename().string();
   constexpr std::string_view kEnd = "_drv_video.so";
@@ -59,7 +59,7 @@ Environment environment_of(const VaEnvOptions& options) {
   const fs::path driver = find_driver(options.driver);
   Environment environment{{"LIBVA_DRIVERS_PATH", driver.parent_path().string()},
                           {"LIBVA_DRIVER_NAME", driver_name(driver)},
-                          {"GST_VA_ALL_DRIVERS", "1"}};  // GStreamer knows a few drivers by name, else.
+                          {"GST_VA_ALL_DRIVERS", "1"}};  // Otherwise GStreamer accepts only a few drivers, by name.
   std::error_code none;
   if (fs::exists(kRenderNode, none)) return environment;
   const fs::path stand_in = find_library(kStandIn);

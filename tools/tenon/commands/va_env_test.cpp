@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// va-env: the program's environment and the messages if something is missing. What real clients then decode is tested in
-// drivers/vaapi.
+// va-env: the program's environment and the messages if something is missing. drivers/vaapi tests what real clients
+// then decode.
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon verify: ONNX's backend tests on a device.
+// tenon verify: runs ONNX's backend tests on a device.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -70,7 +70,7 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
 
 std::vector<Tensor> run_on(Core& core, const std::string& device, const std::shared_ptr<Model>& model,
                            const std::vector<Tensor>& inputs) {
-  // Published outputs are of f32: tells devices that prefer bf16 to compute in f32.
+  // The published outputs were computed in f32, so devices that prefer bf16 must compute in f32, too.
   AnyMap properties;
   for (const PropertyName& property : core.get_property(device, supported_properties))
     if (property == hint::execution_mode.name() && property.is_mutable())
@@ -150,7 +150,7 @@ void add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of these")
       ->required();
-  command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
+  command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}");
   command->add_option("--rtol", options->rtol, "Relative tolerance of real numbers")
       ->check(CLI::NonNegativeNumber)
@@ -158,9 +158,9 @@ void add_verify(CLI::App& app) {
   command->add_option("--atol", options->atol, "Absolute tolerance of real numbers")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--filter", options->filter, "Only tests whose name contains this");
-  command->add_flag("-q,--quiet", options->quiet, "Only the last line");
-  command->add_flag("-v,--verbose", options->verbose, "Every test, not only those that fail");
+  command->add_option("--filter", options->filter, "Run only tests whose name contains this text");
+  command->add_flag("-q,--quiet", options->quiet, "Print only the last line");
+  command->add_flag("-v,--verbose", options->verbose, "Print every test, not only those that fail");
   command->callback([options] { verify(*options); });
 }
 

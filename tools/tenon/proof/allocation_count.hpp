@@ -11,7 +11,7 @@ struct AllocationCounts {
   std::uint64_t libraries = 0;  ///< By anything else: oneDNN, TBB, libc.
 };
 
-/// Whether malloc and operator new of this program are ours; sanitizers have their own.
+/// Whether this program uses our malloc and operator new; sanitizers bring their own.
 bool can_count_allocations();
 /// Counts from now on, in all threads. Walks the stack of each allocation (microseconds): for counting, not for
 /// timing.

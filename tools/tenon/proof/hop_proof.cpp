@@ -41,7 +41,7 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return largest > 0 ? difference / largest : difference;
 }
 
-/// A device's module, a Level Zero driver, which computes for a device, or a kernel of a device's.
+/// Whether the code belongs to a device: to its module, to a Level Zero driver that computes for it, or to one of its kernels.
 bool is_device_code(const std::string& reader) {
   return reader.find("libtenon_device_") != std::string::npos || reader.find("libze_") != std::string::npos ||
          reader.starts_with(PageGuard::kKernel);
@@ -70,7 +70,7 @@ HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const 
       return {Proof::kClaimed, "the buffer's pages cannot be locked here"};
     InferRequest request = compiled.create_infer_request();
     request.set_frame(frame);
-    request.infer();  // Does now what is done only once.
+    request.infer();  // A warm-up, which does the work that is done only once.
     PageGuard guard(PageGuard::mappings_of(memory));
     request.infer();
     const PageGuard::Findings found = guard.release();
@@ -98,7 +98,7 @@ HopProof prove_stage_to_model(const Frame& frame, CompiledModel& compiled, const
     std::vector<float> seen[2];
     double worst = 0;
     for (unsigned round = 0; round < 2; ++round) {
-      // After set_frame(), since a copy made there would not have these bytes.
+      // The pattern is written after set_frame(), since a copy that set_frame() made would not have these bytes.
       write_pattern(frame.info(), source.rows(), 10 + round);
       request.reset_state();  // As for the reference, which starts from the initial state each time.
       request.infer();

@@ -16,8 +16,9 @@ namespace tenon::tool {
 class PageGuard {
  public:
   struct Findings {
-    std::size_t pages = 0;             ///< The number of pages touched.
-    std::vector<std::string> readers;  ///< Whose code touched them, each once: file names of modules, or as below.
+    std::size_t pages = 0;  ///< The number of pages touched.
+    std::vector<std::string>
+        readers;  ///< The modules whose code touched them, each once: file names, or texts with the prefixes below.
   };
   static constexpr const char* kKernel = "OpenCL kernel ";     ///< Before the name of a kernel that PoCL compiled.
   static constexpr const char* kGenerated = "generated code";  ///< Code without a module: some runtime compiled it.
@@ -30,8 +31,8 @@ class PageGuard {
 
   /// Whether this processor's signal context is known here.
   static bool supported();
-  /// Every mapping of the memory's descriptor in this process, since drivers make their own. Only the memory's own
-  /// if the kernel does not tell.
+  /// Every mapping of the memory's descriptor in this process, since drivers make mappings of their own. If the kernel does
+  /// not list mappings, only the memory's own.
   static std::vector<Range> mappings_of(const Memory& memory);
   /// @param ranges  1..kMostRanges, mapped for reading and writing. @errors kUnavailable: mprotect refused;
   /// kFailedPrecondition: one exists; kInvalidArgument: the number of ranges, or one that does not begin at a page.

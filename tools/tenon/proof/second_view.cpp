@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mappings of a frame's descriptors, and patterns.
+// Maps a frame's descriptors a second time, and writes and checks patterns.
 #include <tenon/tools/tenon/proof/second_view.hpp>
 
 #include <algorithm>

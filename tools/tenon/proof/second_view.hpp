@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another way to a frame's bytes than the frame's own, and patterns to tell what was written through which.
+// A second mapping of a frame's bytes beside the frame's own, and patterns that show through which one bytes were written.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ struct Rows {
 /// Writes reproducible bytes that differ from row to row, plane to plane and seed to seed.
 void write_pattern(const FrameInfo& info, const Rows& rows, unsigned seed);
 bool holds_pattern(const FrameInfo& info, const Rows& rows, unsigned seed);
-/// The rows that hold no part of the pattern which is longer than chance explains: somebody has written them since.
+/// The number of rows that were overwritten since: they hold no part of the pattern that is longer than chance explains.
 std::size_t rows_written_over(const FrameInfo& info, const Rows& rows, unsigned seed);
 /// All rows of all planes.
 std::size_t row_count(const FrameInfo& info);
 
-/// Mappings of their own of the descriptors of a frame's memory; the frame's own address where there is no descriptor.
+/// Separate mappings of the descriptors of a frame's memory. For memory without a descriptor, the frame's own address.
 class SecondView {
  public:
   /// @errors kUnavailable: the descriptor cannot be mapped; kFailedPrecondition: neither descriptor nor address.

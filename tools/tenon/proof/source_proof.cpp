@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns through the memory of decoders, drivers and elements.
+// Sends patterns through the memory of decoders, drivers and elements.
 #include <tenon/tools/tenon/proof/source_proof.hpp>
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace tenon::tool {
 namespace {
 
 constexpr std::chrono::seconds kPatience{15};
-constexpr int kMostFrames = 512;  ///< Until which a buffer should have come again.
+constexpr int kMostFrames = 512;  ///< The number of frames within which a buffer should be used again.
 
 /// The picture as FFmpeg sees it: through AVFrame.data, in Tenon's order of planes.
 Rows decoder_rows(const Frame& frame, const AVFrame& picture) {
@@ -42,10 +42,10 @@ HopProof prove_decoder_to_pool(const Frame& frame) {
   for (unsigned round = 1; round <= 2; ++round) {
     write_pattern(frame.info(), decoder, 2 * round);
     if (!holds_pattern(frame.info(), pool.rows(), 2 * round))
-      return {Proof::kCopies, "what was written through AVFrame.data is not in the pool's memory"};
+      return {Proof::kCopies, "a pattern written through AVFrame.data is not in the pool's memory"};
     write_pattern(frame.info(), pool.rows(), 2 * round + 1);
     if (!holds_pattern(frame.info(), decoder, 2 * round + 1))
-      return {Proof::kCopies, "what was written into the pool's memory is not in AVFrame.data"};
+      return {Proof::kCopies, "a pattern written into the pool's memory is not in AVFrame.data"};
   }
   return {Proof::kProved,
           "written through AVFrame.data, read through a second mapping of the pool's descriptor, and back; every "
@@ -70,11 +70,11 @@ HopProof prove_surface(const Frame& frame, AVFrame& surface) {
     write_pattern(frame.info(), descriptor.rows(), 2 * round);
     transfer(host.get(), &surface);
     if (!holds_pattern(frame.info(), decoder_rows(frame, *host), 2 * round))
-      return {Proof::kCopies, "what was written through the descriptor is not in the decoder's surface"};
+      return {Proof::kCopies, "a pattern written through the descriptor is not in the decoder's surface"};
     write_pattern(frame.info(), decoder_rows(frame, *host), 2 * round + 1);
     transfer(&surface, host.get());
     if (!holds_pattern(frame.info(), descriptor.rows(), 2 * round + 1))
-      return {Proof::kCopies, "what the driver put into the surface is not seen through the descriptor"};
+      return {Proof::kCopies, "a pattern that the driver uploaded into the surface is not seen through the descriptor"};
   }
   return {Proof::kProved,
           "written through the descriptor of the decoder's surface, read by the driver's download, and back by its "
@@ -86,12 +86,12 @@ HopProof prove_surface_of(FrameSource& source, const Frame& last) {
   const auto* lease = dynamic_cast<const ffmpeg::FrameLease*>(surface ? surface.plane(0).lease().get() : nullptr);
   if (!lease || surface.plane(0).memory() != last.plane(0).memory())
     return {Proof::kClaimed, "the last frame is not the one that ran last"};
-  source.close();  // So that the decoder does not refer to the surface.
+  source.close();  // After this the decoder does not refer to the surface any more.
   return prove_surface(surface, *lease->frame());
 }
 
-/// A pattern in a buffer that goes back to the writer must be gone when it is given out again, seen through another mapping than
-/// the one that wrote it. A launch line that has an end runs once more for that.
+/// A pattern in a buffer that goes back to the writer must be gone when the buffer is given out again. It is read through another
+/// mapping than the one that wrote it. A launch line that has an end runs once more for this test.
 HopProof prove_written_over(FrameSource& source) {
   const bool by_driver = source.kind() == FrameSource::Kind::kCamera;
   const char* const writer = by_driver ? "the driver" : "the elements";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test of one hop says.
+// The verdict of a test on one hop.
 #pragma once
 
 #include <exception>
@@ -12,10 +12,10 @@ namespace tenon::tool {
 /// The verdict on one hop of a run.
 struct HopProof {
   Proof proof = Proof::kRefused;
-  std::string how;  ///< What was done and observed, or why it could not be done.
+  std::string how;  ///< What the test did and observed, or why it could not be done.
 };
 
-/// What `test` says, or why it failed.
+/// The verdict of `test`; if it throws, a verdict with the reason.
 template <typename Test>
 HopProof guarded(Test&& test) {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of what the tool times.
+// The clock with which the tool measures times.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Becomes another program.
+// Replaces the process by another program.
 #include <tenon/tools/tenon/shared/environment.hpp>
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@
 namespace tenon::tool {
 namespace {
 
-/// Quoted for a shell, whatever it contains.
+/// Quotes a text for a shell, whatever it contains.
 std::string quoted(const std::string& value) {
   std::string text = "'";
   for (const char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements for inputs, and what a run wants to know of them.
+// Chooses elements for inputs, and collects what a run reports of them.
 #include <tenon/tools/tenon/shared/frame_source.hpp>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ using Given = std::map<std::string, std::string>;
 using Kind = FrameSource::Kind;
 
 constexpr std::chrono::seconds kPatience{15};
-constexpr std::size_t kMostKnown = 64;          ///< More buffers than that are no pool.
-constexpr std::size_t kMostCameraBuffers = 32;  ///< Of V4L2.
+constexpr std::size_t kMostKnown = 64;          ///< A source with more buffers than this does not use a pool.
+constexpr std::size_t kMostCameraBuffers = 32;  ///< The limit of V4L2.
 constexpr std::size_t kWithDriver = 4;          ///< Buffers that a camera has while all others are in use.
 
 bool is_launch_line(const std::string& input) {
@@ -47,21 +47,22 @@ Kind kind_of(const std::string& input) {
   return Kind::kFile;
 }
 
-/// @errors kInvalidArgument: settings of cameras for what cannot have them.
+/// @errors kInvalidArgument: settings of cameras for an input that cannot have them.
 void check_settings(const SourceOptions& options, Kind kind) {
   if (!options.asks_a_camera() || kind == Kind::kCamera) return;
   if (kind == Kind::kLaunchLine)
     throw Error(Code::kInvalidArgument, "\"" + options.input +
-                                            "\": --size, --fps and --format are asked of cameras; a launch line says "
-                                            "so itself (video/x-raw,width=1280,height=720)");
+                                            "\": --size, --fps and --format are for cameras; a launch line sets them "
+                                            "itself (video/x-raw,width=1280,height=720)");
   const bool is_camera = options.input.starts_with("/dev/video");
   if (options.format.fourcc || !is_camera)
-    throw Error(Code::kInvalidArgument,
-                fmt::format("\"{}\": --size, --fps and --format are asked of cameras that give whole pictures{}",
-                            options.input, is_camera ? "; this one gives compressed ones" : ", and this is none"));
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("\"{}\": --size, --fps and --format are for cameras that give uncompressed pictures{}",
+                    options.input, is_camera ? "; this one gives compressed ones" : ", and this is not a camera"));
 }
 
-/// Of a camera that only FFmpeg reads, by the names of FFmpeg's demuxer.
+/// The options of a camera that only FFmpeg can read, by the names of FFmpeg's demuxer.
 std::string demuxer_settings(const SourceOptions& options) {
   std::string text;
   if (options.width_px) text = fmt::format("video_size={}x{}", options.width_px, options.height_px);
@@ -90,7 +91,7 @@ Given camera_settings(const SourceOptions& options, std::size_t buffers) {
           {"buffers", std::to_string(buffers)}};
 }
 
-/// @errors kUnavailable, with what is missing.
+/// @errors kUnavailable: the message says what is missing.
 void check_gstreamer() {
   try {
     elements::find_element("gst_source");
@@ -120,7 +121,8 @@ elements::AnyElement make(const SourceOptions& options, Kind kind, std::size_t c
   return elements::make_element("file", file_settings(options), environment);
 }
 
-/// Of all; where they cannot agree, of the first: frames are then converted for the others.
+/// The joined requirements of all readers; if they exclude each other, those of the first. Frames are then converted for the
+/// others.
 Requirements joined(std::span<const Party> readers) {
   Requirements all;
   for (const Party& reader : readers) {
@@ -143,7 +145,7 @@ FrameSource::FrameSource(SourceOptions options)
 }
 
 void FrameSource::open() {
-  source_.reset();  // A camera has one owner.
+  source_.reset();  // A camera can only be open once.
   source_ = std::get<std::unique_ptr<elements::Source>>(make(options_, kind_, camera_buffers_));
   opened_ = source_->open(Clock::now() + kPatience);
   info_ = opened_.frame;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the frames of a run come from: the source elements of pipelines, chosen by what an input looks like.
+// The source of a run's frames: a source element of pipelines, chosen by the form of the input's name.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@
 
 namespace tenon::tool {
 
-/// What to open, and what to ask of it. 0: as it gives.
+/// What to open, and the settings to ask for. 0: the input's own.
 struct SourceOptions {
   std::string input;
   ZeroCopy policy = ZeroCopy::kPrefer;
   Ledger* ledger = nullptr;  ///< Where copies and waits on the way into a frame are booked.
-  /// Decodes by VA-API instead of on the CPU, on this DRM node. Empty: on the CPU.
+  /// The DRM node on which to decode by VA-API. Empty: decode on the CPU.
   std::string va_node;
   std::size_t in_flight = 0;       ///< Frames that are used at a time; 0: not known yet.
-  std::string transport = "auto";  ///< Of rtsp streams: as the element "file" has it.
-  // Of cameras only:
+  std::string transport = "auto";  ///< The transport of rtsp streams, as in the element "file".
+  // For cameras only:
   PixelFormat format{0};
   std::uint32_t width_px = 0, height_px = 0;
   double fps = 0;
@@ -39,39 +39,39 @@ struct SourceOptions {
 /// An open input. @thread one at a time.
 class FrameSource {
  public:
-  /// Which element reads it.
+  /// The element that reads the input.
   enum class Kind : std::uint8_t { kFile, kCamera, kLaunchLine };
 
-  /// @errors as the element's; kInvalidArgument: a camera's settings for what is no camera; kUnavailable: no GStreamer.
+  /// @errors as the element's; kInvalidArgument: a camera's settings for another input; kUnavailable: no GStreamer.
   explicit FrameSource(SourceOptions options);
 
   Kind kind() const { return kind_; }
   bool decodes_by_va() const { return !options_.va_node.empty(); }
-  /// Of the last frame; before the first, of what will come.
+  /// The info of the last frame; before the first frame, that of the frames to come.
   const FrameInfo& info() const { return info_; }
-  /// 0: unknown.
+  /// Frames per second; 0: unknown.
   double fps() const { return opened_.frames_per_second; }
-  /// A camera or a stream, whose end is not known beforehand, and which cannot be played twice.
+  /// Whether it is a camera or a stream, whose end is not known in advance and which cannot be played twice.
   bool live() const { return opened_.is_live; }
-  /// What arrives ("h264", "nv12"), where it is put ("pool(memfd)"), what was lost.
+  /// The encoding that arrives ("h264", "nv12"), the memory of the frames ("pool(memfd)"), and what was lost.
   elements::SourceReport report() const;
-  /// Buffers that frames were in so far; as many as frames if there were too many to be a pool.
+  /// The number of different buffers of all frames so far; the number of frames if there were too many buffers for a pool.
   std::size_t buffers() const;
   std::uint64_t size_changes() const { return size_changes_; }
 
-  /// Puts frames into memory that `readers` share from now on, or leaves them where they are read just as well.
-  /// @param in_flight  Frames that are used at a time. @errors of the element's allocation; kInvalidArgument: too many in
+  /// From now on puts frames into memory that `readers` share, or leaves them where the readers can read them just as well.
+  /// @param in_flight  Frames that are used at a time. @errors Those of the element's allocation; kInvalidArgument: too many in
   /// flight.
   void use_pool(std::span<const Party> readers, std::size_t in_flight);
 
   /// The next frame; nothing at the end. @errors kDeadlineExceeded: not yet, call again; others end the run.
   std::optional<Frame> read(Deadline deadline);
 
-  /// From the beginning again, in the same memory. Not of what is live.
+  /// Starts again from the beginning, in the same memory. Not for live sources.
   void restart();
-  /// What was read stays valid.
+  /// Closes the source. Frames that were read stay valid.
   void close() { source_.reset(); }
-  /// The last frame as the decoder gave it, where that is a surface; else none.
+  /// The last frame as the decoder gave it, if it is a surface; else an empty frame.
   const Frame& surface() const { return surface_; }
 
  private:
@@ -85,7 +85,7 @@ class FrameSource {
   elements::StreamInfo opened_;
   FrameInfo info_;
   std::vector<Party> readers_;
-  Router router_;  ///< From where frames lie to the host.
+  Router router_;  ///< Maps frames to the host.
   Frame surface_;
   std::vector<MemoryIdentity> seen_;
   std::uint64_t frames_ = 0, size_changes_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handler, and what it may use: atomics, unlink and raise.
+// The signal handler, which only uses atomics, unlink and raise.
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<int, 5> kEnding = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGPIPE};
 
-/// Fixed, so that a handler may read it at any moment.
+/// A table of fixed size, so that a handler may read it at any moment.
 struct Slot {
   enum State : int { kFree, kTaken, kNamed };
   std::atomic<int> state{kFree};
@@ -40,8 +40,8 @@ void on_signal(int signal) {
     held_back = signal;
     return;
   }
-  int nobody = 0;
-  if (asks_politely(signal) && polite.load() && requested_by.compare_exchange_strong(nobody, signal)) return;
+  int none = 0;
+  if (asks_politely(signal) && polite.load() && requested_by.compare_exchange_strong(none, signal)) return;
   for (const Slot& slot : slots) {
     if (slot.state.load() == Slot::kNamed) ::unlink(slot.path);
   }

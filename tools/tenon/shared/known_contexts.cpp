@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the frameworks' modules like the runtime loads devices: one whose library is missing affects no other.
+// Loads the modules of frameworks as the runtime loads devices: a module whose library is missing does not affect others.
 #include <tenon/tools/tenon/shared/known_contexts.hpp>
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a module says of a machine on which it has no contexts.
+/// The reason that a module gives on a machine on which it has no contexts.
 std::string why_none(void* library) {
   std::string why = "it has no device on this machine";
   const auto function = reinterpret_cast<void (*)(std::string*)>(::dlsym(library, TENON_WHY_NONE_SYMBOL));
@@ -22,17 +22,17 @@ std::string why_none(void* library) {
   return why;
 }
 
-/// @return it as absent, where it failed or has no contexts; else with an empty reason.
+/// Loads a module. @return The module and the reason why it is absent: it failed or has no contexts; else an empty reason.
 AbsentFramework load(const std::string& name, const fs::path& module, KnownContexts& known) {
-  // Global: frameworks are headers, and what they keep once per process (OpenCL's contexts, say, which cv::UMat shares)
-  // must be one for all modules, as it is for a program that links them.
+  // RTLD_GLOBAL: frameworks are headers. State that they keep once per process (OpenCL's contexts, say, which cv::UMat shares)
+  // must be shared by all modules, as it is in a program that links them.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     const char* const why = ::dlerror();
     return {name, why ? why : "the loader gives no reason"};
   }
   const auto function = reinterpret_cast<void (*)(std::vector<Context>*)>(::dlsym(library, TENON_CONTEXTS_SYMBOL));
-  if (!function) return {name, module.string() + " has no " TENON_CONTEXTS_SYMBOL ": it is of another release"};
+  if (!function) return {name, module.string() + " has no " TENON_CONTEXTS_SYMBOL ": it was built for another release"};
   const std::size_t before = known.contexts.size();
   try {
     function(&known.contexts);

@@ -21,9 +21,9 @@ struct AbsentFramework {
 
 struct KnownContexts {
   std::vector<Context> contexts;
-  std::vector<const Edge*> edges;  ///< Those of bridges.
+  std::vector<const Edge*> edges;  ///< The edges of bridges.
   std::vector<AbsentFramework> absent;
-  std::map<std::string, std::vector<std::string>> names;  ///< Of the contexts, by framework or bridge.
+  std::map<std::string, std::vector<std::string>> names;  ///< The names of the contexts, by framework or bridge.
 };
 
 /// The contexts of the modules libtenon_contexts_<framework>.so in `folders`; of two modules with one name, the first
@@ -36,8 +36,8 @@ const KnownContexts& known_contexts();
 
 void add_known_contexts(Router& router);
 
-/// By name, else by kind of memory. @errors kNotFound, listing the names, and the absent frameworks with their
-/// reasons.
+/// Finds a context by name, else by kind of memory. @errors kNotFound: the message lists the names, and the absent frameworks
+/// with their reasons.
 Context find_context(const Router& router, const std::string& name);
 
 }  // namespace tenon::tool

@@ -40,7 +40,7 @@ TEST_F(KnownContextsTest, ThisBuildsOwnAreAllThere) {
   for (const json& absent : json::parse(done.out).at("absent")) EXPECT_TRUE(absent.at("loads")) << absent.dump();
 }
 
-/// Whoever looks for a framework finds its contexts or why there are none.
+/// For each framework there are contexts, or a reason why there are none.
 TEST_F(KnownContextsTest, EachModuleHasContextsOrSaysWhyNot) {
   const KnownContexts& known = known_contexts();
   for (const auto& [module, path] : find_modules("libtenon_contexts_", library_folders())) {
@@ -55,7 +55,7 @@ TEST_F(KnownContextsTest, EachModuleHasContextsOrSaysWhyNot) {
   }
 }
 
-/// What a framework keeps once per process is one for all modules: cv::UMat uses the very contexts of the OpenCL
+/// State that a framework keeps once per process is shared by all modules: cv::UMat uses the very contexts of the OpenCL
 /// module.
 TEST_F(KnownContextsTest, ModulesShareWhatExistsOncePerProcess) {
   std::string opencl, umat;

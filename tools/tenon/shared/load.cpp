@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests in flight, each started again from its callback.
+// Keeps requests in flight; each is started again from its callback.
 #include <tenon/tools/tenon/shared/load.hpp>
 
 #include <cstring>

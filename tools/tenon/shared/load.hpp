@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that run round after round, as bench measures them.
+// A load of requests that run round after round, which bench measures.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,8 @@ class Load {
 
   /// Runs until `until`, until `most` inferences have started, or until the user interrupts.
   /// @param latency_ms  Filled up to its capacity: nothing is allocated while measuring.
-  /// @return how many inferences ran
-  /// @errors what an inference threw
+  /// @return The number of inferences that ran.
+  /// @errors An exception from an inference.
   std::uint64_t run(Clock::time_point until, std::uint64_t most, std::vector<double>* latency_ms);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --shape and --set.
+// The options --shape and --set.
 #include <tenon/tools/tenon/shared/model_options.hpp>
 
 #include <CLI/CLI.hpp>

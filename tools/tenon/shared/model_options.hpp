@@ -25,10 +25,10 @@ void add_setting_option(CLI::App& command, ModelOptions& options);
 
 /// @errors kInvalidArgument: a shape that cannot be read, or that the model cannot have; kNotFound: no such input
 void reshape(Model& model, const ModelOptions& options);
-/// @errors kInvalidArgument: no KEY=VALUE
+/// @errors kInvalidArgument: a setting is not KEY=VALUE
 AnyMap properties_of(const ModelOptions& options);
 
-/// "images f32 [1,3,640,640], scale f32 [1]".
+/// A text such as "images f32 [1,3,640,640], scale f32 [1]".
 template <typename Ports>
 std::string ports_text(const Ports& ports) {
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output files: temporary name, then rename; and which files a command must not write over.
+// Output files: written under a temporary name, then renamed. Keeps track of the files that a command must not overwrite.
 #include <tenon/tools/tenon/shared/output_file.hpp>
 
 #include <system_error>
@@ -78,7 +78,7 @@ OutputFile::OutputFile(const std::string& path, std::string_view option, Command
   if (fs::exists(path_, ignored) && ::access(path_.c_str(), W_OK) != 0) {
     throw Error(Code::kPermissionDenied, what + " exists and may not be overwritten; choose another name");
   }
-  const HeldSignals held;  // Between the file and its entry among the unfinished ones.
+  const HeldSignals held;  // No signal may come between the file's creation and its entry among the unfinished ones.
   NewFile::remove_abandoned(path_);
   attempt(Code::kPermissionDenied, "cannot be written", "; choose a folder that you may write to",
           [this] { file_ = std::make_unique<NewFile>(path_); });
@@ -123,7 +123,7 @@ void OutputFile::commit() {
 }
 
 void OutputFile::discard() noexcept {
-  file_.reset();  // Removes what was not committed.
+  file_.reset();  // Removes a file that was not committed.
   unfinished_.forget();
 }
 

@@ -25,11 +25,12 @@ class Core;
 
 namespace tenon::tool {
 
-/// What one command reads and writes. Files are told apart by device and inode, so that a link is the file it leads to.
-/// Each input and output of a command is said here, in any order: who comes second is refused.
+/// The files that one command reads and writes. Files are told apart by device and inode, so that a link counts as the file
+/// that it leads to. A command registers each input and output here, in any order; of two that clash the second is refused.
 class CommandFiles {
  public:
-  /// @param what  "the model", for messages. What is no file (a URL, a name that is free) is left to who opens it.
+  /// @param what  "the model", for messages. A path that is not a file (a URL, a free name) is not checked here, but by the
+  /// code that opens it.
   /// @errors kInvalidArgument: an output would replace it
   void add_input(const std::string& path, const std::string& what);
   /// @param option  "--report", for messages.
@@ -39,7 +40,7 @@ class CommandFiles {
  private:
   struct File {
     std::uint64_t device = 0, inode = 0;
-    std::string name;  ///< Of an output that does not exist yet, in the folder that device and inode tell.
+    std::string name;  ///< For an output that does not exist yet: its name in the folder with this device and inode.
     std::string text;  ///< For messages.
     bool output = false;
     bool same_as(const File& other) const {
@@ -50,12 +51,12 @@ class CommandFiles {
   std::vector<File> files_;
 };
 
-/// Core::read_model, with the model, its weights and all else that it is read from as inputs.
+/// Core::read_model, which registers the model, its weights and all other files that it reads as inputs.
 /// @errors kInvalidArgument: an output would replace one of them; as Core::read_model
 std::shared_ptr<Model> read_model(Core& core, CommandFiles& files, const std::string& path,
                                   const std::string& weights = {});
 
-/// Makes a temporary file beside `path` at once; commit() gives it the name, the destructor or a signal removes what
+/// Makes a temporary file beside `path` at once. commit() gives it its name; the destructor or a signal removes a file that
 /// was not committed.
 class OutputFile {
  public:
@@ -71,9 +72,9 @@ class OutputFile {
 
   explicit operator bool() const { return !path_.empty(); }
   const std::filesystem::path& path() const { return path_; }
-  /// The temporary file, for who writes by name; then commit() without content.
+  /// The temporary file, for code that writes by name and then calls commit() without content.
   const std::filesystem::path& partial() const { return file_->temporary(); }
-  /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the name is taken by what cannot be replaced.
+  /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the name is taken by a file that cannot be replaced.
   void commit(std::string_view content);
   void commit();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands write: never over what they read, by whatever name; nothing half-written after a signal; no pipe where
-// a file belongs.
+// The output files of commands: they never replace an input, by whatever name; a signal leaves no half-written file; a pipe
+// is not taken for a file.
 #include <chrono>
 #include <thread>
 
@@ -174,7 +174,7 @@ TEST_F(Files, ASignalBeforeTheWorkBeginsLeavesNothingToo) {
 TEST_F(Files, WhatAKilledCommandLeftGoesWithTheNext) {
   EXPECT_EQ(interrupted({"bench", "-m", "m.onnx", "--seconds", "60", "--trace", "t.json"}, SIGKILL, ".part"),
             128 + SIGKILL);
-  EXPECT_EQ(left_behind().size(), 2u) << "nobody can clean up after that signal";
+  EXPECT_EQ(left_behind().size(), 2u) << "no code can clean up after that signal";
   EXPECT_EQ(tool("bench -m m.onnx --seconds 0.1 --trace t.json").status, 0);
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"m.onnx", "t.json"}));
 }

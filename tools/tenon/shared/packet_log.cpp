@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FFmpeg's log, as far as it is about packets.
+// Reads FFmpeg's log for messages about packets.
 #include <tenon/tools/tenon/shared/packet_log.hpp>
 
 #include <cstdarg>
@@ -16,7 +16,7 @@ extern "C" {
 namespace tenon::tool {
 namespace {
 
-// As rtpdec.c has it, in FFmpeg 4 to 7. Where it reads otherwise, nothing is counted.
+// The format in rtpdec.c of FFmpeg 4 to 7. With another format nothing is counted.
 constexpr std::string_view kMissed = "RTP: missed %d packets\n";
 
 struct Missed {
@@ -28,7 +28,7 @@ Missed& missed() {
   return all;
 }
 
-/// The demuxer that speaks; null: somebody else does.
+/// The demuxer that wrote the message; null: another component wrote it.
 const AVFormatContext* demuxer(void* object) {
   const AVClass* const type = object ? *static_cast<AVClass**>(object) : nullptr;
   const bool is_demuxer = type && type->class_name == std::string_view("AVFormatContext");

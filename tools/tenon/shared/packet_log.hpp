@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RTP packets that FFmpeg missed: it tells of them in its log, and nowhere else.
+// Counts the RTP packets that FFmpeg missed, which it reports in its log and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tenon::tool {
 /// Takes FFmpeg's log of this process: counts packets, and prints what is fatal. @thread any.
 void watch_packets();
 
-/// Of all streams of that URL together, since watch_packets(). @thread any.
+/// The missed packets of all streams of that URL together, since watch_packets(). @thread any.
 std::uint64_t packets_missed(const std::string& url);
 
 }  // namespace tenon::tool

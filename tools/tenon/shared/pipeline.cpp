@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of requests and the frames that go through it.
+// Runs frames through a ring of requests.
 #include <tenon/tools/tenon/shared/pipeline.hpp>
 
 #include <chrono>
@@ -48,7 +48,8 @@ Frame Feed::copied(const Frame& frame) {
   static const EdgeId edge = register_edge("forced copy");
   if (!copies_ || !(copies_->info() == frame.info())) {
     Requirements wanted;
-    wanted.fd = FdKind::kMemfd;  // Like the decoder's, so that whatever takes that in place takes this too.
+    wanted.fd =
+        FdKind::kMemfd;  // Like the decoder's memory, so that a reader which takes that in place takes this, too.
     wanted.pitch_alignment = 64;
     wanted.host_access = true;
     copies_.emplace(frame.info(), wanted, 64);

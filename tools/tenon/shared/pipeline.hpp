@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames through a model with several requests in flight, results in the order of the frames.
+// Runs frames through a model with several requests in flight. Results come in the order of the frames.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ class Feed {
   void allow(std::uint64_t limit) { limit_ = read_ + limit; }
   /// Copies each frame first, booked as "forced copy" in `ledger`: the comparison for zero copy.
   void force_copy(Ledger& ledger) { copy_into_ = &ledger; }
-  /// The next frame, or nothing. @errors as FrameSource::read
+  /// The next frame, or nothing at the end. @errors as FrameSource::read
   std::optional<Frame> next();
   std::uint64_t frames() const { return read_; }
 
@@ -61,14 +61,14 @@ class Pipeline {
 
   /// Runs all frames of `feed`. An error of the source ends the run like its end, and is kept in failure(); earlier
   /// results are valid.
-  /// @errors what set_frame and the device throw
+  /// @errors Those of set_frame and of the device.
   void run(Feed& feed, const Collect& collect = {}, const Show& show = {});
   std::uint64_t frames() const { return frames_; }
   std::exception_ptr failure() const { return failure_; }
   double first_inference_ms() const { return first_inference_ms_; }
   /// The last frame that ran: its buffer is still the source's memory.
   const Frame& last_frame() const { return last_; }
-  /// What the requests of this pipeline booked so far, by edge.
+  /// The bookings of this pipeline's requests so far, by edge.
   std::vector<LedgerEntry> booked();
   InferRequest& request() { return slots_.front().request; }
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr const char* kChosenDrivers = "ZE_ENABLE_ALT_DRIVERS";
 constexpr const char* kKernelDriver = "intel_vpu";
 
-/// "NPU", "NPU.4000", and as part of "HETERO:NPU,CPU"; not "MY_NPU" nor "NPUX".
+/// Whether a name is or contains the NPU: "NPU", "NPU.4000", "HETERO:NPU,CPU"; but not "MY_NPU" or "NPUX".
 bool names_npu(const std::string& device) {
   constexpr const char* kEnds = ":,.";
   for (std::size_t at = device.find("NPU"); at != std::string::npos; at = device.find("NPU", at + 1)) {

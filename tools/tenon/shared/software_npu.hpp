@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU on machines that have none.
+// The software NPU, for machines without an NPU.
 #pragma once
 
 #include <filesystem>

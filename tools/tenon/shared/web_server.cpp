@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cpp-httplib behind a few lines.
+// The HTTP server, built on cpp-httplib.
 #include <tenon/tools/tenon/shared/web_server.hpp>
 
 #include <array>
@@ -36,9 +36,9 @@ std::string random_token() {
 namespace {
 
 constexpr std::size_t kThreads = 8;
-constexpr int kSeconds = 3;  ///< A client may take that long to say what it wants, or to read it.
+constexpr int kSeconds = 3;  ///< The time that a client may take to send its request, and to read the answer.
 
-/// Without SO_REUSEPORT, which would share the port with another program.
+/// Socket options without SO_REUSEPORT, which would share the port with another program.
 void set_options(socket_t socket) {
   const int yes = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -78,7 +78,7 @@ WebServer::WebServer(const std::string& host, int port, std::string token) : sta
     const int error = errno;
     throw Error(Code::kUnavailable, "port " + std::to_string(port) + " of " + host +
                                         " cannot be served: " + (error ? std::strerror(error) : "no such address") +
-                                        "; choose another, or 0 for one that is free");
+                                        "; choose another, or 0 for any free port");
   }
 }
 
@@ -98,7 +98,7 @@ void WebServer::on(const std::string& pattern, std::function<WebAnswer(const std
 
 void WebServer::start() {
   state_->thread = std::thread([this] { state_->server.listen_after_bind(); });
-  while (!state_->server.is_running()) std::this_thread::yield();  // Else stop() could come too early.
+  while (!state_->server.is_running()) std::this_thread::yield();  // Otherwise stop() could come too early.
 }
 
 int WebServer::port() const { return state_->port; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small HTTP server: answers GET by functions, in threads of its own.
+// A small HTTP server, which answers GET requests by functions, in threads of its own.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@ struct WebAnswer {
   std::string type = "text/plain; charset=utf-8", body;
 };
 
-/// A client that reads slowly holds one of a few threads, for some seconds at most, and nobody else.
-/// @thread one at a time; answers are asked for in any thread, several at once.
+/// A client that reads slowly blocks one of a few threads for some seconds at most, and does not delay other clients.
+/// @thread one at a time; the answer functions are called in any thread, several at once.
 class WebServer {
  public:
   /// @param host   An address of this machine: 127.0.0.1 for this machine alone.
-  /// @param port   0: one that is free.
-  /// @param token  What `?token=` of each request must be; empty: nothing.
-  /// @errors kUnavailable: the port is taken, or no address; kUnimplemented: a build without cpp-httplib.
+  /// @param port   0: any free port.
+  /// @param token  The value that `?token=` of each request must have; empty: none is needed.
+  /// @errors kUnavailable: the port is taken, or `host` is not an address of this machine; kUnimplemented: a build without
+  /// cpp-httplib.
   WebServer(const std::string& host, int port, std::string token);
   ~WebServer();
   WebServer(const WebServer&) = delete;

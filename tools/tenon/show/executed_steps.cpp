@@ -20,7 +20,7 @@ namespace {
 
 namespace info = exec_model_info;
 
-/// Those of a device that tells them.
+/// The steps of a device that reports them.
 NodeVector steps_of(const Model& model) {
   NodeVector steps;
   for (const auto& node : model.get_ordered_ops())
@@ -90,7 +90,7 @@ ExecutedSteps::ExecutedSteps(const CompiledModel& compiled) {
 }
 
 std::string ExecutedSteps::to_text(const std::string& device) const {
-  if (!model_) return fmt::format("what {} executes is not known: {}\n", device, reason_);
+  if (!model_) return fmt::format("the steps that {} executes are not known: {}\n", device, reason_);
   std::map<std::string, Sum> sums;
   Sum all{"all"};
   for (const auto& node : steps_of(*model_)) {

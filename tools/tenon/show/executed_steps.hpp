@@ -14,25 +14,25 @@
 
 namespace tenon::tool {
 
-/// What a step says under a key of exec_model_info; empty if nothing, and for nodes of other models.
+/// The value of a step under a key of exec_model_info; empty if it has none, and for nodes of other models.
 std::string step_note(const Node& node, const char* key);
-/// The same as a number; 0 if nothing.
+/// The same as a number; 0 if there is none.
 double step_number(const Node& node, const char* key);
 /// The nodes of the given model that the step computes.
 std::vector<std::string> original_names(const Node& node);
 
-/// What get_runtime_model() says.
+/// The steps that get_runtime_model() reports.
 class ExecutedSteps {
  public:
-  /// Of a device that cannot tell, or cannot tell yet, the reason is kept.
+  /// If the device cannot report its steps, or cannot do so yet, the reason is kept.
   explicit ExecutedSteps(const CompiledModel& compiled);
 
-  /// Null if the device does not tell.
+  /// Null if the device does not report steps.
   const std::shared_ptr<const Model>& model() const { return model_; }
-  /// Why it does not; empty if it does.
+  /// Why the device does not report them; empty if it does.
   const std::string& reason() const { return reason_; }
 
-  /// Steps by type with the bytes that they read and write, most bytes first. Empty for a device that tells nodes but no
+  /// Steps by type with the bytes that they read and write, most bytes first. Empty for a device that reports nodes but no
   /// steps.
   std::string to_text(const std::string& device) const;
   /// Every step in the order of execution.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DOT text, and running dot to lay it out.
+// Writes DOT text, and runs dot to lay it out.
 #include <tenon/tools/tenon/show/graph_dot.hpp>
 
 #include <cstdlib>
@@ -27,7 +27,7 @@ namespace {
 
 namespace info = exec_model_info;
 
-/// Text within a DOT string.
+/// Escapes a text for a DOT string.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
@@ -53,7 +53,7 @@ const char* colour_of(const Node& node, bool highlighted) {
   return "white";
 }
 
-/// Kernel, layouts, and the bytes that move.
+/// The lines of a step: its kernel, its layouts, and the bytes that it moves.
 std::string label_of_step(const Node& node) {
   std::string label = escaped(step_note(node, info::LAYER_TYPE)) + "\\n" + escaped(node.get_friendly_name());
   if (const std::string kernel = step_note(node, info::IMPL_TYPE); kernel != "none") label += "\\n" + escaped(kernel);
@@ -84,7 +84,7 @@ std::string label_of(const Node& node) {
   return label;
 }
 
-/// The program of that name on the PATH; empty if there is none.
+/// The path of the program with that name on the PATH; empty if there is none.
 std::string program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string folders = path ? path : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands and bars.
+// Computes bands and draws bars.
 #include <tenon/tools/tenon/show/histogram.hpp>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tenon::tool {
 namespace {
 
-/// "████▌": whole cells, then an eighth-block.
+/// A bar such as "████▌": whole cells, then a block of eighths.
 std::string bar_of(double cells) {
   static constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   std::string bar;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redraws by moving the cursor up.
+// Redraws the table by moving the cursor up.
 #include <tenon/tools/tenon/show/live_text.hpp>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tenon::tool {
 namespace {
 
-/// A table that the terminal can show whole: what is wider or longer cannot be redrawn.
+/// Cuts the table to what the terminal can show: wider or longer text cannot be redrawn.
 std::string cut(const std::string& text, int descriptor, std::size_t& lines) {
   winsize size{};
   const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pipeline does, as text while it runs: a table that redraws itself on a terminal, plain lines elsewhere.
+// Shows a running pipeline as text: a table that redraws itself on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class LiveText {
   const bool is_quiet_, is_terminal_;
   std::FILE* const out_;
   Time next_;
-  std::size_t lines_ = 0;  ///< On the terminal.
+  std::size_t lines_ = 0;  ///< Lines of the table on the terminal.
 };
 
 }  // namespace tenon::tool

@@ -73,7 +73,7 @@ void PassDump::add_runtime(const Model& model, const std::string& title) {
 
 std::string PassDump::draw_all() {
   if (folder_.empty()) return "";
-  if (!can_draw()) return "the .dot files were not drawn: graphviz's dot is not here, or cannot write SVG";
+  if (!can_draw()) return "the .dot files were not drawn: graphviz's dot is not installed, or cannot write SVG";
   constexpr std::chrono::seconds kPerGraph{30};
   std::vector<PassChange*> written{&runtime_};
   for (PassChange& change : changes_) written.push_back(&change);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each pass of a compilation did to the graph, and the graph after it.
+// Records what each pass of a compilation did to the graph, and the graph after the pass.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace tenon::tool {
 struct PassChange {
   std::string pass;
   bool changed = false;
-  std::size_t nodes = 0;                          ///< After it, without constants.
+  std::size_t nodes = 0;                          ///< Nodes after the pass, without constants.
   std::map<std::string, std::size_t> gone, made;  ///< Nodes by type.
   std::string dot, svg;                           ///< Files written; empty if there are none.
 };
@@ -34,12 +34,12 @@ class PassDump {
   /// @errors kPermissionDenied, kNotFound: the folder cannot be made
   PassDump(const std::filesystem::path& folder, CommandFiles& files);
   ~PassDump();
-  /// Writes one more graph after those of the passes, "NN_runtime.dot": what the device executes.
+  /// Writes one more graph after those of the passes, "NN_runtime.dot": the steps that the device executes.
   void add_runtime(const Model& model, const std::string& title);
   /// Files of that graph; empty if there are none.
   const std::string& runtime_dot() const { return runtime_.dot; }
   const std::string& runtime_svg() const { return runtime_.svg; }
-  /// Draws the files with Graphviz, if installed. @return why some were not drawn; empty otherwise
+  /// Draws the files with Graphviz, if it is installed. @return Why some files were not drawn; empty if all were.
   std::string draw_all();
   const std::vector<PassChange>& changes() const { return changes_; }
 

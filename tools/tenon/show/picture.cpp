@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawing on a copy of the frame, video and PNG.
+// Draws on a copy of the frame, and writes video and PNG.
 #include <tenon/tools/tenon/show/picture.hpp>
 
 #include <algorithm>
@@ -62,8 +62,7 @@ FrameInfo picture_info(const FrameInfo& given) {
   return info;
 }
 
-/// Where the top left pixel of the upright picture lies in a plane, and the byte steps from there to the right
-/// and down.
+/// The offset of the upright picture's top left pixel in a plane, and the byte steps from it to the right and down.
 struct Walk {
   const std::byte* first;
   std::ptrdiff_t right, down;
@@ -88,7 +87,7 @@ Walk upright_walk(const Tensor& plane, const PlaneExtent& extent, Rotation rotat
   }
 }
 
-/// In tiles, so that a cache line read across serves several rows.
+/// Transposes in tiles, so that a cache line that is read across serves several rows.
 template <std::size_t kPixel>
 void copy_turned(const Walk& from, std::byte* to, std::ptrdiff_t pitch, std::size_t width, std::size_t height) {
   constexpr std::size_t kTile = 32;

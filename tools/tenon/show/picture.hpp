@@ -21,7 +21,7 @@
 
 namespace tenon::tool {
 
-/// One picture by the encoder of `codec`, which takes its format. @param what  For messages.
+/// Encodes one picture by the encoder of `codec`, which must take its format. @param what  For messages.
 /// @errors kUnimplemented: this FFmpeg has no such encoder, or it refuses the format.
 std::vector<char> encode_picture(AVCodecID codec, AVFrame& picture, const std::string& what);
 
@@ -44,7 +44,7 @@ class Pictures {
   void finish();
 
   const Ledger& ledger() const { return ledger_; }
-  /// "libx264"; empty without a video.
+  /// The encoder's name, for example "libx264"; empty without a video.
   std::string codec() const { return writer_ ? writer_->codec() : std::string(); }
   /// Pictures whose format differs from the first one's, and which are therefore missing from the video.
   std::uint64_t left_out() const { return left_out_; }

@@ -25,7 +25,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// JSON that may stand in a script: no text of it ends the script.
+/// Writes JSON for use within a script element: no text in it can end the script.
 std::string in_script(std::string json) {
   for (std::size_t at = 0; (at = json.find('<', at)) != std::string::npos;) json.replace(at, 1, "\\u003c");
   return json;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples and their texts.
+// Takes samples of a pipeline and writes them as text.
 #include <tenon/tools/tenon/show/pipeline_report.hpp>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::string in_time(std::chrono::nanoseconds time) {
 
 std::string text_of(const elements::Failure& failure) {
   return fmt::format("'{}', stream {}: {}{}", failure.node, failure.stream, failure.message,
-                     failure.was_restarted ? " (started again)" : "");
+                     failure.was_restarted ? " (restarted)" : "");
 }
 
 double PipelineReport::Node::copied_per_frame() const {
@@ -112,9 +112,9 @@ std::string PipelineReport::to_line() const {
 
 std::string PipelineReport::to_prometheus() const {
   std::string text = fmt::format(
-      "# HELP tenon_pipeline_seconds Since the pipeline was started.\n# TYPE tenon_pipeline_seconds gauge\n"
+      "# HELP tenon_pipeline_seconds Seconds since the pipeline was started.\n# TYPE tenon_pipeline_seconds gauge\n"
       "tenon_pipeline_seconds {:.3f}\n"
-      "# HELP tenon_pipeline_failures_total Streams that failed, restarts counted.\n"
+      "# HELP tenon_pipeline_failures_total Failures of streams, including those that were restarted.\n"
       "# TYPE tenon_pipeline_failures_total counter\ntenon_pipeline_failures_total {}\n",
       seconds, failures.size());
   const auto family = [&](const char* name, const char* type, const char* help, auto value) {
@@ -125,20 +125,20 @@ std::string PipelineReport::to_prometheus() const {
     }
   };
   using Stats = elements::NodeStats;
-  family("frames_in_total", "counter", "Frames that came.", [](const Stats& s) { return s.frames_in; });
-  family("frames_out_total", "counter", "Frames that left.", [](const Stats& s) { return s.frames_out; });
+  family("frames_in_total", "counter", "Frames that arrived at the node.", [](const Stats& s) { return s.frames_in; });
+  family("frames_out_total", "counter", "Frames that left the node.", [](const Stats& s) { return s.frames_out; });
   family("dropped_total", "counter", "Frames that were dropped.", [](const Stats& s) { return s.dropped; });
   family("busy_seconds_total", "counter", "Time in the element's own code.",
          [](const Stats& s) { return duration<double>(s.busy).count(); });
-  family("queue_frames", "gauge", "Frames that wait before it.", [](const Stats& s) { return s.queued; });
-  family("queue_size", "gauge", "Frames that may wait before it.", [](const Stats& s) { return s.queue_size; });
+  family("queue_frames", "gauge", "Frames that wait in the node's queues.", [](const Stats& s) { return s.queued; });
+  family("queue_size", "gauge", "Capacity of the node's queues.", [](const Stats& s) { return s.queue_size; });
   family("copied_bytes_total", "counter", "Bytes copied.", [](const Stats& s) { return s.moved.copied; });
-  family("converted_bytes_total", "counter", "Bytes read to compute others.",
+  family("converted_bytes_total", "counter", "Bytes read by conversions.",
          [](const Stats& s) { return s.moved.converted; });
-  family("transferred_bytes_total", "counter", "Bytes to or from a device's own memory.",
+  family("transferred_bytes_total", "counter", "Bytes transferred to or from a device's own memory.",
          [](const Stats& s) { return s.moved.transferred; });
   text +=
-      "# HELP tenon_element_latency_seconds From the source's reading to the end of the node's work.\n"
+      "# HELP tenon_element_latency_seconds Time from the source's reading of a frame to the end of the node's work.\n"
       "# TYPE tenon_element_latency_seconds gauge\n";
   for (const Node& node : nodes) {
     if (node.is_source) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pipeline did so far: as a table, a line, JSON, and Prometheus' text.
+// The report of a pipeline's work so far: as a table, a line, JSON, and in Prometheus' text format.
 #pragma once
 
 #include <chrono>
@@ -20,9 +20,9 @@ struct PipelineReport {
     elements::NodeStats stats;
     bool is_source = false;
     std::vector<std::size_t> to;         ///< Indices of the nodes that it feeds.
-    std::vector<std::uint32_t> streams;  ///< That pass through it.
-    double fps = 0;                      ///< Of the last second or so; at the end of the whole run.
-    /// Those that it took in; of a source, those that it gave.
+    std::vector<std::uint32_t> streams;  ///< The streams that pass through it.
+    double fps = 0;                      ///< The rate of about the last second; at the end, that of the whole run.
+    /// The frames that the node took in; for a source, those that it gave.
     std::uint64_t frames() const { return is_source ? stats.frames_out : stats.frames_in; }
     double copied_per_frame() const;
   };
@@ -41,8 +41,8 @@ struct PipelineReport {
   std::string to_prometheus() const;
 };
 
-/// Looks at a running pipeline now and then.
-/// @thread sample() and finish() one at a time; latest() any, and it waits for nobody.
+/// Takes samples of a running pipeline.
+/// @thread sample() and finish() one at a time; latest() any, without waiting for other threads.
 class PipelineWatch {
  public:
   /// @param hidden  The element whose nodes the tool added.
@@ -67,7 +67,7 @@ class PipelineWatch {
   std::shared_ptr<const PipelineReport> latest_;
 };
 
-/// "1.25 ms", "-" for none.
+/// A duration such as "1.25 ms"; "-" for none.
 std::string in_time(std::chrono::nanoseconds duration);
 /// A failure in one sentence that names the element.
 std::string text_of(const elements::Failure& failure);

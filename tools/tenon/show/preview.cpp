@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled by swscale, encoded by FFmpeg.
+// Makes the small pictures: scales by swscale, encodes by FFmpeg.
 #include <tenon/tools/tenon/show/preview.hpp>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class PreviewSink final : public elements::Sink {
     small->height = height;
     if (const int error = av_frame_get_buffer(small.get(), 0); error < 0)
       throw ffmpeg::client::make_error(error, "preview", "av_frame_get_buffer");
-    // Full range by its own call: swscale warns of formats that say so in their names.
+    // The full range is set by a call of its own: swscale warns about formats whose names say it.
     scaler_ = sws_getCachedContext(scaler_, from->width, from->height, static_cast<AVPixelFormat>(from->format), width,
                                    height, AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
     const int* const weights = sws_getCoefficients(SWS_CS_DEFAULT);
@@ -75,18 +75,18 @@ class PreviewSink final : public elements::Sink {
     }
     vision::draw(picture, found);
     ffmpeg::FramePtr drawn = ffmpeg::av_frame(picture);
-    drawn->format = format;  // Of JPEG, whose name says that the range is full.
+    drawn->format = format;  // JPEG's format, whose name says that the range is full.
     return drawn;
   }
 
   std::shared_ptr<Previews> previews_;
-  const std::set<std::uint32_t> drawn_;  ///< Streams whose pictures show already what was found.
-  Ledger own_;                           ///< What a look costs is none of the pipeline's copies.
+  const std::set<std::uint32_t> drawn_;  ///< Streams on whose pictures the detections are drawn already.
+  Ledger own_;                           ///< The preview's own copies, which are not the pipeline's.
   elements::HostFrames frames_{&own_};
   SwsContext* scaler_ = nullptr;
 };
 
-/// Nodes before the last sinks, such that no stream comes from two of them.
+/// The nodes before the last sinks, chosen so that no stream comes from two of them.
 std::vector<std::string> seen_from(const elements::PipelinePlan& plan) {
   std::set<std::uint32_t> streams;
   std::vector<std::string> names;
@@ -103,7 +103,7 @@ std::vector<std::string> seen_from(const elements::PipelinePlan& plan) {
   return names;
 }
 
-/// Streams that come to `seen` by an element that draws.
+/// The streams that come to `seen` through an element that draws.
 std::set<std::uint32_t> drawn_streams(const elements::PipelinePlan& plan, const std::vector<std::string>& seen) {
   std::vector<bool> is_drawn(plan.nodes.size());
   std::set<std::uint32_t> streams;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of streams on the page: what was found is drawn on them once.
+// The pictures of streams on the page: detections are drawn on them once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,8 @@ std::map<std::uint32_t, std::string> pictures(bool finds, bool draws) {
   spec.nodes.push_back({.element = "null", .name = "end too"});
   const auto previews = std::make_shared<Previews>(true);
   add_previews(spec, previews);
-  spec.nodes.back().queue->size = 16;  // All at once: it would drop what it is too slow for.
+  spec.nodes.back().queue->size =
+      16;  // The queue has room for all frames: otherwise the sink would drop some if it is too slow.
   elements::Pipeline pipeline(spec);
   pipeline.start();
   EXPECT_TRUE(pipeline.wait(Clock::now() + std::chrono::seconds(30)));

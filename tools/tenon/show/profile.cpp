@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over profiles, as tables and JSON.
+// Adds up profiles, and writes them as tables and JSON.
 #include <tenon/tools/tenon/show/profile.hpp>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-/// The first names, each of at most so many characters, the last ones; 0: all, whole.
+/// Joins the first names, each cut to its last `most_characters`, and the number of the others; 0: all names, whole.
 std::string shortened(const std::vector<std::string>& names, std::size_t most_characters) {
   if (most_characters == 0) return joined(names);
   constexpr std::size_t kMostNames = 3;
@@ -76,7 +76,7 @@ nlohmann::json json_of(const Profile::Sum& sum, bool has_steps, bool has_roof) {
 
 }  // namespace
 
-/// What an executed model says under the name and kernel of a node.
+/// The figures of a node with this name and kernel, with what the executed model says of it.
 struct Profile::Step {
   Sum all;  ///< `us` of one inference; 0: not measured.
   std::vector<std::string> nodes;
@@ -206,7 +206,7 @@ std::string Profile::to_text(std::size_t most, std::size_t width) const {
   text += fmt::format("{:.1f} us in {} kernels, mean of {} inferences; {} nodes fused or removed\n", mean(all).us,
                       sorted.size(), inferences_, optimised_out_);
   if (!has_steps)
-    return text + "no bytes and operations: " + (no_steps_.empty() ? "the device does not tell them" : no_steps_) +
+    return text + "no bytes and operations: " + (no_steps_.empty() ? "the device does not report them" : no_steps_) +
            "\n";
   return text + roof_.to_text();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress line.
+// Draws the progress line.
 #include <tenon/tools/tenon/show/progress.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress while frames run: one line that redraws itself on a terminal, a plain line now and then elsewhere.
+// Shows progress while frames run: one line that redraws itself on a terminal, a plain line now and then elsewhere.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ class Progress {
   double rate_ = 0;
 };
 
-/// "1.4 MB", "0 B".
+/// A number of bytes as text: "1.4 MB", "0 B".
 std::string in_bytes(double bytes);
 
 }  // namespace tenon::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the device's properties.
+// Reads the roof from the device's properties.
 #include <tenon/tools/tenon/show/roof.hpp>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string Roof::to_text() const {
   std::string text = fmt::format("roof of {}, measured here: {:.0f} GB/s", device, bytes_per_second / 1e9);
   for (const auto& [type, rate] : operations_per_second)
     text += fmt::format(", {:.0f} GFLOP/s of {}", rate / 1e9, type);
-  return text + "; above 100%: what a kernel reads lies in a cache\n";
+  return text + "; above 100%: the kernel reads from a cache\n";
 }
 
 nlohmann::json Roof::to_json() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device could do at most, as it measures that itself: the roof over its kernels.
+// The roofline of a device: the rates that its kernels cannot exceed, as the device measures them itself.
 #pragma once
 
 #include <map>
@@ -16,18 +16,19 @@ struct Roof {
   std::string device;
   double bytes_per_second = 0;
   std::map<std::string, double> operations_per_second{};  ///< By element type; two for each multiply-add.
-  std::string unknown{};                                  ///< Why there is none; empty if there is one.
+  std::string unknown{};                                  ///< Why there is no roof; empty if there is one.
 
   bool is_known() const { return unknown.empty() && bytes_per_second > 0; }
-  /// Microseconds that a kernel takes at least; 0 if nothing bounds it.
-  /// @param type  Of its operands: one without a rate of its own is computed as f32.
+  /// The least time that a kernel takes, in microseconds; 0 if nothing bounds it.
+  /// @param type  The type of its operands. A type without a rate of its own counts as f32.
   double least_us(double bytes, double operations, const std::string& type) const;
 
   std::string to_text() const;
   nlohmann::json to_json() const;
 };
 
-/// Of the device that runs the model, which measures when asked first. Several devices, or one that does not measure, have none.
+/// The roof of the device that runs the model, which measures it when asked first. There is none for several devices, or for a
+/// device that does not measure.
 Roof roof_of(const Core& core, const CompiledModel& compiled);
 
 }  // namespace tenon::tool

@@ -25,14 +25,14 @@ std::size_t columns(const std::string& text) {
 }
 
 std::string padded(std::string text, std::size_t width) {
-  // Always separated from what follows, however long it is.
+  // The text is always separated from the next one, however long it is.
   text.append(std::max<std::size_t>(2, width - std::min(width, columns(text))), ' ');
   return text;
 }
 
 std::string per_frame_text(double waits) { return waits == 0 ? "0" : fmt::format("{:.2g}", waits); }
 
-/// Of all inputs together.
+/// The sums over all inputs.
 struct Sum {
   std::uint64_t frames = 0, detections = 0;
   double copied = 0;  ///< Bytes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a run: the way of the frames, what was copied on it, and how that was proved.
+// The report of a run: the way of the frames, the bytes copied on it, and how that was proved.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ struct RunReport {
   std::string input, model, device, device_name;
   FrameInfo info;
   std::uint64_t frames = 0, detections = 0, requests = 0, replans = 0, size_changes = 0;
-  std::uint64_t lost_frames = 0;     ///< Of a camera, for which no buffer was free in time.
-  std::uint64_t lost_packets = 0;    ///< Of a stream, as far as its elements count them.
-  std::uint64_t damaged_frames = 0;  ///< That came without some of their data.
+  std::uint64_t lost_frames = 0;     ///< Pictures of a camera for which no buffer was free in time.
+  std::uint64_t lost_packets = 0;    ///< Packets of a stream that did not arrive, if its elements count them.
+  std::uint64_t damaged_frames = 0;  ///< Pictures that came without some of their data.
   double seconds = 0, compile_ms = 0, first_inference_ms = 0;
   bool interrupted = false;
   std::string ended_by;  ///< What ended the input early; empty otherwise.
@@ -58,12 +58,12 @@ struct RunReport {
 
 /// The hops of a run from what the ledgers booked: source to pool, pool to input stage, input stage to device. Every
 /// booked byte appears in one of them.
-/// @param booked  By the source. @param inference  By the inferences on its frames.
+/// @param booked  The ledger of the source. @param inference  The ledger of the inferences on its frames.
 std::vector<HopReport> hops_of(const FrameSource& source, const Ledger& booked,
                                const std::vector<LedgerEntry>& inference, std::uint64_t frames,
                                const std::string& device);
 
-/// Of several inputs that ran side by side for `seconds`: a line for people, and JSON with the report of each.
+/// For several inputs that ran side by side for `seconds`: a line of text, and JSON with the report of each input.
 std::string text_of_all(const std::vector<const RunReport*>& reports, double seconds);
 std::string json_of_all(const std::vector<const RunReport*>& reports, double seconds);
 

@@ -9,7 +9,7 @@
 
 namespace tenon::tool {
 
-/// "compiling for CPU ..." on stderr.
+/// Writes a line such as "compiling for CPU ..." to stderr.
 class Stage {
  public:
   explicit Stage(const std::string& text) : shown_(::isatty(2) != 0) {

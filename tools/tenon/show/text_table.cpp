@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Widths of columns, and cells of several lines.
+// Computes the widths of columns, and wraps cells.
 #include <tenon/tools/tenon/show/text_table.hpp>
 
 #include <sys/ioctl.h>
@@ -17,7 +17,7 @@ std::size_t total_of(const std::vector<std::size_t>& widths) {
   return widths.empty() ? 0 : std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-/// The cell in lines of at most `width` characters; words longer than that stay whole.
+/// Wraps the cell into lines of at most `width` characters; longer words stay whole.
 std::vector<std::string> wrapped(const std::string& cell, std::size_t width) {
   std::vector<std::string> lines{""};
   for (std::size_t at = 0; at <= cell.size();) {
@@ -46,7 +46,7 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows, std::s
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  // One character a time from the widest: what is left is shared by the wide ones.
+  // Takes one character at a time from the widest column, so that wide columns end up equal.
   while (width != 0 && total_of(widths) > width) {
     const auto widest = std::max_element(widths.begin(), widths.end());
     if (*widest <= kLeast) break;

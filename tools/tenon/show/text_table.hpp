@@ -8,10 +8,11 @@
 
 namespace tenon::tool {
 
-/// Columns of the terminal that stdout is; 0 when it is none, or does not say.
+/// The columns of the terminal on stdout; 0 if stdout is not a terminal, or its size is unknown.
 std::size_t terminal_width();
 
-/// Columns as wide as their longest cell. Where lines would be wider than `width`, the widest column is wrapped at its
+/// Formats a table whose columns are as wide as their longest cell. If lines would be wider than `width`, the widest column is
+/// wrapped at its
 /// blanks until they fit, though not to less than 16 characters.
 /// @param rows   The first one is the heading; rows may be short.
 /// @param width  0: no limit, for files and pipes.

@@ -113,7 +113,7 @@ inline void expect_one_message(const Outcome& outcome, const std::string& part) 
   EXPECT_EQ(outcome.err.find("terminate"), std::string::npos) << outcome.err;
 }
 
-/// The wire format of protocol buffers, as far as small ONNX files need it.
+/// The part of the wire format of protocol buffers that small ONNX files need.
 namespace proto {
 
 inline std::string varint(std::uint64_t value) {

@@ -21,7 +21,8 @@ class FreeList {
     return *list;
   }
   T* take() {
-    // One is kept where a single exchange gets it: a loop that uses one at a time takes no lock.
+    // One object is kept outside of the list and taken by a single exchange: a loop that uses one object at a time
+    // takes no lock.
     if (T* const hot = hot_.exchange(nullptr, std::memory_order_acquire)) return hot;
     {
       std::lock_guard lock(mutex_);

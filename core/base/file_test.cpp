@@ -153,7 +153,7 @@ TEST_F(Files, ANewFileIsOnTheDiskBeforeItHasItsName) {
   synchronised.clear();
   made.commit();
   EXPECT_THAT(synchronised, ElementsAre(made.temporary().filename().string(), folder.filename().string()));
-  // What can be made again need not wait for the disk.
+  // Files that can be made again need not wait for the disk.
   NewFile entry(path, 0600, Durability::kProcess);
   synchronised.clear();
   entry.commit();

@@ -15,7 +15,8 @@ namespace detail {
 
 class HostContext final : public ContextImpl {
  public:
-  /// Immortal: it outlives static destructors that hold tensors. Also saves counting, since every tensor refers to it.
+  /// Immortal: it outlives static destructors that hold tensors. It also saves reference counting, since every tensor
+  /// refers to it.
   HostContext() { make_immortal(); }
   std::string_view name() const override { return "cpu"; }
   MemoryKind kind() const override { return kCpuMemory; }
@@ -87,7 +88,7 @@ TENON_INLINE HostBudget::Scope::~Scope() { detail::current_budget() = before_; }
 
 TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::size_t alignment) {
   const std::size_t align = std::max<std::size_t>(alignment, 64);
-  // Returned to the budget by the last owner of this pointer: the memory, or this function when it fails.
+  // The last owner of this pointer returns the bytes to the budget: the memory, or this function when it fails.
   std::shared_ptr<HostBudget::Account> taken;
   if (const HostBudget* budget = detail::current_budget()) {
     budget->take(size_bytes);

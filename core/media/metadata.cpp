@@ -21,7 +21,7 @@ namespace detail {
 inline constexpr const char* kKey = "tenon.metadata";
 using Held = std::shared_ptr<Collection>;
 
-/// JSON has neither infinities nor NaN.
+/// Prints a number; JSON has neither infinities nor NaN.
 TENON_INLINE std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   std::array<char, 32> text{};
@@ -149,7 +149,7 @@ TENON_INLINE bool Segmentation::cropped(const Box& region) {
   const Box whole = box;
   if (!detail::crop_box(box, region)) return false;
   if (!mask || mask.shape().size() != 2) return true;
-  // Whole cells of the mask, those that the crop touches; the box is theirs.
+  // Takes the whole cells of the mask that the crop touches; the box covers these cells.
   const double cell_x = (static_cast<double>(whole.x2) - whole.x1) / static_cast<double>(mask.shape()[1]);
   const double cell_y = (static_cast<double>(whole.y2) - whole.y1) / static_cast<double>(mask.shape()[0]);
   const auto cells = [](double from, double to, double cell, std::size_t count) {

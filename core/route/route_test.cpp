@@ -16,7 +16,7 @@ namespace {
 
 using namespace tenon_test;
 
-/// Takes frames whose planes lie in one memory, as one dma-buf with a modifier; single planes it would take blindly.
+/// Takes frames with all planes in one memory, as one dma-buf with a modifier; it would accept single planes unchecked.
 class WholeFrames final : public Edge {
  public:
   std::string_view name() const override { return "whole frames"; }

@@ -117,7 +117,7 @@ class Schedule {
  private:
   struct Place {
     Tensor tensor;
-    int value = 0;        ///< Of the last write that was issued.
+    int value = 0;        ///< Value of the last write that was issued.
     bool failed = false;  ///< That write fails.
   };
 

@@ -168,12 +168,12 @@ TENON_INLINE NewFile::NewFile(const UniqueFd& folder, const std::filesystem::pat
 TENON_INLINE int NewFile::folder() const noexcept { return folder_ ? folder_.get() : AT_FDCWD; }
 
 TENON_INLINE void NewFile::open_temporary(unsigned mode) {
-  constexpr int kMostAttempts = 100;
+  constexpr int kMaxAttempts = 100;
   for (int attempt = 0;; ++attempt) {
     temporary_ = place_.string() + '.' + detail::unique_digits() + std::string(detail::kTemporary);
     fd_.reset(::openat(folder(), temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
     if (!fd_) {
-      if (errno == EEXIST && attempt < kMostAttempts) continue;
+      if (errno == EEXIST && attempt < kMaxAttempts) continue;
       fail("make a temporary file beside", "open", errno);
     }
     // On file systems without locks, a temporary file counts as abandoned by its age.
@@ -183,7 +183,7 @@ TENON_INLINE void NewFile::open_temporary(unsigned mode) {
     if (locked && ::fstat(fd_.get(), &status) == 0 && status.st_nlink > 0) return;
     ::unlinkat(folder(), temporary_.c_str(), 0);
     fd_.reset();
-    if (attempt >= kMostAttempts) fail("lock a temporary file beside", "flock", EWOULDBLOCK);
+    if (attempt >= kMaxAttempts) fail("lock a temporary file beside", "flock", EWOULDBLOCK);
   }
 }
 

@@ -299,7 +299,7 @@ TEST_F(RouterTest, ChoosesOneAllocationForAllParties) {
 /// Shares host memory as a framework's edge does, and counts how often it judges.
 class CountedHostEdge final : public HostEdge {
  public:
-  explicit CountedHostEdge(std::size_t least_columns = 0) : least_columns_(least_columns) {}
+  explicit CountedHostEdge(std::size_t min_columns = 0) : min_columns_(min_columns) {}
   std::string_view name() const override { return "counted"; }
   MemoryKind from() const override { return kCpuMemory; }
   MemoryKind to() const override { return kA; }
@@ -308,10 +308,10 @@ class CountedHostEdge final : public HostEdge {
  private:
   std::optional<Refusal> refuses(const Description& from) const override {
     ++judged;
-    if (from.info.shape[1] < least_columns_) return Refusal{"the plane is narrow"};
+    if (from.info.shape[1] < min_columns_) return Refusal{"the plane is narrow"};
     return std::nullopt;
   }
-  std::size_t least_columns_;
+  std::size_t min_columns_;
 };
 
 TEST_F(RouterTest, PlanesInOneMemoryAreMappedThroughOneView) {

@@ -49,13 +49,13 @@ class JoinedTimeline final : public Timeline {
  protected:
   void dispose() noexcept override {
     points_.clear();
-    if (points_.capacity() > kMostKept) points_ = {};
+    if (points_.capacity() > kMaxKept) points_ = {};
     FreeList<JoinedTimeline>::instance().give_back(this);
   }
 
  private:
   friend class FreeList<JoinedTimeline>;
-  static constexpr std::size_t kMostKept = 1024;
+  static constexpr std::size_t kMaxKept = 1024;
   std::vector<TimelinePoint> points_;
   bool ordered_ = false;
   JoinedTimeline* next_ = nullptr;

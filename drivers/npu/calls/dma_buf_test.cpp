@@ -24,7 +24,7 @@ namespace {
 struct Fake {
   std::atomic<ino_t> inode{0};
   std::atomic<int> starts{0}, ends{0}, refused{0};
-  std::atomic<std::uint64_t> flags{0};  ///< Of the last start.
+  std::atomic<std::uint64_t> flags{0};  ///< Flags of the last start.
   std::atomic<bool> fence{false};       ///< Another device uses it.
 } fake;
 
@@ -157,7 +157,8 @@ TEST_F(NpuDmaBuf, EachAccessIsBracketedOnceAsItReadsOrWrites) {
 
 TEST_F(NpuDmaBuf, TheDeviceWaitsForAnotherAndTheCallerDoesNot) {
   record_copy(host, buffer);
-  for (int run = 0; run < 20; ++run) {  // It is known to be short now, and still nobody's thread may be held by it.
+  for (int run = 0; run < 20; ++run) {  // The list is known to be short now, but it still must not block the submitting
+                                        // thread.
     ASSERT_EQ(submit(), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceHostSynchronize(fence, kLongNs), ZE_RESULT_SUCCESS);
   }
@@ -167,7 +168,7 @@ TEST_F(NpuDmaBuf, TheDeviceWaitsForAnotherAndTheCallerDoesNot) {
   ASSERT_EQ(submit(), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeFenceHostSynchronize(fence, 30'000'000), ZE_RESULT_NOT_READY);
   EXPECT_EQ(fake.starts, 0) << "the kernel would wait in the bracket without a limit";
-  std::memset(buffer, 9, 64);  // What the other device writes.
+  std::memset(buffer, 9, 64);  // The data that the other device writes.
   fake.fence = false;
   EXPECT_EQ(zeFenceHostSynchronize(fence, kLongNs), ZE_RESULT_SUCCESS);
   EXPECT_EQ(static_cast<unsigned char*>(host)[63], 9) << "it read before the other device had written";

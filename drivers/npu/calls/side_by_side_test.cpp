@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a queue runs side by side, and what it keeps in order: graphs that run until they are cancelled show which.
+// Which submissions a queue runs concurrently and which in order. The tests use graphs that run until they are
+// cancelled.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -54,7 +55,7 @@ class NpuSideBySide : public NpuGraph {
     NpuGraph::TearDown();
   }
   static bool has_two_cpus() { return engine::Workers::available_cpus() > 1; }
-  /// Of `queue`. @param signal, gate  may be null.
+  /// A job of `queue`. @param signal,  gate may be null.
   Job make_job(std::int64_t trips, ze_event_handle_t signal = nullptr, ze_event_handle_t gate = nullptr) {
     Job job;
     job.trips = static_cast<std::int64_t*>(allocate_host(64));

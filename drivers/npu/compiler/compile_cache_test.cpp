@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's cache: entries that are what they are called, that nobody else wrote, and that come back when damaged.
+// The driver's cache: entries match their key, entries of other users are not read, and damaged entries are replaced.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blob: a header that is checked, the arguments, the CPU engine's own blob of the prepared model, and one of what
-// states start from.
+// The blob: a checked header, the arguments, the CPU engine's blob of the prepared model, and the engine's blob of the
+// initial values of states.
 #include <tenon/drivers/npu/compiler/native_blob.hpp>
 
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ constexpr std::size_t kMaxArguments = 1 << 16, kMaxRank = 64;
 
 enum Flag : std::uint32_t { kTurbo = 1, kProfiling = 2, kFuse = 4, kBlocked = 8, kReference = 16 };
 
-/// The start's `minor` is the compiler's version.
+/// The header's `minor` is the compiler's version.
 struct Fields {
   std::uint32_t platform;
   std::int32_t max_tiles, tiles, dma_engines, optimization_level;
@@ -145,7 +145,7 @@ std::vector<Argument> read_arguments(std::string_view bytes) {
   store::TableReader reader(
       bytes, &damaged_binary,
       {.ends_early = "its arguments end early", .out_of_range = "an argument's number is out of range"});
-  constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 40;
   std::vector<Argument> arguments(reader.number(kMaxArguments));
   for (Argument& argument : arguments) {
     argument.name = reader.text();
@@ -158,10 +158,10 @@ std::vector<Argument> read_arguments(std::string_view bytes) {
     argument.type = read_type(reader);
     std::vector<Dimension> extents(reader.number(kMaxRank));
     for (Dimension& extent : extents) {
-      const auto least = static_cast<std::int64_t>(reader.number(kMostExtent));
-      const auto most = static_cast<std::int64_t>(reader.number(kMostExtent));
-      if (least > most) damaged_binary("an argument's bounds are crossed");
-      extent = Dimension(least, most);
+      const auto min = static_cast<std::int64_t>(reader.number(kMaxExtent));
+      const auto max = static_cast<std::int64_t>(reader.number(kMaxExtent));
+      if (min > max) damaged_binary("an argument's bounds are crossed");
+      extent = Dimension(min, max);
     }
     argument.shape = PartialShape(std::move(extents));
     argument.network_layout = reader.text();
@@ -172,7 +172,7 @@ std::vector<Argument> read_arguments(std::string_view bytes) {
   return arguments;
 }
 
-/// Ports that the arguments name must be those of the model: what follows trusts it.
+/// Checks that the arguments' ports are those of the model; later code relies on it.
 void check_arguments(const std::vector<Argument>& arguments, const Model& model) {
   std::size_t inputs = 0, outputs = 0;
   for (const Argument& argument : arguments) {
@@ -215,7 +215,7 @@ void check_states(const std::vector<Argument>& arguments) {
   if (inputs != outputs) damaged_binary("a state is written and not read");
 }
 
-/// As check_arguments: the inputs that are ports, and a value for some of the states.
+/// Like check_arguments, for the initialisers: their inputs are ports, and they give values of some states.
 void check_initialisers(const std::vector<Argument>& arguments, const Model& initialisers) {
   std::size_t ports = 0;
   for (const Argument& argument : arguments) {
@@ -339,7 +339,7 @@ Tensor write_native_blob(const Settings& settings, const Interface& interface, c
     engine::write_blob(stream, initialisers);
     fields.initialisers_size = buffer.written() - initialisers_offset(fields);
   }
-  // To whole pages, so that whoever maps the exported file can have it used in place.
+  // Rounded up to whole pages, so that a client can map the exported file and have it used in place.
   const std::size_t total = aligned(static_cast<std::size_t>(buffer.written()));
   stream.flush();
   if (!stream || ::ftruncate(file.get(), static_cast<::off_t>(total)) != 0) out_of_memory("ftruncate");

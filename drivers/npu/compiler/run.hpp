@@ -18,7 +18,7 @@
 
 namespace tenon::npu::compiler {
 
-/// Asked between two steps whether to stop early.
+/// Called between two steps: returns whether to stop early.
 struct Stop {
   bool (*asked)(void*) = nullptr;
   void* context = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a command list: one atomic word decides who may access its commands.
+// The state of a command list: one atomic word decides which thread may access its commands.
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/run/command_list.hpp>
 #include <tenon/drivers/npu/run/executor.hpp>

@@ -119,7 +119,7 @@ class VaFields : public VaTest {
   VAContextID context_ = VA_INVALID_ID;
 };
 
-/// What va_programs_test compares with ffmpeg's own decoder is decoded by clients that do not wait between fields.
+/// The clients of va_programs_test do not wait between fields; this test does.
 TEST_F(VaFields, MayBeWaitedForOneByOne) {
   const std::vector<std::uint8_t> together = decode(Fields(6), false);
   EXPECT_EQ(decode(Fields(6), true), together);

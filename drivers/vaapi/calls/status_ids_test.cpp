@@ -15,7 +15,7 @@ namespace {
 
 struct WithId {
   const char* call;
-  Kind kind;  ///< Of the argument that is wrong.
+  Kind kind;  ///< Kind of the invalid argument.
   VAStatus status;
   VAStatus (*make)(Objects& at, VAGenericID id);
 };
@@ -245,7 +245,7 @@ TEST_F(VaIdStatuses, OfEveryCallWithAnIdThatIsNone) {
       EXPECT_EQ(status, row.status) << row.call << " with an id that is " << bad.what << ": " << vaErrorStr(status);
     }
   }
-  living.destroy();  // Nobody destroyed one by a wrong call.
+  living.destroy();  // No wrong call destroyed an object.
   foreign.destroy();
 }
 

@@ -134,7 +134,7 @@ class RandomClient {
       pools_.contexts.add(context);
   }
 
-  /// What is told without changing anything.
+  /// Queries, which change nothing.
   void ask() {
     std::array<VAProfile, 64> profiles{};
     std::array<VAEntrypoint, 16> entrypoints{};
@@ -159,7 +159,8 @@ class RandomClient {
     driver().vtable->vaBufferInfo(&driver(), buffer(), &buffer_type, &size, &number);
   }
 
-  /// What this driver does not have. Calls that libva has no function for, or passes to another entry, go through the table.
+  /// Features that this driver lacks. Calls without a function in libva, or which libva passes to another entry, go
+  /// through the table.
   void use_refused() {
     std::array<VADisplayAttribute, 4> attributes{};
     const int count = static_cast<int>(below(5));

@@ -53,8 +53,8 @@ std::vector<Change> changes() {
   };
 }
 
-/// The parts one after another. Of IVF the file's header (32 bytes) stands once, and times, the last 8 of the 12 bytes before
-/// each frame, go on: ffmpeg drops what comes twice.
+/// The parts one after another. For IVF, the file header (32 bytes) is written once, and the timestamps, the last 8 of
+/// the 12 bytes before each frame, continue: ffmpeg drops frames with repeated timestamps.
 fs::path join(const Change& change) {
   const fs::path file = clips() / change.name;
   const bool is_ivf = file.extension() == ".ivf";

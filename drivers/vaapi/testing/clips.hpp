@@ -21,11 +21,11 @@ struct Clip {
   const char* name;
   const char* size;
   int frames;
-  std::string arguments;  ///< Of ffmpeg's encoder.
+  std::string arguments;  ///< Arguments of ffmpeg's encoder.
   const char* pixels = "yuv420p";
   const char* surface = "nv12";
-  const char* decoder = "";  ///< ffmpeg's choice of a decoder, where its first one knows no VA-API.
-  const char* profile = "";  ///< Which vainfo must list: libva has it, and ffmpeg uses it, in newer versions.
+  const char* decoder = "";  ///< Decoder for ffmpeg to use, if its default one does not support VA-API.
+  const char* profile = "";  ///< Profile that vainfo must list, if only newer versions of libva and ffmpeg support it.
   std::string (*write)() =
       nullptr;  ///< Writes its bytes, where no encoder here can; `arguments` tell what they are then.
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that encode on the driver: ffmpeg's h264_vaapi, GStreamer's vah264enc. What they write must be what was encoded.
+// Programs that encode on the driver: ffmpeg's h264_vaapi, GStreamer's vah264enc. The decoded result must match the
+// input.
 #include <cstdlib>
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes H.264 whose pictures are fields, which no encoder here makes: PCM macroblocks, skipped ones, and predictions
-// without a rest, in CAVLC.
+// Writes H.264 field pictures, which no available encoder makes: PCM macroblocks, skipped ones, and predictions without
+// a residual, in CAVLC.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class FieldStream {
     append_escaped(stream_, payload.bytes());
   }
 
-  /// As two slices.
+  /// Writes the picture as two slices.
   void picture(const Picture& picture, std::uint32_t order) {
     const std::uint32_t rows = picture.structure == kFrame ? kFrameRows_mbs : kFrameRows_mbs / 2;
     const std::uint32_t count = width_mbs_ * rows;

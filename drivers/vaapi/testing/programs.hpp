@@ -104,7 +104,7 @@ class VaGstreamer : public ::testing::Test {
     EXPECT_EQ(done.status, 0) << done.out;
     return run("md5sum < " + quoted(file)).out;
   }
-  /// Of the last pipeline.
+  /// The bytes that the last pipeline wrote.
   static std::string bytes() {
     std::ifstream file(clips() / "gst_frames.yuv", std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -39,7 +39,7 @@ struct Spy<kMember> {
     real.store(entry, std::memory_order_relaxed);
     entry = &call;
   }
-  /// Where in its table it stands.
+  /// Offset of the call in its table.
   static std::size_t offset() {
     static const Table table{};
     return static_cast<std::size_t>(reinterpret_cast<const char*>(&(table.*kMember)) -
@@ -160,7 +160,7 @@ inline void forget_calls() {
   for (const SpiedCall& one : spied_calls()) one.calls->store(0);
 }
 
-/// Those that nobody called since, by name.
+/// Names of the calls that have not been called since.
 inline std::string calls_left_out() {
   std::string names;
   for (const SpiedCall& one : spied_calls())

@@ -237,7 +237,7 @@ TEST(CpuProperties, CachesLieInTheTypeThatIsAskedFor) {
       EXPECT_EQ(value.element_type(), ElementType::kF32);
       EXPECT_EQ(value.shape(), (Shape{1, 2, 12, 64}));
       if (state.get_name() == "keys") ran.keys.assign(value.data<float>(), value.data<float>() + value.element_count());
-      // What is read is what is set again.
+      // Sets the value that was read.
       state.set_state(value);
     }
     request.set_input_tensor(tensor(1, 9));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// get_runtime_model() of the CPU device: static models, imported ones, and those whose shapes move.
+// get_runtime_model() of the CPU device: static models, imported ones, and dynamic ones.
 #include <algorithm>
 #include <map>
 #include <sstream>

@@ -16,7 +16,7 @@ class HeteroDevice final : public Device {
     table_.add_value(device::priorities, priorities_);
     table_.add_constant(available_devices, std::vector<std::string>{""});
     table_.add_constant(device::full_name, std::string(kName));
-    // As far as the members support it.
+    // Applies if the members support it.
     table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::EXPORT_IMPORT});
   }
   std::string name() const override { return kName; }

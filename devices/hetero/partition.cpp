@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a model into parts, given the nodes' devices.
+// Partitions a model by the nodes' devices.
 #include <algorithm>
 #include <set>
 

@@ -134,9 +134,9 @@ class NpuDevice final : public Device {
   static std::shared_ptr<NpuContext> own_context(const std::shared_ptr<RemoteContextImpl>& context) {
     auto own = std::dynamic_pointer_cast<NpuContext>(context);
     if (!own)
-      throw Error(Code::kInvalidArgument, "NPU: a context of " +
-                                              (context ? context->device_name() : std::string("nobody")) +
-                                              " is not one of this device");
+      throw Error(Code::kInvalidArgument,
+                  "NPU: " + (context ? "a context of " + context->device_name() : std::string("a null context")) +
+                      " is not one of this device");
     return own;
   }
 
@@ -201,8 +201,8 @@ class NpuDevice final : public Device {
     if (takes_addresses(settings, npu)) config[kSerializer] = kByAddress;
     return build_flags(model, config, !npu.at_least(1, 9));
   }
-  /// Sets whether the driver may reclaim memory while the device is idle; per context, as the last model wants. For an
-  /// application's own context only if requested.
+  /// Sets whether the driver may reclaim memory while the device is idle; per context, by the last model's setting. For
+  /// an application's own context only if requested.
   static void tell_idle_memory(const Npu& npu, const Settings& settings) {
     if (!npu.context_table || (npu.applications && !settings.keep_idle_memory)) return;
     abi::ContextNpuProperties wanted;

@@ -233,7 +233,7 @@ TEST_F(NpuRemote, ParametersAreChecked) {
   EXPECT_THAT(words({{"VA_DEVICE", some}}), HasSubstr("VA_DEVICE"));
   EXPECT_THAT(words({}, {0, 4}), HasSubstr("must have elements"));
   EXPECT_THAT(words({}, {std::size_t{1} << 40, std::size_t{1} << 40}), HasSubstr("too large"));
-  // As strings, like in property files.
+  // Parameters as strings, like in property files.
   RemoteTensor text = context.create_tensor(element::f32, {1, 4}, {{"MEM_TYPE", std::string("L0_INTERNAL_BUF")}});
   EXPECT_TRUE(text.is<ZeroBufferTensor>());
   EXPECT_FALSE(floats({1}, {1}).is<ZeroBufferTensor>());

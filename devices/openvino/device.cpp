@@ -25,7 +25,7 @@ class OpenVinoDevice final : public Device {
   ~OpenVinoDevice() override {
     try {
       keep_plugins_loaded();
-    } catch (const std::bad_alloc&) {  // Then OpenVINO may unload them.
+    } catch (const std::bad_alloc&) {  // Ignored: OpenVINO may then unload them.
     }
   }
   std::string name() const override { return "OPENVINO"; }
@@ -234,7 +234,7 @@ class OpenVinoDevice final : public Device {
       const SupportedOpsMap supported = query_native(parts, device, properties);
       for (const auto& node : parts.rest->get_ordered_ops())
         if (!supported.count(node->get_friendly_name())) missing += (missing.empty() ? "" : ", ") + node->describe();
-    } catch (const std::exception&) {  // Then OpenVINO's own message is better.
+    } catch (const std::exception&) {  // Ignored: OpenVINO's own message is reported instead.
       return;
     }
     if (!missing.empty())

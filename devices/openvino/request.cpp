@@ -31,7 +31,7 @@ class State final : public VariableStateImpl {
   }
   void set_state(const Tensor& value) override {
     try {
-      // A copy: OpenVINO's NPU plugin works in the tensor that it is given.
+      // A copy, because OpenVINO's NPU plugin modifies the given tensor.
       const ov::Tensor given = openvino::tensor(value);
       ov::Tensor own(given.get_element_type(), given.get_shape());
       given.copy_to(own);

@@ -51,8 +51,8 @@ class ZeroContext : public RemoteContext {
   /// The default context of the NPU. @errors kUnavailable: there is none.
   ZeroContext(Core& core) { *this = core.get_default_context(device_name).as<ZeroContext>(); }
 
-  /// A context in the application's own ze_context. Models compiled on it make their graphs, queues, lists and memory
-  /// there, and what the application allocates there (zeMemAllocHost, Device, Shared) is used in place: by any
+  /// A context in the application's own ze_context. Models compiled on it create their graphs, queues, lists and memory
+  /// there. Memory that the application allocates there (zeMemAllocHost, Device, Shared) is used in place: by any
   /// set_tensor, and by create_tensor with CPU_VA, at any address and of any size.
   /// @param ze_context  A live ze_context_handle_t of the NPU's driver, got through Level Zero's loader. Borrowed and
   ///        never destroyed: it must outlive this context, its compiled models and tensors, and the Core.

@@ -37,7 +37,7 @@ def write_model(path):
     value, sinks = x, []
     heads = lambda y: ops.transpose(ops.reshape(y, constant([0, 0, HEADS, LENGTH]), True), constant([0, 2, 1, 3]))
     for layer in range(LAYERS):
-        # Small weights: what is measured are the caches.
+        # Small weights, because the caches are measured.
         down = ops.constant(random.normal(0, features**-0.5, (features, 32)).astype(np.float32))
         narrow = ops.matmul(value, down, False, False)
         sides = []
@@ -69,7 +69,7 @@ def measure(path, team, options, kind):
     for worker in team.values():
         for _ in range(options.context // 250):
             worker.times([250])
-        worker.times([1] * 8)  # The room has its size now.
+        worker.times([1] * 8)  # The buffers have reached their size now.
     after = {who: int(worker.ask("memory").split()[0]) for who, worker in team.items()}
     seen = {who: [] for who in team}
     for _ in range(options.rounds):

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Formatting, include rules, what must not be in the tree, and checklists whose tests are there. Exits non-zero if anything is wrong.
+# Checks formatting, include rules, texts that must not be in the tree, and that the tests of checklists exist. Exits non-zero on
+# any error.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 source scripts/lib.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the software NPU built here in a bare Debian whose Level Zero loader needs no shim, under the NPU plugin of the
+# Runs the software NPU built here in a bare Debian with a Level Zero loader that needs no shim, under the NPU plugin of the
 # Python package openvino: npu_chroot.sh [trixie]. Needs build/release/lib/libze_tenon_npu.so and build/release/zoo.
 set -euo pipefail
 suite="${1:-trixie}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev test: the release build and all its tests, what a user waits for. check_ci: what CI runs besides. Each step prints its time; the
-# last line counts them all.
+# ./dev test: the release build and all its tests. check_ci: the further steps of CI. Each step prints its time; the last line
+# counts all steps.
 
 PASSED=0 FAILED=0 SUMMARY=()
 
@@ -46,7 +46,7 @@ ctest_step() {
 
 build_step() { configure "$1" && build "$@"; }
 
-# As on a machine that only has the demo's packages: nothing may depend on what the tests install.
+# Configures as on a machine with the demo's packages only: nothing may depend on packages of the tests.
 configure_demo() {
   cmake --fresh --preset demo -B build/demo -DTENON_WITH_OPENVINO=OFF >build/demo.configure.log 2>&1 || { grep -A8 'CMake Error' build/demo.configure.log; return 1; }
 }

@@ -56,7 +56,7 @@ class TENON_API ContextImpl : public RefCounted {
   virtual void read(const Tensor& tensor, std::span<std::byte> out) const;
   virtual void write(const Tensor& tensor, std::span<const std::byte> in) const;
 
-  /// Throws what offer() refuses; for allocate().
+  /// Throws if offer() refuses; for allocate().
   void check_offer(const Requirements& wanted, Code code = Code::kUnimplemented) const;
 
   /// Unique in the process, never reused.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edges: each leads from one kind of memory to another, and says what it yields or why it is refused.
+// Edges: each leads from one kind of memory to another, and describes its result or the reason of its refusal.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What is known about a tensor without touching it. Routes are searched over descriptions, so hop 2 is judged before
-/// hop 1 runs.
+/// Description of a tensor without access to its memory. Routes are searched over descriptions, so hop 2 is judged
+/// before hop 1 runs.
 struct Description {
   Context context;
   MemoryKind kind;
@@ -38,7 +38,7 @@ struct Description {
   FdKind fd = FdKind::kNone;
   bool host_addressable = false;
   bool read_only = false;
-  std::shared_ptr<const DeviceIdentity> exporter{};  ///< As Memory::exporter().
+  std::shared_ptr<const DeviceIdentity> exporter{};  ///< See Memory::exporter().
 };
 TENON_API Description describe(const Tensor& tensor);
 
@@ -55,8 +55,8 @@ struct Reached {
 };
 using Step = std::variant<Reached, Refusal>;
 
-/// What is known about a frame without touching it: format, modifier, colour and size, and the location of each plane.
-/// Edges that can only take all planes of one memory together judge this description.
+/// Description of a frame without access to its memory: format, modifier, colour and size, and the location of each
+/// plane. Edges that can only take all planes of one memory together judge this description.
 struct FrameDescription {
   FrameInfo info;
   std::size_t plane_count = 0;
@@ -115,9 +115,9 @@ inline void settle(const Tensor& source, const Context& to, const MapOptions& op
 }
 
 /// One way between two kinds of memory. Edges are static, stateless objects of their framework. `step` and `map` agree:
-/// map yields what step describes, and throws kFailedPrecondition where step refuses.
-/// The router has ordered the use in the last context after the work on the memory (settle()); an edge that touches
-/// bytes on the way waits itself.
+/// map returns the result that step describes, and throws kFailedPrecondition if step refuses. The router has ordered
+/// the use in the last context after the work on the memory (settle()); an edge that touches bytes on the way waits
+/// itself.
 /// @thread any.
 class TENON_API Edge {
  public:
@@ -126,7 +126,7 @@ class TENON_API Edge {
   virtual std::string_view name() const = 0;
   virtual MemoryKind from() const = 0;
   virtual MemoryKind to() const = 0;
-  /// Judges without touching anything: describes the result in `to`, or refuses (*cannot*).
+  /// Judges a hop without access to memory: describes the result in `to`, or refuses (*cannot*).
   virtual Step step(const Description& from, const Context& to, Access access) const = 0;
   /// Performs the hop. A sharing edge returns a view of the same memory; a copying edge returns new memory, after
   /// waiting for the source's last write. @errors those of the native call (*failed*).

@@ -61,7 +61,7 @@ class UniqueFd {
 };
 
 /// One descriptor with several owners: closed with the last owner. Planes of one allocation share one of these, so that
-/// no plane closes what another still uses.
+/// no plane closes a descriptor that another still uses.
 /// @thread distinct objects from distinct threads.
 class SharedFd {
  public:

@@ -20,7 +20,7 @@ inline namespace v1 {
 class TENON_API RegularFile {
  public:
   /// @errors kNotFound, kPermissionDenied, kResourceExhausted (descriptors, memory), kInvalidArgument: not a regular
-  ///         file (says what it is); all name the path and the system's reason.
+  ///         file (names its type); all name the path and the system's reason.
   explicit RegularFile(const std::filesystem::path& path);
   RegularFile(const RegularFile&) = delete;
   RegularFile& operator=(const RegularFile&) = delete;
@@ -37,8 +37,8 @@ class TENON_API RegularFile {
   std::int64_t modified_ns_ = 0, changed_ns_ = 0;
 };
 
-/// What a committed file survives: the end of its process, or also a crash of the machine (fsync, which waits for the
-/// disk). kProcess suits files that are checked before use and can be made again.
+/// Durability of a committed file, by the event that it survives: the end of its process, or also a crash of the
+/// machine (fsync, which waits for the disk). kProcess suits files that are checked before use and can be made again.
 enum class Durability { kProcess, kMachine };
 
 /// A file that appears under its name only with commit(), and then complete. Until then it is a temporary file in the
@@ -74,7 +74,7 @@ class TENON_API NewFile {
 
   /// True for names of such temporary files.
   static bool is_temporary(const std::filesystem::path& file);
-  /// Removes a temporary file whose writer is gone. @return false: it is still being written, or cannot be removed.
+  /// Removes a temporary file if its writer has ended. @return false: it is still being written, or cannot be removed.
   static bool remove_if_abandoned(const std::filesystem::path& temporary) noexcept;
   /// As above, for the file `name` in `folder`.
   static bool remove_if_abandoned(const UniqueFd& folder, const std::string& name) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards: the unfinished work on one allocation, and what must wait for it.
+// Hazards: the unfinished work on one allocation, and the order of later work after it.
 #pragma once
 
 #include <array>
@@ -74,7 +74,8 @@ class TENON_API Hazards final {
   /// The points that `access` must wait for: writers, and for writing also readers. Points that were reached are left
   /// out. A failed writer is included if `access` reads.
   Points pending(Access access) const;
-  /// Notes work that begins now and ends at `point`, and returns what it must wait for before it touches the bytes.
+  /// Notes work that begins now and ends at `point`, and returns the points that it must wait for before it accesses
+  /// the bytes.
   /// @param bytes  Written, if `access` writes.
   Points begin(Access access, const TimelinePoint& point, const WrittenBytes& bytes = {});
   /// Notes a write that ends at `point`. Earlier work stays noted until it is finished, because `point` may come first.

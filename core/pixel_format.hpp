@@ -98,7 +98,8 @@ struct FrameInfo {
   std::uint32_t width_px = 0, height_px = 0;         ///< As stored in the planes.
   ColourSpace colour_space = ColourSpace::kUnknown;  ///< Unknown: 709 from 720 rows up, else 601, as decoders assume.
   ColourRange colour_range = ColourRange::kUnknown;  ///< Unknown: limited for YUV, full for RGB.
-  Rotation rotation = Rotation::kNone;               ///< Planes are as stored; consumers rotate what they read.
+  Rotation rotation = Rotation::kNone;               ///< Planes are as stored; consumers rotate the pixels that they
+                                                     ///< read.
 
   /// Extents of the upright picture; detections and crops use its coordinates.
   std::uint32_t upright_width_px() const { return is_quarter_turn(rotation) ? height_px : width_px; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alias tests: check on this machine whether a route truly shares memory.
+// Alias tests: tell whether a route truly shares memory on this machine.
 #pragma once
 
 #include <cstddef>

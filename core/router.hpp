@@ -92,7 +92,7 @@ struct AllocationPlan {
   std::string explanation;               ///< Every candidate with its cost or refusal.
 };
 
-/// One party in a pipeline: where it works and what it accepts there.
+/// One party in a pipeline: its context and its requirements there.
 struct Party {
   Context context;
   Requirements requirements;

@@ -37,7 +37,7 @@ void* allocate(std::size_t size) {
   return std::malloc(size ? size : 1);
 }
 
-/// Names of what was synchronised with the disk, as they were then.
+/// Names of the files and folders that were synchronised with the disk, in order.
 thread_local std::vector<std::string> synchronised;
 }  // namespace
 

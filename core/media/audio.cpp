@@ -117,7 +117,7 @@ TENON_INLINE Tensor waveform(const AudioFrame& audio, std::size_t channels, Ledg
   if (!audio || channels == 0 || (channels != given && channels != 1 && given != 1))
     throw Error(Code::kUnimplemented, "waveform of " + detail::describe(audio.info()) + ": " +
                                           std::to_string(channels) +
-                                          " channels were asked for; possible are 1 and as many as there are");
+                                          " channels were requested; only 1 and the present number are possible");
   for (const Tensor& plane : audio.planes()) {
     if (!plane.is_host_addressable() && plane.element_count() != 0)
       throw Error(Code::kFailedPrecondition,

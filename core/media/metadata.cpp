@@ -55,14 +55,14 @@ TENON_INLINE std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates, and what is past U+10FFFF.
+  // Rejects overlong forms, surrogates, and code points past U+10FFFF.
   if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) ||
       (first == 0xf4 && byte(1) >= 0x90))
     return 0;
   return length;
 }
 
-/// Moves `box` into `region`; false where nothing of it is there.
+/// Moves `box` into `region`; false if they do not intersect.
 TENON_INLINE bool crop_box(Box& box, const Box& region) {
   const Box cut{std::max(box.x1, region.x1), std::max(box.y1, region.y1), std::min(box.x2, region.x2),
                 std::min(box.y2, region.y2)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes: the search over descriptions (Dijkstra), the plan cache, and what was found as text.
+// Routes: the search over descriptions (Dijkstra), the plan cache, and explanations as text.
 #include <tenon/core/router.hpp>
 
 #include <algorithm>
@@ -307,7 +307,7 @@ struct RouteSearch {
   std::string forbids(bool copies, bool read_only) const {
     if (copies && policy == ZeroCopy::kRequire) return "it copies, and the policy requires zero copy";
     if (writes(access) && copies) return "it copies: writes would not reach the source";
-    if (writes(access) && read_only) return "it yields read-only memory, and write access was asked for";
+    if (writes(access) && read_only) return "it yields read-only memory, and write access was requested";
     return {};
   }
 

@@ -120,7 +120,7 @@ class OfferedMemory final : public Memory {
   }
 };
 
-/// What `candidate` would allocate for `wanted`.
+/// The memory that `candidate` would allocate for `wanted`.
 TENON_INLINE std::variant<Ref<Memory>, Refusal> offered_by(const Context& candidate, const Requirements& wanted) {
   if (!wanted.kinds.empty() &&
       std::find(wanted.kinds.begin(), wanted.kinds.end(), candidate->kind()) == wanted.kinds.end())
@@ -174,7 +174,7 @@ struct PlannedFrame {
       const auto pitch = static_cast<std::size_t>(plane.byte_strides()[0]);
       if (pitch > wanted.max_pitch)
         return Refusal{"its rows take " + std::to_string(pitch) +
-                       " bytes when they are aligned for all, and one takes rows of at most " +
+                       " bytes with the alignment of all parties, and one party accepts rows of at most " +
                        std::to_string(wanted.max_pitch)};
       if (wanted.contiguous && (!plane.is_contiguous() || plane.offset() != end))
         return Refusal{"one takes no padding, and another wants rows aligned to " +

@@ -334,7 +334,7 @@ TEST_F(RouterTest, PlanesInOneMemoryAreMappedThroughOneView) {
     }
     EXPECT_EQ(ledger.total().maps, target == a ? 1u : 2u) << "a frame is one map per hop";
     EXPECT_EQ(ledger.total().view_hits, 0u);
-    // Other memory that is alike: at the same address, so that it is aligned alike.
+    // Other memory with an equal description: at the same address, so that the alignment is equal.
     const Memory& block = *source.plane(0).memory();
     const Frame next = Frame::over(source.info(), HostMemory::borrow(block.host(), block.size_bytes()), {});
     const Frame after = Frame::over(source.info(), HostMemory::borrow(block.host(), block.size_bytes()), {});
@@ -408,8 +408,9 @@ TEST_F(RouterTest, AnAllocationForAFrameIsLaidOutForAllParties) {
   };
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.pitch_alignment = 128, wanted.max_pitch = 127; }),
               HasSubstr("rows"));
-  EXPECT_THAT(refused([](Requirements& wanted) { wanted.pitch_alignment = 64, wanted.max_pitch = 120; }),
-              HasSubstr("its rows take 128 bytes when they are aligned for all, and one takes rows of at most 120"));
+  EXPECT_THAT(
+      refused([](Requirements& wanted) { wanted.pitch_alignment = 64, wanted.max_pitch = 120; }),
+      HasSubstr("its rows take 128 bytes with the alignment of all parties, and one party accepts rows of at most 120"));
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.contiguous = true; }), HasSubstr("takes no padding"));
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.modifiers = {1}; }), HasSubstr("DRM modifier"));
   const FrameInfo tiled{{kNv12.fourcc, 1}, 98, 50};

@@ -93,7 +93,7 @@ TENON_INLINE void Hazards::List::add(Work added) {
   if (size == work.size()) {
     const auto full = std::exchange(work, {});
     size = 0;
-    // Points that are treated alike are joined: an inference must not come to wait for others through a joined point.
+    // Only points of the same kind are joined: an inference must not wait for others through a joined point.
     for (const bool ordered : {false, true}) {
       for (const bool replaced : {false, true}) {
         Ref<detail::JoinedTimeline> joined;

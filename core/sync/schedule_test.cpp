@@ -30,7 +30,7 @@ using namespace tenon;
 
 constexpr std::size_t kBytes = 96;
 
-/// Runs what it is given in order, on a thread of its own, and settles a timeline with it.
+/// Runs submitted work in order, on a thread of its own, and settles a timeline with it.
 class Device {
  public:
   Device() : thread_([this] { run(); }) {}
@@ -43,7 +43,7 @@ class Device {
     thread_.join();
   }
   TimelinePoint next() { return timeline_->next(); }
-  /// `work` is done at `point` of this device; what it throws fails the point.
+  /// `work` is done at `point` of this device; an exception fails the point.
   void enqueue(const TimelinePoint& point, std::function<void()> work) {
     {
       std::lock_guard lock(mutex_);
@@ -210,7 +210,7 @@ class Schedule {
     });
   }
 
-  /// Reads and writes: fails if what it reads was not written.
+  /// Reads and writes; fails if the read value was not written before.
   void change_on_device(Place& place, Device& device) {
     const TimelinePoint end = device.next();
     const Earlier earlier = begin(place, Access::kReadWrite, end);
@@ -233,7 +233,7 @@ class Schedule {
   std::vector<std::string> mistakes_;
   std::array<Place, 3> places_;
   Router router_;
-  std::array<Device, 3> devices_;  // Last: joined before what they work on goes.
+  std::array<Device, 3> devices_;  // The last member: joined before the memory is destroyed.
 };
 
 /// TENON_SCHEDULES: how many; TENON_SCHEDULE_SEED: the first one, to repeat a failure.

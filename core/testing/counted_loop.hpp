@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark's loop that counts what its body allocates in the steady state.
+// A benchmark's loop that counts the allocations of its body in the steady state.
 #pragma once
 
 #include <algorithm>

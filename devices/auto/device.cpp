@@ -118,7 +118,7 @@ class AutoDevice final : public Device {
  private:
   std::shared_ptr<DeviceHost> host() const {
     if (auto host = host_.lock()) return host;
-    throw Error(Code::kFailedPrecondition, "AUTO: the Core that made this device is gone");
+    throw Error(Code::kFailedPrecondition, "AUTO: the Core of this device was destroyed");
   }
 
   /// Separates AUTO's own properties from those for its devices.

@@ -259,7 +259,7 @@ TEST(CpuProperties, CachesLieInTheTypeThatIsAskedFor) {
     EXPECT_EQ(rounded.type, kept);
     EXPECT_TRUE(rounded.kernels.count("append:" + kept));
     EXPECT_NE(rounded.keys, exact.keys);
-    // Half of what one step of 8 bits is worth in a row of -1 to 1.
+    // Half of an 8-bit step in a row of -1 to 1.
     for (std::size_t i = 0; i < exact.keys.size(); ++i) EXPECT_NEAR(rounded.keys[i], exact.keys[i], 0.00393);
     for (std::size_t i = 0; i < exact.y.size(); ++i) EXPECT_NEAR(rounded.y[i], exact.y[i], 0.01);
   }

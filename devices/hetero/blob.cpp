@@ -66,7 +66,7 @@ class Reader : public store::TableReader {
   /// Values below `limit`, or kNoValue where that is allowed.
   ValueId id(std::size_t limit, bool may_lack = false) {
     const std::uint64_t value = number();
-    if (value >= limit && !(may_lack && value == kNoValue)) damaged("it names a value that there is not");
+    if (value >= limit && !(may_lack && value == kNoValue)) damaged("it names a value that does not exist");
     return value;
   }
   std::vector<ValueId> ids(std::size_t limit) {

@@ -91,7 +91,7 @@ class HeteroDevice final : public Device {
   };
   std::shared_ptr<DeviceHost> host() const {
     if (auto host = host_.lock()) return host;
-    throw Error(Code::kFailedPrecondition, "HETERO: the Core that made this device is gone");
+    throw Error(Code::kFailedPrecondition, "HETERO: the Core of this device was destroyed");
   }
   Call read(const AnyMap& properties) const {
     Call call;

@@ -314,7 +314,7 @@ void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {
-  throw NotImplemented("the NPU's driver does not say what it runs (get_runtime_model)");
+  throw NotImplemented("the NPU's driver does not report its steps (get_runtime_model)");
 }
 
 void CompiledModel::release_memory() {

@@ -168,7 +168,7 @@ class NpuDevice final : public Device {
     if (platform.compare(0, 3, "NPU") == 0) platform.erase(0, 3);
     return platform.empty() ? npu.platform : platform;
   }
-  /// Removes the properties that say where a weightless blob finds its weights; other blobs ignore them.
+  /// Removes the properties that name the source of a weightless blob's weights; other blobs ignore them.
   static WeightsSource take_weights(AnyMap& properties) {
     WeightsSource source;
     if (const auto model = properties.extract(hint::model.name()))
@@ -208,7 +208,7 @@ class NpuDevice final : public Device {
     abi::ContextNpuProperties wanted;
     wanted.options = settings.keep_idle_memory ? 0u : std::uint32_t{abi::kContextIdleOptimizations};
     check(call(npu.context_table->set_properties, npu.own_context, &wanted), "pfnSetProperties",
-          "telling the driver what to do with idle memory");
+          "setting the driver's policy for idle memory");
   }
   static std::uint32_t graph_flags_of(const Settings& settings) {
     std::uint32_t flags = 0;

@@ -70,7 +70,7 @@ struct Blob {
 };
 /// @param bytes  u8, kept by the result.  @param is_verified  their hash was checked already.
 /// @param any_version  accepts blobs of other Tenon versions with the same format.
-/// @errors kInvalidArgument: not a blob of this device (says what it is, if known); kDataLoss: truncated or damaged;
+/// @errors kInvalidArgument: not a blob of this device (names its format, if known); kDataLoss: truncated or damaged;
 ///         kFailedPrecondition: of another version.
 Blob read_blob(const Tensor& bytes, bool is_verified, bool any_version);
 

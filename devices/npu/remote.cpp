@@ -327,7 +327,7 @@ Tensor NpuContext::create_tensor(element::Type type, const Shape& shape, const A
       made = from_file(*npu_, all, tensor_type, *size);
       if (tensor_type == TensorType::BINDED) {
         log_line(log::Level::NO, log::Level::WARNING,
-                 "a tensor of a file can be an input only: BINDED is taken for INPUT");
+                 "a tensor of a file can only be an input: BINDED is treated as INPUT");
         tensor_type = TensorType::INPUT;
       }
       break;

@@ -232,7 +232,7 @@ void State::check_next() const {
   if (is_growing() && !variable_.shape.compatible(PartialShape(next_shape())))
     throw Error(Code::kOutOfRange, "NPU: state '" + variable_.name + "' grew to " + to_string(next_shape()) +
                                        ", and its bounds are " + variable_.shape.to_string() +
-                                       "; it keeps what it had");
+                                       "; its value is unchanged");
 }
 
 void State::advance() {

@@ -160,7 +160,7 @@ Weightless read_weightless(std::string_view bytes, const WeightsSource& source) 
     if (name == attribute.end() || name->second != "WeightsPointerAttribute") return {};
     const auto number = number_of(attribute, "mp"), size = number_of(attribute, "ms");
     if (!number || !size || *number >= constants.size() || constants[*number].size_bytes() != *size)
-      damaged("a constant of it has no place");
+      damaged("it does not say where a constant is");
     return constants[*number];
   });
   return read;

@@ -155,7 +155,7 @@ class OpenVinoDevice final : public Device {
     return std::find(ids.begin(), ids.end(), "CPU") != ids.end() ? "CPU" : ids.front();
   }
 
-  /// OpenVINO's list for the device, plus what Tenon requires of every device.
+  /// OpenVINO's list for the device, plus the properties that Tenon requires of every device.
   std::vector<PropertyName> names_of(const std::string& device) const {
     auto names = from_native(core_.get_property(device, supported_properties.name())).as<std::vector<PropertyName>>();
     for (const PropertyName& needed : {PropertyName(supported_properties), PropertyName(available_devices),

@@ -83,7 +83,7 @@ class Request final : public InferRequestImpl {
     if (callback_thread_.load() != std::this_thread::get_id()) return;
     try {
       auto native = std::make_unique<ov::InferRequest>(std::move(native_));
-      // Without a thread it is leaked: here it would wait for itself.
+      // If no thread can be started it is leaked, because here it would wait for itself.
       std::thread([last = native.release()] { delete last; }).detach();
     } catch (const std::exception&) {
     }

@@ -38,7 +38,7 @@ class ZeroBufferTensor : public RemoteTensor {
 /// The NPU's context. Every tensor made from it keeps it alive. Pointers and descriptors given to it stay the
 /// caller's: a pointer must live as long as the tensor, a descriptor may be closed at once.
 /// @errors of the functions that make tensors, as RemoteContext::create_tensor: kInvalidArgument, kOutOfRange (too
-///         little memory), kUnimplemented (what the driver cannot), kResourceExhausted.
+///         little memory), kUnimplemented (not supported by the driver), kResourceExhausted.
 /// @thread any.
 class ZeroContext : public RemoteContext {
  protected:

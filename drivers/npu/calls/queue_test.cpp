@@ -508,7 +508,7 @@ TEST_F(NpuQueue, EventsOfMutableCommandsCanBeChanged) {
   ASSERT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventQueryStatus(first), ZE_RESULT_NOT_READY);
   EXPECT_EQ(zeEventQueryStatus(second), ZE_RESULT_SUCCESS);
-  // Nothing else than what its id was asked for.
+  // Only the kinds of change that were requested with its id.
   for (const std::uint32_t flag : {abi::kMutableSignalEvent, abi::kMutableWaitEvents}) {
     const auto other = make_list(&is_mutable);
     wish.flags = flag;

@@ -18,7 +18,7 @@ namespace tenon::npu::test {
 namespace {
 
 constexpr std::int64_t kEndless = std::int64_t{1} << 60;
-constexpr std::uint64_t kMoment = 100'000'000;  ///< Long enough for what must not happen.
+constexpr std::uint64_t kMoment = 100'000'000;  ///< Long enough to observe events that must not happen.
 
 class NpuSideBySide : public NpuGraph {
  protected:
@@ -79,7 +79,7 @@ class NpuSideBySide : public NpuGraph {
   static ze_result_t wait(const Job& job, std::uint64_t timeout_ns = 20 * kSecond) {
     return zeFenceHostSynchronize(job.fence, timeout_ns);
   }
-  /// It is cancelled, and says so.
+  /// The fence reports the cancellation.
   void expect_cancelled(const Job& job) {
     EXPECT_EQ(cancels->cancel(job.list), ZE_RESULT_SUCCESS);
     EXPECT_EQ(wait(job), ZE_RESULT_ERROR_NOT_AVAILABLE);

@@ -42,7 +42,7 @@ class CacheTest : public ::testing::Test {
       for (const auto& entry : fs::directory_iterator(folder_)) all.push_back(entry.path());
     return all;
   }
-  /// Compiles, and checks that what comes out multiplies by that factor.
+  /// Compiles, and checks that the program multiplies by that factor.
   bool is_hit(double factor) const {
     const Compiled compiled = compile(request_for(times(factor)), &cache_);
     ProgramRun run(compiled.program);

@@ -55,7 +55,7 @@ void try_ir(const Bytes& ir) {
   }
 }
 
-/// Does what a client would: loads it, sets memory of the required sizes, executes it.
+/// Acts like a client: loads the blob, sets memory of the required sizes, executes it.
 /// @return whether execution succeeded.
 bool try_blob(const Bytes& blob) {
   constexpr std::size_t kMaxBytes = 1 << 20;

@@ -36,7 +36,7 @@ struct Fields {
   std::int32_t max_tiles, tiles, dma_engines, optimization_level;
   std::uint32_t flags;
   std::uint64_t precision;
-  std::uint64_t initialisers_size;  ///< They lie behind the payload. 0: none.
+  std::uint64_t initialisers_size;  ///< Their position is behind the payload. 0: none.
   store::Section arguments, payload;
 };
 using BlobHeader = store::Sealed<Fields>;
@@ -193,7 +193,7 @@ void check_arguments(const std::vector<Argument>& arguments, const Model& model)
     if (!known) damaged_binary("its arguments are not those of its graph");
   }
   if (inputs != model.inputs().size() || outputs != model.outputs().size())
-    damaged_binary("its graph has other ports than its arguments");
+    damaged_binary("the ports of its graph differ from its arguments");
 }
 
 /// States come in pairs that one piece of memory can hold.
@@ -204,7 +204,7 @@ void check_states(const std::vector<Argument>& arguments) {
     ++(argument.is_input ? inputs : outputs);
     if (!argument.is_input) continue;
     const std::string_view name = argument.name;
-    if (!name.starts_with(kReadValuePrefix)) damaged_binary("a state has another name than states have");
+    if (!name.starts_with(kReadValuePrefix)) damaged_binary("a state's name lacks the prefix of states");
     const std::string pair = kAssignPrefix + std::string(name.substr(std::size(kReadValuePrefix) - 1));
     const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& other) {
       return other.role == Argument::Role::kState && !other.is_input && other.name == pair;
@@ -222,17 +222,16 @@ void check_initialisers(const std::vector<Argument>& arguments, const Model& ini
     if (!argument.is_input || argument.role != Argument::Role::kPort) continue;
     if (ports >= initialisers.inputs().size() || initialisers.input(ports).get_element_type() != argument.type ||
         !initialisers.input(ports).get_partial_shape().compatible(argument.shape))
-      damaged_binary("what its states start from has other inputs than its graph");
+      damaged_binary("the inputs of its states' initialisers differ from those of its graph");
     ++ports;
   }
-  if (ports != initialisers.inputs().size())
-    damaged_binary("what its states start from has more inputs than its graph");
+  if (ports != initialisers.inputs().size()) damaged_binary("its states' initialisers have more inputs than its graph");
   for (const auto& result : initialisers.get_results()) {
     const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& argument) {
       return argument.role == Argument::Role::kState && argument.name == kReadValuePrefix + result->get_friendly_name();
     });
     if (found == arguments.end() || found->type != result->get_output_element_type(0))
-      damaged_binary("what its states start from speaks of a state that is not there");
+      damaged_binary("its states' initialisers name a state that does not exist");
   }
 }
 
@@ -367,7 +366,7 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   if (fields.initialisers_size > 0) {
     const auto part =
         engine::read_blob(store::part_of(bytes, initialisers_offset(fields), fields.initialisers_size), true);
-    if (part.kind != engine::Blob::Kind::kModel) damaged_binary("what its states start from is no model");
+    if (part.kind != engine::Blob::Kind::kModel) damaged_binary("its states' initialisers are no model");
     blob.interface.initialisers = part.prepared.model;
     check_initialisers(arguments, *blob.interface.initialisers);
   }

@@ -43,7 +43,7 @@ class Trace {
  private:
   Trace(int fd, bool is_json) noexcept;
   static Trace* open() noexcept;
-  void add_line(const Event& event, std::string_view who) noexcept;
+  void add_line(const Event& event, std::string_view source) noexcept;
   void add_json(const Event& event, const char* category, std::uint64_t lane, std::string_view lane_name) noexcept;
   void write(std::string_view text) noexcept;  ///< Requires mutex_.
 

@@ -112,7 +112,7 @@ TEST(NpuTileScheduler, WhatFitsDoesNotOvertakeWhatWaitsForMore) {
   std::thread large, small;
   workers.run(1, [&](engine::Workers&) {
     large = run(2);
-    std::this_thread::sleep_for(30ms);  // It stands in line before the next comes.
+    std::this_thread::sleep_for(30ms);  // It is queued before the next one arrives.
     small = run(1);
     std::this_thread::sleep_for(30ms);
     EXPECT_EQ(first, 0) << "a run of " << first << " tiles did not wait";

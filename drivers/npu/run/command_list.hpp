@@ -39,7 +39,7 @@ class Command {
 
   std::vector<Ref<Event>> waits;
   Ref<Event> signal;
-  std::uint32_t mutable_flags = 0;  ///< abi::MutableCommandFlag bits: what may be changed.
+  std::uint32_t mutable_flags = 0;  ///< abi::MutableCommandFlag bits: the permitted changes.
 };
 
 /// Only waits and signals: a list's commands run in sequence, and submitting and signalling order memory.

@@ -29,7 +29,7 @@ namespace tenon::npu {
 /// @thread all members from any thread.
 class Executor {
  public:
-  /// How long computing may go on after its queue is destroyed.
+  /// Time for which computing may continue after its queue was destroyed.
   static constexpr std::uint64_t kStopGraceNs = 2'000'000'000;
 
   struct Settings {
@@ -77,7 +77,7 @@ class Executor {
   void set_priority(Priority priority) noexcept { priority_.store(priority, std::memory_order_relaxed); }
   /// The owner shown in the trace: a queue's or an immediate list's handle.
   void set_owner(const void* handle) noexcept { owner_.store(handle, std::memory_order_relaxed); }
-  /// Stops waiting for events, as the destructor does; computing may go on for a while.
+  /// Stops waiting for events, like the destructor; computing may continue for a while.
   void stop_waiting() noexcept;
   /// Whether `list`, which is computing, must stop because it was cancelled or its queue was destroyed a while ago.
   bool must_stop(const CommandList* list) const noexcept;

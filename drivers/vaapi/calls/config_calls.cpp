@@ -87,7 +87,7 @@ VAStatus get_attributes(VADriverContextP, VAProfile profile, VAEntrypoint entryp
 }
 
 /// Puts a client's choice into the attributes. A choice is some of the supported bits; sizes are limits, not choices.
-/// @source libva-utils' test_va_api, which wants VA_STATUS_ERROR_INVALID_VALUE for what is not supported.
+/// @source libva-utils' test_va_api, which requires VA_STATUS_ERROR_INVALID_VALUE for unsupported values.
 VAStatus choose(std::vector<VAConfigAttrib>& all, const VAConfigAttrib& choice) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.type == choice.type; });
   if (found == all.end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding by hand: what is refused, and with which status.
+// Decoding call by call: refused calls, and their status.
 #include <cstdint>
 #include <vector>
 

@@ -414,7 +414,7 @@ TEST_F(VaStatuses, OfNullPointersAndWrongValues) { expect_rows(client, kNullsAnd
 
 TEST_F(VaStatuses, OfCallsInTheWrongOrder) { expect_rows(client, kOrder); }
 
-/// va.h: a driver that has none says so by the id, too.
+/// va.h: a driver without multi-frame contexts sets the id too.
 TEST_F(VaStatuses, NoMultiFrameContextIsMade) {
   VAMFContextID made = VA_INVALID_ID;
   EXPECT_EQ(vaCreateMFContext(client, &made), VA_STATUS_ERROR_UNIMPLEMENTED);

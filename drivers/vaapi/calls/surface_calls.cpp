@@ -164,7 +164,7 @@ VAStatus create_surfaces(VADriverContextP context, unsigned rt_format, unsigned 
       const Format* format = wish.format;
       Planes planes;
       status = make_planes(wish, i, width_px, height_px, format, planes);
-      // A pixel format that is asked for wins over the RT format, as in other drivers; an imported one must be right.
+      // A requested pixel format takes precedence over the RT format, as in other drivers; an imported one must match.
       if (!status && imports && (format->rt_format & rt_format) == 0) status = VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT;
       if (status) break;
       made.reserve(count);

@@ -102,7 +102,7 @@ static VAStatus initialise(VADriverContextP context) {
 
 }  // namespace tenon::va::calls
 
-// The name says which version of the interface the table is for; newer libraries look for older ones too.
+// The name contains the version of the table's interface; newer libraries look for older ones too.
 #define TENON_JOIN(a, b, c, d) a##b##c##d
 #define TENON_INIT_NAME(major, minor) TENON_JOIN(__vaDriverInit_, major, _, minor)
 extern "C" __attribute__((visibility("default"))) VAStatus TENON_INIT_NAME(VA_MAJOR_VERSION,

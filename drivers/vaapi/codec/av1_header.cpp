@@ -135,7 +135,7 @@ class FrameHeader {
     }
     if (order_bits(picture_)) writer_.bit(false);  // frame_refs_short_signaling
     for (const std::uint8_t slot : refs_.index) writer_.bits(3, slot);
-    if (!resilient_) writer_.bits(kReferences, 0);  // found_ref: the size stands here.
+    if (!resilient_) writer_.bits(kReferences, 0);  // found_ref: the size follows here.
     write_size();
     const bool whole_motion = info_.allow_screen_content_tools && info_.force_integer_mv;
     if (!whole_motion) writer_.bit(info_.allow_high_precision_mv);
@@ -530,12 +530,12 @@ Bytes sequence_header(const Parameters& picture) {
   writer.bits(3, picture.profile);
   writer.bits(2, 0);   // still_picture, reduced_still_picture_header
   writer.bits(2, 0);   // timing_info_present_flag, initial_display_delay_present_flag
-  writer.bits(17, 0);  // one operating point, which has everything
+  writer.bits(17, 0);  // one operating point, with all layers
   writer.bits(5, 31);  // seq_level_idx: no limits
   writer.bit(false);   // seq_tier
   writer.bits(4, 15);
   writer.bits(4, 15);
-  writer.bits(16, kMaxSide_px - 1);  // Sizes stand in the frames.
+  writer.bits(16, kMaxSide_px - 1);  // Sizes are in the frame headers.
   writer.bits(16, kMaxSide_px - 1);
   writer.bit(false);  // frame_id_numbers_present_flag
   writer.bit(fields.use_128x128_superblock);

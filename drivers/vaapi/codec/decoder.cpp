@@ -38,7 +38,7 @@ std::uint64_t number_of(const AVFrame& frame) { return static_cast<std::uint64_t
 
 constexpr std::int64_t kAlignment_px = 128;
 
-/// A packet that decodes to nothing, without an error: a delimiter, a frame that is there already. Empty: there is none.
+/// A packet that decodes to nothing, without an error: a delimiter, or a repeated frame. Empty: the codec has none.
 Bytes filler_of(AVCodecID codec) {
   Bytes filler;
   switch (codec) {

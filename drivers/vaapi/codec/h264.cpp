@@ -163,7 +163,7 @@ class H264Writer final : public StreamWriter {
     writer.ue(picture.bit_depth_luma_minus8);
     writer.ue(picture.bit_depth_chroma_minus8);
     writer.bit(false);  // qpprime_y_zero_transform_bypass_flag
-    writer.bit(false);  // seq_scaling_matrix_present_flag: lists stand in the PPS.
+    writer.bit(false);  // seq_scaling_matrix_present_flag: lists are in the PPS.
     writer.ue(sequence.log2_max_frame_num_minus4);
     writer.ue(sequence.pic_order_cnt_type);
     if (sequence.pic_order_cnt_type == 0) writer.ue(sequence.log2_max_pic_order_cnt_lsb_minus4);

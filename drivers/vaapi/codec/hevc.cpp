@@ -125,8 +125,7 @@ BitWriter sequence_set(const Parameters& picture, const std::optional<Range>& ra
   writer.ue(picture.max_transform_hierarchy_depth_inter);
   writer.ue(picture.max_transform_hierarchy_depth_intra);
   writer.bit(fields.scaling_list_enabled_flag);
-  if (fields.scaling_list_enabled_flag)
-    writer.bit(false);  // sps_scaling_list_data_present_flag: they stand in the PPS.
+  if (fields.scaling_list_enabled_flag) writer.bit(false);  // sps_scaling_list_data_present_flag: they are in the PPS.
   writer.bit(fields.amp_enabled_flag);
   writer.bit(parsing.sample_adaptive_offset_enabled_flag);
   writer.bit(fields.pcm_enabled_flag);

@@ -55,8 +55,9 @@ class StreamWriter {
   /// Appends one picture, ready for the decoder.
   virtual VAStatus write(const Picture& picture, Bytes& stream) = 0;
   /// @name Pictures that wait for the next one
-  /// If only the next picture tells whether one is a reference (AV1), write() may defer it. @{ Whether the last write()
-  /// deferred its picture and wrote nothing.
+  /// If only the next picture tells whether one is a reference (AV1), write() may defer it.
+  /// @{
+  /// Whether the last write() deferred its picture and wrote nothing.
   virtual bool holds() const { return false; }
   /// Appends the deferred picture, as `next` refers to it; null: the next picture is not known yet.
   virtual void release(const Picture* /*next*/, Bytes& /*stream*/) {}

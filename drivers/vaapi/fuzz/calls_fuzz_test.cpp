@@ -42,7 +42,7 @@ class Pool {
 
 struct Pools {
   Pool configs, surfaces, contexts, buffers, images;
-  std::atomic<unsigned> deinterlaced{0};  ///< Pictures that were, which took everything to be right.
+  std::atomic<unsigned> deinterlaced{0};  ///< Number of deinterlaced pictures, which need valid parameters throughout.
 };
 
 class RandomClient {
@@ -356,7 +356,7 @@ class RandomClient {
     layer.output_color_standard = static_cast<VAProcColorStandardType>(below(14));
     VABufferID made = VA_INVALID_ID;
     vaCreateBuffer(display_, on, VAProcPipelineParameterBufferType, sizeof layer, 1, &layer, &made);
-    return made;  // In no pool: what it points to is this thread's.
+    return made;  // Not in the pool, because it points to memory of this thread.
   }
 
   void draw() {

@@ -93,7 +93,8 @@ class Surface final : public Object {
   void begin(Access access) const noexcept;
   void end(Access access) const noexcept;
 
-  /// @name Work of a Worker that runs after vaEndPicture @{
+  /// @name Work of a Worker that runs after vaEndPicture
+  /// @{
   void begin_work(std::weak_ptr<Worker> worker);
   /// @param status  Status of the picture, which vaSyncSurface returns.
   void end_work(VAStatus status) noexcept;

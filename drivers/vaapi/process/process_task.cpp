@@ -69,7 +69,7 @@ Colour colour_of(std::uint32_t standard, const VAProcColorProperties& explicitly
       colour.matrix = SWS_CS_BT2020;
       break;
     case VAProcColorStandardExplicit:
-      // ITU-T H.273's numbers, which libswscale has too; 0 (RGB), 2 (unknown) and 3 are none of a matrix.
+      // ITU-T H.273's numbers, which libswscale has too; 0 (RGB), 2 (unknown) and 3 do not name a matrix.
       if (explicitly.matrix_coefficients > 3 || explicitly.matrix_coefficients == 1)
         colour.matrix = std::min<int>(explicitly.matrix_coefficients, SWS_CS_BT2020);
       break;

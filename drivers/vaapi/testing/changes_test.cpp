@@ -99,7 +99,7 @@ TEST_P(VaGstreamerChanges, DecodesAllParts) {
   std::string each;
   for (const Clip& part : change.parts) {
     const std::string format = part.arguments.find("10le") != std::string::npos ? "p010le" : "nv12";
-    // JPEG's range stays what it is.
+    // JPEG's range does not change.
     each += "ffmpeg -v error -i " + quoted(make(part)) + " -vf scale=in_range=pc:out_range=pc,format=" + format +
             " -f rawvideo - ; ";
   }
@@ -122,7 +122,8 @@ TEST_F(VaGstreamer, DecodesAnotherDepthInOneContext) {
   EXPECT_EQ(bytes().size(), 30u * 176 * 144 * 3 / 2);
 }
 
-/// VP9 whose pictures get smaller without a key frame. ffmpeg makes a new context then, and goes on with its references.
+/// VP9 whose pictures get smaller without a key frame. ffmpeg then creates a new context, and continues with its
+/// references.
 TEST_F(VaGstreamer, FfmpegFollowsReferencesOfAnotherSize) {
   if (run("gst-inspect-1.0 vp9enc").status != 0) GTEST_SKIP() << "no vp9enc";
   const fs::path file = clips() / "resized.webm";

@@ -43,7 +43,7 @@ inline bool has(const std::string& program) { return run("command -v " + program
 
 inline std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
-/// On the driver, with the stand-in where there is no render node, as `tenon va-env` does.
+/// Runs on the driver, with the stand-in if there is no render node, like `tenon va-env`.
 inline std::string on_driver(const std::string& command) {
   const char* stand_in = std::getenv("TENON_RENDER_NODE");
   if (fs::exists("/dev/dri/renderD128") || !stand_in) return command;
@@ -81,7 +81,7 @@ inline std::string frames_of(const fs::path& file, const std::string& before, co
   return done.out;
 }
 
-/// ffmpeg that decodes on the driver. It fails where it cannot: surfaces are asked for.
+/// ffmpeg that decodes on the driver. It fails if it cannot, because surfaces are requested.
 inline std::string decoding(const Clip& clip) {
   return on_driver("ffmpeg -v error -hwaccel vaapi -hwaccel_output_format vaapi ") + clip.decoder;
 }
@@ -91,7 +91,8 @@ class VaGstreamer : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has("gst-launch-1.0") || !has("gst-inspect-1.0")) GTEST_SKIP() << "GStreamer's tools are not installed";
-    ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);  // Not the user's: it holds what was found.
+    ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);  // Not the user's registry, which lists
+                                                                          // elements that were found before.
     if (run(on_driver("gst-inspect-1.0 vah264dec")).status != 0)
       GTEST_SKIP() << "no vah264dec: gstreamer1.0-plugins-bad is not installed";
   }

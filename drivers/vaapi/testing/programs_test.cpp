@@ -93,7 +93,7 @@ TEST(VaPrograms, FfmpegProcessesSurfacesAsItsFiltersDo) {
   }
 }
 
-/// The field that is kept is the source's; with a rate of fields there are twice as many frames; what stands stays.
+/// The kept field equals the source's; at field rate there are twice as many frames; still parts do not change.
 TEST(VaPrograms, FfmpegDeinterlacesSurfaces) {
   const auto known = h264_clips();
   const auto mbaff =

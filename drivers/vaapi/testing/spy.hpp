@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the calls of each of the driver's entry points, so that a test can say which of them it left out. The list is the
-// tables' own: each member that the driver fills must be known here.
+// Counts the calls of each of the driver's entry points, so that a test can list those that it did not call. The list
+// is the tables' own: each member that the driver fills must be known here.
 #pragma once
 
 #include <algorithm>
@@ -132,7 +132,7 @@ inline const std::vector<SpiedCall>& spied_calls() {
   return all;
 }
 
-/// Every word of a table that is not null, but for one that a known call stands in.
+/// Every non-null word of a table that is not a known call.
 template <class Table>
 void expect_all_known(const Table& table, std::size_t begin, bool is_processing) {
   for (std::size_t at = begin; at < offsetof(Table, reserved); at += sizeof(void*)) {

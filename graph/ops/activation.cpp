@@ -22,7 +22,7 @@ void each(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> ou
     y.commit();
   });
 }
-/// As each, but computes integers as float, for functions without an integer form.
+/// Like each, but computes integers as float, for functions without an integer form.
 template <typename F>
 void each_real(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   dispatch_real(inputs[0].element_type(), [&](auto zero) {

@@ -77,7 +77,7 @@ Equation parse_equation(const std::string& given, const std::vector<std::size_t>
     const bool known = std::any_of(equation.inputs.begin(), equation.inputs.end(),
                                    [&](const Labels& l) { return l.find(label) != l.npos; });
     if (!known || std::count(equation.output.begin(), equation.output.end(), label) > 1)
-      fail("the equation \"" + given + "\" puts out an axis that no input has, or one twice");
+      fail("the equation \"" + given + "\" names an output axis that no input has, or names one twice");
   }
   return equation;
 }

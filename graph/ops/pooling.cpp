@@ -149,7 +149,7 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
           const auto extent = static_cast<std::int64_t>(s.in[a]);
           taps_inside(w, start[a], extent, first[a], last[a]);
           inside *= std::max<std::int64_t>(0, last[a] - first[a] + 1);
-          // PyTorch's rounding ignores what lies beyond the padding; OpenVINO's own does not.
+          // PyTorch's rounding ignores positions beyond the padding; OpenVINO's own does not.
           const std::int64_t room = extent + w.pad_end - 1 - start[a];
           padded *= !torch ? w.kernel : room < 0 ? 0 : std::min(w.kernel, room / w.dilation + 1);
         }
@@ -233,7 +233,7 @@ void evaluate_adaptive_max(const Node&, std::span<const Tensor> inputs, std::spa
   const Spatial3 s = spatial3(std::vector<WindowAxis>(in.size() - 2), in, out, 2);
   const std::size_t in_plane = extent_product(in, 2, in.size());
   if (in_plane == 0 && outputs[0].element_count() > 0)
-    fail("the data " + to_string(in) + " has no places to take a maximum of");
+    fail("the data " + to_string(in) + " has no elements to take a maximum of");
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> x(inputs[0]);

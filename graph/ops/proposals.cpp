@@ -21,7 +21,7 @@ struct Scored {
   std::int64_t category = 0;  ///< A class, or a flag.
 };
 
-/// A box moved and scaled by what a network computed. In pixels both ends belong to a box, and `offset` is 1.
+/// A box moved and scaled by a network's outputs. In pixel coordinates both ends belong to a box, and `offset` is 1.
 Box decoded(const Box& anchor, float dx, float dy, float log_w, float log_h, float offset, float most) {
   const float width = anchor.x1 - anchor.x0 + offset, height = anchor.y1 - anchor.y0 + offset;
   const float x = anchor.x0 + 0.5f * width + dx * width, y = anchor.y0 + 0.5f * height + dy * height;
@@ -47,7 +47,7 @@ void keep_best(std::vector<Scored>& boxes, std::int64_t count) {
   if (count >= 0 && boxes.size() > static_cast<std::size_t>(count)) boxes.resize(static_cast<std::size_t>(count));
 }
 
-/// The best boxes, in order; those that overlap a better one by more than the threshold are left out.
+/// The best boxes, in order; boxes that overlap a better one by more than the threshold are removed.
 std::vector<Scored> suppressed(const std::vector<Scored>& sorted, double threshold, std::int64_t count, float offset,
                                double eta = 1) {
   std::vector<Scored> kept;
@@ -178,7 +178,7 @@ void evaluate_proposal(const Node& node, std::span<const Tensor> inputs, std::sp
 
 constexpr float kMostLog = 4.135166556742356f;  // log(1000 / 16)
 
-/// Both operations move anchors alike, and differ in what they count.
+/// Both operations move anchors in the same way, and differ in the counts.
 struct Counting {
   float decode = 0;         ///< 1: both ends belong to a box in pixels.
   float overlap = 0;        ///< The same where boxes are compared.
@@ -505,7 +505,7 @@ void evaluate_detection(const Node& node, std::span<const Tensor> inputs, std::s
       const float *roi = rois.data() + i * 4, *by = deltas.data() + (i * classes + c) * 4;
       const auto part = [&](std::size_t k) { return by[k] / static_cast<float>(weights[k]); };
       const Box box = decoded({roi[0], roi[1], roi[2], roi[3]}, part(0), part(1), part(2), part(3), 1, most);
-      // Only the corner that could lie outside on the left and above is moved.
+      // Only the upper left corner, which could be outside, is clamped.
       const auto inside = [](float value) { return std::max(value, 0.0f); };
       own.push_back({{inside(box.x0), inside(box.y0), inside(box.x1 - 1), inside(box.y1 - 1)},
                      score,

@@ -69,7 +69,7 @@ void evaluate_fake_quantize(const Node& node, std::span<const Tensor> inputs, st
   });
 }
 
-// --- FakeConvert: data, scale [, shift]; what a type of 8 bits would leave of data * scale - shift ----------------------
+// --- FakeConvert: data, scale [, shift]; data * scale - shift rounded to a type of 8 bits ----------------------------
 
 void infer_fake_convert(Node& node) {
   common_type(node, 0, node.get_input_size());

@@ -75,7 +75,7 @@ void infer_blocks(Node& node) {
     require_rank(node, i, 1, 1);
   }
   if (out.rank().is_dynamic()) return set_output(node, 0, out);
-  if (out.size() < 2) fail("data " + out.to_string() + " has no axis of space");
+  if (out.size() < 2) fail("data " + out.to_string() + " has no spatial axis");
   const auto block = known_ints(node, 1), begin = known_ints(node, 2), end = known_ints(node, 3);
   if (!block || !begin || !end)
     return set_output(node, 0, PartialShape::dynamic(static_cast<std::int64_t>(out.size())));
@@ -100,7 +100,7 @@ void evaluate_blocks(const Node& node, std::span<const Tensor> inputs, std::span
   const Blocks blocks(to_vector<std::int64_t>(inputs[1]), to_vector<std::int64_t>(inputs[2]),
                       to_vector<std::int64_t>(inputs[3]), in.size());
   const bool to_space = is_to_space(node);
-  // Whichever side has the batch of blocks: its batch index is the place within the blocks, then the batch.
+  // The side with the batch of blocks: its batch index is the position within the blocks, then the batch.
   const auto batch = static_cast<std::int64_t>(to_space ? out[0] : in[0]);
   gather_elements(inputs[0], outputs[0], [&](const std::vector<std::size_t>& index) -> std::int64_t {
     std::int64_t at = 0;

@@ -55,7 +55,7 @@ bool is_picture(const PartialShape& shape) {
   return true;
 }
 
-// -- Where chains begin
+// -- Beginnings of chains
 
 void set_source(Picture& p, PixelFormat format, std::size_t width, std::size_t height) {
   p.options.source.format = format;
@@ -110,7 +110,7 @@ std::optional<Picture> start_at_picture(const std::shared_ptr<Node>& node, bool 
   return p;
 }
 
-// -- What can be folded; each function returns whether it was
+// -- Steps that can be folded; each function returns whether it folded
 
 bool fold_convert(Picture& p, const Node& node) {
   const element::Type to = node.get_output_element_type(0);

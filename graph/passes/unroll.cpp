@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces loops by what their iterations compute.
+// Replaces loops by the computations of their iterations.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -26,7 +26,7 @@ std::optional<std::int64_t> known_number(const Output<Node>& value) {
   return op::v0::Constant(*tensor).to_integers()[0];
 }
 
-/// A copy of a body whose parameters are given values.
+/// Copies a body and replaces its parameters by given values.
 class Copy {
  public:
   Copy(const Model& body, const std::string& suffix) : model_(body.clone()) {
@@ -85,7 +85,7 @@ class Unrolling {
     return values;
   }
 
-  /// After run(): a result of the last iteration's body, and what a merged parameter would be next.
+  /// After run(): a result of the last iteration's body, and the next value of a merged parameter.
   const Output<Node>& last(std::size_t result) const { return last_[result]; }
   const Output<Node>& state(std::size_t parameter) const { return state_[parameter]; }
 
@@ -126,11 +126,11 @@ class Unrolling {
   const op::util::SubGraphOp& node_;
   const std::int64_t iterations_;
   op::v5::Loop::SpecialBodyPorts special_;
-  OutputVector state_;  ///< What merged inputs are now, by parameter.
+  OutputVector state_;  ///< Current values of merged inputs, by parameter.
   OutputVector last_;
 };
 
-/// Whether a loop that has begun goes on to its last trip: its body says so always, or hands its condition through.
+/// Whether a loop that has begun always runs all its trips: its body's condition is constant true, or passed through.
 bool goes_on(const op::v5::Loop& loop) {
   const std::int64_t port = loop.get_special_body_ports().body_condition_output_idx;
   if (port < 0) return false;
@@ -176,7 +176,7 @@ OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
   return Unrolling(*loop, *count).run();
 }
 
-/// A loop whose end its body decides, when it is known that it begins.
+/// A loop that its body ends, if it is known that the first iteration runs.
 class Peeling {
  public:
   /// @param trips  At least 1; negative: as long as the body says.
@@ -314,7 +314,7 @@ bool can_peel(const Node& node) {
 Pass peel_loops() { return for_each_node("peel_loops", peel); }
 
 Pass unroll_loops(std::size_t most_nodes) {
-  // Of all runs together: a few loops within each other could make any number of nodes.
+  // The limit covers all runs together: a few nested loops could make any number of nodes.
   const auto left = std::make_shared<std::size_t>(most_nodes);
   return for_each_node("unroll_loops", [left](const std::shared_ptr<Node>& node) { return unroll(node, *left); });
 }

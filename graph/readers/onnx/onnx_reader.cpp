@@ -125,7 +125,7 @@ class OnnxReader {
     return found == opsets.end() ? 1 : found->second;
   }
 
-  // --- what is missing, all at once ---------------------------------------------------------------------------------
+  // --- missing operations, collected ---------------------------------------------------------------------------------
   struct Missing {
     std::string first_node;
     std::size_t count = 0;

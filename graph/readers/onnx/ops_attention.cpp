@@ -278,7 +278,7 @@ void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, co
     shaped = unsqueeze(given, {1, 2});
   else if (rank == 3)
     shaped = unsqueeze(given, {1});
-  else if (rank == 4)  // The rows of these queries are those that end with the last key.
+  else if (rank == 4)  // The rows of these queries end with the last key.
     shaped = op("Slice", 8,
                 {given, concat({reshape(sub(keys, queries), Ints{1}), ints({0})}, 0),
                  concat({reshape(keys, Ints{1}), reshape(keys, Ints{1})}, 0), ints({1, 1}), ints({2, 3})});

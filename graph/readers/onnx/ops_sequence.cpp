@@ -113,7 +113,7 @@ OutputVector concat_from_sequence(const NodeContext& node) {
     }
     return {concat(parts, axis)};
   }
-  // The elements lie along axis 0: that axis moves to its place, and joins the one behind it.
+  // The elements are along axis 0: that axis is moved to its position and merged with the next one.
   const Out stack = stack_of(sequence);
   const std::int64_t rank = rank_of_known(stack), at = normalized_axis(axis, is_new ? rank : rank - 1);
   Ints order;

@@ -33,7 +33,7 @@ struct Arguments {
   }
 };
 
-/// "frames 600 seconds 6.1 processor 11.5 detections 4753" from the first frame that is asked for.
+/// "frames 600 seconds 6.1 processor 11.5 detections 4753" from the first requested frame.
 class Stopwatch {
  public:
   void finish(std::size_t frames, std::size_t detections, double copied_per_frame = -1) const {

@@ -197,7 +197,7 @@ struct Program {
     tenon_status_t status =
         tenon_frame_wrap(&info, planes.data(), bytes.byte() % planes.size(), nullptr, nullptr, &out);
     check((status == TENON_OK) == (out != nullptr));
-    tenon_frame_free(out);  // Its planes may lie past the end of `memory`: they must not be read.
+    tenon_frame_free(out);  // Its planes may reach past the end of `memory`, so they must not be read.
     out = nullptr;
     status = tenon_frame_create(&info, &out);
     const std::uint8_t slot = bytes.byte();

@@ -68,7 +68,7 @@ Submission read_picture(Input& input, const StreamWriter& writer, std::size_t ma
     Bytes parameters = input.take(writer.slice_bytes());
     const std::size_t size = input.byte();
     made.data.push_back(input.take(size));
-    if (flags & kTellsSizes) {  // All codecs' structures begin alike.
+    if (flags & kTellsSizes) {  // The structures of all codecs have the same beginning.
       const VASliceParameterBufferBase base{static_cast<std::uint32_t>(size), 0, VA_SLICE_DATA_FLAG_ALL};
       std::memcpy(parameters.data(), &base, sizeof base);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suppression of boxes that overlap: of rotated ones, over all classes at once, and by decaying scores.
+// Suppression of overlapping boxes: rotated ones, over all classes at once, and by decaying scores.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -140,7 +140,7 @@ MulticlassNms rule_of(const Node& node) {
   return rule;
 }
 
-/// All classes but the background, of each picture one after the other. @return how many pictures there are.
+/// Fills in all classes except the background, image by image. @return the number of images.
 std::size_t classes_of(std::span<const Tensor> inputs, const float* boxes, const float* scores, std::int64_t background,
                        std::vector<PictureClass>& made) {
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
@@ -169,7 +169,7 @@ std::size_t classes_of(std::span<const Tensor> inputs, const float* boxes, const
       fail("roisnum holds " + std::to_string(counts[n]) + ", more than the " + std::to_string(bs[1] - first) +
            " boxes left");
     const auto count = static_cast<std::size_t>(counts[n]);
-    // A box has a number of its own for each class.
+    // A box has a separate index for each class.
     for (std::size_t c = 0; c < bs[0]; ++c)
       add(n, c, boxes + (c * bs[1] + first) * 4, scores + c * bs[1] + first, count, first * bs[0] + c, bs[0]);
     first += count;
@@ -256,7 +256,7 @@ struct RotatedBox {
 };
 
 double overlap(const RotatedBox& a, const RotatedBox& b) {
-  // Most boxes are far from each other; a part of a pixel more, since sums are rounded.
+  // Most boxes are far from each other. The margin of a part of a pixel covers rounded sums.
   const double reach = (a.radius + b.radius) * 1.000001;
   if (std::hypot(a.centre.x - b.centre.x, a.centre.y - b.centre.y) > reach) return 0;
   const double both = area_of(intersection(a.corners, b.corners)), either = a.area + b.area - both;

@@ -165,7 +165,7 @@ void evaluate_proposal(const Node& node, std::span<const Tensor> inputs, std::sp
       std::copy(std::begin(values), std::end(values), y.data() + row * 5);
       probabilities[row] = kept[i].score;
     }
-    // A picture of -1 ends a list that is not full.
+    // An image index of -1 ends a list that is not full.
     if (static_cast<std::int64_t>(kept.size()) < most) y[(n * static_cast<std::size_t>(most) + kept.size()) * 5] = -1;
   }
   y.commit();
@@ -181,8 +181,9 @@ constexpr float kMostLog = 4.135166556742356f;  // log(1000 / 16)
 /// Both operations move anchors in the same way, and differ in the counts.
 struct Counting {
   float decode = 0;         ///< 1: both ends belong to a box in pixels.
-  float overlap = 0;        ///< The same where boxes are compared.
-  bool drops_small = true;  ///< After the best were chosen; otherwise small boxes count as the worst.
+  float overlap = 0;        ///< The same for the comparison of boxes.
+  bool drops_small = true;  ///< Removes small boxes after the best were chosen; otherwise small boxes count as the
+                            ///< worst.
 };
 
 std::vector<Scored> proposed(const Node& node, const float* info, std::size_t info_size, const float* anchors,

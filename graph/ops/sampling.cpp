@@ -80,7 +80,7 @@ struct Regions {
         result(outputs[0]),
         box_size_(inputs[1].shape()[1]) {}
 
-  /// Pictures without places, or no channels.
+  /// Empty images, or no channels.
   bool are_of_nothing() const { return data.size() == 0; }
   void commit_zeros() {
     std::fill_n(result.data(), result.size(), 0.0F);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real numbers of 4 and 8 bits: their values, and rounding to them.
+// Floating-point numbers of 4 and 8 bits: their values, and rounding to them.
 #include <tenon/graph/small_floats.hpp>
 
 #include <algorithm>

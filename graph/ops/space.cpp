@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rearrangement of places: batches to space and back, patches, reversal, writing into slices, sampling at a grid; and
+// Rearrangement of elements: batches to space and back, patches, reversal, writing into slices, sampling at a grid; and
 // positions in sorted lists.
 #include <algorithm>
 #include <cmath>

@@ -29,7 +29,7 @@ std::vector<double> all_ratios(const Attributes& attributes) {
   return ratios;
 }
 
-/// Boxes per grid place, counted as in OpenVINO; a box with density d counts d * d times.
+/// Boxes per grid cell, counted as in OpenVINO; a box with density d counts d * d times.
 std::int64_t priors_per_place(const Attributes& attributes) {
   const auto ratios = static_cast<std::int64_t>(all_ratios(attributes).size());
   const auto count = [&](const char* name) { return static_cast<std::int64_t>(attributes.get_doubles(name).size()); };
@@ -142,7 +142,7 @@ class PriorBoxes {
       if (std::abs(ratio - 1) >= 1e-6) spread(x, y, s, half * std::sqrt(ratio), half / std::sqrt(ratio));
     }
   }
-  /// Adds density * density boxes around the place, kept within the picture.
+  /// Adds density * density boxes around the cell, clipped to the image.
   void spread(double x, double y, std::size_t s, double half_width, double half_height) {
     const double density = s < densities_.size() ? std::floor(densities_[s]) : 1,
                  shift = std::floor(fixed_[s] / density);

@@ -56,7 +56,7 @@ bool match_scale(Node*& node, double& scale) {
   return false;
 }
 
-/// Without the number by which an operand of the scores is multiplied: exporters scale queries and keys by a root each.
+/// Removes the factor of an operand of the scores: exporters scale queries and keys by the square root each.
 Output<Node> unscaled(const Output<Node>& side, double& scale) {
   Node* source = side.get_node();
   double own = 1;

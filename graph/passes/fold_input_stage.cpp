@@ -46,7 +46,7 @@ std::size_t extent(const Output<Node>& output, std::size_t axis) {
   return static_cast<std::size_t>(output.get_partial_shape()[axis].get_length());
 }
 
-/// Exactly one picture, of a static shape.
+/// Exactly one image, of a static shape.
 bool is_picture(const PartialShape& shape) {
   if (!shape.is_static() || shape.size() != 4 || shape[0].get_length() != 1) return false;
   for (std::size_t axis = 1; axis < 4; ++axis) {

@@ -146,7 +146,7 @@ bool goes_on(const op::v5::Loop& loop) {
   });
 }
 
-/// How often a loop runs, if nothing that it computes decides it.
+/// The trip count of a loop, if it does not depend on computed values.
 std::optional<std::int64_t> iterations_of(const op::util::SubGraphOp& node) {
   const auto* loop = as_type<op::v5::Loop>(&node);
   if (!loop) return node.get_num_iterations() >= 0 ? std::optional(node.get_num_iterations()) : std::nullopt;
@@ -163,12 +163,12 @@ bool has_static_slices(const op::util::SubGraphOp& node) {
   });
 }
 
-/// @param left  How many nodes may still be made.
+/// @param left  The number of nodes that may still be created.
 OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
   const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(&node);
   if (!loop || !has_static_slices(*loop) || !loop->get_function()->get_sinks().empty()) return {};
   const auto count = iterations_of(*loop);
-  // No iteration leaves outputs that only the loop knows.
+  // Without an iteration, only the loop can provide its outputs.
   if (!count || *count < 1) return {};
   const std::size_t each = std::max<std::size_t>(loop->get_function()->get_ordered_ops().size(), 1);
   if (static_cast<std::size_t>(*count) > left / each) return {};
@@ -179,7 +179,7 @@ OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
 /// A loop that its body ends, if it is known that the first iteration runs.
 class Peeling {
  public:
-  /// @param trips  At least 1; negative: as long as the body says.
+  /// @param trips  At least 1; negative: until the body's condition ends it.
   Peeling(const op::v5::Loop& loop, std::int64_t trips) : loop_(loop), trips_(trips), first_(loop, 1) {}
 
   OutputVector run() {
@@ -222,7 +222,7 @@ class Peeling {
   std::shared_ptr<op::v5::Loop> go_on() {
     auto body = loop_.get_function()->clone();
     auto ports = loop_.get_special_body_ports();
-    // The number of the iteration becomes a state, which begins with 1.
+    // The iteration number becomes a state that starts at 1.
     std::shared_ptr<op::v0::Parameter> number;
     Output<Node> after;
     if (ports.current_iteration_input_idx >= 0) {

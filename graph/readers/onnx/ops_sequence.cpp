@@ -35,7 +35,7 @@ const Sequence& sequence_at(const NodeContext& node, std::size_t index) {
   return *sequence;
 }
 
-/// A position among `count` elements, from the end if negative; `count` itself only where something is put.
+/// A position among `count` elements, from the end if negative; `count` itself only for insertions.
 std::int64_t position(const NodeContext& node, std::size_t index, std::int64_t count, bool may_be_end) {
   const Ints values = node.constant_ints(index, "position");
   if (values.size() != 1) fail("position has " + std::to_string(values.size()) + " values, expected 1");
@@ -174,7 +174,7 @@ OutputVector split_to_sequence(const NodeContext& node) {
   return {list_of(ops("VariadicSplit", 1, {x, int_scalar(axis), node.input(1)}))};
 }
 
-// Its graph for each element, one after the other.
+// Inlines the graph for each element, one after the other.
 OutputVector sequence_map(const NodeContext& node) {
   const auto count = elements_of(sequence_at(node, 0)).size();
   std::vector<OutputVector> all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bench programs share that are compiled twice, against Tenon and, with PEER_OPENVINO, against OpenVINO: which
-// of the two `api` is, and commands line by line.
+// Shared by the bench programs that are compiled twice, against Tenon and, with PEER_OPENVINO, against OpenVINO: the
+// namespace `api` of either library, and commands line by line.
 #pragma once
 
 #include <cstdio>

@@ -63,7 +63,7 @@ if(PROJECT_IS_TOP_LEVEL)
   # g++ 12 and 13 see overlapping copies in std::string's operator+ where there are none (GCC bug 105651).
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(tenon_flags INTERFACE -Wno-restrict)
-    if(TENON_UNITY)  # What a source keeps to itself looks like a header's there.
+    if(TENON_UNITY)  # Entities in an anonymous namespace of a joined source look as if they came from a header.
       target_compile_options(tenon_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
     endif()
   endif()

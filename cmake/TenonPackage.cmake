@@ -22,7 +22,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # What the libraries need is found by dpkg-shlibdeps...
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dpkg-shlibdeps finds the libraries' dependencies...
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_BINARY_DIR}/lib" "${TENON_DNNL_FOLDER}")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, cmake, pkg-config, libavcodec-dev, libavformat-dev, libavutil-dev, libswscale-dev, libswresample-dev, libavdevice-dev, libgstreamer-plugins-base1.0-dev, libze-dev")  # ...and what its headers need.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "ffmpeg, graphviz")

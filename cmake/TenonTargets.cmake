@@ -245,8 +245,8 @@ set(TENON_EDGES_SYMBOL "tenon_edges_${PROJECT_VERSION_MAJOR}_${PROJECT_VERSION_M
 set(TENON_WHY_NONE_SYMBOL "tenon_why_none_${PROJECT_VERSION_MAJOR}_${PROJECT_VERSION_MINOR}")
 # A framework or bridge with a contexts.hpp (tenon::x::contexts(): its contexts on this machine) also becomes a module
 # libtenon_contexts_<name>.so, which programs that want every framework (the tool) load if its library is present.
-# With EDGES, tenon::x::edges() too: those of a bridge, which belong to no context. Headers of what not every machine has also declare
-# tenon::x::why_none(): why contexts() is empty there.
+# With EDGES, tenon::x::edges() too: the edges of a bridge, which belong to no context. The header of a framework that not every
+# machine supports also declares tenon::x::why_none(): the reason why contexts() is empty there.
 function(_tenon_add_contexts name edges)
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   set(edges_source "")

@@ -336,7 +336,7 @@ inline bool parse_value(const std::string& text, AnyMap& map) {
 }  // namespace detail
 
 /// Reads a value as properties and metadata of models spell it: YES or NO, numbers, lists "a,b", maps "{key:value}".
-/// @return false if the text is none; `value` is then not to be used.
+/// @return false if the text does not represent a T; `value` is then unspecified.
 template <typename T>
 bool parse_text(const std::string& text, T& value) {
   return detail::parse_value(text, value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AudioFrame: samples where a library left them; and the way from there to a model's tensor.
+// AudioFrame: audio samples in place, and their conversion to a model's input tensor.
 #pragma once
 
 #include <cstddef>
@@ -39,11 +39,11 @@ class TENON_API AudioFrame {
   std::int64_t timestamp_ns() const { return timestamp_ns_; }
   void set_timestamp_ns(std::int64_t value) { timestamp_ns_ = value; }
   std::int64_t duration_ns() const;
-  /// Made on first use; shared by copies made after that.
+  /// Created on first use; shared by copies made after that.
   metadata::Collection& metadata();
   /// Null when there is none.
   std::shared_ptr<const metadata::Collection> find_metadata() const { return metadata_; }
-  /// This frame's from now on; copies made before keep theirs.
+  /// Replaces this frame's collection; copies made before keep theirs.
   void set_metadata(std::shared_ptr<metadata::Collection> collection) { metadata_ = std::move(collection); }
 
  private:
@@ -67,20 +67,20 @@ class TENON_API AudioWindows {
  public:
   struct Window {
     Tensor samples;                            ///< f32 [channels, window].
-    std::int64_t timestamp_ns = kNoTimestamp;  ///< Of the first sample.
+    std::int64_t timestamp_ns = kNoTimestamp;  ///< Time of the first sample.
   };
-  /// @param channels  1 mixes all.  @param rate_hz  What the model was trained with.
+  /// @param channels  1 mixes all. @param rate_hz  Sampling rate that the model was trained with.
   /// @errors kInvalidArgument: a 0, or a hop beyond the window.
   AudioWindows(std::size_t channels, std::uint32_t rate_hz, std::size_t window, std::size_t hop);
 
-  /// @errors kInvalidArgument: another rate than the model's (the message says what resamples); as waveform(). The state is
-  /// unchanged then.
+  /// @errors kInvalidArgument: another rate than the model's (the message names resamplers); those of waveform(). On
+  /// error the state is unchanged.
   void push(const AudioFrame& audio, Ledger* ledger = nullptr);
-  /// The next window; nothing until enough samples came.
+  /// The next window; nothing until enough samples have arrived.
   std::optional<Window> next();
-  /// What is left at the stream's end, filled up with silence; nothing if no sample is left that no window had.
+  /// The last window at the end of the stream, padded with silence; nothing if every sample has been in a window.
   std::optional<Window> flush();
-  /// Forgets all samples.
+  /// Drops all samples.
   void clear();
 
  private:
@@ -89,10 +89,10 @@ class TENON_API AudioWindows {
 
   std::size_t channels_, window_, hop_;
   std::uint32_t rate_hz_;
-  std::vector<std::vector<float>> samples_;  ///< Per channel, from position_ on not yet passed.
-  std::size_t position_ = 0;                 ///< Of the next window in samples_.
-  std::size_t fresh_ = 0;                    ///< First sample that no window had.
-  std::int64_t begin_ns_ = kNoTimestamp;     ///< Time of samples_'s first.
+  std::vector<std::vector<float>> samples_;  ///< Per channel; samples before position_ are no longer needed.
+  std::size_t position_ = 0;                 ///< Start of the next window in samples_.
+  std::size_t fresh_ = 0;                    ///< First sample that was in no window yet.
+  std::int64_t begin_ns_ = kNoTimestamp;     ///< Time of the first sample in samples_.
 };
 
 }  // namespace v1

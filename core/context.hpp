@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: where memory lives, and the edges that lead to and from it.
+// Contexts: the devices and libraries that own memory, with the edges to and from that memory.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class Memory;
 class Tensor;
 class Timeline;
 
-/// What a framework implements: a device or library context whose memory Tenon can name.
+/// Interface that a framework implements: a device or library context whose memory Tenon can name.
 /// @thread const members from any thread.
 class TENON_API ContextImpl : public RefCounted {
  public:
@@ -35,9 +35,9 @@ class TENON_API ContextImpl : public RefCounted {
   virtual MemoryKind kind() const = 0;
   /// Edges that this context's framework provides, from and to any kind. Static objects that outlive every router.
   virtual std::span<const Edge* const> edges() const { return {}; }
-  /// The hardware that works on this memory, however it is named: see same_device().
+  /// The hardware that works on this memory, under all names known for it: see same_device().
   virtual DeviceIdentity device() const { return {}; }
-  /// What a tensor must look like to be used here in place, before any consumer adds its own requirements.
+  /// The requirements that a tensor must meet to be used in place here, before any consumer adds its own.
   virtual Requirements requirements() const { return {}; }
   /// Whether commands in this context can be made to wait for points of `timeline` (by the framework's wait list), so
   /// that memory is mapped here while work on it is still running. False: maps wait on the host.
@@ -45,7 +45,8 @@ class TENON_API ContextImpl : public RefCounted {
   /// Advice for explanations: what a user can do so that memory of this context need not be copied elsewhere. A string
   /// literal; empty when none is known.
   virtual std::string_view remedy() const { return {}; }
-  /// What allocate() would make for `wanted`, or why it makes nothing: planning asks before anything is allocated.
+  /// The memory that allocate() would make for `wanted`, or the reason why it cannot. Planning asks before anything is
+  /// allocated.
   virtual std::variant<Offer, Refusal> offer(const Requirements& wanted) const;
   /// Allocates memory that meets `wanted`, as offer() says. @errors kUnimplemented where offer() refuses;
   /// kResourceExhausted.
@@ -55,7 +56,7 @@ class TENON_API ContextImpl : public RefCounted {
   virtual void read(const Tensor& tensor, std::span<std::byte> out) const;
   virtual void write(const Tensor& tensor, std::span<const std::byte> in) const;
 
-  /// Throws what offer() refuses; for allocate().
+  /// Throws if offer() refuses; for allocate().
   void check_offer(const Requirements& wanted, Code code = Code::kUnimplemented) const;
 
   /// Unique in the process, never reused.
@@ -85,7 +86,7 @@ class Context {
   Ref<ContextImpl> impl_;
 };
 
-/// Whether two contexts work on one piece of hardware. False where they don't know.
+/// Whether two contexts work on one piece of hardware. False if either identity is not known well enough.
 inline bool same_device(const Context& a, const Context& b) {
   return a && b && (a == b || a->device().same_device(b->device()));
 }

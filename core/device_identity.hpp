@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device this is: an open set of ways to say it, so that contexts of different frameworks can be compared.
+// Identity of a device: an open set of identifiers, so that contexts of different frameworks can be compared.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,9 @@
 namespace tenon {
 inline namespace v1 {
 
-/// One way to name a device. An open set, like MemoryKind: a framework defines its own. All who use one kind must give
-/// the same value for the same device, and different values for different ones: no handles of one driver.
+/// One kind of identifier of a device. An open set, like MemoryKind: a framework defines its own. All frameworks that
+/// use one kind must give the same value for the same device, and different values for different devices. A handle of
+/// one driver is therefore no identifier.
 class DeviceIdKind : public HashedName {
  public:
   using HashedName::HashedName;
@@ -34,16 +35,16 @@ struct PciAddress {
   std::uint32_t domain = 0, bus = 0, device = 0, function = 0;
 };
 
-/// What two identities say of each other.
+/// Result of the comparison of two identities.
 enum class DeviceMatch : std::uint8_t { kUnknown, kSame, kDifferent };
 
-/// All that is known of the device behind a context. A value; empty when nothing is known. @thread as a value.
+/// All known identifiers of the device behind a context. A value; empty when none is known. @thread as a value.
 class DeviceIdentity {
  public:
   static constexpr std::size_t kMaxBytes = 16;
 
   DeviceIdentity() = default;
-  /// Adds what names the device by `kind`, or replaces it. T: at most 16 bytes without padding.
+  /// Adds the identifier of kind `kind`, or replaces it. T: at most 16 bytes without padding.
   template <typename T>
   DeviceIdentity& set(DeviceIdKind kind, const T& value) {
     static_assert(std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>);
@@ -61,7 +62,8 @@ class DeviceIdentity {
   }
   bool empty() const { return ids_.empty(); }
 
-  /// kDifferent where the two name themselves differently in any way that both know, else kSame where they know one.
+  /// kDifferent if the values of any common kind differ; kSame if there is a common kind and all values are equal; else
+  /// kUnknown.
   DeviceMatch compare(const DeviceIdentity& other) const {
     DeviceMatch match = DeviceMatch::kUnknown;
     for (const Id& mine : ids_) {
@@ -76,7 +78,7 @@ class DeviceIdentity {
   friend bool operator==(const DeviceIdentity& a, const DeviceIdentity& b) {
     return a.ids_.size() == b.ids_.size() && std::is_permutation(a.ids_.begin(), a.ids_.end(), b.ids_.begin());
   }
-  /// True only when both know enough to decide.
+  /// True only when compare() gives kSame; false when it is unknown.
   bool same_device(const DeviceIdentity& other) const { return compare(other) == DeviceMatch::kSame; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edges: each leads from one kind of memory to another, and says what it yields or why it is refused.
+// Edges: each leads from one kind of memory to another, and describes its result or the reason of its refusal.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What is known about a tensor without touching it. Routes are searched over descriptions, so hop 2 is judged before
-/// hop 1 runs.
+/// Description of a tensor without access to its memory. Routes are searched over descriptions, so hop 2 is judged
+/// before hop 1 runs.
 struct Description {
   Context context;
   MemoryKind kind;
@@ -38,11 +38,11 @@ struct Description {
   FdKind fd = FdKind::kNone;
   bool host_addressable = false;
   bool read_only = false;
-  std::shared_ptr<const DeviceIdentity> exporter{};  ///< As Memory::exporter().
+  std::shared_ptr<const DeviceIdentity> exporter{};  ///< See Memory::exporter().
 };
 TENON_API Description describe(const Tensor& tensor);
 
-/// What an edge yields.
+/// The result of an edge for a tensor.
 struct Reached {
   Description result;
   bool copies = false;
@@ -55,13 +55,13 @@ struct Reached {
 };
 using Step = std::variant<Reached, Refusal>;
 
-/// What is known about a frame without touching it: format, modifier, colour and size, and where each plane lies. Some
-/// edges can only take all planes of one memory, and judge by this.
+/// Description of a frame without access to its memory: format, modifier, colour and size, and the location of each
+/// plane. Edges that can only take all planes of one memory together judge this description.
 struct FrameDescription {
   FrameInfo info;
   std::size_t plane_count = 0;
   std::array<Description, 4> planes;
-  /// For each plane the first one that lies in the same allocation.
+  /// For each plane, the index of the first plane that lies in the same allocation.
   std::array<std::uint8_t, 4> first_in_memory{};
   /// Whether all planes lie in one allocation.
   bool in_one_memory() const { return first_in_memory == std::array<std::uint8_t, 4>{}; }
@@ -69,11 +69,11 @@ struct FrameDescription {
 /// @errors kInvalidArgument: a frame without planes.
 TENON_API FrameDescription describe(const Frame& frame);
 
-/// What an edge yields for a frame.
+/// The result of an edge for a frame.
 struct ReachedFrame {
   FrameDescription result;
   bool copies = false;  ///< All planes are copied, or none.
-  double cost_ns = 0;   ///< Of all planes.
+  double cost_ns = 0;   ///< Sum over all planes.
 };
 using FrameStep = std::variant<ReachedFrame, Refusal>;
 
@@ -91,7 +91,7 @@ struct MapOptions {
   /// the edges of its plans.
   bool planned = false;
 };
-/// The ledger that a map books in, its waits included.
+/// The ledger in which a map and its waits are booked.
 inline Ledger& ledger_of(const MapOptions& options) { return options.ledger ? *options.ledger : Ledger::process(); }
 
 /// When the waits of a map end: the caller's deadline, else default_deadline() from now.
@@ -104,9 +104,9 @@ namespace detail {
 TENON_API void settle_work(const Tensor& source, const Context& to, const MapOptions& options);
 }  // namespace detail
 
-/// Orders a use of `source` in `to` after the work on its memory: by options.stream, by commands of `to` that wait, or
-/// else by a wait of the host. The router calls it for every map, and edges that share for those who call them by hand.
-/// A map for writing only promises to replace all bytes of `source`: failures to write them are forgotten.
+/// Orders a use of `source` in `to` after the work on its memory: options.stream waits, or commands of `to` wait, or
+/// else the host waits. The router calls it for every map; sharing edges call it for callers that use an edge directly.
+/// A map for writing only promises to replace all bytes of `source`, so earlier failures to write them are forgotten.
 /// @errors as Hazards::wait_for. @cost two loads where no work is known.
 inline void settle(const Tensor& source, const Context& to, const MapOptions& options) {
   const Memory& memory = *source.memory();
@@ -115,9 +115,9 @@ inline void settle(const Tensor& source, const Context& to, const MapOptions& op
 }
 
 /// One way between two kinds of memory. Edges are static, stateless objects of their framework. `step` and `map` agree:
-/// map yields what step describes, and throws kFailedPrecondition where step refuses.
-/// The router has ordered the use in the last context after the work on the memory (settle()); an edge that touches
-/// bytes on the way waits itself.
+/// map returns the result that step describes, and throws kFailedPrecondition if step refuses. The router has ordered
+/// the use in the last context after the work on the memory (settle()); an edge that touches bytes on the way waits
+/// itself.
 /// @thread any.
 class TENON_API Edge {
  public:
@@ -126,22 +126,23 @@ class TENON_API Edge {
   virtual std::string_view name() const = 0;
   virtual MemoryKind from() const = 0;
   virtual MemoryKind to() const = 0;
-  /// Judges without touching anything: describes the result in `to`, or refuses (*cannot*).
+  /// Judges a hop without access to memory: describes the result in `to`, or refuses (*cannot*).
   virtual Step step(const Description& from, const Context& to, Access access) const = 0;
   /// Performs the hop. A sharing edge returns a view of the same memory; a copying edge returns new memory, after
   /// waiting for the source's last write. @errors those of the native call (*failed*).
   virtual Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const = 0;
-  /// Judges a whole frame, as map_frame takes it. The default asks step() for each plane and refuses what is not true of
-  /// all: a plane that is refused, or planes of which some are copied. An edge whose API takes frames, or whose planes
-  /// belong together, overrides it.
+  /// Judges a whole frame, as map_frame takes it. The default asks step() for each plane and refuses the frame if any
+  /// plane is refused, or if only some planes are copied. An edge whose API takes frames, or whose planes belong
+  /// together, overrides it.
   virtual FrameStep step_frame(const FrameDescription& from, const Context& to, Access access) const;
   /// Whether a plane of a frame may also go its own way. False: planes belong together, only step_frame() judges them.
   virtual bool takes_single_planes() const { return true; }
-  /// Why a map of `from` waits on the host for unfinished work although commands of the target could wait; for
-  /// explanations. Empty: a map that shares does not wait by itself. Maps that copy always do.
+  /// The reason why a map of `from` waits on the host for unfinished work although commands of the target could wait;
+  /// for explanations. Empty: a sharing map does not wait by itself. Copying maps always wait.
   virtual std::string_view host_wait(const Description& /*from*/) const { return {}; }
   /// Whether every view that map() makes in `to` is standing (View::set_standing), whatever part of a memory is mapped.
-  /// Of a frame the router then maps one plane per memory, and sees the others through its view: map_frame() is not called.
+  /// For a frame, the router then maps one plane per memory and reaches the other planes through its view: map_frame()
+  /// is not called.
   virtual bool makes_standing_views(const Context& /*to*/) const { return false; }
   /// Maps all planes. The default maps them one by one; an edge whose API exports whole frames overrides it.
   virtual Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const;

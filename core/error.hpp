@@ -75,8 +75,8 @@ class TENON_API Error : public std::runtime_error {
 /// The message of an exception followed by those of its causes, one per line.
 TENON_API std::string describe(const std::exception& error);
 
-/// A normal "no": what cannot be done here and which capability is missing. A value kept for explain(), unlike a
-/// failure, which is an exception.
+/// A refusal is a normal result: the operation is not possible here, and `reason` names the missing capability. A value
+/// kept for explain(), unlike a failure, which is an exception.
 struct Refusal {
   std::string reason;
 };

@@ -2,7 +2,7 @@
 // Symbol visibility and the header-only switch.
 #pragma once
 
-/// Marks what the shared libraries export. Programs may be built with hidden visibility.
+/// Marks the exported symbols of the shared libraries. Programs may be built with hidden visibility.
 #define TENON_API __attribute__((visibility("default")))
 
 /// TENON_HEADER_ONLY makes the compiled parts of core inline. Only for programs of a single binary, because registries

@@ -20,7 +20,7 @@ inline namespace v1 {
 class UniqueFd {
  public:
   UniqueFd() = default;
-  /// Takes `fd` over; -1 is "none".
+  /// Takes ownership of `fd`; -1 means none.
   explicit UniqueFd(int fd) noexcept : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
@@ -29,7 +29,7 @@ class UniqueFd {
   }
   ~UniqueFd() { reset(); }
 
-  /// A new descriptor of what `fd` refers to, close-on-exec; `fd` stays the caller's.
+  /// A new descriptor of the same open file as `fd`, close-on-exec; the caller keeps `fd`.
   /// @errors kInvalidArgument: `fd` is not open; kResourceExhausted: no descriptors left.
   static UniqueFd duplicate(int fd) {
     const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -44,14 +44,14 @@ class UniqueFd {
   }
   UniqueFd duplicate() const { return duplicate(fd_); }
 
-  /// The number, for the line that calls the kernel; still owned here.
+  /// The number, for the line that calls the kernel; this object keeps ownership.
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
   /// Gives the descriptor away: the caller closes it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset(int fd = -1) noexcept {
-    // close() is not repeated on EINTR: on Linux the descriptor is gone either way, and its number may be someone
-    // else's.
+    // close() is not repeated on EINTR: on Linux the descriptor is closed either way, and another thread may have got
+    // its number.
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
   }
@@ -60,8 +60,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// One descriptor with several owners: closed when the last goes. Planes of one allocation share one of these, so that
-/// no plane closes what another still uses.
+/// One descriptor with several owners: closed with the last owner. Planes of one allocation share one of these, so that
+/// no plane closes a descriptor that another still uses.
 /// @thread distinct objects from distinct threads.
 class SharedFd {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as all readers and writers here open them: reading never blocks, writing leaves no partial file.
+// Files that are safe to open and to write: opening never blocks, and writing leaves no partial file.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ inline namespace v1 {
 class TENON_API RegularFile {
  public:
   /// @errors kNotFound, kPermissionDenied, kResourceExhausted (descriptors, memory), kInvalidArgument: not a regular
-  ///         file (says what it is); all name the path and the system's reason.
+  ///         file (names its type); all name the path and the system's reason.
   explicit RegularFile(const std::filesystem::path& path);
   RegularFile(const RegularFile&) = delete;
   RegularFile& operator=(const RegularFile&) = delete;
 
   int fd() const noexcept { return fd_.get(); }
-  /// As of the moment it was opened; times since 1970.
+  /// Values from the moment when the file was opened; times since 1970.
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
   std::int64_t modified_ns() const noexcept { return modified_ns_; }
   std::int64_t changed_ns() const noexcept { return changed_ns_; }
@@ -37,13 +37,13 @@ class TENON_API RegularFile {
   std::int64_t modified_ns_ = 0, changed_ns_ = 0;
 };
 
-/// What a committed file outlives: the end of its process, or that of the machine too (fsync, which waits for the
-/// disk). The first is for files that are checked before use and can be made again.
+/// Durability of a committed file, by the event that it survives: the end of its process, or also a crash of the
+/// machine (fsync, which waits for the disk). kProcess suits files that are checked before use and can be made again.
 enum class Durability { kProcess, kMachine };
 
-/// A file that appears under its name with commit(), whole, and never otherwise. Until then it is a temporary file
-/// beside its place, locked by this object: one that nobody has locked is what a killed process left, whatever its
-/// name, its process's number or its container says.
+/// A file that appears under its name only with commit(), and then complete. Until then it is a temporary file in the
+/// same folder, locked by this object. A temporary file without a lock was left by a killed process, whatever its name,
+/// process id or container says.
 /// @thread one at a time; any number of objects, in any processes, may have the same target: the last commit() stays.
 class TENON_API NewFile {
  public:
@@ -51,40 +51,41 @@ class TENON_API NewFile {
   /// @errors kNotFound, kPermissionDenied, kResourceExhausted, kUnavailable; all name the path.
   explicit NewFile(const std::filesystem::path& target, unsigned mode = 0666,
                    Durability durability = Durability::kMachine);
-  /// In the folder that `folder` is open on, whatever has its name by now. @param target  Its last part is the file's
-  /// name there; the whole is for messages. @errors as above; as UniqueFd::duplicate.
+  /// Creates the file in the folder that `folder` is open on, even if the folder was renamed meanwhile. @param target
+  /// Its last component is the file's name there; the whole path is for messages. @errors as above; as
+  /// UniqueFd::duplicate.
   NewFile(const UniqueFd& folder, const std::filesystem::path& target, unsigned mode, Durability durability);
-  /// Removes what was not committed.
+  /// Removes the temporary file if it was not committed.
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  /// The temporary file's name, for who writes by name, or must know what a signal is to remove.
+  /// The temporary file's path, for writers that need a name and for signal handlers that remove the file.
   const std::filesystem::path& temporary() const noexcept { return temporary_; }
-  /// Behind what was written so far. @errors kResourceExhausted: the disk is full; kUnavailable.
+  /// Appends to the bytes written so far. @errors kResourceExhausted: the disk is full; kUnavailable.
   void write(const void* data, std::size_t size);
   /// As write(), at any offset and in any order; write() continues behind the end.
   void write_at(const void* data, std::size_t size, std::uint64_t offset);
-  /// What the file system tells only when a file is closed, or is on the disk. For several files of which all or none
-  /// are to be committed: all are flushed first. commit() does it too.
+  /// Reports errors that the file system tells only when a file is closed or reaches the disk. Callers that commit
+  /// several files together, all or none, flush all of them first. commit() flushes too.
   void flush();
-  /// Renames it to its target.
+  /// Renames the file to its target.
   void commit();
 
   /// True for names of such temporary files.
   static bool is_temporary(const std::filesystem::path& file);
-  /// Removes a temporary file whose writer is gone. @return false: it is still being written, or cannot be removed.
+  /// Removes a temporary file if its writer has ended. @return false: it is still being written, or cannot be removed.
   static bool remove_if_abandoned(const std::filesystem::path& temporary) noexcept;
-  /// As above, of this name in that folder.
+  /// As above, for the file `name` in `folder`.
   static bool remove_if_abandoned(const UniqueFd& folder, const std::string& name) noexcept;
-  /// Those beside `target` that were to become it.
+  /// Removes abandoned temporary files of `target`.
   static void remove_abandoned(const std::filesystem::path& target);
 
  private:
   [[noreturn]] void fail(const char* what, const char* call, int error) const;
   void open_temporary(unsigned mode);
   int folder() const noexcept;
-  UniqueFd folder_;  ///< None: paths say where.
+  UniqueFd folder_;  ///< None: paths are absolute or relative to the working folder.
   std::filesystem::path target_, place_, temporary_;
   Durability durability_;
   UniqueFd fd_;
@@ -96,7 +97,7 @@ class TENON_API NewFile {
 /// libstdc++, it does not end the program when memory is short.
 /// @param error  Set when the folder can't be read, cleared otherwise. @errors only std::bad_alloc.
 TENON_API std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder, std::error_code& error);
-/// The names in the folder that this is open on.
+/// The entries of the folder that `folder` is open on.
 TENON_API std::vector<std::filesystem::path> list_folder(const UniqueFd& folder, std::error_code& error);
 
 }  // namespace v1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frame: a picture, its planes and their properties.
+// Frame: an image, its planes and their properties.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline namespace v1 {
 /// "No timestamp". Timestamps are nanoseconds of the stream's own clock.
 inline constexpr std::int64_t kNoTimestamp = INT64_MIN;
 
-/// Where one plane lies: rows of packed pixels, `pitch_bytes` from each to the next.
+/// Location of one plane: rows of packed pixels, `pitch_bytes` apart.
 struct PlanePlace {
   Ref<Memory> memory;
   std::size_t offset = 0;  ///< Byte offset of the first pixel in `memory`.
@@ -40,7 +40,7 @@ class TENON_API Frame {
   /// @errors kInvalidArgument: a plane's count, extents or element type do not fit `info` (both sides named).
   Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns = kNoTimestamp)
       : Frame(info, std::span(planes), timestamp_ns) {}
-  /// Views planes in place, all under `lease`; takes the memories out of `places`. Allocates nothing.
+  /// Views planes in place, all under `lease`; moves the memories out of `places`. Allocates nothing.
   /// @errors kInvalidArgument: wrong number of planes for the format, no memory, a pitch shorter than a row;
   /// kOutOfRange: a plane that reaches past the end of its memory.
   Frame(const FrameInfo& info, std::span<PlanePlace> places, const Lease& lease = {},
@@ -70,7 +70,7 @@ class TENON_API Frame {
   /// Bytes of all planes, padding not counted.
   std::size_t size_bytes() const;
   /// The same picture with `planes` instead of its own (the views of another context).
-  /// Takes the tensors out of `planes`; allocates nothing. @errors as the constructor.
+  /// Moves the tensors out of `planes`; allocates nothing. @errors as the constructor.
   Frame with_planes(std::span<Tensor> planes) const;
   /// The same frame, each plane through its view. Allocates nothing. @errors kInvalidArgument: not one view per plane.
   Frame through(std::span<const View* const> views) const;

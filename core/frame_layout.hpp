@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sample of which plane holds which colour component, and how to convert to RGB: what code that reads pixels
-// needs to know about a format.
+// Layout of a pixel format for code that reads pixels: which sample of which plane holds which colour component, and
+// how to convert to RGB.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Where a colour component lies: sample (x >> shift_x) * step + offset of row y >> shift_y of a plane.
+/// Location of a colour component: sample (x >> shift_x) * step + offset of row y >> shift_y of a plane.
 struct FrameComponent {
   std::uint8_t plane = 0, step = 1, offset = 0, shift_x = 0, shift_y = 0;
 };

@@ -21,7 +21,8 @@ class FreeList {
     return *list;
   }
   T* take() {
-    // One is kept where a single exchange gets it: a loop that uses one at a time takes no lock.
+    // One object is kept outside of the list and taken by a single exchange: a loop that uses one object at a time
+    // takes no lock.
     if (T* const hot = hot_.exchange(nullptr, std::memory_order_acquire)) return hot;
     {
       std::lock_guard lock(mutex_);
@@ -38,7 +39,7 @@ class FreeList {
     if (hot_.compare_exchange_strong(none, idle, std::memory_order_release, std::memory_order_relaxed)) return;
     {
       std::lock_guard lock(mutex_);
-      if (count_ < kMost) {
+      if (count_ < kMax) {
         idle->next_ = std::exchange(first_, idle);
         ++count_;
         return;
@@ -48,7 +49,7 @@ class FreeList {
   }
 
  private:
-  static constexpr std::size_t kMost = 256;
+  static constexpr std::size_t kMax = 256;
   std::atomic<T*> hot_{nullptr};
   std::mutex mutex_;
   T* first_ = nullptr;

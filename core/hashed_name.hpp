@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names as values: what the open sets of kinds are made of.
+// Names as values: the base of the open sets of kinds.
 #pragma once
 
 #include <cstdint>

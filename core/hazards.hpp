@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards: the unfinished work on one allocation, and what must wait for it.
+// Hazards: the unfinished work on one allocation, and the order of later work after it.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ struct WrittenBytes {
 
 /// Unfinished work on one allocation: writers and readers that are not known to be ordered after one another. Shared by
 /// all tensors and views over it, so that two tensors over one allocation see one state. Points that were reached are
-/// forgotten; a writer that failed stays until its bytes are written again, so that everyone who reads hears the first
-/// cause. Bounded: when a list is full, its points are joined into one.
+/// forgotten. A failed writer stays until its bytes are written again, so that every reader gets the first cause.
+/// Bounded: when a list is full, its points are joined into one.
 /// @thread all members from any thread. @cost has_points(): one load. The others take a lock, and allocate nothing
 /// until a list is full.
 class TENON_API Hazards final {
@@ -49,8 +49,9 @@ class TENON_API Hazards final {
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
     const TimelinePoint& operator[](std::size_t i) const { return points_[i]; }
-    /// Waits for all but those that `take` takes over by returning true: a queue waits for them. It is not asked about
-    /// points that have failed. A reader's failure concerns nobody, a writer's those who read.
+    /// Waits for all points except those for which `take` returns true, because a queue waits for them. `take` is not
+    /// called for points that have failed. A reader's failure is ignored; a writer's failure is thrown if the access
+    /// reads.
     /// @errors kDeadlineExceeded; the failure that a point carries.
     template <typename Take>
     void wait_for(Access access, Deadline deadline, Ledger* ledger, Take take) const {
@@ -70,10 +71,11 @@ class TENON_API Hazards final {
 
   /// False when there is nothing to wait for and no failure to report.
   bool has_points() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
-  /// What `access` must wait for: writers, and for writing also readers. Points that were reached are left out.
-  /// A writer that failed is there if `access` reads.
+  /// The points that `access` must wait for: writers, and for writing also readers. Points that were reached are left
+  /// out. A failed writer is included if `access` reads.
   Points pending(Access access) const;
-  /// Notes work that begins now and ends at `point`, and returns what it must wait for before it touches the bytes.
+  /// Notes work that begins now and ends at `point`, and returns the points that it must wait for before it accesses
+  /// the bytes.
   /// @param bytes  Written, if `access` writes.
   Points begin(Access access, const TimelinePoint& point, const WrittenBytes& bytes = {});
   /// Notes a write that ends at `point`. Earlier work stays noted until it is finished, because `point` may come first.
@@ -83,7 +85,7 @@ class TENON_API Hazards final {
   /// The bytes from before do not matter any more (a buffer is used anew): forgets writers that failed.
   void forget_failures();
   /// Waits until `access` is safe for the host and books waits that block in `ledger`; null: the process ledger.
-  /// Failed readers concern nobody; failed writers do not concern those who only write.
+  /// Failures of readers are ignored; failures of writers are ignored if `access` only writes.
   /// @errors kDeadlineExceeded, or the failure of the first writer that failed, if `access` reads.
   void wait_for(Access access, Deadline deadline, Ledger* ledger = nullptr) {
     if (has_points()) wait_for(access, deadline, ledger, [](const TimelinePoint&) { return false; });
@@ -93,7 +95,7 @@ class TENON_API Hazards final {
   void wait_for(Access access, Deadline deadline, Ledger* ledger, Take take) {
     if (has_points()) pending(access).wait_for(access, deadline, ledger, take);
   }
-  /// Whether anything is still running.
+  /// Whether any noted work is still running.
   bool busy() const noexcept;
 
  private:
@@ -101,8 +103,8 @@ class TENON_API Hazards final {
   friend class detail::IdentityTable;
   struct Work {
     TimelinePoint point;
-    WrittenBytes bytes;  ///< Of writers.
-    /// A later writer waits for it and replaces its bytes: it must be over before others write, but whether it failed
+    WrittenBytes bytes;  ///< For writers only.
+    /// A later writer waits for this one and replaces its bytes. This one must end before others write, but its failure
     /// does not matter any more.
     bool replaced = false;
   };
@@ -116,7 +118,8 @@ class TENON_API Hazards final {
     void add(Work added);
   };
   void list(Access access, Points& pending) const;
-  /// Takes out what `point` makes superfluous. @param writes  Whether it ends a write of `bytes` that reads none of them.
+  /// Removes the entries that `point` makes superfluous. @param writes  Whether it ends a write of `bytes` that reads
+  /// none of them.
   void take_settled(Points& settled, const TimelinePoint& point, const WrittenBytes& bytes, bool writes);
   void counted() const noexcept { count_.store(writers_.size + readers_.size, std::memory_order_release); }
 
@@ -126,9 +129,9 @@ class TENON_API Hazards final {
   std::atomic<std::uint32_t> users_{1};  ///< Memories over one allocation share it.
 };
 
-/// While it exists, this thread does work whose order was settled when it was noted. Hazards then leave out all points
-/// of such work (Timeline::is_ordered_at_start): what was noted before has been waited for, and what was noted later
-/// waits for this.
+/// While an object of this class exists, its thread does work that was ordered when it was noted. Hazards then leave
+/// out all points of such work (Timeline::is_ordered_at_start): work noted earlier has been waited for, and work noted
+/// later waits for this.
 class TENON_API OrderedWork {
  public:
   OrderedWork();

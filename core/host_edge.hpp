@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What edges share: throwing what step refuses, and host memory under another context's name.
+// Helpers of edges: exceptions for refused steps, and host memory under another context's name.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What `edge` yields for `source`. @errors kFailedPrecondition with the reason when step refuses.
+/// The result of `edge` for `source`. @errors kFailedPrecondition with the reason when step refuses.
 inline Reached reach(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
   Step judged = edge.step(describe(source), to, options.access);
   if (auto* refusal = std::get_if<Refusal>(&judged))
@@ -29,7 +29,7 @@ inline Reached reach(const Edge& edge, const Tensor& source, const Context& to, 
   return std::get<Reached>(std::move(judged));
 }
 
-/// The first line of an edge's map: throws what step refuses. The router has asked step before it calls an edge.
+/// The first line of an edge's map: throws if step refuses. The router has asked step before it calls an edge.
 /// @errors as reach(). @cost nothing in a planned map.
 inline void check_step(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
   if (!options.planned) reach(edge, source, to, options);
@@ -61,8 +61,9 @@ inline Reached packed_copy(const Description& from, const Context& to, MemoryKin
   return reached;
 }
 
-/// Why a device cannot import the descriptor of `from`, as far as the device that made it decides that; nothing when it
-/// may. A dma-buf of another device is its exporter's to grant, but only the maker's kind understands its tiles.
+/// The reason why the device of `to` cannot import the descriptor of `from`, as far as the exporting device decides
+/// that; nothing when it can try. The exporter of a dma-buf decides about imports by other devices, but only devices of
+/// the exporter's kind understand its tiled layouts.
 inline std::optional<Refusal> refuses_import(const Description& from, const Context& to) {
   const DeviceMatch match = from.exporter ? to->device().compare(*from.exporter) : DeviceMatch::kUnknown;
   const std::string descriptor(from.fd.name());
@@ -83,9 +84,10 @@ inline Access widest_access(const Tensor& source) {
   return source.memory()->read_only() ? Access::kRead : Access::kReadWrite;
 }
 
-/// `source`, which has a host address, as seen by a context that takes host addresses. In the context that the memory
-/// came from it needs no view.
-/// @param standing  The edge that books repeated maps without being asked; null when a repeated map needs work.
+/// `source`, which has a host address, as seen by a context that takes host addresses. In the memory's own context no
+/// view is needed.
+/// @param standing  The edge under which repeated maps are booked without a call of the edge; null when a repeated map
+/// needs work.
 inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind, Access access, const Edge* standing) {
   const Memory& memory = *source.memory();
   if (memory.context() == to) return source.through(nullptr);
@@ -97,7 +99,7 @@ inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind
 }
 
 /// An edge between host memory and a library that takes host addresses: it shares and needs no native call. A derived
-/// class supplies the name, the kinds and what the library cannot take.
+/// class supplies the name, the kinds and the refusals of the library.
 class HostEdge : public Edge {
  public:
   Step step(const Description& from, const Context& to, Access access) const final {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger: what was mapped, copied, converted, transferred and waited for, per edge, always on.
+// The ledger: counts of maps, copies, conversions, transfers and waits, per edge, always on.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Number of an edge, or of any other place that books; assigned once per name and process.
+/// Number of an edge or of any other code that books; assigned once per name and process.
 using EdgeId = std::uint16_t;
 inline constexpr std::size_t kMaxEdges = 256;
 
 /// The id of `name`, registered on first use. @errors kResourceExhausted past kMaxEdges names. @thread any.
 TENON_API EdgeId register_edge(std::string_view name);
 TENON_API std::string edge_name(EdgeId edge);
-/// The entry that waits of the host are booked under: "host-wait".
+/// The entry under which host waits are booked: "host-wait".
 TENON_API EdgeId host_wait();
 
 /// Counts of one edge: bytes, except for maps, view_hits and waits.
@@ -51,7 +51,7 @@ class TENON_API Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// The ledger of the process; the parent of any ledger made with it.
+  /// The ledger of the process, usable as the parent of others.
   static Ledger& process();
 
   void book_map(EdgeId edge, bool view_hit) {

@@ -27,8 +27,8 @@ TENON_API Tensor read_file(const std::filesystem::path& path);
 
 class RegularFile;
 
-/// Records, while it lives, which files map_file and read_file open in this thread: all the files that a model was read
-/// from.
+/// Records, during its lifetime, the files that map_file and read_file open in this thread: all files of which a model
+/// consists.
 /// @thread created, queried and destroyed in one thread; may be nested.
 class TENON_API MappedFiles {
  public:

@@ -26,8 +26,8 @@ namespace detail {
 class IdentityTable;
 }
 
-/// Tells one allocation from another. kNone for foreign host pointers and recycled ids, whose memory is wrapped again
-/// each time.
+/// Identity of an allocation. kNone for foreign host pointers and for recycled ids, whose memory is wrapped again each
+/// time.
 struct MemoryIdentity {
   enum class Kind : std::uint8_t { kNone, kSerial, kInode, kAllocation, kHandle };
   Kind kind = Kind::kNone;
@@ -50,17 +50,17 @@ class TENON_API View {
   Access access() const { return access_; }
   /// Host address of the memory's first byte, or null when the view cannot be reached by the CPU.
   void* host() const { return host_; }
-  /// Tells several views in one context apart where the API needs them (a pitch, a format). 0 where one view is enough.
+  /// Distinguishes several views in one context if the API needs them (a pitch, a format). 0 if one view is enough.
   std::uint64_t key() const { return key_; }
   /// Marks the view as standing: mapping it again needs no work (no cache maintenance, no map call). The router then
   /// returns it without asking the edge, and books the map to `edge_id`. Call before add_view().
   void set_standing(std::uint16_t edge_id) { standing_edge_ = edge_id; }
   /// The edge id given to set_standing(), or -1.
   int standing_edge() const { return standing_edge_; }
-  /// Sets the kind of descriptor that the memory has through this view when it differs (a dma-buf made over its memfd).
-  /// Call before add_view().
+  /// Sets the kind of descriptor that the memory has through this view, if it differs from the memory's own (a dma-buf
+  /// over its memfd). Call before add_view().
   void set_fd_kind(FdKind fd) { fd_ = fd; }
-  /// kNone: the same as the memory's.
+  /// kNone: that of the memory.
   FdKind fd_kind() const { return fd_; }
 
  private:
@@ -75,9 +75,9 @@ class TENON_API View {
   View* next_ = nullptr;
 };
 
-/// One allocation. Framework classes derive from it and release what they own in their destructor, once, on every path.
-/// The destructor runs when the last reference has gone and nothing in hazards() is running any more: at once, or later
-/// on a thread of Tenon's own.
+/// One allocation. Framework classes derive from it and release their resources in the destructor, once, on every path.
+/// The destructor runs when the last reference is released and no work in hazards() is running: at once, or later on
+/// one of Tenon's own threads.
 /// @thread const members and view functions from any thread.
 class TENON_API Memory : public RefCounted, private Deferred {
  public:
@@ -88,7 +88,7 @@ class TENON_API Memory : public RefCounted, private Deferred {
     FdKind fd = FdKind::kNone;
     std::uint64_t modifier = 0;  ///< Pixel layout as a DRM modifier; 0: linear.
     MemoryIdentity identity;
-    /// The device that made the descriptor. Null: the host did, or nobody knows.
+    /// The device that made the descriptor. Null: the host, or unknown.
     std::shared_ptr<const DeviceIdentity> exporter{};
   };
 
@@ -105,12 +105,12 @@ class TENON_API Memory : public RefCounted, private Deferred {
   FdKind fd_kind() const { return properties_.fd; }
   std::uint64_t modifier() const { return properties_.modifier; }
   const MemoryIdentity& identity() const { return properties_.identity; }
-  /// The device that made the descriptor behind this memory. Null where the host did, or where nobody knows.
+  /// The device that made the descriptor behind this memory. Null if the host made it or if the maker is unknown.
   const std::shared_ptr<const DeviceIdentity>& exporter() const { return properties_.exporter; }
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
-  /// Shared by all memories over one allocation, as far as their identities tell: a cl_mem, a USM pointer or a
-  /// descriptor that was wrapped twice.
+  /// Shared by all memories over one allocation that have the same identity: a cl_mem, a USM pointer or a descriptor
+  /// that was wrapped twice.
   Hazards& hazards() const;
   /// @name As in Hazards. @cost one load where no work was ever noted.
   Hazards::Points pending(Access access) const { return has_hazards() ? hazards().pending(access) : Hazards::Points(); }
@@ -127,14 +127,14 @@ class TENON_API Memory : public RefCounted, private Deferred {
   /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a walk of a list, no
   /// lock.
   const View* find_view(const ContextImpl& context, MemoryKind kind, Access access, std::uint64_t key = 0) const;
-  /// The first view for which `matches` holds; null when there is none. For what contexts can share with each other.
+  /// The first view for which `matches` holds; null when there is none. For contexts that share views with each other.
   template <typename Matches>
   const View* find_view_if(Matches matches) const {
     for (const View* view = views_.load(std::memory_order_acquire); view; view = view->next_)
       if (matches(*view)) return view;
     return nullptr;
   }
-  /// Adds `view` unless an equal one is there already; returns the one that stays.
+  /// Adds `view` unless an equal one exists already; returns the view that is kept.
   const View& add_view(std::unique_ptr<View> view) const;
   /// How many views there are; for tests.
   std::size_t view_count() const;
@@ -145,39 +145,41 @@ class TENON_API Memory : public RefCounted, private Deferred {
     if (is_known_by_identity()) join_alike();
   }
   void dispose() noexcept override;
-  /// Destroys the views. Derived destructors call it first when their views refer to what the destructor releases.
+  /// Destroys the views. Derived destructors call it first when their views refer to resources that the destructor
+  /// releases.
   void drop_views() noexcept;
 
  private:
   friend class detail::IdentityTable;
-  /// Whether others can make a memory over the same allocation, and its identity tells.
+  /// Whether other memories over the same allocation can exist and be recognised by identity.
   bool is_known_by_identity() const { return properties_.identity.kind > MemoryIdentity::Kind::kSerial; }
   void join_alike();
   void leave_alike() noexcept;
   void drop_hazards() noexcept;
-  /// @name Deferred: the end, once nothing runs on the bytes.
+  /// @name Deferred: destruction, once no work uses the bytes.
   bool is_ready() noexcept override { return !hazards().busy(); }
   void finish() noexcept override { delete this; }
 
   Context context_;
   MemoryKind kind_;
   Properties properties_;
-  Memory* next_alike_ = nullptr;  ///< In its bucket of the identity table.
+  Memory* next_alike_ = nullptr;  ///< Next memory in the same bucket of the identity table.
   mutable std::atomic<View*> views_{nullptr};
   mutable std::atomic<Hazards*> hazards_{nullptr};
 };
 
-/// State of one use of a memory: a pool slot, an AVFrame reference. Disposed of when its last Lease goes.
+/// State of one use of a memory: a pool slot, an AVFrame reference. Disposed of with its last Lease.
 class TENON_API LeaseState : public RefCounted {
  public:
   /// False while another reader (a decoder's reference list) still needs the bytes; writing is then refused.
   virtual bool writable() const { return true; }
-  /// Called by Tensor::set_shape for tensors under this lease. A lender that follows its tensor's shape (an inference
-  /// request) gives `tensor` that shape, in other memory if needed, and returns true. @errors shapes it can't follow.
+  /// Called by Tensor::set_shape for tensors under this lease. A lender that adapts to the tensor's shape (an inference
+  /// request) gives `tensor` that shape, in other memory if needed, and returns true. @errors shapes that the lender
+  /// cannot adopt.
   virtual bool reshape(Tensor& /*tensor*/, const Shape& /*shape*/) { return false; }
 };
 
-/// One use of a memory; the buffer returns to its pool when the last one goes. Empty for plain allocations.
+/// One use of a memory; the buffer returns to its pool with the last lease. Empty for plain allocations.
 using Lease = Ref<LeaseState>;
 
 }  // namespace v1

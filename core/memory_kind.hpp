@@ -7,7 +7,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Each framework defines its own: there is no central list and no registration.
+/// Kind of memory. Each framework defines its own: there is no central list and no registration.
 class MemoryKind : public HashedName {
  public:
   using HashedName::HashedName;

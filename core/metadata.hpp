@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about a frame beside its pixels: objects, classes, tensors, masks, events, texts, clocks, its source.
+// Metadata of frames: objects, classes, tensors, masks, events, texts, clocks, the source.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-/// @name The types that Tenon's own code writes and reads. A type of yours needs a kKind; with json() it appears in JSON
-/// lines, with cropped() it follows crops (false: it is not in the crop). @{
+/// @name The types that Tenon's own code writes and reads. A user-defined type needs a kKind. With json() it appears in
+/// JSON lines; with cropped() it follows crops (false: it is not in the crop). @{
 
 /// An object in a picture.
 struct TENON_API Detection {
@@ -45,7 +45,7 @@ struct TENON_API Detection {
   std::string label;
   int label_id = -1;
   float score = 0;             ///< 0..1.
-  std::int64_t track_id = -1;  ///< The same object in other frames; -1: not tracked.
+  std::int64_t track_id = -1;  ///< Identifies the same object in other frames; -1: not tracked.
   std::string json() const;
   bool cropped(const Box& region);
   friend bool operator==(const Detection&, const Detection&) = default;
@@ -62,19 +62,20 @@ struct TENON_API Classification {
   friend bool operator==(const Classification&, const Classification&) = default;
 };
 
-/// A tensor that a model made of the frame or the object. JSON says its type and extents; of its numbers only points.
+/// A tensor that a model computed from the frame or the object. JSON contains its type and extents, and its values only
+/// if they are points.
 struct TENON_API TensorOutput {
   static constexpr Kind kKind{"tensor"};
   Tensor tensor;
   std::string name, model;
-  std::string format;  ///< What the numbers mean ("embedding", "keypoints"); free text.
-  /// Whether these are points that can be read here: "keypoints", f32 [points, x y and more] in pixels of the frame that
-  /// carries it, continuous as a Box.
+  std::string format;  ///< The meaning of the values ("embedding", "keypoints"); free text.
+  /// Whether the tensor holds points that the CPU can read: format "keypoints", f32 [points, x y and more] in pixels of
+  /// the frame that carries it, continuous as a Box.
   bool has_points() const;
-  /// The same with points at other places, in memory of its own. @param move  Called with each point. @pre has_points()
+  /// A copy with moved points, in memory of its own. @param move  Called with each point. @pre has_points()
   TensorOutput moved(const std::function<void(float& x, float& y)>& move) const;
   std::string json() const;
-  bool cropped(const Box& region);  ///< Points outside of it stay, too: each has its meaning by its number.
+  bool cropped(const Box& region);  ///< Points outside of the region stay too, because a point's meaning is its index.
 };
 
 /// A mask over `box`: u8 [height, width] of any resolution, the index into `labels` or 0 and 1.
@@ -87,7 +88,7 @@ struct TENON_API Segmentation {
   bool cropped(const Box& region);
 };
 
-/// Something heard. Times are nanoseconds of the stream's clock.
+/// A sound event. Times are nanoseconds of the stream's clock.
 struct TENON_API AudioEvent {
   static constexpr Kind kKind{"audio_event"};
   std::string label;
@@ -116,7 +117,7 @@ struct TENON_API ReferenceTime {
   friend bool operator==(const ReferenceTime&, const ReferenceTime&) = default;
 };
 
-/// Where the frame comes from.
+/// The source of the frame.
 struct TENON_API Source {
   static constexpr Kind kKind{"source"};
   std::string uri;
@@ -129,7 +130,7 @@ struct TENON_API Source {
 /// A record of another library, carried as the text that it writes itself (a GstStructure). Not interpreted.
 struct TENON_API Record {
   static constexpr Kind kKind{"record"};
-  std::string name;  ///< Of the type that carries it ("GstProtectionMeta").
+  std::string name;  ///< Name of the type that carries it ("GstProtectionMeta").
   std::string text;
   std::string json() const;
   friend bool operator==(const Record&, const Record&) = default;
@@ -149,8 +150,8 @@ struct Entry {
   const T* operator->() const { return value.get(); }
 };
 
-/// What is known about one frame: values of any type with a kKind, in the order in which they were added. Values do not
-/// change once they are in: replace() puts another in their place, so readers need no lock.
+/// The metadata of one frame: values of any type with a kKind, in the order in which they were added. A value does not
+/// change after it was added: replace() puts another in its place, so readers need no lock.
 /// @thread all members from any thread.
 class TENON_API Collection {
  public:
@@ -191,14 +192,14 @@ class TENON_API Collection {
 
   /// "[{"id":1,"kind":"detection",...},...]": entries of types with json(), in their order.
   std::string json() const;
-  /// What of this is in `region`, with boxes in its coordinates. Entries keep their ids; what belongs to a dropped entry is
-  /// dropped, too.
+  /// The entries that lie in `region`, with boxes in its coordinates. Entries keep their ids; children of a dropped
+  /// entry are dropped too.
   std::shared_ptr<Collection> cropped(const Box& region) const;
   /// A copy: entries are shared, later changes are not.
   std::shared_ptr<Collection> copy() const;
 
  private:
-  /// What is done with a value whose type is forgotten.
+  /// The operations on a type-erased value.
   struct Methods {
     std::string (*json)(const void*);
     /// The value in a crop: the same one, a changed one, or null.
@@ -249,12 +250,12 @@ class TENON_API Collection {
   Id last_ = 0;
 };
 
-/// The metadata of `frame`, made on first use. Copies of the frame and its maps to other contexts share it, if it was made
-/// before they were: sources make it. @thread making it is a write of `frame`.
+/// The metadata of `frame`, created on first use. Copies of the frame and its maps to other contexts share it if it was
+/// created before them; therefore sources create it. @thread creating it is a write of `frame`.
 TENON_API Collection& of(Frame& frame);
 /// Null when there is none. @thread any.
 TENON_API std::shared_ptr<const Collection> find(const Frame& frame);
-/// Gives `frame`, and those that share its metadata, this collection. @thread a write of `frame`.
+/// Replaces the collection of `frame` and of all frames that share its metadata. @thread a write of `frame`.
 TENON_API void set(Frame& frame, std::shared_ptr<Collection> collection);
 
 /// One JSON object on one line, without a line break: time, format and size of the frame, and its metadata. A batch has

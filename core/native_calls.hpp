@@ -31,7 +31,7 @@ struct CallProbe {
   }
 };
 
-/// `name`, followed by "#2", "#3" when `taken` holds it already: devices of one model share a name.
+/// `name`, followed by "#2", "#3" when `taken` contains it already: devices of one model share a name.
 /// @param taken  the undecorated names given so far; this one is added.
 inline std::string distinct_name(std::vector<std::string>& taken, const std::string& name) {
   const auto same = std::count(taken.begin(), taken.end(), name);

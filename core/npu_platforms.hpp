@@ -30,7 +30,7 @@ constexpr const NpuPlatform* find_npu_platform(std::uint32_t number) {
   return nullptr;
 }
 
-/// By PCI device id; null for unknown NPUs.
+/// The platform with this PCI device id; null for unknown NPUs.
 constexpr const NpuPlatform* find_npu_platform_of(std::uint32_t device_id) {
   for (const NpuPlatform& platform : kNpuPlatforms)
     if (device_id != 0 && (platform.device_ids[0] == device_id || platform.device_ids[1] == device_id))

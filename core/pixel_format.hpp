@@ -21,7 +21,7 @@ constexpr std::uint32_t fourcc(char a, char b, char c, char d) {
 }
 
 inline constexpr std::uint64_t kModifierLinear = 0;
-/// "Implicit": the driver knows and does not say. Refused by most devices. @source drm_fourcc.h DRM_FORMAT_MOD_INVALID
+/// "Implicit": only the driver knows the layout. Refused by most devices. @source drm_fourcc.h DRM_FORMAT_MOD_INVALID
 inline constexpr std::uint64_t kModifierInvalid = 0x00ffffffffffffffull;
 
 /// A fourcc does not say how pixels are arranged in memory, so the modifier is part of the format.
@@ -92,13 +92,14 @@ constexpr unsigned degrees(Rotation rotation) { return 90u * static_cast<unsigne
 /// True when width and height are swapped.
 constexpr bool is_quarter_turn(Rotation rotation) { return rotation == Rotation::k90 || rotation == Rotation::k270; }
 
-/// Properties of a picture, independent of where it lies.
+/// Properties of an image, independent of its memory.
 struct FrameInfo {
   PixelFormat format;
   std::uint32_t width_px = 0, height_px = 0;         ///< As stored in the planes.
   ColourSpace colour_space = ColourSpace::kUnknown;  ///< Unknown: 709 from 720 rows up, else 601, as decoders assume.
   ColourRange colour_range = ColourRange::kUnknown;  ///< Unknown: limited for YUV, full for RGB.
-  Rotation rotation = Rotation::kNone;               ///< Planes are as stored; consumers rotate what they read.
+  Rotation rotation = Rotation::kNone;               ///< Planes are as stored; consumers rotate the pixels that they
+                                                     ///< read.
 
   /// Extents of the upright picture; detections and crops use its coordinates.
   std::uint32_t upright_width_px() const { return is_quarter_turn(rotation) ? height_px : width_px; }
@@ -113,7 +114,8 @@ struct PlaneExtent {
   std::size_t row_bytes = 0;
 };
 TENON_API PlaneExtent plane_extent(const FrameInfo& info, std::size_t plane);
-/// As above, for callers that have `format` = format_info(info.format). Precondition: plane < format.plane_count.
+/// As above, for callers that already have `format` = format_info(info.format). Precondition: plane <
+/// format.plane_count.
 inline PlaneExtent plane_extent(const FrameInfo& info, const PixelFormatInfo& format, std::size_t plane) {
   const PlaneLayout& layout = format.planes[plane];
   const auto scaled = [](std::uint32_t size, int shift) {
@@ -127,7 +129,7 @@ inline PlaneExtent plane_extent(const FrameInfo& info, const PixelFormatInfo& fo
   extent.row_bytes = std::size_t{extent.width_px} * extent.channels * size_bytes(format.sample);
   return extent;
 }
-/// Applies the rules above for "unknown".
+/// Applies the rules of FrameInfo for "unknown".
 TENON_API ColourSpace resolved_colour_space(const FrameInfo& info);
 TENON_API ColourRange resolved_colour_range(const FrameInfo& info);
 

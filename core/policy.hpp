@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller allows: access and copies.
+// Policies of a caller: access and copies.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ enum class ZeroCopy : std::uint8_t { kRequire, kPrefer, kAllow };
 
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
-/// Deadline of waits when the caller gives none: long for a device, short for a person.
+/// Deadline of waits when the caller gives none: long for a device, short for a user.
 inline Deadline default_deadline() { return Clock::now() + std::chrono::seconds(10); }
 
 }  // namespace v1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for what can only be asked: APIs whose own waits have no deadline.
+// Waiting by polling, for APIs whose own waits have no deadline.
 #pragma once
 
 #ifdef __linux__
@@ -16,7 +16,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// While it lives, naps of its thread end when they should: Linux otherwise ends each up to 50 us late.
+/// Sets the thread's timer slack to the minimum for its lifetime, so that short sleeps end on time. By default Linux
+/// ends each up to 50 us late.
 /// @thread made and destroyed by one thread. @cost two system calls.
 class TimerSlackGuard {
  public:
@@ -36,9 +37,11 @@ class TimerSlackGuard {
   const int before_;  ///< Nanoseconds.
 #endif
 };
+/// The earlier name of TimerSlackGuard.
+using PromptNaps = TimerSlackGuard;
 
-/// Asks until the answer is true. Short waits spin; longer ones overshoot by at most 6 %, and by at most a quarter
-/// of a millisecond. @return false at the deadline. @errors those of `is_done`.
+/// Calls is_done() until it returns true. Short waits spin; longer ones overshoot by at most 6 %, and by at most a
+/// quarter of a millisecond. @return false at the deadline. @errors those of `is_done`.
 template <typename IsDone>
 bool poll_until(Deadline deadline, IsDone is_done) {
   using std::chrono::microseconds;

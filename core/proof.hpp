@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alias tests: does a route truly share memory on this machine?
+// Alias tests: tell whether a route truly shares memory on this machine.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ TENON_API std::string_view name(Proof proof);
 /// Result between two contexts, with the median cost of a first and of a repeated map, ns.
 struct ProofResult {
   Proof proof = Proof::kRefused;
-  std::string reason;  ///< Why refused, claimed or copying; empty when proved.
+  std::string reason;  ///< Reason of a refusal, claim or copy; empty when proved.
   double first_ns = 0;
   double repeat_ns = 0;
   std::vector<std::string> edges;  ///< Names of the hops taken.
@@ -38,7 +38,7 @@ struct ProofResult {
 /// that passes is proved. Sharing that an API claims but that cannot be tested (no allocation, no host access) is
 /// claimed. Sharing that fails the test counts as a copy, whatever its API says. Never throws for a refusal; a native
 /// failure becomes kRefused with its text.
-/// Where no tensor can be mapped, a grey picture over the same bytes is.
+/// If no tensor can be mapped, a grey image over the same bytes is mapped instead.
 /// @param allocate  Makes the memory in `from`; empty: from->allocate(). If `to` needs a descriptor to share
 /// (to->requirements().fd), it is called with that first, and without on kUnimplemented or kUnavailable; likewise with
 /// whole pages first.

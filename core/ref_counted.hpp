@@ -31,7 +31,7 @@ class TENON_API RefCounted {
   void release() const noexcept {
     const std::uint32_t held = refs_.load(std::memory_order_acquire);
     if (held >= kImmortal) return;
-    // The holder of the only reference has the object to itself.
+    // The holder of the only reference is the only user of the object.
     if (held == 1)
       refs_.store(0, std::memory_order_relaxed);
     else if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1)
@@ -43,7 +43,7 @@ class TENON_API RefCounted {
 
  protected:
   virtual ~RefCounted() = default;
-  /// Called once when the last reference goes. Pools override it to take the object back instead.
+  /// Called once when the last reference is released. Pools override it to take the object back instead.
   virtual void dispose() noexcept { delete this; }
   /// Ends counting: the object is never disposed of, and threads don't contend for its count. Call before sharing it.
   void make_immortal() noexcept { refs_.store(kImmortal, std::memory_order_relaxed); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of any timeline as signals of another API: a user event, a ze_event, an eventfd.
+// Relays points of any timeline to signals of another API: a user event, a ze_event, an eventfd.
 #pragma once
 
 #include <utility>
@@ -11,13 +11,13 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Sets a signal of another API when a point is settled, so that whoever waits there does not keep the host waiting.
+/// Sets a signal of another API when a point is settled, so that work of that API can wait without a host wait.
 /// @tparam Signal  Movable, empty when default-constructed. signal.set(failed) is called once, on a thread of Tenon's
 /// own: it must neither wait nor throw.
 template <typename Signal>
 class RelayedPoint final : private Deferred {
  public:
-  /// Takes `signal` over. @thread any. @cost as defer(); objects come from a free list.
+  /// Takes ownership of `signal`. @thread any. @cost as defer(); objects come from a free list.
   static void relay(const TimelinePoint& point, Signal signal) {
     RelayedPoint* const relayed = FreeList<RelayedPoint>::instance().take();
     relayed->point_ = point;

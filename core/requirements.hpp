@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a consumer of memory accepts, and how two consumers agree.
+// Requirements of a consumer of memory, and the join of the requirements of two consumers.
 #pragma once
 
 #include <cstddef>
@@ -43,9 +43,9 @@ class FdKind : public HashedName {
 inline constexpr FdKind FdKind::kNone{};
 inline constexpr FdKind FdKind::kMemfd{"memfd"};
 inline constexpr FdKind FdKind::kDmabuf{"dma-buf", FdKind::kMemfd};
-/// What only the driver that made it understands, on the device that made it.
+/// A descriptor that only the exporting driver understands, on the exporting device.
 inline constexpr FdKind FdKind::kOpaqueFd{"opaque fd"};
-/// VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT: what others call opaque is Vulkan's.
+/// VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT. Where other APIs say "opaque fd", they mean this one of Vulkan.
 inline constexpr FdKind FdKind::kVulkanFd{"Vulkan opaque fd", FdKind::kOpaqueFd};
 /// CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
 inline constexpr FdKind FdKind::kCudaFd{"CUDA fd"};
@@ -69,14 +69,14 @@ struct TENON_API Requirements {
   SmallVector<MemoryKind, 4> kinds;         ///< Acceptable kinds; empty means any.
   SmallVector<std::uint64_t, 4> modifiers;  ///< Acceptable DRM modifiers; empty means linear.
 
-  /// Requirements that satisfy both, or why there are none.
+  /// Requirements that satisfy both, or the reason why none can.
   std::variant<Requirements, Refusal> join(const Requirements& other) const;
 };
 
-/// What an allocation would be, as far as its users can tell before it is made.
+/// Properties of an allocation that are known before it is made.
 struct Offer {
-  std::size_t alignment = 64;  ///< Of the first byte.
-  FdKind fd;                   ///< With which it can be handed on.
+  std::size_t alignment = 64;  ///< Alignment of the first byte.
+  FdKind fd;                   ///< Kind of descriptor with which the memory can be exported.
   std::uint64_t modifier = 0;  ///< A DRM modifier; 0: linear.
   bool host_addressable = false;
 };

@@ -27,10 +27,11 @@ inline namespace v1 {
 struct Hop {
   const Edge* edge = nullptr;
   Context to;
-  Reached reached;  ///< Of a frame: its first plane, with the cost of all of them.
+  Reached reached;  ///< For a frame: the result of its first plane, with the cost of all planes.
 };
 
-/// Where on a way the host waits for unfinished work, because no queue can do it. Later hops find the work finished.
+/// The place on a way where the host waits for unfinished work, because no queue can wait for it. Later hops find the
+/// work finished.
 struct HostWait {
   std::size_t hop = 0;  ///< Index into Route::hops().
   std::string reason;
@@ -40,7 +41,7 @@ namespace detail {
 struct RouteSearch;
 }
 
-/// A way that was found, or why there is none. Immutable; shared by all that cache it.
+/// The result of a search: a way, or the reasons why there is none. Immutable; shared by all caches that hold it.
 class TENON_API Route : public RefCounted {
  public:
   bool possible() const { return possible_; }
@@ -48,12 +49,13 @@ class TENON_API Route : public RefCounted {
   const std::vector<Hop>& hops() const { return hops_; }
   bool copies() const;
   double cost_ns() const;
-  /// Of a frame whose planes go each their own way: these, one for each plane; hops() is empty. Else empty.
+  /// One route per plane, when the planes of a frame take different ways; hops() is then empty. Empty in all other
+  /// cases.
   const std::vector<Ref<const Route>>& planes() const { return planes_; }
-  /// Where a map without a stream of the caller waits on the host, if work on the memory is unfinished; nothing if
-  /// nobody waits or only queues do, and where there are no hops. Of planes() each has its own.
+  /// The hop at which a map without a caller's stream waits on the host for unfinished work on the memory. Nothing if
+  /// no wait is needed, if only queues wait, or if there are no hops. Each route in planes() has its own.
   const std::optional<HostWait>& host_wait() const { return host_wait_; }
-  /// Every refusal met in the search, one per line; when no way was found, also what is missing.
+  /// Every refusal met in the search, one per line. When no way was found, the missing contexts are listed too.
   std::string explain() const;
 
  private:
@@ -64,7 +66,7 @@ class TENON_API Route : public RefCounted {
   /// The cost by which ways are compared: under ZeroCopy::kPrefer each copied plane counts more than any sharing way.
   double rank() const;
 
-  Description source_;  ///< Of a frame: its first plane.
+  Description source_;  ///< For a frame: its first plane.
   std::optional<FrameDescription> frame_;
   Context target_;
   Access access_ = Access::kRead;
@@ -77,20 +79,20 @@ class TENON_API Route : public RefCounted {
   std::vector<std::string> missing_;
 };
 
-/// For several consumers of one source: which context should allocate, and the way to each consumer.
+/// One allocation for several consumers of one source: which context should allocate, and the way to each consumer.
 struct AllocationPlan {
   bool possible = false;
   Context allocator;
-  /// Joined over all consumers and the allocator, with the size that the tensor or frame needs (whole pages, if anybody
-  /// wants a descriptor or memory that begins with a page): what allocator->allocate() takes, and for a frame
-  /// Frame::over().
+  /// The requirements of all consumers and of the allocator, joined, with the size that the tensor or frame needs. The
+  /// size is in whole pages if any party wants a descriptor or page-aligned memory. Pass them to allocator->allocate()
+  /// and, for a frame, to Frame::over().
   Requirements requirements;
   std::vector<Ref<const Route>> routes;  ///< One per consumer, in their order.
-  double cost_ns = 0;                    ///< Of all routes, and of the one from the source's context.
+  double cost_ns = 0;                    ///< Sum over all routes, with the one from the source's context.
   std::string explanation;               ///< Every candidate with its cost or refusal.
 };
 
-/// One party in a pipeline: where it works and what it accepts there.
+/// One party in a pipeline: its context and its requirements there.
 struct Party {
   Context context;
   Requirements requirements;
@@ -124,8 +126,8 @@ class TENON_API Router {
   /// @errors kInvalidArgument, kOutOfRange: a tensor that no memory can hold.
   AllocationPlan plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
-  /// The same for frames, laid out as Frame::over() does with the requirements of all: rows and heights are aligned for
-  /// every party, no row is longer than any takes, and the routes are those of the whole frame.
+  /// The same for frames. The layout is that of Frame::over() under the joined requirements: rows and heights are
+  /// aligned for every party, no row exceeds the smallest max_pitch, and the routes are those of the whole frame.
   /// @errors kInvalidArgument: extents of 0 or past the limit; kUnimplemented: unknown format.
   AllocationPlan plan(const Party& source, std::span<const Party> consumers, const FrameInfo& frame,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
@@ -135,8 +137,9 @@ class TENON_API Router {
   /// read-only memory or to a buffer that a decoder still reads; the errors of native calls.
   Tensor map(const Tensor& source, const Context& target, const MapOptions& options = {}) const;
   Tensor map(const Tensor& source, const Context& target, Access access) const;
-  /// Maps all planes, in one export where the edge can. Where no way serves them all (one is aligned, another is not),
-  /// each takes its own. All are judged before any is mapped. Of a batch all frames are mapped, each by its own way.
+  /// Maps all planes, in one export where the edge supports it. If no way serves all planes (one is aligned, another is
+  /// not), each plane takes its own. All planes are judged before any is mapped. For a batch, all frames are mapped,
+  /// each by its own way.
   /// @cost a batch allocates the list of its frames.
   Frame map(const Frame& source, const Context& target, const MapOptions& options = {}) const;
   Frame map(const Frame& source, const Context& target, Access access) const;
@@ -149,7 +152,7 @@ class TENON_API Router {
 
  private:
   friend struct detail::RouteSearch;
-  /// By hash_of() what is planned; a collision is planned anew.
+  /// Keyed by hash_of() of the planned description; a collision is planned anew.
   using Plans = std::unordered_map<std::uint64_t, Ref<const Route>>;
   template <typename Described>
   Ref<const Route> plan_cached(const Described& source, const Context& target, Access access, ZeroCopy policy) const;

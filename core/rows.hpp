@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a strided tensor as blocks of equal rows: few pieces for APIs that copy rectangles.
+// Splits a strided tensor into few blocks of equal rows, for APIs that copy rectangles.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@
 namespace tenon {
 inline namespace v1 {
 
-/// A block of rows of a tensor, and where they lie in its packed form.
+/// A block of rows of a tensor, and its position in the packed form.
 struct Rows {
   std::size_t offset = 0;  ///< In the memory, bytes.
   std::size_t pitch = 0;   ///< From row to row in the memory, bytes.
-  std::size_t packed = 0;  ///< In the packed form, where row follows row.
+  std::size_t packed = 0;  ///< Offset in the packed form, in which rows are contiguous, bytes.
   std::size_t width = 0, count = 1;
 };
 
-/// Calls run(Rows) for each block of equal rows of a tensor's elements: few of them, as each is a command.
+/// Calls run(Rows) for each block of equal rows of a tensor. Blocks are as large as possible, because each is one
+/// command.
 template <typename Run>
 void for_each_block(const Tensor& tensor, Run run) {
   if (tensor.size_bytes() == 0) return;
@@ -30,7 +31,7 @@ void for_each_block(const Tensor& tensor, Run run) {
   rows.width = size_bytes(tensor.element_type());
   std::size_t outer = shape.size();
   while (outer > 0 && (shape[outer - 1] == 1 || stride(outer - 1) == rows.width)) rows.width *= shape[--outer];
-  // Such APIs want rows that do not overlap: a broadcast axis is copied row by row.
+  // Such APIs need rows that do not overlap, so a broadcast axis is copied row by row.
   if (outer > 0 && stride(outer - 1) >= rows.width) {
     rows.count = shape[--outer];
     rows.pitch = stride(outer);

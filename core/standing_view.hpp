@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What edges share whose views stay valid: each is made once, and mapping again needs no work.
+// Helpers of edges whose views stay valid: each view is made once, and mapping again needs no work.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 namespace tenon {
 inline namespace v1 {
 
-/// `source` as `to` sees its memory: by the view that is there, or one that `make` makes and that stays.
-/// @param make  Gives a std::unique_ptr<View> over the whole memory, for the widest access.
-/// @thread any; of two threads that make a view at once, both get the one that stays.
+/// `source` as seen from `to`: through an existing view, or through a new one from `make`, which is kept.
+/// @param make  Returns a std::unique_ptr<View> over the whole memory, for the widest access.
+/// @thread any; if two threads make a view at once, both get the one that is kept.
 template <typename Make>
 Tensor standing_view(const Edge& edge, const Tensor& source, const Context& to, MemoryKind kind, Access access,
                      Make&& make) {
@@ -31,7 +31,7 @@ Tensor standing_view(const Edge& edge, const Tensor& source, const Context& to, 
   return source.through(view);
 }
 
-/// Where the memory's view starts for the host; null if the host does not reach it.
+/// Host address at which the memory's view starts; null if the host cannot reach it.
 inline void* host_base(const Tensor& source) { return source.view() ? source.view()->host() : source.memory()->host(); }
 
 }  // namespace v1

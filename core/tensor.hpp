@@ -89,12 +89,12 @@ class TENON_API Tensor {
   Tensor slice(const Shape& begin, const Shape& end) const { return Tensor(*this, begin, end); }
   /// The same bytes under another shape; the element count must be equal and the tensor contiguous.
   Tensor reshaped(const Shape& shape) const;
-  /// The same tensor through `view` of its memory; null: as its own context sees it.
+  /// The same tensor through `view` of its memory; null: as seen from the memory's own context.
   Tensor through(const View* view) const;
   /// The same tensor under another lease.
   Tensor with_lease(Lease lease) const;
-  /// Copies host elements, after waiting for the work on both memories. An empty destination is allocated; one of another shape gets this tensor's shape (OpenVINO's
-  /// rule).
+  /// Copies host elements, after waiting for the work on both memories. An empty destination is allocated; one of
+  /// another shape gets this tensor's shape (OpenVINO's rule).
   /// @errors kInvalidArgument: element types differ, or a borrowed destination is too small; as Hazards::wait_for.
   void copy_to(Tensor& destination) const;
 
@@ -132,7 +132,7 @@ class TENON_API Tensor {
   void set_shape(const Shape& shape);
 
  private:
-  friend class Frame;  // Fills its planes in place, because a frame is wrapped for each picture of a stream.
+  friend class Frame;  // Fills its planes in place, because each image of a stream is wrapped in a new frame.
   void* host_base() const { return view_ ? view_->host() : memory_->host(); }
   void check_type(ElementType type, std::size_t bits) const;
 

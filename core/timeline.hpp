@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines and points on them: the only primitive of synchronisation.
+// Timelines and points on them: Tenon's only synchronisation primitive.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ enum class PointState : std::uint8_t { kPending, kReached, kFailed };
 class TENON_API Timeline : public RefCounted {
  public:
   virtual std::string_view name() const = 0;
-  /// Whether the work on it was ordered when it was noted (Hazards::begin): it waits for what was noted before, and what
-  /// was noted later waits for it. See OrderedWork.
+  /// Whether the work of this timeline is ordered when it is noted (Hazards::begin): it waits for work noted earlier,
+  /// and work noted later waits for it. See OrderedWork.
   virtual bool is_ordered_at_start() const { return false; }
   virtual PointState query(std::uint64_t value) const = 0;
   /// Blocks until `value` is reached. @errors kDeadlineExceeded, or the error that the work left in the timeline.
@@ -64,17 +64,18 @@ class TimelinePoint {
 class TENON_API Stream : public RefCounted {
  public:
   virtual std::string_view name() const = 0;
-  /// Makes later work in the queue wait for `point`. False if it cannot wait for such a timeline: the host must.
+  /// Makes later work in the queue wait for `point`. False if the queue cannot wait for such a timeline; then the host
+  /// must wait.
   /// @errors those of native calls.
   virtual bool wait_for(const TimelinePoint& point) = 0;
   /// The point when all work now in the queue is finished. @errors those of native calls.
   virtual TimelinePoint signal() = 0;
 };
 
-/// A timeline advanced by host code.
+/// A timeline that host code advances.
 class TENON_API HostTimeline : public Timeline {
  public:
-  /// @param name  Whose it is ("CPU, model resnet"): messages about points that never come say it.
+  /// @param name  Owner of the timeline ("CPU, model resnet"), for messages about points that are never reached.
   explicit HostTimeline(std::string name = "host") : name_(std::move(name)) {}
   std::string_view name() const override { return name_; }
   PointState query(std::uint64_t value) const override;

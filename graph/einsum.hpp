@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Einsum's equation says about its axes: one reading of it for all who run it.
+// Labels of the axes in an Einsum's equation, shared by all implementations.
 #pragma once
 
 #include <string>

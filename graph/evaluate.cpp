@@ -84,10 +84,10 @@ Tensor initial_state(const Node& node, const std::vector<Tensor>& inputs) {
                 node.describe() + ": a state of shape " + shape.to_string() + " needs an initial value");
   }
   // Nothing where the shape is open, as OpenVINO begins a cache.
-  Shape least;
+  Shape min;
   for (const Dimension& extent : shape)
-    least.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
-  Tensor zeros(node.get_output_element_type(0), least);
+    min.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
+  Tensor zeros(node.get_output_element_type(0), min);
   if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
   return zeros;
 }

@@ -35,7 +35,7 @@ using NodeRunner =
 /// @cost float accumulators, no blocking: correctness, not speed.
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs,
                                        VariableMap* variables = nullptr, const NodeHook& hook = {});
-/// As above; `runner` is asked before each kernel.
+/// As above; `runner` is called before each kernel.
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
                                        const NodeHook& hook, const NodeRunner& runner);
 

@@ -9,7 +9,7 @@ inline namespace v1 {
 namespace exec_model_info {
 namespace {
 
-/// Not in the operation table: nobody reads or compiles such nodes.
+/// Not in the operation table: such nodes are neither read from files nor compiled.
 const Operation& execution_operation() {
   static const Operation operation = [] {
     Operation made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device executes, as a model: the type of its nodes, and the keys of what their run-time information says.
+// The runtime model of a device: the type of its nodes, and the keys of their run-time information.
 #pragma once
 
 #include <cstddef>
@@ -19,35 +19,36 @@ namespace exec_model_info {
 inline constexpr char ORIGINAL_NAMES[] = "originalLayersNames";
 /// The kernel: "brgconv:avx512_core+relu".
 inline constexpr char IMPL_TYPE[] = "primitiveType";
-/// Of each output, comma-separated: the type in which it lies in memory.
+/// The element type of each output in memory, comma-separated.
 inline constexpr char OUTPUT_PRECISIONS[] = "outputPrecisions";
-/// Of each output, comma-separated: its axes a, b, c, ... as they follow each other in memory, the innermost last
-/// ("acdb": channels last); an axis that is split into blocks is a capital, and its blocks stand at the end ("aBcd16b").
+/// The memory layout of each output, comma-separated: its axes a, b, c, ... in memory order, the innermost last
+/// ("acdb": channels last). An axis that is split into blocks is a capital letter, and its blocks are at the end
+/// ("aBcd16b").
 inline constexpr char OUTPUT_LAYOUTS[] = "outputLayouts";
 /// Microseconds, or kNotExecuted if nothing was measured.
 inline constexpr char PERF_COUNTER[] = "execTimeMcs";
-/// Its place in the order of execution, from 0.
+/// The step's position in the order of execution, from 0.
 inline constexpr char EXECUTION_ORDER[] = "execOrder";
 /// The step's type: "Convolution", "Reorder".
 inline constexpr char LAYER_TYPE[] = "layerType";
-/// Type in which its first input lies.
+/// Element type of its first input in memory.
 inline constexpr char RUNTIME_PRECISION[] = "runtimePrecision";
 
-// Keys of Tenon's own.
+// Tenon's own keys.
 
-/// Friendly names of nodes whose values were known when the model was compiled, and which the step has as constants.
+/// Friendly names of nodes that were folded into constants of the step when the model was compiled.
 inline constexpr char FOLDED_NAMES[] = "foldedLayersNames";
 /// Sizes of the tensors that the step reads, weights apart, and writes; a step that picks elements, as Gather does,
 /// touches less.
 inline constexpr char BYTES_READ[] = "bytesRead";
 inline constexpr char BYTES_WRITTEN[] = "bytesWritten";
-/// Of constants that it reads, as they are packed.
+/// Size of the constants that it reads, in packed form.
 inline constexpr char WEIGHT_BYTES[] = "weightBytes";
-/// Of convolutions and matrix products, padding included; absent elsewhere.
+/// Number of multiply-adds of convolutions and matrix products, padding included; absent for other steps.
 inline constexpr char MULTIPLY_ADDS[] = "multiplyAdds";
-/// Nanoseconds, of what PERF_COUNTER has in whole microseconds; absent if nothing was measured.
+/// The time of PERF_COUNTER in nanoseconds; absent if nothing was measured.
 inline constexpr char TIME_NS[] = "execTimeNs";
-/// Of the model: names of nodes that no step computes, because they are views, or were folded or removed.
+/// A key of the model: names of nodes that no step computes, because they are views, or were folded or removed.
 inline constexpr char OPTIMIZED_OUT_NAMES[] = "optimizedOutLayersNames";
 
 inline constexpr char kNotExecuted[] = "not_executed";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of executed models: what is set stays, in copies and files as well.
+// Nodes of executed models keep their values, also in copies and files.
 #include <tenon/graph/exec_model_info.hpp>
 
 #include <gmock/gmock.h>

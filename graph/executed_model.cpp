@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps become nodes, and what is said of them their run-time information.
+// Converts steps to nodes, and their descriptions to run-time information.
 #include <tenon/graph/executed_model.hpp>
 
 #include <algorithm>
@@ -131,7 +131,7 @@ void ExecutedModel::number(const ResultVector& results) {
   for (const auto& result : results) next(*result);
 }
 
-/// What no node of the model names.
+/// Notes the nodes that no node of the model names.
 void ExecutedModel::note_optimized_out(Model& model) const {
   std::set<std::string> seen;
   for (const auto& node : model.get_ordered_ops()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts steps together to the model that get_runtime_model() shows, for any device's engine.
+// Builds the model that get_runtime_model() returns from executed steps, for any device's engine.
 #pragma once
 
 #include <chrono>
@@ -28,31 +28,31 @@ struct StepOutput {
   std::string layout;  ///< See OUTPUT_LAYOUTS.
 };
 
-/// What is said of one step.
+/// The description of one step.
 struct StepNotes {
   std::string type, name, kernel;
   std::vector<std::string> originals{}, folded{};  ///< Friendly names of the given model's nodes.
-  std::optional<element::Type> precision{};        ///< In which its first input lies; none: its first output.
+  std::optional<element::Type> precision{};        ///< Element type of its first input; none: that of its first output.
   std::size_t bytes_read = 0, bytes_written = 0, weight_bytes = 0;
   std::optional<std::uint64_t> multiply_adds{};
   std::optional<std::chrono::nanoseconds> time{};
 };
 
-/// A row-major layout: "abcd"; "undef" of more axes than there are letters.
+/// A row-major layout: "abcd"; "undef" if there are more axes than letters.
 TENON_API std::string packed_layout(std::size_t rank);
-/// What a node was before passes: its originals, and those that were folded into it.
+/// Adds the original nodes of `node` before passes, and those that were folded into it.
 TENON_API void add_originals(StepNotes& notes, const Node& node);
 
-/// A model of steps while it grows, in the order of execution.
+/// A model of steps under construction, in the order of execution.
 class TENON_API ExecutedModel {
  public:
   /// One of the given model's inputs.
   Output<Node> add_parameter(const Node& given, const StepOutput& as);
-  /// What lies in memory before the run: a state's value, or a constant that is a result as it is.
+  /// A value that is in memory before the run: a state's value, or a constant that is itself a result.
   Output<Node> add_memory(const std::string& type, const std::string& name, const StepOutput& as);
   std::shared_ptr<Node> add_step(const StepNotes& notes, const OutputVector& arguments,
                                  const std::vector<StepOutput>& outputs);
-  /// A node of the given model that no step computes. One that a step names after all does not count.
+  /// A node of the given model that no step computes. Ignored if a step names the node after all.
   void add_optimized_out(const std::string& name) { optimized_out_.push_back(name); }
 
   /// A result of the given model.

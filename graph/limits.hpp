@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits on what models may use of the machine: a file of a few kilobytes can ask for any amount of memory and time.
+// Limits of a model's use of the machine: a file of a few kilobytes can request any amount of memory and time.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ struct ModelLimits {
   /// three times: 3 to the power of the depth in all.
   std::uint64_t depth = 8;
   /// Host memory that the tensors of one compilation, or of one inference, may take together; a GPU's for values between
-  /// its kernels, too. 0: three quarters of the memory of this machine (or of this process's control group), and of a GPU
-  /// with memory of its own what that has.
+  /// its kernels, too. 0: three quarters of the memory of this machine (or of this process's control group), and the
+  /// whole memory of a GPU that has its own.
   std::uint64_t bytes = 0;
   /// Time for one compilation, checked between passes and between nodes. 0: no limit.
   std::uint64_t compile_seconds = 0;

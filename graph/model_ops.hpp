@@ -21,7 +21,7 @@ class Layout;  // graph/layout.hpp
 
 namespace op {
 
-/// What padding fills in.
+/// Values of padded elements.
 enum class PadMode { CONSTANT = 0, EDGE, REFLECT, SYMMETRIC };
 
 namespace v0 {

@@ -234,7 +234,7 @@ void Node::set_argument(std::size_t index, const Output<Node>& source) {
     throw Error(Code::kInvalidArgument,
                 describe() + ": input " + std::to_string(index) + " cannot be left unconnected");
   static_cast<void>(source.get_node()->port(source.get_index()));  // Throws for an output that does not exist.
-  const Output<Node> previous = sources()[index];  // Kept until the end: it may be what keeps `source` alive.
+  const Output<Node> previous = sources()[index];  // Kept until the end, because it may keep `source` alive.
   Readers& left = readers_of(index);
   sources_->outputs[index] = source;
   Readers& joined = readers_of(index);

@@ -56,7 +56,7 @@ struct ValueBound {
 };
 
 namespace descriptor {
-/// What is known about one output: type, shape, names, and its value if shape inference could find it.
+/// Description of one output: type, shape, names, and its value if shape inference could find it.
 class TENON_API Tensor {
  public:
   const element::Type& get_element_type() const { return type_; }
@@ -309,8 +309,8 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
     std::shared_ptr<descriptor::Tensor> tensor;
     Readers readers;
   };
-  /// What the node reads, with each input's place among the source's readers. Allocated separately with room for a
-  /// link, so that a destroyed node can leave its sources to be released later, without allocating.
+  /// The node's sources, with each input's position among the source's readers. Allocated separately and with room for
+  /// a link, so that a destroyed node can defer the release of its sources without allocating.
   struct Sources {
     OutputVector outputs;
     std::vector<Readers::iterator> places;

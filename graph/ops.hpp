@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constructors, with OpenVINO's arguments, of the operations that code commonly builds models from. make_node makes all
-// other operations; model_ops.hpp and subgraph.hpp have those that carry data or bodies.
+// other operations; model_ops.hpp and subgraph.hpp have the operations with data or bodies.
 //
 // Here, by version:
 //   v0   Acos Asin Atan Ceiling Cos Cosh Erf Floor HardSigmoid Log Sign Sin Sinh Tan; Clamp Elu FakeQuantize

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shape whose extents or rank may be unknown until a tensor arrives.
+// PartialShape: extents or rank may be unknown until a tensor arrives.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slice and StridedSlice take of each axis: one reading of their rules for all who run them.
+// Ranges of Slice and StridedSlice on each axis, shared by all implementations.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct AxisSlice {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
-/// One for each axis of the data. Axes that the result drops have a count of 1, those that it adds are not listed: the
-/// order of the elements is the same.
+/// The range of each axis of the data. Axes that the result drops have a count of 1; axes that it adds are not listed,
+/// because they do not change the order of the elements.
 /// @param node  A Slice or StridedSlice.  @param data  Shape of its input 0.
-/// @param positions  Its other inputs, in host memory.
+/// @param positions  The node's other inputs, in host memory.
 /// @errors kInvalidArgument: positions that do not agree with each other or with the data.
 TENON_API std::vector<AxisSlice> slices_of(const Node& node, const Shape& data, std::span<const Tensor> positions);
 

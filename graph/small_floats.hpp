@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real numbers of 4 and 8 bits: their values, and rounding to them.
+// Floating-point numbers of 4 and 8 bits: their values, and rounding to them.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ constexpr bool is_small_float(ElementType type) { return info(type).is_real && i
 /// The value of a code; for types of 4 bits only its low bits count. @cost one look-up.
 TENON_API float small_float_value(ElementType type, std::uint8_t code);
 
-/// The code of the nearest value, ties to the even code. What is too large becomes infinity if the type has one, else
-/// NaN if a signed type has that, else the largest value.
+/// The code of the nearest value, ties to the even code. A value that is too large becomes infinity if the type has
+/// one, else NaN if a signed type has it, else the largest value.
 TENON_API std::uint8_t small_float_code(ElementType type, float value);
 
 }  // namespace v1

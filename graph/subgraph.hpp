@@ -20,12 +20,12 @@ inline namespace v1 {
 namespace op {
 namespace util {
 
-/// A node with bodies. Bodies see only their parameters; descriptions say what feeds those and where the results go. A
-/// clone has its own bodies, which share the constants' memory.
+/// A node with bodies. Bodies see only their parameters; descriptions define the source of each parameter and the use
+/// of each result. A clone has its own bodies, which share the constants' memory.
 /// @thread as Node.
 class TENON_API MultiSubGraphOp : public Node {
  public:
-  /// Says what feeds a body's parameter.
+  /// Describes the source of a body's parameter.
   class TENON_API InputDescription {
    public:
     using Ptr = std::shared_ptr<InputDescription>;
@@ -38,7 +38,7 @@ class TENON_API MultiSubGraphOp : public Node {
     InputDescription(std::uint64_t input, std::uint64_t parameter)
         : m_input_index(input), m_body_parameter_index(parameter) {}
   };
-  /// Says where a body's result goes.
+  /// Describes the use of a body's result.
   class TENON_API OutputDescription {
    public:
     using Ptr = std::shared_ptr<OutputDescription>;
@@ -160,7 +160,7 @@ class TENON_API SubGraphOp : public MultiSubGraphOp {
   const MultiSubgraphOutputDescriptionVector& get_output_descriptions() const { return m_output_descriptions[0]; }
   MultiSubgraphOutputDescriptionVector& get_output_descriptions() { return m_output_descriptions[0]; }
 
-  /// Says what feeds a parameter of the body; see the descriptions. Set the body first.
+  /// Sets the source of a parameter of the body; see the descriptions. Set the body first.
   /// @errors kInvalidArgument: the parameter, or the value, does not belong to the body.
   void set_sliced_input(const std::shared_ptr<op::v0::Parameter>& parameter, const Output<Node>& value,
                         std::int64_t start, std::int64_t stride, std::int64_t part_size, std::int64_t end,
@@ -218,7 +218,7 @@ class TENON_API TensorIterator final : public util::SubGraphOp {
 
 namespace v5 {
 /// Runs its body at most `trip_count` times (negative: any number) while a condition holds: at first the input's, then
-/// the one that the body returns.
+/// that of the body's result.
 class TENON_API Loop final : public util::SubGraphOp {
  public:
   struct SpecialBodyPorts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes in which compilations may be given up.
+// Scopes in which compilations can be cancelled.
 #include <tenon/graph/wanted.hpp>
 
 #include <utility>

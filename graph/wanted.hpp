@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the compilation that runs in a thread is still wanted.
+// Cancellation of a compilation, for the thread that runs it.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 namespace tenon {
 inline namespace v1 {
 
-/// While it lives, compilations in this thread ask between passes, nodes and programs whether they are still wanted.
-/// Scopes nest: the inner one decides.
+/// During its lifetime, compilations in this thread check between passes, nodes and programs whether they are still
+/// wanted. Scopes nest: the inner one decides.
 class TENON_API CancellationScope {
  public:
-  /// @param is_wanted  Called in this thread, and in those that help it; must not throw. Empty: always.
+  /// @param is_wanted  Called in this thread and in its helper threads; must not throw. Empty: always wanted.
   explicit CancellationScope(std::function<bool()> is_wanted);
   CancellationScope(const CancellationScope&) = delete;
   CancellationScope& operator=(const CancellationScope&) = delete;
   ~CancellationScope();
-  /// That of this thread's scope, for threads that help it; empty without one.
+  /// The function of this thread's scope, for its helper threads; empty without a scope.
   static std::function<bool()> current();
   /// TimeLimit::check() calls it. @errors kCancelled: "compiling 'm' was given up: it is not wanted any more".
   static void check(const char* what, const std::string& subject);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that slide over spatial axes: what convolutions and pooling of known shapes do, in numbers.
+// Sliding windows over spatial axes: the parameters of convolutions and pooling of known shapes.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,9 @@ struct Spatial3 {
   WindowAxis window[3];
 };
 
-/// Of a convolution of any kind, a MaxPool, AvgPool, AdaptiveAvgPool or AdaptiveMaxPool (whose windows follow from the
-/// extents), an ExtractImagePatches, or a Col2Im, whose windows slide over its output: that is `in`, `out` counts them.
+/// The windows of a convolution of any kind, a MaxPool, AvgPool, AdaptiveAvgPool or AdaptiveMaxPool (whose windows
+/// follow from the extents), an ExtractImagePatches or a Col2Im. The windows of a Col2Im slide over its output, so `in`
+/// is the output and `out` the number of windows.
 /// @pre shapes are known. @errors kInvalidArgument: attributes that do not agree with them.
 TENON_API Spatial3 sliding_window(const Node& node);
 

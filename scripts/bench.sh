@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build. ./dev bench peers: whole programs and models beside
-# their alternatives. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench graphs: models of many small nodes. ./dev bench gpu: the GPU device beside torch. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
+# their alternatives. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench graphs: models of many small nodes. ./dev bench gpu: the GPU device beside torch. ./dev bench matrix: which frameworks share memory, on this machine and in the VM.
 
 bench_peers() {
   setup test
@@ -19,7 +19,7 @@ bench_zoo() {
   "$(venv_python)" bench/peers/zoo.py --build build/release "$@"
 }
 
-# For a machine that can't build: what bench/peers/zoo.py needs there, or the GPU device's tests and its bench.
+# Packs files for a machine that cannot build: those of bench/peers/zoo.py, or the GPU device's tests and its benchmark.
 bench_pack() {
   local script=bench/peers/pack.py
   if [ "${1:-}" = gpu ]; then shift; script=bench/gpu/pack.py; fi
@@ -34,7 +34,7 @@ bench_pack() {
   "$(venv_python)" "$script" --build build/release "$1"
 }
 
-# Models of many small nodes: what compiling and inferring cost per node.
+# Models of many small nodes: the cost of compiling and inferring per node.
 bench_graphs() {
   setup test
   configure release -DTENON_BUILD_BENCH=ON
@@ -43,7 +43,7 @@ bench_graphs() {
   "$(venv_python)" bench/peers/graphs.py --build build/release "$@"
 }
 
-# Models whose shapes change from call to call.
+# Models with shapes that change from call to call.
 bench_moving() {
   setup test
   configure release
@@ -81,7 +81,7 @@ bench_vaapi() {
   python3 bench/vaapi/vaapi.py "$@"
 }
 
-# Streams through a pipeline of elements, beside GStreamer with OpenVINO and a program written by hand.
+# Streams through a pipeline of elements, compared with GStreamer with OpenVINO and with a program written by hand.
 bench_elements() {
   setup test
   apt_install gstreamer1.0-libav  # The peer's decoder.
@@ -100,7 +100,7 @@ bench_gpu() {
   python3 bench/gpu/gpu.py --worker build/release/peers/gpu_worker "$@"
 }
 
-# The GPU device on CPUs under OpenCL: what the host pays, compiling, and models beside the CPU device.
+# The GPU device on CPUs under OpenCL: host overhead, compiling, and models compared with the CPU device.
 bench_gpu_host() {
   setup test
   configure release -DTENON_BUILD_BENCH=ON
@@ -110,8 +110,8 @@ bench_gpu_host() {
   python3 bench/gpu/host.py --build build/release --zoo build/data/zoo "$@"
 }
 
-# Every framework that is built, with drivers of software where the machine has no others: the NPU's, VA-API's and CUDA's, OpenCL behind the
-# layer that adds external memory, and for SYCL the OpenCL driver of its own release.
+# Every framework that is built, with software drivers if the machine has no others: those of the NPU, VA-API and CUDA, OpenCL
+# with the layer that adds external memory, and for SYCL the OpenCL driver of its own release.
 matrix_here() {
   local lib="$PWD/build/release/lib" tool="$PWD/build/release/bin/tenon" sycl="$PWD/build/venv-sycl/lib" icd="$PWD/build/icd" with
   with=("ZE_ENABLE_ALT_DRIVERS=$lib/libze_tenon_npu.so" "OPENCL_LAYERS=$lib/libtenon_opencl_external_layer.so"

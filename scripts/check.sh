@@ -72,7 +72,7 @@ check_frameworks_off() {
   done
 }
 
-# Each self-contained folder deleted in turn: the rest must configure, and include nothing that is gone.
+# Each self-contained folder deleted in turn: the rest must configure, and include no deleted file.
 check_deletable() { python3 tests/deletable/deletable_test.py; }
 
 # Sources but for tests, as far as this configuration compiles them.
@@ -93,7 +93,8 @@ check_tidy() {
     include_cleaner $(tidied_headers)
 }
 
-# Those of every folder but the tests'. header_only.hpp is for programs that define a macro for all of their files, and -inl.hpp are parts of a source.
+# Public headers of every folder except tests. header_only.hpp is for programs that define a macro for all of their files, and
+# -inl.hpp are parts of a source.
 tidied_headers() {
   git ls-files {core,store,graph,engine,runtime,frameworks,bridges,devices,drivers,vision,elements,bindings,tools}/'*.hpp' | grep -vE '^core/header_only.hpp$|-inl.hpp$'
 }
@@ -136,7 +137,7 @@ check_fuzz() {
     name=$(basename "$target")
     mkdir -p "build/fuzz/corpus/$name" "build/fuzz/seeds/${name%_fuzz}"
     say "$name, $FUZZ_SECONDS s"
-    # As in the tests: an absurd size requested on purpose gives null.
+    # As in the tests, an absurd size that is requested on purpose gives null.
     ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=2048 "$target" -max_total_time="$FUZZ_SECONDS" \
       -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -artifact_prefix="build/fuzz/" "build/fuzz/corpus/$name" \
       "build/fuzz/seeds/${name%_fuzz}" >"$target.log" 2>&1 || { tail -30 "$target.log"; failed=1; }
@@ -160,8 +161,8 @@ check_gpu() {
   check_fake_intel_gpu "$@"
 }
 
-# Remote tensors as OpenVINO's own GPU plugin does them, on Intel's CPU runtime behind a layer that shows it as a GPU. That runtime
-# takes the newest instructions of any CPU, and miscompiles for some that are not Intel's: the target is named.
+# Remote tensors of OpenVINO's own GPU plugin, on Intel's CPU runtime with a layer that presents it as a GPU. That runtime uses
+# the CPU's newest instructions and miscompiles for some CPUs of other vendors, so the target is set.
 check_fake_intel_gpu() {
   local libraries="$PWD/build/venv/lib" tests="$PWD/build/release/tests"
   [ -e "$libraries/libintelocl.so" ] || { echo "check: no Intel OpenCL runtime in build/venv" >&2; return 1; }
@@ -233,7 +234,7 @@ check_media() {
   grep -E 'rounds|frames' build/release/Testing/Temporary/LastTest.log
 }
 
-# The same driver file in a Debian 13, whose loader needs no shim, with the openvino wheel for its Python.
+# The same driver file in a Debian 13, where the loader needs no shim, with the openvino wheel for its Python.
 check_npu13() {
   configure release && build release tenon_npu_driver &&
     "$(venv_python)" models/zoo/generate.py --out build/data/zoo --tiny --missing >/dev/null &&
@@ -243,7 +244,7 @@ check_npu13() {
 # The Debian package, installed, used and removed where nothing else is.
 check_package() { source scripts/package.sh && make_package && check_package_in_chroot; }
 
-# All of it: a scaler that is built from the kernel's sources, and programs that know nothing of us.
+# The complete VM suite: also a scaler that is built from the kernel's sources, and third-party programs.
 check_vm() {
   source scripts/vm.sh
   TENON_VM_M2M=1 VM_PROGRAMS='VaPrograms.Ffmpeg*:VaPrograms.Vainfo*:VaGstreamer.*:*VaClips.*pyramid*:*VaClips.*hevc_b_mp4' TENON_VM_SECONDS="${TENON_VM_SECONDS:-1500}" test_vm

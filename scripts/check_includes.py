@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks that layers and rooms include downwards only, that frameworks know only core and the hubs, that core knows none of them,
-that units (a header with its source) include each other in a circle only where CIRCLES allows it, and that nobody uses another folder's
-namespace detail or internal/ headers: what others may use is public, or stands in the folder's client.hpp."""
+that units (a header with its source) include each other in a circle only where CIRCLES allows it, and that no folder uses another's
+namespace detail or internal/ headers: declarations for others are public, or in the folder's client.hpp."""
 import collections
 import pathlib
 import re
@@ -61,7 +61,7 @@ CIRCLES = [
     {"frameworks/ffmpeg/video", "frameworks/ffmpeg/video_impl"},
     {"vision/decode", "vision/internal/decoders", "vision/internal/reading"},
 ]
-# Layers whose folders have a namespace detail each.
+# Layers in which each folder has its own namespace detail.
 OWNERS = {"frameworks", "bridges", "devices", "drivers", "tools", "bindings"}
 NAMESPACE = re.compile(r"^namespace ((?:inline |\w|::)+) \{", re.MULTILINE)
 ALIAS = re.compile(r"^ *namespace (\w+) = ([\w:]+);", re.MULTILINE)
@@ -118,7 +118,7 @@ def owner(name: str) -> str:
 
 
 def privacy(texts):
-    """Uses of what is another folder's own. @param texts  By the file's name. Tests of a folder are in it."""
+    """Uses of private names of another folder. @param texts  By the file's name. A folder's tests belong to it."""
     namespaces, private = collections.defaultdict(set), collections.defaultdict(set)
     for name, text in texts.items():
         for opened in NAMESPACE.findall(text):

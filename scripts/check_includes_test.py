@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether check_includes.py sees what it is for: each rule is broken once, and kept once."""
+"""Tests of check_includes.py: each rule is broken once, and kept once."""
 import sys
 import unittest
 

@@ -19,7 +19,7 @@ import sys
 MAX_LINES = 620
 SOURCES = (".cpp", ".hpp", ".h", ".c", ".ipp", ".py", ".sh", ".cmake")
 VERSION = re.search(r'TENON_VERSION "([\d.]+)"', pathlib.Path("core/version.hpp").read_text())[1]
-# A path in someone's home or work folder, a package index, a developer's note: never useful to a reader.
+# Paths in a home or work folder, package indexes, developers' notes: never useful to a reader.
 BANNED = [
     (re.compile(r"(?<![\w.])/(?:work|root|home)/\w+"), "a path of one machine"),
     (re.compile(r"https?://[^\s\"']*/(?:simple|debian)(?:/|\b)|--(?:extra-)?index-url"), "a package host"),

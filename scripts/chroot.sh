@@ -9,7 +9,7 @@ scripts=$(dirname "$(readlink -f "$0")")
 top=$(git -C "$scripts" rev-parse --show-toplevel)
 root="${TENON_CHROOT_DIR:-$top/build/chroot}/$suite"
 [ "$kind" = bare ] || root+="-$kind"
-# The tools of a developer who installed what Debian offers, none of it chosen with Tenon in mind.
+# Common developer tools of Debian, installed without regard to Tenon's needs.
 FULL=(build-essential clang clang-tidy clang-format lld llvm gdb valgrind ccache git cmake ninja-build meson python3-dev python3-numpy
   libopencv-dev ocl-icd-opencl-dev opencl-headers clinfo mesa-opencl-icd pocl-opencl-icd libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
   libva-dev va-driver-all libdrm-dev libtbb-dev libdnnl-dev graphviz ffmpeg)
@@ -18,7 +18,7 @@ source "$scripts/chroot_root.sh"
 trap chroot_unmount EXIT
 chroot_make "$suite" "$root"
 if [ "$kind" = full ]; then
-  # As people install them: with recommended packages.
+  # As usual, with recommended packages.
   chroot_run "$root" "apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq ${FULL[*]} >/var/log/full.log 2>&1 || { tail -5 /var/log/full.log; exit 1; }"
 fi
 environment="TENON=chroot"

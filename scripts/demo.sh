@@ -2,7 +2,7 @@
 # ./dev demo: from a fresh clone to the picture, on the NPU: a real one, or the software one if there is none.
 
 DEMO_VIDEO=models/demo.mp4
-UNAVAILABLE=69  # Of the tool: this machine or release lacks it, as opposed to a failure.
+UNAVAILABLE=69  # Exit status of the tool if this machine or release lacks a feature, as opposed to a failure.
 
 # Prints the device on which the demo runs, and says on stderr why it is not the NPU.
 demo_device() {
@@ -20,8 +20,8 @@ demo_device() {
   fi
 }
 
-# decode_by_va VIDEO DEVICE: the first seconds of the video, decoded into surfaces of the software VA-API driver, which the device reads
-# by their descriptors. Says what is missing instead, if something is; any other failure is one of the demo.
+# decode_by_va VIDEO DEVICE: the first seconds of the video, decoded into surfaces of the software VA-API driver, which the device
+# reads by their descriptors. If a prerequisite is missing, names it instead; any other failure is one of the demo.
 decode_by_va() {
   local tenon=build/release/bin/tenon code=0
   if [ ! -e build/release/lib/va/tenon_drv_video.so ]; then
@@ -30,7 +30,7 @@ decode_by_va() {
   fi
   "$tenon" va-env -- "$tenon" run "$1" --model models/demo.onnx --device "$2" --decode va --zero-copy require --max-frames 150 \
     --no-compare --report out/va.json || code=$?
-  if [ "$code" = "$UNAVAILABLE" ] && [ "$1" != "$DEMO_VIDEO" ]; then  # It decodes its own.
+  if [ "$code" = "$UNAVAILABLE" ] && [ "$1" != "$DEMO_VIDEO" ]; then  # The software driver decodes the demo's own video.
     echo "dev: this video is not decoded by VA-API; the demo goes on without it" >&2
     return 0
   fi

@@ -9,7 +9,7 @@ import sys
 import matrix
 import tables
 
-# What is measured, our benchmark, its floor in the same binary, and the ratio that we aim at (None: no aim stated).
+# The subject, our benchmark, its floor in the same binary, and the target ratio (None: no target stated).
 ROWS = [
     ("wrap a CPU tensor / make_shared of an equal struct", "Wrap/cpu/224x224_rgb", "Wrap/floor/make_shared", 2),
     ("repeated map of a pooled buffer / a bare header", "Map/cpu->null.block/224x224_rgb_repeat", "Map/floor/bare_header", 3),
@@ -36,7 +36,7 @@ ABSOLUTE = [("cold plan over 20 contexts, 19 hops", "Route/cold/20_contexts_19_h
             ("set_tensor by name", "SetTensor_by_name", ""),
             ("set_tensor of a known buffer on the GPU device", "SetTensor", "at most 200 ns"),
             ("start_async of a model of 60 kernels on the GPU device (PoCL)", "Start/tried/60", "at most 60 us")]
-# Pipelines: what is measured, the benchmark, the counter, how it is written, and the aim.
+# Rows of the pipelines' table: the subject, the benchmark, the counter, its format, and the target.
 PIPELINES = [
     ("hand-over by a queue from thread to thread, 4 places as pipelines have", "queue_between_threads/4/real_time", "real_time", "{:.0f} ns", "at most 500 ns", 1),
     ("the same, 64 places", "queue_between_threads/64/real_time", "real_time", "{:.0f} ns", "at most 500 ns", 1),
@@ -45,8 +45,9 @@ PIPELINES = [
     ("four H.264 streams of 1080p decoded into a sink", "pipeline/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
     ("the same by a program with four threads", "threads_by_hand/4/real_time", "frames_per_second", "{:.1f} frames/s", "", 1),
 ]
-# GStreamer: what is measured, our benchmark, its floor, the most that ours may take besides (ns; None: no aim stated), and what the same
-# cost in DL Streamer's interop (ns and allocations, measured on such a machine on 2026-11-21; None: it has no such call).
+# Rows of GStreamer's table: the subject, our benchmark, its floor, the largest permitted difference (ns; None: no target stated),
+# and the cost of the same operation in DL Streamer's interop (ns and allocations, measured on such a machine on 2026-11-21; None:
+# it has no such call).
 GSTREAMER = [
     ("GstBuffer to CPU frame, NV12 / gst_video_frame_map", "Wrap/gstreamer->cpu/1080p_nv12", "Wrap/floor/gst_video_frame_map/1080p_nv12", 150, (1894, 50)),
     ("GstBuffer to CPU frame, BGR / gst_video_frame_map", "Wrap/gstreamer->cpu/1080p_bgr", "Wrap/floor/gst_video_frame_map/1080p_bgr", 150, (1061, 29)),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # gpu_tests.sh BUILD nvidia|intel: the tests of OpenCL, CUDA and the GPU device on that vendor's OpenCL alone. 77: there is none here.
-# ./dev check gpu runs it, and so does who unpacks what ./dev bench pack gpu made.
+# Run by ./dev check gpu, and by users of an archive of ./dev bench pack gpu.
 set -euo pipefail
 [ $# = 2 ] || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
 build=$(cd "$1" && pwd)
@@ -11,7 +11,7 @@ conformance='*pencl*'
 case "$2" in
   intel)
     library="$root/build/venv/lib/libintelocl.so"
-    # It takes the newest instructions of any CPU, and miscompiles for some that are not Intel's.
+    # The runtime uses the CPU's newest instructions, and miscompiles for some CPUs of other vendors.
     export CL_CONFIG_CPU_TARGET_ARCH=core-avx2 ;;
   nvidia)
     library=$(find /usr/local/nvidia /usr/lib -name libnvidia-opencl.so.1 2>/dev/null | sed -n 1p || true)
@@ -26,7 +26,7 @@ echo "$library" >"$OCL_ICD_VENDORS"
 log="$build/gpu_tests_$2.log"
 failed=0
 
-# Where tests were unpacked, what fixtures make (the zoo, its references) is there.
+# An unpacked archive contains the output of the fixtures (the zoo, its references).
 fixtures=()
 [ -x "$root/build/venv/bin/python" ] || fixtures=(-FA '.*')
 ctest --test-dir "$build" --output-on-failure -j 4 --timeout 500 -R "^($tests)\$" "${fixtures[@]}" >"$log" 2>&1 || failed=1

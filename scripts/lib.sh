@@ -9,13 +9,13 @@ PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libo
   pocl-opencl-icd vainfo libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base
   gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-gl libgl1-mesa-dri
   libgstrtspserver-1.0-dev gstreamer1.0-x xvfb)
-# What ./dev bench peers measures against, besides PYPI_TEST.
+# The peers of ./dev bench peers, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
-# What optional parts need, in Debian 12 and 13 alike: without them those parts are off, with a message.
+# Dependencies of optional parts, in Debian 12 and 13 alike: without them those parts are off, with a message.
 PACKAGES_OPTIONAL=(libcpp-httplib-dev libmosquitto-dev librdkafka-dev)
 # Brokers for their tests.
 PACKAGES_BROKERS=(mosquitto)
-# Who opens the web page of a pipeline: 113 MB to download, 357 MB installed, less than a minute.
+# The browser for tests of a pipeline's web page: 113 MB to download, 357 MB installed, less than a minute.
 PACKAGES_BROWSER=(chromium)
 # Exactly one of each line is installed: the one that this Debian has. Only clang-format 14 checks formatting.
 CHOICES_TEST=("clang-format-14")

@@ -37,7 +37,7 @@ def grid(pairs) -> str:
 
 
 def frameworks(found) -> str:
-    """Every framework and bridge whose contexts the tool knows, with its rows, or why it has none."""
+    """Every framework and bridge with contexts known to the tool, with its rows, or the reason why it has none."""
     rows = list(dict.fromkeys(pair["from"] for pair in found["pairs"]))
     said = {name: ", ".join(str(rows.index(context) + 1) for context in contexts) for name, contexts in found["frameworks"].items()}
     said |= {each["framework"]: f"none: {each['reason']}".replace("|", "/").replace("\n", " ") for each in found["absent"]}

@@ -16,7 +16,7 @@ make_package() {
   say "$made"
 }
 
-# The package in a bare Debian of this release: installed, used by the tool and by a program of somebody else's, and removed.
+# The package in a bare Debian of this release: installed, used by the tool and by a user's program, and removed.
 check_package_in_chroot() {
   local root="$PWD/build/chroot/package" suite before after
   suite=$(. /etc/os-release && echo "$VERSION_CODENAME")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checklists: what a document of another library names, what is its equal here, and which test shows it.
+"""Checklists: the items of another library's document, their equivalents here, and the tests that show it.
 
 rows.py          write docs/reference/NAME.md from each docs/reference/NAME.toml
 rows.py --check  say what is wrong: pages that are not as the lists say, headers and tests that are not there, files that no row has
@@ -49,7 +49,7 @@ def page(checklist) -> str:
 
 
 def misplaced_files(name, checklist):
-    """What the document's trees have and no row, and the other way round."""
+    """Files of the document's trees without a row, and rows without a file."""
     here = [f"{section['folder']}/{file}".lstrip("/") for section in checklist["section"] if "folder" in section
             for row in section["row"] for file in row["name"].split(", ")]
     for file in sorted(set(checklist["files"]) - set(here)):
@@ -61,7 +61,7 @@ def misplaced_files(name, checklist):
 
 
 def passed(log: str):
-    """The tests that a log of ctest's says have passed: Suite.Name without parameters, and programs by ctest's name of them."""
+    """The tests that passed according to a log of ctest: Suite.Name without parameters, and programs by their name in ctest."""
     for suite, test in re.findall(r"^\[ +OK \] ([\w/]+)\.(\w+)", log, re.M):
         yield f"{[part for part in suite.split('/') if not part.isdigit()][-1]}.{test}"
     for part in re.split(r"^-{58}$", log, flags=re.M):

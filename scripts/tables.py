@@ -14,7 +14,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BENCHMARKS, MATRIX, README = ROOT / "docs/benchmarks.md", ROOT / "docs/matrix.md", ROOT / "README.md"
 
-# What README cites: a title, a sentence, and the cells for its {}: (table's name, begin of the row, begin of the column's title).
+# The figures that README cites: a title, a sentence, and the cells for its {}: (table's name, begin of the row, begin of the
+# column's title).
 CITED = [
     ("The demo's pipeline: bytes copied per frame before the model", "{}; OpenCV + OpenVINO: {}",
      [("peers", "Tenon (tenon.cpp)", "copied per frame"), ("peers", "OpenCV + OpenVINO", "copied per frame")]),
@@ -45,7 +46,7 @@ def cells(line):
 
 
 def cell(page, name, row, column, second=""):
-    """What stands in the first row that begins so (and whose second cell is `second`, where that is given), below such a title."""
+    """The cell of the column `column` in the first row that begins with `row` (and has the second cell `second`, if given)."""
     head = None
     for line in block(page, name).group(1).splitlines():
         if not line.startswith("|"):

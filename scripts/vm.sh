@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev test-vm: runs tests under a kernel that has udmabuf, dma-buf heaps, vgem and cameras (vivid), in QEMU without any acceleration.
-# Sourced by ./dev. What it needs is built once in build/vm: a Debian kernel (downloaded and unpacked, never installed) and an
-# initial file system of busybox, its modules and a tiny init. Each run appends the binaries with their libraries.
+# Sourced by ./dev. The VM is built once in build/vm: a Debian kernel (downloaded and unpacked, never installed) and an initial
+# file system of busybox, the kernel's modules and a tiny init. Each run appends the binaries with their libraries.
 
 VM="build/vm"
-# vgem: a DRM node. vivid: cameras that the kernel plays; the second gives several buffers per picture, and a test unplugs the third.
+# vgem: a DRM node. vivid: cameras that the kernel simulates; the second gives several buffers per picture, and a test unplugs the
+# third.
 VM_MODULES=(vgem vivid)
 VM_VIVID="n_devs=3 node_types=0x1,0x1,0x1 multiplanar=1,2,1"
-# Folders of the kernel package that they and what they depend on lie in.
+# Folders of the kernel package that contain these modules and their dependencies.
 VM_FOLDERS=('modules.*' 'kernel/drivers/gpu/drm/*.ko*' kernel/drivers/gpu/drm/vgem kernel/drivers/dma-buf 'kernel/drivers/video/*.ko*'
   kernel/drivers/video/fbdev/core kernel/drivers/media/{common,mc,cec,v4l2-core,test-drivers} 'kernel/drivers/media/rc/*.ko*')
 VM_KERNEL_WANTED=6.12    # 6.1 has neither udmabuf nor heaps.
@@ -15,14 +16,14 @@ VM_UNAVAILABLE=77        # "The packages are not available", as opposed to a fai
 
 vm_missing() { echo "vm: not available: $*" >&2; return "$VM_UNAVAILABLE"; }
 
-# Where this Debian's packages come from: the SITE of its suite.
+# The source of this Debian's packages: the SITE of its suite.
 vm_mirror() {
   local codename="$1"
   apt-get indextargets --format '$(CODENAME) $(SITE)' 'Identifier: Packages' 2>/dev/null | awk -v c="$codename" '$1 == c {print $2; exit}'
 }
 
-# Sets VM_APT to the options of an apt whose linux-image-amd64 is new enough: this system's, or one with backports in lists of
-# its own. The host's configuration is not changed.
+# Sets VM_APT to the options of an apt with a linux-image-amd64 that is new enough: this system's, or one with backports in
+# separate lists. The host's configuration is not changed.
 vm_find_apt() {
   local version codename mirror root="$PWD/$VM/apt"
   VM_APT=()
@@ -51,7 +52,7 @@ vm_fetch_kernel() {
   package=$(apt-cache depends "${VM_APT[@]}" linux-image-amd64 | awk '/Depends:/ {print $2; exit}')
   say "kernel for the VM (unpacked, not installed): $package"
   rm -rf "$VM/kernel" "$VM"/linux-image-*.deb
-  # Lists older than the mirror name files that are gone: tried once more with fresh ones.
+  # Lists older than the mirror name removed files: try once more with fresh lists.
   (cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
     (as_root apt-get update -qq "${VM_APT[@]}" && cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
     { tail -3 "$VM/apt.log" >&2; vm_missing "$package cannot be downloaded"; return; }
@@ -66,8 +67,8 @@ vm_fetch_kernel() {
   ls "$VM"/kernel/boot/vmlinuz-* >/dev/null && echo "${VM_FOLDERS[*]}" >"$VM/kernel/.complete"
 }
 
-# build/vm/m2m: vim2m, a scaler that the kernel plays, and what it stands on. Debian's kernel has neither, so they are built from its
-# sources, which are 165 MB: only if TENON_VM_M2M asks for them.
+# build/vm/m2m: vim2m, a scaler that the kernel simulates, and the modules that it needs. Debian's kernel has neither, so they are
+# built from its sources of 165 MB, only if TENON_VM_M2M is set.
 vm_build_m2m() {
   [ -n "${TENON_VM_M2M:-}" ] || return 0
   [ ! -f "$VM/m2m/vim2m.ko" ] || return 0
@@ -96,7 +97,8 @@ vm_unpack_kernel() {
   python3 - "$1" "$2" <<'PYTHON'
 import lzma, struct, subprocess, sys, zlib
 data = open(sys.argv[1], "rb").read()
-# The boot protocol's header says where the payload lies (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length).
+# The boot protocol's header has the offset of the payload (Documentation/arch/x86/boot.rst: setup_sects, payload_offset,
+# payload_length).
 start = ((data[0x1f1] or 4) + 1) * 512 + struct.unpack_from("<I", data, 0x248)[0]
 payload = data[start:start + struct.unpack_from("<I", data, 0x24c)[0]]
 if payload.startswith(b"\xfd7zXZ\0"):
@@ -168,8 +170,8 @@ vm_pack() {
 }
 
 # vm_run SECONDS SCRIPT BINARY...: boots, runs the shell script SCRIPT with the binaries there, prints its output and returns its exit
-# code. What the script writes to /dev/ttyS2 is then in build/vm/out. 98: it did not end within SECONDS, or the VM died. A kernel that
-# dies before the script begins is booted again: an emulated CPU sometimes runs a half-patched instruction of the kernel's.
+# code. Output of the script to /dev/ttyS2 is then in build/vm/out. 98: it did not end within SECONDS, or the VM died. A kernel
+# that dies before the script begins is booted again: an emulated CPU sometimes runs a half-patched instruction of the kernel's.
 vm_run() {
   local seconds="$1" script="$2" work binary result tries=3
   shift 2
@@ -202,10 +204,11 @@ vm_run() {
   return "$result"
 }
 
-# What GStreamer and its VA elements need on the software driver, for a vm_suite that has its own library path in `lib`.
+# Dependencies of GStreamer and its VA elements on the software driver, for a vm_suite that has its own library path in `lib`.
 VM_GST_VA=(coreelements coretracers app isomp4 videoparsersbad va videotestsrc videoconvertscale)
 
-# Adds the tests of GStreamer's VA elements, and with VM_PROGRAMS those with devices and OpenVINO: what is decoded lies in real dma-bufs there.
+# Adds the tests of GStreamer's VA elements, and with VM_PROGRAMS those with devices and OpenVINO: decoded frames are in real
+# dma-bufs there.
 vm_add_gstreamer_va() {
   local plugin needed=()
   local filter='-VaElements.DecodedSurfacesReachModels*:VaElements.GstVaapiDmaOpencl*'  # Models take minutes: emulated.
@@ -224,7 +227,7 @@ vm_add_gstreamer_va() {
       $tests/gstreamer_va_test --gtest_filter='$filter' || status=1"
 }
 
-# Adds programs that know nothing of us: ffmpeg, vainfo and GStreamer's tools, with one clip of each kind, made here. Minutes: emulated.
+# Adds third-party programs: ffmpeg, vainfo and GStreamer's tools, with one clip of each kind, made here. Minutes: emulated.
 vm_add_va_programs() {
   local clips="$PWD/build/release/cmake/drivers/vaapi/clips" program plugin
   [ -x "$tests/va_programs_test" ] || return 0
@@ -240,7 +243,7 @@ vm_add_va_programs() {
       $tests/va_programs_test --gtest_filter='$VM_PROGRAMS' || status=1"
 }
 
-# Adds `tenon matrix` of every framework to `script`, and what it needs to `binaries`: on the drivers of software, and on PoCL behind the
+# Adds `tenon matrix` of every framework to `script`, and its files to `binaries`: on the software drivers, and on PoCL with the
 # layer that adds external memory. SYCL has no device there: the OpenCL driver of its release is too large to be packed.
 vm_add_matrix() {
   local lib="$PWD/build/release/lib" tool="$PWD/build/release/bin/tenon" cuda="$PWD/build/release/tests/cuda" pocl run
@@ -320,7 +323,7 @@ vm_suite() {
     binaries+=("$tests/gstreamer_test" "$plugins"/libgst{coreelements,coretracers,app,videotestsrc,videoconvertscale,audiotestsrc,audioconvert,audioresample,video4linux2}.so)
     script+="; GST_REGISTRY=/tmp/gst.bin GST_REGISTRY_FORK=no TENON_CAMERA=/dev/video0 $tests/gstreamer_test || status=1"
   fi
-  # Tenon's elements in GStreamer, given dma-bufs that are announced as such.
+  # Tenon's elements in GStreamer, with dma-bufs that are announced as such.
   local plugin="$lib/gstreamer-1.0/libgsttenon.so"
   if [ -x "$tests/gst_plugin_test" ] && [ -e "$plugin" ]; then
     binaries+=("$tests/gst_plugin_test" "$plugin" "$plugins/libgstcoreelements.so")
@@ -338,7 +341,7 @@ vm_suite() {
       $tests/conformance_test --gtest_filter='*dmabuf*opencl_buffer*' || status=1
       unset OPENCL_LAYERS OCL_ICD_VENDORS"
   fi
-  # VA-API: the software driver's surfaces, on vgem's render node, and what is decoded into them with the NPU and OpenCL.
+  # VA-API: the software driver's surfaces, on vgem's render node, and decoded frames with the NPU and OpenCL.
   local va="$lib/va" with="ZE_ENABLE_ALT_DRIVERS=$driver" without="-"
   if [ -x "$tests/va_test" ] && [ -e "$va/tenon_drv_video.so" ]; then
     binaries+=("$va"/{tenon_drv_video,libtenon_render_node}.so "$tests"/va_{test,driver_test})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of cache entries: files named by hash, written whole or not at all, bounded in bytes.
+// A folder of cache entries: files named by hash, written atomically, bounded in bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,60 +17,63 @@
 
 namespace tenon::inline v1::store {
 
-/// An entry is called by 32 hexadecimal digits and the folder's suffix, and says within what it is of, since names can
-/// be changed. Other files are none of the folder's. What was used longest ago goes first; the access time tells, which
-/// is set, because the file system keeps it only coarsely or not at all.
-/// All goes by a descriptor of the folder that was looked at, so that nobody exchanges it between the look and the use.
+/// The name of an entry is 32 hexadecimal digits and the folder's suffix. An entry contains its key too, since files
+/// can be renamed. Other files are ignored. The least recently used entries are evicted first, by access time; it is
+/// set explicitly, because file systems update it coarsely or not at all. All operations use the descriptor of the
+/// checked folder, so that it cannot be exchanged between check and use.
 /// @thread all members from any thread; several processes share one folder.
 class CacheFolder {
  public:
   struct Rules {
     std::string_view suffix;     ///< ".blob"; static.
-    unsigned entry_mode = 0600;  ///< Less the umask.
-    /// Folder and entries must be this user's, and nobody else's to write; links lead nowhere.
+    unsigned entry_mode = 0600;  ///< Before the umask is applied.
+    /// Folder and entries must belong to this user and must not be writable by others; symbolic links are not followed.
     bool is_private = false;
   };
   enum class Missing { kLeave, kMake };
 
-  /// Opens it. What cannot be had, or must not be trusted, is false, and says why.
-  /// @param path  Empty: there is none.
-  /// @param missing  kMake: makes it, for this user alone.
+  /// Opens the folder. If it cannot be opened or trusted, the object converts to false; error() or distrust() has the
+  /// reason.
+  /// @param path  Empty: no folder.
+  /// @param missing  kMake: creates the folder, accessible to this user only.
   CacheFolder(const std::filesystem::path& path, const Rules& rules, Missing missing = Missing::kLeave);
   explicit operator bool() const noexcept { return static_cast<bool>(fd_); }
-  /// What the system said; none where the folder is there.
+  /// The system's error; none if the folder was opened.
   const std::error_code& error() const noexcept { return error_; }
-  /// Why a private folder is none: "it belongs to user 7, this process is user 5". Empty: it is not that.
+  /// The reason why a private folder is not trusted: "it belongs to user 7, this process is user 5". Empty: it is
+  /// trusted.
   const std::string& distrust() const noexcept { return distrust_; }
 
   static std::string name_of(const ContentHash& key, const Rules& rules);
-  /// By the name alone, of files of any folder.
+  /// Whether the name is that of an entry; the file is not read.
   static bool is_entry(const std::filesystem::path& file, const Rules& rules);
-  /// True for what make() has under way, or had when its process ended: an entry's name, a number, and ".part".
+  /// True for temporary files of make(), abandoned ones included: an entry's name, a number, and ".part".
   static bool is_temporary(const std::filesystem::path& file, const Rules& rules);
 
   struct Entry {
     std::string name;
     std::uint64_t size_bytes = 0;
-    std::int64_t used_ns = 0, modified_ns = 0;  ///< Since 1970.
+    std::int64_t used_ns = 0, modified_ns = 0;  ///< Times since 1970.
   };
-  /// In no order.
+  /// All entries, in no order.
   std::vector<Entry> entries() const;
   std::uint64_t used_bytes() const;
 
-  /// The whole file, mapped read-only, u8; marks it as used. Empty: it cannot be had, has no bytes, or is not to be
-  /// trusted. Never waits, whatever has the name.
+  /// The whole file, mapped read-only, u8; marks it as used. Empty if the file cannot be opened, has no bytes, or is
+  /// not trusted. Never blocks, whatever the type of the file.
   Tensor map(const std::string& name) const;
-  /// Marks it as used.
+  /// Marks the entry as used.
   void touch(const std::string& name) const noexcept;
-  /// A new entry, which is there with commit(). No fsync: what a crash of the machine leaves behind has another hash
-  /// than its header, which is a miss. @errors those of NewFile.
+  /// A new entry, which appears with commit(). There is no fsync: an entry that a crash of the machine damaged does not
+  /// match its hash, which is a miss. @errors those of NewFile.
   std::unique_ptr<NewFile> make(const std::string& name) const;
-  /// Who has it mapped keeps it: the bytes go with the last mapping. @return whether it was there.
+  /// Removes an entry. Existing mappings stay valid: the bytes are freed with the last one. @return whether it existed.
   bool remove(const std::string& name) const noexcept;
-  /// What processes left that died while they wrote.
+  /// Removes temporary files of processes that died while they wrote.
   void remove_abandoned() const;
-  /// Removes what was used longest ago, until all have at most `limit_bytes`.
-  /// @param keep  stays: the newest, whose time may be no later than others', as clocks of file systems tick.
+  /// Removes the least recently used entries until the rest has at most `limit_bytes`.
+  /// @param keep  Not removed: the newest entry, whose time may equal that of others, because file system clocks are
+  /// coarse.
   void evict(std::uint64_t limit_bytes, const std::string& keep) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cache folders: within their size, of their user where that matters, and clean after crashes.
+// Cache folders: size limit, ownership of private folders, and cleanup after crashes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST_F(CacheFolderTest, TakesNothingThatOthersMayHaveWritten) {
   EXPECT_TRUE(CacheFolder(path, kOpen).map(name(1)));
   fs::remove(path / name(1));
   ASSERT_EQ(::mkfifo((path / name(1)).c_str(), 0600), 0);
-  EXPECT_FALSE(made.map(name(1))) << "and nobody waits";
+  EXPECT_FALSE(made.map(name(1))) << "and it does not block";
   for (const ::mode_t mode : {0770, 0702}) {
     ASSERT_EQ(::chmod(path.c_str(), mode), 0);
     const CacheFolder refused(path, kPrivate);

@@ -10,7 +10,7 @@
 
 namespace tenon::inline v1::store {
 
-/// XXH3, 128 bits: runs at the speed of memory and detects damage. It has no key: anyone who can write a file can
+/// XXH3, 128 bits: runs at the speed of memory and detects damage. It has no key: any process that can write a file can
 /// also write its hash, so it does not protect against tampering (authenticated encryption does).
 struct ContentHash {
   std::uint64_t low = 0, high = 0;
@@ -23,7 +23,7 @@ struct ContentHash {
 /// @cost one read of the bytes.
 ContentHash content_hash(const void* data, std::size_t size_bytes);
 
-/// Hashes data that comes in parts. Numbers and texts are delimited, so that neighbours do not merge.
+/// Hashes data in parts. Numbers and texts are delimited, so that neighbours cannot be confused.
 /// @thread one at a time.
 class ContentHasher {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The release that wrote bytes. What outlives a process and may mean something else to another release names it: cache
-// entries in the key that they are found by, exported blobs in their header.
+// The release that wrote bytes. Data that outlives a process, and that another release may interpret differently,
+// contains it: cache entries in their key, exported blobs in their header.
 #pragma once
 
 #include <string_view>
@@ -18,8 +18,8 @@ struct MadeBy {
   std::string_view release() const noexcept;
 };
 
-/// @param owner   Begins the message: "NPU".
-/// @param remedy  Ends it.
+/// @param owner  The begin of the message: "NPU".
+/// @param remedy  The end of the message.
 /// @errors kFailedPrecondition: another release made the blob; names both.
 void check_made_by(const MadeBy& found, std::string_view owner, std::string_view remedy = "compile the model anew");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who made a blob: this release, or another that is named.
+// The release that made a blob: this one, or another, which the error names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header that every format here begins with, and how it is judged before anything behind it is believed.
+// The header of all formats here, and its verification before any data behind it is used.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,34 @@
 
 namespace tenon::inline v1::store {
 
-/// How a header begins. Little-endian; 40 bytes.
+/// The beginning of every header. Little-endian; 40 bytes.
 struct SealStart {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t minor;  ///< The format's own: a minor version, a kind, flags.
-  std::uint64_t total;  ///< Bytes of the whole, header and all.
-  ContentHash content;  ///< Of all behind the header, up to `total`; or of the part that the format names.
+  std::uint32_t minor;  ///< Defined by the format: a minor version, a kind, flags.
+  std::uint64_t total;  ///< Size of the whole in bytes, header included.
+  ContentHash content;  ///< Hash of all bytes behind the header, up to `total`; or of the part that the format defines.
 };
 static_assert(sizeof(SealStart) == 40 && std::is_trivially_copyable_v<SealStart>);
 
-/// A header: its start, what the format has in it, and a hash of both. `Fields` has no padding and whole words.
+/// A header: its start, the fields of the format, and a hash of both. `Fields` has no padding and consists of whole
+/// words.
 template <typename Fields>
 struct Sealed {
   static_assert(std::is_trivially_copyable_v<Fields> && sizeof(Fields) % 8 == 0);
   SealStart start;
   Fields fields;
-  ContentHash own;  ///< Of the header before this field.
+  ContentHash own;  ///< Hash of the header before this field.
 };
 
-/// What a format says of itself, and of bytes that are none of its own. Each function throws an Error.
+/// Description of a format, and its errors for bytes of other formats. Each function throws an Error.
 struct Format {
   std::string_view magic;  ///< 8 letters.
   std::uint32_t version = 0;
-  std::optional<std::uint32_t> minor{};  ///< Where that, too, must be equal.
+  std::optional<std::uint32_t> minor{};  ///< Set if this must be equal too.
   Damaged damaged;
-  std::function<void()> foreign{};                              ///< Another magic. None: damage.
-  std::function<void(const SealStart& found)> other_version{};  ///< None: damage.
+  std::function<void()> foreign{};                              ///< Throws for another magic. None: treated as damage.
+  std::function<void(const SealStart& found)> other_version{};  ///< None: treated as damage.
 };
 
 namespace detail {
@@ -49,8 +50,8 @@ void unseal(std::string_view bytes, void* header, std::size_t header_bytes, cons
 void seal(SealStart& start, const Format& format);
 }  // namespace detail
 
-/// The header of these bytes, whole: its magic, version and own hash are right. What it says is then what was written;
-/// whether all of that is there, check_total() and check_content() tell.
+/// Returns the header of these bytes after checks of magic, version and the header's own hash. Its values are then
+/// those that were written; check_total() and check_content() verify the bytes behind it.
 /// @errors those of `format`.
 template <typename Fields>
 Sealed<Fields> unseal(std::string_view bytes, const Format& format) {
@@ -60,25 +61,26 @@ Sealed<Fields> unseal(std::string_view bytes, const Format& format) {
   return header;
 }
 
-/// Fills in magic, version and the header's own hash, when all else is there.
+/// Fills in magic, version and the header's own hash. Call it when all other fields are set.
 template <typename Fields>
 void seal(Sealed<Fields>& header, const Format& format) {
   detail::seal(header.start, format);
   header.own = content_hash(&header, sizeof header - sizeof header.own);
 }
 
-/// Bytes behind `total` are none of the format's business.
-/// @errors those of `format.damaged`: there are fewer than the header says, or it says less than itself.
+/// Checks the total size. Bytes behind `total` are ignored.
+/// @errors those of `format.damaged`: fewer bytes than the header names, or a total smaller than the header.
 void check_total(const SealStart& start, std::size_t header_bytes, std::size_t available, const Damaged& damaged);
-/// After check_total(). @cost one read of the bytes up to `total`. @errors those of `damaged`.
+/// Checks the content's hash. Call after check_total(). @cost one read of the bytes up to `total`. @errors those of
+/// `damaged`.
 void check_content(const SealStart& start, std::size_t header_bytes, std::string_view bytes, const Damaged& damaged);
 
-/// A part of the whole.
+/// A range of bytes within the whole.
 struct Section {
   std::uint64_t offset = 0, size = 0;
   std::string_view in(std::string_view bytes) const { return bytes.substr(offset, size); }
 };
-/// Whether it begins at `begin` or behind it, ends at `end` at most, and is aligned. No sum of it can overflow.
+/// Whether the section is within [`begin`, `end`] and aligned. Safe against overflow.
 inline bool lies_within(const Section& section, std::uint64_t begin, std::uint64_t end, std::uint64_t alignment = 1) {
   return section.offset >= begin && section.offset % alignment == 0 && section.offset <= end &&
          section.size <= end - section.offset;

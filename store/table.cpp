@@ -19,9 +19,9 @@ std::uint64_t TableReader::number() {
   return value;
 }
 
-std::uint64_t TableReader::number(std::uint64_t most) {
+std::uint64_t TableReader::number(std::uint64_t max) {
   const std::uint64_t value = number();
-  if (value > most) damaged(words_.out_of_range);
+  if (value > max) damaged(words_.out_of_range);
   return value;
 }
 

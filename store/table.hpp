@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, texts and hashes, one after the other: how every format here writes what has no fixed size.
+// Serialisation of numbers, texts and hashes in sequence: the form of variable-size data in all formats here.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace tenon::inline v1::store {
 
-/// Throws what a format says of bytes that are damaged: an Error (kDataLoss) that names the object and holds `what`.
+/// Throws a format's error for damaged bytes: an Error (kDataLoss) that names the object and contains `what`.
 using Damaged = std::function<void(const std::string& what)>;
-/// Calls it, and is not left otherwise.
+/// Calls `damaged`, which must throw; never returns.
 [[noreturn]] void say_damaged(const Damaged& damaged, const std::string& what);
 
-/// Little-endian, as every machine that these formats are made for.
+/// Writes little-endian, the byte order of all supported machines.
 class TableWriter {
  public:
   void number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
@@ -36,14 +36,14 @@ class TableWriter {
   std::string bytes_;
 };
 
-/// What a reader says is wrong, where its format has better words.
+/// Descriptions of damage, for formats with more specific words.
 struct TableDamage {
   const char* ends_early = "its table ends early";
   const char* too_many = "its table names more entries than it has";
   const char* out_of_range = "a number in its table is out of range";
 };
 
-/// Reads what a TableWriter wrote, never past its end. All members may throw what `damaged` throws.
+/// Reads the output of a TableWriter, never past its end. All members may throw the error of `damaged`.
 /// @thread one at a time.
 class TableReader {
  public:
@@ -52,12 +52,12 @@ class TableReader {
       : rest_(bytes), damaged_(std::move(damaged)), words_(words) {}
 
   std::uint64_t number();
-  /// One of at most that.
-  std::uint64_t number(std::uint64_t most);
-  /// Of entries that take at least 8 bytes each: what it names is there, or it is damaged.
+  /// Reads a number; damaged if it exceeds `max`.
+  std::uint64_t number(std::uint64_t max);
+  /// Reads the number of entries of at least 8 bytes each; damaged if the rest is too short for them.
   std::uint64_t count();
   std::string text() { return std::string(view()); }
-  /// A text where it lies.
+  /// A text in place.
   std::string_view view() { return take(number()); }
   ContentHash hash();
   [[noreturn]] void damaged(const std::string& what) const { say_damaged(damaged_, what); }

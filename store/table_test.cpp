@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: what was written is read, and no damage is read past.
+// Tables: written values are read back, and damage is always detected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that were left out of a blob, found again by what they are, not by where they were.
+// Finds weights that were left out of a blob by their content, not by their position.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ namespace tenon::inline v1::store {
 /// @thread one at a time.
 class WeightsByHash {
  public:
-  /// @param least_bytes  Smaller ones are not taken in: none of them was left out.
-  explicit WeightsByHash(std::size_t least_bytes) : least_bytes_(least_bytes) {}
-  /// Whether it is one to leave out, and to be found: large enough, and in one piece.
-  bool takes(const Tensor& tensor) const { return tensor.size_bytes() >= least_bytes_ && tensor.is_contiguous(); }
-  /// Does nothing for what takes() refuses. @cost one hash of it.
+  /// @param min_bytes  Smaller tensors are not added, because they are always stored in the blob.
+  explicit WeightsByHash(std::size_t min_bytes) : min_bytes_(min_bytes) {}
+  /// Whether the tensor can be left out and found again: large enough, and contiguous.
+  bool takes(const Tensor& tensor) const { return tensor.size_bytes() >= min_bytes_ && tensor.is_contiguous(); }
+  /// Adds a tensor; does nothing if takes() is false. @cost one hash of its bytes.
   void add(const Tensor& tensor);
-  /// Empty: there is none.
+  /// The tensor with this hash; empty if there is none.
   Tensor find(const ContentHash& hash) const;
 
  private:
-  std::size_t least_bytes_;
+  std::size_t min_bytes_;
   std::map<ContentHash, Tensor> all_;
 };
 
-/// That part of a weights file, if these are still its bytes. Empty: they lie outside, or have changed.
-/// @cost one hash of it.
+/// A part of a weights file, if its bytes still have this hash. Empty: it is outside of the file, or has changed. @cost
+/// one hash of the part.
 Tensor find_at(const Tensor& file, std::uint64_t offset, std::uint64_t size, const ContentHash& hash);
 
 }  // namespace tenon::inline v1::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights are found where they lie, and never others in their place.
+// Weights are found in place, and never confused with others.
 #include <gtest/gtest.h>
 
 #include <cstring>

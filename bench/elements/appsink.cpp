@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams as GStreamer users write them: its stock elements decode, convert and scale into appsinks, and OpenVINO infers what comes out.
+// The streams as GStreamer users write them: its stock elements decode, convert and scale into appsinks, and OpenVINO
+// infers on the results.
 #include <thread>
 #include <utility>
 

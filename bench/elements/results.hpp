@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the three programs share and what is not counted as theirs: which files, what the model's output means, ids, lines of JSON, times.
-// Usage: PROGRAM MODEL JSON VIDEO...
+// Shared by the three programs and not counted as their own code: input files, decoding of the model's output, ids,
+// lines of JSON, times. Usage: PROGRAM MODEL JSON VIDEO...
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Arguments {
   }
 };
 
-/// "frames 600 seconds 6.1 processor 11.5 detections 4753" from the first frame that is asked for.
+/// "frames 600 seconds 6.1 processor 11.5 detections 4753" from the first requested frame.
 class Stopwatch {
  public:
   void finish(std::size_t frames, std::size_t detections, double copied_per_frame = -1) const {
@@ -66,10 +66,10 @@ inline File open_json(const std::string& path) {
   return file;
 }
 
-/// Of one stream: output to objects to ids to a line of JSON. For programs without elements.
+/// Results of one stream: from output to objects to ids to a line of JSON. For programs without elements.
 class Results {
  public:
-  /// @param info  Of the pictures that the model's output speaks of.
+  /// @param info  Format of the pictures to which the model's output refers.
   Results(const std::string& model, const FrameInfo& info)
       : decoder_(vision::decode_options(*read_model(model), info)) {}
 

@@ -34,7 +34,7 @@ tenon::Tensor read(const std::filesystem::path& path, const tenon::Output<const 
   return tensor;
 }
 
-/// Where the time goes: microseconds by kind of kernel and by kernel, the largest first.
+/// Prints the profile: microseconds by kind of kernel and by kernel, the largest first.
 void print_profile(const tenon::InferRequest& request) {
   std::vector<std::pair<double, std::string>> lines, sums;
   std::map<std::string, std::pair<double, int>> kinds;
@@ -53,7 +53,7 @@ void print_profile(const tenon::InferRequest& request) {
   for (const auto& [us, name] : lines) std::fprintf(stderr, "%8.1f us  %s\n", us, name.c_str());
 }
 
-/// What each kernel has to do: "[[multiply-adds, bytes], ...]".
+/// The work of each kernel: "[[multiply-adds, bytes], ...]".
 std::string steps_of(const tenon::CompiledModel& compiled) {
   std::string text;
   for (const auto& node : compiled.get_runtime_model()->get_ordered_ops()) {
@@ -101,7 +101,7 @@ int main(int argc, char** argv) try {
   std::getchar();
   for (int i = 0; i < 5; ++i) request.infer();
   if (profiles) print_profile(request);
-  // Alternately: how long one inference takes, and how long the caller is held by enqueueing it.
+  // Measures alternately the time of one inference and the time for which enqueueing it blocks the caller.
   std::vector<double> times, starts;
   const auto begin = Clock::now();
   while (ms_since(begin) < 1000 * std::stod(argv[3]) || times.size() < 5) {

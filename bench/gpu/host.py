@@ -23,7 +23,7 @@ import matrix  # noqa: E402
 import tables  # noqa: E402
 
 INTEL = ROOT / "build/venv/lib/libintelocl.so"
-# What gpu_bench measures, and what is aimed at.
+# The measurements of gpu_bench, and their targets.
 HOST = [("`set_tensor` of a known buffer", "SetTensor", "at most 200 ns"),
         ("`start_async` of a model of 60 kernels", "Start/tried/60", "at most 60 us")]
 
@@ -32,7 +32,7 @@ def platforms(intel):
     """{name: environment}"""
     found = {"PoCL": {}}
     if intel.exists():
-        # That runtime takes the newest instructions of any CPU, and miscompiles for some that are not Intel's.
+        # The runtime uses the CPU's newest instructions, and miscompiles for some CPUs of other vendors.
         found["Intel's runtime"] = {"OCL_ICD_VENDORS": str(intel), "CL_CONFIG_CPU_TARGET_ARCH": "core-avx2"}
     return found
 

@@ -30,7 +30,7 @@ struct Side {
     request = compiled.create_infer_request();
     for (std::size_t i = 0; i < compiled.inputs().size(); ++i) {
       Tensor tensor = request.get_input_tensor(i);
-      // Small numbers that differ, also where they are indices.
+      // Small distinct numbers, valid as indices too.
       auto* const bytes = static_cast<std::uint8_t*>(tensor.data());
       std::memset(bytes, 0, tensor.get_byte_size());
       if (tensor.get_element_type() == element::f32)
@@ -50,7 +50,7 @@ struct Side {
   }
 };
 
-/// Of the first outputs, beside their largest value.
+/// Difference of the first outputs, relative to their largest value.
 double difference(Side& a, Side& b) {
   const Tensor x = a.request.get_output_tensor(0), y = b.request.get_output_tensor(0);
   double largest = 1e-30, most = 0;

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/peers"))
 from pack import SYSTEM, libraries_of  # noqa: E402
 
-# The zoo's full models and their references stay here, as does what a GPU needs no tests of.
+# Not packed: the zoo's full models and their references, and files without relevance for tests on a GPU.
 LEFT_OUT = re.compile(r"/build/[^/]*/(zoo|oracle)/(?!.*(_tiny|relu1))|/libze_tenon_npu\.so|\.mp4$")
 
 
@@ -49,7 +49,7 @@ def needed(build):
     paths |= {build / "tests/conformance_test", build / "peers/gpu_worker", build / "zoo", build / "oracle"}
     paths |= {build / f"lib/{name}.so" for name in ("libtenon_device_gpu", "libtenon_device_cpu", "libcuda_torch")}
     paths |= {ROOT / "scripts/gpu_tests.sh", ROOT / "bench/gpu/gpu.py", ROOT / "examples/cuda_torch/cuda_torch.py", ROOT / "models/demo.onnx"}
-    paths.discard(build / "lib")  # As a device path: its modules are named above.
+    paths.discard(build / "lib")  # Found as a device path; its modules are named above.
     return paths
 
 
@@ -59,7 +59,7 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
     build = options.build.absolute()
-    packed = {}  # Where it goes: what it is.
+    packed = {}  # Destination: source.
     for path in needed(build):
         for file in [path] if path.is_file() else filter(pathlib.Path.is_file, path.rglob("*")):
             if not LEFT_OUT.search(str(file)):

@@ -37,7 +37,7 @@ def write_model(path):
     value, sinks = x, []
     heads = lambda y: ops.transpose(ops.reshape(y, constant([0, 0, HEADS, LENGTH]), True), constant([0, 2, 1, 3]))
     for layer in range(LAYERS):
-        # Small weights: what is measured are the caches.
+        # Small weights, because the caches are measured.
         down = ops.constant(random.normal(0, features**-0.5, (features, 32)).astype(np.float32))
         narrow = ops.matmul(value, down, False, False)
         sides = []
@@ -65,18 +65,18 @@ def measure(path, team, options, kind):
         worker.ask(f"load {path} {options.threads} {options.precision} {kind}")
         worker.times([1])
         worker.ask("reset")
-    before = {who: int(worker.ask("memory").split()[0]) for who, worker in team.items()}
+    before = {peer: int(worker.ask("memory").split()[0]) for peer, worker in team.items()}
     for worker in team.values():
         for _ in range(options.context // 250):
             worker.times([250])
-        worker.times([1] * 8)  # The room has its size now.
-    after = {who: int(worker.ask("memory").split()[0]) for who, worker in team.items()}
-    seen = {who: [] for who in team}
+        worker.times([1] * 8)  # The buffers have reached their size now.
+    after = {peer: int(worker.ask("memory").split()[0]) for peer, worker in team.items()}
+    seen = {peer: [] for peer in team}
     for _ in range(options.rounds):
-        for who, worker in team.items():
-            seen[who].append(statistics.median(worker.times([1] * 8)))
-    for who, worker in team.items():
-        found[who] = {"token_ms": round(statistics.median(seen[who]) / 1e3, 3), "grown_mb": (after[who] - before[who]) // 1024,
+        for peer, worker in team.items():
+            seen[peer].append(statistics.median(worker.times([1] * 8)))
+    for peer, worker in team.items():
+        found[peer] = {"token_ms": round(statistics.median(seen[peer]) / 1e3, 3), "grown_mb": (after[peer] - before[peer]) // 1024,
                       "sum": float(worker.ask("sum"))}
     return found
 
@@ -95,7 +95,7 @@ def main():
     if not path.exists():
         write_model(path)
     for kind in options.types:
-        team = {who: Worker(str(options.build / f"peers/moving_{who}")) for who in ("tenon", "openvino")}
+        team = {peer: Worker(str(options.build / f"peers/moving_{peer}")) for peer in ("tenon", "openvino")}
         found = measure(path, team, options, kind)
         print(json.dumps(found), flush=True)
         for worker in team.values():

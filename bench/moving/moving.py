@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose shapes move, on Tenon's CPU device beside OpenVINO's: short rounds in turn, medians of the rounds.
+"""Models with dynamic shapes, on Tenon's CPU device beside OpenVINO's: short rounds in turn, medians of the rounds.
 
 For an encoder: lengths of 1 to 128 in random order, each for the first time (`new`), then again (`known`); for pictures sides of 128 to
 384. For a decoder: a prompt, then one token at a time, for the first time (`new`), and again after a reset (`known`). A token reads all weights
@@ -87,25 +87,25 @@ def measure(name, path, team, threads, precision, rounds, count):
         if is_decoder(name) and turn:
             for worker in team.values():
                 worker.ask("reset")
-        parts = {who: seconds_of(name, worker, extents, 8) for who, worker in team.items()}
-        all_us = {who: [] for who in team}
+        parts = {peer: seconds_of(name, worker, extents, 8) for peer, worker in team.items()}
+        all_us = {peer: [] for peer in team}
         while any(len(us) < len(extents) for us in all_us.values()):
-            for who in team:
-                all_us[who] += next(parts[who])
-        for who, us in all_us.items():
+            for peer in team:
+                all_us[peer] += next(parts[peer])
+        for peer, us in all_us.items():
             # The prompt is no token.
-            seen.setdefault(who, []).append(us[1:] if is_decoder(name) else us)
-    sums = {who: float(worker.ask("sum")) for who, worker in team.items()}
-    for who in team:
-        found[who] = {"new_ms": round(sum(seen[who][0]) / len(seen[who][0]) / 1e3, 3),
-                      "known_ms": round(statistics.median(sum(us) / len(us) for us in seen[who][1:]) / 1e3, 3),
-                      "resident_mb": int(team[who].ask("memory").split()[0]) // 1024, "sum": sums[who]}
+            seen.setdefault(peer, []).append(us[1:] if is_decoder(name) else us)
+    sums = {peer: float(worker.ask("sum")) for peer, worker in team.items()}
+    for peer in team:
+        found[peer] = {"new_ms": round(sum(seen[peer][0]) / len(seen[peer][0]) / 1e3, 3),
+                      "known_ms": round(statistics.median(sum(us) / len(us) for us in seen[peer][1:]) / 1e3, 3),
+                      "resident_mb": int(team[peer].ask("memory").split()[0]) // 1024, "sum": sums[peer]}
     if is_decoder(name) and weights_read(name, path) > LARGE_BYTES:
         reads.append(float(team["tenon"].ask(f"read {threads}")))
         found["read_gb_per_s"] = statistics.mean(reads)
-        for who in team:
-            per_s = weights_read(name, path) / found[who]["known_ms"] / 1e6
-            found[who]["of_plain_read"] = round(per_s / found["read_gb_per_s"], 3)
+        for peer in team:
+            per_s = weights_read(name, path) / found[peer]["known_ms"] / 1e6
+            found[peer]["of_plain_read"] = round(per_s / found["read_gb_per_s"], 3)
     if len(team) == 2:
         tenon, other = found["tenon"], found["openvino"]
         found["speed_new"] = round(other["new_ms"] / tenon["new_ms"], 3)
@@ -148,8 +148,8 @@ def main():
             function, arguments = models.MODELS[name]
             builder = function(name, **arguments)
             models.write_ir(builder.save(zoo), builder.states)
-        team = {who: Worker(str(options.build / f"peers/moving_{who}")) for who in ("tenon", "openvino")
-                if (options.build / f"peers/moving_{who}").exists()}
+        team = {peer: Worker(str(options.build / f"peers/moving_{peer}")) for peer in ("tenon", "openvino")
+                if (options.build / f"peers/moving_{peer}").exists()}
         found = measure(name, path, team, options.threads, options.precision, options.rounds, options.count)
         wrong |= found.get("wrong", False)
         print(json.dumps(found), flush=True)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model of moving shapes on command, line by line: one source, compiled against Tenon and against OpenVINO.
+// Runs a model with dynamic shapes on command, line by line: one source, compiled against Tenon and against OpenVINO.
 //
 //   load PATH THREADS f32|bf16 [TYPE]  compiles for latency, with caches of that type; answers "ok" and the ms that it took
 //   infer N...                   one inference for each N, the extent of every open dimension; answers the us of each
@@ -46,7 +46,7 @@ class Worker {
     const auto begin = Clock::now();
     for (std::size_t i = 0; i < model_.inputs().size(); ++i) {
       const auto& port = model_.inputs()[i];
-      // What an encoder heard stays while a decoder runs.
+      // The encoder's output stays the same while a decoder runs.
       if (given_ && port.get_partial_shape().is_static()) continue;
       api::Shape shape;
       for (const auto& dimension : port.get_partial_shape())
@@ -56,7 +56,7 @@ class Worker {
         for (std::size_t k = 0; k < tensor.get_size(); ++k)
           tensor.data<std::int64_t>()[k] = port.get_any_name() == "input_ids" ? static_cast<std::int64_t>(k % 61) : 1;
       else if (tensor.get_element_type() == api::element::i32)
-        std::fill_n(tensor.data<std::int32_t>(), tensor.get_size(), 0);  // Beams that stay where they are.
+        std::fill_n(tensor.data<std::int32_t>(), tensor.get_size(), 0);  // Beam indices without a change of order.
       else
         std::fill_n(tensor.data<float>(), tensor.get_size(), 0.25f);
       request_.set_input_tensor(i, tensor);
@@ -86,7 +86,7 @@ class Worker {
   bool given_ = false;
 };
 
-/// The best of several passes; each thread looks through its part for a byte that is not there.
+/// The best of several passes; each thread searches its part for a byte that does not occur.
 double read_gb_per_s(std::size_t threads) {
   constexpr std::size_t kBytes = std::size_t{512} << 20;
   const std::vector<char> memory(kBytes, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the three programs of the demo share and what is not counted as theirs: arguments, timing, and decoding the
+// Shared by the three programs of the demo and not counted as their own code: arguments, timing, and decoding of the
 // model's output. Usage: PROGRAM VIDEO MODEL [TRUTH], with a ground truth for measuring mAP instead of time.
 #pragma once
 
@@ -70,7 +70,7 @@ class Demo {
   }
 
  private:
-  /// Of all threads: less affected by load on the machine than the time on the clock.
+  /// CPU time of all threads: less affected by load on the machine than wall-clock time.
   static double processor_seconds() {
     rusage used{};
     getrusage(RUSAGE_SELF, &used);

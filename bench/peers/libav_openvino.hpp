@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs of experts share that join libavcodec and OpenVINO by hand: pictures in libavcodec's own buffers, a queue between threads,
-// planes wrapped as tensors, colour, size and values inside the model.
+// Shared by the programs that combine libavcodec and OpenVINO by hand, as an expert would: pictures in libavcodec's own
+// buffers, a queue between threads, planes wrapped as tensors, colour, size and values converted inside the model.
 #pragma once
 
 #include <condition_variable>
@@ -34,7 +34,7 @@ using Picture = std::unique_ptr<AVFrame, Free>;
 
 class Video {
  public:
-  /// @param threads  0: as many as libavcodec wants.
+  /// @param threads  0: libavcodec's default.
   explicit Video(const std::string& path, int threads = 0) {
     AVFormatContext* format = nullptr;
     check(avformat_open_input(&format, path.c_str(), nullptr, nullptr), "avformat_open_input");

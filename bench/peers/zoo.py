@@ -289,7 +289,7 @@ def measure(result, options, build, save):
             try:
                 entry[key] = run()
             except RuntimeError as error:
-                # A model whose own reshapes fix the batch size can't have another.
+                # A model with reshapes that fix the batch size cannot run with another.
                 entry.pop(key, None)
                 peers.say(f"zoo: {precision} {model}: no {key}: {str(error)[:160]}")
                 continue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts are on one device, and what that decides about imports.
+// Contexts on the same device, and what that means for imports.
 #include <tenon/core/device_identity.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/host_edge.hpp>

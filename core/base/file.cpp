@@ -66,7 +66,7 @@ TENON_INLINE void expect_regular(const std::filesystem::path& path, mode_t mode)
                 "cannot read \"" + path.string() + "\": it is " + kind_of(mode) + ", and a regular file is expected");
 }
 
-/// Differs between processes with equal ids too, as in containers, where the first process is always 1.
+/// Differs between processes with equal ids too: in containers the first process is always 1.
 TENON_INLINE std::string unique_digits() {
   static std::atomic<std::uint64_t> serial{0};
   timespec now{};
@@ -81,7 +81,7 @@ TENON_INLINE std::string unique_digits() {
   return text;
 }
 
-/// What is refused because such files cannot be synchronised is no failure.
+/// Calls fsync. Errors that say that such files cannot be synchronised are no failure.
 template <typename Fail>
 void sync(const UniqueFd& fd, const Fail& fail) {
   while (::fsync(fd.get()) != 0) {
@@ -104,11 +104,11 @@ TENON_INLINE bool remove_if_abandoned(int folder, const char* temporary) noexcep
       abandoned = ::time(nullptr) - status.st_mtim.tv_sec > kDay;
     }
   }
-  // Under the lock, so that its writer, if it was only just made, sees that it is gone.
+  // Removed under the lock, so that the writer of a file that was only just created notices the removal.
   return abandoned && ::unlinkat(folder, temporary, 0) == 0;
 }
 
-/// @param opened  Taken over. Null: errno says why.
+/// @param opened  Taken over and closed. Null: errno holds the reason.
 TENON_INLINE std::vector<std::filesystem::path> names_in(DIR* opened, const std::filesystem::path& folder,
                                                          std::error_code& error) {
   error.clear();
@@ -134,9 +134,11 @@ TENON_INLINE std::vector<std::filesystem::path> names_in(DIR* opened, const std:
 
 TENON_INLINE RegularFile::RegularFile(const std::filesystem::path& path) {
   struct stat status {};
-  // Asked before too: opening a device can be an act, and a socket's own error says nothing of a socket.
+  // Checked before opening too: opening a device can have effects, and the error of opening a socket does not mention
+  // sockets.
   if (::stat(path.c_str(), &status) == 0) detail::expect_regular(path, status.st_mode);
-  // Whoever puts a FIFO in its place meanwhile holds nobody up. No difference to a regular file.
+  // O_NONBLOCK: if the file is replaced by a FIFO meanwhile, opening does not block. It makes no difference to a
+  // regular file.
   fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd_) detail::fail_file(path, "open", errno);
   if (::fstat(fd_.get(), &status) != 0) detail::fail_file(path, "fstat", errno);
@@ -166,22 +168,22 @@ TENON_INLINE NewFile::NewFile(const UniqueFd& folder, const std::filesystem::pat
 TENON_INLINE int NewFile::folder() const noexcept { return folder_ ? folder_.get() : AT_FDCWD; }
 
 TENON_INLINE void NewFile::open_temporary(unsigned mode) {
-  constexpr int kMostAttempts = 100;
+  constexpr int kMaxAttempts = 100;
   for (int attempt = 0;; ++attempt) {
     temporary_ = place_.string() + '.' + detail::unique_digits() + std::string(detail::kTemporary);
     fd_.reset(::openat(folder(), temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
     if (!fd_) {
-      if (errno == EEXIST && attempt < kMostAttempts) continue;
+      if (errno == EEXIST && attempt < kMaxAttempts) continue;
       fail("make a temporary file beside", "open", errno);
     }
-    // Where the file system knows no locks, age tells what is abandoned.
+    // On file systems without locks, a temporary file counts as abandoned by its age.
     const bool locked = ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     struct stat status {};
-    // Who cleans up may have found it before it was locked.
+    // A cleanup may have removed the file before it was locked.
     if (locked && ::fstat(fd_.get(), &status) == 0 && status.st_nlink > 0) return;
     ::unlinkat(folder(), temporary_.c_str(), 0);
     fd_.reset();
-    if (attempt >= kMostAttempts) fail("lock a temporary file beside", "flock", EWOULDBLOCK);
+    if (attempt >= kMaxAttempts) fail("lock a temporary file beside", "flock", EWOULDBLOCK);
   }
 }
 
@@ -206,7 +208,7 @@ TENON_INLINE void NewFile::write_at(const void* data, std::size_t size, std::uin
 
 TENON_INLINE void NewFile::flush() {
   if (durability_ == Durability::kMachine) detail::sync(fd_, [this](int error) { fail("write", "fsync", error); });
-  // Closing a copy tells as much, and keeps the lock.
+  // Closing a duplicate reports the same errors and keeps the lock.
   const int copy = ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
   if (copy >= 0 && ::close(copy) != 0 && errno != EINTR) fail("write", "close", errno);
 }
@@ -216,7 +218,8 @@ TENON_INLINE void NewFile::commit() {
   if (::renameat(folder(), temporary_.c_str(), folder(), place_.c_str()) != 0) fail("replace", "rename", errno);
   committed_ = true;
   if (durability_ != Durability::kMachine) return;
-  // The name is the folder's. Who may not read the folder keeps the file, and its name with the next write-back.
+  // The name is stored in the folder, so the folder is synchronised too. Without permission to read the folder, the
+  // file is kept and its name reaches the disk with the next write-back.
   const auto parent = place_.has_parent_path() ? place_.parent_path() : std::filesystem::path(".");
   const UniqueFd names(::openat(folder(), parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (names) detail::sync(names, [](int) {});
@@ -255,7 +258,7 @@ TENON_INLINE std::vector<std::filesystem::path> list_folder(const std::filesyste
 }
 
 TENON_INLINE std::vector<std::filesystem::path> list_folder(const UniqueFd& folder, std::error_code& error) {
-  // A descriptor of its own: a stream takes the one it is given, and its position.
+  // A descriptor of its own: fdopendir() takes over the descriptor and its position.
   UniqueFd own(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* const stream = own ? ::fdopendir(own.get()) : nullptr;
   if (stream) static_cast<void>(own.release());

@@ -37,7 +37,7 @@ void* allocate(std::size_t size) {
   return std::malloc(size ? size : 1);
 }
 
-/// Names of what was synchronised with the disk, as they were then.
+/// Names of the files and folders that were synchronised with the disk, in order.
 thread_local std::vector<std::string> synchronised;
 }  // namespace
 
@@ -153,7 +153,7 @@ TEST_F(Files, ANewFileIsOnTheDiskBeforeItHasItsName) {
   synchronised.clear();
   made.commit();
   EXPECT_THAT(synchronised, ElementsAre(made.temporary().filename().string(), folder.filename().string()));
-  // What can be made again need not wait for the disk.
+  // Files that can be made again need not wait for the disk.
   NewFile entry(path, 0600, Durability::kProcess);
   synchronised.clear();
   entry.commit();
@@ -191,7 +191,7 @@ TEST_F(Files, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(names().size(), 1u);
-  // One of another target, and one with a similar name only.
+  // A temporary file of another target, and one that only has a similar name.
   NewFile running(path), other(folder / "target.2");
   std::ofstream(folder / "target.mine.part") << "a user's";
   NewFile::remove_abandoned(path);

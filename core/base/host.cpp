@@ -15,7 +15,8 @@ namespace detail {
 
 class HostContext final : public ContextImpl {
  public:
-  /// Immortal: it outlives static destructors that hold tensors. Also saves counting, since every tensor refers to it.
+  /// Immortal: it outlives static destructors that hold tensors. It also saves reference counting, since every tensor
+  /// refers to it.
   HostContext() { make_immortal(); }
   std::string_view name() const override { return "cpu"; }
   MemoryKind kind() const override { return kCpuMemory; }
@@ -30,11 +31,11 @@ class HostContext final : public ContextImpl {
     if (wanted.fd == FdKind::kNone) return offer;
     if (!FdKind::kMemfd.serves(wanted.fd))
       return Refusal{"a descriptor of kind " + std::string(wanted.fd.name()) +
-                     " was asked for; allocate it with the framework that makes them (frameworks/dmabuf for dma-bufs), "
+                     " was requested; allocate it with the framework that makes them (frameworks/dmabuf for dma-bufs), "
                      "or accept a memfd"};
     if (wanted.alignment > page())
       return Refusal{"a memfd aligned to " + std::to_string(wanted.alignment) +
-                     " bytes was asked for; mappings are aligned to pages"};
+                     " bytes was requested; mappings are aligned to pages"};
     offer.alignment = page();
     offer.fd = FdKind::kMemfd;
     return offer;
@@ -76,9 +77,9 @@ TENON_INLINE void HostBudget::take(std::uint64_t size_bytes) const {
   std::uint64_t used = used_bytes();
   do {
     if (used > limit_bytes_ || size_bytes > limit_bytes_ - used)
-      throw Error(Code::kResourceExhausted, "host memory: " + std::to_string(size_bytes) + " bytes are wanted where " +
-                                                std::to_string(used) + " of " + std::to_string(limit_bytes_) +
-                                                " allowed ones are in use" + remedy_);
+      throw Error(Code::kResourceExhausted, "host memory: " + std::to_string(size_bytes) +
+                                                " bytes are requested while " + std::to_string(used) + " of " +
+                                                std::to_string(limit_bytes_) + " allowed bytes are in use" + remedy_);
   } while (!account_->used.compare_exchange_weak(used, used + size_bytes, std::memory_order_relaxed));
 }
 TENON_INLINE HostBudget::Scope::Scope(const HostBudget& budget)
@@ -87,7 +88,7 @@ TENON_INLINE HostBudget::Scope::~Scope() { detail::current_budget() = before_; }
 
 TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::size_t alignment) {
   const std::size_t align = std::max<std::size_t>(alignment, 64);
-  // Returned to the budget by the last owner of this pointer: the memory, or this function when it fails.
+  // The last owner of this pointer returns the bytes to the budget: the memory, or this function when it fails.
   std::shared_ptr<HostBudget::Account> taken;
   if (const HostBudget* budget = detail::current_budget()) {
     budget->take(size_bytes);
@@ -111,8 +112,8 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
 }
 
 TENON_INLINE Ref<HostMemory> HostMemory::borrow(void* data, std::size_t size_bytes, bool read_only, Release release) {
-  // Memory of zero bytes may lie at null (an empty std::vector's does). It still needs an address, because that is what
-  // marks memory as host memory.
+  // Memory of zero bytes may have a null address (an empty std::vector's does). It still needs an address, because the
+  // address marks memory as host memory.
   alignas(64) static char nowhere[64];
   Properties properties;
   properties.size_bytes = size_bytes;

@@ -24,7 +24,7 @@ TEST(HostBudget, RefusesWhatGoesBeyondItAndCountsWhatIsGivenBack) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kResourceExhausted);
     EXPECT_EQ(std::string(error.what()),
-              "host memory: 401 bytes are wanted where 600 of 1000 allowed ones are in use; ask for more");
+              "host memory: 401 bytes are requested while 600 of 1000 allowed bytes are in use; ask for more");
   }
   EXPECT_EQ(budget.used_bytes(), 600U);
   const Tensor b = bytes(400);

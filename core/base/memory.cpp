@@ -105,7 +105,7 @@ TENON_INLINE void Memory::join_alike() { detail::IdentityTable::process().add(*t
 TENON_INLINE void Memory::leave_alike() noexcept { detail::IdentityTable::process().remove(*this); }
 
 TENON_INLINE void Memory::drop_views() noexcept {
-  View* view = views_.load(std::memory_order_acquire);  // Called by destructors: no other thread adds views now.
+  View* view = views_.load(std::memory_order_acquire);  // Called by destructors only: no other thread can add views.
   if (!view) return;
   views_.store(nullptr, std::memory_order_relaxed);
   while (view) {
@@ -138,7 +138,7 @@ TENON_INLINE const View& Memory::add_view(std::unique_ptr<View> view) const {
   // A dma-buf needs its sync bracket around each CPU access, also through views that other frameworks made of its
   // mapping. No such view is standing, so the router takes the edges each time.
   if (properties_.fd == FdKind::kDmabuf && view->host()) view->standing_edge_ = -1;
-  // Looked for again whenever another thread was faster: its view may be the one.
+  // Searches again whenever another thread was faster: that thread may have added an equal view.
   View* head = views_.load(std::memory_order_acquire);
   do {
     if (const View* first = find_view(*view->context(), view->kind(), view->access(), view->key())) return *first;

@@ -20,7 +20,7 @@ TENON_INLINE void* process_wide(std::string_view name, void* (*make)()) {
   const std::lock_guard lock(table->mutex);
   auto object = table->objects.find(name);
   if (object == table->objects.end()) object = table->objects.emplace(name, nullptr).first;
-  if (!object->second) object->second = make();  // Still null if it threw before.
+  if (!object->second) object->second = make();  // Null if make() threw before.
   return object->second;
 }
 

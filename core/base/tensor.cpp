@@ -221,7 +221,7 @@ TENON_INLINE void Tensor::set_shape(const Shape& shape) {
     auto* host = dynamic_cast<HostMemory*>(memory_.get());
     if (!host || !host->owned() || offset_ != 0 || view_ || lease_) {
       throw Error(Code::kOutOfRange, "Could set new shape: " + to_string(shape) + " needs " + std::to_string(bytes) +
-                                         " bytes, and " + to_string(*this) + " lies in memory that it cannot grow");
+                                         " bytes, and " + to_string(*this) + " is in memory that it cannot grow");
     }
     memory_ = HostMemory::allocate(bytes);
   }

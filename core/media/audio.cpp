@@ -17,7 +17,7 @@ namespace detail {
 
 inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-/// Without overflow for any count that fits memory.
+/// Does not overflow for any count that fits in memory.
 TENON_INLINE std::int64_t samples_to_ns(std::size_t samples, std::uint32_t rate_hz) {
   const std::size_t seconds = samples / rate_hz, rest = samples % rate_hz;
   return static_cast<std::int64_t>(seconds) * kSecondNs +
@@ -117,7 +117,7 @@ TENON_INLINE Tensor waveform(const AudioFrame& audio, std::size_t channels, Ledg
   if (!audio || channels == 0 || (channels != given && channels != 1 && given != 1))
     throw Error(Code::kUnimplemented, "waveform of " + detail::describe(audio.info()) + ": " +
                                           std::to_string(channels) +
-                                          " channels were asked for; possible are 1 and as many as there are");
+                                          " channels were requested; only 1 and the present number are possible");
   for (const Tensor& plane : audio.planes()) {
     if (!plane.is_host_addressable() && plane.element_count() != 0)
       throw Error(Code::kFailedPrecondition,
@@ -184,7 +184,7 @@ TENON_INLINE AudioWindows::Window AudioWindows::cut(std::size_t filled) {
   }
   fresh_ = position_ + filled;
   position_ = std::min(position_ + hop_, samples_[0].size());
-  // Samples that are passed are dropped now and then, not for each window.
+  // Samples that are no longer needed are dropped now and then, not for each window.
   if (position_ >= window_ * 4) {
     for (std::vector<float>& channel : samples_)
       channel.erase(channel.begin(), channel.begin() + static_cast<std::ptrdiff_t>(position_));

@@ -12,7 +12,7 @@ namespace media_audio_test {
 
 using namespace tenon;
 
-/// f32 [samples, channels] whose sample i of channel c is (first + i) + c / 10.
+/// f32 [samples, channels]; sample i of channel c is (first + i) + c / 10.
 AudioFrame counting(std::size_t first, std::size_t count, std::uint32_t channels, std::int64_t time_ns,
                     std::uint32_t rate_hz = 1000) {
   Tensor plane(element::f32, {count, channels});

@@ -10,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 namespace detail {
 
-/// Which component lies where; the planes' own extents come from the table of formats.
+/// Location of each component; the extents of planes come from the table of formats.
 struct Placement {
   PixelFormat format;
   std::uint8_t count;

@@ -21,7 +21,7 @@ namespace detail {
 inline constexpr const char* kKey = "tenon.metadata";
 using Held = std::shared_ptr<Collection>;
 
-/// JSON has neither infinities nor NaN.
+/// Prints a number; JSON has neither infinities nor NaN.
 TENON_INLINE std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   std::array<char, 32> text{};
@@ -55,14 +55,14 @@ TENON_INLINE std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates, and what is past U+10FFFF.
+  // Rejects overlong forms, surrogates, and code points past U+10FFFF.
   if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) ||
       (first == 0xf4 && byte(1) >= 0x90))
     return 0;
   return length;
 }
 
-/// Moves `box` into `region`; false where nothing of it is there.
+/// Moves `box` into `region`; false if they do not intersect.
 TENON_INLINE bool crop_box(Box& box, const Box& region) {
   const Box cut{std::max(box.x1, region.x1), std::max(box.y1, region.y1), std::min(box.x2, region.x2),
                 std::min(box.y2, region.y2)};
@@ -149,7 +149,7 @@ TENON_INLINE bool Segmentation::cropped(const Box& region) {
   const Box whole = box;
   if (!detail::crop_box(box, region)) return false;
   if (!mask || mask.shape().size() != 2) return true;
-  // Whole cells of the mask, those that the crop touches; the box is theirs.
+  // Takes the whole cells of the mask that the crop touches; the box covers these cells.
   const double cell_x = (static_cast<double>(whole.x2) - whole.x1) / static_cast<double>(mask.shape()[1]);
   const double cell_y = (static_cast<double>(whole.y2) - whole.y1) / static_cast<double>(mask.shape()[0]);
   const auto cells = [](double from, double to, double cell, std::size_t count) {

@@ -35,7 +35,7 @@ TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) 
   return read == written;
 }
 
-/// A way of a tensor, or for contexts that take whole pictures only that of a grey one over its bytes.
+/// The way of a tensor, or that of a grey image over its bytes for contexts that take only whole images.
 struct Way {
   const Router& router;
   Context to;
@@ -53,7 +53,7 @@ struct Way {
   Tensor map(const Tensor& source) const {
     return picture ? router.map(over(source), to, options).plane(0) : router.map(source, to, options);
   }
-  /// The plan of the first kind of access and source that is possible; else that of reading the tensor.
+  /// The plan for the first possible combination of access and source; else the plan for reading the tensor.
   Ref<const Route> choose(const Tensor& source) {
     Ref<const Route> refused;
     for (const bool as_picture : {false, true}) {
@@ -91,8 +91,8 @@ TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, co
   return {};
 }
 
-/// Whether writes through each side are seen through the other; true where the way is refused or copies, which is
-/// nothing that was claimed.
+/// Whether writes through each side are visible through the other. True also if the way is refused or copies, because
+/// no sharing was claimed then.
 TENON_INLINE bool is_shared(const Way& way, const Tensor& source, unsigned seed) {
   const Ref<const Route> plan = way.plan(source);
   if (!plan->possible() || plan->copies()) return true;

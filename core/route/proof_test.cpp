@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The alias test over fake contexts: what shares, what lies, pictures, and memory that aligns little.
+// The alias test over fake contexts: edges that share or only claim to, images, and memory with small alignment.
 #include <tenon/core/host_edge.hpp>
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
@@ -48,7 +48,7 @@ TEST_F(ProofTest, MapsAPictureWhereTensorsAreRefused) {
     Tensor map(const Tensor&, const Context&, const MapOptions&) const override { throw Error(Code::kInternal, "no"); }
     Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const override {
       Tensor plane = source.plane(0);
-      if (copies_) plane = Tensor(plane.element_type(), plane.shape());  // A lie: it says that it shares.
+      if (copies_) plane = Tensor(plane.element_type(), plane.shape());  // Claims to share, but copies.
       Tensor mapped = host_view(plane, to, kA, options.access, nullptr);
       return source.with_planes(std::span(&mapped, 1));
     }

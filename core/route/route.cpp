@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes: the search over descriptions (Dijkstra), the plan cache, and what was found as text.
+// Routes: the search over descriptions (Dijkstra), the plan cache, and explanations as text.
 #include <tenon/core/router.hpp>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TENON_INLINE bool same(const FrameDescription& a, const FrameDescription& b) {
                     b.planes.begin() + b.plane_count, [](const auto& x, const auto& y) { return same(x, y); });
 }
 
-/// Whether whatever can be done with `b` can be done with `a`.
+/// Whether `a` is usable wherever `b` is.
 TENON_INLINE bool serves_as(const Description& a, const Description& b) {
   return a.context == b.context && a.kind == b.kind && a.info == b.info && a.offset == b.offset &&
          a.memory_bytes == b.memory_bytes && a.modifier == b.modifier && a.alignment >= b.alignment &&
@@ -91,10 +91,10 @@ struct Label {
   Hop hop;
   bool settled = false;
 };
-/// More of them than any real setup has; the search stays bounded if descriptions never repeat.
+/// More labels than any real setup needs; bounds the search if descriptions never repeat.
 inline constexpr std::size_t kMaxLabels = 4096;
 
-/// @name What the search asks of a tensor's description and of a frame's alike.
+/// @name Accessors that the search uses for descriptions of tensors and of frames alike.
 TENON_INLINE const Description& first_plane(const Description& d) { return d; }
 TENON_INLINE const Description& first_plane(const FrameDescription& d) { return d.planes[0]; }
 TENON_INLINE std::size_t plane_count(const Description&) { return 1; }
@@ -114,7 +114,7 @@ TENON_INLINE Reached reached_by(const ReachedFrame& reached) {
   return {reached.result.planes[0], reached.copies, reached.cost_ns, 0};
 }
 
-/// Work of which only its context is known.
+/// Unspecified work in a context, for can_wait_for().
 class WorkOf final : public Timeline {
  public:
   explicit WorkOf(const Context& context) : context_(context) {}
@@ -177,7 +177,7 @@ TENON_INLINE FrameStep Edge::step_frame(const FrameDescription& from, const Cont
                      std::to_string(reached.copies ? 0 : p)};
     }
     whole.cost_ns += reached.total_ns();
-    // A copy is made for each plane, in memory of its own.
+    // Each plane is copied into memory of its own.
     if (reached.copies) whole.result.first_in_memory[p] = static_cast<std::uint8_t>(p);
     whole.result.planes[p] = std::move(reached.result);
   }
@@ -212,7 +212,7 @@ TENON_INLINE void Route::find_host_wait() {
     if (!reason.empty()) host_wait_ = HostWait{i, std::string(reason)};
     from = &hops_[i].reached.result;
   }
-  // Before the first hop the router waits for all that the target's commands cannot wait for.
+  // Before the first hop the router waits for all work that the target's commands cannot wait for.
   const auto work = make_ref<detail::WorkOf>(source_.context);
   if (!host_wait_ && !hops_.empty() && !target_->can_wait_for(*work)) {
     host_wait_ = HostWait{hops_.size() - 1, std::string(target_->name()) + " cannot wait for points of " +
@@ -230,7 +230,7 @@ TENON_INLINE std::string Route::title() const {
 
 namespace detail {
 
-/// What a hop does with the bytes. An edge that converts yields other pixels, in other memory, without a copy.
+/// The operation of a hop, as a verb. A converting edge yields other pixels, in other memory, without a copy.
 TENON_INLINE const char* verb(const Reached& hop, const Description& from) {
   if (hop.copies) return "copies";
   return hop.result.info.type == from.info.type && hop.result.info.shape == from.info.shape ? "shares" : "converts";
@@ -290,7 +290,7 @@ struct RouteSearch {
   const Context& target;
   Access access;
   ZeroCopy policy;
-  bool single_planes = false;  ///< Leaves out edges that take frames only as a whole.
+  bool single_planes = false;  ///< Excludes edges that take frames only as a whole.
 
   template <typename Described>
   Ref<Route> start(const Described& source) const {
@@ -303,11 +303,11 @@ struct RouteSearch {
     return plan;
   }
 
-  /// Why a step that an edge can take may not be taken; empty if it may.
+  /// The reason why the policy forbids a step that an edge supports; empty if it is allowed.
   std::string forbids(bool copies, bool read_only) const {
     if (copies && policy == ZeroCopy::kRequire) return "it copies, and the policy requires zero copy";
     if (writes(access) && copies) return "it copies: writes would not reach the source";
-    if (writes(access) && read_only) return "it yields read-only memory, and write access was asked for";
+    if (writes(access) && read_only) return "it yields read-only memory, and write access was requested";
     return {};
   }
 
@@ -348,7 +348,7 @@ struct RouteSearch {
     return plan;
   }
 
-  /// Each plane by its own way.
+  /// Finds a way for each plane on its own.
   Ref<Route> find_apart(const FrameDescription& source) const {
     Ref<Route> plan = start(source);
     plan->possible_ = true;
@@ -390,7 +390,7 @@ struct RouteSearch {
     }
     return false;
   }
-  /// Adds a label, unless one that is as good costs no more; drops those that are no better and cost more.
+  /// Adds a label unless an equally good one costs no more; drops labels that are no better and cost more.
   template <typename Described>
   static void reach(std::vector<Label<Described>>& labels, Label<Described>&& made) {
     for (const auto& known : labels) {

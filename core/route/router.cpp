@@ -102,7 +102,8 @@ TENON_INLINE void Router::add(std::span<const Edge* const> edges) {
 
 namespace detail {
 
-/// Memory as a context offers it, before there is any: for descriptions only. Its host address is not to be touched.
+/// Memory as a context offers it, before it is allocated. Used for descriptions only: its host address must not be
+/// touched.
 class OfferedMemory final : public Memory {
  public:
   OfferedMemory(const Context& candidate, const Offer& offer, std::size_t size_bytes)
@@ -119,7 +120,7 @@ class OfferedMemory final : public Memory {
   }
 };
 
-/// What `candidate` would allocate for `wanted`.
+/// The memory that `candidate` would allocate for `wanted`.
 TENON_INLINE std::variant<Ref<Memory>, Refusal> offered_by(const Context& candidate, const Requirements& wanted) {
   if (!wanted.kinds.empty() &&
       std::find(wanted.kinds.begin(), wanted.kinds.end(), candidate->kind()) == wanted.kinds.end())
@@ -134,16 +135,16 @@ TENON_INLINE std::variant<Ref<Memory>, Refusal> offered_by(const Context& candid
   return Ref<Memory>(make_ref<OfferedMemory>(candidate, offer, wanted.size_bytes + wanted.tail_padding));
 }
 
-/// `size_bytes`, or more so that the allocation ends with a page: memory with a descriptor consists of pages, and who
-/// wants it to begin with a page may import nothing but pages.
+/// `size_bytes`, rounded up to whole pages where needed: memory with a descriptor consists of pages, and an importer
+/// that wants page-aligned memory may accept only whole pages.
 TENON_INLINE std::size_t in_whole_pages(std::size_t size_bytes, const Requirements& wanted) {
   constexpr std::size_t kPage = 4096;
   if (wanted.fd == FdKind::kNone && wanted.alignment < kPage) return size_bytes;
   return (size_bytes + wanted.tail_padding + kPage - 1) / kPage * kPage - wanted.tail_padding;
 }
 
-/// @name What is to be allocated: what it requires itself, how many bytes it needs under the requirements of all, and
-/// what it is in such memory.
+/// @name The object to be allocated: its own requirements, its size under the joined requirements, and its form in such
+/// memory.
 struct PlannedTensor {
   const TensorInfo& info;
 
@@ -162,7 +163,7 @@ struct PlannedFrame {
     return wanted;
   }
   std::size_t size_bytes(const Requirements& wanted) const {
-    return Frame::size_bytes_for(info, wanted) - wanted.tail_padding;  // Which is allocated beyond the size.
+    return Frame::size_bytes_for(info, wanted) - wanted.tail_padding;  // The tail is allocated beyond the size.
   }
   std::variant<FrameDescription, Refusal> in(const Ref<Memory>& memory, const Requirements& wanted) const {
     if (memory->modifier() != info.format.modifier)
@@ -173,7 +174,7 @@ struct PlannedFrame {
       const auto pitch = static_cast<std::size_t>(plane.byte_strides()[0]);
       if (pitch > wanted.max_pitch)
         return Refusal{"its rows take " + std::to_string(pitch) +
-                       " bytes when they are aligned for all, and one takes rows of at most " +
+                       " bytes with the alignment of all parties, and one party accepts rows of at most " +
                        std::to_string(wanted.max_pitch)};
       if (wanted.contiguous && (!plane.is_contiguous() || plane.offset() != end))
         return Refusal{"one takes no padding, and another wants rows aligned to " +
@@ -325,7 +326,7 @@ TENON_INLINE Frame take(const Hop& hop, const Frame& from, const MapOptions& opt
 
 /// `hops`, at least one. Recursive, so that every result is made where it stays: frames are large.
 /// @param source  Where the way begins; `from` is where `hops` do.
-/// @param books   Of planes that are mapped one by one, one counts for the frame.
+/// @param books  Whether the maps are booked. When planes are mapped one by one, one of them counts for the frame.
 template <typename Mapped>
 Mapped follow(std::span<const Hop> hops, const Mapped& source, const Mapped& from, const MapOptions& options,
               bool books = true) {
@@ -350,7 +351,8 @@ Mapped follow(const Route& plan, const Mapped& source, const MapOptions& options
   return follow(std::span(plan.hops()), source, source, planned);
 }
 
-/// As above where every hop makes standing views: one plane per memory goes the way, and no frames are made in between.
+/// As above, for routes on which every hop makes standing views: one plane per memory is mapped, and no intermediate
+/// frames are made.
 TENON_INLINE Frame follow_views(const Route& plan, const Frame& source, const MapOptions& options) {
   MapOptions planned = options;
   planned.planned = true;
@@ -427,7 +429,7 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
   }
   const Ref<const Route> plan =
       detail::require_way(this->plan(describe(source), target, options.access, options.policy));
-  detail::settle_planes(source, target, options);  // A map that is refused waits for nothing.
+  detail::settle_planes(source, target, options);  // Only now: a refused map must not wait.
   if (plan->planes().empty()) {
     return detail::makes_standing_views(*plan) ? detail::follow_views(*plan, source, options)
                                                : detail::follow(*plan, source, options);

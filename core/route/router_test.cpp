@@ -39,7 +39,7 @@ TEST_F(RouterTest, SaysWhichContextIsMissing) {
   lacking.add(host_context());
   EXPECT_EQ(lacking.map(there, c).context(), c);
   EXPECT_THAT(lacking.explain(describe(there), c), ::testing::Not(HasSubstr("missing")));
-  // Kinds that no edge connects are another matter.
+  // Kinds without any connecting edge are a different case.
   EXPECT_THAT(lacking.explain(describe(there), b), HasSubstr("no edge known to this router leads there"));
 }
 
@@ -296,10 +296,10 @@ TEST_F(RouterTest, ChoosesOneAllocationForAllParties) {
   EXPECT_FALSE(plan.routes[0]->copies());
 }
 
-/// Shares host memory as a framework's edge does, and counts how often it judges.
+/// Shares host memory like a framework's edge, and counts calls of step().
 class CountedHostEdge final : public HostEdge {
  public:
-  explicit CountedHostEdge(std::size_t least_columns = 0) : least_columns_(least_columns) {}
+  explicit CountedHostEdge(std::size_t min_columns = 0) : min_columns_(min_columns) {}
   std::string_view name() const override { return "counted"; }
   MemoryKind from() const override { return kCpuMemory; }
   MemoryKind to() const override { return kA; }
@@ -308,10 +308,10 @@ class CountedHostEdge final : public HostEdge {
  private:
   std::optional<Refusal> refuses(const Description& from) const override {
     ++judged;
-    if (from.info.shape[1] < least_columns_) return Refusal{"the plane is narrow"};
+    if (from.info.shape[1] < min_columns_) return Refusal{"the plane is narrow"};
     return std::nullopt;
   }
-  std::size_t least_columns_;
+  std::size_t min_columns_;
 };
 
 TEST_F(RouterTest, PlanesInOneMemoryAreMappedThroughOneView) {
@@ -334,7 +334,7 @@ TEST_F(RouterTest, PlanesInOneMemoryAreMappedThroughOneView) {
     }
     EXPECT_EQ(ledger.total().maps, target == a ? 1u : 2u) << "a frame is one map per hop";
     EXPECT_EQ(ledger.total().view_hits, 0u);
-    // Other memory that is alike: at the same address, so that it is aligned alike.
+    // Other memory with an equal description: at the same address, so that the alignment is equal.
     const Memory& block = *source.plane(0).memory();
     const Frame next = Frame::over(source.info(), HostMemory::borrow(block.host(), block.size_bytes()), {});
     const Frame after = Frame::over(source.info(), HostMemory::borrow(block.host(), block.size_bytes()), {});
@@ -408,8 +408,10 @@ TEST_F(RouterTest, AnAllocationForAFrameIsLaidOutForAllParties) {
   };
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.pitch_alignment = 128, wanted.max_pitch = 127; }),
               HasSubstr("rows"));
-  EXPECT_THAT(refused([](Requirements& wanted) { wanted.pitch_alignment = 64, wanted.max_pitch = 120; }),
-              HasSubstr("its rows take 128 bytes when they are aligned for all, and one takes rows of at most 120"));
+  EXPECT_THAT(
+      refused([](Requirements& wanted) { wanted.pitch_alignment = 64, wanted.max_pitch = 120; }),
+      HasSubstr(
+          "its rows take 128 bytes with the alignment of all parties, and one party accepts rows of at most 120"));
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.contiguous = true; }), HasSubstr("takes no padding"));
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.modifiers = {1}; }), HasSubstr("DRM modifier"));
   const FrameInfo tiled{{kNv12.fourcc, 1}, 98, 50};
@@ -439,7 +441,7 @@ TEST_F(RouterTest, AnAllocationThatIsPlannedCanBeMade) {
 }
 
 TEST_F(RouterTest, ACheapWayDoesNotHideOneThatCanGoOn) {
-  /// Leads on only with a descriptor, which a cheap way to it loses.
+  /// Requires a descriptor, which is lost on the cheaper way to it.
   class ByDescriptor final : public Edge {
    public:
     ByDescriptor(MemoryKind from, MemoryKind to, double cost, bool needs, bool keeps)

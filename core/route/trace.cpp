@@ -62,11 +62,11 @@ TENON_INLINE std::string json_text(const char* text) {
 }  // namespace detail
 
 TENON_INLINE const char* trace_name(std::string_view text) {
-  constexpr std::size_t kMost = 65536;
+  constexpr std::size_t kMax = 65536;
   auto& known = detail::trace_names();
   std::lock_guard lock(known.mutex);
   if (const auto found = known.names.find(text); found != known.names.end()) return found->c_str();
-  if (known.names.size() >= kMost) return "(more names)";
+  if (known.names.size() >= kMax) return "(more names)";
   return known.names.emplace(text).first->c_str();
 }
 

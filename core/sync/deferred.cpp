@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that does deferred things.
+// The thread that performs deferred actions.
 #include <tenon/core/deferred.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace tenon {
 inline namespace v1 {
 namespace detail {
 
-/// One per process. Its thread sleeps while there is nothing to look at.
+/// One per process. Its thread sleeps while no action is deferred.
 class Reaper {
  public:
   /// Never destroyed: static objects may defer something after main(). Its thread ends with the process or the library.
@@ -31,9 +31,10 @@ class Reaper {
     if (!thread_.joinable() && !stopping_) {
       try {
         thread_ = std::thread([this] { run(); });
-        // Now, not earlier: the driver whose work is waited for is loaded, and so ends after this thread does.
+        // Registered now, not earlier: the driver whose work is waited for is loaded already, so it ends after this
+        // thread does.
         std::atexit([] { process().stop(); });
-      } catch (...) {  // No thread now: the next call tries again.
+      } catch (...) {  // The thread could not be started: the next call tries again.
       }
     }
     changed_.notify_all();

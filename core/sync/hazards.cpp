@@ -22,7 +22,7 @@ class JoinedTimeline final : public Timeline {
     joined->ordered_ = ordered;
     return Ref<JoinedTimeline>(joined);
   }
-  /// Before anybody else sees the timeline. Of points that are joined already, adds those that are not reached: a chain
+  /// Call before the timeline is shared. If `point` is joined itself, its unreached points are added instead: a chain
   /// of joined timelines would grow as long as the device is never idle.
   void add(const TimelinePoint& point) {
     const auto* joined = dynamic_cast<const JoinedTimeline*>(point.timeline().get());
@@ -34,7 +34,7 @@ class JoinedTimeline final : public Timeline {
   bool is_ordered_at_start() const override { return ordered_; }
   PointState query(std::uint64_t) const override {
     PointState worst = PointState::kReached;
-    // The latest first: mostly it is the last to end.
+    // The latest first: it usually ends last.
     for (auto point = points_.rbegin(); point != points_.rend(); ++point) {
       const PointState state = point->state();
       if (state == PointState::kPending) return state;
@@ -49,13 +49,13 @@ class JoinedTimeline final : public Timeline {
  protected:
   void dispose() noexcept override {
     points_.clear();
-    if (points_.capacity() > kMostKept) points_ = {};
+    if (points_.capacity() > kMaxKept) points_ = {};
     FreeList<JoinedTimeline>::instance().give_back(this);
   }
 
  private:
   friend class FreeList<JoinedTimeline>;
-  static constexpr std::size_t kMostKept = 1024;
+  static constexpr std::size_t kMaxKept = 1024;
   std::vector<TimelinePoint> points_;
   bool ordered_ = false;
   JoinedTimeline* next_ = nullptr;
@@ -93,7 +93,7 @@ TENON_INLINE void Hazards::List::add(Work added) {
   if (size == work.size()) {
     const auto full = std::exchange(work, {});
     size = 0;
-    // Points that are treated alike are joined: an inference must not come to wait for others through a joined point.
+    // Only points of the same kind are joined: an inference must not wait for others through a joined point.
     for (const bool ordered : {false, true}) {
       for (const bool replaced : {false, true}) {
         Ref<detail::JoinedTimeline> joined;
@@ -124,7 +124,8 @@ TENON_INLINE void Hazards::Points::wait(std::size_t i, Access access, Deadline d
 }
 
 TENON_INLINE Hazards::Points Hazards::pending(Access access) const {
-  Points pending, settled;  // What is settled is destroyed after the lock is gone: the last reference calls a driver.
+  Points pending, settled;  // Settled points are destroyed after the lock is released: the last reference calls a
+                            // driver.
   if (!has_points()) return pending;
   std::lock_guard lock(mutex_);
   writers_.take_out(settled, [](const Work& writer) {

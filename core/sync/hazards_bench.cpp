@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to note work on a memory, and to map memory that has or had some.
+// The cost of noting work on a memory, and of mapping memory with running or finished work.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -64,7 +64,7 @@ void MapWhileItIsRead(benchmark::State& state) {
 }
 BENCHMARK(MapWhileItIsRead)->Name("Map/standing/one_pending_reader");
 
-/// As in a stream: each frame is written until a point, which is reached when it is mapped.
+/// The steady state of a stream: each frame is written until a point, which is reached when the frame is mapped.
 void NoteAndMap(benchmark::State& state) {
   Mapped mapped;
   for (auto _ : state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unfinished work on a memory: who waits for it, who hears of failures, and what lives until its end.
+// Unfinished work on a memory: which uses wait for it, which get its failures, and what stays alive until its end.
 #include <tenon/core/edge.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/hazards.hpp>
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 std::exception_ptr failure(const char* what) { return std::make_exception_ptr(Error(Code::kDataLoss, what)); }
 
-/// Whether `access` would have to wait now.
+/// True if `access` would have to wait now.
 bool must_wait(const Memory& memory, Access access) {
   try {
     memory.wait_for(access, Clock::now());
@@ -52,7 +52,7 @@ struct Work {
   Work() = default;
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
-  ~Work() { finish(); }  // Else the memory would be kept for ever.
+  ~Work() { finish(); }  // Otherwise the memory would never be freed.
   void finish() const { timeline->advance(1); }
   void fail(const char* what) const { timeline->fail(1, failure(what)); }
 };
@@ -120,7 +120,7 @@ TEST_F(HazardsTest, EveryReaderHearsTheFirstFailureUntilTheBytesAreWrittenAgain)
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(failure_of(memory, Access::kRead), "the kernel failed");
     EXPECT_EQ(failure_of(memory, Access::kReadWrite), "the kernel failed");
-    EXPECT_EQ(failure_of(memory, Access::kWrite), "") << "who only writes does not care what was there";
+    EXPECT_EQ(failure_of(memory, Access::kWrite), "") << "a write does not depend on earlier contents";
   }
   hazards.wrote(TimelinePoint::ready(), {0, 32, true});
   EXPECT_EQ(failure_of(memory, Access::kRead), "the kernel failed") << "half of it is still undefined";
@@ -182,7 +182,7 @@ TEST_F(HazardsTest, WorkThatStaysPendingIsNotedWithoutAllocations) {
   EXPECT_TRUE(must_wait(memory, Access::kRead));
 }
 
-/// Host memory under a handle that somebody else can wrap, too.
+/// Host memory under a handle that other contexts can wrap too.
 class WrappedMemory final : public Memory {
  public:
   WrappedMemory(MemoryKind kind, MemoryIdentity::Kind identity, std::uint64_t handle)
@@ -215,7 +215,7 @@ TEST(SharedHazards, OneAllocationThatIsWrappedTwiceHasOneState) {
   EXPECT_FALSE(must_wait(*again, Access::kRead));
   const auto by_fd = make_ref<WrappedMemory>(kOne, Kind::kInode, 5),
              by_other = make_ref<WrappedMemory>(kOther, Kind::kInode, 5);
-  EXPECT_EQ(&by_fd->hazards(), &by_other->hazards()) << "one descriptor, whoever imported it";
+  EXPECT_EQ(&by_fd->hazards(), &by_other->hazards()) << "one descriptor, imported by two contexts";
 }
 
 TEST(SharedHazards, WhatRunsOnMemoryThatIsGoneIsKnownToWhoeverWrapsItAgain) {
@@ -272,7 +272,7 @@ TEST_F(HazardsTest, CopiesWaitForBothSides) {
   std::memset(whole.data(), 7, 64);
   write.finish();
   std::this_thread::sleep_for(5ms);
-  EXPECT_FALSE(copied) << "somebody still reads the target";
+  EXPECT_FALSE(copied) << "a reader still uses the target";
   read.finish();
   copying.join();
   EXPECT_EQ(static_cast<const unsigned char*>(target.data())[63], 7);

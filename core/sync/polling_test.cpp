@@ -30,10 +30,10 @@ int timer_slack() { return prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); }
 TEST(Polling, NapsArePromptAndTheThreadIsLeftAsItWas) {
   const int before = timer_slack();
   if (before <= 1) GTEST_SKIP() << "naps of this thread are prompt, or the kernel does not say";
-  int least = before;
+  int min = before;
   EXPECT_TRUE(poll_until(Clock::now() + 10s, [&] {  // Not 1 ms: a busy machine may take the processor away for longer.
-    least = std::min(least, timer_slack());
-    return least == 1;
+    min = std::min(min, timer_slack());
+    return min == 1;
   }));
   EXPECT_EQ(timer_slack(), before);
   EXPECT_THROW(poll_until(Deadline::max(),

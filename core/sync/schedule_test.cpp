@@ -30,7 +30,7 @@ using namespace tenon;
 
 constexpr std::size_t kBytes = 96;
 
-/// Runs what it is given in order, on a thread of its own, and settles a timeline with it.
+/// Runs submitted work in order, on a thread of its own, and settles a timeline with it.
 class Device {
  public:
   Device() : thread_([this] { run(); }) {}
@@ -43,7 +43,7 @@ class Device {
     thread_.join();
   }
   TimelinePoint next() { return timeline_->next(); }
-  /// `work` is done at `point` of this device; what it throws fails the point.
+  /// `work` is done at `point` of this device; an exception fails the point.
   void enqueue(const TimelinePoint& point, std::function<void()> work) {
     {
       std::lock_guard lock(mutex_);
@@ -84,7 +84,7 @@ class Device {
   std::thread thread_;
 };
 
-/// Raw bytes: devices do not ask Tenon before they touch them.
+/// Raw access to bytes: devices do not call Tenon before an access.
 void write_slowly(unsigned char* bytes, unsigned char value) {
   for (std::size_t i = 0; i < kBytes; ++i) {
     bytes[i] = value;
@@ -117,7 +117,7 @@ class Schedule {
  private:
   struct Place {
     Tensor tensor;
-    int value = 0;        ///< Of the last write that was issued.
+    int value = 0;        ///< Value of the last write that was issued.
     bool failed = false;  ///< That write fails.
   };
 
@@ -129,7 +129,7 @@ class Schedule {
   }
 
   void renew(Place& place) {
-    // The old memory goes while devices may still work on it.
+    // The old memory is released while devices may still work on it.
     place.tensor = Tensor({ElementType::kU8, {kBytes}, {}}, HostMemory::allocate(kBytes));
     place.value = 0;
     place.failed = false;
@@ -210,7 +210,7 @@ class Schedule {
     });
   }
 
-  /// Reads and writes: fails if what it reads was not written.
+  /// Reads and writes; fails if the read value was not written before.
   void change_on_device(Place& place, Device& device) {
     const TimelinePoint end = device.next();
     const Earlier earlier = begin(place, Access::kReadWrite, end);
@@ -233,7 +233,7 @@ class Schedule {
   std::vector<std::string> mistakes_;
   std::array<Place, 3> places_;
   Router router_;
-  std::array<Device, 3> devices_;  // Last: joined before what they work on goes.
+  std::array<Device, 3> devices_;  // The last member: joined before the memory is destroyed.
 };
 
 /// TENON_SCHEDULES: how many; TENON_SCHEDULE_SEED: the first one, to repeat a failure.

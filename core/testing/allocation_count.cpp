@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator new that counts. In a file of its own, so that no compiler pairs these functions with malloc and free elsewhere. All forms: a
-// sanitizer's own would not go with the operator delete below.
+// An operator new that counts, in a file of its own so that no compiler pairs these functions with malloc and free
+// elsewhere. All forms are replaced, because a sanitizer's own forms would not match the operator delete below.
 #include <tenon/core/testing/allocation_count.hpp>
 
 #include <cstdlib>

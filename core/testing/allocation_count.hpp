@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often this test program or benchmark has allocated: allocation_count.cpp among its sources counts, or file_test.cpp in core's.
+// Number of allocations of this test program or benchmark, counted by allocation_count.cpp among its sources (in core's
+// tests by file_test.cpp).
 #pragma once
 
 #include <cstddef>
 
 namespace tenon_test {
 
-/// Calls of operator new by this thread so far.
+/// Number of calls of operator new by this thread so far.
 std::size_t allocations_of_this_thread();
 
 }  // namespace tenon_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark's loop that counts what its body allocates in the steady state.
+// A benchmark's loop that counts the allocations of its body in the steady state.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tenon_test {
 
-/// Runs `body` once per iteration; the counter "allocations" is how often each allocates, but for the first. The library
-/// itself allocates a few times around the loop, which per iteration is next to nothing.
+/// Runs `body` once per iteration. The counter "allocations" is the mean number of allocations per iteration, the first
+/// excluded. The benchmark library allocates a few times around the loop, which is negligible per iteration.
 template <typename Body>
 void counted(benchmark::State& state, Body body) {
   body();

@@ -40,7 +40,7 @@ Choice::Choice(std::shared_ptr<DeviceHost> host, std::shared_ptr<const Model> mo
 
 Choice::~Choice() {
   stop_ = true;
-  // No code may run after its Core is gone. A compilation ends at its next look whether it is wanted.
+  // No code may run after its Core was destroyed. A compilation ends at its next check for cancellation.
   if (background_.joinable()) background_.join();
   if (current_) occupancy_->leave(current_->device, config_.priority);
 }

@@ -70,7 +70,7 @@ class Request final : public InferRequestImpl {
         running = request_;  // Kept alive: run() may move to another device meanwhile.
       }
       running.cancel();
-    } catch (...) {  // It ended by itself.
+    } catch (...) {  // Ignored: the inference ended by itself.
     }
   }
 
@@ -179,7 +179,7 @@ std::vector<std::string> AutoModel::execution() const {
   std::vector<std::string> names;
   for (const auto& choice : choices_) {
     const std::string& device = choice->current()->device;
-    // In brackets while it only stands in.
+    // The helper's name is in brackets while it stands in.
     names.push_back(choice->is_waiting() ? "(" + device + ")" : device);
   }
   return names;

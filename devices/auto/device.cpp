@@ -15,7 +15,7 @@ bool is_host_cpu(const DeviceHost& host, const std::string& device) {
   try {
     const auto names = host.get_property(device, device::capabilities.name()).as<std::vector<std::string>>();
     return std::find(names.begin(), names.end(), device::capability::HOST_CPU) != names.end();
-  } catch (const Error&) {  // Not available: compiling says so.
+  } catch (const Error&) {  // Not available: compile_model() reports it.
     return false;
   }
 }
@@ -84,7 +84,8 @@ class AutoDevice final : public Device {
     return std::make_shared<AutoModel>(*model, std::move(choices));
   }
 
-  /// The nodes of the candidate that supports most. Only compile_model() tells whether one supports all.
+  /// The supported nodes of the candidate that supports most. Only compile_model() can tell whether a device supports
+  /// all.
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
     const auto host = this->host();
     Config config;
@@ -117,7 +118,7 @@ class AutoDevice final : public Device {
  private:
   std::shared_ptr<DeviceHost> host() const {
     if (auto host = host_.lock()) return host;
-    throw Error(Code::kFailedPrecondition, "AUTO: the Core that made this device is gone");
+    throw Error(Code::kFailedPrecondition, "AUTO: the Core of this device was destroyed");
   }
 
   /// Separates AUTO's own properties from those for its devices.

@@ -40,7 +40,7 @@ Tensor noise(const Shape& shape, unsigned seed) {
 }
 
 /// Convolution, remains of BatchNorm, pooling by reshape, a dense layer: some constants are packed, some not. Nodes
-/// have no names, as authors leave them.
+/// have no names, as in models from code.
 std::shared_ptr<Model> network(const PartialShape& shape = PartialShape{1, 3, 16, 16}, unsigned seed = 1) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);
   x->output(0).set_names({"image"});
@@ -128,7 +128,7 @@ TEST_F(ModelCache, SecondCompilationComesFromTheCacheAndComputesTheSameBits) {
   EXPECT_EQ(messages, "");
   struct stat status {};
   ASSERT_EQ(::stat(entry().c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0440u) << "entries are used in place: nobody may write them";
+  EXPECT_EQ(status.st_mode & 0777, 0440u) << "entries are used in place, so they must not be writable";
 }
 
 TEST_F(ModelCache, WithoutAFolderNothingIsCached) {
@@ -474,8 +474,8 @@ TEST_F(ModelCache, OptimizeSizeLeavesOutTheWeights) {
 TEST_F(ModelCache, ListVerifyAndClear) {
   compile();
   compile({}, network(PartialShape{1, 3, 16, 16}, 5));
-  write_file(folder / "c" / "7823456.blob", "somebody else's");
-  write_file(folder / "c" / "download.part", "somebody else's");
+  write_file(folder / "c" / "7823456.blob", "another program's");
+  write_file(folder / "c" / "download.part", "another program's");
   write_file(folder / "c" / "0123456789abcdef0123456789abcdef.blob.1.0.part", "ours, left behind");
   auto all = cache::list(folder / "c");
   ASSERT_EQ(all.size(), 2u);

@@ -16,7 +16,7 @@
 namespace tenon::inline v1::cpu_device {
 namespace {
 
-/// Whether all shapes are known, including states: what is assigned must have the shape of what is read.
+/// Whether all shapes are known, states included: the assigned value must have the shape of the value that is read.
 bool is_static(const Model& model) {
   std::map<std::string, const Node*> states;
   for (const auto& node : model.get_ordered_ops()) {
@@ -59,7 +59,7 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
     static_plan_ = engine::Plan::compile(model, engine_options());
   } else {
     check_supported(*model);
-    // Before cutting into stages, so that values passed between them are not rounded either.
+    // Runs before the partition into stages, so that values passed between them are not rounded either.
     const auto mine = model->clone();
     if (pass::Manager().add(pass::widen_reals()).run(mine)) pass::note_original_nodes(*model, *mine);
     keep_open(mine);
@@ -194,7 +194,7 @@ void CompiledModel::note_run(const engine::Staged& staged) {
   if (!config_.profiling && last_number_.load() == number) return;
   engine::LastRun run = staged.last_run();
   const std::lock_guard lock(last_mutex_);
-  std::swap(last_run_, run);  // What ran before is released after the lock.
+  std::swap(last_run_, run);  // The previous run is released after the lock.
   last_number_ = number;
 }
 

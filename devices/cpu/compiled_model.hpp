@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model compiled for the CPU: its plan, or the store of plans if its shapes move, and the workers of its streams.
+// A model compiled for the CPU: its plan, or the store of plans if its shapes are dynamic, and the workers of its
+// streams.
 #pragma once
 
 #include <atomic>
@@ -44,9 +45,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void export_model(std::ostream& stream) const override;
   void export_blob(std::ostream& stream, bool weightless) const override;
 
-  /// Null if shapes are open.
+  /// Null if shapes are dynamic.
   const std::shared_ptr<const engine::Plan>& static_plan() const { return static_plan_; }
-  /// The plans of a model whose shapes are open, which all requests use; null for a static one.
+  /// The plans of a model with dynamic shapes, shared by all requests; null for a static model.
   const std::shared_ptr<engine::PlanStore>& store() const { return store_; }
   engine::Workers& workers(int stream) {
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
@@ -54,13 +55,13 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const Config& config() const { return config_; }
   const std::string& name() const { return name_; }
   engine::Options engine_options() const;
-  /// The original model with open shapes; null for a static model.
+  /// The original model with dynamic shapes; null for a static model.
   const std::shared_ptr<const Model>& open_model() const { return model_; }
   const std::vector<VariableInfo>& variables() const { return variables_; }
   std::shared_ptr<RemoteContextImpl> context() const override;
-  /// The steps that run, with what was measured in the last inference if PERF_COUNT is set. Of a model whose shapes move:
-  /// those of the inference that ended last, whatever request ran it.
-  /// @errors kFailedPrecondition: the shapes move, and nothing has run yet.
+  /// The executed steps, with the times of the last inference if PERF_COUNT is set. For a model with dynamic shapes:
+  /// the steps of the inference that ended last, in any request. @errors kFailedPrecondition: the shapes are dynamic,
+  /// and nothing has run yet.
   std::shared_ptr<const Model> runtime_model() const override;
   /// Called by requests after an inference, for runtime_model(). @thread any. @cost a comparison if the same stages
   /// ran as before and nothing is measured.
@@ -73,7 +74,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void declare_properties();
 
   Config config_;
-  std::shared_ptr<const Model> model_;  ///< Kept only if shapes are open.
+  std::shared_ptr<const Model> model_;  ///< Kept only if shapes are dynamic.
   std::weak_ptr<const Model> source_;   ///< The original model, for weightless blobs.
   std::string name_;
   std::vector<VariableInfo> variables_;
@@ -82,9 +83,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const engine::Plan> static_plan_;
   std::shared_ptr<engine::PlanStore> store_;
   mutable std::mutex last_mutex_;
-  std::vector<engine::Execution::Timing> last_times_;  ///< Of the static plan; empty if nothing was measured.
-  engine::LastRun last_run_;                           ///< Of a model whose shapes move.
-  std::atomic<std::uint64_t> last_number_{0};          ///< Of `last_run_`.
+  std::vector<engine::Execution::Timing> last_times_;  ///< Times of the static plan; empty if nothing was measured.
+  engine::LastRun last_run_;                           ///< Used by models with dynamic shapes.
+  std::atomic<std::uint64_t> last_number_{0};          ///< Number of `last_run_`.
   PropertyTable table_{"compiled model of CPU"};
 };
 

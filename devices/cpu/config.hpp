@@ -18,7 +18,7 @@
 
 namespace tenon::inline v1::cpu_device {
 
-/// What users can set.
+/// The settings of users.
 struct Config {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
   std::uint32_t num_requests = 0;  ///< 0: unknown. More streams than requests would idle.
@@ -27,8 +27,8 @@ struct Config {
   bool profiling = false;
   element::Type precision = element::dynamic;  ///< dynamic: the execution mode decides.
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
-  std::uint64_t dynamic_quantization = 0;  ///< 0: off. Without effect where accuracy is requested.
-  /// Of caches that attention reads; dynamic: the one for both, or else the type of the computation.
+  std::uint64_t dynamic_quantization = 0;  ///< 0: off. Without effect if accuracy is requested.
+  /// Types of the attention's caches; dynamic: `kv_cache` applies to both, or else the type of the computation.
   element::Type kv_cache = element::dynamic, key_cache = element::dynamic, value_cache = element::dynamic;
   std::uint64_t key_group = 0, value_group = 0;
   Placement placement;
@@ -44,21 +44,23 @@ struct Config {
     return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
   }
 
-  /// Group in which products with weights of 4 and 8 bits round their left side to 8 bits. 0: they do not.
+  /// Group size in which matrix products with weights of 4 and 8 bits round their left operand to 8 bits. 0: no
+  /// rounding.
   std::uint64_t rounding_group() const {
     return execution_mode == hint::ExecutionMode::ACCURACY ? 0 : dynamic_quantization;
   }
 
   ElementType key_cache_type() const { return cache_type(key_cache); }
   ElementType value_cache_type() const { return cache_type(value_cache); }
-  /// Of both, where they agree.
+  /// The type of both caches, if they are equal.
   element::Type kv_cache_precision() const {
     return key_cache_type() == value_cache_type() ? element::Type(key_cache_type()) : element::dynamic;
   }
 
   int total_threads() const { return threads > 0 ? threads : placement.cpu_count(); }
 
-  /// Number of parallel executions. For throughput each has few threads: sharing costs more than it gains.
+  /// Number of parallel executions. For throughput each has few threads, because sharing one inference among many costs
+  /// more than it gains.
   int stream_count() const {
     if (num_streams >= 0) return num_streams;
     if (mode == hint::PerformanceMode::LATENCY) return 1;

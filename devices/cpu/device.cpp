@@ -42,7 +42,7 @@ class CpuDevice final : public Device {
     table.add_constant(device::architecture, std::string("intel64"));
     table.add_constant(device::type, device::Type::INTEGRATED);
     table.add_constant(device::capabilities, capabilities());
-    // What a blob depends on besides Tenon and the processor, which the blob itself names.
+    // Dependencies of a blob besides Tenon and the processor, which are in the blob itself.
     std::vector<PropertyName> caching{device::full_name, hint::inference_precision};
     if (table.has(hint::execution_mode.name())) caching.emplace_back(hint::execution_mode);
     table.add_constant(caching_properties, caching);
@@ -68,7 +68,7 @@ class CpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
     AnyMap own = properties;
-    // Where a weightless blob finds its weights.
+    // Sources of a weightless blob's weights.
     const auto model = own.extract(hint::model.name());
     const auto path = own.extract(weights_path.name());
     const auto source = [&]() -> std::shared_ptr<const Model> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid models that ask for more than a machine has are refused with a message, at the limits that Core sets.
+// Valid models that request more than the machine has are refused with a message, at the limits that Core sets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ TEST_F(CpuLimits, ALoopThatDoublesItsTensorEndsAtTheMemoryAllowed) {
   auto request = request_of(compiled, 60);
   const Error error = error_of([&] { request.infer(); });
   EXPECT_EQ(error.code(), Code::kResourceExhausted);
-  EXPECT_THAT(error.what(), HasSubstr("of 67108864 allowed ones are in use"));
+  EXPECT_THAT(error.what(), HasSubstr("of 67108864 allowed bytes are in use"));
   EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES"));
   // The request still accepts what fits, repeatedly: used memory is returned.
   auto fits = request_of(compiled, 10);

@@ -191,7 +191,7 @@ TEST(CpuProperties, DynamicQuantizationRounds) {
   EXPECT_NE(exact, rounded);
 }
 
-/// x attends to itself and all before it.
+/// x attends to itself and to all earlier positions.
 std::shared_ptr<Model> cached_model() {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2, -1, 64});
   SinkVector sinks;
@@ -237,7 +237,7 @@ TEST(CpuProperties, CachesLieInTheTypeThatIsAskedFor) {
       EXPECT_EQ(value.element_type(), ElementType::kF32);
       EXPECT_EQ(value.shape(), (Shape{1, 2, 12, 64}));
       if (state.get_name() == "keys") ran.keys.assign(value.data<float>(), value.data<float>() + value.element_count());
-      // What is read is what is set again.
+      // Sets the value that was read.
       state.set_state(value);
     }
     request.set_input_tensor(tensor(1, 9));
@@ -259,7 +259,7 @@ TEST(CpuProperties, CachesLieInTheTypeThatIsAskedFor) {
     EXPECT_EQ(rounded.type, kept);
     EXPECT_TRUE(rounded.kernels.count("append:" + kept));
     EXPECT_NE(rounded.keys, exact.keys);
-    // Half of what one step of 8 bits is worth in a row of -1 to 1.
+    // Half of an 8-bit step in a row of -1 to 1.
     for (std::size_t i = 0; i < exact.keys.size(); ++i) EXPECT_NEAR(rounded.keys[i], exact.keys[i], 0.00393);
     for (std::size_t i = 0; i < exact.y.size(); ++i) EXPECT_NEAR(rounded.y[i], exact.y[i], 0.01);
   }
@@ -270,7 +270,7 @@ TEST(CpuProperties, CachesLieInTheTypeThatIsAskedFor) {
   for (const char* wrong : {"i32", "f64", "4"})
     EXPECT_THROW(core.compile_model(model, "CPU", {{"VALUE_CACHE_PRECISION", wrong}}), Error) << wrong;
   EXPECT_THROW(core.compile_model(model, "CPU", {{"KEY_CACHE_GROUP_SIZE", "-1"}}), Error);
-  // A group that no row has is the row.
+  // A group larger than the row is the row.
   EXPECT_EQ(run(f32({{"KV_CACHE_PRECISION", "u8"}, {"KEY_CACHE_GROUP_SIZE", "18446744073709551615"}})).y,
             run(f32({{"KV_CACHE_PRECISION", "u8"}})).y);
 }

@@ -100,7 +100,7 @@ class Request final : public InferRequestImpl {
     if (owner_->config().profiling) owner_->note_times(execution_->timings());
   }
 
-  /// By plans for the shapes of now, which all requests share.
+  /// Runs by plans for the current shapes, which all requests share.
   void run_open(Inference& inference) {
     const std::uint64_t bytes = allowed_bytes();
     if (!budget_ || budget_bytes_ != bytes) {
@@ -140,10 +140,10 @@ class Request final : public InferRequestImpl {
 
   std::shared_ptr<CompiledModel> owner_;
   const TimeLimit* time_ = nullptr;   ///< The limit of the running inference.
-  std::optional<HostBudget> budget_;  ///< For open models; a static plan's size is checked when it is compiled.
+  std::optional<HostBudget> budget_;  ///< For dynamic models; a static plan's size is checked when it is compiled.
   std::uint64_t budget_bytes_ = 0;
   std::vector<Tensor> inputs_, outputs_;
-  std::unique_ptr<engine::Execution> execution_;  ///< Of the static plan; otherwise `staged_` runs.
+  std::unique_ptr<engine::Execution> execution_;  ///< Execution of the static plan; otherwise `staged_` runs.
   std::unique_ptr<engine::Staged> staged_;
   States states_;
   bool ran_ = false;

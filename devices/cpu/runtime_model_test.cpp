@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// get_runtime_model() of the CPU device: static models, imported ones, and those whose shapes move.
+// get_runtime_model() of the CPU device: static models, imported ones, and dynamic ones.
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -30,7 +30,7 @@ Out named(const Out& value, const std::string& name) {
   return value;
 }
 
-/// Types that a pass widens, then what it fuses.
+/// Types that a pass widens, then a fusion.
 std::shared_ptr<Model> network(const PartialShape& shape) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);
   x->set_friendly_name("x");
@@ -151,7 +151,7 @@ TEST(CpuRuntimeModel, MayBeAskedForWhileRequestsRun) {
   for (auto& thread : threads) thread.join();
 }
 
-/// Keys that grow by what is given, read whole: a cache as language models keep it.
+/// Keys that grow by the input and are read as a whole: a cache of a language model.
 TEST(CpuRuntimeModel, ShowsCachesThatGrow) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, Dimension(), 8});
   x->set_friendly_name("x");

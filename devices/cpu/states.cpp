@@ -54,8 +54,8 @@ int States::slot(std::size_t index) const {
 Tensor States::value(std::size_t index) {
   if (const int at = slot(index); at >= 0) return execution_->variable(static_cast<std::size_t>(at));
   if (const auto found = loose_.find(infos_.at(index).id); found != loose_.end()) {
-    // A cache that grows lies in memory with room, maybe in fewer bits: who reads it gets it packed, in its own type, and
-    // the next run takes it from there.
+    // A growing cache is stored with spare capacity, possibly in fewer bits. Reading it converts it to packed form in
+    // its own type, and the next run uses that.
     found->second = staged_->packed_state(found->first, found->second);
     return found->second;
   }

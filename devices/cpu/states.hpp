@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of one request on the CPU: the same objects for its life, wherever their values are stored.
+// The variables of one request on the CPU: the same objects for its lifetime, wherever their values are stored.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,11 @@ struct VariableInfo {
   static std::vector<VariableInfo> of(const Model& model);
 };
 
-/// Values are stored in the execution of a static plan; those of a model whose shapes are open are stored here.
+/// Values are stored in the execution of a static plan; those of a model with dynamic shapes are stored here.
 class States {
  public:
-  /// @param execution  Of the static plan; null if shapes are open, which `staged` runs then. Both must outlive this.
+  /// @param execution  Execution of the static plan; null if shapes are dynamic: then `staged` runs. Both must outlive
+  /// this.
   States(const std::vector<VariableInfo>& infos, engine::Execution* execution, const engine::Staged* staged);
 
   const std::vector<std::shared_ptr<VariableStateImpl>>& objects() const { return objects_; }

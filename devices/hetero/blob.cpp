@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blobs of HETERO: how the parts hang together, and each part's own blob.
+// Blobs of HETERO: the connections of the parts, and each part's own blob.
 #include <cstring>
 #include <ostream>
 #include <sstream>
@@ -17,10 +17,10 @@
 namespace tenon::inline v1::hetero {
 namespace {
 
-/// More than any model has: a wrong number must not ask for all memory.
-constexpr std::uint64_t kMostItems = 1 << 24;
+/// More than any model has, so that a wrong number does not request all memory.
+constexpr std::uint64_t kMaxItems = 1 << 24;
 
-/// All else is a table.
+/// The rest is a table.
 struct Fields {
   store::MadeBy made_by;
 };
@@ -66,7 +66,7 @@ class Reader : public store::TableReader {
   /// Values below `limit`, or kNoValue where that is allowed.
   ValueId id(std::size_t limit, bool may_lack = false) {
     const std::uint64_t value = number();
-    if (value >= limit && !(may_lack && value == kNoValue)) damaged("it names a value that there is not");
+    if (value >= limit && !(may_lack && value == kNoValue)) damaged("it names a value that does not exist");
     return value;
   }
   std::vector<ValueId> ids(std::size_t limit) {
@@ -160,13 +160,13 @@ Imported read_blob(const Tensor& bytes) {
   Reader in(all.substr(sizeof header));
   Imported imported;
   imported.name = in.text();
-  const std::size_t inputs = in.number(kMostItems);
+  const std::size_t inputs = in.number(kMaxItems);
   const auto ports = in.model();
   if (!ports || ports->get_parameters().size() < inputs) damaged("it lacks its ports");
   imported.ports = Ports::of(*ports);
   imported.ports.inputs.resize(inputs);
   Partition& partition = imported.partition;
-  partition.value_count = in.number(kMostItems);
+  partition.value_count = in.number(kMaxItems);
   const std::size_t limit = partition.value_count;
   partition.inputs = in.ids(limit);
   partition.outputs = in.ids(limit);

@@ -101,7 +101,7 @@ class Request final : public InferRequestImpl {
     if (InferRequest* running = current_.load()) {
       try {
         running->cancel();
-      } catch (...) {  // It ended by itself.
+      } catch (...) {  // Ignored: the inference ended by itself.
       }
     }
   }

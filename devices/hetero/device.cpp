@@ -16,7 +16,7 @@ class HeteroDevice final : public Device {
     table_.add_value(device::priorities, priorities_);
     table_.add_constant(available_devices, std::vector<std::string>{""});
     table_.add_constant(device::full_name, std::string(kName));
-    // As far as the members support it.
+    // Applies if the members support it.
     table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::EXPORT_IMPORT});
   }
   std::string name() const override { return kName; }
@@ -91,7 +91,7 @@ class HeteroDevice final : public Device {
   };
   std::shared_ptr<DeviceHost> host() const {
     if (auto host = host_.lock()) return host;
-    throw Error(Code::kFailedPrecondition, "HETERO: the Core that made this device is gone");
+    throw Error(Code::kFailedPrecondition, "HETERO: the Core of this device was destroyed");
   }
   Call read(const AnyMap& properties) const {
     Call call;

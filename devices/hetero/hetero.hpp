@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HETERO: one model over several devices. Assigns nodes to devices, cuts the model into parts, and runs the parts in
-// order on shared tensors.
+// HETERO: one model over several devices. Assigns nodes to devices, partitions the model, and runs the parts in order
+// on shared tensors.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ struct Variable {
 struct Partition {
   std::vector<Part> parts;  ///< Each after the parts that it reads from.
   std::size_t value_count = 0;
-  std::vector<ValueId> inputs, outputs;  ///< Of the whole model.
+  std::vector<ValueId> inputs, outputs;  ///< Inputs and outputs of the whole model.
   std::map<ValueId, Tensor> constants;   ///< Known values that no part computes.
   std::vector<Variable> variables;
   std::shared_ptr<Model> initialiser;    ///< Computes initial values of the variables that have an expression...

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a model into parts, given the nodes' devices.
+// Partitions a model by the nodes' devices.
 #include <algorithm>
 #include <set>
 
@@ -150,7 +150,7 @@ class Cutter {
     if (const auto found = values_.find(key_of(source)); found != values_.end()) return found->second;
     const auto* constant = as_type<op::v0::Constant>(source.get_node());
     if (!constant)
-      throw Error(Code::kInternal, "HETERO: " + source.get_node()->describe() + " is read before it is made");
+      throw Error(Code::kInternal, "HETERO: " + source.get_node()->describe() + " is read before it is computed");
     result_.constants[next_value_] = constant->get_tensor();
     return values_[key_of(source)] = next_value_++;
   }

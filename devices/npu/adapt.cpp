@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces what a driver may not know by what all drivers know.
+// Replaces operations that a driver may not support by ones that all drivers support.
 #include <tenon/devices/npu/adapt.hpp>
 
 #include <algorithm>

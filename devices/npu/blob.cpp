@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blobs of compiled models: a header that is checked before anything of it is used, what the device remembers, and the
-// driver's own blob.
+// Blobs of compiled models: a header that is checked before any of its values is used, the device's own data, and the
+// driver's blob.
 #include <tenon/devices/npu/model_info.hpp>
 
 #include <algorithm>
@@ -28,13 +28,13 @@ void damaged(const std::string& what) {
 namespace {
 
 constexpr std::string_view kMagic = "TNPUBLOB";
-/// Major: what older readers can't read. Minor: what they may leave out.
+/// The major version changes if older readers cannot read the blob; the minor version if they may ignore the addition.
 constexpr std::uint32_t kMajor = 3, kMinor = 0;
 constexpr std::size_t kAlignment = 4096;
 
 struct Fields {
   std::uint64_t table_bytes;    ///< Right after the header.
-  std::uint64_t native_offset;  ///< On a page; to the end.
+  std::uint64_t native_offset;  ///< Page-aligned; the driver's blob extends to the end.
   store::MadeBy made_by;
   char platform[32];
   BlobKind kind;

@@ -18,10 +18,10 @@ namespace {
 
 /// How long to wait for a driver to end a cancelled inference, or for a running one when its request is destroyed.
 constexpr std::chrono::seconds kFarewell{1};
-/// How many events one submission waits for; the host waits for what comes on top.
-constexpr std::size_t kMostBefore = 32;
+/// Maximum number of events for which one submission waits; the host waits for the rest.
+constexpr std::size_t kMaxBefore = 32;
 
-/// Books a wait that blocks, however it ends. One that does not block reads no clock.
+/// Books a wait that blocks, even if it fails. A wait that does not block reads no clock.
 class BookedWait {
  public:
   BookedWait(Ledger& ledger, bool blocks) : ledger_(ledger), blocks_(blocks) {
@@ -52,7 +52,7 @@ Commands::Commands(std::shared_ptr<Graph> graph, Queue queue, bool profile, bool
       fence_(make_fence(queue_->get())) {
   const Npu& npu = graph_->npu();
   changes_.reserve(bindings_.size());
-  before_.reserve(kMostBefore);
+  before_.reserve(kMaxBefore);
   if (profile) {
     if (!npu.profiling)
       throw Error(Code::kUnimplemented, "NPU: the driver has no profiling (" + std::string(abi::kProfilingExtension) +
@@ -201,13 +201,13 @@ bool Commands::wait_for(const TimelinePoint& point) {
                                               level_zero::client::EventOrigin::Answer::kHere;
   if (!is_here || running_) return false;
   std::erase_if(before_, [](const TimelinePoint& earlier) { return earlier.state() != PointState::kPending; });
-  if (before_.size() == kMostBefore) return false;
+  if (before_.size() == kMaxBefore) return false;
   before_.push_back(point);
   return true;
 }
 
 ze_command_list_handle_t Commands::record_waits() {
-  std::array<ze_event_handle_t, kMostBefore> events;
+  std::array<ze_event_handle_t, kMaxBefore> events;
   std::uint32_t count = 0;
   for (const TimelinePoint& point : before_)
     if (point.state() == PointState::kPending)
@@ -234,7 +234,7 @@ void Commands::end_late() {
   settle(kFarewell);
   throw Error(Code::kDeadlineExceeded,
               "NPU: an inference waited for a level_zero.event noted on its tensors (wrote, reads), which was not "
-              "signalled in time; whoever is to signal it is late or gone");
+              "signalled in time; its producer is late or gone");
 }
 
 void Commands::wait_for_fences(Ledger& ledger) const {
@@ -294,7 +294,7 @@ void Commands::cancel() noexcept {
   const abi::CancelTable* table = graph_->npu().cancel_table;
   if (!table) return;
   const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < submitted_; ++i) table->cancel(lists_[i].own);  // All of the submission.
+  for (std::size_t i = 0; i < submitted_; ++i) table->cancel(lists_[i].own);  // All lists of the submission.
 }
 
 bool Commands::give_up(const Inference& inference) noexcept {
@@ -334,7 +334,7 @@ void Commands::wait(Inference& inference) {
       return is_late || give_up(inference);
     };
     if (!wait_and_reset(fence_.get(), std::ref(stop))) {  // By reference, as a copy would be allocated.
-      stale_ = true;                                      // Still running.
+      stale_ = true;                                      // The submission still runs.
       inference.throw_if_cancelled();
     }
   } catch (const Cancelled&) {
@@ -343,7 +343,7 @@ void Commands::wait(Inference& inference) {
     running_ = may_run();
     stale_ = true;
     if (!running_) fence_.reset(), before_.clear();
-    inference.throw_if_cancelled();  // Then that is the cause.
+    inference.throw_if_cancelled();  // If the inference was cancelled, that is the cause.
     throw;
   }
   if (is_late) end_late();

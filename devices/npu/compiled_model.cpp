@@ -70,7 +70,7 @@ void check_size(const Argument& argument, const Output<const Node>& port, bool t
 /// The queue shared by all models with EXCLUSIVE_ASYNC_REQUESTS, which runs their inferences one after the other; one
 /// per set of options, since these are fixed on creation.
 std::shared_ptr<const CompiledModel::Queue> exclusive_queue(const Npu& npu, QueueOptions options) {
-  // Other queues may run side by side what they are given. Drivers that cannot be asked for order keep it.
+  // Other queues may run submissions concurrently. Drivers without the option to request order always keep it.
   options.sequential = options.sequential || npu.queue_version >= abi::version(1, 1);
   using Key = std::tuple<ze_context_handle_t, ze_device_handle_t, hint::Priority, bool, bool>;
   static std::mutex mutex;
@@ -314,7 +314,7 @@ void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {
-  throw NotImplemented("the NPU's driver does not say what it runs (get_runtime_model)");
+  throw NotImplemented("the NPU's driver does not report its steps (get_runtime_model)");
 }
 
 void CompiledModel::release_memory() {

@@ -48,7 +48,7 @@ struct PortPlan {
   Kind kind = Kind::kStatic;
   std::int64_t shape_argument = -1;
   ElementType type = ElementType::kUndefined;
-  std::size_t max_bytes = 0;  ///< kBounded: how much the device may access.
+  std::size_t max_bytes = 0;  ///< kBounded: number of bytes that the device may access.
 };
 
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
@@ -74,7 +74,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void release_memory() override;
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
 
-  /// Stores what a blob without weights needs. Call before the model is used.
+  /// Stores the data that a blob without weights needs. Call before the model is used.
   void remember(std::weak_ptr<const Model> model, std::map<std::string, std::string> config) {
     source_ = std::move(model);
     config_ = std::move(config);

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 constexpr std::size_t kCount = 1000, kBytes = kCount * sizeof(float);  // Not a multiple of the page size.
 const Shape kShape = {1, kCount};
 
-/// What an application does without Tenon: a ze_context of the first NPU's driver, with memory in it.
+/// An application without Tenon: it has a ze_context of the first NPU's driver, with memory in it.
 class NpuOwnContext : public Npu {
  protected:
   void SetUp() override {
@@ -244,7 +244,7 @@ TEST_F(NpuOwnContext, TheHostWaitsForEventsOfOthers) {
     zeEventHostSignal(event);
   });
   request.start_async();
-  EXPECT_EQ(zeEventQueryStatus(event), ZE_RESULT_SUCCESS) << "nobody waited";
+  EXPECT_EQ(zeEventQueryStatus(event), ZE_RESULT_SUCCESS) << "the host did not wait";
   EXPECT_GE(request.ledger().total().waits, 1u);
   request.wait();
   expect_relu(request.get_tensor("y").data<float>());
@@ -281,7 +281,7 @@ TEST_F(NpuOwnContext, AnEventThatNeverComesEndsTheInference) {
   const ze_event_handle_t event = events.next();
   level_zero::wrote(x, event);
   request.start_async();
-  EXPECT_THAT(error_of([&] { request.wait(); }, Code::kDeadlineExceeded), HasSubstr("whoever is to signal it"));
+  EXPECT_THAT(error_of([&] { request.wait(); }, Code::kDeadlineExceeded), HasSubstr("its producer is late or gone"));
   EXPECT_EQ(zeEventHostSignal(event), ZE_RESULT_SUCCESS);
   request.infer();
   expect_relu(request.get_tensor("y").data<float>());

@@ -134,9 +134,9 @@ class NpuDevice final : public Device {
   static std::shared_ptr<NpuContext> own_context(const std::shared_ptr<RemoteContextImpl>& context) {
     auto own = std::dynamic_pointer_cast<NpuContext>(context);
     if (!own)
-      throw Error(Code::kInvalidArgument, "NPU: a context of " +
-                                              (context ? context->device_name() : std::string("nobody")) +
-                                              " is not one of this device");
+      throw Error(Code::kInvalidArgument,
+                  "NPU: " + (context ? "a context of " + context->device_name() : std::string("a null context")) +
+                      " is not one of this device");
     return own;
   }
 
@@ -168,7 +168,7 @@ class NpuDevice final : public Device {
     if (platform.compare(0, 3, "NPU") == 0) platform.erase(0, 3);
     return platform.empty() ? npu.platform : platform;
   }
-  /// Removes the properties that say where a weightless blob finds its weights; other blobs ignore them.
+  /// Removes the properties that name the source of a weightless blob's weights; other blobs ignore them.
   static WeightsSource take_weights(AnyMap& properties) {
     WeightsSource source;
     if (const auto model = properties.extract(hint::model.name()))
@@ -201,14 +201,14 @@ class NpuDevice final : public Device {
     if (takes_addresses(settings, npu)) config[kSerializer] = kByAddress;
     return build_flags(model, config, !npu.at_least(1, 9));
   }
-  /// Sets whether the driver may reclaim memory while the device is idle; per context, as the last model wants. For an
-  /// application's own context only if requested.
+  /// Sets whether the driver may reclaim memory while the device is idle; per context, by the last model's setting. For
+  /// an application's own context only if requested.
   static void tell_idle_memory(const Npu& npu, const Settings& settings) {
     if (!npu.context_table || (npu.applications && !settings.keep_idle_memory)) return;
     abi::ContextNpuProperties wanted;
     wanted.options = settings.keep_idle_memory ? 0u : std::uint32_t{abi::kContextIdleOptimizations};
     check(call(npu.context_table->set_properties, npu.own_context, &wanted), "pfnSetProperties",
-          "telling the driver what to do with idle memory");
+          "setting the driver's policy for idle memory");
   }
   static std::uint32_t graph_flags_of(const Settings& settings) {
     std::uint32_t flags = 0;

@@ -60,7 +60,8 @@ void find_mutable_calls(Npu& npu, const level_zero::Driver& driver) {
 
 void read_device(Npu& npu) {
   npu.properties.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
-  check(call(zeDeviceGetProperties, npu.device, &npu.properties), "zeDeviceGetProperties", "asking an NPU what it is");
+  check(call(zeDeviceGetProperties, npu.device, &npu.properties), "zeDeviceGetProperties",
+        "querying an NPU's properties");
   if (!npu.facts.compute_group) not_found("the NPU " + npu.facts.name + " has no queue group that computes");
   npu.queue_ordinal = *npu.facts.compute_group;
   if (const NpuPlatform* known = find_npu_platform_of(npu.facts.device_id)) {
@@ -81,7 +82,7 @@ void read_graph_properties(Npu& npu) {
   npu.max_opset = graph.max_opset;
 }
 
-/// Reads what all NPUs of a driver share.
+/// Reads the properties that all NPUs of a driver share.
 Npu read_driver(const level_zero::Driver& driver) {
   Npu npu;
   const auto graph = driver.extension(abi::kGraphExtension);
@@ -176,8 +177,7 @@ bool Npu::takes_option(const std::string& key, const std::string& value) const {
 abi::MemoryQuery Npu::memory() const {
   abi::MemoryQuery query;
   if (!TENON_NPU_HAS(*this, query_context_memory))
-    throw Error(Code::kUnimplemented,
-                "NPU: the driver is too old to say how much memory there is (graph extension 1.5)");
+    throw Error(Code::kUnimplemented, "NPU: the driver is too old to report its memory (graph extension 1.5)");
   check(call(graph->query_context_memory, own_context, abi::MemoryQueryType::kDdr, &query), "pfnQueryContextMemory",
         "asking for the device's memory");
   return query;

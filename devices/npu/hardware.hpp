@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPUs of this machine and what their drivers offer, found once per process.
+// The NPUs of this machine and the features of their drivers, found once per process.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,8 @@ struct Npu {
 
   ze_device_properties_t properties{};
   bool imports_system_memory = false;
-  bool waits_for_fences = false;  ///< Those that other devices have attached to dma-bufs (kImplicitFencesExtension).
+  bool waits_for_fences = false;  ///< The driver waits for fences that other devices have attached to dma-bufs
+                                  ///< (kImplicitFencesExtension).
   CompilerVersion compiler;
   std::uint32_t max_opset = 0;
   std::string platform;  ///< "4000"

@@ -57,7 +57,7 @@ class NpuImports : public ::testing::Test {
     options.policy = ZeroCopy::kRequire;
     return router.map(tensor, context, options);
   }
-  /// The driver's number for what it has at the first page; 0: nothing.
+  /// The driver's id of the allocation at the first page; 0: none.
   std::uint64_t allocation() const {
     ze_memory_allocation_properties_t properties{};
     properties.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;

@@ -119,8 +119,9 @@ std::string build_flags(const Model& model, const std::map<std::string, std::str
   flags += "--config";
   for (const auto& [key, value] : config) {
     if (value.find('"') != std::string::npos)
-      throw Error(Code::kInvalidArgument,
-                  "NPU: property " + key + " holds a quotation mark, which the driver's compiler can't be told");
+      throw Error(
+          Code::kInvalidArgument,
+          "NPU: property " + key + " contains a quotation mark, which cannot be passed to the driver's compiler");
     flags += " " + key + "=\"" + value + "\"";
   }
   return flags;

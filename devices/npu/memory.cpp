@@ -18,8 +18,8 @@ bool on_page(const void* data) { return reinterpret_cast<std::uintptr_t>(data) %
 
 using Imported = std::variant<std::unique_ptr<level_zero::UsmView>, Refusal>;
 
-/// Imports by the memory's descriptor, if it has one that the driver accepts; else null and, as far as somebody would ask,
-/// why.
+/// Imports by the memory's descriptor, if it has one that the driver accepts; else returns null and, if there is a
+/// descriptor, sets `why`.
 std::unique_ptr<level_zero::UsmView> import_descriptor(const Context& context, const Tensor& tensor, std::string& why) {
   const Memory& memory = *tensor.memory();
   const Description from = describe(tensor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device stores about a compiled model in addition to the driver's blob.
+// The data that the device stores about a compiled model in addition to the driver's blob.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ inline constexpr std::string_view kStateIn = "tenon_state_in_", kStateOut = "ten
 struct ModelInfo {
   std::string name;      ///< The model's friendly name.
   std::string platform;  ///< The platform it was compiled for.
-  Ports ports;           ///< As the application sees them.
+  Ports ports;           ///< Ports of the application's model.
   std::vector<Variable> variables;
   /// Computes the initial values that depend on inputs: one result per variable, with its name. Null: none does.
   std::shared_ptr<const Model> initialisers;
@@ -49,7 +49,7 @@ struct ModelInfo {
 /// or an initialiser that reads another state.
 std::shared_ptr<const Model> take_states(const std::shared_ptr<const Model>& model, ModelInfo& info);
 
-/// What follows a blob's header and ports.
+/// Kind of the data behind a blob's header and ports.
 enum class BlobKind : std::uint32_t {
   kNative = 1,      ///< The driver's own blob.
   kWeightless = 2,  ///< weightless.hpp: compiled again on import, with weights found elsewhere.
@@ -70,7 +70,7 @@ struct Blob {
 };
 /// @param bytes  u8, kept by the result.  @param is_verified  their hash was checked already.
 /// @param any_version  accepts blobs of other Tenon versions with the same format.
-/// @errors kInvalidArgument: not a blob of this device (says what it is, if known); kDataLoss: truncated or damaged;
+/// @errors kInvalidArgument: not a blob of this device (names its format, if known); kDataLoss: truncated or damaged;
 ///         kFailedPrecondition: of another version.
 Blob read_blob(const Tensor& bytes, bool is_verified, bool any_version);
 

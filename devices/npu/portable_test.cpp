@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must work on any driver: frames without a native input stage, deep shapes; and blobs without weights.
+// Features that must work on any driver: frames without a native input stage, deep shapes, and blobs without weights.
 #include <unistd.h>
 
 #include <fstream>

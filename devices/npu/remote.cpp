@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in application or device memory, as the NPU uses them.
+// Tensors in application or device memory for the NPU.
 #include <tenon/core/version.hpp>
 #include <tenon/devices/npu/remote.hpp>
 
@@ -44,13 +44,13 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
  public:
   struct Made {
     void* data = nullptr;              ///< The device's address.
-    std::shared_ptr<const void> kept;  ///< Its owner, or what must live as long.
+    std::shared_ptr<const void> kept;  ///< Its owner, or an object that must live as long.
     MemType mem_type = MemType::L0_INTERNAL_BUF;
     TensorType tensor_type = TensorType::BINDED;
     bool read_only = false;
     std::size_t size_bytes = 0;
     level_zero::UsmType type = level_zero::UsmType::kHost;
-    UniqueFd fences;  ///< Of a dma-buf.
+    UniqueFd fences;  ///< Descriptor of a dma-buf, for its fences.
   };
   RemoteUsm(const Npu& npu, Made made)
       : UsmMemory(memory_context(npu), properties_of(made), made.type, made.data, Block(), {}),
@@ -327,7 +327,7 @@ Tensor NpuContext::create_tensor(element::Type type, const Shape& shape, const A
       made = from_file(*npu_, all, tensor_type, *size);
       if (tensor_type == TensorType::BINDED) {
         log_line(log::Level::NO, log::Level::WARNING,
-                 "a tensor of a file can be an input only: BINDED is taken for INPUT");
+                 "a tensor of a file can only be an input: BINDED is treated as INPUT");
         tensor_type = TensorType::INPUT;
       }
       break;

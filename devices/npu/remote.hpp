@@ -37,7 +37,7 @@ class NpuContext final : public RemoteContextImpl {
 std::string device_name_of(const Npu& npu);
 /// Whether the tensor is in memory of an NPU's context, remote or not.
 bool lies_on_npu(const Tensor& tensor);
-/// The descriptor of the dma-buf that a tensor lies in, to which other devices attach their fences; -1: none.
+/// The descriptor of the dma-buf that contains a tensor, to which other devices attach their fences; -1: none.
 int fence_fd(const Tensor& tensor);
 /// The RUNTIME_REQUIREMENTS of a model compiled for a platform.
 std::string requirements_of(const Npu& npu, const std::string& platform);

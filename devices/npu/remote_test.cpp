@@ -233,7 +233,7 @@ TEST_F(NpuRemote, ParametersAreChecked) {
   EXPECT_THAT(words({{"VA_DEVICE", some}}), HasSubstr("VA_DEVICE"));
   EXPECT_THAT(words({}, {0, 4}), HasSubstr("must have elements"));
   EXPECT_THAT(words({}, {std::size_t{1} << 40, std::size_t{1} << 40}), HasSubstr("too large"));
-  // As strings, like in property files.
+  // Parameters as strings, like in property files.
   RemoteTensor text = context.create_tensor(element::f32, {1, 4}, {{"MEM_TYPE", std::string("L0_INTERNAL_BUF")}});
   EXPECT_TRUE(text.is<ZeroBufferTensor>());
   EXPECT_FALSE(floats({1}, {1}).is<ZeroBufferTensor>());
@@ -293,8 +293,8 @@ TEST_F(NpuRemote, ADescriptorThatMayOnlyBeReadIsNoOutputAndKeepsItsPosition) {
   EXPECT_THROW(x.copy_from(floats({1, 1024}, std::vector<float>(1024, 1))), Error);
 }
 
-/// A memfd that passes for a dma-buf, with another device's fence: how often poll says that it is still there. The VM's
-/// tests have real ones.
+/// A memfd that emulates a dma-buf with another device's fence, which poll reports as pending a given number of times.
+/// The VM's tests have real ones.
 std::atomic<int> fence_polls{0};
 int like_a_dmabuf(const char* call) {
   const std::string_view name(call);

@@ -95,7 +95,7 @@ class Request final : public InferRequestImpl, public Pending {
   }
 
   std::vector<ProfilingInfo> profiling_info() const override {
-    if (!owner_->settings().profiling) return InferRequestImpl::profiling_info();  // It says what to do.
+    if (!owner_->settings().profiling) return InferRequestImpl::profiling_info();  // Throws.
     if (!ran_)
       throw Error(Code::kFailedPrecondition, "Profiling information isn't available before running an inference!");
     if (profiles_inferences(*owner_)) return {whole_inference()};

@@ -29,7 +29,7 @@ struct Binding {
   bool has_strides = false;
   abi::ArgumentStrides strides;  ///< In elements, innermost first.
   Tensor tensor;                 ///< Keeps the memory alive.
-  int fence_fd = -1;             ///< Whose fences the driver does not wait for by itself.
+  int fence_fd = -1;             ///< A dma-buf for whose fences the driver does not wait by itself; -1: none.
   bool changed = true;
 };
 
@@ -46,10 +46,12 @@ class Commands {
   Binding& binding(std::size_t argument) { return bindings_[argument]; }
   void bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
             const ByteStrides* byte_strides);
-  /// Makes the next submission wait for a ze_event of this ze_context, on the device. False for any other point: only the
-  /// host could hand it on, and a queue of inferences that waits for the host may wait for one that comes behind it.
+  /// Makes the next submission wait for a ze_event of this ze_context, on the device. False for any other point: only
+  /// the host could relay it, and a queue that waits for the host may wait for an inference that is behind it in the
+  /// queue.
   bool wait_for(const TimelinePoint& point);
-  /// Waits until other devices have finished with the dma-bufs, where the driver does not. @errors kDeadlineExceeded
+  /// Waits until other devices have finished with the dma-bufs, if the driver does not wait itself. @errors
+  /// kDeadlineExceeded
   void wait_for_fences(Ledger& ledger) const;
   /// Submits future inferences to another queue.
   void use(Queue queue);

@@ -8,10 +8,10 @@ namespace tenon::inline v1::npu_device {
 namespace {
 
 template <typename T>
-std::function<void(const T&)> at_least(T least) {
-  return [least](const T& value) {
-    if (value < least)
-      throw Error(Code::kInvalidArgument, std::to_string(value) + " is less than " + std::to_string(least));
+std::function<void(const T&)> at_least(T min) {
+  return [min](const T& value) {
+    if (value < min)
+      throw Error(Code::kInvalidArgument, std::to_string(value) + " is less than " + std::to_string(min));
   };
 }
 

@@ -17,12 +17,12 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// Who splits a batch: the device, into inferences of one item, or the driver's compiler.
+/// The component that splits a batch: the device (PLUGIN), into inferences of one item, or the driver's compiler.
 enum class BatchMode { AUTO, PLUGIN, COMPILER };
 TENON_ENUM_TEXT(BatchMode, "batch mode",
                 {{BatchMode::AUTO, "AUTO"}, {BatchMode::PLUGIN, "PLUGIN"}, {BatchMode::COMPILER, "COMPILER"}})
 
-/// What is measured: each layer, or the whole inference.
+/// Granularity of profiling: each layer, or the whole inference.
 enum class ProfilingType { MODEL, INFER };
 TENON_ENUM_TEXT(ProfilingType, "profiling type", {{ProfilingType::MODEL, "MODEL"}, {ProfilingType::INFER, "INFER"}})
 
@@ -46,7 +46,7 @@ struct Abilities {
   bool strides = false;
 };
 
-/// What users can set.
+/// The settings of users.
 struct Settings {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
   std::optional<std::uint32_t> num_requests;  ///< Reported as 1 if not set.

@@ -41,10 +41,10 @@ Tensor converted(const Tensor& tensor, element::Type type) {
   return evaluate(model, {tensor}).front();
 }
 
-Shape least_shape(const PartialShape& shape) {
-  Shape least;
-  for (const Dimension& extent : shape) least.push_back(static_cast<std::size_t>(extent.get_min_length()));
-  return least;
+Shape min_shape(const PartialShape& shape) {
+  Shape min;
+  for (const Dimension& extent : shape) min.push_back(static_cast<std::size_t>(extent.get_min_length()));
+  return min;
 }
 
 Variable variable_of(const Node& reader) {
@@ -181,7 +181,7 @@ State::State(const CompiledModel& owner, std::size_t index)
 void State::reset() {
   is_open_ = variable_.computed;
   if (variable_.initial) return write(variable_.initial);
-  if (is_growing()) tensor_.set_shape(least_shape(variable_.shape));
+  if (is_growing()) tensor_.set_shape(min_shape(variable_.shape));
   if (tensor_.size_bytes() > 0) std::memset(tensor_.data(), 0, tensor_.size_bytes());
 }
 
@@ -232,7 +232,7 @@ void State::check_next() const {
   if (is_growing() && !variable_.shape.compatible(PartialShape(next_shape())))
     throw Error(Code::kOutOfRange, "NPU: state '" + variable_.name + "' grew to " + to_string(next_shape()) +
                                        ", and its bounds are " + variable_.shape.to_string() +
-                                       "; it keeps what it had");
+                                       "; its value is unchanged");
 }
 
 void State::advance() {

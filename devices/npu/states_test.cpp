@@ -38,9 +38,9 @@ std::shared_ptr<Model> sum_from_inputs() {
 }
 
 /// Appends x's rows to the state's, up to `most`; y is all of them.
-std::shared_ptr<Model> rows_model(std::int64_t most, bool from_inputs) {
+std::shared_ptr<Model> rows_model(std::int64_t max, bool from_inputs) {
   const Attributes variable{{"variable_id", "rows"},
-                            {"variable_shape", PartialShape{1, Dimension(0, most), 2}},
+                            {"variable_shape", PartialShape{1, Dimension(0, max), 2}},
                             {"variable_type", element::f32}};
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, Dimension(1, 3), 2});
   x->output(0).set_names({"x"});
@@ -177,7 +177,8 @@ TEST_F(NpuStates, AreCopiedNowhere) {
     for (int i = 0; i < 19; ++i) request.infer();
     const std::uint64_t copied = request.ledger().total().copied;
     request.infer();
-    // Dynamic shapes copy the input, whose memory is smaller than the bound, and the output, whose shape comes late.
+    // With dynamic shapes the input is copied, because its memory is smaller than the bound, and so is the output,
+    // because its shape is known late.
     const std::uint64_t ports = shape.size() == 2 ? 0 : 8 + request.get_tensor("y").size_bytes();
     EXPECT_LE(request.ledger().total().copied - copied, ports);
   }

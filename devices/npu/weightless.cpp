@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking weights out of a model and finding them again.
+// Leaves weights out of a model's blob, and finds them again.
 #include <tenon/devices/npu/weightless.hpp>
 
 #include <charconv>
@@ -36,9 +36,9 @@ void visit_constants(const Model& model, const std::function<void(const Tensor&)
 
 bool in_file(const Tensor& constant) { return constant.memory()->read_only(); }
 
-/// Where a constant is that was left out.
+/// Location of a constant that was left out.
 struct Place {
-  std::uint64_t size = 0, offset = 0;  ///< Offset in the weights file, where it came from one.
+  std::uint64_t size = 0, offset = 0;  ///< Offset in the weights file, if the constant came from one.
   store::ContentHash hash;
 };
 
@@ -105,7 +105,7 @@ std::string write_weightless(const Model& model, const std::map<std::string, std
   std::vector<Tensor> constants;
   const std::string xml = serialize_by_number(model, [&](const Tensor& constant) {
     const auto [at, is_new] = numbers.emplace(constant.data(), constants.size());
-    // Equal addresses are one constant only when they are as long.
+    // Equal addresses are the same constant only if the sizes are equal too.
     if (is_new || constants[at->second].size_bytes() != constant.size_bytes()) {
       at->second = constants.size();
       constants.push_back(constant);
@@ -118,7 +118,7 @@ std::string write_weightless(const Model& model, const std::map<std::string, std
   for (const auto& [key, value] : config) table.text(key), table.text(value);
   table.number(constants.size());
   for (const Tensor& constant : constants) {
-    // Beside a file's weights, what the program itself made is not to be found in that file.
+    // In a model with a weights file, constants that the program itself made are not in that file, so they are stored.
     const bool leaves = constant.size_bytes() >= kLarge && (in_file(constant) || !has_file);
     table.number(leaves ? 1 : 0);
     if (!leaves) {
@@ -160,7 +160,7 @@ Weightless read_weightless(std::string_view bytes, const WeightsSource& source) 
     if (name == attribute.end() || name->second != "WeightsPointerAttribute") return {};
     const auto number = number_of(attribute, "mp"), size = number_of(attribute, "ms");
     if (!number || !size || *number >= constants.size() || constants[*number].size_bytes() != *size)
-      damaged("a constant of it has no place");
+      damaged("it does not say where a constant is");
     return constants[*number];
   });
   return read;

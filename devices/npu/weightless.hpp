@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled models without their weights: the model as the driver's compiler takes it, and where its constants are.
+// Compiled models without their weights: the model in the form for the driver's compiler, and the locations of its
+// constants.
 #pragma once
 
 #include <map>
@@ -11,15 +12,15 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// Where an import finds weights. Neither given: a blob that needs them is refused.
+/// Source of an import's weights. If neither is given, a blob that needs weights is refused.
 struct WeightsSource {
-  std::shared_ptr<const Model> model;  ///< Of MODEL_PTR: found by content.
-  /// Of WEIGHTS_PATH: a model's file (.xml, .onnx) as above; any other is a weights file, read at the offsets that the
-  /// constants had when the model was read from it.
+  std::shared_ptr<const Model> model;  ///< Value of MODEL_PTR; its constants are found by content.
+  /// Value of WEIGHTS_PATH. A model's file (.xml, .onnx) is used like `model`; any other file is a weights file, read
+  /// at the offsets that the constants had when the model was read from it.
   std::string path;
 };
 
-/// @param config  what the driver's compiler was told.
+/// @param config  the options given to the driver's compiler.
 /// @cost one hash of each constant that is left out.
 std::string write_weightless(const Model& model, const std::map<std::string, std::string>& config);
 

@@ -26,7 +26,7 @@ bool take_same(const Any& value, ov::Any& result) {
 }
 
 PropertyMutability mutability_of(const ov::PropertyName& name) {
-  // OpenVINO's names do not say which can be written only.
+  // OpenVINO does not tell which properties are write-only.
   if (name == cache_encryption_callbacks.name()) return PropertyMutability::WO;
   return name.is_mutable() ? PropertyMutability::RW : PropertyMutability::RO;
 }

@@ -65,7 +65,7 @@ CompiledModel::CompiledModel(Ports ports, Source source, ov::CompiledModel nativ
   }
   try {
     stream_count_ = std::max(1u, native_.get_property(optimal_number_of_infer_requests.name()).as<unsigned>());
-  } catch (const std::exception&) {  // One is always possible.
+  } catch (const std::exception&) {  // One request is always possible.
   }
 }
 

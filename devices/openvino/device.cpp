@@ -25,7 +25,7 @@ class OpenVinoDevice final : public Device {
   ~OpenVinoDevice() override {
     try {
       keep_plugins_loaded();
-    } catch (const std::bad_alloc&) {  // Then OpenVINO may unload them.
+    } catch (const std::bad_alloc&) {  // Ignored: OpenVINO may then unload them.
     }
   }
   std::string name() const override { return "OPENVINO"; }
@@ -155,7 +155,7 @@ class OpenVinoDevice final : public Device {
     return std::find(ids.begin(), ids.end(), "CPU") != ids.end() ? "CPU" : ids.front();
   }
 
-  /// OpenVINO's list for the device, plus what Tenon requires of every device.
+  /// OpenVINO's list for the device, plus the properties that Tenon requires of every device.
   std::vector<PropertyName> names_of(const std::string& device) const {
     auto names = from_native(core_.get_property(device, supported_properties.name())).as<std::vector<PropertyName>>();
     for (const PropertyName& needed : {PropertyName(supported_properties), PropertyName(available_devices),
@@ -234,7 +234,7 @@ class OpenVinoDevice final : public Device {
       const SupportedOpsMap supported = query_native(parts, device, properties);
       for (const auto& node : parts.rest->get_ordered_ops())
         if (!supported.count(node->get_friendly_name())) missing += (missing.empty() ? "" : ", ") + node->describe();
-    } catch (const std::exception&) {  // Then OpenVINO's own message is better.
+    } catch (const std::exception&) {  // Ignored: OpenVINO's own message is reported instead.
       return;
     }
     if (!missing.empty())

@@ -26,8 +26,8 @@ std::shared_ptr<Model> relu(const Shape& shape) {
   return std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "relu");
 }
 
-/// Whether `tensor` reads 0, 1, 2... Retries, since even plain OpenVINO may return from a copy into USM memory too
-/// early (seen on Intel's CPU runtime behind a layer that calls it a GPU).
+/// True if `tensor` contains 0, 1, 2... Retries, since even plain OpenVINO may return from a copy into USM memory too
+/// early (seen on Intel's CPU runtime behind a layer that presents it as a GPU).
 bool counts_up(RemoteTensor& tensor, Tensor back) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   do {

@@ -31,7 +31,7 @@ class State final : public VariableStateImpl {
   }
   void set_state(const Tensor& value) override {
     try {
-      // A copy: OpenVINO's NPU plugin works in the tensor that it is given.
+      // A copy, because OpenVINO's NPU plugin modifies the given tensor.
       const ov::Tensor given = openvino::tensor(value);
       ov::Tensor own(given.get_element_type(), given.get_shape());
       given.copy_to(own);
@@ -83,7 +83,7 @@ class Request final : public InferRequestImpl {
     if (callback_thread_.load() != std::this_thread::get_id()) return;
     try {
       auto native = std::make_unique<ov::InferRequest>(std::move(native_));
-      // Without a thread it is leaked: here it would wait for itself.
+      // If no thread can be started it is leaked, because here it would wait for itself.
       std::thread([last = native.release()] { delete last; }).detach();
     } catch (const std::exception&) {
     }

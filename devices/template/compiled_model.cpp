@@ -15,7 +15,7 @@
 namespace tenon::inline v1::template_device {
 namespace {
 
-/// Where the ledger books results that had to be copied into the user's tensor.
+/// The ledger's entry for results that had to be copied into the user's tensor.
 EdgeId result_edge() {
   static const EdgeId edge = register_edge("TEMPLATE: result");
   return edge;
@@ -39,7 +39,7 @@ class State final : public VariableStateImpl {
       throw Error(Code::kInvalidArgument, std::string(kName) + ": state '" + name_ + "' is " + type_.to_string() + ' ' +
                                               shape_.to_string() + ", given was " +
                                               (state ? to_string(state) : std::string("an empty tensor")));
-    // A copy: the caller's tensor may change or go.
+    // A copy, because the caller's tensor may change or be destroyed.
     Tensor copy;
     device_view(state).copy_to(copy);
     (*values_)[name_] = std::move(copy);
@@ -53,8 +53,8 @@ class State final : public VariableStateImpl {
   std::shared_ptr<VariableMap> values_;
 };
 
-/// A model of static shapes without state, laid out once: every tensor is made when the request is, and an inference
-/// only calls kernels. This is where your command list goes.
+/// A model of static shapes without state. All tensors are allocated with the request, and an inference only calls
+/// kernels. A real device has its command list here.
 class Program {
  public:
   explicit Program(const Model& model) {
@@ -82,7 +82,7 @@ class Program {
       call.outputs.resize(call.writes.size());
       calls_.push_back(std::move(call));
     }
-    // A result that a kernel makes, and no other result shares, is made in the user's tensor.
+    // A result that a kernel computes and that no other result shares is written to the user's tensor.
     std::map<std::size_t, int> users;
     for (const auto& result : model.get_results()) {
       results_.push_back({slot_of(result->input_value(0)), false});
@@ -135,7 +135,7 @@ class Program {
   struct Call {
     std::shared_ptr<const Node> node;
     std::vector<std::size_t> reads, writes;  // Slots.
-    std::vector<Tensor> inputs, outputs;     // What lies in them now.
+    std::vector<Tensor> inputs, outputs;     // The tensors that are currently in them.
   };
   struct Result {
     std::size_t slot;
@@ -146,7 +146,7 @@ class Program {
     tensors_.push_back(std::move(tensor));
     return tensors_.size() - 1;
   }
-  /// Bindings change seldom: calls hold the tensors themselves, so that an inference looks nothing up.
+  /// Bindings change rarely, so calls hold the tensors themselves, and an inference needs no look-ups.
   void refresh() {
     for (Call& call : calls_) {
       for (std::size_t i = 0; i < call.reads.size(); ++i) call.inputs[i] = tensors_[call.reads[i]];
@@ -158,7 +158,7 @@ class Program {
   std::vector<Result> results_;
 };
 
-/// What a Program can be made of: all shapes known, every node with a kernel (states have none).
+/// Whether a Program can be made: all shapes are known, and every node has a kernel (states have none).
 bool is_plain(const Model& model) {
   for (const auto& node : model.get_ordered_ops()) {
     if (node->is_dynamic()) return false;
@@ -201,13 +201,13 @@ class Request final : public InferRequestImpl {
   }
 
   std::vector<ProfilingInfo> profiling_info() const override {
-    if (!owner_->config().profiling || !ran_) return InferRequestImpl::profiling_info();  // It says what to do.
+    if (!owner_->config().profiling || !ran_) return InferRequestImpl::profiling_info();  // Throws.
     return profile_;
   }
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return states_; }
 
  private:
-  /// Shapes that come with the inputs, and states: node by node.
+  /// Dynamic shapes and states: runs node by node.
   void interpret(Inference& inference, std::vector<ProfilingInfo>* profile) {
     auto begin = std::chrono::steady_clock::now();
     const auto results =

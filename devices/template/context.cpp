@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the device: what applications allocate through a remote context.
+// Memory of the device, which applications allocate through a remote context.
 #include <tenon/core/host.hpp>
 #include <tenon/devices/template/template.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -9,16 +9,16 @@ namespace {
 
 inline constexpr MemoryKind kDeviceMemory{"template.memory"};
 
-/// The context as core sees it. It has no edges: what of other frameworks this memory can be, nobody has declared, so
-/// that the router refuses with a reason. Yours would share dma-bufs, or host memory.
+/// The device's context in core. It declares no edges to other frameworks, so the router refuses such maps with a
+/// reason. A real device would share dma-bufs, or host memory.
 class MemoryContext final : public ContextImpl {
  public:
   std::string_view name() const override { return "template"; }
   MemoryKind kind() const override { return kDeviceMemory; }
 };
 
-/// One allocation. Its host address is hidden (Tensor::data() throws), as that of a device's own memory is;
-/// RemoteMemory makes Tensor::is<RemoteTensor>() true, and is what copy_to and copy_from reach.
+/// One allocation. Its host address is hidden (Tensor::data() throws), like that of a device's own memory. RemoteMemory
+/// makes Tensor::is<RemoteTensor>() true and implements copy_to and copy_from.
 class DeviceMemory final : public Memory, public RemoteMemory {
  public:
   DeviceMemory(Ref<HostMemory> bytes, const Properties& properties)
@@ -40,7 +40,7 @@ class DeviceMemory final : public Memory, public RemoteMemory {
   const Ref<HostMemory>& bytes() const { return bytes_; }
 
  private:
-  Ref<HostMemory> bytes_;  // Yours: the driver's handle, freed in the destructor.
+  Ref<HostMemory> bytes_;  // A real device has its driver's handle here, freed in the destructor.
 };
 
 }  // namespace

@@ -11,13 +11,13 @@ class TemplateDevice final : public Device {
  public:
   TemplateDevice() {
     PropertyTable& table = properties_.table();
-    // What every device answers.
+    // Properties that every device has.
     table.add_constant(available_devices, std::vector<std::string>{""});
     table.add_constant(device::full_name, std::string("Tenon template device (reference kernels)"));
     table.add_constant(device::architecture, std::string("reference"));
     table.add_constant(device::capabilities,
                        std::vector<std::string>{device::capability::FP32, device::capability::EXPORT_IMPORT});
-    // What a blob depends on: the cache puts it into the names of its entries.
+    // Dependencies of a blob; the cache makes them part of its entries' names.
     table.add_constant(caching_properties, std::vector<PropertyName>{device::full_name});
   }
 
@@ -31,11 +31,12 @@ class TemplateDevice final : public Device {
                                                         const std::shared_ptr<RemoteContextImpl>& context,
                                                         const AnyMap& properties) override {
     if (!std::dynamic_pointer_cast<DeviceContext>(context))
-      throw Error(Code::kInvalidArgument, std::string(kName) + ": a context of " +
-                                              (context ? context->device_name() : std::string("nobody")) +
-                                              " is none of this device's");
+      throw Error(Code::kInvalidArgument,
+                  std::string(kName) + ": " +
+                      (context ? "a context of " + context->device_name() : std::string("a null context")) +
+                      " is not one of this device");
     check_supported(*model);
-    // A copy, because the caller may change its model afterwards.
+    // A copy, because the caller may change the model afterwards.
     return std::make_shared<CompiledModel>(model->clone(), properties_.with(properties), context);
   }
   std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
@@ -44,7 +45,7 @@ class TemplateDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
     AnyMap own = properties;
-    // Where weights of weightless blobs come from; ours hold theirs.
+    // Sources of weights for weightless blobs; this device's blobs contain their weights.
     own.erase(hint::model.name());
     own.erase(weights_path.name());
     return std::make_shared<CompiledModel>(read_model_blob(blob, is_verified, kBlobFormat), properties_.with(own),
@@ -75,7 +76,7 @@ class TemplateDevice final : public Device {
     return node.operation().evaluate != nullptr || is_op(&node, "Parameter") || is_op(&node, "Result") ||
            is_op(&node, "Constant") || is_op(&node, "ReadValue") || is_op(&node, "Assign");
   }
-  /// All that is missing at once, by name: users should not have to try again and again.
+  /// Names all missing operations at once, so that users need not try repeatedly.
   static void check_supported(const Model& model) {
     std::string lacking;
     for (const auto& node : model.get_ordered_ops())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template device: the parts of a device, each as small as it can be while being whole. Copy this folder, put your
-// hardware where the reference kernels are, and run device_conformance_test.
+// The template device: all parts of a device, each as small as possible. Copy this folder, replace the reference
+// kernels by calls of your hardware, and run device_conformance_test.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@
 
 namespace tenon::inline v1::template_device {
 
-/// How messages and users name this device; the module's file is libtenon_device_template.so.
+/// The device's name for users and messages; the module's file is libtenon_device_template.so.
 inline constexpr const char* kName = "TEMPLATE";
 
 inline constexpr ModelBlobFormat kBlobFormat{kName, "TENONTPL", 3};
 
-/// What a user may set, on the device or for one compilation. Accept only what has an effect.
+/// The settings of the device or of one compilation. Accept only settings that have an effect.
 struct Config {
   streams::Num streams{1};
   bool profiling = false;
@@ -48,8 +48,8 @@ struct Config {
   }
 };
 
-/// A remote context: memory of the device that applications allocate, and hand back as tensors. Here it is host memory
-/// that hides its address; yours holds a handle of your driver.
+/// A remote context: memory of the device that applications allocate and pass back as tensors. Here it is host memory
+/// with a hidden address; a real device has a handle of its driver.
 class DeviceContext final : public RemoteContextImpl {
  public:
   std::string device_name() const override { return kName; }
@@ -57,11 +57,11 @@ class DeviceContext final : public RemoteContextImpl {
   Tensor create_tensor(element::Type type, const Shape& shape, const AnyMap& params) override;
 };
 
-/// Whether a tensor is one of this device's, and the bytes of such a tensor as the kernels see them; others come back.
+/// Whether a tensor is in this device's memory; and the tensor as the kernels see it, unchanged if it is not.
 bool lies_on_device(const Tensor& tensor);
 Tensor device_view(const Tensor& tensor);
 
-/// A model made ready: whatever your compiler makes. Shared by its requests; all members from any threads.
+/// A compiled model: the output of your compiler. Shared by its requests; all members from any thread.
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
  public:
   CompiledModel(std::shared_ptr<const Model> model, const Config& config, std::shared_ptr<RemoteContextImpl> context);
@@ -69,8 +69,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::size_t stream_count() const override { return config_.stream_count(); }
   Any get_property(const std::string& name) const override { return table_.get(name); }
-  /// The reference kernels read any host memory, strided too: nothing needs to be copied for them. Outputs they write
-  /// packed, as the inherited refuses_output() wants it.
+  /// The reference kernels read any host memory, strided too, so no input is copied. They write packed outputs, as the
+  /// inherited refuses_output() requires.
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override;
   std::shared_ptr<const Model> runtime_model() const override { return model_; }

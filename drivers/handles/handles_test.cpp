@@ -59,7 +59,7 @@ TEST(DriverObjects, LiveWhileTheirHandleOrAReferenceDoes) {
   EXPECT_EQ(Counted::living, 0);
 }
 
-/// Whoever guesses an id may destroy it before its maker has it.
+/// A client that guesses an id may destroy the object before its creator has the id.
 TEST(DriverObjects, TheMakersReferenceIsThereBeforeTheHandleIsValid) {
   ObjectTable<Slot>& table = Slot::table();
   std::atomic<bool> stops{false};

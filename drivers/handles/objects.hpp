@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects behind slots, which drivers share: counted in the slot's word, destroyed with their last reference. Each driver has its
-// own slot, whose address or number is the handle:
+// Reference-counted objects behind slots, shared by the drivers: the count is in the slot's word, and the last
+// reference destroys the object. Each driver has its own slot, whose address or number is the handle:
 //   struct Slot { SlotState state; Object<Slot>* object; static ObjectTable<Slot>& table() noexcept; };
 #pragma once
 
@@ -17,7 +17,7 @@ namespace tenon::handles {
 template <class Slot>
 class ObjectTable;
 
-/// The object lives while its handle or a Ref to it does. @thread all members from any thread.
+/// The object lives as long as its handle or a Ref to it. @thread all members from any thread.
 template <class Slot>
 class Object {
  public:
@@ -45,7 +45,7 @@ class Ref {
   Ref() = default;
   /// One more reference to an object that is held already.
   explicit Ref(T& object) noexcept : object_(&object) { object.add_reference(); }
-  /// Takes over a reference that is already counted.
+  /// Takes ownership of a reference that is already counted.
   static Ref adopt(T* object) noexcept {
     Ref ref;
     ref.object_ = object;
@@ -80,7 +80,7 @@ class ObjectTable : public SlotTable<Slot> {
   using SlotTable<Slot>::SlotTable;
 
   /// Puts an object behind a free slot and makes the handle valid.
-  /// @param references  1: the handle's alone; 2: one is the caller's, which no other thread can take away.
+  /// @param references  1: only that of the handle; 2: one more for the caller, which no other thread can release.
   /// @return false: no slot is left.
   bool attach(Object<Slot>& object, std::uint8_t kind, std::uint32_t references) {
     Slot* slot = this->take();
@@ -91,11 +91,13 @@ class ObjectTable : public SlotTable<Slot> {
     slot->state.open(kind, references);
     return true;
   }
-  /// The object behind a slot, with one more reference; null for no slot, or one whose handle is not valid or of another kind.
+  /// The object behind a slot, with one more reference. Null if `slot` is null or if its handle is invalid or of
+  /// another kind.
   Object<Slot>* acquire(Slot* slot, std::uint8_t kind) noexcept {
     return slot && slot->state.acquire(kind) ? slot->object : nullptr;
   }
-  /// Makes the handle invalid; the object lives until its last reference is gone. False if it was not valid.
+  /// Makes the handle invalid; the object lives until its last reference is released. False if the handle was not
+  /// valid.
   bool invalidate(Slot* slot, std::uint8_t kind) noexcept {
     if (!slot || !slot->state.invalidate(kind)) return false;
     live_.fetch_sub(1, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots behind handles, which drivers share. A slot is never unmapped and reused late, so any value from a client can be
-// judged without touching memory that may be gone.
+// Slots behind handles, shared by the drivers. A slot is never unmapped and is reused late, so any value from a client
+// can be checked without touching unmapped memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,13 +20,13 @@ class SlotState {
   void open(std::uint8_t kind, std::uint32_t references) noexcept {
     word_.store(valid(kind) + references, std::memory_order_release);
   }
-  /// No handle any more; for the slot's owner, once drop() returned true.
+  /// Frees the slot. Call only after drop() returned true.
   void close() noexcept { word_.store(0, std::memory_order_release); }
-  /// One more reference, if a valid handle of this kind is here.
+  /// Adds a reference if the slot has a valid handle of this kind.
   bool acquire(std::uint8_t kind) noexcept {
     return change(kind, [](std::uint64_t word) { return word + 1; });
   }
-  /// Makes the handle invalid; its reference is then the caller's to drop. Only one caller gets true.
+  /// Makes the handle invalid; the caller must then drop the handle's reference. Only one caller gets true.
   bool invalidate(std::uint8_t kind) noexcept {
     return change(kind, [](std::uint64_t word) { return word & ~kValid; });
   }
@@ -65,7 +65,7 @@ class SlotTable {
   SlotTable(const SlotTable&) = delete;
   SlotTable& operator=(const SlotTable&) = delete;
 
-  /// The slot at this address, or null; judged by the address alone.
+  /// The slot at this address, or null; only the address is checked.
   Slot* find(const void* address) const noexcept {
     const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first_);
     return offset % sizeof(Slot) == 0 ? at(offset / sizeof(Slot)) : nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of drivers: a 32-bit word that threads wait for, by a short spin and then a futex, with a deadline.
+// Futex: a 32-bit word on which threads wait with a deadline, first by spinning and then in the kernel.
 #pragma once
 
 #include <linux/futex.h>
@@ -22,7 +22,7 @@ inline std::uint64_t now_ns() noexcept {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
 }
 
-/// When to give up: never, at once, or at a time as now_ns() counts.
+/// End of a wait: never, at once, or at a time of now_ns()'s clock.
 class Deadline {
  public:
   /// From a timeout: UINT64_MAX waits for ever, 0 only checks.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements written in C, in a pipeline: a source of grey pictures that grow brighter, a transform that lets through what has changed
- * by a threshold, and a sink that prints the brightness of each picture. */
+/* Elements written in C, in a pipeline: a source of grey pictures that grow brighter, a transform that passes pictures
+ * that changed by a threshold, and a sink that prints the brightness of each picture. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,7 +37,7 @@ static void free_shared(cl_context context, struct shared memory) {
     clSVMFree(context, memory.data);
 }
 
-/* Infers on the input, whose memory is the device's, and counts what is wrong. */
+/* Infers on the input, which is in the device's memory, and counts wrong values. */
 static int run(tenon_infer_request_t* request, const char* name, tenon_tensor_t* input) {
   char* params = NULL;
   size_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of a decoder on the GPU, in C: two NV12 planes in the application's images, of one surface and of a batch of
- * them, which inference reads where they lie. Exits with 77 if there is no OpenCL device. */
+/* Pictures of a decoder on the GPU, in C: two NV12 planes in the application's images, of one surface and of a batch,
+ * which inference reads in place. Exits with 77 if there is no OpenCL device. */
 #include <string.h>
 
 #include "../support/check_cl.h"
@@ -23,7 +23,8 @@ enum { kWidth = 64, kHeight = 48 };
   "<edges><edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/>"                                 \
   "<edge from-layer=\"1\" from-port=\"1\" to-layer=\"2\" to-port=\"0\"/></edges></net>"
 
-/* A surface of the decoder's, of one colour. Chroma is CL_RG, or CL_R with U and V side by side where the platform has no CL_RG. */
+/* A surface of the decoder, of one colour. Chroma is CL_RG, or CL_R with U and V side by side if the platform has no
+ * CL_RG. */
 struct surface {
   cl_mem y, uv;
 };
@@ -68,7 +69,7 @@ static tenon_tensor_t* image_tensor(const tenon_remote_context_t* context, tenon
   return tensor;
 }
 
-/* Whether picture `item` of the result has this colour, to one step of 255 and a half. */
+/* True if picture `item` of the result has this colour, within 1.5 steps of 255. */
 static int has_colour(tenon_infer_request_t* request, size_t item, const float bgr[3]) {
   tenon_tensor_t* output = NULL;
   void* data = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model on existing memory, from C: c_remote [device]. The input lies behind a descriptor, like a camera's picture
- * or a buffer of another API, the output in pages of this program's own. The NPU works on both in
- * place: the ledger says that nothing was copied. Exits with 77 if there is no such device. */
+/* A model on existing memory, from C: c_remote [device]. The input is memory behind a descriptor, like a camera's
+ * picture or a buffer of another API; the output is in pages of this program. The NPU works on both in place: the
+ * ledger shows that nothing was copied. Exits with 77 if there is no such device. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "../support/check.h"
 #include "../support/relu.h"
 
-/* A page, which is the least that can be shared. */
+/* A page, the smallest amount of memory that can be shared. */
 enum { kBytes = kElements * sizeof(float) };
 
 static void check_system(int failed, const char* what) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An element in one file: adds the mean luma of each frame to what is known of it, and says whether it is dark. Compiled as a module, it is there for every
-// pipeline: tenon pipeline, GStreamer's, those of programs.
+// An element in one file: adds the mean luma of each frame to its metadata, and tells whether the frame is dark.
+// Compiled as a module, it is available to every pipeline: tenon pipeline, GStreamer's, those of programs.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,14 +21,14 @@ class Brightness final : public TransformInplace {
   explicit Brightness(const Parameters& given)
       : owner_(given.owner()), step_(static_cast<std::size_t>(given.integer("step"))), dark_(given.number("dark")) {}
 
-  /// What frames must be like for process() to use them in place: the host reaches them.
+  /// Requirements for process() to use frames in place: the host can access them.
   tenon::Requirements wanted(const StreamInfo&) const override {
     tenon::Requirements all;
     all.host_access = true;
     return all;
   }
 
-  /// Refuses what it cannot read before anything runs.
+  /// Refuses formats that it cannot read before anything runs.
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
     const tenon::PixelFormat format = in.frame.format;
     if (format.fourcc != 0 && format != tenon::kNv12 && format != tenon::kI420 && format != tenon::kGray8)

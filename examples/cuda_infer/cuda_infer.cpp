@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on the GPU device reads CUDA memory in place: cuda_infer model [device]. Exits with 77 where there is no NVIDIA
+// A model on the GPU device reads CUDA memory in place: cuda_infer model [device]. Exits with 77 if there is no NVIDIA
 // driver, or no OpenCL device that imports CUDA's memory.
 #include <chrono>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSkipped = 77;
 
-/// What the request's edges booked for bytes that were copied on the way into the device.
+/// Bytes that the request's edges copied on the way into the device, from the ledger.
 std::uint64_t copied_in(tenon::InferRequest& request) {
   std::uint64_t bytes = 0;
   for (const tenon::LedgerEntry& entry : request.ledger().snapshot())
@@ -39,7 +39,7 @@ int run(const std::string& path, const std::string& device) {
   const auto port = model.inputs().at(0);
   const tenon::TensorInfo info{port.get_element_type(), port.get_shape(), {}};
 
-  // As a CUDA program would make it: a kernel writes the tensor, and wrote() says in which stream.
+  // The usual way of a CUDA program: a kernel writes the tensor, and wrote() names its stream.
   const tenon::Tensor input = tenon::cuda::allocate_exported(cuda, info);
   const std::vector<std::byte> bytes(input.size_bytes(), std::byte{0});
   cuda->write(input, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuda_torch.py calls: an allocator for torch, and a model that reads torch's tensors where they lie. C functions, so
-// that Python needs nothing but ctypes. They return 0, or write what went wrong to `text`.
+// The library behind cuda_torch.py: an allocator for torch, and a model that reads torch's tensors in place. C
+// functions, so that Python needs only ctypes. They return 0, or write an error message to `text`.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -46,7 +46,7 @@ EXPORTED void tenon_free(void* data, ssize_t size, int device, CUstream_st* stre
   tenon::cuda::pluggable_free(data, size, device, stream);
 }
 
-/// Compiles a model for the GPU device. @param shape  Of the first input: at most 8 extents, `*rank` of them.
+/// Compiles a model for the GPU device. @param shape  Shape of the first input: `*rank` extents, at most 8.
 EXPORTED int tenon_open(const char* model, int ordinal, Session** out, std::int64_t* shape, int* rank, char* text,
                         std::size_t room) {
   return guarded(text, room, [&] {
@@ -63,8 +63,9 @@ EXPORTED int tenon_open(const char* model, int ordinal, Session** out, std::int6
   });
 }
 
-/// Infers on a tensor. @param managed  A DLManagedTensorVersioned, taken over. @param stream  The one in which it is
-/// ready. @param copied  Bytes of the input that were copied. @param outputs  The first numbers of the first output.
+/// Infers on a tensor. @param managed  A DLManagedTensorVersioned, of which the function takes ownership. @param stream
+/// The stream in which it is ready. @param copied  Number of copied bytes of the input. @param outputs  The first
+/// values of the first output.
 EXPORTED int tenon_infer(Session* session, void* managed, std::intptr_t stream, std::uint64_t* copied, float* outputs,
                          std::size_t count, char* text, std::size_t room) {
   return guarded(text, room, [&] {

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# clips.sh [FOLDER]: puts into a work folder what pipeline.json names: eight clips of four seconds, of different sizes and rates,
-# cut from the demo's, and links to the models.
+# clips.sh [FOLDER]: creates the files that pipeline.json names in a work folder: eight clips of four seconds, of different sizes
+# and rates, cut from the demo's, and links to the models.
 set -euo pipefail
 models="$(cd "$(dirname "$0")/../../models" && pwd)"
 mkdir -p "${1:-.}" && cd "${1:-.}"
 ln -sf "$models"/demo.onnx "$models"/colour.xml "$models"/colour.bin .
-# Number, where it begins in the demo's clip (seconds), size, pictures per second.
+# Number, start in the demo's clip (seconds), size, frames per second.
 while read -r number begin size rate; do
   ffmpeg -nostdin -v error -y -ss "$begin" -i "$models/demo.mp4" -t 4 -vf "scale=${size/x/:},fps=$rate" -an \
     -c:v libx264 -preset veryfast -crf 20 "clip$number.mp4"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An application's kernel on a buffer that inference then reads: gpu_kernel [device]. The application has no OpenCL of its own; it takes the
-// context of the compiled model, and makes its queue, buffer and kernel there, by the classes of CL/opencl.hpp. Exits with 77 if there is
-// no OpenCL device.
+// An application's kernel on a buffer that inference then reads: gpu_kernel [device]. The application has no OpenCL
+// context of its own; it uses the context of the compiled model, and creates its queue, buffer and kernel there, with
+// the classes of CL/opencl.hpp. Exits with 77 if there is no OpenCL device.
 #define TENON_OPENCL_HPP
 #include <cstddef>
 #include <cstdio>
@@ -60,7 +60,7 @@ int run(CompiledModel compiled) {
 
   check(queue.enqueueNDRangeKernel(ramp(context, buffer), cl::NullRange, cl::NDRange(kCount)),
         "clEnqueueNDRangeKernel");
-  check(queue.finish(), "clFinish");  // The model has a queue of its own, which does not know this one.
+  check(queue.finish(), "clFinish");  // The model has its own queue, which is not ordered after this one.
   request.infer();
 
   const float* y = request.get_tensor("y").data<float>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two NV12 planes to inference on the GPU: the application has a cl_context, a queue and images; a kernel of its own
-// stands in for the decoder. Inference reads the images where they lie, in the same queue, and nobody waits in between.
+// Two NV12 planes to inference on the GPU: the application has a cl_context, a queue and images; one of its kernels
+// stands in for the decoder. Inference reads the images in place, in the same queue, without a host wait in between.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -36,7 +36,7 @@ void check(cl_int status, const char* what) {
   if (status != CL_SUCCESS) throw std::runtime_error(std::string(what) + ": " + std::to_string(status));
 }
 
-/// What a pipeline with OpenCL has already.
+/// The objects that a pipeline with OpenCL already has.
 struct Pipeline {
   cl_device_id device = nullptr;
   Owned<cl_context, clReleaseContext> context;
@@ -65,7 +65,7 @@ struct Pipeline {
 
 using Image = Owned<cl_mem, clReleaseMemObject>;
 
-/// A surface of the decoder's. Chroma is CL_RG, or CL_R with U and V side by side where the platform has no CL_RG.
+/// A surface of the decoder. Chroma is CL_RG, or CL_R with U and V side by side if the platform has no CL_RG.
 struct Surface {
   Image y, uv;
   bool has_pairs = true;
@@ -105,7 +105,8 @@ struct Surface {
   }
 };
 
-/// The mean colour of pictures: [batch, 3] of BGR. @param batch  Pictures at once, each in images of its own.
+/// The mean colour of pictures: [batch, 3] of BGR. @param batch  Number of pictures per inference, each in its own
+/// images.
 std::shared_ptr<Model> mean_colour(std::size_t batch) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{batch, 3, 224, 224}));
   x->set_friendly_name("picture");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model between two kernels of the application: gpu_queue [device]. The application has its own cl_context, queue, buffers
-// and kernels; the model runs in them, in the order of the queue, and the host waits for nothing but the end. Exits with 77 if there
-// is no OpenCL device.
+// and kernels; the model uses them, in the order of the queue, and the host waits only at the end. Exits with 77 if
+// there is no OpenCL device.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ void check(cl_int status, const char* call) {
   std::exit(1);
 }
 
-/// What an application has without Tenon.
+/// An application without Tenon.
 struct Application {
   explicit Application(cl_device_id of) : device(of) {
     cl_int status = CL_SUCCESS;
@@ -116,7 +116,7 @@ int run(Core& core, cl_device_id device) {
 int main(int count, char** arguments) {
   try {
     Core core;
-    ClContext own(core, count > 1 ? arguments[1] : "GPU");  // The device's context says which device it is.
+    ClContext own(core, count > 1 ? arguments[1] : "GPU");  // The device's context names the OpenCL device.
     cl_device_id device = nullptr;
     check(clGetContextInfo(own.get(), CL_CONTEXT_DEVICES, sizeof device, &device, nullptr), "clGetContextInfo");
     return run(core, device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCV's GPU pictures into a model: gpu_umat. OpenCV works on a cv::UMat in the model's cl_context, and the model reads the
-// UMat where it lies. Exits with 77 if there is no OpenCL device, or an OpenCV without OpenCL.
+// OpenCV's GPU pictures into a model: gpu_umat. OpenCV works on a cv::UMat in the model's cl_context, and the model
+// reads the UMat in place. Exits with 77 if there is no OpenCL device, or an OpenCV without OpenCL.
 #include <cstddef>
 #include <cstdio>
 #include <memory>

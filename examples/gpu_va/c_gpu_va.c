@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a decoder's VASurfaceID to inference, in C: c_gpu_va [node]. Exits with 77 where there is no VA-API, or no OpenCL device that can
- * use its surfaces. */
+/* From a decoder's VASurfaceID to inference, in C: c_gpu_va [node]. Exits with 77 if there is no VA-API, or no OpenCL
+ * device that can use its surfaces. */
 #include "../support/check.h"
 #include "../support/decoder_request.h"
 #include "../support/decoder_va.h"
@@ -23,7 +23,7 @@ static const char kModel[] =
     "<edges><edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/>"
     "<edge from-layer=\"1\" from-port=\"1\" to-layer=\"2\" to-port=\"0\"/></edges></net>";
 
-/* A context over the display; ends the program where no device can use its surfaces. */
+/* A context over the display; ends the program if no device can use its surfaces. */
 static tenon_remote_context_t* context_over(tenon_core_t* core, VADisplay display) {
   tenon_remote_context_t* context = NULL;
   const tenon_status_t status =
@@ -46,7 +46,7 @@ static tenon_tensor_t* plane_of(const tenon_remote_context_t* context, VASurface
   return tensor;
 }
 
-/* Whether all of the picture has this colour, to one step of 255. */
+/* True if the whole picture has this colour, within one step of 255. */
 static int has_colour(tenon_infer_request_t* request, const float bgr[3]) {
   tenon_tensor_t* output = NULL;
   void* data = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a decoder's VASurfaceID to inference: gpu_va [node]. The surface's planes become tensors, which the first kernel reads where they
-// lie. Exits with 77 where there is no VA-API, or no OpenCL device that can use its surfaces.
+// From a decoder's VASurfaceID to inference: gpu_va [node]. The surface's planes become tensors, which the first kernel
+// reads in place. Exits with 77 if there is no VA-API, or no OpenCL device that can use its surfaces.
 #include <array>
 #include <cmath>
 #include <cstddef>

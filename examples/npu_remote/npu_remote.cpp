@@ -30,7 +30,7 @@ std::shared_ptr<Model> model() {
   return std::make_shared<Model>(ResultVector{std::make_shared<op::v0::Result>(y->output(0))}, ParameterVector{x});
 }
 
-/// Infers on an input whose memory is `values`, and prints whether the result is right.
+/// Infers on an input in memory `values`, and prints whether the result is right.
 bool runs(InferRequest& request, const char* name, const Tensor& input, float* values) {
   std::fill_n(values, 1024, -1.f);
   values[7] = 7;

@@ -28,7 +28,7 @@ namespace {
 
 using namespace tenon;
 
-/// What must stay the same from step to step.
+/// The state that must stay the same from step to step.
 struct Buffer {
   Tensor luma;       // The brightness plane of the picture.
   int expected = 0;  // The value of the corner.
@@ -43,7 +43,7 @@ struct Buffer {
   }
 };
 
-/// Decodes one picture into memory that has a descriptor. When this returns, the decoder is gone, and with it the
+/// Decodes one picture into memory that has a descriptor. When this returns, the decoder is destroyed, and with it the
 /// references that would forbid writing.
 Frame decode(const char* clip) {
   ffmpeg::Video video = ffmpeg::open(clip);
@@ -102,7 +102,7 @@ void opencv_umat(Router& router, Buffer& buffer, const Context& opencl) {
   }
   cv::UMat corner = picture(cv::Rect(0, 0, 16, 16));
   corner.setTo(buffer.expected += 10);  // By OpenCV's kernel, in OpenCV's queue...
-  opencv_opencl::wrote(mapped);         // ...which others wait for.
+  opencv_opencl::wrote(mapped);         // ...for which other uses wait.
 }
 #endif
 

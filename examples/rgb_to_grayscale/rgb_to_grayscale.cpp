@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FFmpeg frame -> SYCL USM -> kernel: rgb_to_grayscale clip [out.gray]. FFmpeg's decoder writes its pictures into USM, swscale
-// writes RGB beside them in USM, and a kernel in a SYCL queue makes grey of it. Tenon copies nothing, and the host waits for a
-// kernel only where it looks at what that wrote. The grey pictures go to `out.gray`, one after the other:
+// writes RGB beside them in USM, and a kernel in a SYCL queue makes grey of it. Tenon copies nothing, and the host
+// waits for a kernel only where it reads the kernel's output. The grey pictures go to `out.gray`, one after the other:
 //   ffplay -f rawvideo -pixel_format gray -video_size WIDTHxHEIGHT out.gray
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,7 @@ class ToGrey {
   ToGrey(const ToGrey&) = delete;
   ToGrey& operator=(const ToGrey&) = delete;
 
-  /// Starts it after all work on both; nobody waits.
+  /// Starts the kernel after all work on both tensors; the host does not wait.
   void start(const Context& device, const Tensor& rgb, const Tensor& grey) const {
     ::sycl::queue queue = tsycl::queue(device);
     const ::sycl::event done = queue.submit([&](::sycl::handler& handler) {
@@ -88,7 +88,7 @@ Frame usm_frame(const Context& device, const FrameInfo& info) {
 
 using Scaler = std::unique_ptr<SwsContext, decltype(&sws_freeContext)>;
 
-/// FFmpeg writes RGB of `picture` into `rgb`: an AVFrame over the USM is all that it needs.
+/// FFmpeg writes RGB of `picture` into `rgb`: it only needs an AVFrame over the USM.
 void convert(Scaler& scaler, const Frame& picture, const Frame& rgb) {
   const ffmpeg::FramePtr from = ffmpeg::av_frame(picture), to = ffmpeg::av_frame(rgb);
   scaler.reset(sws_getCachedContext(scaler.release(), from->width, from->height,
@@ -123,7 +123,7 @@ int run(const Context& device, const char* clip, const char* out) {
   ffmpeg::Video video = ffmpeg::open(clip, options);
   Requirements wanted;
   wanted.host_access = true;
-  video.use_pool(wanted, device);  // The decoder's pictures lie in USM from the beginning.
+  video.use_pool(wanted, device);  // The decoder allocates its pictures in USM.
   FrameInfo rgb_info = video.info();
   rgb_info.format = kRgb24;
   const Frame rgb = usm_frame(device, rgb_info);
@@ -137,7 +137,7 @@ int run(const Context& device, const char* clip, const char* out) {
   std::size_t frames = 0;
   bool right = true;
   for (const Frame& picture : video) {
-    rgb.plane(0).memory()->wait_for(Access::kWrite, default_deadline());  // The kernel before reads it.
+    rgb.plane(0).memory()->wait_for(Access::kWrite, default_deadline());  // The previous kernel reads it.
     convert(scaler, picture, rgb);
     to_grey.start(device, rgb.plane(0), grey);
     const Tensor seen = router.map(grey, host_context(), in_place);  // Waits for the kernel.

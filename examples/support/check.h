@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of an example in C is checked in one place: what failed, and why, then the end. */
+/* Every call of an example in C is checked here: a failure prints the call and the reason, and ends the program. */
 #ifndef TENON_EXAMPLES_SUPPORT_CHECK_H
 #define TENON_EXAMPLES_SUPPORT_CHECK_H
 
@@ -8,7 +8,7 @@
 
 #include <tenon/bindings/c/tenon.h>
 
-/* Of a test that has nothing to run on. */
+/* Exit status of a test without a device to run on. */
 enum { kNoDevice = 77 };
 
 static inline void check(tenon_status_t status, const char* what) {
@@ -17,7 +17,7 @@ static inline void check(tenon_status_t status, const char* what) {
   exit(1);
 }
 
-/* The device's own context; ends the program where there is no such device. */
+/* The device's own context; ends the program if there is no such device. */
 static inline tenon_remote_context_t* context_of(tenon_core_t* core, const char* device) {
   tenon_remote_context_t* context = NULL;
   const tenon_status_t status = tenon_core_get_default_context(core, device, &context);
@@ -29,14 +29,14 @@ static inline tenon_remote_context_t* context_of(tenon_core_t* core, const char*
   return context;
 }
 
-/* What tells of a context or a tensor: its handles. @param status  Of the call that gave `params`. */
+/* Prints the handles of a context or a tensor. @param status  The result of the call that returned `params`. */
 static inline void print_params(const char* name, tenon_status_t status, char** params) {
   check(status, name);
   printf("%-28s %s\n", name, *params);
   tenon_string_free(*params);
 }
 
-/* What was copied for a request's inferences, bytes. */
+/* Number of bytes that were copied for a request's inferences. */
 static inline unsigned long long copied_bytes(tenon_infer_request_t* request) {
   tenon_ledger_totals_t totals = {0};
   totals.struct_size = sizeof totals;

@@ -28,7 +28,7 @@ static inline cl_device_id device_of(const tenon_remote_context_t* context) {
   return device;
 }
 
-/* What a pipeline with OpenCL has already. */
+/* The objects that a pipeline with OpenCL already has. */
 struct pipeline {
   cl_context context;
   cl_command_queue queue;

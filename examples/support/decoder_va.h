@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for a decoder in the examples over VA-API: a display, and surfaces of NV12 that hold one colour. */
+/* A stand-in for a decoder in the examples over VA-API: a display, and NV12 surfaces of one colour. */
 #ifndef TENON_EXAMPLES_SUPPORT_DECODER_VA_H
 #define TENON_EXAMPLES_SUPPORT_DECODER_VA_H
 
@@ -21,7 +21,7 @@ struct decoder {
   VADisplay display;
 };
 
-/* Ends the program with 77 where the machine has no such node, or no driver for it. @param node  "/dev/dri/renderD128". */
+/* Ends the program with 77 if the machine has no such node, or no driver for it. @param node  "/dev/dri/renderD128". */
 static inline struct decoder open_decoder(const char* node) {
   struct decoder made;
   int major = 0, minor = 0;
@@ -53,7 +53,7 @@ static inline void paint(VADisplay display, VAImage image, unsigned char luma, u
   check_va(vaUnmapBuffer(display, image.buf), "vaUnmapBuffer");
 }
 
-/* A picture of one colour, as vaEndPicture would leave it; ended by vaDestroySurfaces. */
+/* A picture of one colour, in the state after vaEndPicture; freed with vaDestroySurfaces. */
 static inline VASurfaceID decode(VADisplay display, unsigned width, unsigned height, unsigned char luma,
                                  unsigned char u, unsigned char v) {
   VASurfaceID surface = VA_INVALID_SURFACE;

@@ -167,7 +167,7 @@ struct Program {
       last += static_cast<std::ptrdiff_t>(shape[i] - 1) * strides[i];
     std::memset(static_cast<std::uint8_t*>(data) + last, bytes.byte(), 1);
   }
-  /// struct_size may say that a caller's struct is longer than ours; this one is.
+  /// struct_size may exceed the size of our struct; the caller's struct must then be that long, and this one is.
   struct LongFrameInfo {
     tenon_frame_info_t info{};
     std::array<std::uint8_t, 4096> more{};
@@ -197,7 +197,7 @@ struct Program {
     tenon_status_t status =
         tenon_frame_wrap(&info, planes.data(), bytes.byte() % planes.size(), nullptr, nullptr, &out);
     check((status == TENON_OK) == (out != nullptr));
-    tenon_frame_free(out);  // Its planes may lie past the end of `memory`: they must not be read.
+    tenon_frame_free(out);  // Its planes may reach past the end of `memory`, so they must not be read.
     out = nullptr;
     status = tenon_frame_create(&info, &out);
     const std::uint8_t slot = bytes.byte();
@@ -333,7 +333,7 @@ struct Program {
   void change_tensor() {
     tenon_tensor_t* tensor = tensors.at(bytes.byte());
     std::vector<std::size_t> shape = extents(TENON_MAX_RANK);
-    for (std::size_t& extent : shape) extent = extent < 1 << 20 ? extent % 17 : extent;  // As create_tensor().
+    for (std::size_t& extent : shape) extent = extent < 1 << 20 ? extent % 17 : extent;  // See create_tensor().
     const std::size_t rank = bytes.byte() % 6;
     tenon_tensor_t* out = nullptr;
     tenon_status_t status = TENON_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes choose a graph (tests/graphs): the CPU engine must compute what the reference kernels do.
+// Bytes choose a graph (tests/graphs): the CPU engine must agree with the reference kernels.
 #include <cstdlib>
 #include <iostream>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as ground truth: it is read, or refused with an Error.
+// Any text as ground truth. It is read, or refused with an Error.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an IR's XML beside 64 KiB of weights: a model, which can be written and read again, or a tenon::Error.
+// Any bytes as an IR's XML with 64 KiB of weights. The result is a model, which can be written and read again, or a
+// tenon::Error.
 #include <cstring>
 
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what clients give the NPU's compiler: an in-memory IR, its XML alone, build flags: a program, or a
-// tenon::Error. Native binaries are fuzz/store's.
+// Any bytes as input of the NPU's compiler: an in-memory IR, its XML alone, build flags. The result is a program or a
+// tenon::Error. fuzz/store covers native binaries.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -50,7 +50,7 @@ void write_seeds(const std::string& folder) {
 
 }  // namespace
 
-/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and ends: models as this very build writes them.
+/// With TENON_FUZZ_SEEDS=FOLDER it writes seeds to that folder and exits: models as this build writes them.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (const char* folder = std::getenv("TENON_FUZZ_SEEDS")) {
     write_seeds(folder);
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Bytes given(data, data + size);
-  // What constants of an XML alone read.
+  // Weights for the constants of an XML without weights.
   static const tenon::Tensor weights = [] {
     tenon::Tensor zeros(tenon::ElementType::kU8, tenon::Shape{65536});
     std::memset(zeros.data(), 0, zeros.size_bytes());

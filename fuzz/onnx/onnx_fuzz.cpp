@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an ONNX model: a model or a tenon::Error.
+// Any bytes as an ONNX model. The result is a model or a tenon::Error.
 #include <cstring>
 
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as each format that is read again: a table, a cache entry, blobs of the CPU and NPU devices, the driver's
-// binary. A result, or a tenon::Error. Hashes stop nearly all mutations at once, so that every input is tried as it is,
-// and once more with all hashes in it made right: then what lies behind them is reached.
+// Any bytes as each stored format: a table, a cache entry, blobs of the CPU and NPU devices, the driver's binary. The
+// result is a value or a tenon::Error. Hashes stop nearly all mutations at once, so every input is tried unchanged, and
+// again with all hashes in it corrected, so that the code behind the hash checks is reached.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ namespace npu_device = tenon::npu_device;
 namespace store = tenon::store;
 using tenon::Tensor;
 
-// Of the headers that the formats' own files describe.
+// Sizes of the headers that the formats' own files define.
 constexpr std::size_t kCpuIdentity = 128, kCpuHeader = 512, kEntryHeader = 88, kEntryInfoBytes = 48, kEntryInfo = 56;
 
 template <typename Body>
@@ -41,7 +41,7 @@ void attempt(Body body) {
   }
 }
 
-/// Makes right what begins here, if a format does.
+/// Corrects the hashes of the format that begins here, if one does.
 void repair_at(char* bytes, std::size_t size) {
   const std::string_view all(bytes, size);
   if (all.starts_with("TENONNPU")) {
@@ -63,7 +63,7 @@ void repair_at(char* bytes, std::size_t size) {
   }
 }
 
-/// From the end, since formats hold one another.
+/// From the end, because formats contain one another.
 std::string repaired(std::string bytes) {
   for (std::size_t at = bytes.size() / 8 * 8 + 8; at > 0; at -= 8)
     if (at - 8 < bytes.size()) repair_at(bytes.data() + at - 8, bytes.size() - (at - 8));
@@ -120,7 +120,7 @@ std::shared_ptr<tenon::Model> small_network(const tenon::PartialShape& shape) {
   return std::make_shared<Model>(OutputVector{relu->output(0)}, ParameterVector{x}, "small");
 }
 
-/// Making right what is whole changes nothing, unless a header has another layout by now than this file believes.
+/// Correcting valid data changes nothing, unless a header's layout is no longer the one that this file assumes.
 void write_seed(const std::string& folder, const std::string& name, const std::string& bytes) {
   if (repaired(bytes) != bytes) {
     std::fprintf(stderr, "store_fuzz: %s: a header's layout has changed: mend the offsets in this fuzzer\n",
@@ -154,7 +154,7 @@ void write_cpu_seeds(const std::string& folder) {
     cache::write_entry(file, info, [&](std::ostream& stream) { stream << blob; });
     std::ostringstream entry;
     entry << std::ifstream(file, std::ios::binary).rdbuf();
-    std::filesystem::remove(file);  // Written without the right to write again.
+    std::filesystem::remove(file);  // The file was written without write permission.
     write_seed(folder, std::string(name) + ".entry", entry.str());
   }
 }
@@ -182,7 +182,7 @@ void write_npu_seeds(const std::string& folder) {
 
 }  // namespace
 
-/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and ends: all of it is made by this very build.
+/// With TENON_FUZZ_SEEDS=FOLDER it writes seeds to that folder and exits: all are made by this build.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (const char* folder = std::getenv("TENON_FUZZ_SEEDS")) {
     std::filesystem::create_directories(folder);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a client of the software VA-API driver submits for pictures: parameter sets, matrices, slices of each codec,
-// several pictures to one writer. A piece of stream, or a status. No decoder is behind it: this is the driver's own code alone.
+// Any bytes as buffers that a client of the software VA-API driver submits for pictures: parameter sets, matrices,
+// slices of each codec, several pictures to one writer. The result is a piece of stream or a status. There is no
+// decoder: only the driver's own code is tested.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -28,11 +29,11 @@ std::unique_ptr<StreamWriter> (*const kWriters[])() = {make_h264_writer, make_he
                                                        make_jpeg_writer, make_av1_writer};
 constexpr std::size_t kMatrixBytes[] = {sizeof(VAIQMatrixBufferH264), sizeof(VAIQMatrixBufferHEVC), 1,
                                         sizeof(VAIQMatrixBufferJPEGBaseline), 1};
-/// Of a picture's first byte: what follows its parameters.
+/// Flags in a picture's first byte: the buffers that follow its parameters.
 constexpr std::uint8_t kHasMatrix = 1, kHasHuffman = 2, kIsShort = 4, kTellsSizes = 8;
 constexpr int kSlicesShift = 4;
 
-/// Takes an input apart; zeros follow its end.
+/// Splits an input into values; zeros follow its end.
 class Input {
  public:
   explicit Input(std::span<const std::uint8_t> bytes) : left_(bytes) {}
@@ -50,7 +51,7 @@ class Input {
   std::span<const std::uint8_t> left_;
 };
 
-/// As vaRenderPicture lets pass: structures are at least as long as they are, there is a slice.
+/// Buffers that vaRenderPicture accepts: structures have at least their full size, and there is a slice.
 struct Submission {
   Picture picture;
   std::vector<Bytes> data;
@@ -67,7 +68,7 @@ Submission read_picture(Input& input, const StreamWriter& writer, std::size_t ma
     Bytes parameters = input.take(writer.slice_bytes());
     const std::size_t size = input.byte();
     made.data.push_back(input.take(size));
-    if (flags & kTellsSizes) {  // All codecs' structures begin alike.
+    if (flags & kTellsSizes) {  // The structures of all codecs have the same beginning.
       const VASliceParameterBufferBase base{static_cast<std::uint32_t>(size), 0, VA_SLICE_DATA_FLAG_ALL};
       std::memcpy(parameters.data(), &base, sizeof base);
     }
@@ -81,7 +82,7 @@ void expect(bool holds) {
   if (!holds) std::abort();
 }
 
-/// All that is written for pictures is in proportion to what was given.
+/// The size of the stream is proportional to the size of the input.
 void try_pictures(Input input, std::size_t codec) {
   constexpr std::size_t kOfHeaders = 64 * 1024;
   const auto writer = kWriters[codec]();
@@ -99,7 +100,7 @@ void try_pictures(Input input, std::size_t codec) {
   if (writer->holds()) writer->release(nullptr, stream);
 }
 
-/// What the writer writes, the reader reads; what was escaped has no start code and comes back.
+/// The reader reads the writer's output; escaped data contains no start code and is restored by unescaping.
 void try_bits(std::span<const std::uint8_t> bytes) {
   Bytes escaped;
   append_escaped(escaped, bytes);
@@ -112,7 +113,7 @@ void try_bits(std::span<const std::uint8_t> bytes) {
   while (!any.is_past_end()) {
     const std::uint32_t number = any.ue();
     if (number == 0xffffffff)
-      continue;  // One more than the code's longest, which the reader stands for too long codes.
+      continue;  // One more than the longest code; the reader returns it for codes that are too long.
     numbers.push_back(number);
     writer.ue(number);
     writer.se(any.se() / 2);
@@ -128,7 +129,7 @@ void try_bits(std::span<const std::uint8_t> bytes) {
   expect(reader.bit() && !reader.is_past_end());
 }
 
-/// An input, put together as Input takes it apart.
+/// Builds an input, the inverse of Input.
 class Seed {
  public:
   explicit Seed(std::uint8_t codec) : bytes_{codec} {}
@@ -181,7 +182,7 @@ Seed hevc() {
   picture.log2_diff_max_min_luma_coding_block_size = 2;
   picture.sps_max_dec_pic_buffering_minus1 = 4;
   for (VAPictureHEVC& reference : picture.ReferenceFrames) reference.picture_id = VA_INVALID_SURFACE;
-  // As far from the current picture as numbers of 32 bits can be, and beside it.
+  // As far from the current picture as 32-bit numbers can be, and next to it.
   picture.ReferenceFrames[0] = {1, std::numeric_limits<std::int32_t>::min(), VA_PICTURE_HEVC_RPS_ST_CURR_BEFORE, {}};
   picture.ReferenceFrames[1] = {2, 1, VA_PICTURE_HEVC_RPS_ST_CURR_AFTER, {}};
   VAIQMatrixBufferHEVC matrix;
@@ -237,7 +238,7 @@ Seed jpeg() {
   return seed;
 }
 
-/// A key frame, and frames that refer to those before, until all slots are full.
+/// A key frame, and frames that refer to earlier ones, until all slots are full.
 Seed av1() {
   VADecPictureParameterBufferAV1 picture{};
   picture.frame_width_minus1 = picture.frame_height_minus1 = 63;
@@ -266,7 +267,7 @@ Seed av1() {
 
 }  // namespace
 
-/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and ends: structures as this build's headers have them.
+/// With TENON_FUZZ_SEEDS=FOLDER it writes seeds to that folder and exits: structures of this build's headers.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (const char* folder = std::getenv("TENON_FUZZ_SEEDS")) {
     std::filesystem::create_directories(folder);

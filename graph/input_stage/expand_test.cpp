@@ -149,7 +149,7 @@ TEST(ExpandInputStage, KeepsNamesAndLeavesTheModelAsItWas) {
   EXPECT_FALSE(expand_input_stages(*expanded)) << "there is none left";
 }
 
-/// OpenVINO reads and computes what was written: expand_oracle.py, once for all cases.
+/// OpenVINO reads and computes the written models: expand_oracle.py, once for all cases.
 TEST(ExpandInputStage, OpenVinoReadsItAndComputesTheSame) {
   const char* source = std::getenv("TENON_SOURCE_DIR");
   const char* python = std::getenv("TENON_PYTHON");

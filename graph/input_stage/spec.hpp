@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input stage as the numbers that kernels read: which samples of which plane, which taps, which matrix.
+// The input stage as parameters for kernels: samples of each plane, taps, and the colour matrix.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ struct InputStageSpec {
   std::size_t channels = 3;
   bool planar = true;  ///< NCHW, else NHWC.
   bool convert_first = false, round_first = false;
-  bool packed = false;  ///< The planes lie in one tensor, in sequence.
+  bool packed = false;  ///< The planes are in one tensor, in sequence.
   ElementType type = ElementType::kF32;
   FrameGeometry geometry;
   AxisTaps columns, rows;  ///< For positions inside geometry.placed.

@@ -27,7 +27,7 @@ std::vector<std::size_t> broadcast_steps(const Shape& shape, const Shape& target
 }
 
 /// Calls row(offset a, step a, offset b, step b, offset out, count) for every innermost row. Axes that both sides
-/// traverse alike are merged.
+/// traverse in the same way are merged.
 template <typename F>
 void for_each_row(const Shape& a, const Shape& b, const Shape& out, F row) {
   if (element_count(out) == 0) return;

@@ -95,7 +95,8 @@ void pads_for_output(WindowAxis& axis, std::int64_t in, std::int64_t out, std::i
                      const std::string& auto_pad) {
   const std::int64_t full = (in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 + extra;
   const std::int64_t total = std::max<std::int64_t>(0, full - out);
-  // The reverse of a plain convolution: what a transposed one cuts off is the padding of its counterpart's input.
+  // The reverse of a plain convolution: a transposed one crops the positions that are padding in its counterpart's
+  // input.
   if (auto_pad == "same_upper")
     axis.pad_begin = total - total / 2;
   else if (auto_pad == "same_lower")

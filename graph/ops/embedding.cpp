@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of rows of a table, by bags of indices; greatest values by segments; sparse rows that are empty.
+// Embedding bags (sums of table rows), segment maxima, and filling of empty sparse rows.
 #include <algorithm>
 #include <limits>
 
@@ -22,7 +22,7 @@ PartialShape rows_of(const Node& node, const Dimension& rows) {
   return shape;
 }
 
-/// Which rows a bag takes: positions [begin, end) of the indices.
+/// The rows of a bag: positions [begin, end) of the indices.
 struct Bag {
   std::size_t begin = 0, end = 0;
 };
@@ -149,7 +149,7 @@ std::vector<Bag> bags_of(const Indices& ids, std::size_t count) {
   return bags;
 }
 
-/// The first axis of an output whose extent is known only now.
+/// Allocates an output whose first extent is known only now.
 void allocate_rows(const Tensor& like, std::size_t rows, Tensor& output) {
   Shape shape = like.shape();
   shape[0] = rows;
@@ -279,7 +279,7 @@ void add_embedding_rows(OperationTable& table) {
            "Sums or means of a table's rows, in bags of equal size.")
       .text("reduction", "sum", reductions);
   table.add("EmbeddingSegmentsSum", 3, 4, 6, infer_segments, evaluate_segments, "Sums of a table's rows by segments.");
-  table.add("SegmentMax", 16, 2, 3, infer_segment_max, evaluate_segment_max, "The greatest rows of each segment.")
+  table.add("SegmentMax", 16, 2, 3, infer_segment_max, evaluate_segment_max, "The maximum of the rows of each segment.")
       .text("fill_mode", {}, {"zero", "lowest"});
   table.add("SparseFillEmptyRows", 16, 4, 4, infer_fill_rows, evaluate_fill_rows,
             "A sparse matrix with one value in each empty row.");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where GridSample reads: along each axis by itself, for the reference kernel and for devices with loops of their own.
+// Sampling positions of GridSample along each axis, shared by the reference kernel and devices with their own loops.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct GridTaps {
   int count = 0;
 };
 
-/// How one axis is sampled: where a coordinate lies, and what stands for places outside.
+/// Sampling of one axis: maps coordinates to positions, and handles positions outside.
 struct GridAxis {
   enum class Mode : std::uint8_t { kNearest, kBilinear, kBicubic };
   enum class Padding : std::uint8_t { kZeros, kBorder, kReflection };
@@ -36,12 +36,12 @@ struct GridAxis {
     padding = outside == "border" ? Padding::kBorder : outside == "reflection" ? Padding::kReflection : Padding::kZeros;
   }
 
-  /// In pixels.
+  /// The position of coordinate `g`, in pixels.
   double place(double g) const {
     const auto n = static_cast<double>(extent);
     return aligns_corners ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
   }
-  /// A place moved inside, for modes that move it before they interpolate.
+  /// A position moved inside the axis, for modes that do so before they interpolate.
   double inside(double at) const {
     const auto last = static_cast<double>(extent - 1);
     if (padding == Padding::kBorder) return std::clamp(at, 0.0, last);
@@ -52,7 +52,7 @@ struct GridAxis {
     if (offset < 0) offset += 2 * span;
     return std::clamp(low + span - std::abs(offset - span), 0.0, last);
   }
-  /// The pixel at a whole place, or -1 for zero.
+  /// The pixel at an integer position, or -1 for zero.
   std::int64_t pixel(double at) const {
     if (!(std::abs(at) < 1e15)) return -1;
     const double moved = std::nearbyint(inside(at));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MulticlassNms and MatrixNms, but for the suppression within a class, and NMSRotated, but for the loop over classes: for
-// the reference kernels and for devices with loops of their own.
+// MulticlassNms and MatrixNms without the suppression within a class, and NMSRotated without the loop over classes:
+// shared by the reference kernels and devices with their own loops.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,15 @@ inline namespace v1 {
 
 class Node;
 
-/// What the node's attributes say about a class.
+/// The attributes of the node that apply to each class.
 struct MulticlassNms {
-  bool is_matrix = false;       ///< Scores are lowered where boxes overlap; else boxes that overlap are left out.
-  bool is_normalized = true;    ///< Else boxes are of whole pixels, and both ends belong to them.
-  double score = 0;             ///< Least score; for a matrix above it.
-  std::int64_t most = -1;       ///< Boxes that are looked at, the best first; negative: all.
-  double overlap = 0, eta = 1;  ///< Of MulticlassNms.
-  bool is_gaussian = false;     ///< Of MatrixNms, as are the next two.
+  bool is_matrix = false;       ///< True: scores of overlapping boxes are lowered; false: overlapping boxes are
+                                ///< removed.
+  bool is_normalized = true;    ///< False: coordinates are whole pixels, and both ends are included.
+  double score = 0;             ///< Minimum score, inclusive; exclusive for MatrixNms.
+  std::int64_t most = -1;       ///< Number of boxes to examine, the best first; negative: all.
+  double overlap = 0, eta = 1;  ///< Used by MulticlassNms.
+  bool is_gaussian = false;     ///< Used by MatrixNms, like the next two.
   double sigma = 2, post = 0;
 
   bool is_candidate(float score_of_box) const {
@@ -37,16 +38,16 @@ struct MulticlassNms {
 
 struct SuppressedBox {
   double score = 0;
-  std::int64_t batch = 0, category = 0, place = 0;  ///< `place` among all boxes of the input.
+  std::int64_t batch = 0, category = 0, place = 0;  ///< `place` is the index among all boxes of the input.
   const float* box = nullptr;
 };
 
-/// One class of one picture.
+/// One class of one image.
 struct PictureClass {
   const float *boxes = nullptr, *scores = nullptr;  ///< [count, 4] of x1, y1, x2, y2; [count]
   std::size_t count = 0;
   std::int64_t batch = 0, category = 0;
-  std::int64_t first = 0, step = 1;  ///< The place of its first box, and from each to the next.
+  std::int64_t first = 0, step = 1;  ///< Index of its first box, and the step from one box to the next.
   std::vector<SuppressedBox> kept;
 
   const float* box(std::size_t index) const { return boxes + 4 * index; }
@@ -55,17 +56,17 @@ struct PictureClass {
   }
 };
 
-/// Fills in what each class keeps, the best first, equal ones in their order.
+/// Fills in the boxes that each class keeps, sorted by descending score, stable.
 using SuppressClasses = std::function<void(const MulticlassNms& rule, std::span<PictureClass> classes)>;
 
-/// Computes the node. @errors kInvalidArgument: more boxes in pictures than there are.
+/// Computes the node. @errors kInvalidArgument: images that claim more boxes than the input has.
 TENON_API void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                 const SuppressClasses& suppress);
 
-/// Calls body(begin, end) for parts of [0, count), all at once if it likes.
+/// Calls body(begin, end) for parts of [0, count), possibly in parallel.
 using LoopOverClasses =
     std::function<void(std::size_t count, const std::function<void(std::size_t begin, std::size_t end)>& body)>;
-/// Computes a NMSRotated.
+/// Computes an NMSRotated.
 TENON_API void suppress_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                 const LoopOverClasses& loop);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What numbers of type nf4 mean.
+// The values of type nf4.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// By their 4 bits: the quantiles of a normal distribution (QLoRA, Dettmers et al. 2023, appendix E), as OpenVINO has
-/// them.
+/// Indexed by the 4 bits: quantiles of a normal distribution (QLoRA, Dettmers et al. 2023, appendix E), with OpenVINO's
+/// values.
 inline constexpr std::array<float, 16> kNf4Numbers = {-1.0f,
                                                       -0.6961928009986877f,
                                                       -0.5250730514526367f,

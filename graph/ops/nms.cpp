@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suppression of boxes that overlap: of rotated ones, over all classes at once, and by decaying scores.
+// Suppression of overlapping boxes: rotated ones, over all classes at once, and by decaying scores.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -33,7 +33,7 @@ std::vector<std::size_t> best_of(const float* scores, std::size_t count, const R
 // --- MulticlassNms and MatrixNms ----------------------------------------------------------------------------------------
 
 /// x1, y1, x2, y2; in pixels (not normalised) both ends belong to the box, so that neighbours share nothing but may
-/// count as overlapping: for MatrixNms boxes that lie apart never do.
+/// count as overlapping: for MatrixNms disjoint boxes never do.
 double overlap(const float* a, const float* b, bool normalized, bool apart_is_none) {
   const double more = normalized ? 0 : 1;
   const auto side = [&](const float* box, int axis) {
@@ -46,8 +46,8 @@ double overlap(const float* a, const float* b, bool normalized, bool apart_is_no
     return static_cast<double>(std::min(a[axis + 2], b[axis + 2])) - static_cast<double>(std::max(a[axis], b[axis])) +
            more;
   };
-  const double width = common(0), height = common(1), least = apart_is_none ? more : 0;
-  if (width <= 0 || height <= 0 || width < least || height < least) return 0;
+  const double width = common(0), height = common(1), min = apart_is_none ? more : 0;
+  if (width <= 0 || height <= 0 || width < min || height < min) return 0;
   return width * height / (area(a) + area(b) - width * height);
 }
 
@@ -58,14 +58,14 @@ void suppress_class(const MulticlassNms& rule, PictureClass& of) {
       of.scores, of.count, [&](float score) { return rule.is_candidate(score); }, rule.most);
   const auto box = [&](std::size_t i) { return of.box(order[i]); };
   if (rule.is_matrix) {
-    std::vector<double> most(order.size(), 0);
+    std::vector<double> max(order.size(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) {
       double decay = 1;
       for (std::size_t j = 0; j < i; ++j) {
         const double own = overlap(box(i), box(j), rule.is_normalized, true);
-        most[i] = std::max(most[i], own);
+        max[i] = std::max(max[i], own);
         const double by =
-            rule.is_gaussian ? std::exp((most[j] * most[j] - own * own) * rule.sigma) : (1 - own) / (1 - most[j]);
+            rule.is_gaussian ? std::exp((max[j] * max[j] - own * own) * rule.sigma) : (1 - own) / (1 - max[j]);
         decay = std::min(decay, by);
       }
       const double score = static_cast<double>(of.scores[order[i]]) * decay;
@@ -140,7 +140,7 @@ MulticlassNms rule_of(const Node& node) {
   return rule;
 }
 
-/// All classes but the background, of each picture one after the other. @return how many pictures there are.
+/// Fills in all classes except the background, image by image. @return the number of images.
 std::size_t classes_of(std::span<const Tensor> inputs, const float* boxes, const float* scores, std::int64_t background,
                        std::vector<PictureClass>& made) {
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
@@ -169,7 +169,7 @@ std::size_t classes_of(std::span<const Tensor> inputs, const float* boxes, const
       fail("roisnum holds " + std::to_string(counts[n]) + ", more than the " + std::to_string(bs[1] - first) +
            " boxes left");
     const auto count = static_cast<std::size_t>(counts[n]);
-    // A box has a number of its own for each class.
+    // A box has a separate index for each class.
     for (std::size_t c = 0; c < bs[0]; ++c)
       add(n, c, boxes + (c * bs[1] + first) * 4, scores + c * bs[1] + first, count, first * bs[0] + c, bs[0]);
     first += count;
@@ -256,7 +256,7 @@ struct RotatedBox {
 };
 
 double overlap(const RotatedBox& a, const RotatedBox& b) {
-  // Most boxes are far from each other; a part of a pixel more, since sums are rounded.
+  // Most boxes are far from each other. The margin of a part of a pixel covers rounded sums.
   const double reach = (a.radius + b.radius) * 1.000001;
   if (std::hypot(a.centre.x - b.centre.x, a.centre.y - b.centre.y) > reach) return 0;
   const double both = area_of(intersection(a.corners, b.corners)), either = a.area + b.area - both;
@@ -277,7 +277,7 @@ void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::spa
   const std::size_t pictures =
       classes_of(inputs, boxes.data(), scores.data(), attributes.get_int("background_class"), classes);
   suppress(rule, classes);
-  const std::int64_t most = attributes.get_int("keep_top_k");
+  const std::int64_t max = attributes.get_int("keep_top_k");
   const std::string& sort = attributes.get_string("sort_result_type");
   std::vector<Found> all;
   std::vector<std::int64_t> counts;
@@ -287,7 +287,7 @@ void suppress_classes(const Node& node, std::span<const Tensor> inputs, std::spa
     for (; next != classes.end() && next->batch == static_cast<std::int64_t>(n); ++next)
       own.insert(own.end(), next->kept.begin(), next->kept.end());
     std::stable_sort(own.begin(), own.end(), by_score);
-    if (most >= 0 && own.size() > static_cast<std::size_t>(most)) own.resize(static_cast<std::size_t>(most));
+    if (max >= 0 && own.size() > static_cast<std::size_t>(max)) own.resize(static_cast<std::size_t>(max));
     if (sort == "classid" && !rule.is_matrix) std::stable_sort(own.begin(), own.end(), by_class);
     counts.push_back(static_cast<std::int64_t>(own.size()));
     all.insert(all.end(), own.begin(), own.end());
@@ -318,8 +318,8 @@ void suppress_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
   const Read<double> boxes(inputs[0]);
   const Read<float> scores(inputs[1]);
-  const std::int64_t most = std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0);
-  const double limit = to_vector<double>(inputs[3]).at(0), least = to_vector<double>(inputs[4]).at(0);
+  const std::int64_t max = std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0);
+  const double limit = to_vector<double>(inputs[3]).at(0), min = to_vector<double>(inputs[4]).at(0);
   std::vector<RotatedBox> rotated;
   for (std::size_t i = 0; i < bs[0] * bs[1]; ++i)
     rotated.emplace_back(boxes.data() + i * 5, attributes.get_bool("clockwise"));
@@ -328,10 +328,10 @@ void suppress_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
     for (std::size_t of = begin; of < end; ++of) {
       const RotatedBox* own = rotated.data() + of / ss[1] * bs[1];
       const float* score = scores.data() + of * ss[2];
-      const auto is_candidate = [&](float value) { return static_cast<double>(value) > least; };
+      const auto is_candidate = [&](float value) { return static_cast<double>(value) > min; };
       std::vector<std::size_t> kept;
       for (const std::size_t i : best_of(score, ss[2], is_candidate, -1)) {
-        if (kept.size() >= static_cast<std::size_t>(most)) break;
+        if (kept.size() >= static_cast<std::size_t>(max)) break;
         const auto hides = [&](std::size_t other) { return overlap(own[i], own[other]) > limit; };
         if (std::any_of(kept.begin(), kept.end(), hides)) continue;
         kept.push_back(i);
@@ -375,7 +375,7 @@ void add_nms_rows(OperationTable& table) {
   };
   for (const unsigned opset : {8U, 9U})
     shared(table.add("MulticlassNms", opset, 2, opset == 8 ? 2 : 3, infer_multiclass, evaluate_multiclass,
-                     "The best boxes of all classes, those that overlap left out."))
+                     "The best boxes of all classes, without overlapping ones."))
         .real("iou_threshold", 0.0)
         .real("nms_eta", 1.0);
   shared(table.add("MatrixNms", 8, 2, 2, infer_multiclass, evaluate_multiclass,

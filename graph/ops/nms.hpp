@@ -15,7 +15,7 @@ struct BoxCorners {
   float y1, x1, y2, x2;
 };
 
-/// Of a box stored as two corners, in any order, or as its centre, width and height.
+/// Corners of a box that is stored as two corners, in any order, or as centre, width and height.
 inline BoxCorners box_corners(const float* b, bool is_centre) {
   if (is_centre) return {b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2, b[0] + b[2] / 2};
   return {std::min(b[0], b[2]), std::min(b[1], b[3]), std::max(b[0], b[2]), std::max(b[1], b[3])};
@@ -31,9 +31,9 @@ inline float box_overlap(const BoxCorners& a, const BoxCorners& b) {
 }
 
 struct Nms {
-  std::size_t most = 0;  ///< Of each class.
+  std::size_t most = 0;  ///< Maximum number of boxes per class.
   float overlap = 0, score = 0;
-  float sigma = 0;  ///< Above 0 scores of boxes that overlap decay.
+  float sigma = 0;  ///< Above 0: scores of overlapping boxes decay (soft NMS).
   bool is_centre = false;
 };
 
@@ -42,7 +42,7 @@ struct ChosenBox {
   std::int64_t box;
 };
 
-/// The boxes of one class that are kept, the best first, equal ones in their order: boxes [count, 4], scores [count].
+/// The kept boxes of one class, sorted by descending score, stable: boxes [count, 4], scores [count].
 inline std::vector<ChosenBox> suppress_boxes(const Nms& rule, const float* boxes, const float* scores,
                                              std::size_t count) {
   struct Candidate {

@@ -149,7 +149,7 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
           const auto extent = static_cast<std::int64_t>(s.in[a]);
           taps_inside(w, start[a], extent, first[a], last[a]);
           inside *= std::max<std::int64_t>(0, last[a] - first[a] + 1);
-          // PyTorch's rounding ignores what lies beyond the padding; OpenVINO's own does not.
+          // PyTorch's rounding ignores positions beyond the padding; OpenVINO's own does not.
           const std::int64_t room = extent + w.pad_end - 1 - start[a];
           padded *= !torch ? w.kernel : room < 0 ? 0 : std::min(w.kernel, room / w.dilation + 1);
         }
@@ -233,7 +233,7 @@ void evaluate_adaptive_max(const Node&, std::span<const Tensor> inputs, std::spa
   const Spatial3 s = spatial3(std::vector<WindowAxis>(in.size() - 2), in, out, 2);
   const std::size_t in_plane = extent_product(in, 2, in.size());
   if (in_plane == 0 && outputs[0].element_count() > 0)
-    fail("the data " + to_string(in) + " has no places to take a maximum of");
+    fail("the data " + to_string(in) + " has no elements to take a maximum of");
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> x(inputs[0]);
@@ -291,14 +291,14 @@ void add_pooling_rows(OperationTable& table) {
   const auto indexed = [&](OperationTable::Row row) {
     row.type("index_element_type", ElementType::kI64).integer("axis", 0);
   };
-  window(table.add("MaxPool", 1, 1, 1, infer_pool, evaluate_max_pool, "Greatest element of each window."), false,
+  window(table.add("MaxPool", 1, 1, 1, infer_pool, evaluate_max_pool, "Maximum of each window."), false,
          {"floor", "ceil"});
-  indexed(window(table.add("MaxPool", 8, 1, 1, infer_max_pool_8, evaluate_max_pool,
-                           "Greatest element of each window, and its index."),
-                 true, {"floor", "ceil"}));
-  indexed(window(table.add("MaxPool", 14, 1, 1, infer_max_pool_8, evaluate_max_pool,
-                           "Greatest element of each window, and its index."),
-                 true, {"floor", "ceil", "ceil_torch"}));
+  indexed(window(
+      table.add("MaxPool", 8, 1, 1, infer_max_pool_8, evaluate_max_pool, "Maximum of each window, and its index."),
+      true, {"floor", "ceil"}));
+  indexed(window(
+      table.add("MaxPool", 14, 1, 1, infer_max_pool_8, evaluate_max_pool, "Maximum of each window, and its index."),
+      true, {"floor", "ceil", "ceil_torch"}));
   window(table.add("AvgPool", 1, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false, {"floor", "ceil"})
       .flag("exclude-pad");
   window(table.add("AvgPool", 14, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false,
@@ -311,7 +311,7 @@ void add_pooling_rows(OperationTable& table) {
             "Means over windows that divide the data into a given shape.");
   table
       .add("AdaptiveMaxPool", 8, 2, 2, infer_adaptive_max, evaluate_adaptive_max,
-           "Maxima over windows that divide the data into a given shape, and their places.")
+           "Maxima over windows that divide the data into a given shape, and their positions.")
       .type("index_element_type", ElementType::kI64);
 }
 

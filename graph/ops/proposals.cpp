@@ -21,7 +21,7 @@ struct Scored {
   std::int64_t category = 0;  ///< A class, or a flag.
 };
 
-/// A box moved and scaled by what a network computed. In pixels both ends belong to a box, and `offset` is 1.
+/// A box moved and scaled by a network's outputs. In pixel coordinates both ends belong to a box, and `offset` is 1.
 Box decoded(const Box& anchor, float dx, float dy, float log_w, float log_h, float offset, float most) {
   const float width = anchor.x1 - anchor.x0 + offset, height = anchor.y1 - anchor.y0 + offset;
   const float x = anchor.x0 + 0.5f * width + dx * width, y = anchor.y0 + 0.5f * height + dy * height;
@@ -47,7 +47,7 @@ void keep_best(std::vector<Scored>& boxes, std::int64_t count) {
   if (count >= 0 && boxes.size() > static_cast<std::size_t>(count)) boxes.resize(static_cast<std::size_t>(count));
 }
 
-/// The best boxes, in order; those that overlap a better one by more than the threshold are left out.
+/// The best boxes, in order; boxes that overlap a better one by more than the threshold are removed.
 std::vector<Scored> suppressed(const std::vector<Scored>& sorted, double threshold, std::int64_t count, float offset,
                                double eta = 1) {
   std::vector<Scored> kept;
@@ -165,7 +165,7 @@ void evaluate_proposal(const Node& node, std::span<const Tensor> inputs, std::sp
       std::copy(std::begin(values), std::end(values), y.data() + row * 5);
       probabilities[row] = kept[i].score;
     }
-    // A picture of -1 ends a list that is not full.
+    // An image index of -1 ends a list that is not full.
     if (static_cast<std::int64_t>(kept.size()) < most) y[(n * static_cast<std::size_t>(most) + kept.size()) * 5] = -1;
   }
   y.commit();
@@ -178,11 +178,12 @@ void evaluate_proposal(const Node& node, std::span<const Tensor> inputs, std::sp
 
 constexpr float kMostLog = 4.135166556742356f;  // log(1000 / 16)
 
-/// Both operations move anchors alike, and differ in what they count.
+/// Both operations move anchors in the same way, and differ in the counts.
 struct Counting {
   float decode = 0;         ///< 1: both ends belong to a box in pixels.
-  float overlap = 0;        ///< The same where boxes are compared.
-  bool drops_small = true;  ///< After the best were chosen; otherwise small boxes count as the worst.
+  float overlap = 0;        ///< The same for the comparison of boxes.
+  bool drops_small = true;  ///< Removes small boxes after the best were chosen; otherwise small boxes count as the
+                            ///< worst.
 };
 
 std::vector<Scored> proposed(const Node& node, const float* info, std::size_t info_size, const float* anchors,
@@ -505,7 +506,7 @@ void evaluate_detection(const Node& node, std::span<const Tensor> inputs, std::s
       const float *roi = rois.data() + i * 4, *by = deltas.data() + (i * classes + c) * 4;
       const auto part = [&](std::size_t k) { return by[k] / static_cast<float>(weights[k]); };
       const Box box = decoded({roi[0], roi[1], roi[2], roi[3]}, part(0), part(1), part(2), part(3), 1, most);
-      // Only the corner that could lie outside on the left and above is moved.
+      // Only the upper left corner, which could be outside, is clamped.
       const auto inside = [](float value) { return std::max(value, 0.0f); };
       own.push_back({{inside(box.x0), inside(box.y0), inside(box.x1 - 1), inside(box.y1 - 1)},
                      score,
@@ -527,7 +528,7 @@ void add_proposals_rows(OperationTable& table) {
   for (const unsigned opset : {1U, 4U})
     table
         .add("Proposal", opset, 3, 3, infer_proposal, evaluate_proposal,
-             "Boxes around anchors, moved by what a network computed, the best of them.")
+             "The best boxes around anchors, moved by the deltas of a network.")
         .integer("base_size")
         .integer("pre_nms_topn")
         .integer("post_nms_topn")
@@ -544,7 +545,7 @@ void add_proposals_rows(OperationTable& table) {
         .text("framework", "");
   table
       .add("GenerateProposals", 9, 4, 4, infer_generate, evaluate_generate,
-           "Boxes around given anchors, the best of each picture.")
+           "The best boxes around given anchors, for each image.")
       .real("min_size")
       .real("nms_threshold")
       .integer("pre_nms_count")
@@ -554,14 +555,14 @@ void add_proposals_rows(OperationTable& table) {
       .type("roi_num_type", ElementType::kI64);
   table
       .add("ExperimentalDetectronGenerateProposalsSingleImage", 6, 4, 4, infer_single, evaluate_single,
-           "Boxes around given anchors, the best of one picture.")
+           "The best boxes around given anchors, for one image.")
       .real("min_size")
       .real("nms_threshold")
       .integer("pre_nms_count")
       .integer("post_nms_count");
   table
       .add("ExperimentalDetectronPriorGridGenerator", 6, 3, 3, infer_prior_grid, evaluate_prior_grid,
-           "Anchors around every place of a grid.")
+           "Anchors around every cell of a grid.")
       .flag("flatten", true)
       .integer("h", 0)
       .integer("w", 0)

@@ -44,7 +44,7 @@ void expect(const Node& node, std::size_t input, const char* what, const Partial
        node.get_input_partial_shape(input).to_string() + ", expected " + shape.to_string());
 }
 
-/// Activations of the gates and of what follows them; defaults if the node names none.
+/// Activations of the gates and of later values; defaults if the node names none.
 std::vector<std::string> activations(const Node& node, const Form& form) {
   const std::size_t wanted = form.kind == Kind::kRnn ? 1 : form.kind == Kind::kGru ? 2 : 3;
   std::vector<std::string> names = node.get_attributes().get_strings("activations");

@@ -57,7 +57,7 @@ void evaluate_roi_pooling(const Node& node, std::span<const Tensor> inputs, std:
   const Read<float> x(inputs[0]), rois(inputs[1]);
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
-  if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
+  if (in[2] == 0 || in[3] == 0) return y.commit();  // Empty images.
   for (std::size_t r = 0; r < out[0]; ++r) {
     const float* roi = rois.data() + r * 5;
     const std::int64_t picture = roi_picture(roi[0], r, in[0]);
@@ -88,7 +88,7 @@ void evaluate_roi_pooling(const Node& node, std::span<const Tensor> inputs, std:
   y.commit();
 }
 
-// --- PSROIPooling: each place of the output has channels of its own -----------------------------------------------------
+// --- PSROIPooling: each position of the output reads its own channels ------------------------------------------------
 
 void infer_ps_roi_pooling(Node& node) {
   const Dimension count = regions_of(node, 5);
@@ -108,7 +108,7 @@ void evaluate_ps_roi_pooling(const Node& node, std::span<const Tensor> inputs, s
   const Read<float> x(inputs[0]), rois(inputs[1]);
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
-  if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
+  if (in[2] == 0 || in[3] == 0) return y.commit();  // Empty images.
   const PsRoiPooling what(node.get_attributes(), in, out);
   std::vector<double> sums(what.channels);
   for (std::size_t r = 0; r < out[0]; ++r) {
@@ -149,7 +149,7 @@ void evaluate_deformable_psroi(const Node& node, std::span<const Tensor> inputs,
   const std::vector<float> offsets = is_shifted ? to_vector<float>(inputs[2]) : std::vector<float>();
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
-  if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
+  if (in[2] == 0 || in[3] == 0) return y.commit();  // Empty images.
   const auto n = static_cast<double>(group);
   const std::size_t each = std::max<std::size_t>(out[1] / classes, 1);
   for (std::size_t r = 0; r < out[0]; ++r) {
@@ -224,7 +224,7 @@ void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* ro
                top = what.is_average ? std::round(number(2)) * what.scale : number(2) * what.scale;
   const double right = what.is_average ? (std::round(number(3)) + 1) * what.scale : number(3) * what.scale,
                bottom = what.is_average ? (std::round(number(4)) + 1) * what.scale : number(4) * what.scale;
-  // Places are found once for all channels.
+  // Sampling positions are computed once for all channels.
   for (std::size_t ph = 0; ph < group; ++ph) {
     for (std::size_t pw = 0; pw < group; ++pw) {
       const auto i = static_cast<double>(ph), j = static_cast<double>(pw);
@@ -247,7 +247,7 @@ void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* ro
               sums[c] += static_cast<double>(from[row * what.width + column]);
         }
       } else {
-        // The region is cut into bins, each sampled once for every place of the output.
+        // The region is divided into bins, each sampled once for every position of the output.
         const double height = (bottom - top) / static_cast<double>(what.bins_y),
                      width = (right - left) / static_cast<double>(what.bins_x);
         const auto last_y = static_cast<double>(what.height - 1), last_x = static_cast<double>(what.width - 1);
@@ -281,7 +281,7 @@ void add_regions_rows(OperationTable& table) {
       .ints("output_roi", none);
   table
       .add("PSROIPooling", 1, 2, 2, infer_ps_roi_pooling, evaluate_ps_roi_pooling,
-           "Pools regions, each place from channels of its own.")
+           "Pools regions; each output position reads its own channels.")
       .integer("output_dim")
       .integer("group_size")
       .real("spatial_scale")

@@ -31,16 +31,16 @@ TENON_API std::vector<ResizeTaps> resize_taps(const Node& node, std::size_t in, 
 struct ResizeRule {
   struct Axis {
     std::size_t axis = 0;
-    std::int64_t pad_begin = 0;    ///< Taps count from the padding's first position; what is padded is 0.
+    std::int64_t pad_begin = 0;    ///< Taps count from the first padded position; padded elements are 0.
     std::vector<ResizeTaps> taps;  ///< One for each position of the result.
   };
   std::vector<Axis> axes;       ///< Those that change, in the order in which they are resized.
-  bool is_exact = false;        ///< Elements are taken as they are.
-  bool rounds = false;          ///< The result, to whole numbers.
-  bool rounds_between = false;  ///< Between two axes, too, and cut to 0..255.
+  bool is_exact = false;        ///< Elements are copied unchanged.
+  bool rounds = false;          ///< The result is rounded to integers.
+  bool rounds_between = false;  ///< Intermediate results between two axes are rounded too, and clamped to 0..255.
 };
 
-/// @param in, out  Shapes of input 0 and of the output.  @param inputs  The node's; the first is not read.
+/// @param in, out  Shapes of input 0 and of the output. @param inputs  Inputs of the node; the first is not read.
 /// @errors kInvalidArgument: mode "area".
 TENON_API ResizeRule resize_rule(const Node& node, const Shape& in, const Shape& out, std::span<const Tensor> inputs);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ROIAlign reads: along each axis by itself, for the reference kernel and for devices with loops of their own.
+// Sampling positions of ROIAlign along each axis, shared by the reference kernel and devices with their own loops.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace tenon {
 inline namespace v1 {
 
-/// A region much larger than the picture would need endless samples; outside the picture they are zero anyway.
+/// Bounds the number of samples of a region much larger than the image; samples outside the image are zero anyway.
 inline constexpr double kMaxRoiSamples = 4096;
 
-/// The two pixels around a place of an axis. Nothing is read if the place lies more than a pixel outside.
+/// The two pixels around a position on an axis. Nothing is read if the position is more than one pixel outside.
 struct RoiTap {
   std::int64_t low = 0, high = 0;
   double rest = 0;  ///< The weight of `high`.
@@ -45,7 +45,7 @@ struct RoiAxis {
   }
 };
 
-/// What a ROIAlign's attributes say about places.
+/// The sampling attributes of a ROIAlign.
 struct RoiAlignRule {
   double before = 0, after = 0, scale = 1;
   bool is_a_pixel_at_least = false;
@@ -58,7 +58,7 @@ struct RoiAlignRule {
     after = aligned == "asymmetric" ? 0 : -0.5;
     is_a_pixel_at_least = aligned == "asymmetric";
   }
-  /// Of a region from `first` to `last`, in `cells`.
+  /// The samples of a region from `first` to `last`, divided into `cells`.
   RoiAxis axis(double first, double last, std::size_t cells) const {
     RoiAxis axis;
     axis.begin = (first + before) * scale + after;
@@ -73,7 +73,7 @@ struct RoiAlignRule {
   }
 };
 
-/// Where ROIAlignRotated reads a region: in each of its cells `rows` times `columns` samples.
+/// Sampling positions of ROIAlignRotated in a region: `rows` times `columns` samples in each cell.
 struct RotatedRoi {
   double x = 0, y = 0, width = 0, height = 0, cosine = 1, sine = 0;  ///< In pixels.
   std::size_t cells_down = 1, cells_across = 1;
@@ -99,7 +99,7 @@ struct RotatedRoi {
   }
 };
 
-/// What a ROIAlignRotated's attributes say about places.
+/// The sampling attributes of a ROIAlignRotated.
 struct RotatedRoiRule {
   double scale = 1, turn = -1;
   std::int64_t ratio = 0;  ///< Samples per cell and axis; 0: as many as a cell has pixels.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ROIPooling reads, along each axis by itself, and PSROIPooling of a region: for the reference kernels and for devices
-// with loops of their own.
+// Sampling positions of ROIPooling along each axis, and PSROIPooling of one region: shared by the reference kernels and
+// devices with their own loops.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,10 @@
 namespace tenon {
 inline namespace v1 {
 
-/// One axis of a region: in whole pixels, both ends included; or, for bilinear ones, as parts of the picture.
+/// One axis of a region: in whole pixels with both ends included, or, for the bilinear method, as fractions of the
+/// image.
 struct RoiPoolAxis {
-  double first = 0, last = 0;    ///< As given.
+  double first = 0, last = 0;    ///< Bounds as in the input.
   double begin = 0, length = 0;  ///< In whole pixels.
   std::size_t cells = 1, extent = 1;
 
@@ -47,19 +48,20 @@ struct RoiPoolAxis {
   }
 };
 
-/// The picture of a region of ROIPooling and its kin; -1 if there is none, which ends the list in some models.
-/// @errors kInvalidArgument: a number of no picture.
+/// The image index of a region of ROIPooling and similar operations; -1 if there is none, which ends the list in some
+/// models.
+/// @errors kInvalidArgument: not the index of an image.
 TENON_API std::int64_t roi_picture(float number, std::size_t region, std::size_t pictures);
 
-/// PSROIPooling: each place of the output has channels of its own.
+/// PSROIPooling: each position of the output reads its own channels.
 struct PsRoiPooling {
   bool is_average = true;
   double scale = 1;
   std::size_t bins_x = 1, bins_y = 1;
-  std::size_t channels = 1, group = 1;  ///< Of the result: [regions, channels, group, group].
-  std::size_t height = 1, width = 1;    ///< Of the pictures.
+  std::size_t channels = 1, group = 1;  ///< Extents of the result: [regions, channels, group, group].
+  std::size_t height = 1, width = 1;    ///< Extents of the images.
 
-  /// @param in, out  Shapes of the pictures and the result.
+  /// @param in, out  Shapes of the images and the result.
   PsRoiPooling(const Attributes& attributes, const Shape& in, const Shape& out)
       : is_average(attributes.get_string("mode") == "average"),
         scale(attributes.get_double("spatial_scale")),
@@ -70,7 +72,8 @@ struct PsRoiPooling {
         height(in[2]),
         width(in[3]) {}
 };
-/// One region. picture: [its channels, height, width]; roi: [5]; sums: [channels], room; out: [channels, group, group].
+/// Pools one region. picture: [its channels, height, width]; roi: [5]; sums: [channels], scratch; out: [channels,
+/// group, group].
 /// @errors kInvalidArgument: it is not finite.
 TENON_API void ps_roi_pool(const PsRoiPooling& what, const float* picture, const float* roi, std::size_t region,
                            double* sums, float* out);

@@ -23,7 +23,7 @@ struct Corners {
 // --- ROIAlign
 // ---------------------------------------------------------------------------------------------------------
 
-/// @param numbers  That a region has. @param what  They are, for the message.
+/// @param numbers  Number of values per region. @param what  Their name, for the message.
 void infer_regions(Node& node, std::size_t numbers, const char* what) {
   require_rank(node, 0, 4, 4);
   require_rank(node, 1, 2, 2);
@@ -60,7 +60,7 @@ Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width)
   return corners;
 }
 
-/// Pictures, regions of them, and the result: what both ROIAligns read and write.
+/// Images, regions, and the result: the tensors of both ROIAligns.
 struct Regions {
   const Shape &in, &out;
   std::int64_t height, width;
@@ -80,13 +80,13 @@ struct Regions {
         result(outputs[0]),
         box_size_(inputs[1].shape()[1]) {}
 
-  /// Pictures without places, or no channels.
+  /// Empty images, or no channels.
   bool are_of_nothing() const { return data.size() == 0; }
   void commit_zeros() {
     std::fill_n(result.data(), result.size(), 0.0F);
     result.commit();
   }
-  /// The numbers of a region, whose picture must be there.
+  /// The five values of a region; its image index must be valid.
   const double* box(std::size_t region) const {
     const std::int64_t batch = batches[region];
     if (batch < 0 || batch >= static_cast<std::int64_t>(in[0]))
@@ -126,16 +126,16 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
           double value = 0;
           for (std::size_t s = 0; s < samples.size(); ++s) {
             const Corners& corners = samples[s];
-            double sum = 0, greatest = std::numeric_limits<double>::lowest();
+            double sum = 0, largest = std::numeric_limits<double>::lowest();
             for (int i = 0; i < 4; ++i) {
               const double part = corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
               sum += part;
-              greatest = std::max(greatest, part);
+              largest = std::max(largest, part);
             }
             // "max": the maximum of the sampled values and 0, as in OpenVINO. "max_corners": the maximum weighted
             // pixel, as in ONNX.
             if (by_corners)
-              value = s == 0 ? greatest : std::max(value, greatest);
+              value = s == 0 ? largest : std::max(value, largest);
             else
               value = is_max ? std::max(value, sum) : value + sum;
           }
@@ -156,8 +156,8 @@ void infer_deformable(Node& node) {
   const element::Type type = common_type(node, 0, node.get_input_size());
   const Attributes& attributes = node.get_attributes();
   const std::int64_t group = attributes.get_int("group"), deformable = attributes.get_int("deformable_group");
-  constexpr std::int64_t kMost = 1 << 20;  // Products of these stay within 63 bits.
-  if (group < 1 || deformable < 1 || group > kMost || deformable > kMost)
+  constexpr std::int64_t kMax = 1 << 20;  // Products of these stay within 63 bits.
+  if (group < 1 || deformable < 1 || group > kMax || deformable > kMax)
     fail("group and deformable_group must lie within 1..2^20");
   const PartialShape &data = node.get_input_partial_shape(0), &filters = node.get_input_partial_shape(2);
   PartialShape out = PartialShape::dynamic(4);
@@ -176,7 +176,7 @@ void infer_deformable(Node& node) {
     for (std::size_t i = 0; i < 2; ++i) {
       if (filters[2 + i].is_dynamic()) continue;
       window[i].kernel = filters[2 + i].get_length();
-      if (window[i].kernel < 1 || window[i].kernel > kMost) fail("the filters have no extent, or a huge one");
+      if (window[i].kernel < 1 || window[i].kernel > kMax) fail("the filters have no extent, or a huge one");
       out[2 + i] = window_count(window[i], data[2 + i], attributes.get_string("auto_pad"));
     }
     if (filters[2].is_static() && filters[3].is_static()) {
@@ -198,9 +198,9 @@ void infer_deformable(Node& node) {
 /// Corners of a point in a picture. Outside counts as zero; without `pads`, only points inside are read.
 Corners tap_corners(double y, double x, std::int64_t height, std::int64_t width, bool pads) {
   Corners corners;
-  const double least = pads ? -1.0 : 0.0;
-  const bool is_inside = (pads ? y > least && x > least : y >= least && x >= least) &&
-                         y < static_cast<double>(height) && x < static_cast<double>(width);
+  const double min = pads ? -1.0 : 0.0;
+  const bool is_inside = (pads ? y > min && x > min : y >= min && x >= min) && y < static_cast<double>(height) &&
+                         x < static_cast<double>(width);
   if (!is_inside) return corners;
   const auto top = static_cast<std::int64_t>(std::floor(y)), left = static_cast<std::int64_t>(std::floor(x));
   const double dy = y - static_cast<double>(top), dx = x - static_cast<double>(left);
@@ -403,7 +403,7 @@ void add_sampling_rows(OperationTable& table) {
       .flag("clockwise_mode");
   const auto add_deformable = [&](unsigned opset) {
     auto row = table.add("DeformableConvolution", opset, 3, opset >= 8 ? 4 : 3, infer_deformable, evaluate_deformable,
-                         "A convolution whose taps are moved by offsets.");
+                         "A convolution with taps that are moved by offsets.");
     row.ints("strides")
         .ints("pads_begin")
         .ints("pads_end")

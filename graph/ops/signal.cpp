@@ -15,7 +15,7 @@ namespace {
 using Complex = std::complex<double>;
 using Line = std::vector<Complex>;
 
-std::size_t least_factor(std::size_t n) {
+std::size_t smallest_factor(std::size_t n) {
   for (std::size_t factor = 2; factor * factor <= n; ++factor)
     if (n % factor == 0) return factor;
   return n;
@@ -27,7 +27,7 @@ void transform(const Complex* x, std::size_t step, std::size_t count, Complex* y
     y[0] = x[0];
     return;
   }
-  const std::size_t factor = least_factor(count), part = count / factor;
+  const std::size_t factor = smallest_factor(count), part = count / factor;
   for (std::size_t i = 0; i < factor; ++i)
     transform(x + i * step, step * factor, part, y + i * part, roots, turn * factor);
   Line column(factor);
@@ -137,7 +137,7 @@ std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& given, std::si
   return axes;
 }
 
-/// Lengths to transform; -1 keeps the axis. Of IRDFT's last axis it means twice what there is.
+/// Lengths to transform; -1 keeps the axis. On IRDFT's last axis, -1 means twice the input's extent.
 std::vector<std::int64_t> lengths_of(const std::vector<std::int64_t>& given, std::size_t axes) {
   if (given.empty()) return std::vector<std::int64_t>(axes, -1);
   if (given.size() != axes)
@@ -323,7 +323,7 @@ void evaluate_istft(const Node& node, std::span<const Tensor> inputs, std::span<
   const bool centred = node.get_attributes().get_bool("center"),
              normalized = node.get_attributes().get_bool("normalized");
   const std::size_t margin = centred ? size / 2 : 0;
-  // What lies behind the signal's end is not computed.
+  // Elements behind the signal's end are not computed.
   const std::size_t whole = frames == 0 ? 0 : std::min((frames - 1) * step + size, length + margin);
   Field made{{batch, length}, Line(batch * length)};
   Transform one(size, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real numbers of 4 and 8 bits: their values, and rounding to them.
+// Floating-point numbers of 4 and 8 bits: their values, and rounding to them.
 #include <tenon/graph/small_floats.hpp>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ inline namespace v1 {
 namespace {
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
-/// Codes without their sign ascend with their values: 0 .. last are finite, and `overflow` stands for what is larger.
+/// Codes without their sign ascend with their values: 0 .. last are finite, and `overflow` is the code of larger
+/// values.
 struct Format {
   int mantissa = 0, bias = 0;
   std::uint8_t sign = 0, last = 0, overflow = 0, nan = 0;
@@ -124,7 +125,7 @@ std::uint8_t encode(const Format& format, float value) {
   if (magnitude != kInfinity) {
     const int smallest = 1 - format.bias;
     const int exponent = magnitude > 0 ? std::max(std::ilogb(magnitude), smallest) : smallest;
-    // A whole number of the last place: what rounds up to the next power of two carries into the exponent by itself.
+    // An integer in units of the last place: rounding up to the next power of two carries into the exponent.
     const double whole = std::nearbyint(std::ldexp(static_cast<double>(magnitude), format.mantissa - exponent));
     code = ((exponent - smallest) << format.mantissa) + static_cast<int>(whole);
   }

@@ -37,7 +37,7 @@ void infer_top_k(Node& node) {
 void evaluate_top_k(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const std::size_t axis = normalized_axis(node.get_attributes().get_int("axis"), shape.size());
-  const bool greatest = node.get_attributes().get_string("mode") == "max";
+  const bool largest = node.get_attributes().get_string("mode") == "max";
   const std::string& sort = node.get_attributes().get_string("sort");
   const std::size_t k = outputs[0].shape().at(axis), extent = shape[axis];
   if (k > extent) fail("k is " + std::to_string(k) + ", the axis holds " + std::to_string(extent));
@@ -56,8 +56,8 @@ void evaluate_top_k(const Node& node, std::span<const Tensor> inputs, std::span<
         const auto before = [&](std::size_t a, std::size_t b) {
           const T p = line[a * inner], q = line[b * inner];
           const bool p_nan = p != p, q_nan = q != q;
-          if (p_nan || q_nan) return p_nan && q_nan ? a < b : (p_nan ? greatest : !greatest);
-          if (p != q) return greatest ? p > q : p < q;
+          if (p_nan || q_nan) return p_nan && q_nan ? a < b : (p_nan ? largest : !largest);
+          if (p != q) return largest ? p > q : p < q;
           return a < b;
         };
         std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(), before);
@@ -77,14 +77,14 @@ void infer_non_zero(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
   const Dimension rows =
       data.rank().is_static() ? Dimension(static_cast<std::int64_t>(data.size())) : Dimension::dynamic();
-  Dimension most(1);
+  Dimension max(1);
   if (data.rank().is_static()) {
-    for (const Dimension& d : data) most = most * d;
+    for (const Dimension& d : data) max = max * d;
   } else {
-    most = Dimension::dynamic();
+    max = Dimension::dynamic();
   }
   node.set_output_type(0, node.get_attributes().get_type("output_type"),
-                       PartialShape{rows, Dimension(0, most.get_max_length())});
+                       PartialShape{rows, Dimension(0, max.get_max_length())});
 }
 void evaluate_non_zero(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
@@ -115,7 +115,7 @@ void add_sorting_rows(OperationTable& table) {
   const auto row = [&](unsigned opset) {
     return table
         .add("TopK", opset, 2, 2, infer_top_k, evaluate_top_k,
-             "The k greatest or least along an axis, and their indices.")
+             "The k largest or smallest elements along an axis, and their indices.")
         .integer("axis")
         .text("mode", {}, {"max", "min"})
         .text("sort", "value", {"value", "index", "none"})

@@ -29,7 +29,7 @@ std::vector<double> all_ratios(const Attributes& attributes) {
   return ratios;
 }
 
-/// Boxes per grid place, counted as in OpenVINO; a box with density d counts d * d times.
+/// Boxes per grid cell, counted as in OpenVINO; a box with density d counts d * d times.
 std::int64_t priors_per_place(const Attributes& attributes) {
   const auto ratios = static_cast<std::int64_t>(all_ratios(attributes).size());
   const auto count = [&](const char* name) { return static_cast<std::int64_t>(attributes.get_doubles(name).size()); };
@@ -142,7 +142,7 @@ class PriorBoxes {
       if (std::abs(ratio - 1) >= 1e-6) spread(x, y, s, half * std::sqrt(ratio), half / std::sqrt(ratio));
     }
   }
-  /// Adds density * density boxes around the place, kept within the picture.
+  /// Adds density * density boxes around the cell, clipped to the image.
   void spread(double x, double y, std::size_t s, double half_width, double half_height) {
     const double density = s < densities_.size() ? std::floor(densities_[s]) : 1,
                  shift = std::floor(fixed_[s] / density);
@@ -517,7 +517,7 @@ void add_ssd_rows(OperationTable& table) {
   const std::vector<double> none;
   for (const unsigned opset : {1U, 8U}) {
     auto row = table.add("PriorBox", opset, 2, 2, infer_prior_box, evaluate_prior_box,
-                         "Boxes of given sizes and ratios around every place of a grid.");
+                         "Boxes of given sizes and ratios around every cell of a grid.");
     row.reals("min_size", none).reals("max_size", none).reals("aspect_ratio", none).reals("density", none);
     row.reals("fixed_ratio", none).reals("fixed_size", none).reals("variance", none);
     row.flag("clip", false).flag("flip", false).flag("scale_all_sizes", true).real("step", 0.0).real("offset", 0.0);
@@ -525,7 +525,7 @@ void add_ssd_rows(OperationTable& table) {
   }
   table
       .add("PriorBoxClustered", 1, 2, 2, infer_clustered, evaluate_clustered,
-           "Boxes of given widths and heights around every place of a grid.")
+           "Boxes of given widths and heights around every cell of a grid.")
       .reals("width")
       .reals("height")
       .flag("clip", false)
@@ -556,7 +556,7 @@ void add_ssd_rows(OperationTable& table) {
       .integer("axis")
       .integer("end_axis")
       .reals("anchors", none);
-  table.add("ReorgYolo", 1, 1, 1, infer_reorg_yolo, evaluate_reorg_yolo, "Space to depth as YOLO 2 has it.")
+  table.add("ReorgYolo", 1, 1, 1, infer_reorg_yolo, evaluate_reorg_yolo, "Space to depth in the form of YOLO 2.")
       .ints("stride");
 }
 

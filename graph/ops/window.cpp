@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kLimit = std::int64_t{1} << 30;
 
 std::vector<std::int64_t> list(const Attributes& attributes, const char* name, std::size_t count, std::int64_t fallback,
-                               std::int64_t least) {
+                               std::int64_t min) {
   std::vector<std::int64_t> values = attributes.get_ints(name, {});
   if (values.empty()) values.assign(count, fallback);
   if (values.size() != count) {
@@ -21,8 +21,8 @@ std::vector<std::int64_t> list(const Attributes& attributes, const char* name, s
          " values, one per spatial axis, found " + std::to_string(values.size()));
   }
   for (std::int64_t value : values) {
-    if (value < least || value > kLimit)
-      fail("attribute '" + std::string(name) + "': " + std::to_string(value) + " is outside " + std::to_string(least) +
+    if (value < min || value > kLimit)
+      fail("attribute '" + std::string(name) + "': " + std::to_string(value) + " is outside " + std::to_string(min) +
            ".." + std::to_string(kLimit));
   }
   return values;
@@ -58,7 +58,7 @@ Dimension window_count(const WindowAxis& given, const Dimension& extent, const s
   const auto count = [&](std::int64_t in) -> std::int64_t {
     WindowAxis axis = given;
     if (in == 0 && (auto_pad == "same_upper" || auto_pad == "same_lower"))
-      return 0;  // As many windows as strides: none.
+      return 0;  // As many windows as strides, so no padding.
     if (in > (std::int64_t{1} << 61)) fail("extent " + std::to_string(in) + " is too large");
     resolve_auto_pad(axis, auto_pad, in);
     const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;
@@ -79,13 +79,13 @@ Dimension window_count(const WindowAxis& given, const Dimension& extent, const s
   const WindowAxis& axis = given;
   const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;
   const bool padding_varies = auto_pad == "same_upper" || auto_pad == "same_lower";
-  const std::int64_t least = padding_varies ? extent.get_min_length()
-                                            : std::max(extent.get_min_length(),
-                                                       std::max<std::int64_t>(0, span - axis.pad_begin - axis.pad_end));
-  if (extent.get_max_length() < 0) return Dimension(count(least), -1);
-  if (extent.get_max_length() < least)
+  const std::int64_t min = padding_varies ? extent.get_min_length()
+                                          : std::max(extent.get_min_length(),
+                                                     std::max<std::int64_t>(0, span - axis.pad_begin - axis.pad_end));
+  if (extent.get_max_length() < 0) return Dimension(count(min), -1);
+  if (extent.get_max_length() < min)
     fail("no extent in " + extent.to_string() + " can hold a window of " + std::to_string(span));
-  return Dimension(count(least), count(extent.get_max_length()));
+  return Dimension(count(min), count(extent.get_max_length()));
 }
 
 Spatial3 spatial3(const std::vector<WindowAxis>& axes, const Shape& in, const Shape& out, std::size_t first) {

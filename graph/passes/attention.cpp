@@ -33,7 +33,7 @@ Output<Node> keys_of(const Output<Node>& transposed, std::size_t rank) {
   return make_node("Transpose", 1, {from, axes}, {}, source->get_friendly_name() + "/keys")->output(0);
 }
 
-/// Scores as queries and keys, and what is applied to them before the softmax.
+/// Scores as queries and keys, and the operations on them before the softmax.
 struct Scores {
   Node* product = nullptr;
   double scale = 1;
@@ -56,7 +56,7 @@ bool match_scale(Node*& node, double& scale) {
   return false;
 }
 
-/// Without the number by which an operand of the scores is multiplied: exporters scale queries and keys by a root each.
+/// Removes the factor of an operand of the scores: exporters scale queries and keys by the square root each.
 Output<Node> unscaled(const Output<Node>& side, double& scale) {
   Node* source = side.get_node();
   double own = 1;
@@ -88,8 +88,8 @@ bool match_scores(Node* node, Scores& scores) {
   return product && is_op(product, "MatMul") && only_user(*product) && !flag(*product, "transpose_a");
 }
 
-/// The softmax whose result a node weighs by. Exporters guard against rows that are masked as a whole, for which the fused
-/// operation gives zeros, too: Select(IsNaN(s), 0, s).
+/// The softmax that gives a node's weights. Exporters guard against fully masked rows with Select(IsNaN(s), 0, s); the
+/// fused operation gives zeros for such rows too.
 Node* softmax_of(Node* weights) {
   double other = 1;
   if (is_op(weights, "Select") && only_user(*weights) && scalar_input(*weights, 1, other) && other == 0) {

@@ -46,7 +46,7 @@ std::size_t extent(const Output<Node>& output, std::size_t axis) {
   return static_cast<std::size_t>(output.get_partial_shape()[axis].get_length());
 }
 
-/// Exactly one picture, of a static shape.
+/// Exactly one image, of a static shape.
 bool is_picture(const PartialShape& shape) {
   if (!shape.is_static() || shape.size() != 4 || shape[0].get_length() != 1) return false;
   for (std::size_t axis = 1; axis < 4; ++axis) {
@@ -55,7 +55,7 @@ bool is_picture(const PartialShape& shape) {
   return true;
 }
 
-// -- Where chains begin
+// -- Beginnings of chains
 
 void set_source(Picture& p, PixelFormat format, std::size_t width, std::size_t height) {
   p.options.source.format = format;
@@ -110,7 +110,7 @@ std::optional<Picture> start_at_picture(const std::shared_ptr<Node>& node, bool 
   return p;
 }
 
-// -- What can be folded; each function returns whether it was
+// -- Steps that can be folded; each function returns whether it folded
 
 bool fold_convert(Picture& p, const Node& node) {
   const element::Type to = node.get_output_element_type(0);

@@ -12,7 +12,7 @@ inline namespace v1 {
 namespace pass {
 namespace {
 
-// As the IR reader makes it: an attribute's name and version are its key, its fields are text.
+// In the form of the IR reader: an attribute's name and version are its key, its fields are text.
 constexpr char kName[] = "original_nodes", kVersion[] = "0", kKey[] = "original_nodes_0";
 constexpr char kNodes[] = "nodes", kMade[] = "made_by_pass";
 
@@ -39,7 +39,7 @@ void note(Node& node, const std::vector<OriginalNode>& originals, bool is_made) 
 
 bool is_constant(const Node& node) { return as_type<op::v0::Constant>(&node) != nullptr; }
 
-/// Where the values of nodes that are gone went.
+/// Finds the nodes that took over the values of removed nodes.
 class Heirs {
  public:
   Heirs(const NodeVector& given, const std::unordered_map<std::string, Node*>& left) : left_(left) {
@@ -57,7 +57,7 @@ class Heirs {
       }
       if (heir) heirs_[node->get()] = heir;
     }
-    // What only results read belongs to what comes before it.
+    // A removed node that only results read belongs to its predecessor.
     for (const auto& node : given) {
       for (std::size_t i = 0; i < node->get_input_size() && !heirs_.count(node.get()); ++i) {
         const auto found = heirs_.find(node->get_input_node_ptr(i));

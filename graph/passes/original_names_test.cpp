@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of the nodes of a given model.
+// Notes about removed nodes of a given model.
 #include <tenon/graph/passes/original_names.hpp>
 
 #include <gmock/gmock.h>

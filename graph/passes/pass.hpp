@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes: named changes to a model, run in order, with a hook that sees each result.
+// Passes: named transformations of a model, run in order, with a hook that sees each result.
 #pragma once
 
 #include <cstddef>
@@ -64,10 +64,11 @@ TENON_API Pass fold_batch_norm();
 TENON_API Pass fuse_swish();
 /// 0.5 * x * (1 + Erf(x / sqrt(2))), in any order of factors, to Gelu.
 TENON_API Pass fuse_gelu();
-/// Pre-processing of a picture (a u8 input, or NV12 and I420 planes, then conversions of type and colour, crop, linear
+/// Pre-processing of an image (a u8 input, or NV12 and I420 planes, then conversions of type and colour, crop, linear
 /// or nearest resize, layout, channel order, mean and scale, padding) to one InputStage with the same results, for
 /// devices that have it as a kernel. Only for batches of one and static shapes.
-/// @param before_resizes  Also what stands before another resize: for devices whose resizes do not compute what they read.
+/// @param before_resizes  Also folds steps before another resize, for devices whose resize kernel cannot compute its
+/// input on the fly.
 TENON_API Pass fold_input_stage(bool before_resizes = true);
 
 /// 0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in any order of factors, to Gelu.
@@ -85,14 +86,14 @@ TENON_API Pass fuse_attention();
 /// FakeQuantize. Run it before constant folding.
 TENON_API Pass fuse_quantize_dequantize();
 
-/// A Loop or TensorIterator whose number of iterations is known to as many copies of its body, for devices that cannot
-/// decide how often they run something. Those within bodies need another run.
-/// @param most_nodes  Of all runs of this pass together: a loop that would make more stays.
+/// Unrolls a Loop or TensorIterator of known iteration count into copies of its body, for devices without control flow.
+/// Loops within bodies need another run.
+/// @param most_nodes  Limit for all runs of this pass together: a loop that would exceed it is kept.
 TENON_API Pass unroll_loops(std::size_t most_nodes = 20000);
 
-/// A Loop that its body ends: its first iteration, then an If on what the body says, in which the loop goes on. For
-/// devices that decide branches on the host; run it again when the condition is known. Loops that read slices stay, as do
-/// those whose condition or trip count is not known yet.
+/// Peels a Loop that its body ends: the first iteration, then an If on the body's condition that contains the rest of
+/// the loop. For devices that decide branches on the host; run it again when the condition is known. Loops that read
+/// slices are kept, as are those whose condition or trip count is not known yet.
 TENON_API Pass peel_loops();
 /// Whether peel_loops() takes the node apart, once its condition and trip count are known.
 TENON_API bool can_peel(const Node& node);
@@ -111,7 +112,7 @@ TENON_API Manager common_passes(FoldOptions options = {});
 TENON_API std::shared_ptr<op::v0::Constant> constant_input(const Node& node, std::size_t index);
 /// Reads a constant input of one element (f16 decompressed). @return false for other inputs.
 TENON_API bool scalar_input(const Node& node, std::size_t index, double& value);
-/// The only reader of a node with one output; null if there are none or several.
+/// The only reader of a node with one output; null if there is none, or if there are several.
 TENON_API std::shared_ptr<Node> only_user(const Node& node);
 /// For a convolution whose only reader adds a constant per output channel: that Add, and its constant input's index.
 struct BiasMatch {

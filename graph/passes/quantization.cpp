@@ -12,7 +12,7 @@ inline namespace v1 {
 namespace pass {
 
 namespace {
-/// A single number of any rank, also behind Convert and Reshape of a constant.
+/// A single value of any rank, also behind Convert and Reshape of a constant.
 std::optional<double> number(Node* node) {
   // Only a few steps, as readers write them: with many readers, a long chain must not be followed each time.
   for (int i = 0; i < 4 && (is_op(node, "Convert") || is_op(node, "Reshape")); ++i) node = node->get_input_node_ptr(0);
@@ -68,7 +68,7 @@ Node* match_dequantize(const std::shared_ptr<Node>& node, double& scale, double&
 }
 
 bool fuse(Model& model) {
-  std::map<const Node*, std::shared_ptr<Node>> made;  // One for all that dequantise the same numbers.
+  std::map<const Node*, std::shared_ptr<Node>> made;  // One node for all readers that dequantise the same values.
   bool changed = false;
   for (const auto& node : model.get_ordered_ops()) {
     double scale = 0, zero_point = 0;

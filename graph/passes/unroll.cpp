@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces loops by what their iterations compute.
+// Replaces loops by the computations of their iterations.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -26,7 +26,7 @@ std::optional<std::int64_t> known_number(const Output<Node>& value) {
   return op::v0::Constant(*tensor).to_integers()[0];
 }
 
-/// A copy of a body whose parameters are given values.
+/// Copies a body and replaces its parameters by given values.
 class Copy {
  public:
   Copy(const Model& body, const std::string& suffix) : model_(body.clone()) {
@@ -85,7 +85,7 @@ class Unrolling {
     return values;
   }
 
-  /// After run(): a result of the last iteration's body, and what a merged parameter would be next.
+  /// After run(): a result of the last iteration's body, and the next value of a merged parameter.
   const Output<Node>& last(std::size_t result) const { return last_[result]; }
   const Output<Node>& state(std::size_t parameter) const { return state_[parameter]; }
 
@@ -126,11 +126,11 @@ class Unrolling {
   const op::util::SubGraphOp& node_;
   const std::int64_t iterations_;
   op::v5::Loop::SpecialBodyPorts special_;
-  OutputVector state_;  ///< What merged inputs are now, by parameter.
+  OutputVector state_;  ///< Current values of merged inputs, by parameter.
   OutputVector last_;
 };
 
-/// Whether a loop that has begun goes on to its last trip: its body says so always, or hands its condition through.
+/// Whether a loop that has begun always runs all its trips: its body's condition is constant true, or passed through.
 bool goes_on(const op::v5::Loop& loop) {
   const std::int64_t port = loop.get_special_body_ports().body_condition_output_idx;
   if (port < 0) return false;
@@ -146,7 +146,7 @@ bool goes_on(const op::v5::Loop& loop) {
   });
 }
 
-/// How often a loop runs, if nothing that it computes decides it.
+/// The trip count of a loop, if it does not depend on computed values.
 std::optional<std::int64_t> iterations_of(const op::util::SubGraphOp& node) {
   const auto* loop = as_type<op::v5::Loop>(&node);
   if (!loop) return node.get_num_iterations() >= 0 ? std::optional(node.get_num_iterations()) : std::nullopt;
@@ -163,12 +163,12 @@ bool has_static_slices(const op::util::SubGraphOp& node) {
   });
 }
 
-/// @param left  How many nodes may still be made.
+/// @param left  The number of nodes that may still be created.
 OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
   const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(&node);
   if (!loop || !has_static_slices(*loop) || !loop->get_function()->get_sinks().empty()) return {};
   const auto count = iterations_of(*loop);
-  // No iteration leaves outputs that only the loop knows.
+  // Without an iteration, only the loop can provide its outputs.
   if (!count || *count < 1) return {};
   const std::size_t each = std::max<std::size_t>(loop->get_function()->get_ordered_ops().size(), 1);
   if (static_cast<std::size_t>(*count) > left / each) return {};
@@ -176,10 +176,10 @@ OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
   return Unrolling(*loop, *count).run();
 }
 
-/// A loop whose end its body decides, when it is known that it begins.
+/// A loop that its body ends, if it is known that the first iteration runs.
 class Peeling {
  public:
-  /// @param trips  At least 1; negative: as long as the body says.
+  /// @param trips  At least 1; negative: until the body's condition ends it.
   Peeling(const op::v5::Loop& loop, std::int64_t trips) : loop_(loop), trips_(trips), first_(loop, 1) {}
 
   OutputVector run() {
@@ -222,7 +222,7 @@ class Peeling {
   std::shared_ptr<op::v5::Loop> go_on() {
     auto body = loop_.get_function()->clone();
     auto ports = loop_.get_special_body_ports();
-    // The number of the iteration becomes a state, which begins with 1.
+    // The iteration number becomes a state that starts at 1.
     std::shared_ptr<op::v0::Parameter> number;
     Output<Node> after;
     if (ports.current_iteration_input_idx >= 0) {
@@ -314,7 +314,7 @@ bool can_peel(const Node& node) {
 Pass peel_loops() { return for_each_node("peel_loops", peel); }
 
 Pass unroll_loops(std::size_t most_nodes) {
-  // Of all runs together: a few loops within each other could make any number of nodes.
+  // The limit covers all runs together: a few nested loops could make any number of nodes.
   const auto left = std::make_shared<std::size_t>(most_nodes);
   return for_each_node("unroll_loops", [left](const std::shared_ptr<Node>& node) { return unroll(node, *left); });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of f16 values computed in f32: what is rounded and what is not; ports and states keep their types.
+// Models of f16 values computed in f32: which values are rounded; ports and states keep their types.
 #include <tenon/graph/passes/pass.hpp>
 
 #include <gtest/gtest.h>

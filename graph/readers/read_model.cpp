@@ -43,7 +43,7 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
     if (bin.empty()) {
       bin = model;
       bin.replace_extension(".bin");
-      // A model without constants needs no weights; one with constants reports what is missing.
+      // A model without constants needs no weights; a model with constants reports the missing file.
       std::error_code error;
       if (std::filesystem::status(bin, error).type() == std::filesystem::file_type::not_found) bin.clear();
     }

@@ -18,7 +18,7 @@ class Model;
 /// @param weights  For an IR: its .bin; empty means the model's path with ".bin" in place of the extension, if it
 /// exists.
 /// @param map      False: the files are read into memory instead, and may be changed or removed afterwards.
-/// @return the model. Its larger constants lie in the mapped files, which stay mapped while they are used.
+/// @return the model. Its larger constants are in the mapped files, which stay mapped while they are used.
 /// @errors kNotFound, kPermissionDenied: the file (with the system's reason).
 ///         kInvalidArgument: not a model, or a corrupt one (what and where); kDataLoss: truncated weights.
 ///         kUnimplemented: missing operations (lists all with their nodes, and what is supported); or ONNX in

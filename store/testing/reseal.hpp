@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and fuzzers that must get past the hashes.
+// Repairs hashes, for tests and fuzzers of the code behind the hash checks.
 #pragma once
 
 #include <cstring>
@@ -10,8 +10,8 @@
 
 namespace tenon::inline v1::store {
 
-/// Makes the hashes of a sealed whole right again after it was changed. What is too short to be one stays as it is.
-/// @param behind  Where the bytes begin that the content's hash is of; they end at `total`.
+/// Recomputes the hashes of sealed data after a change. Data that is too short for a header is left unchanged.
+/// @param behind  Start of the bytes that the content's hash covers; they end at `total`.
 inline void reseal(char* bytes, std::size_t size_bytes, std::size_t header_bytes, std::size_t behind) {
   if (size_bytes < header_bytes) return;
   SealStart start;

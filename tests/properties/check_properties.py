@@ -311,7 +311,7 @@ def check_gpu(document, command):
     header = pathlib.Path(openvino.__file__).parent / "include" / "openvino" / "runtime" / "intel_gpu" / "properties.hpp"
     own = {key for key, _, _ in read_header(header)[0].values()}
     documented = set(re.findall(r"`(\w+)`", "\n".join(
-        line for line in pathlib.Path(document).read_text().split("## What the GPU device does")[1].split("\n## ")[0].splitlines())))
+        line for line in pathlib.Path(document).read_text().split("## Properties of the GPU device")[1].split("\n## ")[0].splitlines())))
     ours = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     errors = [] if len(own) > 15 else [f"{header.name}: {len(own)} keys; this script reads it wrongly"]
     for key in sorted(own | GPU_ANSWERS):

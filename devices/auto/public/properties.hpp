@@ -13,7 +13,7 @@ inline constexpr Property<bool> enable_startup_fallback{"ENABLE_STARTUP_FALLBACK
 /// Go on with the next device when an inference fails.
 inline constexpr Property<bool> enable_runtime_fallback{"ENABLE_RUNTIME_FALLBACK"};
 
-/// Which device the next request goes to in cumulative throughput mode.
+/// Choice of the device for the next request in cumulative throughput mode.
 enum class SchedulePolicy { ROUND_ROBIN = 0, DEVICE_PRIORITY = 1, DEFAULT = DEVICE_PRIORITY };
 TENON_ENUM_TEXT(SchedulePolicy, "schedule policy",
                 {{SchedulePolicy::ROUND_ROBIN, "ROUND_ROBIN"},

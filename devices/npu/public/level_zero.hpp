@@ -38,7 +38,7 @@ class ZeroBufferTensor : public RemoteTensor {
 /// The NPU's context. Every tensor made from it keeps it alive. Pointers and descriptors given to it stay the
 /// caller's: a pointer must live as long as the tensor, a descriptor may be closed at once.
 /// @errors of the functions that make tensors, as RemoteContext::create_tensor: kInvalidArgument, kOutOfRange (too
-///         little memory), kUnimplemented (what the driver cannot), kResourceExhausted.
+///         little memory), kUnimplemented (not supported by the driver), kResourceExhausted.
 /// @thread any.
 class ZeroContext : public RemoteContext {
  protected:
@@ -51,8 +51,8 @@ class ZeroContext : public RemoteContext {
   /// The default context of the NPU. @errors kUnavailable: there is none.
   ZeroContext(Core& core) { *this = core.get_default_context(device_name).as<ZeroContext>(); }
 
-  /// A context in the application's own ze_context. Models compiled on it make their graphs, queues, lists and memory
-  /// there, and what the application allocates there (zeMemAllocHost, Device, Shared) is used in place: by any
+  /// A context in the application's own ze_context. Models compiled on it create their graphs, queues, lists and memory
+  /// there. Memory that the application allocates there (zeMemAllocHost, Device, Shared) is used in place: by any
   /// set_tensor, and by create_tensor with CPU_VA, at any address and of any size.
   /// @param ze_context  A live ze_context_handle_t of the NPU's driver, got through Level Zero's loader. Borrowed and
   ///        never destroyed: it must outlive this context, its compiled models and tensors, and the Core.

@@ -21,7 +21,7 @@ TENON_ENUM_TEXT(CompilerType, "compiler type",
 
 /// Platform to compile for ("3720", "4000"), also one that is not in this machine.
 inline constexpr Property<std::string> platform{"NPU_PLATFORM"};
-/// Device memory in bytes: what the process has allocated, and what it may have in total.
+/// Device memory in bytes: allocated by the process, and the total that it may allocate.
 inline constexpr Property<std::uint64_t, PropertyMutability::RO> device_alloc_mem_size{"NPU_DEVICE_ALLOC_MEM_SIZE"};
 inline constexpr Property<std::uint64_t, PropertyMutability::RO> device_total_mem_size{"NPU_DEVICE_TOTAL_MEM_SIZE"};
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> driver_version{"NPU_DRIVER_VERSION"};

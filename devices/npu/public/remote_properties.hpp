@@ -20,9 +20,9 @@ using npu_handle_param = void*;
 /// The origin of a tensor's memory.
 enum class MemType {
   L0_INTERNAL_BUF = 0,  ///< Allocated by the device through Level Zero.
-  SHARED_BUF = 1,       ///< Another API's: a dma-buf's descriptor; a handle on Windows.
-  MMAPED_FILE = 2,      ///< A file's bytes.
-  CPU_VA = 3            ///< The application's own: whole pages, or what it allocated in the ze_context.
+  SHARED_BUF = 1,       ///< Memory of another API: a dma-buf's descriptor; a handle on Windows.
+  MMAPED_FILE = 2,      ///< Bytes of a file.
+  CPU_VA = 3            ///< Memory of the application: whole pages, or an allocation in the ze_context.
 };
 TENON_ENUM_TEXT(MemType, "memory type",
                 {{MemType::L0_INTERNAL_BUF, "L0_INTERNAL_BUF"},

@@ -117,7 +117,7 @@ inline std::size_t open_descriptors() {
 inline std::size_t handles() { return level_zero::client::Probe::handles.load(); }
 inline bool handles_fall_to(std::size_t count) { return testing::handles_fall_to<level_zero::client::Probe>(count); }
 
-/// As testing::fail_each_call.
+/// The same as testing::fail_each_call.
 template <typename Work, typename ExpectRight>
 void fail_each_call(const Work& work, const ExpectRight& expect_right) {
   testing::fail_each_call<level_zero::client::Probe>("OUT_OF_DEVICE_MEMORY", work, expect_right);

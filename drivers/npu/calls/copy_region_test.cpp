@@ -41,7 +41,7 @@ class NpuCopyRegion : public NpuTest {
 
 TEST_F(NpuCopyRegion, TakesRowsAndSlicesFromWhereTheyAreToWhereTheyGo) {
   std::mt19937 random(11);
-  const auto up_to = [&](std::uint32_t most) { return std::uniform_int_distribution<std::uint32_t>(0, most)(random); };
+  const auto up_to = [&](std::uint32_t max) { return std::uniform_int_distribution<std::uint32_t>(0, max)(random); };
   for (int round = 0; round < 500; ++round) {
     const std::uint32_t width = up_to(40), height = up_to(12), depth = up_to(5);
     const auto place = [&] {
@@ -98,10 +98,10 @@ TEST_F(NpuCopyRegion, RegionsThatMakeNoSenseAreRefused) {
   const ze_copy_region_t rows = {0, 0, 0, 16, kSize / 16, 0}, more = {1, 0, 0, 15, kSize / 16 + 1, 0};
   EXPECT_EQ(copy(to, rows, 16, 0, from, rows, 16, 0), ZE_RESULT_SUCCESS);
   EXPECT_EQ(copy(to, more, 16, 0, from, more, 16, 0), ZE_RESULT_ERROR_INVALID_ARGUMENT);
-  const std::uint32_t most = UINT32_MAX;
-  const ze_copy_region_t far = {0, most, most, 1, 1, 1}, huge = {0, 0, 0, most, most, most};
-  EXPECT_EQ(copy(to, far, most, most, from, far, most, most), ZE_RESULT_ERROR_INVALID_SIZE);
-  EXPECT_EQ(copy(to, huge, most, most, from, huge, most, most), ZE_RESULT_ERROR_INVALID_SIZE);
+  const std::uint32_t max = UINT32_MAX;
+  const ze_copy_region_t far = {0, max, max, 1, 1, 1}, huge = {0, 0, 0, max, max, max};
+  EXPECT_EQ(copy(to, far, max, max, from, far, max, max), ZE_RESULT_ERROR_INVALID_SIZE);
+  EXPECT_EQ(copy(to, huge, max, max, from, huge, max, max), ZE_RESULT_ERROR_INVALID_SIZE);
   unsigned char outside[64] = {};
   const ze_copy_region_t small = {0, 0, 0, 8, 2, 0};
   EXPECT_EQ(copy(to, small, 8, 0, outside, small, 8, 0), ZE_RESULT_ERROR_INVALID_ARGUMENT);

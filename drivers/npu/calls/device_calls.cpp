@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// zeDevice*: what a device reports. Values are the machine's, or 0 if unknown.
+// zeDevice*: properties of a device. Values are the machine's, or 0 if unknown.
 #include <cstdio>
 #include <cstring>
 

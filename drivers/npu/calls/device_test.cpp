@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver and its devices report; this test's TENON_NPU_PLATFORM is "4000,4000,3720".
+// Properties that the driver and its devices report; this test's TENON_NPU_PLATFORM is "4000,4000,3720".
 #include <cstdlib>
 #include <cstring>
 #include <fstream>

@@ -82,20 +82,22 @@ TEST_F(NpuEndless, AListIsCancelledAndRunsAgain) {
   }
 }
 
-// Who waits runs short lists. What was short may become endless, and its waiter is to come back in time nevertheless.
+// A waiting thread runs short lists. A list that was short may become endless, and the wait must still end at its
+// deadline.
 TEST_F(NpuEndless, AWaiterDoesNotRunWhatMayBecomeEndless) {
   abi::CancelTable* table = nullptr;
   ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kCancelExtension, reinterpret_cast<void**>(&table)),
             ZE_RESULT_SUCCESS);
   *trips = 1;
-  for (int i = 0; i < 200; ++i) {  // Until the list counts as short, and the queue's thread leaves it to who waits.
+  // Until the list counts as short, so that the queue's thread leaves it to the waiting thread.
+  for (int i = 0; i < 200; ++i) {
     ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, fence), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
   }
   *trips = std::int64_t{1} << 60;
   std::atomic<bool> is_back = false;
-  std::thread rescue([&] {  // So that a waiter that did run it comes back at all.
+  std::thread rescue([&] {  // Ends the run, so that the test ends even if the waiting thread executes it.
     const auto end = steady_clock::now() + milliseconds(3000);
     while (!is_back && steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(5));
     EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS);

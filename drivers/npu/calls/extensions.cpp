@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extensions by name: which are offered, and the tables of this driver's own.
+// Extensions by name, and the tables of the driver's own extensions.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which extensions this driver offers, and their tables.
+// The extensions that this driver offers, and their tables.
 #pragma once
 
 #include <span>

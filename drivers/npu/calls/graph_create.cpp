@@ -47,7 +47,7 @@ const abi::GraphDescriptor* base_of(const abi::GraphDescriptor2* descriptor) {
   return reinterpret_cast<const abi::GraphDescriptor*>(descriptor);
 }
 
-/// Refuses InputStage where it is not announced: the driver then stands for one that does not know it.
+/// Refuses InputStage if it is not announced: the driver then emulates one without that operation.
 void check_standard(const Source& source) {
   constexpr std::string_view kStage = "type=\"InputStage\"";
   if (is_offered("input_stage") ||

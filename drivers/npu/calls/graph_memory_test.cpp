@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of graphs: valid arguments, where they come from, what is counted and returned.
+// Memory of graphs: valid arguments and their origins, accounting, and release.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph and profiling extensions through the loader: what clients ask, and what hostile clients get.
+// The graph and profiling extensions through the loader: calls of ordinary and of hostile clients.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory through the loader: allocations, imports by descriptor and by address, exports, and what is refused.
+// Memory through the loader: allocations, imports by descriptor and by address, exports, and refusals.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

@@ -13,7 +13,7 @@ namespace tenon::npu {
 
 inline constexpr std::uint32_t kMaxQueues = 64;      ///< Indices of the device's only group.
 inline constexpr std::size_t kMaxFillPattern = 128;  ///< Bytes.
-inline constexpr std::uint32_t kMutableChanges =     ///< What may change in a mutable list.
+inline constexpr std::uint32_t kMutableChanges =     ///< The permitted changes of a mutable list.
     abi::kMutableSignalEvent | abi::kMutableWaitEvents | abi::kMutableGraphArguments |
     abi::kMutableGraphArgumentDeprecated;
 

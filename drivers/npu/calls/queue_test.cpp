@@ -62,7 +62,7 @@ TEST_F(NpuQueue, CommandsRunInTheirOrder) {
     EXPECT_EQ(a[kSize - 4], 1);
     ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
     EXPECT_EQ(zeFenceQueryStatus(fence), ZE_RESULT_NOT_READY);
-    ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);  // As OpenVINO does before every submission.
+    ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);  // OpenVINO does so before every submission.
   }
   EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeMemFree(context, a), ZE_RESULT_SUCCESS);
@@ -96,8 +96,8 @@ TEST_F(NpuQueue, ShortListsDoNotOvertakeWhatWaits) {
 }
 
 TEST_F(NpuQueue, WhatNobodyWaitsForRunsToo) {
-  // After many waits the queue's thread leaves short lists to waiting callers. Then, too, a list that
-  // no one waits for must run.
+  // After many waits the queue's thread leaves short lists to waiting callers. A list for which no caller waits must
+  // still run.
   auto* counted = static_cast<unsigned char*>(allocate_host(64));
   const auto list = make_list();
   const unsigned char one = 1;
@@ -508,7 +508,7 @@ TEST_F(NpuQueue, EventsOfMutableCommandsCanBeChanged) {
   ASSERT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventQueryStatus(first), ZE_RESULT_NOT_READY);
   EXPECT_EQ(zeEventQueryStatus(second), ZE_RESULT_SUCCESS);
-  // Nothing else than what its id was asked for.
+  // Only the kinds of change that were requested with its id.
   for (const std::uint32_t flag : {abi::kMutableSignalEvent, abi::kMutableWaitEvents}) {
     const auto other = make_list(&is_mutable);
     wish.flags = flag;

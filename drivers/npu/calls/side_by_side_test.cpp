@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a queue runs side by side, and what it keeps in order: graphs that run until they are cancelled show which.
+// Which submissions a queue runs concurrently and which in order. The tests use graphs that run until they are
+// cancelled.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -17,7 +18,7 @@ namespace tenon::npu::test {
 namespace side_by_side_test {
 
 constexpr std::int64_t kEndless = std::int64_t{1} << 60;
-constexpr std::uint64_t kMoment = 100'000'000;  ///< Long enough for what must not happen.
+constexpr std::uint64_t kMoment = 100'000'000;  ///< Long enough to observe events that must not happen.
 
 class NpuSideBySide : public NpuGraph {
  protected:
@@ -54,7 +55,7 @@ class NpuSideBySide : public NpuGraph {
     NpuGraph::TearDown();
   }
   static bool has_two_cpus() { return engine::Workers::available_cpus() > 1; }
-  /// Of `queue`. @param signal, gate  may be null.
+  /// A job of `queue`. @param signal, gate  may be null.
   Job make_job(std::int64_t trips, ze_event_handle_t signal = nullptr, ze_event_handle_t gate = nullptr) {
     Job job;
     job.trips = static_cast<std::int64_t*>(allocate_host(64));
@@ -78,7 +79,7 @@ class NpuSideBySide : public NpuGraph {
   static ze_result_t wait(const Job& job, std::uint64_t timeout_ns = 20 * kSecond) {
     return zeFenceHostSynchronize(job.fence, timeout_ns);
   }
-  /// It is cancelled, and says so.
+  /// The fence reports the cancellation.
   void expect_cancelled(const Job& job) {
     EXPECT_EQ(cancels->cancel(job.list), ZE_RESULT_SUCCESS);
     EXPECT_EQ(wait(job), ZE_RESULT_ERROR_NOT_AVAILABLE);

@@ -297,7 +297,7 @@ const void* const* unsupported_table(Table entries = {}) {
   return whole_table(entries, reinterpret_cast<const void*>(unsupported_call));
 }
 
-/// Where a handle's first pointer points: a version, a validity flag, then one pointer per table.
+/// The structure to which a handle's first pointer points: a version, a validity flag, then one pointer per table.
 struct CoreDispatch {
   std::uint32_t version = kApiVersion;
   std::uint8_t is_valid = 1;

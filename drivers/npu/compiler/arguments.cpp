@@ -107,7 +107,7 @@ void fill_output(Argument& argument, const op::v0::Result& result) {
   argument.network_layout = argument.layout = default_layout(source.get_partial_shape());
 }
 
-/// Whether the node is only zeros, which is a state's default.
+/// Whether all values of the node are zeros, which is a state's default.
 bool is_zero(const Node& node, const PartialShape& variable) {
   const auto* constant = dynamic_cast<const op::v0::Constant*>(&node);
   if (!constant || variable.is_dynamic()) return false;
@@ -288,11 +288,11 @@ void find_output_shapes(const Model& model, std::vector<Argument>& outputs) {
     shape = bound;
     for (std::size_t k = 0; k < bound.size(); ++k) {
       const Dimension mine = open.rank().is_static() && open.size() == bound.size() ? open[k] : Dimension();
-      const auto most = bound[k].get_max_length();
-      if (most < 0)
+      const auto max = bound[k].get_max_length();
+      if (max < 0)
         throw Error(Code::kUnimplemented, "NPU: Upper bounds are not specified for output '" + outputs[i].name + "' " +
                                               bound.to_string() + ": its shape depends on values");
-      if (mine.is_dynamic()) shape[k] = Dimension(std::min(mine.get_min_length(), most), most);
+      if (mine.is_dynamic()) shape[k] = Dimension(std::min(mine.get_min_length(), max), max);
     }
   }
 }

@@ -23,11 +23,11 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kDefaultLimit = std::uint64_t{1} << 30;
 constexpr store::CacheFolder::Rules kRules{.suffix = ".npu_graph", .entry_mode = 0600, .is_private = true};
 constexpr std::uint32_t kFormat = 2;
-/// The header has a page of its own, so that what follows is aligned as it was.
+/// The header has a page of its own, so that the bytes behind it keep their alignment.
 constexpr std::size_t kPage = 4096;
 
-/// The rest of its page is zeros. The start's `content` is the hash of the next page alone, which names the hash of all
-/// bytes: these and no other.
+/// The rest of its page is zeros. The header's `content` is the hash of the next page alone; that page contains the
+/// hash of all bytes.
 using EntryHeader = store::Sealed<CacheKey>;
 static_assert(sizeof(EntryHeader) == 88);
 
@@ -45,7 +45,7 @@ store::ContentHash hash_of_begin(const void* data, std::size_t size) {
 
 std::string name_of(const CacheKey& key) { return store::CacheFolder::name_of(key.all, kRules); }
 
-/// One that is not to be trusted is said so, once.
+/// Opens the folder; reports once if it cannot be trusted.
 store::CacheFolder open_folder(const fs::path& path,
                                store::CacheFolder::Missing missing = store::CacheFolder::Missing::kLeave) {
   store::CacheFolder folder(path, kRules, missing);
@@ -57,7 +57,7 @@ store::CacheFolder open_folder(const fs::path& path,
   return folder;
 }
 
-/// The header is whole, of this key, and of the bytes behind it.
+/// Whether the header is complete and belongs to this key and to the bytes behind it.
 bool is_entry_of(const CacheKey& key, const Tensor& file) try {
   const std::string_view all = store::bytes_of(file);
   const EntryHeader header = store::unseal<CacheKey>(all, entry_format());
@@ -120,7 +120,7 @@ void CompileCache::store(const CacheKey& key, const Tensor& bytes) const try {
   file->write_at(bytes.data(), bytes.size_bytes(), kPage);
   file->commit();
   folder.evict(limit_, name_of(key));
-} catch (const Error&) {  // A full disk, say: as if there were no cache.
+} catch (const Error&) {  // For example a full disk: the compiler works without a cache.
 }
 
 void CompileCache::remove(const CacheKey& key) const { open_folder(folder_).remove(name_of(key)); }

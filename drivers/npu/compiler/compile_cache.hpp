@@ -11,33 +11,33 @@
 
 namespace tenon::npu::compiler {
 
-/// What an entry is of: it carries both, and is no entry for anything else, whatever its file is called.
+/// Identity of an entry. The entry stores both hashes and is valid only for them, whatever the name of its file.
 struct CacheKey {
-  store::ContentHash all;    ///< Of the model and of everything that its compilation depends on: names the file.
-  store::ContentHash model;  ///< Of the model alone.
+  store::ContentHash all;    ///< Hash of the model and of everything that its compilation depends on; the file's name.
+  store::ContentHash model;  ///< Hash of the model alone.
 };
 
-/// Failing to write or read is never an error of a compilation: it is then as if there were no cache. What is mapped
-/// from it is run, so nothing is read that another user may have written: the folder and its entries must belong to the
-/// process's user, and nobody else may have the right to write them. A folder that does not is left alone, and said so
-/// on the standard error, once.
+/// A failure to write or read is never an error of a compilation: the compiler then works without a cache. Mapped
+/// entries are executed, so entries that another user may have written are not read: the folder and its entries must
+/// belong to the process's user, and no other user may have the right to write them. A folder that violates this is not
+/// used, which is reported once on stderr.
 /// @thread all members from any thread; several processes share one folder.
 class CompileCache {
  public:
-  /// @param folder  Made when first written to, for this user alone; empty: no cache.
-  /// @param limit  Bytes of all entries.
+  /// @param folder  Created on the first write, accessible to this user only; empty: no cache.
+  /// @param limit  Maximum size of all entries, in bytes.
   CompileCache(std::filesystem::path folder, std::uint64_t limit);
-  /// The folder and limit that the environment names: TENON_NPU_CACHE_DIR (empty: none), TENON_NPU_CACHE_BYTES; by
-  /// default 1 GiB in the user's cache folder.
+  /// The folder and limit from the environment: TENON_NPU_CACHE_DIR (empty: none), TENON_NPU_CACHE_BYTES; by default 1
+  /// GiB in the user's cache folder.
   static CompileCache from_environment();
 
-  /// The entry's bytes, mapped; marks it as used. Removes an entry that is damaged or of another key. The bytes have a
-  /// page's alignment; all but their first page is for the caller to verify.
+  /// The entry's bytes, mapped; marks it as used. Removes an entry that is damaged or of another key. The bytes are
+  /// page-aligned; the caller must verify all but the first page.
   std::optional<Tensor> find(const CacheKey& key) const;
-  /// Writes it beside its place and renames; then removes what was longest unused until the limit holds, and what
-  /// processes left that died while they wrote.
+  /// Writes a temporary file and renames it. Then removes the least recently used entries until the limit holds, and
+  /// temporary files of processes that died while they wrote.
   void store(const CacheKey& key, const Tensor& bytes) const;
-  /// For entries whose bytes turned out to be damaged or of another version.
+  /// Removes an entry whose bytes turned out to be damaged or of another version.
   void remove(const CacheKey& key) const;
 
   std::uint64_t used_bytes() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles: passes and lowering for the requested level, then a blob that contains everything to keep.
+// Compiles: passes and lowering for the requested level, then a self-contained blob.
 #include <tenon/drivers/npu/compiler/compiler.hpp>
 
 #include <algorithm>

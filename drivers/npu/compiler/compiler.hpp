@@ -30,8 +30,7 @@ struct Request {
 struct Compiled {
   std::shared_ptr<Program> program;  ///< Parsed and verified, not loaded.
   bool from_cache = false;
-  /// Warnings about unknown parameters, and what LOG_LEVEL asks for: LOG_INFO and
-  /// above list the plan's steps.
+  /// Warnings about unknown parameters, and the output of LOG_LEVEL: LOG_INFO and above list the plan's steps.
   std::string log;
 };
 

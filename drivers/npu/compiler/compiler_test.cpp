@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler: the client's input, flags, ports, and that programs compute what the reference computes.
+// The compiler: the client's input, flags, ports, and agreement of programs with the reference.
 #include <tenon/drivers/npu/testing/compiled.hpp>
 
 #include <gmock/gmock.h>
@@ -143,7 +143,7 @@ TEST(BuildFlags, TypesAndLayoutsChangeThePorts) {
   ProgramRun run(program);
   const Tensor x = random_tensor(ElementType::kU8, {1, 3, 4, 2});
   const auto outputs = run_once(run, *program, {x});
-  // Both are permuted alike, so positions match.
+  // Both have the same permutation, so positions match.
   const auto* halves = static_cast<const std::uint16_t*>(outputs[0].data());
   for (std::size_t i = 0; i < 24; ++i) {
     const int exponent = (halves[i] >> 10) - 15;

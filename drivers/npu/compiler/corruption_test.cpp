@@ -55,10 +55,10 @@ void try_ir(const Bytes& ir) {
   }
 }
 
-/// Does what a client would: loads it, sets memory of the required sizes, executes it.
+/// Acts like a client: loads the blob, sets memory of the required sizes, executes it.
 /// @return whether execution succeeded.
 bool try_blob(const Bytes& blob) {
-  constexpr std::size_t kMostBytes = 1 << 20;
+  constexpr std::size_t kMaxBytes = 1 << 20;
   static engine::Workers workers(2);
   try {
     const auto program = std::make_shared<Program>(own_copy(blob));
@@ -68,7 +68,7 @@ bool try_blob(const Bytes& blob) {
     for (std::size_t i = 0; i < program->arguments().size(); ++i) {
       const Argument& argument = program->arguments()[i];
       const auto bytes = checked_size_bytes(argument.type, argument.max_shape());
-      if (!bytes || *bytes > kMostBytes) return false;
+      if (!bytes || *bytes > kMaxBytes) return false;
       memory.emplace_back(ElementType::kU8, Shape{*bytes + 1});
       std::memset(memory.back().data(), argument.role == Argument::Role::kShape ? 0 : 1, *bytes);
       run.set_argument(i, memory.back().data());

@@ -29,7 +29,8 @@ InMemoryIr parse_in_memory_ir(std::span<const std::uint8_t> bytes);
 /// @errors as read_ir; kInvalidArgument: a constant's address is not readable memory of its size.
 std::shared_ptr<Model> read_in_memory_ir(const InMemoryIr& ir);
 
-/// Of all that the model is: text, weights, and what pointers point to. Two forms of one model differ.
+/// Hash of the whole model: text, weights, and the memory behind pointers. The two forms of one model have different
+/// hashes.
 store::ContentHash hash_of(const InMemoryIr& ir);
 
 }  // namespace tenon::npu::compiler

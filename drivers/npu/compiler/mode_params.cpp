@@ -58,11 +58,11 @@ bool take_param(std::string_view& text, Param& param) {
                                           "=" + accepts);
 }
 
-int number(const Param& param, int least, int most, const char* accepts) {
+int number(const Param& param, int min, int max, const char* accepts) {
   int value = 0;
   const char* end = param.value.data() + param.value.size();
   const auto result = std::from_chars(param.value.data(), end, value);
-  if (result.ec != std::errc{} || result.ptr != end || value < least || value > most) refuse_value(param, accepts);
+  if (result.ec != std::errc{} || result.ptr != end || value < min || value > max) refuse_value(param, accepts);
   return value;
 }
 

@@ -8,7 +8,7 @@
 
 namespace tenon::npu::compiler {
 
-/// What set_mode_params() accepts, for error messages.
+/// The parameters that set_mode_params() accepts, for error messages.
 inline constexpr char kModeParams[] =
     "optimization-level=0|1|2|3, performance-hint-override=efficiency|latency, "
     "compute-layers-with-higher-precision=TYPE,..., convert-precision-to-fp16=true|false, num-of-dpu-groups=N, "

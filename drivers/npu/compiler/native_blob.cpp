@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blob: a header that is checked, the arguments, the CPU engine's own blob of the prepared model, and one of what
-// states start from.
+// The blob: a checked header, the arguments, the CPU engine's blob of the prepared model, and the engine's blob of the
+// initial values of states.
 #include <tenon/drivers/npu/compiler/native_blob.hpp>
 
 #include <sys/mman.h>
@@ -30,13 +30,13 @@ constexpr std::size_t kMaxArguments = 1 << 16, kMaxRank = 64;
 
 enum Flag : std::uint32_t { kTurbo = 1, kProfiling = 2, kFuse = 4, kBlocked = 8, kReference = 16 };
 
-/// The start's `minor` is the compiler's version.
+/// The header's `minor` is the compiler's version.
 struct Fields {
   std::uint32_t platform;
   std::int32_t max_tiles, tiles, dma_engines, optimization_level;
   std::uint32_t flags;
   std::uint64_t precision;
-  std::uint64_t initialisers_size;  ///< They lie behind the payload. 0: none.
+  std::uint64_t initialisers_size;  ///< Their position is behind the payload. 0: none.
   store::Section arguments, payload;
 };
 using BlobHeader = store::Sealed<Fields>;
@@ -145,7 +145,7 @@ std::vector<Argument> read_arguments(std::string_view bytes) {
   store::TableReader reader(
       bytes, &damaged_binary,
       {.ends_early = "its arguments end early", .out_of_range = "an argument's number is out of range"});
-  constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 40;
   std::vector<Argument> arguments(reader.number(kMaxArguments));
   for (Argument& argument : arguments) {
     argument.name = reader.text();
@@ -158,10 +158,10 @@ std::vector<Argument> read_arguments(std::string_view bytes) {
     argument.type = read_type(reader);
     std::vector<Dimension> extents(reader.number(kMaxRank));
     for (Dimension& extent : extents) {
-      const auto least = static_cast<std::int64_t>(reader.number(kMostExtent));
-      const auto most = static_cast<std::int64_t>(reader.number(kMostExtent));
-      if (least > most) damaged_binary("an argument's bounds are crossed");
-      extent = Dimension(least, most);
+      const auto min = static_cast<std::int64_t>(reader.number(kMaxExtent));
+      const auto max = static_cast<std::int64_t>(reader.number(kMaxExtent));
+      if (min > max) damaged_binary("an argument's bounds are crossed");
+      extent = Dimension(min, max);
     }
     argument.shape = PartialShape(std::move(extents));
     argument.network_layout = reader.text();
@@ -172,7 +172,7 @@ std::vector<Argument> read_arguments(std::string_view bytes) {
   return arguments;
 }
 
-/// Ports that the arguments name must be those of the model: what follows trusts it.
+/// Checks that the arguments' ports are those of the model; later code relies on it.
 void check_arguments(const std::vector<Argument>& arguments, const Model& model) {
   std::size_t inputs = 0, outputs = 0;
   for (const Argument& argument : arguments) {
@@ -193,7 +193,7 @@ void check_arguments(const std::vector<Argument>& arguments, const Model& model)
     if (!known) damaged_binary("its arguments are not those of its graph");
   }
   if (inputs != model.inputs().size() || outputs != model.outputs().size())
-    damaged_binary("its graph has other ports than its arguments");
+    damaged_binary("the ports of its graph differ from its arguments");
 }
 
 /// States come in pairs that one piece of memory can hold.
@@ -204,7 +204,7 @@ void check_states(const std::vector<Argument>& arguments) {
     ++(argument.is_input ? inputs : outputs);
     if (!argument.is_input) continue;
     const std::string_view name = argument.name;
-    if (!name.starts_with(kReadValuePrefix)) damaged_binary("a state has another name than states have");
+    if (!name.starts_with(kReadValuePrefix)) damaged_binary("a state's name lacks the prefix of states");
     const std::string pair = kAssignPrefix + std::string(name.substr(std::size(kReadValuePrefix) - 1));
     const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& other) {
       return other.role == Argument::Role::kState && !other.is_input && other.name == pair;
@@ -215,24 +215,23 @@ void check_states(const std::vector<Argument>& arguments) {
   if (inputs != outputs) damaged_binary("a state is written and not read");
 }
 
-/// As check_arguments: the inputs that are ports, and a value for some of the states.
+/// Like check_arguments, for the initialisers: their inputs are ports, and they give values of some states.
 void check_initialisers(const std::vector<Argument>& arguments, const Model& initialisers) {
   std::size_t ports = 0;
   for (const Argument& argument : arguments) {
     if (!argument.is_input || argument.role != Argument::Role::kPort) continue;
     if (ports >= initialisers.inputs().size() || initialisers.input(ports).get_element_type() != argument.type ||
         !initialisers.input(ports).get_partial_shape().compatible(argument.shape))
-      damaged_binary("what its states start from has other inputs than its graph");
+      damaged_binary("the inputs of its states' initialisers differ from those of its graph");
     ++ports;
   }
-  if (ports != initialisers.inputs().size())
-    damaged_binary("what its states start from has more inputs than its graph");
+  if (ports != initialisers.inputs().size()) damaged_binary("its states' initialisers have more inputs than its graph");
   for (const auto& result : initialisers.get_results()) {
     const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& argument) {
       return argument.role == Argument::Role::kState && argument.name == kReadValuePrefix + result->get_friendly_name();
     });
     if (found == arguments.end() || found->type != result->get_output_element_type(0))
-      damaged_binary("what its states start from speaks of a state that is not there");
+      damaged_binary("its states' initialisers name a state that does not exist");
   }
 }
 
@@ -339,7 +338,7 @@ Tensor write_native_blob(const Settings& settings, const Interface& interface, c
     engine::write_blob(stream, initialisers);
     fields.initialisers_size = buffer.written() - initialisers_offset(fields);
   }
-  // To whole pages, so that whoever maps the exported file can have it used in place.
+  // Rounded up to whole pages, so that a client can map the exported file and have it used in place.
   const std::size_t total = aligned(static_cast<std::size_t>(buffer.written()));
   stream.flush();
   if (!stream || ::ftruncate(file.get(), static_cast<::off_t>(total)) != 0) out_of_memory("ftruncate");
@@ -367,7 +366,7 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   if (fields.initialisers_size > 0) {
     const auto part =
         engine::read_blob(store::part_of(bytes, initialisers_offset(fields), fields.initialisers_size), true);
-    if (part.kind != engine::Blob::Kind::kModel) damaged_binary("what its states start from is no model");
+    if (part.kind != engine::Blob::Kind::kModel) damaged_binary("its states' initialisers are no model");
     blob.interface.initialisers = part.prepared.model;
     check_initialisers(arguments, *blob.interface.initialisers);
   }

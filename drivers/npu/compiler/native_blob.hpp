@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The native binary: a compiled graph as bytes that are used where they lie.
+// The native binary: a compiled graph as bytes that are used in place.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace tenon::npu::compiler {
 
-/// Numbers that clients decide by; those of a blob must be this compiler's.
+/// The version that clients check; a blob's version must be this compiler's.
 inline constexpr std::uint16_t kCompilerMajor = 7, kCompilerMinor = 28;
 inline constexpr std::uint32_t kBlobFormat = 3;
 
-/// What a compiled graph was compiled for and with: enough to make its plan again.
+/// Target and options of a compiled graph: enough to make its plan again.
 struct Settings {
   Target target;
   bool profiling = false;
@@ -35,19 +35,19 @@ struct NativeBlob {
   Settings settings;
   Interface interface;
   engine::Blob payload;
-  Tensor bytes;  ///< The whole, without what a client put behind it.
+  Tensor bytes;  ///< The whole blob, without bytes that a client appended.
 };
 
 /// @return the bytes, page-aligned, in memory that no file backs. @errors kResourceExhausted.
 Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload);
 
-/// Bytes behind the blob's own end are ignored: clients put notes of theirs there.
+/// Bytes behind the blob's end are ignored, because clients append metadata.
 /// @param bytes  64-byte aligned; kept.
 /// @errors kInvalidArgument: no blob of this driver; kFailedPrecondition: of another version, build or processor;
 ///         kDataLoss: truncated or damaged. Each says what was expected and found.
 NativeBlob read_native_blob(const Tensor& bytes);
 
-/// A copy of the client's bytes that may be read_native_blob()'s. @errors kResourceExhausted.
+/// A copy of the client's bytes with the alignment that read_native_blob() needs. @errors kResourceExhausted.
 Tensor own_copy(std::span<const std::uint8_t> bytes);
 
 }  // namespace tenon::npu::compiler

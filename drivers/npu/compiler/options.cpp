@@ -48,17 +48,17 @@ auto any_of(std::vector<std::string_view> values) {
 }
 bool anything(Options&, std::string_view) { return true; }
 
-std::optional<int> number(std::string_view text, int least, int most) {
+std::optional<int> number(std::string_view text, int min, int max) {
   int value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < least || value > most)
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < min || value > max)
     return std::nullopt;
   return value;
 }
 
-auto count(int Options::*member, int most) {
-  return [member, most](Options& options, std::string_view text) {
-    const auto value = number(text, -1, most);
+auto count(int Options::*member, int max) {
+  return [member, max](Options& options, std::string_view text) {
+    const auto value = number(text, -1, max);
     if (value) options.*member = *value == 0 ? -1 : *value;
     return value.has_value();
   };

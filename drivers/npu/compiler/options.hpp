@@ -19,7 +19,7 @@ enum class Hint : std::uint8_t { kUndefined, kLatency, kThroughput };
 enum class Precision : std::uint8_t { kDefault, kF32, kF16, kBf16, kI8 };
 enum class LogLevel : std::uint8_t { kNone, kError, kWarning, kInfo, kDebug, kTrace };
 
-/// The options as given; -1 means "not given". docs/properties.md says what each does.
+/// The options as given; -1 means "not given". docs/properties.md describes the effect of each.
 struct Options {
   Hint hint = Hint::kUndefined;
   Precision precision = Precision::kDefault;

@@ -21,7 +21,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-/// Whether it is mean(x^2) + epsilon, followed by a root.
+/// Whether the node is mean(x^2) + epsilon, followed by a root.
 bool is_add_of_rms_norm(const Node& node) {
   if (!is_op(&node, "Add")) return false;
   bool reads_mean = false, makes_root = false;

@@ -13,9 +13,9 @@ namespace tenon::npu::compiler {
 namespace {
 
 /// Stricter than promised (1 - cosine 1e-4, error 2e-2): results for other inputs may differ by a factor of two.
-constexpr double kMostCosineLoss = 4e-5, kMostError = 1e-2;
+constexpr double kMaxCosineLoss = 4e-5, kMaxError = 1e-2;
 /// Smaller models run as fast in f32.
-constexpr std::size_t kLeastConstantBytes = std::size_t{256} << 10;
+constexpr std::size_t kMinConstantBytes = std::size_t{256} << 10;
 
 std::vector<Tensor> made_up_inputs(const engine::Plan& plan) {
   std::mt19937 generator(20261121);
@@ -52,19 +52,19 @@ std::vector<Tensor> outputs_of(const std::shared_ptr<const engine::Plan>& plan, 
 bool is_close(const Tensor& rounded, const Tensor& exact) {
   if (exact.element_type() != ElementType::kF32)
     return std::memcmp(rounded.data(), exact.data(), exact.size_bytes()) == 0;
-  double dot = 0, rr = 0, ee = 0, error = 0, least = 0, most = 0;
+  double dot = 0, rr = 0, ee = 0, error = 0, min = 0, max = 0;
   for (std::size_t i = 0; i < exact.element_count(); ++i) {
     const double r = rounded.data<float>()[i], e = exact.data<float>()[i];
     dot += r * e;
     rr += r * r;
     ee += e * e;
     error = std::max(error, std::abs(r - e));
-    least = i ? std::min(least, e) : e;
-    most = i ? std::max(most, e) : e;
+    min = i ? std::min(min, e) : e;
+    max = i ? std::max(max, e) : e;
   }
   if (ee == 0) return error == 0;
   // Written so that NaN fails.
-  return 1 - dot / std::sqrt(rr * ee) <= kMostCosineLoss && error <= kMostError * (most - least);
+  return 1 - dot / std::sqrt(rr * ee) <= kMaxCosineLoss && error <= kMaxError * (max - min);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ bool is_worth_trying(const Model& model) {
     // Rounding before a quantisation changes 8-bit results by a step.
     if (std::string_view(node->get_type_name()) == "FakeQuantize") return false;
   }
-  return bytes >= kLeastConstantBytes;
+  return bytes >= kMinConstantBytes;
 }
 
 bool agree_in_bf16(const std::shared_ptr<const engine::Plan>& exact, const std::shared_ptr<const engine::Plan>& rounded,

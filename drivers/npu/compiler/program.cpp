@@ -69,7 +69,7 @@ std::shared_ptr<const ProgramVariant> Program::variant_for(const std::vector<Sha
 }
 
 std::shared_ptr<const ProgramVariant> Program::make_variant(const std::vector<Shape>& shapes) const {
-  if (is_static_) throw Error(Code::kFailedPrecondition, "NPU: the graph was evicted while it was asked for");
+  if (is_static_) throw Error(Code::kFailedPrecondition, "NPU: the graph was evicted during this call");
   auto variant = std::make_shared<ProgramVariant>();
   variant->input_shapes = shapes;
   const auto reshaped = blob_.payload.prepared.model->clone();

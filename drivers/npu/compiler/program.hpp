@@ -51,7 +51,7 @@ class Program {
   /// @param shapes  Of the inputs; ignored if shapes are static. Compiled on first use; the latest few are cached.
   std::shared_ptr<const ProgramVariant> variant_for(const std::vector<Shape>& shapes);
   bool is_static() const { return is_static_; }
-  /// It has a loop, at any depth, whose number of rounds is known only when it runs.
+  /// Whether the model has a loop, at any depth, whose trip count is known only at run time.
   bool rounds_depend_on_data() const { return rounds_depend_on_data_; }
   /// Bytes of constants that the loaded plans hold beside the blob.
   std::size_t constant_bytes() const;

@@ -72,14 +72,15 @@ TEST(NativeBlob, RefusesEveryTruncation) {
     EXPECT_THROW(Program(own_copy({good.data(), size})), Error) << size;
 }
 
-// A driver's waiter runs short lists itself, unless this says that they may become long.
+// A waiting thread of the driver runs short lists itself, unless rounds_depend_on_data() says that they may become
+// long.
 TEST(Program, KnowsWhetherRoundsDependOnData) {
   EXPECT_FALSE(program_of(*small_model())->rounds_depend_on_data());
   EXPECT_FALSE(program_of(*turns_model(3))->rounds_depend_on_data());
   EXPECT_TRUE(program_of(*turns_model())->rounds_depend_on_data());
   const Bytes blob = blob_of(*turns_model());
   EXPECT_TRUE(Program(own_copy(blob)).rounds_depend_on_data());
-  // In a body, of which only one round is known.
+  // In a body, for which only one trip is known.
   const auto trips = std::make_shared<op::v0::Parameter>(element::i64, PartialShape{1});
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
   const auto chosen = std::make_shared<op::v0::Parameter>(element::boolean, PartialShape{});

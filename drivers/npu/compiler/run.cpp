@@ -16,8 +16,8 @@ namespace tenon::npu::compiler {
 namespace {
 
 constexpr std::size_t kKeptInstances = 4;
-/// Below this, waking another thread takes as long as copying.
-constexpr std::size_t kLeastShared = std::size_t{256} << 10;
+/// For fewer bytes, waking another thread takes as long as copying.
+constexpr std::size_t kMinSharedBytes = std::size_t{256} << 10;
 
 bool is_aligned(ElementType type, const void* data) {
   return reinterpret_cast<std::uintptr_t>(data) % std::max<std::size_t>(size_bytes(type), 1) == 0;
@@ -306,13 +306,13 @@ void ProgramRun::move(const std::vector<Bound>& bounds, bool in) {
     if (!bound.staged) continue;
     copied_bytes_ += bound.bytes();
     const auto engines = static_cast<std::size_t>(std::max(program_->settings().target.dma_engines, 1));
-    if (engines == 1 || bound.bytes() < kLeastShared) {
+    if (engines == 1 || bound.bytes() < kMinSharedBytes) {
       bound.move(in, 0, 1);
       continue;
     }
     if (!movers_) movers_ = std::make_unique<engine::Workers>(static_cast<int>(engines));
-    // oneTBB hands work over where no sanitizer looks; this they see. What was written before is there for who moves it, and
-    // what was moved, for the caller.
+    // A release/acquire pair that ThreadSanitizer sees, since oneTBB's own hand-over of work is not instrumented:
+    // writes before this point are visible to the moving threads, and their writes to the caller.
     std::atomic<std::size_t> moved{0};
     moved.store(0, std::memory_order_release);
     movers_->run([&] {

@@ -18,7 +18,7 @@
 
 namespace tenon::npu::compiler {
 
-/// Asked between two steps whether to stop early.
+/// Called between two steps: returns whether to stop early.
 struct Stop {
   bool (*asked)(void*) = nullptr;
   void* context = nullptr;
@@ -43,13 +43,13 @@ class ProgramRun {
   /// argument's largest shape, and stays the caller's.
   /// @errors kOutOfRange: no such argument; kInvalidArgument: strides of another rank, or of a state.
   void set_argument(std::size_t index, void* data, std::span<const std::uint64_t> byte_strides = {});
-  /// Allocates what execute() needs, where possible; does nothing while the program is not loaded.
+  /// Allocates the memory for execute() if possible; does nothing while the program is not loaded.
   void prepare();
   /// Computes in the calling thread and `workers`; loads the program if needed. With static shapes only
   /// the first call allocates.
   /// @return false if `stop` ended the run: outputs and states are incomplete.
-  /// @errors kFailedPrecondition: an argument is not set; kOutOfRange: an extent outside its bounds; what kernels
-  /// throw.
+  /// @errors kFailedPrecondition: an argument is not set; kOutOfRange: an extent outside its bounds; exceptions of
+  /// kernels.
   bool execute(engine::Workers& workers, Stop stop = {});
   /// Frees working memory; the next execute() allocates it again.
   void release();

@@ -29,10 +29,10 @@ int result_named(const Model* initialisers, const std::string& id) {
   return -1;
 }
 
-Shape least_shape(const PartialShape& shape) {
-  Shape least;
-  for (const Dimension& extent : shape) least.push_back(static_cast<std::size_t>(extent.get_min_length()));
-  return least;
+Shape min_shape(const PartialShape& shape) {
+  Shape min;
+  for (const Dimension& extent : shape) min.push_back(static_cast<std::size_t>(extent.get_min_length()));
+  return min;
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void RunStates::initialise(const std::vector<void*>& memory, const std::vector<T
     if (!state.was_reset) continue;
     const Argument& argument = program_.arguments()[state.input];
     if (state.initialiser < 0) {
-      state.shape = least_shape(argument.shape);
+      state.shape = min_shape(argument.shape);
       continue;
     }
     if (values.empty()) {

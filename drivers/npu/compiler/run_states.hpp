@@ -18,7 +18,7 @@ namespace tenon::npu::compiler {
 /// the last run itself left these zeros. Two cases are misread: resetting a state that was all zeros does nothing, and
 /// zeros that a client writes as a value reset the state.
 ///
-/// The extents of a state of dynamic shape are stored here, since clients have no argument for them; its values lie
+/// The extents of a state of dynamic shape are stored here, since clients have no argument for them; its values are
 /// packed at the start of the memory. A reset state has its initialiser's extents (without one: the smallest allowed).
 /// Memory that this run never wrote and that is not zeros is a value of the largest shape.
 /// @thread one at a time.
@@ -31,7 +31,7 @@ class RunStates {
   /// Whether any state's memory was reset. @param memory  By argument; each holds the largest shape.
   bool find_reset(const std::vector<void*>& memory);
   /// Writes initial values of the states that find_reset() found. @param inputs  Those that are ports.
-  /// @errors kOutOfRange: an initialiser's shape is outside the state's bounds; what kernels throw.
+  /// @errors kOutOfRange: an initialiser's shape is outside the state's bounds; exceptions of kernels.
   void initialise(const std::vector<void*>& memory, const std::vector<Tensor>& inputs, engine::Workers& workers);
   /// Replaces the largest extents of dynamic states by the current ones. @param shapes  The graph's inputs.
   void tell_shapes(std::vector<Shape>& shapes) const;

@@ -31,12 +31,12 @@ Output<Node> constant(const Shape& shape, const std::vector<double>& values) {
 
 /// Appends x, of up to three rows, to a state of up to `most` rows; y is all of them.
 /// @param first_rows  Rows of the initialiser; -1: none.
-std::shared_ptr<Model> growing_model(std::int64_t most, int first_rows) {
+std::shared_ptr<Model> growing_model(std::int64_t max, int first_rows) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, Dimension(1, 3), 2});
   x->set_friendly_name("x");
   Attributes variable({{"variable_id", Attribute(std::string("rows"))},
                        {"variable_type", Attribute(ElementType::kF32)},
-                       {"variable_shape", Attribute(PartialShape{1, Dimension(0, most), 2})}});
+                       {"variable_shape", Attribute(PartialShape{1, Dimension(0, max), 2})}});
   OutputVector inputs;
   if (first_rows == 1) inputs.push_back(constant({1, 1, 2}, {7, 8}));
   if (first_rows == 0) inputs.push_back(constant({1, 0, 2}, {}));

@@ -54,7 +54,7 @@ bool read_code(std::string_view text, ze_result_t* code) {
   return error == std::errc() && end == text.data() + text.size() && value != 0 && value <= 0x7fffffff;
 }
 
-/// @return what is wrong with the rule; null if it was read.
+/// @return the error in the rule; null if it was read.
 const char* read_rule(std::string_view word, FailureRule* rule) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos) return "has no =CODE";

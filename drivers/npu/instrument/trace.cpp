@@ -125,9 +125,9 @@ void Trace::execution(const void* queue, std::uint32_t lane, int depth, const Ev
     add_line(event, std::string(depth == 0 ? "" : "  ") + "NPU, queue#" + number);
 }
 
-void Trace::add_line(const Event& event, std::string_view who) noexcept try {
+void Trace::add_line(const Event& event, std::string_view source) noexcept try {
   std::string text = "[" + microseconds(event.begin_ns - std::min(begin_ns_, event.begin_ns)) + " us] ";
-  text.append(who).append(": ").append(event.name).append("(");
+  text.append(source).append(": ").append(event.name).append("(");
   // Outputs come after the arguments.
   const std::size_t arrow = std::min(event.arguments.find(" -> "), event.arguments.size());
   text.append(event.arguments.substr(0, arrow)).append(")").append(event.arguments.substr(arrow));

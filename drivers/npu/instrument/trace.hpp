@@ -20,8 +20,8 @@ namespace tenon::npu {
 
 namespace abi = tenon::level_zero::abi;
 
-/// Where events go: a Chrome JSON file, a text file, or stderr. Each event is written at once and the JSON always stays
-/// complete, so the file is usable after a crash.
+/// The output of the trace: a Chrome JSON file, a text file, or stderr. Each event is written at once and the JSON
+/// always stays complete, so the file is usable after a crash.
 /// @thread all members from any thread.
 class Trace {
  public:
@@ -31,19 +31,19 @@ class Trace {
 
   struct Event {
     std::string_view name, arguments;
-    std::uint64_t begin_ns, end_ns;  ///< As now_ns() counts.
+    std::uint64_t begin_ns, end_ns;  ///< Times of now_ns()'s clock.
     ze_result_t result;
   };
   /// Records a call of the calling thread.
   void call(const Event& event) noexcept;
-  /// Records what the queue or immediate list with this handle ran on the device. @param depth  0: a
-  /// list; 1: one of its commands. @param lane  What the queue runs side by side has different ones, from 0.
+  /// Records work that the queue or immediate list with this handle ran on the device. @param depth  0: a list; 1: one
+  /// of its commands. @param lane  From 0; work that the queue runs concurrently has different lanes.
   void execution(const void* queue, std::uint32_t lane, int depth, const Event& event) noexcept;
 
  private:
   Trace(int fd, bool is_json) noexcept;
   static Trace* open() noexcept;
-  void add_line(const Event& event, std::string_view who) noexcept;
+  void add_line(const Event& event, std::string_view source) noexcept;
   void add_json(const Event& event, const char* category, std::uint64_t lane, std::string_view lane_name) noexcept;
   void write(std::string_view text) noexcept;  ///< Requires mutex_.
 

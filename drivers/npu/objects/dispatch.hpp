@@ -31,7 +31,7 @@ struct Places {
   std::uint32_t minor;
   std::uint32_t count;
 };
-/// Fills a table of which this driver implements nothing; these calls are not traced.
+/// Fills a table with unsupported calls, which are not traced.
 ze_result_t fill_unsupported(ze_api_version_t version, void* table, std::initializer_list<Places> places) noexcept;
 
 /// Fills in the four table pointers at the start of a handle, through which newer loaders call any driver.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations and imports. Each mapping has a guard page in front, so that ours never begin where a client's memory
-// ends (clients take a known address right behind their memory for an overlap).
+// Allocations and imports. Each mapping has a guard page in front, so that it never begins where a client's memory ends
+// (clients mistake a known address right behind their memory for an overlap).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -88,7 +88,7 @@ const std::shared_ptr<Allocation>* overlapped(const std::map<std::uintptr_t, std
   return begin - before->first < before->second->size() ? &before->second : nullptr;
 }
 
-/// Sealed, so that whoever gets a descriptor cannot pull pages away from under the device.
+/// Sealed, so that another holder of the descriptor cannot truncate memory that the device uses.
 ze_result_t make_file(std::size_t size, UniqueFd* file) try {
   *file = dmabuf::client::sealed_memfd(size);
   return ::fcntl(file->get(), F_ADD_SEALS, F_SEAL_SEAL) == 0 ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_UNKNOWN;

@@ -58,7 +58,7 @@ class Allocation {
   static ze_result_t allocate(const Description& description, std::size_t size, std::size_t alignment,
                               std::shared_ptr<Allocation>* allocation);
   /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped. If its owner
-  /// could shrink it (no dma-buf, not sealed), a descriptor of our own is kept for is_intact(); of a dma-buf one is kept
+  /// could shrink it (no dma-buf, not sealed), a duplicate is kept for is_intact(); for a dma-buf, a duplicate is kept
   /// for MemoryAccess.
   static ze_result_t import_fd(const Description& description, int fd, std::size_t size,
                                std::shared_ptr<Allocation>* allocation);
@@ -76,12 +76,11 @@ class Allocation {
   /// A dma-buf, which other devices may use as well: see MemoryAccess.
   bool is_dma_buf() const noexcept { return static_cast<bool>(dma_buf_); }
   int borrow_dma_buf() const noexcept { return dma_buf_.get(); }
-  /// Its file may be shrunk by whoever else has it.
+  /// Whether other holders of the file can shrink it.
   bool is_shrinkable() const noexcept { return static_cast<bool>(watched_fd_); }
-  /// The file behind an import still has all of it. Touching what it no longer has would raise SIGBUS, so commands ask
-  /// first. A file that is shrunk while a command runs still ends the process: only its owner's F_SEAL_SHRINK, or a
-  /// dma-buf, excludes that. @cost one lseek where is_shrinkable(), otherwise
-  /// nothing.
+  /// Whether the file behind an import still contains the whole range. Access to truncated pages would raise SIGBUS, so
+  /// commands check first. A file that is shrunk while a command runs still ends the process: only its owner's
+  /// F_SEAL_SHRINK, or a dma-buf, excludes that. @cost one lseek where is_shrinkable(), otherwise nothing.
   bool is_intact() const noexcept;
   /// A new descriptor of the memory, owned by the caller. @return -1 with errno if there is none.
   int export_fd(ze_external_memory_type_flags_t type) const noexcept;
@@ -101,7 +100,7 @@ class Allocation {
   std::uint64_t id_ = 0;
   UniqueFd fd_;
   UniqueFd watched_fd_;
-  UniqueFd dma_buf_;       ///< Of our own, for its fences and the bracket around accesses.
+  UniqueFd dma_buf_;       ///< A duplicate, for its fences and the bracket around accesses.
   bool may_seek_ = false;  ///< watched_fd_ has a position of its own.
 };
 
@@ -123,7 +122,7 @@ class MemoryTable {
   std::shared_ptr<Allocation> find_range(const Context* context, const void* address, std::size_t size) const;
   /// Removes the allocation that begins here. @return null if there is none.
   std::shared_ptr<Allocation> remove(const Context* context, const void* address);
-  /// Removes what the client did not free.
+  /// Removes all allocations that the client did not free.
   void remove_all(const Context* context);
 
  private:

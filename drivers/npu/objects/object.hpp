@@ -29,7 +29,7 @@ enum class Kind : std::uint8_t {
   kProfilingQuery,
 };
 
-/// What a handle points to. Begins with the dispatch tables that newer loaders call through.
+/// The slot to which a handle points. Begins with the dispatch tables through which newer loaders call.
 struct alignas(64) Slot {
   Slot() noexcept;
   const void* dispatch[4];  ///< Core, tools, sysman, runtime; see dispatch.hpp.

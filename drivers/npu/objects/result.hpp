@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How calls answer: codes with a reason, two-call lists, structure chains.
+// Helpers for results of calls: codes with a reason, two-call lists, structure chains.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace abi = tenon::level_zero::abi;
 /// Stores why a call failed for this thread (zeDriverGetLastErrorDescription), and returns the code.
 ze_result_t fail(ze_result_t result, std::string_view why) noexcept;
 
-/// What fail() stored for this thread.
+/// The text that fail() stored for this thread.
 std::string& last_error() noexcept;
 
 /// The idiom of every list: a count of 0 asks for the number; otherwise up to *count entries are written.

@@ -33,7 +33,7 @@ class Fence final : public Object {
   bool is_signalled() const noexcept { return (state_.load() & kStates) == kSignalled; }
   /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise the submission's result.
   ze_result_t wait(Deadline deadline) noexcept;
-  /// Whether wait() has returned that submission's failure.
+  /// Whether wait() has already returned the failure of this submission.
   bool has_told(std::uint32_t token) const noexcept { return told_.load() == (token & ~std::uint32_t{kStates}); }
 
  private:
@@ -66,7 +66,7 @@ class EventPool final : public Object {
   std::vector<bool> taken_;
 };
 
-/// When the signalling command ran, as now_ns() counts.
+/// Times at which the signalling command ran, of now_ns()'s clock.
 struct Timestamps {
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
@@ -90,8 +90,8 @@ class Event final : public Object {
 
   void signal(ze_result_t result, Timestamps when) noexcept;
   void reset() noexcept { state_.store(kReset); }
-  /// Called when the command that was to signal it was refused. Unless it is signalled, waiters get that result instead
-  /// of waiting in vain, until another command is expected to signal it.
+  /// Called when the command that was to signal it was refused. Unless the event is signalled, waits return that result
+  /// at once, until another command is expected to signal it.
   void refuse(ze_result_t result) noexcept;
   /// Called when a command that signals it is recorded or submitted.
   void expect() noexcept;

@@ -71,7 +71,7 @@ class TileScheduler {
     TileScheduler& workers_;
     int threads_;
   };
-  /// Workers of one run's own: runs would take turns in an arena that they share.
+  /// Workers for one run: concurrent runs in one arena would take turns.
   struct Arena {
     Arena(TileScheduler& given, int threads) : scheduler(given), workers(scheduler.take_arena(threads)) {}
     ~Arena() { scheduler.give_back(std::move(workers)); }
@@ -80,9 +80,9 @@ class TileScheduler {
     TileScheduler& scheduler;
     std::unique_ptr<engine::Workers> workers;
   };
-  /// Of one number of threads.
+  /// The arenas for one number of threads.
   struct Arenas {
-    std::vector<std::unique_ptr<engine::Workers>> idle;  ///< With room for all.
+    std::vector<std::unique_ptr<engine::Workers>> idle;  ///< Its capacity is at least `count`.
     std::size_t count = 0;                               ///< Idle ones and those in use.
   };
   struct Waiting;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of scheduling on a device's workers, of waits with deadlines, and of the platform list.
+// Scheduling on a device's workers, waits with deadlines, and the platform list.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -112,7 +112,7 @@ TEST(NpuTileScheduler, WhatFitsDoesNotOvertakeWhatWaitsForMore) {
   std::thread large, small;
   workers.run(1, [&](engine::Workers&) {
     large = run(2);
-    std::this_thread::sleep_for(30ms);  // It stands in line before the next comes.
+    std::this_thread::sleep_for(30ms);  // It is queued before the next one arrives.
     small = run(1);
     std::this_thread::sleep_for(30ms);
     EXPECT_EQ(first, 0) << "a run of " << first << " tiles did not wait";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a command list: one atomic word decides who may access its commands.
+// The state of a command list: one atomic word decides which thread may access its commands.
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/run/command_list.hpp>
 #include <tenon/drivers/npu/run/executor.hpp>
@@ -140,7 +140,7 @@ Command* CommandList::mutable_command(std::uint64_t id, std::uint32_t flags) noe
   }
   Command* command = commands_[announced_[id - 1]].get();
   if (!(command->mutable_flags & flags)) {
-    fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command's id was not asked for with the flag of this change");
+    fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command's id was not requested with the flag of this change");
     return nullptr;
   }
   return command;

@@ -24,13 +24,13 @@ class Command {
   virtual ~Command() = default;
   /// Runs in the queue's thread. Never throws. @return kStopped if `stop` ended it.
   virtual ze_result_t run(Device& device, StopCheck stop) noexcept = 0;
-  /// Whether it reads or writes this memory. Called from any thread while it is submitted.
+  /// Whether the command reads or writes this memory. Called from any thread while the command is submitted.
   virtual bool uses(const Allocation&) const noexcept { return false; }
-  /// Values decide how long it takes, without a bound: what a run took says nothing about the next.
+  /// Whether the run time depends on values, without a bound: the time of one run then does not predict the next.
   virtual bool rounds_depend_on_data() const noexcept { return false; }
-  /// Whether it may wait for other devices: it uses dma-bufs.
+  /// Whether the command may wait for other devices, because it uses dma-bufs.
   virtual bool may_wait() const noexcept { return false; }
-  /// Whether it orders what the queue runs before and after it.
+  /// Whether the command is a barrier between earlier and later work of the queue.
   virtual bool is_barrier() const noexcept { return false; }
   /// For the trace.
   virtual const char* name() const noexcept = 0;
@@ -39,7 +39,7 @@ class Command {
 
   std::vector<Ref<Event>> waits;
   Ref<Event> signal;
-  std::uint32_t mutable_flags = 0;  ///< abi::MutableCommandFlag bits: what may be changed.
+  std::uint32_t mutable_flags = 0;  ///< abi::MutableCommandFlag bits: the permitted changes.
 };
 
 /// Only waits and signals: a list's commands run in sequence, and submitting and signalling order memory.
@@ -54,7 +54,7 @@ class Nothing final : public Command {
   const char* const name_;
 };
 
-/// What the queue was given before runs before it, and what it is given later runs after it.
+/// Work submitted to the queue earlier ends before the barrier, and work submitted later begins after it.
 class Barrier final : public Command {
  public:
   ze_result_t run(Device&, StopCheck) noexcept override { return ZE_RESULT_SUCCESS; }
@@ -67,7 +67,7 @@ class Barrier final : public Command {
 ze_result_t acquire_events(ze_event_handle_t signal, std::uint32_t wait_count, const ze_event_handle_t* waits,
                            Command* command);
 
-/// Returns `result`; if it is a failure, tells the event's waiters, who would wait in vain (Event::refuse). @param
+/// Returns `result`. If it is a failure, passes it to the event, which would never be signalled (Event::refuse). @param
 /// signal  unchecked value from the client.
 ze_result_t or_refuse(ze_event_handle_t signal, ze_result_t result) noexcept;
 
@@ -100,10 +100,9 @@ class CommandList final : public Object {
   /// everything that it would have signalled is signalled with ZE_RESULT_ERROR_NOT_AVAILABLE.
   void cancel() noexcept;
   bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
-  /// A command of it says so: how long the list took the last time does not say how long it will take. @thread of a
-  /// taken list.
+  /// Whether this holds for any of its commands: the last run time does not predict the next. @thread of a taken list.
   bool rounds_depend_on_data() const noexcept { return rounds_depend_on_data_; }
-  /// A command of it is a barrier. @thread of a taken list.
+  /// Whether any of its commands is a barrier. @thread of a taken list.
   bool has_barrier() const noexcept { return has_barrier_; }
   ze_result_t next_command_id(std::uint32_t flags, std::uint64_t* id);
   /// Calls `change(command)` on the command with this id, which must be announced with one of `flags`.
@@ -139,7 +138,7 @@ class CommandList final : public Object {
   const std::uint32_t queue_index_ = 0;
   const bool is_synchronous_ = false;
   std::atomic<State> state_{State::kRecording};
-  std::atomic<bool> cancelled_{false};  ///< Of the submission that it is in, or was last.
+  std::atomic<bool> cancelled_{false};  ///< Whether the current or last submission was cancelled.
   State before_change_ = State::kRecording;
   std::vector<std::unique_ptr<Command>> commands_;
   std::vector<std::size_t> announced_;  ///< Indices of commands, by id - 1.

@@ -16,7 +16,7 @@ constexpr std::size_t kFirstRoom = 64;
 /// How often a command that waits for an event checks whether its queue is being destroyed.
 constexpr std::uint64_t kEventSliceNs = 10'000'000;
 
-/// Lists that took less the last time are short, if they take the same every time.
+/// Lists whose last run was shorter are short, if their run time does not depend on data.
 constexpr std::uint64_t kShortNs = 10'000;
 constexpr std::uint32_t kTimedRuns = 16;
 /// How long the thread leaves a short list to a caller that may start to wait for it.
@@ -34,8 +34,8 @@ constexpr std::size_t kKeptFailures = 64;
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
 /// Threads beside the main one, so that a list that waits for an event does not keep others waiting.
-constexpr int kLeastWidth = 2;
-constexpr std::size_t kMostLanes = 64;
+constexpr int kMinWidth = 2;
+constexpr std::size_t kMaxLanes = 64;
 
 bool waits_for_nothing(const CommandList& list) noexcept {
   return !list.rounds_depend_on_data() && std::ranges::all_of(list.commands(), [](const auto& command) {
@@ -43,7 +43,7 @@ bool waits_for_nothing(const CommandList& list) noexcept {
   });
 }
 
-/// Whether the lists, all taken, took so little the last time that one thread may run them all.
+/// Whether the last runs of the lists, all taken, were so short that one thread may run them all.
 bool are_short(std::span<const Ref<CommandList>> lists) noexcept {
   std::uint64_t sum_ns = 0;
   for (const Ref<CommandList>& list : lists) {
@@ -55,7 +55,7 @@ bool are_short(std::span<const Ref<CommandList>> lists) noexcept {
 
 std::size_t count_beside(Device& device, bool in_order) {
   if (in_order) return 0;
-  return std::min(kMostLanes, static_cast<std::size_t>(std::max(kLeastWidth, device.workers().threads()))) - 1;
+  return std::min(kMaxLanes, static_cast<std::size_t>(std::max(kMinWidth, device.workers().threads()))) - 1;
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Executor::~Executor() {
   }
   pushed_.add(1);  // No submission: it wakes the thread.
   more_.add(1);
-  if (thread_.joinable()) thread_.join();  // After everything was started.
+  if (thread_.joinable()) thread_.join();  // The thread ends after everything was started.
   for (Helper& helper : beside_)
     if (helper.thread.joinable()) helper.thread.join();
 }
@@ -245,7 +245,7 @@ void Executor::summon_beside() noexcept {
   try {
     helper.thread = std::thread(&Executor::work_beside, this, std::ref(helper));
     helper.is_live = true;
-  } catch (...) {  // Then those that there are take it, one after the other.
+  } catch (...) {  // The existing threads then run the submissions one after the other.
   }
 }
 
@@ -316,7 +316,7 @@ void Executor::work() {
       continue;
     }
     if (is_over()) return;
-    // Others have taken it, or it waits for what they run.
+    // Other threads have taken the work, or it waits for work that they run.
     const auto is_news = [&](std::uint32_t done) { return done != seen || !is_there(pushed_.load()); };
     done_.wait(is_news, Deadline::in(kIdleNs), 0);
   }
@@ -351,7 +351,7 @@ bool Executor::rest_beside(Helper& self, std::uint32_t seen) noexcept {
 
 void Executor::run(Work& work) noexcept {
   TileScheduler::set_thread_priority(priority_.load(std::memory_order_relaxed));
-  const Place outside{nullptr, work.lane};
+  const Origin outside{nullptr, work.lane};
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (work.before) result = run(*work.before, outside, result);
   const std::span<Ref<CommandList>> lists = work.all_lists();
@@ -366,7 +366,7 @@ void Executor::run(Work& work) noexcept {
 void Executor::give_back(Ref<CommandList>& list) noexcept {
   Ref<CommandList> given;
   {
-    std::lock_guard lock(mutex_);  // Nobody looks at its commands any more: the client may reset them.
+    std::lock_guard lock(mutex_);  // No other thread reads the commands any more: the client may reset them.
     given = std::move(list);
   }
   given->give_back();
@@ -427,11 +427,11 @@ ze_result_t Executor::run_timed(CommandList& list, std::uint32_t lane, ze_result
   return result;
 }
 
-ze_result_t Executor::run(Command& command, Place place, ze_result_t before) noexcept {
-  if (!is_instrumented_) return run_checked(command, place.list, before);
+ze_result_t Executor::run(Command& command, Origin origin, ze_result_t before) noexcept {
+  if (!is_instrumented_) return run_checked(command, origin.list, before);
   const std::uint64_t begin_ns = now_ns();
-  const ze_result_t result = run_checked(command, place.list, before);
-  trace(place.lane, place.list ? 1 : 0, command.name(), begin_ns, result);
+  const ze_result_t result = run_checked(command, origin.list, before);
+  trace(origin.lane, origin.list ? 1 : 0, command.name(), begin_ns, result);
   return result;
 }
 
@@ -444,7 +444,7 @@ void Executor::trace(std::uint32_t lane, int depth, std::string_view what, std::
 void Executor::note_failure(const Work& work, ze_result_t result) noexcept {
   if (work.outcome) return;
   if (failures_.size() == kKeptFailures) failures_.pop_back();
-  // Of several, wait() tells the one that was submitted first. Never exceeds the reserved capacity.
+  // Sorted: wait() returns the failure of the earliest submission. Never exceeds the reserved capacity.
   const auto later =
       std::ranges::find_if(failures_, [&](const Failure& each) { return reached(each.sequence, work.sequence); });
   failures_.insert(later, {work.sequence, result, work.fence, work.token});
@@ -452,7 +452,7 @@ void Executor::note_failure(const Work& work, ze_result_t result) noexcept {
 }
 
 ze_result_t Executor::run_checked(Command& command, const CommandList* list, ze_result_t before) noexcept {
-  // After a failure nothing runs, but everything that would be signalled is, with the failure, so no one waits in vain.
+  // After a failure nothing runs, but every event is signalled with the failure, so that no wait hangs.
   ze_result_t result = before;
   if (list && list->is_cancelled() && result == ZE_RESULT_SUCCESS) result = stop_result(list);
   for (const auto& event : command.waits) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes submissions. Every queue and every immediate list has a thread that starts them in order; while that is busy,
-// others start the next ones beside it, where the order is not promised. A caller that waits for a list known to be
-// short runs it itself if no thread has begun. An idle thread ends after a while and the next submission starts another,
-// so forgotten queues leave no threads.
+// Executes submissions. Every queue and every immediate list has a thread that starts them in order. While that thread
+// is busy, others start later submissions beside it, if the queue promises no order. A caller that waits for a list
+// known to be short runs it itself if no thread has begun. An idle thread ends after a while and the next submission
+// starts another, so forgotten queues leave no threads.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ namespace tenon::npu {
 /// @thread all members from any thread.
 class Executor {
  public:
-  /// How long computing may go on after its queue is destroyed.
+  /// Time for which computing may continue after its queue was destroyed.
   static constexpr std::uint64_t kStopGraceNs = 2'000'000'000;
 
   struct Settings {
@@ -53,8 +53,8 @@ class Executor {
   };
 
   Executor(Ref<Device> device, const Settings& settings);
-  /// Runs what was submitted, except that waits for events end with ZE_RESULT_ERROR_DEVICE_LOST, and so does computing
-  /// that lasts longer than kStopGraceNs.
+  /// Runs all pending submissions, except that waits for events, and computations longer than kStopGraceNs, end with
+  /// ZE_RESULT_ERROR_DEVICE_LOST.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -63,8 +63,8 @@ class Executor {
   /// @return false without memory or threads: nothing was submitted, and the caller keeps the lists.
   bool submit(Submission&& submission);
   /// Runs the next submission in the caller's thread if its lists are known to be short and wait for nothing, and
-  /// nothing else runs here or computes on the device; two thread wake-ups cost tens of times the shortest graphs. For
-  /// threads that would wait anyway. @return false if nothing was run.
+  /// nothing else runs here or computes on the device; two thread wake-ups cost tens of times the shortest graphs.
+  /// Meant for threads that would wait otherwise. @return false if nothing was run.
   bool help() noexcept;
   /// Waits for all earlier submissions. @return ZE_RESULT_NOT_READY if the deadline passed; otherwise the
   ///         first failure that no wait() which ended before this one began has covered and that was not reported
@@ -77,9 +77,9 @@ class Executor {
   void set_priority(Priority priority) noexcept { priority_.store(priority, std::memory_order_relaxed); }
   /// The owner shown in the trace: a queue's or an immediate list's handle.
   void set_owner(const void* handle) noexcept { owner_.store(handle, std::memory_order_relaxed); }
-  /// Stops waiting for events, as the destructor does; computing may go on for a while.
+  /// Stops waiting for events, like the destructor; computing may continue for a while.
   void stop_waiting() noexcept;
-  /// Whether the computing `list` must stop: it was cancelled, or its queue was destroyed a while ago.
+  /// Whether `list`, which is computing, must stop because it was cancelled or its queue was destroyed a while ago.
   bool must_stop(const CommandList* list) const noexcept;
 
  private:
@@ -92,17 +92,17 @@ class Executor {
     std::uint32_t token = 0;
     Outcome* outcome = nullptr;
     std::uint32_t sequence = 0;
-    std::uint32_t lane = 0;   ///< For the trace: those that run side by side have different ones.
-    bool runs_alone = false;  ///< It has a barrier, which orders what the queue runs before and after it.
+    std::uint32_t lane = 0;   ///< For the trace: concurrent submissions have different lanes.
+    bool runs_alone = false;  ///< It contains a barrier, which orders earlier and later work of the queue.
     bool is_short = false;    ///< It has taken little time before.
-    bool by_main = false;     ///< The thread that never sleeps while there is work runs it.
+    bool by_main = false;     ///< The main thread runs it, which never sleeps while there is work.
     std::span<Ref<CommandList>> all_lists() noexcept { return list ? std::span(&list, 1) : std::span(lists); }
     bool uses(const Allocation& memory) const;
   };
-  /// The place of a submission, from its arrival until it and all earlier ones are done.
+  /// The slot of a submission, from its arrival until it and all earlier ones are done.
   struct Slot {
-    Work work;                      ///< Until it is started.
-    const Work* running = nullptr;  ///< While it runs. It lies in the thread that runs it.
+    Work work;                      ///< Holds the submission until it is started.
+    const Work* running = nullptr;  ///< Set while it runs; the object is owned by the thread that runs it.
     bool is_done = false;
   };
   /// A failed submission that was not reported yet.
@@ -112,8 +112,8 @@ class Executor {
     Ref<Fence> fence;
     std::uint32_t token;
   };
-  /// Of what runs: the list, if it is one's command, and where the trace shows it.
-  struct Place {
+  /// Origin of a running command: its list, or null for commands outside of lists, and its lane in the trace.
+  struct Origin {
     const CommandList* list;
     std::uint32_t lane;
   };
@@ -140,7 +140,7 @@ class Executor {
   void run(Work& work) noexcept;
   void give_back(Ref<CommandList>& list) noexcept;
   void finish(Work& work, ze_result_t result) noexcept;
-  ze_result_t run(Command& command, Place place, ze_result_t before) noexcept;
+  ze_result_t run(Command& command, Origin origin, ze_result_t before) noexcept;
   ze_result_t run(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept;
   ze_result_t run_timed(CommandList& list, std::uint32_t lane, ze_result_t before) noexcept;
   ze_result_t run_checked(Command& command, const CommandList* list, ze_result_t before) noexcept;
@@ -161,17 +161,17 @@ class Executor {
   std::mutex mutex_;
   std::vector<Slot> ring_;
   std::size_t first_ = 0, count_ = 0;  ///< The first slot is that of the oldest submission that is not done.
-  std::size_t started_ = 0;            ///< That many slots, from the first, are of submissions that run or are done.
-  bool alone_ = false;                 ///< What runs has a barrier: nothing starts beside it.
+  std::size_t started_ = 0;            ///< Number of slots, from the first, whose submissions run or are done.
+  bool alone_ = false;                 ///< The running submission has a barrier: no other one may start.
   std::uint64_t lanes_ = 0;            ///< Bits of the lanes in use.
   /// Number of the last submission, modulo 2^32. Written with mutex_.
   std::atomic<std::uint32_t> sequence_{0};
   /// All submissions up to this number are done. Written with mutex_.
   std::atomic<std::uint32_t> all_done_{0};
   bool has_thread_ = false;
-  bool main_is_long_ = false;  ///< The main thread runs what is not short.
+  bool main_is_long_ = false;  ///< The main thread runs a submission that is not short.
   bool ending_ = false;
-  std::size_t resting_ = 0;  ///< Threads beside the main one that sleep.
+  std::size_t resting_ = 0;  ///< Number of sleeping threads, the main one excluded.
   std::vector<Failure> failures_;
   // Read without the mutex, so that waits cost little without failures; written with it.
   std::atomic<std::size_t> failure_count_{0};
@@ -182,7 +182,7 @@ class Executor {
   std::atomic<std::uint32_t> helps_{0};
   Futex not_short_;                     ///< Number of submissions not left to waiting callers.
   Futex more_;                          ///< Counts calls for the threads beside the main one.
-  Futex done_;                          ///< Number of submissions that are done, in whatever order, modulo 2^32.
+  Futex done_;                          ///< Number of submissions that are done, in any order, modulo 2^32.
   std::atomic<std::uint32_t> runs_{0};  ///< Counts list runs, roughly.
   std::thread thread_;
   std::vector<Helper> beside_;

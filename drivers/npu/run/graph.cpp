@@ -31,7 +31,7 @@ bool convert_strides(const compiler::Argument& argument, std::span<const std::ui
   return true;
 }
 
-/// Whether the argument's elements lie contiguously.
+/// Whether the argument's elements are contiguous.
 bool is_packed(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
   const Shape shape = argument.max_shape();
   const ByteStrides packed = packed_strides(argument.type, shape);
@@ -62,12 +62,12 @@ ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValu
                 "argument '" + argument.name +
                     "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR lists arguments that may");
   const std::size_t extent = extent_of(argument, bound->byte_strides);
-  const std::size_t least = std::max<std::size_t>(extent, 1);
-  bound->allocation = memory_table().find_range(&context, value.data, least);
+  const std::size_t min = std::max<std::size_t>(extent, 1);
+  bound->allocation = memory_table().find_range(&context, value.data, min);
   if (!bound->allocation)
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                 "argument '" + argument.name + "' wants " + std::to_string(extent) +
-                    (memory_table().find_range(nullptr, value.data, least)
+                    (memory_table().find_range(nullptr, value.data, min)
                          ? " bytes of memory of the graph's context, and these are another context's"
                          : " bytes of memory that was allocated or imported here"));
   if (!argument.is_input && !bound->allocation->writable())
@@ -176,7 +176,7 @@ class ProgramGraphRun final : public GraphRun {
   compiler::ProgramRun run_;
   std::vector<BoundArgument> kept_;
   std::vector<MemoryUse> uses_;  ///< Filled anew for each run; a member, so that runs allocate nothing.
-  std::uint32_t watched_ = 0;    ///< How many of kept_ lie in files that may shrink, or in dma-bufs.
+  std::uint32_t watched_ = 0;    ///< Number of entries of kept_ in files that may shrink or in dma-bufs.
   std::uint32_t dma_bufs_ = 0;
   std::size_t accounted_ = 0;
 };

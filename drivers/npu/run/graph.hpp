@@ -71,7 +71,7 @@ class ProgramGraph final : public GraphObject {
   const Ref<Device> device_;
   const std::uint32_t property_flags_;
   const bool keeps_strides_;
-  /// Like BoundArgument, but keeps no memory alive: a client may free what no list needs.
+  /// Like BoundArgument, but keeps no memory alive: a client may free memory that no list needs.
   struct SetArgument {
     void* data = nullptr;
     std::vector<std::uint64_t> byte_strides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as command lists and queues see it: arguments and runs, without how it computes.
+// Interface of a graph for command lists and queues: arguments and runs, independent of the implementation.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class GraphRun {
   virtual bool uses(const Allocation& memory) const noexcept = 0;
   /// Whether an argument is in a dma-buf, so that the run may wait for other devices.
   virtual bool may_wait() const noexcept = 0;
-  /// Whether the graph has loops whose number of rounds is known only at run time: it may run for ever.
+  /// Whether the graph has loops whose trip count is known only at run time: it may run for ever.
   virtual bool rounds_depend_on_data() const noexcept = 0;
 };
 
@@ -56,7 +56,7 @@ class GraphRun {
 class GraphObject : public std::enable_shared_from_this<GraphObject> {
  public:
   virtual ~GraphObject() = default;
-  /// Its context and device; lists of others cannot execute it.
+  /// The graph's context and device; lists of other contexts or devices cannot execute it.
   virtual Context& context() const noexcept = 0;
   virtual Device& device() const noexcept = 0;
   /// Loads the weights onto the device; a second call does nothing.

@@ -15,7 +15,7 @@
 namespace tenon::npu {
 namespace {
 
-/// How often a command that waits for another device looks whether it is to stop.
+/// Interval at which a command that waits for another device checks whether it must stop.
 constexpr int kSliceMs = 10;
 
 ze_result_t wait_for_fences(const Allocation& memory, bool writes, StopCheck stop) noexcept {
@@ -23,7 +23,7 @@ ze_result_t wait_for_fences(const Allocation& memory, bool writes, StopCheck sto
   if (!waits) return ZE_RESULT_SUCCESS;
   pollfd entry = {memory.borrow_dma_buf(), static_cast<short>(writes ? POLLOUT : POLLIN), 0};
   int ready = ::poll(&entry, 1, 0);
-  if (ready > 0) return ZE_RESULT_SUCCESS;  // As a rule: without reading the clock.
+  if (ready > 0) return ZE_RESULT_SUCCESS;  // The usual case, without reading the clock.
   for (const Deadline limit = Deadline::in(MemoryAccess::kFenceLimitNs); ready <= 0;
        ready = ::poll(&entry, 1, kSliceMs)) {
     if (ready < 0 && errno != EINTR && errno != EAGAIN) return fail(ZE_RESULT_ERROR_UNKNOWN, std::strerror(errno));
@@ -35,7 +35,7 @@ ze_result_t wait_for_fences(const Allocation& memory, bool writes, StopCheck sto
   return ZE_RESULT_SUCCESS;
 }
 
-/// Elements between those that a command writes must survive, so whoever writes also reads.
+/// Elements between the written ones must survive, so a writing command also reads.
 Access access_of(const MemoryUse& use) noexcept { return use.writes ? Access::kReadWrite : Access::kRead; }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command does with memory of clients, and the kernel's bracket around it where the memory is a dma-buf.
+// Accesses of a command to client memory, with DMA_BUF_IOCTL_SYNC brackets for dma-bufs.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct MemoryUse {
 };
 
 /// Before a command: checks that files still have all of their memory, waits until other devices have finished with
-/// dma-bufs (for reading: their writers, for writing: everybody), and begins an access of the CPU to each dma-buf, once
-/// where several uses name it. Destruction ends what was begun.
+/// dma-bufs (for reading: their writers, for writing: all users), and begins one CPU access per dma-buf, even if
+/// several uses name it. The destructor ends the accesses that were begun.
 /// @thread one; blocks in begin(), in the thread that runs the command.
 class MemoryAccess {
  public:
@@ -35,9 +35,9 @@ class MemoryAccess {
   ~MemoryAccess() { (void)end(); }
 
   /// @return ZE_RESULT_ERROR_INVALID_SIZE: a file was shrunk; ZE_RESULT_ERROR_DEVICE_LOST: another device did not finish
-  /// within kFenceLimitNs; ZE_RESULT_ERROR_UNKNOWN: the kernel refuses the access; kStopped if `stop` says so.
+  /// within kFenceLimitNs; ZE_RESULT_ERROR_UNKNOWN: the kernel refuses the access; kStopped if `stop` ended the wait.
   ze_result_t begin(StopCheck stop) noexcept;
-  /// @return ZE_RESULT_ERROR_UNKNOWN: what was written may not have reached the memory.
+  /// @return ZE_RESULT_ERROR_UNKNOWN: the written data may not have reached the memory.
   ze_result_t end() noexcept;
 
  private:

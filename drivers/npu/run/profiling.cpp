@@ -94,7 +94,7 @@ ze_result_t ProfilingQuery::get_data(abi::ProfilingType type, std::uint32_t* siz
     case abi::ProfilingType::kTask:
       return give(tasks_of(profile_), size, data);
     case abi::ProfilingType::kRaw:
-      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "there are no raw times here: ask for layers or tasks");
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "raw times are not supported: request layers or tasks");
   }
   return ZE_RESULT_ERROR_INVALID_ENUMERATION;
 }

@@ -173,7 +173,7 @@ inline std::shared_ptr<Model> stateful_model() {
 
 /// Recomputes the hashes of a changed native binary, so that the checks after them are reached.
 inline void repair_hashes(Bytes& blob) {
-  constexpr std::size_t kHeader = 128;  // As native_blob.cpp has it.
+  constexpr std::size_t kHeader = 128;  // The same value as in native_blob.cpp.
   store::reseal(reinterpret_cast<char*>(blob.data()), blob.size(), kHeader, kHeader);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's entry points, one file per kind of object; table.cpp puts them into libva's table. Every call judges its
+// The driver's entry points, one file per kind of object; table.cpp puts them into libva's table. Every call checks its
 // handles and arguments first, and returns the status that va.h names.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace tenon::va {
 
-/// A decoder, processor or encoder, and the picture that it is at.
+/// A decoder, processor or encoder, and its current picture.
 class Context final : public Object {
  public:
   static constexpr Kind kKind = Kind::kContext;
@@ -38,7 +38,7 @@ inline const Display& display_of(VADriverContextP context) {
 
 VAStatus status_of(const Error& error) noexcept;
 
-/// Runs a call's body; what it throws becomes a status.
+/// Runs a call's body; an exception becomes a status.
 template <class Body>
 VAStatus guarded(Body body) noexcept try {
   return body();
@@ -50,7 +50,7 @@ VAStatus guarded(Body body) noexcept try {
   return VA_STATUS_ERROR_OPERATION_FAILED;
 }
 
-/// Each file's own part of the table.
+/// Each file fills its part of the table.
 void fill_config_calls(VADriverVTable& table);
 void fill_surface_calls(VADriverVTable& table);
 void fill_buffer_calls(VADriverVTable& table);
@@ -59,7 +59,7 @@ void fill_picture_calls(VADriverVTable& table);
 void fill_display_calls(VADriverVTable& table);
 void fill_process_calls(VADriverVTableVPP& table);
 
-/// What libva gives arrays for.
+/// Number of profiles for which libva allocates arrays.
 int max_profiles();
 inline constexpr int kMaxEntrypoints = 4, kMaxAttributes = 64;
 int max_image_formats();

@@ -15,7 +15,7 @@ constexpr std::uint32_t kMaxEncoded_px = 8192;
 std::vector<VAProfile> profiles() {
   std::vector<VAProfile> all;
   for (const DecodeProfile& one : decode_profiles()) all.push_back(one.profile);
-  all.push_back(VAProfileNone);  // Of video processing.
+  all.push_back(VAProfileNone);  // The profile of video processing.
   return all;
 }
 
@@ -27,7 +27,7 @@ std::vector<VAEntrypoint> entrypoints(VAProfile profile) {
   return all;
 }
 
-/// Every attribute that a pair has, with all that it supports.
+/// Every attribute of a profile and entry point, with all supported values.
 std::vector<VAConfigAttrib> attributes_of(VAProfile profile, VAEntrypoint entrypoint) {
   std::vector<VAConfigAttrib> all{{VAConfigAttribRTFormat, rt_formats_of(profile, entrypoint)}};
   std::uint32_t side_px = kMaxSide_px;
@@ -87,7 +87,7 @@ VAStatus get_attributes(VADriverContextP, VAProfile profile, VAEntrypoint entryp
 }
 
 /// Puts a client's choice into the attributes. A choice is some of the supported bits; sizes are limits, not choices.
-/// @source libva-utils' test_va_api, which wants VA_STATUS_ERROR_INVALID_VALUE for what is not supported.
+/// @source libva-utils' test_va_api, which requires VA_STATUS_ERROR_INVALID_VALUE for unsupported values.
 VAStatus choose(std::vector<VAConfigAttrib>& all, const VAConfigAttrib& choice) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.type == choice.type; });
   if (found == all.end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding by hand: what is refused, and with which status.
+// Decoding call by call: refused calls, and their status.
 #include <cstdint>
 #include <vector>
 
@@ -36,7 +36,7 @@ class VaDecoding : public VaTest {
         VA_STATUS_SUCCESS);
     return id;
   }
-  /// What vaEndPicture says.
+  /// Returns the status of vaEndPicture.
   VAStatus decode(const VAPictureParameterBufferH264& picture, const std::vector<std::uint8_t>& slice) {
     VASliceParameterBufferH264 parameters{};
     parameters.slice_data_size = static_cast<std::uint32_t>(slice.size());
@@ -59,7 +59,7 @@ class VaDecoding : public VaTest {
 
 const std::vector<std::uint8_t> kNoSlice{0x65, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/// VA-API has no field for the offsets of the parameter set.
+/// Refused, because VA-API has no field for the offsets of the parameter set.
 TEST_F(VaDecoding, PictureOrderOfTypeOneIsRefused) {
   auto picture = parameters();
   picture.seq_fields.bits.pic_order_cnt_type = 1;
@@ -156,7 +156,7 @@ TEST_F(VaLongDecoding, RunsOnAndIsWaitedFor) {
   EXPECT_EQ(corner(), 128);
 }
 
-/// Who looks at pixels need not know of vaSyncSurface; nor need those who map the dma-buf.
+/// Readers of pixels need not call vaSyncSurface, nor need importers that map the dma-buf.
 TEST_F(VaLongDecoding, PixelsAreSeenWhenTheyAreThere) {
   begin();
   EXPECT_EQ(corner(), 128) << "mapped";
@@ -169,7 +169,7 @@ TEST_F(VaLongDecoding, PixelsAreSeenWhenTheyAreThere) {
   EXPECT_EQ(vaSyncSurface2(client, target, 0), VA_STATUS_SUCCESS) << "exported";
   const UniqueFd fd(shared.objects[0].fd);
   begin();
-  EXPECT_EQ(vaSyncSurface2(client, target, 0), VA_STATUS_SUCCESS) << "whoever has the descriptor may read it now";
+  EXPECT_EQ(vaSyncSurface2(client, target, 0), VA_STATUS_SUCCESS) << "any holder of the descriptor may read it now";
 }
 
 TEST_F(VaLongDecoding, WhatBeganIsDoneWhenTheContextOrTheSurfaceGoes) {

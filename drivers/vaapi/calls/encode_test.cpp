@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding call by call: what must be there, and what a coded buffer says.
+// Encoding call by call: required buffers, and the content of a coded buffer.
 #include <cstdint>
 #include <string>
 

@@ -119,11 +119,11 @@ class VaFields : public VaTest {
   VAContextID context_ = VA_INVALID_ID;
 };
 
-/// What va_programs_test compares with ffmpeg's own decoder is decoded by clients that do not wait between fields.
+/// The clients of va_programs_test do not wait between fields; this test does.
 TEST_F(VaFields, MayBeWaitedForOneByOne) {
   const std::vector<std::uint8_t> together = decode(Fields(6), false);
   EXPECT_EQ(decode(Fields(6), true), together);
-  // Both fields of the first frame are there: noise between 16 and 235.
+  // Both fields of the first frame contain noise between 16 and 235.
   for (const unsigned row : {0u, 1u}) {
     const auto begin = together.begin() + row * 96;
     EXPECT_GT(*std::max_element(begin, begin + 96) - *std::min_element(begin, begin + 96), 10) << "row " << row;

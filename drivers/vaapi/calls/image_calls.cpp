@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images: of their own, and over surfaces. Subpictures are refused: there is no window to blend them into.
+// Images: with memory of their own, and derived from surfaces. Subpictures are refused: there is no window to blend
+// them into.
 #include <utility>
 
 #include <tenon/drivers/vaapi/calls/calls.hpp>
@@ -78,7 +79,7 @@ VAStatus derive_image(VADriverContextP context, VASurfaceID id, VAImage* image) 
     }
     Ref<Buffer> buffer = make_object<Buffer>(display, surface->planes[0].memory, surface);
     const VABufferID buffer_id = buffer->id();
-    surface->derived.fetch_add(1);  // Ends with the image.
+    surface->derived.fetch_add(1);  // Decremented with the image.
     try {
       *image =
           make_image(display, surface->format, std::move(buffer), surface->width_px, surface->height_px, layout)->about;
@@ -95,7 +96,7 @@ VAStatus destroy_image(VADriverContextP context, VAImageID id) {
   const Display& display = display_of(context);
   const Ref<Image> image = acquire<Image>(display, id);
   if (!image || !destroy_id(display, id, Kind::kImage)) return VA_STATUS_ERROR_INVALID_IMAGE;
-  destroy_id(display, image->about.buf, Kind::kBuffer);  // Unless the client did.
+  destroy_id(display, image->about.buf, Kind::kBuffer);  // Unless the client destroyed it already.
   return VA_STATUS_SUCCESS;
 }
 
@@ -110,7 +111,7 @@ bool lies_within(int x, int y, unsigned width, unsigned height, int all_width, i
          y <= all_height - static_cast<int>(height);
 }
 
-/// Both objects of a transfer. Not of an image over the same surface.
+/// Finds both objects of a transfer; refuses an image derived from the same surface.
 VAStatus find_both(const Display& display, VASurfaceID surface_id, VAImageID image_id, Ref<Surface>& surface,
                    Ref<Image>& image) {
   surface = acquire<Surface>(display, surface_id);

@@ -29,8 +29,8 @@ VAStatus create_context(VADriverContextP context, VAConfigID config_id, int widt
     const auto max_width = static_cast<int>(config->attribute(VAConfigAttribMaxPictureWidth));
     const auto max_height = static_cast<int>(config->attribute(VAConfigAttribMaxPictureHeight));
     // Processing has no size of its own: clients give 0.
-    const int least = config->entrypoint == VAEntrypointVideoProc ? 0 : 1;
-    if (width_px < least || height_px < least || width_px > max_width || height_px > max_height)
+    const int min = config->entrypoint == VAEntrypointVideoProc ? 0 : 1;
+    if (width_px < min || height_px < min || width_px > max_width || height_px > max_height)
       return VA_STATUS_ERROR_RESOLUTION_NOT_SUPPORTED;
     for (const VASurfaceID target : std::span(targets, static_cast<std::size_t>(target_count))) {
       if (!acquire<Surface>(display, target)) return VA_STATUS_ERROR_INVALID_SURFACE;

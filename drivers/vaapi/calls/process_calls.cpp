@@ -20,7 +20,8 @@ VAStatus check_context(VADriverContextP context, VAContextID id) {
   return acquire<Context>(display_of(context), id) ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_INVALID_CONTEXT;
 }
 
-/// Copies all into a client's array. @source va_vpp.h: an array that is too short is an error, and learns the number.
+/// Copies all into a client's array. @source va_vpp.h: an array that is too short is an error, and the required number
+/// is returned.
 template <class T, std::size_t kCount>
 VAStatus list_into(const std::array<T, kCount>& all, T* list, unsigned* room) {
   const unsigned had = std::exchange(*room, static_cast<unsigned>(kCount));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Video processing by hand: filters, their parameters, and what is refused.
+// Video processing call by call: filters, their parameters, and refused calls.
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -114,7 +114,7 @@ TEST_F(VaProcessing, BobKeepsAFieldAndMakesTheOtherOfIt) {
 }
 
 TEST_F(VaProcessing, MotionIsInterpolatedAndWhatStandsIsKept) {
-  // The left half stands, the right half changed since the frame before.
+  // The left half is still, the right half changed since the previous frame.
   const auto source = picture([](unsigned, unsigned y) { return y % 2 ? 180 : 60; });
   const auto past = picture([](unsigned x, unsigned y) { return (y % 2 ? 180 : 60) + (x < kWidth / 2 ? 3 : 50); });
   const VASurfaceID target = client.nv12(kWidth, kHeight);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every entry point that takes an id with every id that is none of its kind, as one table: the call, and the status that va.h,
-// va_vpp.h or va_backend.h names for it.
+// Every entry point that takes an id, with every invalid id, as one table: the call, and the status that va.h, va_vpp.h
+// or va_backend.h names for it.
 #include <array>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace status_ids_test {
 
 struct WithId {
   const char* call;
-  Kind kind;  ///< Of the argument that is wrong.
+  Kind kind;  ///< Kind of the invalid argument.
   VAStatus status;
   VAStatus (*make)(Objects& at, VAGenericID id);
 };
@@ -222,7 +222,7 @@ class VaIdStatuses : public VaTest {
     VaTest::SetUp();
     ASSERT_TRUE(other.works());
   }
-  /// Every id that is none of a living object of this kind on this display.
+  /// Every id that does not name a living object of this kind on this display.
   static std::vector<BadId> bad_ids(Kind kind, const Objects& living, const Objects& dead, const Objects& foreign) {
     std::vector<BadId> all{{"0", 0}, {"VA_INVALID_ID", VA_INVALID_ID}, {"one that never was", 0x80000000}};
     if (kind != kSubpicture) {
@@ -245,7 +245,7 @@ TEST_F(VaIdStatuses, OfEveryCallWithAnIdThatIsNone) {
       EXPECT_EQ(status, row.status) << row.call << " with an id that is " << bad.what << ": " << vaErrorStr(status);
     }
   }
-  living.destroy();  // Nobody destroyed one by a wrong call.
+  living.destroy();  // No wrong call destroyed an object.
   foreign.destroy();
 }
 

@@ -24,7 +24,7 @@ constexpr std::chrono::nanoseconds kLongest = std::chrono::minutes(1);
 
 using Planes = std::array<SurfacePlane, 3>;
 
-/// What a client asked for beside the size.
+/// The client's request beside the size.
 struct Wish {
   const Format* format = nullptr;
   std::uint32_t memory = VA_SURFACE_ATTRIB_MEM_TYPE_VA;
@@ -51,7 +51,7 @@ VAStatus read_attribute(const VASurfaceAttrib& attribute, Wish& wish) {
       return VA_STATUS_SUCCESS;
     case VASurfaceAttribDRMFormatModifiers: {
       const auto* list = static_cast<const VADRMFormatModifierList*>(attribute.value.value.p);
-      if (!list) return VA_STATUS_SUCCESS;  // As vaQuerySurfaceAttributes gives it.
+      if (!list) return VA_STATUS_SUCCESS;  // vaQuerySurfaceAttributes reports it like this.
       if (list->num_modifiers > 0 && !list->modifiers) return VA_STATUS_ERROR_INVALID_PARAMETER;
       const std::span modifiers(list->modifiers, list->num_modifiers);
       wish.lists_linear = std::find(modifiers.begin(), modifiers.end(), kModifierLinear) != modifiers.end();
@@ -64,7 +64,7 @@ VAStatus read_attribute(const VASurfaceAttrib& attribute, Wish& wish) {
   }
 }
 
-/// Whether a plane of this size lies within its memory.
+/// Whether a plane of this size is inside its memory.
 bool fits(const SurfacePlane& plane, std::uint32_t bytes_per_row, std::uint32_t rows) {
   return plane.pitch >= bytes_per_row &&
          plane.offset + std::uint64_t{plane.pitch} * (rows - 1) + bytes_per_row <= plane.memory->size_bytes();
@@ -164,7 +164,7 @@ VAStatus create_surfaces(VADriverContextP context, unsigned rt_format, unsigned 
       const Format* format = wish.format;
       Planes planes;
       status = make_planes(wish, i, width_px, height_px, format, planes);
-      // A pixel format that is asked for wins over the RT format, as in other drivers; an imported one must be right.
+      // A requested pixel format takes precedence over the RT format, as in other drivers; an imported one must match.
       if (!status && imports && (format->rt_format & rt_format) == 0) status = VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT;
       if (status) break;
       made.reserve(count);
@@ -273,7 +273,8 @@ VAStatus export_surface(VADriverContextP context, VASurfaceID id, std::uint32_t 
     if (!descriptor || both || (flags & ~(kLayers | VA_EXPORT_SURFACE_READ_WRITE)) != 0)
       return VA_STATUS_ERROR_INVALID_PARAMETER;
     if ((flags & VA_EXPORT_SURFACE_WRITE_ONLY) && surface->read_only()) return VA_STATUS_ERROR_INVALID_PARAMETER;
-    // va.h leaves it to clients to wait; those that know hardware (FFmpeg) leave it to the dma-buf's fences, which no CPU has.
+    // va.h lets clients wait. Clients made for hardware (FFmpeg) rely on the dma-buf's fences instead, which CPU work
+    // does not have.
     if (!surface->wait(default_deadline())) return VA_STATUS_ERROR_SURFACE_BUSY;
     VADRMPRIMESurfaceDescriptor to{};
     to.fourcc = surface->format.fourcc;
@@ -293,7 +294,7 @@ VAStatus export_surface(VADriverContextP context, VASurfaceID id, std::uint32_t 
                                       kModifierLinear};
     }
     describe_layers(*surface, (flags & VA_EXPORT_SURFACE_SEPARATE_LAYERS) != 0, object_of, to);
-    for (UniqueFd& fd : fds) (void)fd.release();  // The client's from here on.
+    for (UniqueFd& fd : fds) (void)fd.release();  // The client owns them from here on.
     std::memcpy(descriptor, &to, sizeof to);
     return VA_STATUS_SUCCESS;
   });
@@ -319,7 +320,7 @@ VAStatus query_status(VADriverContextP context, VASurfaceID id, VASurfaceStatus*
     const Ref<Surface> surface = acquire<Surface>(display_of(context), id);
     if (!surface) return VA_STATUS_ERROR_INVALID_SURFACE;
     if (!status) return VA_STATUS_ERROR_INVALID_PARAMETER;
-    surface->hurry();  // Clients that ask until it is ready wait, too.
+    surface->hurry();  // A client that polls until the surface is ready waits too.
     *status = surface->is_busy() ? VASurfaceRendering : VASurfaceReady;
     return VA_STATUS_SUCCESS;
   });

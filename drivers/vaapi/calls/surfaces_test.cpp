@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Surfaces and images through libva: layouts, transfers, export and import of descriptors, and what is refused.
+// Surfaces and images through libva: layouts, transfers, export and import of descriptors, and refused calls.
 #include <sys/mman.h>
 #include <array>
 #include <cstring>

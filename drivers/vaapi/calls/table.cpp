@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's beginning and end, its display attributes (none), and libva's tables.
+// Initialisation and termination of the driver, its display attributes (none), and libva's tables.
 #include <memory>
 
 #include <tenon/core/version.hpp>
@@ -25,7 +25,7 @@ VAStatus query_display_attributes(VADriverContextP, VADisplayAttribute*, int* co
   return VA_STATUS_SUCCESS;
 }
 
-/// @source va.h: a driver without them says so by the id, too.
+/// @source va.h: a driver without multi-frame contexts sets the id too.
 VAStatus create_mf_context(VADriverContextP, VAMFContextID* id) {
   if (!id) return VA_STATUS_ERROR_INVALID_PARAMETER;
   *id = 0;
@@ -37,8 +37,8 @@ void refuse(VAStatus (*&call)(Arguments...)) {
   call = [](Arguments...) -> VAStatus { return VA_STATUS_ERROR_UNIMPLEMENTED; };
 }
 
-/// What this driver does not have: display attributes, multi-frame contexts, two-dimensional buffers, exported image buffers (surfaces are
-/// exported), locked surfaces (images are derived).
+/// Refuses the features that this driver lacks: display attributes, multi-frame contexts, two-dimensional buffers,
+/// exported image buffers (surfaces are exported), locked surfaces (images are derived).
 void refuse_the_rest(VADriverVTable& table) {
   refuse(table.vaGetDisplayAttributes);
   refuse(table.vaSetDisplayAttributes);
@@ -102,7 +102,7 @@ static VAStatus initialise(VADriverContextP context) {
 
 }  // namespace tenon::va::calls
 
-// The name says which version of the interface the table is for; newer libraries look for older ones too.
+// The name contains the version of the table's interface; newer libraries look for older ones too.
 #define TENON_JOIN(a, b, c, d) a##b##c##d
 #define TENON_INIT_NAME(major, minor) TENON_JOIN(__vaDriverInit_, major, _, minor)
 extern "C" __attribute__((visibility("default"))) VAStatus TENON_INIT_NAME(VA_MAJOR_VERSION,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AV1: OBUs from VADecPictureParameterBufferAV1. VA says which surfaces are references before a picture, not whether it
-// becomes one itself: that is known when the next picture comes. The decoder's slots are therefore numbered here, and a
-// picture that finds all of them full waits for the next one, unless somebody waits for it.
+// AV1: OBUs from VADecPictureParameterBufferAV1. VA-API tells which surfaces are references of a picture, but not
+// whether the picture becomes a reference itself: that is known only with the next picture. Therefore this file assigns
+// the decoder's reference slots. A picture for which no slot is free is deferred until the next one, unless a client
+// waits for it.
 #include <algorithm>
 #include <optional>
 
@@ -59,7 +60,7 @@ class Av1Writer final : public StreamWriter {
     shown_ = picture->film_grain_info.film_grain_info_fields.bits.apply_grain ? picture->current_display_picture
                                                                               : VA_INVALID_SURFACE;
     const Bytes sequence = sequence_header(*picture);
-    if (sequence != last_sequence_) pending_.reset();  // What came before is a reference of nothing.
+    if (sequence != last_sequence_) pending_.reset();  // No earlier picture is a reference any more.
     keep_pending(*picture, stream);
     References references{slots_, {}, 0, true};
     if (!is_intra(*picture) && !find_references(*picture, references)) return VA_STATUS_ERROR_DECODING_ERROR;
@@ -85,14 +86,15 @@ class Av1Writer final : public StreamWriter {
   }
 
  private:
-  /// A picture that no slot was free for.
+  /// A picture for which no slot was free.
   struct Pending {
     Parameters picture;
     References references;
     Bytes tiles;
     Slot own;
     bool waits =
-        false;  ///< Not written yet. Else it was decoded without being kept, which leaves the decoder as it was.
+        false;  ///< Not written yet. Otherwise it was decoded without being kept, which does not change the decoder's
+                ///< slots.
   };
 
   /// The slot that became free for the pending picture, if it is a reference of this one.
@@ -116,7 +118,7 @@ class Av1Writer final : public StreamWriter {
     pending_.reset();
   }
 
-  /// A slot whose picture is no reference any more, or stands in another slot too.
+  /// A slot whose picture is no longer a reference, or is also in another slot.
   std::optional<std::size_t> free_slot(const Parameters& picture) const {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const VASurfaceID surface = slots_[i].surface;

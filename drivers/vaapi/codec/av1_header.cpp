@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bits of AV1's headers, in the order of the specification. VA does not say which slots a frame refreshes, nor some
-// switches of the sequence: those are on, since each frame says whether it uses them.
+// The bits of AV1's headers, in the order of the specification. VA-API does not carry some flags of the sequence
+// header: these are set, since each frame header tells whether it uses the feature. Neither does it tell which slots a
+// frame refreshes.
 #include <tenon/drivers/vaapi/codec/av1_header.hpp>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ int tile_log2(std::uint32_t size, std::uint32_t target) {
 /// @}
 
 struct Size {
-  std::uint32_t width, height;  ///< Of what is coded: before super-resolution.
+  std::uint32_t width, height;  ///< Size of the coded frame, before super-resolution.
 };
 
 Size coded_size(const Parameters& picture) {
@@ -62,7 +63,7 @@ int distance(std::uint32_t bits, std::uint32_t a, std::uint32_t b) {
   return static_cast<int>(difference & (sign - 1)) - static_cast<int>(difference & sign);
 }
 
-/// A client may write any number where the enumeration stands.
+/// The raw number: a client may write any value into the enumeration.
 std::uint32_t raw_type(const VAWarpedMotionParamsAV1& motion) {
   std::uint32_t type = 0;
   static_assert(sizeof type == sizeof motion.wmtype);
@@ -70,7 +71,7 @@ std::uint32_t raw_type(const VAWarpedMotionParamsAV1& motion) {
   return type;
 }
 
-/// A frame header in the making.
+/// Writes a frame header.
 class FrameHeader {
  public:
   FrameHeader(const Parameters& picture, const References& references)
@@ -134,7 +135,7 @@ class FrameHeader {
     }
     if (order_bits(picture_)) writer_.bit(false);  // frame_refs_short_signaling
     for (const std::uint8_t slot : refs_.index) writer_.bits(3, slot);
-    if (!resilient_) writer_.bits(kReferences, 0);  // found_ref: the size stands here.
+    if (!resilient_) writer_.bits(kReferences, 0);  // found_ref: the size follows here.
     write_size();
     const bool whole_motion = info_.allow_screen_content_tools && info_.force_integer_mv;
     if (!whole_motion) writer_.bit(info_.allow_high_precision_mv);
@@ -160,16 +161,16 @@ class FrameHeader {
     const std::uint32_t unit = (1u << shift) - 1;
     const std::uint32_t columns = (size.width + unit) >> shift, rows = (size.height + unit) >> shift;
     const std::uint32_t widest = 4096u >> shift, area = 4096u * 2304u >> (2 * shift);
-    const int least = std::max(tile_log2(widest, columns), tile_log2(area, columns * rows));
+    const int min = std::max(tile_log2(widest, columns), tile_log2(area, columns * rows));
     writer_.bit(info_.uniform_tile_spacing_flag);
     int columns_log2 = 0, rows_log2 = 0;
     if (info_.uniform_tile_spacing_flag) {
       columns_log2 = write_uniform(columns, picture_.tile_cols, tile_log2(widest, columns));
-      rows_log2 = write_uniform(rows, picture_.tile_rows, std::max(least - columns_log2, 0));
+      rows_log2 = write_uniform(rows, picture_.tile_rows, std::max(min - columns_log2, 0));
     } else {
       const std::uint32_t width = write_explicit(columns, widest, picture_.tile_cols, picture_.width_in_sbs_minus_1);
-      const std::uint32_t most = least > 0 ? columns * rows >> (least + 1) : columns * rows;
-      write_explicit(rows, std::max(most / width, 1u), picture_.tile_rows, picture_.height_in_sbs_minus_1);
+      const std::uint32_t max = min > 0 ? columns * rows >> (min + 1) : columns * rows;
+      write_explicit(rows, std::max(max / width, 1u), picture_.tile_rows, picture_.height_in_sbs_minus_1);
       columns_log2 = tile_log2(1, picture_.tile_cols);
       rows_log2 = tile_log2(1, picture_.tile_rows);
     }
@@ -179,24 +180,24 @@ class FrameHeader {
   }
 
   /// @return TileColsLog2 or TileRowsLog2.
-  int write_uniform(std::uint32_t units, std::uint32_t tiles, int least) {
-    const int most = tile_log2(1, std::min(units, 64u));
+  int write_uniform(std::uint32_t units, std::uint32_t tiles, int min) {
+    const int max = tile_log2(1, std::min(units, 64u));
     const auto tiles_at = [units](int log2) {
       const std::uint32_t size = (units + (1u << log2) - 1) >> log2;
       return (units + size - 1) / size;
     };
-    int log2 = least;
-    for (; log2 < most && tiles_at(log2) < tiles; ++log2) writer_.bit(true);
-    if (log2 < most) writer_.bit(false);
+    int log2 = min;
+    for (; log2 < max && tiles_at(log2) < tiles; ++log2) writer_.bit(true);
+    if (log2 < max) writer_.bit(false);
     return log2;
   }
 
   /// @return The widest tile.
-  std::uint32_t write_explicit(std::uint32_t units, std::uint32_t most, std::uint32_t tiles,
+  std::uint32_t write_explicit(std::uint32_t units, std::uint32_t max, std::uint32_t tiles,
                                const std::uint16_t (&sizes)[63]) {
     std::uint32_t start = 0, widest = 1;
     for (std::uint32_t tile = 0; start < units; ++tile) {
-      const std::uint32_t room = std::min(units - start, most);
+      const std::uint32_t room = std::min(units - start, max);
       const std::uint32_t size = tile + 1 < tiles && tile < 63 ? std::min(sizes[tile] + 1u, room) : room;
       write_non_symmetric(writer_, room, size - 1);
       widest = std::max(widest, size);
@@ -393,11 +394,11 @@ class FrameHeader {
     }
     const int shift = 16 - precision;
     const bool is_diagonal = at % 3 == 2;
-    const std::int32_t most = 1 << bits, offset = is_diagonal ? 1 << precision : 0;
+    const std::int32_t max = 1 << bits, offset = is_diagonal ? 1 << precision : 0;
     const auto code = [&](std::int32_t number) {
-      return static_cast<std::uint32_t>(std::clamp((number >> shift) - offset, -most, most) + most);
+      return static_cast<std::uint32_t>(std::clamp((number >> shift) - offset, -max, max) + max);
     };
-    write_near(static_cast<std::uint32_t>(2 * most + 1), code(before), code(value));
+    write_near(static_cast<std::uint32_t>(2 * max + 1), code(before), code(value));
   }
 
   /// The inverse of decode_unsigned_subexp_with_ref.
@@ -529,12 +530,12 @@ Bytes sequence_header(const Parameters& picture) {
   writer.bits(3, picture.profile);
   writer.bits(2, 0);   // still_picture, reduced_still_picture_header
   writer.bits(2, 0);   // timing_info_present_flag, initial_display_delay_present_flag
-  writer.bits(17, 0);  // one operating point, which has everything
+  writer.bits(17, 0);  // one operating point, with all layers
   writer.bits(5, 31);  // seq_level_idx: no limits
   writer.bit(false);   // seq_tier
   writer.bits(4, 15);
   writer.bits(4, 15);
-  writer.bits(16, kMaxSide_px - 1);  // Sizes stand in the frames.
+  writer.bits(16, kMaxSide_px - 1);  // Sizes are in the frame headers.
   writer.bits(16, kMaxSide_px - 1);
   writer.bit(false);  // frame_id_numbers_present_flag
   writer.bit(fields.use_128x128_superblock);

@@ -18,11 +18,11 @@ inline constexpr int kSlots = 8, kReferences = 7;
 inline constexpr std::uint32_t kNoPrimary = 7;
 
 using GlobalMotion = std::array<std::array<std::int32_t, 6>, kReferences>;
-/// Of frames that have none. @source AV1 specification, 7.20 and 6.8.2 (setup_past_independence)
+/// The value for frames without global motion. @source AV1 specification, 7.20 and 6.8.2 (setup_past_independence)
 inline constexpr std::array<std::int32_t, 6> kNoMotion = {0, 0, 1 << 16, 0, 0, 1 << 16};
 GlobalMotion motion_of(const Parameters& picture);
 
-/// One of the decoder's slots of references, and what headers say relative to it.
+/// One of the decoder's reference slots, with the values to which later headers are relative.
 struct Slot {
   VASurfaceID surface = VA_INVALID_SURFACE;
   std::uint32_t order_hint = 0;
@@ -31,17 +31,17 @@ struct Slot {
 
 /// How a frame refers to the decoder's slots.
 struct References {
-  std::array<Slot, kSlots> slots;                 ///< As they are before this frame.
-  std::array<std::uint8_t, kReferences> index{};  ///< The slot of each reference; of inter frames only.
+  std::array<Slot, kSlots> slots;                 ///< The slots before this frame.
+  std::array<std::uint8_t, kReferences> index{};  ///< The slot of each reference; used by inter frames only.
   std::uint8_t refresh = 0;                       ///< One bit for each slot that keeps the frame.
-  bool show = true;                               ///< Else decoded only to be kept.
+  bool show = true;                               ///< False: decoded only as a reference.
 };
 
 /// True for frames that are neither predicted from others nor a switch.
 bool is_intra(const Parameters& picture);
 /// A shown key frame: it fills all slots.
 bool fills_all_slots(const Parameters& picture);
-/// Whether the numbers can be written at all.
+/// Whether all values can be represented in a header.
 bool is_valid(const Parameters& picture);
 
 /// sequence_header_obu without its OBU's header. Everything that frames may choose is left to them. @source 5.5

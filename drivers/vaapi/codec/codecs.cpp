@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read once.
+// Reads the number of threads once.
 #include <tenon/drivers/vaapi/codec/codecs.hpp>
 
 #include <algorithm>

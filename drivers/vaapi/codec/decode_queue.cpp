@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread for each decoder that has pictures. Results go into surfaces, which tell when they are done.
+// One thread per decoder with pictures. Results are written to surfaces, whose work then ends.
 #include <tenon/drivers/vaapi/codec/decode_queue.hpp>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ VAStatus DecodeQueue::push(Job job) noexcept {
   VAStatus status = VA_STATUS_ERROR_HW_BUSY;
   try {
     std::unique_lock lock(mutex_);
-    if (changed_.wait_until(lock, default_deadline(), [&] { return jobs_.size() < kMost; })) {
+    if (changed_.wait_until(lock, default_deadline(), [&] { return jobs_.size() < kMax; })) {
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
       job.number = ++last_number_;
       jobs_.push_back(std::move(job));
@@ -120,7 +120,7 @@ void DecodeQueue::run() noexcept {
   }
 }
 
-/// A new sequence begins, with which it must not run ahead.
+/// Whether a new sequence begins in which the decoder must not run ahead.
 bool DecodeQueue::needs_other_decoder() const noexcept {
   return decoder_ && decoder_->runs_ahead() && !jobs_.front().may_run_ahead;
 }
@@ -138,16 +138,16 @@ void DecodeQueue::begin(std::unique_lock<std::mutex>& lock) noexcept {
     // Both fields of a frame are decoded to one surface.
     decoder_->give(job.stream, job.target, std::exchange(last_target_, job.target->id()) == job.target->id());
     begun = true;
-  } catch (const std::exception&) {  // No memory: the picture is lost, as a damaged one is.
+  } catch (const std::exception&) {  // Out of memory: the picture is lost, like a damaged one.
     end_access(job);
     end_work(job, VA_STATUS_ERROR_DECODING_ERROR);
   }
   lock.lock();
-  if (spare_.size() < kMost) spare_.push_back(std::move(job.stream));
+  if (spare_.size() < kMax) spare_.push_back(std::move(job.stream));
   if (!begun) under_way_.pop_back();
 }
 
-/// Stores what the decoder has done.
+/// Stores the finished pictures of the decoder.
 void DecodeQueue::finish(std::unique_lock<std::mutex>& lock) noexcept {
   while (!under_way_.empty()) {
     lock.unlock();
@@ -169,7 +169,7 @@ void DecodeQueue::finish(std::unique_lock<std::mutex>& lock) noexcept {
     std::list<Job> done;
     done.splice(done.begin(), under_way_, under_way_.begin());
     lock.unlock();
-    done.clear();  // The surface may go with it.
+    done.clear();  // This may destroy the surface.
     lock.lock();
   }
 }

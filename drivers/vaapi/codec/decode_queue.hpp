@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that wait for a decoder, and the thread that decodes them in their order.
+// Queue of pictures for a decoder, and the thread that decodes them in order.
 #pragma once
 
 #include <condition_variable>
@@ -25,32 +25,33 @@ class DecodeQueue {
  public:
   struct Job {
     Bytes stream;
-    Ref<Surface> target, shown;  ///< The second one, which may be null, gets the same picture.
-    bool may_run_ahead = false;  ///< StreamWriter's.
-    /// At once, by vaEndPicture. Where that is so with the first job, threads that share a picture are faster.
+    Ref<Surface> target, shown;  ///< `shown` gets the same picture; it may be null.
+    bool may_run_ahead = false;  ///< StreamWriter::may_run_ahead().
+    /// vaEndPicture waits for the picture at once. If that holds for the first job, slice threads are used, which are
+    /// faster then.
     bool is_waited_for = false;
-    std::uint64_t number = 0;  ///< The queue's.
+    std::uint64_t number = 0;  ///< Assigned by the queue.
   };
 
-  /// @param decoder  One that exists.
-  explicit DecodeQueue(const char* decoder) : name_(decoder) { spare_.reserve(kMost); }
-  /// Decodes what is left: its surfaces may be waited for.
+  /// @param decoder  Name of an existing decoder.
+  explicit DecodeQueue(const char* decoder) : name_(decoder) { spare_.reserve(kMax); }
+  /// Decodes the remaining jobs, because clients may wait for their surfaces.
   ~DecodeQueue();
   DecodeQueue(const DecodeQueue&) = delete;
   DecodeQueue& operator=(const DecodeQueue&) = delete;
 
-  /// The job's surfaces have begun their work, which ends when this decoded them; also on each failure.
-  /// Waits while many pictures wait already. @return VA_STATUS_ERROR_HW_BUSY: it waited too long.
+  /// Adds a job whose surfaces have begun their work; the work ends when the picture is decoded, and also on any
+  /// failure. Blocks while too many pictures are queued. @return VA_STATUS_ERROR_HW_BUSY: it waited too long.
   VAStatus push(Job job) noexcept;
-  /// Somebody waits for a surface: its picture is decoded though no other may follow.
+  /// A client waits for a surface: its picture is decoded even if no further picture follows.
   void hurry(const Surface& wanted) noexcept;
-  /// All pictures that are here are decoded though no other may follow.
+  /// Decodes all queued pictures even if no further picture follows.
   void hurry() noexcept;
-  /// Memory for a stream, which a job before may have had.
+  /// Memory for a stream, reused from an earlier job if possible.
   Bytes spare();
 
  private:
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMax = 8;
 
   void run() noexcept;
   bool needs_other_decoder() const noexcept;
@@ -61,11 +62,12 @@ class DecodeQueue {
   const std::string name_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<Job> jobs_, under_way_;  ///< The decoder has the second ones. Lists: from one to the other without memory.
+  std::list<Job> jobs_, under_way_;  ///< Queued jobs, and those in the decoder. std::list, because splice allocates
+                                     ///< nothing.
   std::vector<Bytes> spare_;
   std::uint64_t last_number_ = 0, wanted_ = 0;
   bool ends_ = false;
-  std::optional<Decoder> decoder_;  ///< The thread's.
+  std::optional<Decoder> decoder_;  ///< Used by the thread only.
   VASurfaceID last_target_ = VA_INVALID_SURFACE;
   std::thread thread_;
 };

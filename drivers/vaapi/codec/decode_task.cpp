@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects what a client submits for a picture and rebuilds the stream, which another thread decodes.
+// Collects the buffers of a picture and rebuilds the stream, which another thread decodes.
 #include <tenon/drivers/vaapi/codec/decode_task.hpp>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::unique_ptr<StreamWriter> make_writer(VAProfile profile) {
   }
 }
 
-/// Rebuilds the stream and hands pictures to the queue, in their order.
+/// Rebuilds the stream and passes pictures to the queue in order.
 class PictureOrder final : public Worker {
  public:
   explicit PictureOrder(const DecodeProfile& profile)
@@ -82,7 +82,7 @@ class PictureOrder final : public Worker {
   const VAProfile profile;
   const StreamWriter& writer() const { return *writer_; }
 
-  /// @param self  Of this, for those who will wait for the surface.
+  /// @param self  Reference to this object, stored in the surface for waits.
   VAStatus submit(const Picture& picture, Surface& target, const std::weak_ptr<Worker>& self) {
     Ref<Surface> shown;
     if (const VAStatus status = begin(picture, target, self, shown)) return status;
@@ -105,7 +105,7 @@ class PictureOrder final : public Worker {
   VAStatus begin(const Picture& picture, Surface& target, const std::weak_ptr<Worker>& self, Ref<Surface>& shown) {
     const std::lock_guard lock(mutex_);
     release(&picture);
-    if (writer_->pixels(picture) > most_pixels(target)) return VA_STATUS_ERROR_DECODING_ERROR;
+    if (writer_->pixels(picture) > max_pixels(target)) return VA_STATUS_ERROR_DECODING_ERROR;
     DecodeQueue::Job job{queue_.spare(), Ref<Surface>(target), {}};
     if (const VAStatus status = writer_->write(picture, job.stream)) return status;
     job.may_run_ahead = writer_->may_run_ahead();
@@ -120,8 +120,8 @@ class PictureOrder final : public Worker {
     return VA_STATUS_SUCCESS;
   }
 
-  /// Who has the descriptor reads when vaEndPicture has returned (GStreamer's decoders do), and counts on fences, which a
-  /// dma-buf of the CPU has not.
+  /// Holders of the descriptor read it as soon as vaEndPicture has returned (GStreamer's decoders do) and rely on
+  /// fences, which CPU work on a dma-buf does not have. So vaEndPicture waits.
   void wait_if_seen_elsewhere(const Surface& surface) {
     if (surface.is_seen_elsewhere()) surface.wait(default_deadline());
   }
@@ -189,13 +189,14 @@ class DecodeTask final : public Task {
   }
 
   VAStatus end(Surface& target) override {
-    // Another decoder may still be at it. This one's pictures are in order anyway, as the fields of a frame must be.
+    // Another decoder may still write this surface. Pictures of this decoder are in order anyway, as the fields of a
+    // frame must be.
     if (!target.is_worked_on_by(*order_) && !target.wait(default_deadline())) return VA_STATUS_ERROR_SURFACE_BUSY;
     target.error = VA_STATUS_SUCCESS;
     const VAStatus status = decode(target);
     if (status == VA_STATUS_ERROR_DECODING_ERROR) target.error = status;
     begin();
-    // A picture that cannot be decoded is told by vaSyncSurface; the call itself was right.
+    // vaSyncSurface reports a picture that cannot be decoded; the call itself was valid.
     return status == VA_STATUS_ERROR_DECODING_ERROR ? VA_STATUS_SUCCESS : status;
   }
 
@@ -231,7 +232,8 @@ class DecodeTask final : public Task {
     return order_->submit(picture_, target, order_);
   }
 
-  /// With the first picture: by the decoder that has its references, if another context has it, or left it behind.
+  /// Called with the first picture: continues with the decoder that has its references, if another context owns or kept
+  /// it.
   void go_on(const Surface& target) {
     const auto references = order_->writer().references(picture_);
     is_gone_on_with_ |= !references.empty();
@@ -245,7 +247,7 @@ class DecodeTask final : public Task {
   }
 
   std::shared_ptr<PictureOrder> order_;
-  const Display* display_ = nullptr;  ///< Of the first picture's surface.
+  const Display* display_ = nullptr;  ///< Display of the first picture's surface.
   bool is_gone_on_with_ = false;      ///< Whether its pictures may be another context's references.
   Picture picture_;
   std::vector<Ref<Buffer>> data_;

@@ -14,12 +14,12 @@ namespace tenon::va {
 /// A profile that this driver decodes.
 struct DecodeProfile {
   VAProfile profile;
-  const char* decoder;       ///< libavcodec's.
-  std::uint32_t rt_formats;  ///< Of its surfaces.
+  const char* decoder;       ///< Name of libavcodec's decoder.
+  std::uint32_t rt_formats;  ///< RT formats of its surfaces.
   int max_side_px;
 };
 
-/// The profiles whose decoders this libavcodec has.
+/// The profiles for which this libavcodec has a decoder.
 std::span<const DecodeProfile> decode_profiles();
 const DecodeProfile* find_decode_profile(VAProfile profile);
 

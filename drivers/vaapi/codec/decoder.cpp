@@ -16,7 +16,7 @@ namespace tenon::va {
 namespace {
 
 #if LIBAVCODEC_VERSION_MAJOR >= 60
-void let_threads_ask_for_memory(AVCodecContext&) {}  // They do.
+void let_threads_ask_for_memory(AVCodecContext&) {}  // Nothing to do: from version 60 on they always do.
 constexpr int kNumbersFrames = AV_CODEC_FLAG_COPY_OPAQUE;
 void number_next(AVCodecContext&, AVPacket& packet, std::uint64_t number) {
   packet.opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));  // NOLINT: a number, as documented.
@@ -38,7 +38,7 @@ std::uint64_t number_of(const AVFrame& frame) { return static_cast<std::uint64_t
 
 constexpr std::int64_t kAlignment_px = 128;
 
-/// A packet that decodes to nothing, without an error: a delimiter, a frame that is there already. Empty: there is none.
+/// A packet that decodes to nothing, without an error: a delimiter, or a repeated frame. Empty: the codec has none.
 Bytes filler_of(AVCodecID codec) {
   Bytes filler;
   switch (codec) {
@@ -60,7 +60,7 @@ Bytes filler_of(AVCodecID codec) {
 
 }  // namespace
 
-std::int64_t most_pixels(const Surface& surface) noexcept {
+std::int64_t max_pixels(const Surface& surface) noexcept {
   return (std::int64_t{surface.width_px} + kAlignment_px) * (std::int64_t{surface.height_px} + kAlignment_px);
 }
 
@@ -100,9 +100,9 @@ int Decoder::get_buffer(AVCodecContext* context, AVFrame* frame, int flags) {
     const auto found =
         std::find_if(self->steps_.begin(), self->steps_.end(), [&](const Step& step) { return step.number == number; });
     if (found == self->steps_.end() || !found->target ||
-        std::int64_t{frame->width} * frame->height > most_pixels(*found->target))
+        std::int64_t{frame->width} * frame->height > max_pixels(*found->target))
       return AVERROR(EINVAL);
-    // Not two pictures at once: what stands in for a lost one, or a client that does not wait for its surface.
+    // The surface is in use by another picture: a stand-in for a lost one, or the client does not wait for its surface.
     const bool is_taken = found->frame || std::any_of(self->steps_.begin(), found, [&](const Step& before) {
                             return before.target.get() == found->target.get();
                           });
@@ -142,7 +142,8 @@ bool Decoder::send(std::span<std::uint8_t> padded) {
   return sent >= 0 && received >= 0;
 }
 
-/// Its result is that of the step which ends with it. While the threads fill up there is none: then it is its own.
+/// Submits a packet. The call returns the result of the step that ends now; while the threads fill up there is none
+/// yet, and the result is that of `step` itself.
 bool Decoder::step(std::span<std::uint8_t> padded, Step step) {
   step.number = ++last_number_;
   {
@@ -162,7 +163,7 @@ void Decoder::give(Bytes& packet, const Ref<Surface>& target, bool may_be_second
   const std::size_t size = packet.size();
   packet.resize(size + AV_INPUT_BUFFER_PADDING_SIZE);
   if (behind_ == 0)
-    context_->max_pixels = most_pixels(*target);  // Threads have their own, and ask for memory in any case.
+    context_->max_pixels = max_pixels(*target);  // The threads have their own limit, and always ask for memory.
   const bool good = step(packet, {0, target, true, may_be_second_field, false, false, {}});
   packet.resize(size);
   if (!good) settle();
@@ -172,8 +173,8 @@ void Decoder::push() {
   if (!step(filler_, {})) settle();
 }
 
-/// After an error: a packet that never came to a thread would have been counted as a step. So many good ones that all
-/// before them are done whether it was or not; if there are not, all threads end, and references are lost.
+/// After an error it is unknown whether the packet reached a thread and counts as a step. So this submits enough filler
+/// packets that all earlier steps are done in either case. If that fails, all threads end, and references are lost.
 void Decoder::settle() {
   if (behind_ == 0) return;
   std::size_t good = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of libavcodec's decoders, fed a picture at a time. Clients name the surface of each picture in decoding order, so
-// this tells which frame a packet was decoded to, whatever the order in which the decoder gives frames out.
+// One of libavcodec's decoders, one picture per call. Clients name the surface of each picture in decoding order, so
+// this class tells to which frame a packet was decoded, independent of the decoder's output order.
 #pragma once
 
 #include <cstddef>
@@ -20,38 +20,41 @@ extern "C" {
 
 namespace tenon::va {
 
-/// The most pixels that a surface's picture may have: libavcodec aligns, and a wrong size would cost memory and time.
-std::int64_t most_pixels(const Surface& surface) noexcept;
+/// The largest number of pixels of a surface's picture, alignment by libavcodec included. The limit keeps a wrong size
+/// from costing memory and time.
+std::int64_t max_pixels(const Surface& surface) noexcept;
 
-/// Where it may run ahead, libavcodec decodes several pictures at once, each in a thread of its own, and none of them is
-/// done before as many more were given. Packets without a picture push the last ones through, and change nothing else.
+/// If it may run ahead, libavcodec decodes several pictures at once, each in a thread of its own, and a picture is
+/// finished only when as many more were submitted. Packets without a picture flush the last ones and change nothing
+/// else.
 /// @thread one at a time.
 class Decoder {
  public:
-  /// @param name  libavcodec's name of the decoder. @param runs_ahead  Where it can; else threads share each picture.
+  /// @param name  libavcodec's name of the decoder. @param runs_ahead  Uses frame threads if possible; otherwise slice
+  /// threads.
   /// @errors std::bad_alloc; tenon::Error: no such decoder here.
   Decoder(const char* name, bool runs_ahead);
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
   bool runs_ahead() const noexcept { return behind_ > 0; }
-  /// Whether this libavcodec has it.
+  /// Whether this libavcodec has the decoder.
   static bool exists(const char* name) noexcept;
 
-  /// Gives it one picture, or one of a frame's two fields.
+  /// Submits one picture, or one of a frame's two fields.
   /// @param packet  Grows by libavcodec's padding, and shrinks back. Not needed afterwards.
-  /// @param target  Where the picture goes: what can be decoded to there is; the result tells the rest. Pictures with more
-  /// than its most_pixels() are errors.
-  /// @param may_be_second_field  Of the frame of the picture before.
-  /// @errors std::bad_alloc: nothing was given.
+  /// @param target  The picture's surface. Planes that can be decoded in place are; the result tells which others must
+  /// be copied. Pictures with more than its max_pixels() are errors.
+  /// @param may_be_second_field  The picture may be the second field of the previous frame.
+  /// @errors std::bad_alloc: nothing was submitted.
   void give(Bytes& packet, const Ref<Surface>& target, bool may_be_second_field);
-  /// Brings the oldest picture one step nearer to its end, without another picture.
+  /// Advances the oldest picture by one step, without a new picture.
   void push();
 
   struct Result {
     const AVFrame* frame;  ///< Valid until the next call; null if the decoder made none.
   };
-  /// The oldest picture that was given and not taken, if it is done.
+  /// The oldest picture that was submitted and not taken yet, if it is done.
   std::optional<Result> take();
 
  private:
@@ -75,17 +78,19 @@ class Decoder {
   int receive_all();
   void settle();
 
-  bool asks_first_ = false;         ///< For a step's picture, and then for what stands in for lost ones; else last.
-  bool gives_frames_only_ = false;  ///< Another library's decoder, whose frames are seen when it gives them out.
-  std::size_t behind_ = 0;          ///< Steps between a picture and its end.
+  bool asks_first_ = false;         ///< The decoder asks for memory of the step's picture first, then for stand-ins of
+                                    ///< lost ones; otherwise last.
+  bool gives_frames_only_ = false;  ///< A decoder of another library, whose frames are visible only in its output.
+  std::size_t behind_ = 0;          ///< Number of steps from a picture's submission to its end.
   Bytes filler_;                    ///< A packet without a picture, with libavcodec's padding.
   std::uint64_t last_number_ = 0;
   PictureMemory memory_;
-  std::mutex mutex_;         ///< Of steps_: libavcodec asks for memory in its threads.
-  std::vector<Step> steps_;  ///< Those whose results were not taken: those that run, and what settle() adds, at most.
+  std::mutex mutex_;         ///< Guards steps_: libavcodec asks for memory in its threads.
+  std::vector<Step> steps_;  ///< Steps whose results were not taken: at most the running ones and those that settle()
+                             ///< adds.
   Frame taken_, shown_;
   std::unique_ptr<AVPacket, Free> packet_;
-  std::unique_ptr<AVCodecContext, Free> context_;  ///< The last: closing it may still use the frames.
+  std::unique_ptr<AVCodecContext, Free> context_;  ///< The last member: closing it may still use the frames.
 };
 
 }  // namespace tenon::va

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// H.264: what a client says of a picture becomes libx264's settings. The stream's headers are libx264's own, which VA calls
-// a driver without packed headers; pictures refer to the one before, so there are no B pictures.
+// H.264: translates a client's parameters into libx264's settings. libx264 writes the stream's headers, so this is a
+// driver without packed headers in VA-API's terms. Every picture refers to the previous one, so there are no B
+// pictures.
 #include <tenon/drivers/vaapi/codec/encode_task.hpp>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ class EncodeTask final : public Task {
     return type == VAEncCodedBufferType || type == VAEncSequenceParameterBufferType ||
            type == VAEncPictureParameterBufferType || type == VAEncSliceParameterBufferType ||
            type == VAEncMiscParameterBufferType || type == VAEncPackedHeaderParameterBufferType ||
-           type == VAEncPackedHeaderDataBufferType;  // The last two may be made, and are refused when rendered.
+           type == VAEncPackedHeaderDataBufferType;  // The last two are refused when rendered.
   }
 
   void begin() override {
@@ -88,7 +89,7 @@ class EncodeTask final : public Task {
       case VAEncMiscParameterTypeQualityLevel:
         return read(quality_);
       default:
-        return VA_STATUS_SUCCESS;  // Hints about what this encoder does not have.
+        return VA_STATUS_SUCCESS;  // Hints for features that this encoder lacks.
     }
   }
 
@@ -97,16 +98,16 @@ class EncodeTask final : public Task {
     int left, top, width, height;
   };
   std::optional<Window> window(const Surface& source) const {
-    constexpr std::uint32_t kMost = 16384;
+    constexpr std::uint32_t kMax = 16384;
     const auto& sequence = *sequence_;
     Window window{0, 0, sequence.picture_width_in_mbs * 16, sequence.picture_height_in_mbs * 16};
     if (sequence.frame_cropping_flag) {
-      const std::uint32_t left = 2 * std::min(sequence.frame_crop_left_offset, kMost);
-      const std::uint32_t top = 2 * std::min(sequence.frame_crop_top_offset, kMost);
+      const std::uint32_t left = 2 * std::min(sequence.frame_crop_left_offset, kMax);
+      const std::uint32_t top = 2 * std::min(sequence.frame_crop_top_offset, kMax);
       window.left = static_cast<int>(left);
       window.top = static_cast<int>(top);
-      window.width -= static_cast<int>(left + 2 * std::min(sequence.frame_crop_right_offset, kMost));
-      window.height -= static_cast<int>(top + 2 * std::min(sequence.frame_crop_bottom_offset, kMost));
+      window.width -= static_cast<int>(left + 2 * std::min(sequence.frame_crop_right_offset, kMax));
+      window.height -= static_cast<int>(top + 2 * std::min(sequence.frame_crop_bottom_offset, kMax));
     }
     const bool fits = window.width > 0 && window.height > 0 &&
                       window.left + window.width <= static_cast<int>(source.width_px) &&
@@ -125,14 +126,14 @@ class EncodeTask final : public Task {
     if (rate_control_ & (VA_RC_CBR | VA_RC_VBR)) made.rate = EncoderSettings::Rate::kBits;
     if (rate_control_ == VA_RC_ICQ) made.rate = EncoderSettings::Rate::kQuality;
     made.is_constant_bit_rate = rate_control_ == VA_RC_CBR;
-    constexpr std::uint32_t kMost = 1u << 30;
+    constexpr std::uint32_t kMax = 1u << 30;
     const auto& sequence = *sequence_;
     if (frame_rate_ && (frame_rate_->framerate & 0xffff)) {
       made.frames = static_cast<int>(frame_rate_->framerate & 0xffff);
       made.seconds = std::max(static_cast<int>(frame_rate_->framerate >> 16), 1);
     } else if (sequence.vui_parameters_present_flag && sequence.vui_fields.bits.timing_info_present_flag &&
-               sequence.num_units_in_tick && sequence.time_scale && sequence.time_scale < kMost &&
-               sequence.num_units_in_tick < kMost / 2) {
+               sequence.num_units_in_tick && sequence.time_scale && sequence.time_scale < kMax &&
+               sequence.num_units_in_tick < kMax / 2) {
       made.frames = static_cast<int>(sequence.time_scale);  // Ticks are fields.
       made.seconds = static_cast<int>(2 * sequence.num_units_in_tick);
     }
@@ -149,13 +150,12 @@ class EncodeTask final : public Task {
     made.quality = picture_->pic_init_qp + slice_->slice_qp_delta;
     if (rate_control_ == VA_RC_ICQ) made.quality = rate_ ? rate_->ICQ_quality_factor : 26;
     constexpr std::uint32_t kDefaultBits = 2'000'000;
-    const std::uint32_t most = rate_ && rate_->bits_per_second ? rate_->bits_per_second
-                               : sequence_->bits_per_second    ? sequence_->bits_per_second
-                                                               : kDefaultBits;
+    const std::uint32_t max = rate_ && rate_->bits_per_second ? rate_->bits_per_second
+                              : sequence_->bits_per_second    ? sequence_->bits_per_second
+                                                              : kDefaultBits;
     const std::uint32_t percent = rate_ && rate_->target_percentage ? std::min(rate_->target_percentage, 100u) : 100;
-    made.most_bit_rate = most;
-    made.bit_rate =
-        rate_control_ == VA_RC_CBR ? most : std::max<std::int64_t>(std::int64_t{most} * percent / 100, 1000);
+    made.max_bit_rate = max;
+    made.bit_rate = rate_control_ == VA_RC_CBR ? max : std::max<std::int64_t>(std::int64_t{max} * percent / 100, 1000);
     if (hrd_) made.buffer_bits = static_cast<int>(std::min(hrd_->buffer_size, 1u << 30));
     return made;
   }
@@ -167,7 +167,7 @@ class EncodeTask final : public Task {
     const EncoderSettings wanted = settings(*shown);
     const bool same_size =
         encoder_ && encoder_->settings().width_px == shown->width && encoder_->settings().height_px == shown->height;
-    // Another sequence begins where the client says so, or where the old one cannot go on.
+    // A new sequence begins if the client requests it, or if the old one cannot continue.
     if (!encoder_ || !same_size || (picture.is_idr && wanted != encoder_->settings())) {
       encoder_.reset();
       encoder_.emplace(wanted, picture);
@@ -184,13 +184,13 @@ class EncodeTask final : public Task {
       encoder_.reset();
       return VA_STATUS_ERROR_ENCODING_ERROR;
     }
-    coded.store_coded(bytes_, 0);  // Tells itself if it was too small.
+    coded.store_coded(bytes_, 0);  // Sets the overflow status if the buffer was too small.
     return VA_STATUS_SUCCESS;
   }
 
   const VAProfile profile_;
   const std::uint32_t rate_control_;
-  std::optional<VAEncSequenceParameterBufferH264> sequence_;  ///< Stays until another one comes.
+  std::optional<VAEncSequenceParameterBufferH264> sequence_;  ///< Stays valid until it is replaced.
   std::optional<VAEncPictureParameterBufferH264> picture_;
   std::optional<VAEncSliceParameterBufferH264> slice_;
   std::optional<VAEncMiscParameterRateControl> rate_;
@@ -222,7 +222,7 @@ std::vector<VAConfigAttrib> encode_attributes() {
 
 std::unique_ptr<Task> make_encode_task(const Config& config) {
   const std::uint32_t chosen = config.attribute(VAConfigAttribRateControl);
-  // Several, if the client chose none.
+  // Several bits if the client chose none.
   return std::make_unique<EncodeTask>(config.profile, chosen == kRateControls ? VA_RC_CQP : chosen);
 }
 

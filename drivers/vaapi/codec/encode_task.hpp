@@ -12,9 +12,9 @@
 
 namespace tenon::va {
 
-/// Whether this libavcodec encodes a profile.
+/// Whether this libavcodec can encode a profile.
 bool encodes(VAProfile profile);
-/// What encoders offer beside sizes and RT formats.
+/// Attributes of encoders beside sizes and RT formats.
 std::vector<VAConfigAttrib> encode_attributes();
 std::unique_ptr<Task> make_encode_task(const Config& config);
 

@@ -47,7 +47,7 @@ Encoder::Encoder(const EncoderSettings& settings, const PictureSettings& first)
   context_->sample_aspect_ratio = settings.sample_aspect;
   context_->framerate = {settings.frames, settings.seconds};
   context_->time_base = {settings.seconds, settings.frames};
-  context_->gop_size = 1 << 30;  // The client says where sequences begin.
+  context_->gop_size = 1 << 30;  // The client decides where sequences begin.
   context_->max_b_frames = 0;
   context_->refs = 1;
   context_->thread_type = FF_THREAD_SLICE;
@@ -55,7 +55,7 @@ Encoder::Encoder(const EncoderSettings& settings, const PictureSettings& first)
   void* own = context_->priv_data;
   std::string options = "scenecut=0:force-cfr=1:cabac=" + std::to_string(settings.cabac) +
                         ":8x8dct=" + std::to_string(settings.transform_8x8);
-  // A rate factor with nothing that varies it is a quantiser that may change with every picture.
+  // A constant rate factor without adaptive quantisation equals a quantiser that may change with every picture.
   if (settings.rate == EncoderSettings::Rate::kConstantQuantiser)
     options += ":aq-mode=0:qcomp=1:ipratio=1:qpstep=69:mbtree=0";
   av_opt_set(own, "preset", preset_of(settings.quality_level), 0);
@@ -76,7 +76,7 @@ void Encoder::set_rate(const PictureSettings& picture) {
     return;
   }
   context_->bit_rate = picture.bit_rate;
-  context_->rc_max_rate = settings_.is_constant_bit_rate ? picture.bit_rate : picture.most_bit_rate;
+  context_->rc_max_rate = settings_.is_constant_bit_rate ? picture.bit_rate : picture.max_bit_rate;
   context_->rc_buffer_size = picture.buffer_bits > 0
                                  ? picture.buffer_bits
                                  : static_cast<int>(std::min<std::int64_t>(context_->rc_max_rate, 1 << 30));
@@ -94,7 +94,7 @@ bool Encoder::encode(const Pixels& pixels, const PictureSettings& picture, Bytes
   frame_->pts = count_++;
   frame_->pict_type = picture.is_idr ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_P;
   const int sent = avcodec_send_frame(context_.get(), frame_.get());
-  std::fill_n(frame_->data, 4, nullptr);  // The surface's, which was copied.
+  std::fill_n(frame_->data, 4, nullptr);  // These pointed into the surface, which was copied.
   if (sent < 0) return false;
   coded.clear();
   while (avcodec_receive_packet(context_.get(), packet_.get()) >= 0) {

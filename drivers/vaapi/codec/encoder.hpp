@@ -15,12 +15,12 @@ extern "C" {
 namespace tenon::va {
 
 inline constexpr const char* kH264Encoder = "libx264";
-/// Of VAEncMiscParameterBufferQualityLevel: 1 is the best, this the fastest.
+/// Range of VAEncMiscParameterBufferQualityLevel: 1 is the best quality, this value the fastest.
 inline constexpr std::uint32_t kQualityLevels = 7;
 
-/// What one sequence is encoded with.
+/// Settings of one sequence.
 struct EncoderSettings {
-  int width_px = 0, height_px = 0;  ///< Of what decoders show.
+  int width_px = 0, height_px = 0;  ///< Size after cropping, as decoders show it.
   const char* profile = "high";
   bool cabac = true, transform_8x8 = true, full_range = false;
   std::uint32_t quality_level = 0;  ///< 0: the default.
@@ -31,15 +31,15 @@ struct EncoderSettings {
   bool operator==(const EncoderSettings&) const;
 };
 
-/// What may change from picture to picture.
+/// Settings that may change from picture to picture.
 struct PictureSettings {
   bool is_idr = false;
-  double quality = 26;                           ///< The quantiser, or x264's rate factor.
-  std::int64_t bit_rate = 0, most_bit_rate = 0;  ///< In bits per second.
-  int buffer_bits = 0;                           ///< Of the decoder's coded picture buffer; 0: one second's.
+  double quality = 26;                          ///< The quantiser, or x264's rate factor.
+  std::int64_t bit_rate = 0, max_bit_rate = 0;  ///< In bits per second.
+  int buffer_bits = 0;                          ///< Size of the decoder's coded picture buffer; 0: one second.
 };
 
-/// Without reordering: every picture follows from the one before. @thread one at a time.
+/// Encodes without reordering: every picture is predicted from the previous one. @thread one at a time.
 class Encoder {
  public:
   /// @errors std::bad_alloc; tenon::Error: no such encoder here, or it refuses the settings.
@@ -48,8 +48,8 @@ class Encoder {
   Encoder& operator=(const Encoder&) = delete;
 
   const EncoderSettings& settings() const noexcept { return settings_; }
-  /// @param pixels  Of the settings' size, NV12 or three planes of 4:2:0. Copied.
-  /// @param coded  Gets the picture, with its parameter sets if it is an IDR picture.
+  /// @param pixels  NV12 or three planes of 4:2:0, of the size in the settings. Copied.
+  /// @param coded  Receives the coded picture, with its parameter sets if it is an IDR picture.
   /// @return False if the encoder fails.
   bool encode(const Pixels& pixels, const PictureSettings& picture, Bytes& coded);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// H.264: parameter sets from VAPictureParameterBufferH264. What VA does not tell (the number of a PPS, its default
-// numbers of references) is read from the slice headers, which come whole.
+// H.264: parameter sets from VAPictureParameterBufferH264. The values that VA-API does not carry (the number of a PPS,
+// its default numbers of references) are read from the slice headers, which are complete.
 #include <algorithm>
 #include <array>
 
@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::uint8_t kSps = 0x67, kPps = 0x68;
 constexpr int kProfileHigh = 100, kProfileHigh10 = 110, kProfileHigh422 = 122, kProfileHigh444 = 244;
-constexpr int kLevel = 62;  // The highest: sizes are checked by VA's own numbers.
+constexpr int kLevel = 62;  // The highest level, because sizes are limited by VA-API's values.
 
-/// What slice headers say of their PPS.
+/// Values of the PPS that slice headers reveal.
 struct FromSlices {
   std::uint32_t pps_id = 0;
   bool has_l0 = false, has_l1 = false;  ///< A slice used the default number of references.
   std::uint32_t l0 = 0, l1 = 0;
 };
 
-/// Without a start code, which some clients leave in front.
+/// The NAL unit, without the start code that some clients leave in front.
 std::span<const std::uint8_t> unit_of(const Slice& slice, const VASliceParameterBufferH264& parameters) {
   std::span<const std::uint8_t> unit = part(slice.data, parameters.slice_data_offset, parameters.slice_data_size);
   std::size_t zeros = 0;
@@ -67,7 +67,7 @@ void read_header(std::span<const std::uint8_t> unit, const VAPictureParameterBuf
   found.l1 = slice.num_ref_idx_l1_active_minus1;
 }
 
-/// In the form of delta values. @source 7.3.2.1.1.1
+/// Writes a scaling list as delta values. @source 7.3.2.1.1.1
 template <std::size_t kCount>
 void write_list(BitWriter& writer, const std::uint8_t (&raster)[kCount]) {
   writer.bit(true);  // scaling_list_present_flag
@@ -106,7 +106,7 @@ class H264Writer final : public StreamWriter {
     const auto picture = structure<VAPictureParameterBufferH264>(given.parameters);
     units_.clear();
     if (!picture || given.slices.empty()) return VA_STATUS_ERROR_INVALID_PARAMETER;
-    // The offsets of type 1 stand in the SPS alone, and VA does not carry them.
+    // The offsets of type 1 are in the SPS only, and VA-API does not carry them.
     if (picture->seq_fields.bits.pic_order_cnt_type == 1) return VA_STATUS_ERROR_UNIMPLEMENTED;
     if (picture->num_ref_frames > 16 || picture->bit_depth_luma_minus8 > 6 || picture->bit_depth_chroma_minus8 > 6)
       return VA_STATUS_ERROR_INVALID_PARAMETER;
@@ -123,7 +123,7 @@ class H264Writer final : public StreamWriter {
       units_.push_back(unit);
     }
     is_interlaced_ = !picture->seq_fields.bits.frame_mbs_only_flag;
-    if (append(stream, kSps, sequence_set(*picture), last_sps_)) last_pps_.clear();  // It goes with its sequence.
+    if (append(stream, kSps, sequence_set(*picture), last_sps_)) last_pps_.clear();  // A new SPS invalidates its PPS.
     append(stream, kPps, picture_set(*picture, structure<VAIQMatrixBufferH264>(given.iq_matrix)), last_pps_);
     for (const auto unit : units_) {
       append_start_code(stream);
@@ -132,7 +132,7 @@ class H264Writer final : public StreamWriter {
     return VA_STATUS_SUCCESS;
   }
 
-  /// Between two fields nothing may be pushed through, and the second one may be late.
+  /// Filler packets must not come between two fields, and the second field may be late.
   bool may_run_ahead() const override { return !is_interlaced_; }
 
  private:
@@ -163,7 +163,7 @@ class H264Writer final : public StreamWriter {
     writer.ue(picture.bit_depth_luma_minus8);
     writer.ue(picture.bit_depth_chroma_minus8);
     writer.bit(false);  // qpprime_y_zero_transform_bypass_flag
-    writer.bit(false);  // seq_scaling_matrix_present_flag: lists stand in the PPS.
+    writer.bit(false);  // seq_scaling_matrix_present_flag: lists are in the PPS.
     writer.ue(sequence.log2_max_frame_num_minus4);
     writer.ue(sequence.pic_order_cnt_type);
     if (sequence.pic_order_cnt_type == 0) writer.ue(sequence.log2_max_pic_order_cnt_lsb_minus4);
@@ -219,7 +219,7 @@ class H264Writer final : public StreamWriter {
     for (const auto& list : matrix->ScalingList4x4) write_list(writer, list);
     if (!has_8x8) return;
     for (const auto& list : matrix->ScalingList8x8) write_list(writer, list);
-    for (int chroma = 0; chroma < (is_444 ? 4 : 0); ++chroma) writer.bit(false);  // As the luma lists.
+    for (int chroma = 0; chroma < (is_444 ? 4 : 0); ++chroma) writer.bit(false);  // Same as the luma lists.
   }
 
   FromSlices defaults_;

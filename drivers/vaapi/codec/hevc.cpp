@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEVC: parameter sets from VAPictureParameterBufferHEVC. VA does not carry the SPS's sets of reference pictures, which
-// slice headers name by number: each header is rewritten to say its set itself, as ReferenceFrames tell it.
+// HEVC: parameter sets from VAPictureParameterBufferHEVC. VA-API does not carry the SPS's sets of reference pictures,
+// to which slice headers refer by number. So each slice header is rewritten to contain its set explicitly, taken from
+// ReferenceFrames.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -15,7 +16,7 @@ using Parameters = VAPictureParameterBufferHEVC;
 using Range = VAPictureParameterBufferHEVCRext;
 
 constexpr std::uint8_t kVps = 32, kSps = 33, kPps = 34;
-constexpr int kLevel = 186;  // 6.2: sizes are checked by VA's own numbers.
+constexpr int kLevel = 186;  // Level 6.2, because sizes are limited by VA-API's values.
 
 /// Number of bits for numbers below `count`.
 int bits_for(std::uint32_t count) { return count <= 1 ? 0 : std::bit_width(count - 1); }
@@ -60,7 +61,7 @@ BitWriter video_set(const Parameters& picture) {
   return writer;
 }
 
-/// The flag that says which extensions there are: none, or that of ranges.
+/// Writes the extension flags: none, or the range extension.
 void write_extensions(BitWriter& writer, bool has_range) {
   writer.bit(has_range);
   if (has_range) writer.bits(8, 0x80);
@@ -124,8 +125,7 @@ BitWriter sequence_set(const Parameters& picture, const std::optional<Range>& ra
   writer.ue(picture.max_transform_hierarchy_depth_inter);
   writer.ue(picture.max_transform_hierarchy_depth_intra);
   writer.bit(fields.scaling_list_enabled_flag);
-  if (fields.scaling_list_enabled_flag)
-    writer.bit(false);  // sps_scaling_list_data_present_flag: they stand in the PPS.
+  if (fields.scaling_list_enabled_flag) writer.bit(false);  // sps_scaling_list_data_present_flag: they are in the PPS.
   writer.bit(fields.amp_enabled_flag);
   writer.bit(parsing.sample_adaptive_offset_enabled_flag);
   writer.bit(fields.pcm_enabled_flag);
@@ -136,7 +136,7 @@ BitWriter sequence_set(const Parameters& picture, const std::optional<Range>& ra
     writer.ue(picture.log2_diff_max_min_pcm_luma_coding_block_size);
     writer.bit(fields.pcm_loop_filter_disabled_flag);
   }
-  writer.ue(0);  // num_short_term_ref_pic_sets: every slice says its own.
+  writer.ue(0);  // num_short_term_ref_pic_sets: every slice contains its own.
   writer.bit(parsing.long_term_ref_pics_present_flag);
   if (parsing.long_term_ref_pics_present_flag) writer.ue(0);  // num_long_term_ref_pics_sps
   writer.bit(parsing.sps_temporal_mvp_enabled_flag);
@@ -235,7 +235,7 @@ BitWriter picture_set(const Parameters& picture, const std::optional<Range>& ran
 /// The set of short-term reference pictures. @source 7.3.7, with the number 0
 void write_short_term(BitWriter& writer, const Parameters& picture) {
   struct One {
-    std::int64_t distance;  ///< Of any two numbers of 32 bits, whose sign changes.
+    std::int64_t distance;  ///< Difference of any two signed 32-bit numbers.
     bool used;
   };
   std::vector<One> before, after;
@@ -292,10 +292,10 @@ void write_long_term(BitWriter& writer, const Parameters& picture) {
   }
 }
 
-/// What a slice's header says before its references.
+/// The part of a slice header before its references.
 struct Header {
   std::uint32_t nal_type = 0, pps_id = 0;
-  bool has_references = false;  ///< Not of an IDR picture, nor of a dependent segment.
+  bool has_references = false;  ///< False for IDR pictures and for dependent segments.
   std::size_t flag_at = 0;      ///< The bit of short_term_ref_pic_set_sps_flag.
 };
 
@@ -382,7 +382,7 @@ class HevcWriter final : public StreamWriter {
     }
     append(stream, kVps, video_set(*picture), last_vps_);
     if (append(stream, kSps, sequence_set(*picture, range), last_sps_))
-      last_pps_.clear();  // It goes with its sequence.
+      last_pps_.clear();  // A new SPS invalidates its PPS.
     append(stream, kPps, picture_set(*picture, range, pps_id, structure<VAIQMatrixBufferHEVC>(given.iq_matrix)),
            last_pps_);
     for (const Bytes& unit : units_) {
@@ -399,7 +399,7 @@ class HevcWriter final : public StreamWriter {
            picture.sps_max_dec_pic_buffering_minus1 <= 15 && picture.pic_fields.bits.chroma_format_idc >= 1;
   }
 
-  /// What follows the plain parameters, of pictures that only the range extensions' profiles know.
+  /// The parameters of the range extensions, which follow the plain ones in their profiles.
   static std::optional<Range> range_of(const Parameters& picture, std::span<const std::uint8_t> parameters) {
     if (picture.pic_fields.bits.chroma_format_idc == 1 || parameters.size() < sizeof(Parameters)) return std::nullopt;
     return structure<Range>(parameters.subspan(offsetof(VAPictureParameterBufferHEVCExtension, rext)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client submits for one picture to decode, and how a codec turns it into a piece of stream.
+// The buffers that a client submits for one picture, and the interface that turns them into a piece of stream.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Picture {
   std::vector<Slice> slices;
 };
 
-/// The structure at the front of what a client gave; none if that is shorter.
+/// The structure at the front of a client's buffer; nothing if the buffer is shorter.
 template <class T>
 std::optional<T> structure(std::span<const std::uint8_t> bytes) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -39,34 +39,35 @@ std::optional<T> structure(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
-/// The part of a slice's buffer that its parameters name; empty if they name more than there is.
+/// The part of a slice's buffer that its parameters name; empty if that exceeds the buffer.
 inline std::span<const std::uint8_t> part(std::span<const std::uint8_t> data, std::size_t offset, std::size_t size) {
   return offset <= data.size() && size <= data.size() - offset ? data.subspan(offset, size)
                                                                : std::span<const std::uint8_t>();
 }
 
-/// Rebuilds the stream that a client took apart. Keeps what must not be repeated with each picture.
+/// Rebuilds the stream that a client parsed. Keeps state so that parameter sets are not repeated with each picture.
 class StreamWriter {
  public:
   virtual ~StreamWriter() = default;
-  /// Sizes of the structures, by which buffers are judged when they are rendered.
+  /// Sizes of the structures, for checks when buffers are rendered.
   virtual std::size_t picture_bytes() const = 0;
   virtual std::size_t slice_bytes() const = 0;
   /// Appends one picture, ready for the decoder.
   virtual VAStatus write(const Picture& picture, Bytes& stream) = 0;
   /// @name Pictures that wait for the next one
-  /// Where only the next picture tells what becomes of one (AV1's references), write() may put it off.
+  /// If only the next picture tells whether one is a reference (AV1), write() may defer it.
   /// @{
-  /// Whether the last write() did, and wrote nothing.
+  /// Whether the last write() deferred its picture and wrote nothing.
   virtual bool holds() const { return false; }
-  /// Appends the picture that was put off, as `next` wants it; null: the next one is not known yet.
+  /// Appends the deferred picture, as `next` refers to it; null: the next picture is not known yet.
   virtual void release(const Picture* /*next*/, Bytes& /*stream*/) {}
   /// @}
-  /// The number of pixels that its picture says it has, by which the decoder's tables are made; 0: it makes none.
+  /// The number of pixels in the picture's own headers, for which the decoder allocates tables; 0: it allocates none.
   virtual std::int64_t pixels(const Picture& /*picture*/) const { return 0; }
   /// Whether the decoder may run ahead with the last picture (see Decoder). Becomes false with a new sequence only.
   virtual bool may_run_ahead() const { return true; }
-  /// The surfaces that a picture refers to, of codecs whose clients make a new context for a new size and go on with them.
+  /// The surfaces to which a picture refers. For codecs whose clients create a new context for a new size and continue
+  /// with the old references.
   virtual std::vector<VASurfaceID> references(const Picture& /*picture*/) const { return {}; }
   /// A surface that shows the last picture besides the target, which is only a reference then (AV1's film grain).
   virtual VASurfaceID shown_surface() const { return VA_INVALID_SURFACE; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools for what does not lie in surfaces. libavutil's buffers hold surfaces for as long as they are references.
+// Pools for planes outside of surfaces. libavutil's buffers hold surfaces as long as they are references.
 #include <tenon/drivers/vaapi/codec/picture_memory.hpp>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 constexpr int kMacroblock_px = 16;
 constexpr std::size_t kSpareBytes = 64;  // Vector instructions read beyond a plane's end.
 
-/// Whether a picture's luma can be decoded to a surface. Another's memory may be slow to read, as references are.
+/// Whether a picture's luma can be decoded to a surface. Imported memory is excluded, because it may be slow to read,
+/// and references are read.
 bool holds_luma(const Surface& surface, const AVFrame& frame, int width_px, int alignment) {
   if (surface.format.pixels != AV_PIX_FMT_NV12 || surface.read_only() || surface.is_imported()) return false;
   const SurfacePlane &luma = surface.planes[0], &chroma = surface.planes[1];
@@ -42,7 +43,7 @@ AVBufferRef* hold(const Ref<Surface>& surface, std::size_t size_bytes) {
 PictureMemory::~PictureMemory() { free_pools(); }
 
 void PictureMemory::free_pools() {
-  av_buffer_pool_uninit(&luma_);  // Ends with the last of its buffers.
+  av_buffer_pool_uninit(&luma_);  // The pool is freed with the last of its buffers.
   av_buffer_pool_uninit(&chroma_);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that libavcodec decodes to. Where a surface has luma as decoders write it, that is the surface's own.
+// Memory to which libavcodec decodes. Luma is decoded directly to the surface if its layout is that of the decoder.
 #pragma once
 
 #include <mutex>
@@ -12,8 +12,8 @@ extern "C" {
 
 namespace tenon::va {
 
-/// Most of a picture is luma, which NV12 has as decoders do; chroma, which it has in pairs, is copied. A surface that is
-/// a reference is read where it lies: as with hardware, a client must not write to it.
+/// Most of a picture is luma, which has the same layout in NV12 and in decoders; chroma, which NV12 interleaves, is
+/// copied. The decoder reads references in the surface itself: as with hardware, a client must not write to it.
 /// @thread any.
 class PictureMemory {
  public:
@@ -22,7 +22,7 @@ class PictureMemory {
   PictureMemory(const PictureMemory&) = delete;
   PictureMemory& operator=(const PictureMemory&) = delete;
 
-  /// For AVCodecContext::get_buffer2. @param target  Where the picture will be; null: in memory of its own.
+  /// For AVCodecContext::get_buffer2. @param target  The picture's surface; null: memory of its own.
   int get(AVCodecContext& context, AVFrame& frame, int flags, const Ref<Surface>& target);
 
  private:
@@ -36,9 +36,10 @@ class PictureMemory {
   void free_pools();
 
   std::mutex mutex_;
-  Kind kind_;  ///< Of the pictures of this sequence.
+  Kind kind_;  ///< Kind of the pictures of this sequence.
   int alignment_ = 0, width_px_ = 0;
-  int pitch_ = 0;  ///< Of all luma: H.264's decoder reads references by the pitch of the picture. 0: by default.
+  int pitch_ = 0;  ///< Pitch of all luma planes: H.264's decoder reads references with the pitch of the picture. 0: the
+                   ///< default.
   int chroma_pitch_ = 0, chroma_rows_ = 0;
   AVBufferPool *luma_ = nullptr, *chroma_ = nullptr;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VP9, whose clients give whole frames, and JPEG, whose segments are simply written again.
+// VP9, whose clients submit whole frames, and JPEG, whose segments are written anew.
 #include <algorithm>
 
 #include <tenon/drivers/vaapi/codec/picture.hpp>
@@ -25,7 +25,7 @@ class Vp9Writer final : public StreamWriter {
     if (!picture || picture->pic_fields.bits.frame_type == 0) return {};
     return {std::begin(picture->reference_frames), std::end(picture->reference_frames)};
   }
-  /// What pushes the last pictures through shows the first reference, which is there after every key frame.
+  /// The filler packet shows the first reference, which exists after every key frame.
   bool may_run_ahead() const override { return had_key_; }
 
  private:
@@ -77,7 +77,7 @@ class JpegWriter final : public StreamWriter {
     word(to, payload + 2);
   }
 
-  /// In zigzag order, as VA has them too.
+  /// In zigzag order, the same as in VA-API.
   void write_quantisers(Bytes& to) const {
     for (std::size_t i = 0; i < 4; ++i) {
       if (!quantisers_.load_quantiser_table[i]) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random calls: every entry point of the driver's tables in any order, with ids that are valid, stale, of another kind or
-// invented, from several threads. Whatever a call answers, nothing may crash, hang or be kept. Pointers are real: VA trusts those.
+// invented, from several threads. Calls may return any status, but nothing may crash, hang or leak. Pointers are valid,
+// because VA-API trusts them.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,7 +20,7 @@
 namespace tenon::va::test {
 namespace calls_fuzz_test {
 
-/// The ids that threads of one display have, dead ones too.
+/// The ids of the threads of one display, stale ones included.
 class Pool {
  public:
   void add(VAGenericID id) {
@@ -42,7 +43,7 @@ class Pool {
 
 struct Pools {
   Pool configs, surfaces, contexts, buffers, images;
-  std::atomic<unsigned> deinterlaced{0};  ///< Pictures that were, which took everything to be right.
+  std::atomic<unsigned> deinterlaced{0};  ///< Number of deinterlaced pictures, which need valid parameters throughout.
 };
 
 class RandomClient {
@@ -134,7 +135,7 @@ class RandomClient {
       pools_.contexts.add(context);
   }
 
-  /// What is told without changing anything.
+  /// Queries, which change nothing.
   void ask() {
     std::array<VAProfile, 64> profiles{};
     std::array<VAEntrypoint, 16> entrypoints{};
@@ -159,7 +160,8 @@ class RandomClient {
     driver().vtable->vaBufferInfo(&driver(), buffer(), &buffer_type, &size, &number);
   }
 
-  /// What this driver does not have. Calls that libva has no function for, or passes to another entry, go through the table.
+  /// Features that this driver lacks. Calls without a function in libva, or which libva passes to another entry, go
+  /// through the table.
   void use_refused() {
     std::array<VADisplayAttribute, 4> attributes{};
     const int count = static_cast<int>(below(5));
@@ -217,7 +219,8 @@ class RandomClient {
     VADRMPRIMESurfaceDescriptor described = exported;
     auto* bytes = reinterpret_cast<std::uint8_t*>(&described);
     for (unsigned i = below(3); i > 0; --i) bytes[below(sizeof described)] = static_cast<std::uint8_t>(random_());
-    for (std::size_t i = 0; i < 4; ++i) described.objects[i].fd = exported.objects[0].fd;  // No descriptor of others'.
+    // Only descriptors of this process.
+    for (std::size_t i = 0; i < 4; ++i) described.objects[i].fd = exported.objects[0].fd;
     std::array<VASurfaceAttrib, 2> wish{};
     wish[0].type = VASurfaceAttribMemoryType;
     wish[0].flags = wish[1].flags = VA_SURFACE_ATTRIB_SETTABLE;
@@ -312,7 +315,7 @@ class RandomClient {
     vaCopy(display_, &to, &from, VACopyOption{});
   }
 
-  /// A filter's parameters, mostly right. In no pool, as pipelines are.
+  /// A filter's parameters, mostly valid. Not in the pool, like pipelines.
   VABufferID filter(VAContextID on) {
     VAProcFilterParameterBufferDeinterlacing wanted{};
     wanted.type = rarely() ? static_cast<VAProcFilterType>(below(VAProcFilterCount)) : VAProcFilterDeinterlacing;
@@ -355,7 +358,7 @@ class RandomClient {
     layer.output_color_standard = static_cast<VAProcColorStandardType>(below(14));
     VABufferID made = VA_INVALID_ID;
     vaCreateBuffer(display_, on, VAProcPipelineParameterBufferType, sizeof layer, 1, &layer, &made);
-    return made;  // In no pool: what it points to is this thread's.
+    return made;  // Not in the pool, because it points to memory of this thread.
   }
 
   void draw() {
@@ -420,7 +423,8 @@ TEST(VaFuzz, CallsInAnyOrderWithAnyHandle) {
   EXPECT_GT(deinterlaced, 10u) << "random pictures hardly get to the filters";
 }
 
-/// Threads that write one surface at once race in its pixels, which is the client's fault: not for ThreadSanitizer.
+/// Threads that write one surface at once race in its pixels, which is an error of the client: excluded for
+/// ThreadSanitizer.
 TEST(VaFuzz, CallsOfSeveralThreads) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "these clients race on purpose";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged streams through libavcodec's VA-API decoders, and right streams whose buffers are damaged where the driver gets
-// them. Nothing may crash, hang or be kept, and a whole stream decodes as before afterwards.
+// Damaged streams through libavcodec's VA-API decoders, and valid streams whose buffers are damaged before they reach
+// the driver. Nothing may crash, hang or leak, and afterwards an undamaged stream decodes as before.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -49,7 +49,7 @@ constexpr Codec kCodecs[] = {
 
 using Bytes = std::vector<std::uint8_t>;
 struct Stream {
-  Bytes headers;  ///< What stands before the first packet (extradata).
+  Bytes headers;  ///< The bytes before the first packet (extradata).
   std::vector<Bytes> packets;
 };
 
@@ -133,7 +133,7 @@ AVPixelFormat choose_surfaces(AVCodecContext*, const AVPixelFormat* formats) {
   return AV_PIX_FMT_NONE;
 }
 
-/// @return The number of frames that came down from surfaces.
+/// @return The number of frames that were downloaded from surfaces.
 int decode(const Codec& codec, const Stream& stream, AVBufferRef* device) {
   const Owned<AVCodecContext> context(avcodec_alloc_context3(avcodec_find_decoder_by_name(codec.decoder)));
   context->hw_device_ctx = av_buffer_ref(device);
@@ -168,7 +168,7 @@ int decode(const Codec& codec, const Stream& stream, AVBufferRef* device) {
   return count;
 }
 
-/// What stays as it is: a NAL unit's start, a frame's header, all of a JPEG but its scan.
+/// Number of bytes that stay undamaged: a NAL unit's start, a frame's header, all of a JPEG but its scan.
 std::size_t header_bytes(const Bytes& packet, bool is_jpeg) {
   constexpr std::uint8_t kScan[] = {0xff, 0xda};
   constexpr std::ptrdiff_t kScanHeader = 14;
@@ -177,8 +177,8 @@ std::size_t header_bytes(const Bytes& packet, bool is_jpeg) {
   return static_cast<std::size_t>(std::min(found - packet.begin() + kScanHeader, packet.end() - packet.begin()));
 }
 
-/// Damages slices only. What would become another parameter set makes libavcodec itself decode to surfaces in software, where
-/// it crashes; so no start code or marker may arise.
+/// Damages slices only. No start code or marker may arise: with a changed parameter set, libavcodec itself would decode
+/// to surfaces in software, where it crashes.
 void damage(std::vector<Bytes>& packets, bool is_jpeg, std::mt19937& random) {
   for (auto& packet : packets) {
     const std::size_t header = header_bytes(packet, is_jpeg);

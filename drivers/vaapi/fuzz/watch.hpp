@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz tests share: how long they run, and what they must not leave behind.
+// Helpers of the fuzz tests: their duration, and checks for leaks.
 #pragma once
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ void soak(unsigned few, Round round) {
   const char* wanted = std::getenv("TENON_VA_SOAK");
   const double seconds = wanted ? std::atof(wanted) : 0;
   const auto passed = [start = Clock::now()] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  round(0u);  // What libraries keep for ever.
+  round(0u);  // Warm-up: libraries allocate memory that they keep for ever.
   const auto before = descriptors();
   std::size_t warm_bytes = 0;
   for (unsigned number = 1; seconds > 0 ? passed() < seconds : number < few; ++number) {
@@ -40,7 +40,7 @@ void soak(unsigned few, Round round) {
     if (!warm_bytes && passed() > seconds / 10) warm_bytes = resident_bytes();
   }
   EXPECT_EQ(descriptors(), before);
-  constexpr std::size_t kSlack = std::size_t{96} << 20;  // Allocators keep what threads gave back.
+  constexpr std::size_t kSlack = std::size_t{96} << 20;  // Allocators keep memory that threads freed.
   if (seconds >= 30) {
     EXPECT_LT(resident_bytes(), warm_bytes + kSlack);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as libavutil aligns them.
+// Rows have libavutil's alignment.
 #include <tenon/drivers/vaapi/objects/canvas.hpp>
 
 #include <array>

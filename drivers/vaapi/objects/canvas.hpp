@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures in memory of their own.
+// A picture in memory of its own.
 #pragma once
 
 #include <cstdint>

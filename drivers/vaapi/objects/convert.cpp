@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sample by sample copies with a loop of its own for what decoders write; all else by libswscale.
+// Copies sample by sample, with a special loop for decoders' output; libswscale does all other conversions.
 #include <tenon/drivers/vaapi/objects/convert.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ extern "C" {
 namespace tenon::va {
 namespace {
 
-/// One component of a picture: where its samples stand, and what they hold.
+/// One component of a picture: position and depth of its samples.
 struct Samples {
   std::uint8_t* data;
   std::ptrdiff_t pitch;
@@ -51,7 +51,7 @@ void copy_row(std::uint8_t* to, int to_step, const std::uint8_t* from, int from_
 }
 
 void copy_component(const Samples& to, const Samples& from) {
-  if (to.data == from.data) return;  // Decoded to its place.
+  if (to.data == from.data) return;  // The plane was decoded in place.
   const bool same = to.bytes == from.bytes && to.depth == from.depth && to.shift == from.shift;
   const bool dense = to.step == to.bytes && from.step == from.bytes;
   const int grow = to.depth - from.depth;
@@ -70,7 +70,7 @@ void copy_component(const Samples& to, const Samples& from) {
   }
 }
 
-/// Two planes into one of pairs: what a decoder's planar chroma becomes in NV12 and P010. Vectorised by the compiler.
+/// Interleaves two planes: a decoder's planar chroma becomes that of NV12 or P010. Vectorised by the compiler.
 template <class T>
 void interleave(const Samples& to, const Samples& u, const Samples& v) {
   for (int y = 0; y < to.height; ++y) {
@@ -138,7 +138,7 @@ bool Scaler::run(const Pixels& to, const Colour& to_colour, const Pixels& from, 
   context_ = sws_getCachedContext(context_, from.width_px, from.height_px, from.format, to.width_px, to.height_px,
                                   to.format, flags | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr);
   if (!context_) return false;
-  // Fails for pictures without a matrix, which need none.
+  // Its failure is ignored: it fails for formats without a colour matrix, which need none.
   sws_setColorspaceDetails(context_, sws_getCoefficients(from_colour.matrix), from_colour.full_range,
                            sws_getCoefficients(to_colour.matrix), to_colour.full_range, 0, 1 << 16, 1 << 16);
   return sws_scale(context_, from.data.data(), from.pitch.data(), 0, from.height_px, to.data.data(), to.pitch.data()) >

@@ -11,10 +11,11 @@ struct SwsContext;
 namespace tenon::va {
 
 /// Copies pictures of one size whose samples correspond one to one: planar, semi-planar and packed forms of the same
-/// chroma, numbers of 8 bits and more. Exact unless the destination has fewer bits. False, and nothing is done, for others.
+/// chroma, samples of 8 bits and more. Exact unless the destination has fewer bits. Returns false and does nothing for
+/// others.
 bool copy_samples(const Pixels& to, const Pixels& from);
 
-/// What the numbers of a picture mean.
+/// Colour matrix and range of a picture.
 struct Colour {
   int matrix = 5;  ///< AVColorSpace's numbers; 5: BT.601.
   bool full_range = false;
@@ -29,14 +30,14 @@ class Scaler {
   ~Scaler();
   Scaler(const Scaler&) = delete;
   Scaler& operator=(const Scaler&) = delete;
-  /// @param flags  SWS_*. False if libswscale has no way from one format to the other.
+  /// @param flags  SWS_*. False if libswscale cannot convert between the formats.
   bool run(const Pixels& to, const Colour& to_colour, const Pixels& from, const Colour& from_colour, int flags);
 
  private:
   SwsContext* context_ = nullptr;
 };
 
-/// copy_samples(), else by a Scaler of its own.
+/// Calls copy_samples(), or uses a temporary Scaler where that does not apply.
 bool convert(const Pixels& to, const Pixels& from);
 
 }  // namespace tenon::va

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of surfaces and images as planes.
+// Surfaces and images as planes.
 #include <tenon/drivers/vaapi/objects/display.hpp>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::uint32_t Config::attribute(VAConfigAttribType type) const noexcept {
 void Display::keep(std::shared_ptr<Worker> worker) const noexcept {
   {
     const std::lock_guard lock(mutex_);
-    kept_.swap(worker);  // The one before ends after the lock.
+    kept_.swap(worker);  // The previous worker is destroyed after the lock is released.
   }
   forget_unreachable();
 }
@@ -48,7 +48,7 @@ void Display::forget_unreachable() const noexcept {
     if (surface && surface->worker() == kept) return;
   }
   const std::lock_guard lock(mutex_);
-  if (kept_ == kept) kept_.reset();  // It ends with `kept`.
+  if (kept_ == kept) kept_.reset();  // It is destroyed with `kept`.
 }
 
 Pixels Surface::pixels() const noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A display and what it hands out, except contexts, which stand in calls/: configurations, surfaces, buffers, images.
+// A display and its objects: configurations, surfaces, buffers, images. Contexts are in calls/.
 #pragma once
 
 #include <array>
@@ -27,16 +27,17 @@ namespace tenon::va {
 
 class Worker;
 
-/// One per vaInitialize. What libva may still ask after a failed call lives here. @thread any.
+/// One per vaInitialize. Holds the strings and tables that libva may read after a failed call. @thread any.
 class Display {
  public:
   Display() = default;
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
   ~Display() { destroy_ids_of(*this); }
-  /// Keeps what another context may go on with, instead of what was kept before; null: nothing.
+  /// Keeps a worker with which another context may continue, in place of the one kept before; null: none.
   void keep(std::shared_ptr<Worker> worker) const noexcept;
-  /// Ends what is kept if no surface that it worked on is left: nobody can go on with it, and it holds its references.
+  /// Releases the kept worker if none of its surfaces is left: no context can continue with it, and it holds its
+  /// references.
   void forget_unreachable() const noexcept;
 
  private:
@@ -51,11 +52,11 @@ class Config final : public Object {
       : Object(display), profile(profile), entrypoint(entrypoint), attributes(std::move(attributes)) {}
   const VAProfile profile;
   const VAEntrypoint entrypoint;
-  const std::vector<VAConfigAttrib> attributes;  ///< All, with the client's choices.
+  const std::vector<VAConfigAttrib> attributes;  ///< All attributes, with the client's choices.
   std::uint32_t attribute(VAConfigAttribType type) const noexcept;
 };
 
-/// One plane: its memory, and where in that it lies.
+/// One plane: its memory, offset and pitch.
 struct SurfacePlane {
   std::shared_ptr<Memory> memory;
   std::uint32_t offset = 0, pitch = 0;
@@ -63,11 +64,11 @@ struct SurfacePlane {
 
 class Surface;
 
-/// Who works on surfaces after vaEndPicture has returned. @thread any.
+/// Works on surfaces after vaEndPicture has returned. @thread any.
 class Worker {
  public:
   virtual ~Worker() = default;
-  /// Begins work that was put off: somebody waits for the result in this surface.
+  /// Begins deferred work, because a client waits for the result in this surface.
   virtual void hurry(const Surface& wanted) = 0;
 };
 
@@ -83,40 +84,41 @@ class Surface final : public Object {
 
   Pixels pixels() const noexcept;
   bool read_only() const noexcept;
-  /// All planes lie in one memory, so that one image buffer can show them.
+  /// Whether all planes are in one memory, so that one image buffer can show them.
   bool is_one_memory() const noexcept;
-  /// Whether any of its memory is another's.
+  /// Whether any of its memory was imported.
   bool is_imported() const noexcept;
-  /// Whether others may read its memory without a call of VA-API.
+  /// Whether another API or process may read its memory without a VA-API call.
   bool is_seen_elsewhere() const noexcept;
   void begin(Access access) const noexcept;
   void end(Access access) const noexcept;
 
-  /// @name Work of others that runs after vaEndPicture
+  /// @name Work of a Worker that runs after vaEndPicture
   /// @{
   void begin_work(std::weak_ptr<Worker> worker);
-  /// @param status  Of the picture: what vaSyncSurface tells.
+  /// @param status  Status of the picture, which vaSyncSurface returns.
   void end_work(VAStatus status) noexcept;
   bool is_busy() const noexcept;
   bool is_worked_on_by(const Worker& worker) const noexcept;
-  /// Who did the last work, if it is still there.
+  /// The worker of the last work; null if it was destroyed.
   std::shared_ptr<Worker> worker() const noexcept;
-  /// Until all work is done. False: it was not before the deadline.
+  /// Waits until all work is done. False: the deadline passed.
   bool wait(Deadline deadline) const;
-  /// Begins what its worker put off.
+  /// Makes the worker begin deferred work.
   void hurry() const;
   /// @}
 
-  std::atomic<VAStatus> error{VA_STATUS_SUCCESS};  ///< Of the last picture; vaSyncSurface tells it.
-  std::atomic<int> derived{0};                     ///< Number of images over it.
+  std::atomic<VAStatus> error{VA_STATUS_SUCCESS};  ///< Status of the last picture; vaSyncSurface returns it.
+  std::atomic<int> derived{0};                     ///< Number of images derived from it.
 
  private:
-  mutable handles::Futex works_;  ///< Number of them.
+  mutable handles::Futex works_;  ///< Number of unfinished pieces of work.
   mutable std::mutex mutex_;
-  std::weak_ptr<Worker> worker_;  ///< Of the last work.
+  std::weak_ptr<Worker> worker_;  ///< Worker of the last work.
 };
 
-/// Brackets the CPU's access to a surface, after the work on it: where that is late, the pixels are what they are.
+/// Brackets the CPU's access to a surface, after the work on it. If that work misses the deadline, the access goes on
+/// with the current pixels.
 class SurfaceAccess {
  public:
   SurfaceAccess(const Surface& surface, Access access) : surface_(surface), access_(access) {
@@ -135,14 +137,14 @@ class SurfaceAccess {
 class Buffer final : public Object {
  public:
   static constexpr Kind kKind = Kind::kBuffer;
-  /// Bytes of its own, which a large buffer before it may have written.
+  /// Allocates its bytes. A large buffer may get the uncleared bytes of an earlier one.
   Buffer(const Display& display, VABufferType type, std::size_t element_bytes, std::uint32_t elements)
       : Object(display),
         type(type),
         element_bytes(element_bytes),
         elements(elements),
         own_(take_bytes(element_bytes * elements)) {}
-  /// An image's bytes in memory of its own, or in a surface.
+  /// The bytes of an image, in memory of its own or in a surface.
   Buffer(const Display& display, std::shared_ptr<Memory> memory, Ref<Surface> surface)
       : Object(display),
         type(VAImageBufferType),
@@ -159,7 +161,7 @@ class Buffer final : public Object {
   std::span<std::uint8_t> bytes() noexcept {
     return memory_ ? std::span(memory_->data(), memory_->size_bytes()) : std::span(own_);
   }
-  /// The elements that count now.
+  /// The bytes of the current number of elements.
   std::span<const std::uint8_t> used() noexcept { return bytes().first(element_bytes * elements.load()); }
   const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
   const Ref<Surface>& surface() const noexcept { return surface_; }
@@ -168,7 +170,7 @@ class Buffer final : public Object {
   }
 
   /// @name An encoder's output (VAEncCodedBufferType)
-  /// Stores what fits. False if it does not.
+  /// Stores as much as fits. False if the buffer is too small.
   bool store_coded(std::span<const std::uint8_t> coded, std::uint32_t status);
   VACodedBufferSegment segment{};
 

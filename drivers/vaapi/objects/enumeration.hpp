@@ -7,7 +7,7 @@
 
 namespace tenon::va {
 
-/// The number that a client put into an enumeration, which may be none of its enumerators.
+/// The number that a client stored in an enumeration, which may be none of its enumerators.
 template <class Enum>
 std::uint32_t number_of(const Enum& value) noexcept {
   static_assert(sizeof(Enum) == sizeof(std::uint32_t));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixel formats of surfaces and images: VA's, DRM's and libavutil's names for the same bytes, and where planes lie.
+// Pixel formats of surfaces and images: names in VA-API, DRM and libavutil for the same bytes, and the layout of
+// planes.
 #pragma once
 
 #include <array>
@@ -35,14 +36,14 @@ const Format* default_format(std::uint32_t rt_format) noexcept;
 
 inline constexpr std::uint32_t kMaxSide_px = 16384;
 
-/// Where planes lie in one piece of memory.
+/// Offsets and pitches of planes in one memory.
 struct PlaneLayout {
   std::array<std::uint32_t, 4> pitch{}, offset{};
   std::size_t size_bytes = 0;
 };
 /// Rows aligned to 64 bytes, planes to whole macroblocks.
 PlaneLayout layout_of(const Format& format, std::uint32_t width_px, std::uint32_t height_px);
-/// Bytes that a plane's rows have, and the number of its rows.
+/// Bytes per row of a plane, and its number of rows.
 std::uint32_t row_bytes(const Format& format, std::uint32_t plane, std::uint32_t width_px) noexcept;
 std::uint32_t rows_of(const Format& format, std::uint32_t plane, std::uint32_t height_px) noexcept;
 
@@ -56,7 +57,7 @@ struct Pixels {
 /// @param planes  The first byte of each plane, in VA's order.
 Pixels pixels_of(const Format& format, std::uint32_t width_px, std::uint32_t height_px,
                  const std::array<std::uint8_t*, 4>& planes, const std::array<std::uint32_t, 4>& pitch) noexcept;
-/// A part. Where chroma is subsampled, x and y are rounded down to whole chroma samples.
+/// A part of the picture. With subsampled chroma, x and y are rounded down to whole chroma samples.
 Pixels crop(const Pixels& all, int x_px, int y_px, int width_px, int height_px) noexcept;
 
 }  // namespace tenon::va

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates and imports through frameworks/dmabuf's rules, mapped once for the memory's life.
+// Allocates and imports by frameworks/dmabuf's rules; maps once for the memory's lifetime.
 #include <tenon/drivers/vaapi/objects/memory.hpp>
 
 #include <sys/mman.h>
@@ -11,14 +11,14 @@
 namespace tenon::va {
 namespace {
 
-/// The best allocator that works here: a kernel may have a heap that this process may open and not use.
+/// Uses the best allocator that works: a process may be allowed to open a dma-heap but not to allocate from it.
 UniqueFd allocate_fd(std::size_t size_bytes) {
   static const auto& all = *new std::vector<dmabuf::Allocator>(dmabuf::allocators());
   for (const dmabuf::Allocator& allocator : all) {
     if (&allocator == &all.back()) break;
     try {
       return dmabuf::client::allocate_fd(allocator, size_bytes);
-    } catch (const Error&) {  // The next one is tried; the last one's error counts.
+    } catch (const Error&) {  // Tries the next one; the last error is reported.
     }
   }
   return dmabuf::client::allocate_fd(all.back(), size_bytes);
@@ -49,7 +49,7 @@ Memory::Memory(UniqueFd fd, std::size_t size_bytes, bool read_only, bool is_dmab
 
 Memory::~Memory() { ::munmap(data_, size_); }
 
-// A device that is late or gone: the pixels are what they are.
+// If a device is late or gone, the access goes on with the current pixels.
 void Memory::begin(Access access) const noexcept {
   if (is_dmabuf_) (void)dmabuf::client::start_access(fd_.get(), access);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of surfaces: a dma-buf where the kernel has them, else a sealed memfd; or a client's descriptor.
+// The memory of surfaces: a dma-buf if the kernel supports it, else a sealed memfd; or an imported descriptor.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ class Memory {
  public:
   /// Zeroed. @errors tenon::Error: no memory, no descriptor left.
   static std::shared_ptr<Memory> allocate(std::size_t size_bytes);
-  /// @param fd  stays the caller's. A dma-buf, or a memfd that nobody can shrink. @errors tenon::Error: anything else,
-  /// or smaller than `size_bytes`.
+  /// @param fd  stays the caller's. A dma-buf, or a memfd sealed against shrinking. @errors tenon::Error: anything
+  /// else, or smaller than `size_bytes`.
   static std::shared_ptr<Memory> import(int fd, std::size_t size_bytes);
   ~Memory();
   Memory(const Memory&) = delete;
@@ -31,9 +31,9 @@ class Memory {
     is_seen_elsewhere_ = true;
     return fd_.duplicate();
   }
-  /// Whether it is another's, which may be slow for the CPU to read.
+  /// Whether it was imported; the CPU may read such memory slowly.
   bool is_imported() const noexcept { return is_imported_; }
-  /// Whether somebody else has, or had, its descriptor: it was imported or exported.
+  /// Whether its descriptor was imported or exported, so that another API or process may have it.
   bool is_seen_elsewhere() const noexcept { return is_seen_elsewhere_; }
 
   /// The kernel's bracket around the CPU's access to a dma-buf; nothing for a memfd.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of all displays of this process. Ids are slot numbers from 1: clients take 0 for "none".
+// The slots of all displays of this process. Ids are slot numbers from 1: clients use 0 as "none".
 #include <tenon/drivers/vaapi/objects/object.hpp>
 
 #include <cstddef>

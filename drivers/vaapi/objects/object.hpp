@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects behind VA's 32-bit ids. An id is judged by its slot: of this display, of this kind, still valid. The object
-// lives while its id or a Ref to it does.
+// Objects behind VA's 32-bit ids. An id is checked by its slot: it must be valid, of this display and of this kind. The
+// object lives as long as its id or a Ref to it.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ Ref<T> acquire(const Display& display, VAGenericID id) noexcept {
   return Ref<T>::adopt(static_cast<T*>(acquire_object(display, id, T::kKind)));
 }
 
-/// Creates an object, whose id holds a reference too. @errors std::bad_alloc: no memory, or no id left; T's own.
+/// Creates an object, whose id holds a reference too. @errors std::bad_alloc: no memory, or no id left; errors of T's
+/// constructor.
 template <class T, class... Arguments>
 Ref<T> make_object(Arguments&&... arguments) {
   T* object = handles::make<T>(Slot::table(), 2, std::forward<Arguments>(arguments)...);

@@ -9,7 +9,7 @@
 namespace tenon::va {
 namespace {
 
-constexpr std::size_t kLeast_bytes = std::size_t{64} << 10, kMost_bytes = std::size_t{32} << 20;
+constexpr std::size_t kMin_bytes = std::size_t{64} << 10, kMax_bytes = std::size_t{32} << 20;
 
 struct Spares {
   std::mutex mutex;
@@ -18,14 +18,14 @@ struct Spares {
 };
 
 Spares& spares() {
-  static Spares& all = *new Spares;  // Buffers may die after static objects.
+  static Spares& all = *new Spares;  // Buffers may be destroyed after static objects.
   return all;
 }
 
 }  // namespace
 
 std::vector<std::uint8_t> take_bytes(std::size_t size_bytes) {
-  if (size_bytes >= kLeast_bytes) {
+  if (size_bytes >= kMin_bytes) {
     const std::lock_guard lock(spares().mutex);
     for (auto& block : spares().blocks)
       if (block.size() == size_bytes) return std::exchange(block, {});
@@ -34,7 +34,7 @@ std::vector<std::uint8_t> take_bytes(std::size_t size_bytes) {
 }
 
 void give_back_bytes(std::vector<std::uint8_t>&& bytes) noexcept {
-  if (bytes.size() < kLeast_bytes || bytes.size() > kMost_bytes) return;
+  if (bytes.size() < kMin_bytes || bytes.size() > kMax_bytes) return;
   std::vector<std::uint8_t> oldest;  // Freed without the lock.
   const std::lock_guard lock(spares().mutex);
   auto& block = spares().blocks[spares().next++ % spares().blocks.size()];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large blocks that buffers leave behind: clients make an image for every frame that they download, of the same size.
+// Reuse of large blocks of destroyed buffers: clients create an image of the same size for every frame that they
+// download.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,10 @@
 
 namespace tenon::va {
 
-/// Bytes of this size, from a buffer before if it was large: then not zeroed. @errors std::bad_alloc  @thread any
+/// Returns bytes of this size. Large blocks may come from an earlier buffer and are then not zeroed. @errors
+/// std::bad_alloc @thread any
 std::vector<std::uint8_t> take_bytes(std::size_t size_bytes);
-/// Keeps a block for the next one, if it is large and there is room.
+/// Keeps a block for reuse if it is large and there is room.
 void give_back_bytes(std::vector<std::uint8_t>&& bytes) noexcept;
 
 }  // namespace tenon::va

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a context does with a picture: decode, process, encode.
+// The operation of a context on a picture: decode, process, encode.
 #pragma once
 
 #include <va/va.h>
@@ -15,12 +15,12 @@ class Task {
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
-  /// @param type  What the client wants a buffer for.
+  /// @param type  Type of a client's buffer.
   virtual bool takes(VABufferType type) const = 0;
-  /// A new picture; forgets what an unfinished one left.
+  /// Begins a new picture and drops the state of an unfinished one.
   virtual void begin() = 0;
   virtual VAStatus render(Ref<Buffer> buffer) = 0;
-  /// Does the work, or begins it: then the surface is busy (Surface::begin_work) when this returns.
+  /// Does the work, or begins it; in the latter case the surface is busy (Surface::begin_work) when this returns.
   virtual VAStatus end(Surface& target) = 0;
 };
 

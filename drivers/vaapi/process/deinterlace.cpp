@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of samples, which the compiler vectorises.
+// Loops over rows of samples, which the compiler vectorises.
 #include <tenon/drivers/vaapi/process/deinterlace.hpp>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace tenon::va {
 namespace {
 
-/// Differences up to the first are noise, from the second on motion; both of 256.
+/// Differences up to the first are noise, from the second on motion; both in units of 1/256.
 constexpr int kStill = 6, kMoved = 18;
 
-/// Three rows of one picture: the one that is made, and its neighbours of the field that is kept.
+/// Three rows of one picture: the interpolated row, and its neighbours in the kept field.
 template <class T>
 struct Rows {
   const T *above, *own, *below;
@@ -32,10 +32,10 @@ void make_row(T* __restrict to, const Rows<T>& now, int count) {
   for (int x = 0; x < count; ++x) to[x] = static_cast<T>((int{now.above[x]} + now.below[x] + 1) >> 1);
 }
 
-/// Between the other field's row, where nothing moves, and the neighbours' mean, where something does.
+/// Blends the other field's row, used for still pixels, with the mean of the neighbours, used for moving pixels.
 template <class T>
 void make_row(T* __restrict to, const Rows<T>& now, const Rows<T>& past, int count) {
-  constexpr int kUnit = sizeof(T) == 1 ? 1 : 256;  // Wide samples stand in the upper bits.
+  constexpr int kUnit = sizeof(T) == 1 ? 1 : 256;  // Wide samples have their value in the upper bits.
   for (int x = 0; x < count; ++x) {
     const auto change = [x](const T* a, const T* b) { return a[x] > b[x] ? a[x] - b[x] : b[x] - a[x]; };
     const int moved =

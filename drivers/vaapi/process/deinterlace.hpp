@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of two fields made progressive.
+// Deinterlacing: makes frames of two fields progressive.
 #pragma once
 
 #include <va/va.h>
@@ -9,13 +9,13 @@
 
 namespace tenon::va {
 
-/// What this driver offers, the best last.
+/// The algorithms that this driver offers, the best last.
 inline constexpr VAProcDeinterlacingType kDeinterlacing[] = {VAProcDeinterlacingBob, VAProcDeinterlacingWeave,
                                                              VAProcDeinterlacingMotionAdaptive};
 
-/// Keeps one field of `from`. The rows between are made of their neighbours; where `past`, the frame before, is given, only
-/// as far as the picture moves there, else the other field's rows stand.
-/// @param to      Format and size of `from`; so has `past`, which may be null.
+/// Keeps one field of `from` and interpolates the rows between from their neighbours. If `past`, the previous frame, is
+/// given, only moving pixels are interpolated; still pixels keep the rows of the other field.
+/// @param to  Has the format and size of `from`, like `past`, which may be null.
 /// @param bottom  Keeps the second, fourth... row.
 void deinterlace(const Pixels& to, const Pixels& from, const Pixels* past, bool bottom);
 

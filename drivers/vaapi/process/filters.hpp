@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters of video processing: their parameters, judged.
+// Filters of video processing: reads and checks their parameters.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tenon::va {
 
-/// How a picture's fields are made a frame.
+/// Method that makes a frame of a picture's fields.
 struct Deinterlacing {
   std::uint32_t algorithm = VAProcDeinterlacingNone, flags = 0;
-  /// Motion is seen beside the frame before.
+  /// Motion is detected by comparison with the previous frame.
   bool needs_past() const { return algorithm == VAProcDeinterlacingMotionAdaptive; }
 };
 

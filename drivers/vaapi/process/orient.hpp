@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures turned, mirrored and mixed.
+// Rotation, mirroring and blending of pictures.
 #pragma once
 
 #include <tenon/drivers/vaapi/objects/format.hpp>
 
 namespace tenon::va {
 
-/// The format in which a picture of `format` is turned: its samples lie alike in both directions.
+/// The format in which a picture of `format` is rotated; its subsampling is the same in both directions.
 AVPixelFormat turnable(AVPixelFormat format);
 
 /// Turns clockwise, then mirrors. Both pictures are of one turnable format.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as planes with rows.
+// Pictures as planes of rows.
 #pragma once
 
 #include <array>
@@ -38,10 +38,10 @@ void each_plane(const Pixels& pixels, Visit visit) {
   }
 }
 
-/// Whether samples have two bytes.
+/// Whether a sample has two bytes.
 inline bool is_wide(const Pixels& pixels) { return av_pix_fmt_desc_get(pixels.format)->comp[0].depth > 8; }
 
-/// Not pixels: in packed 4:2:2 two pixels share four samples.
+/// Number of samples, not pixels: in packed 4:2:2 two pixels share four samples.
 inline int samples_per_row(const Pixels& pixels, std::size_t plane) {
   return av_image_get_linesize(pixels.format, pixels.width_px, static_cast<int>(plane)) / (is_wide(pixels) ? 2 : 1);
 }

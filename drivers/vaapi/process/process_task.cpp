@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers are read when they are rendered, as their structures point into the client's memory, and drawn at the end.
+// Layers are read when they are rendered, because their structures point into the client's memory, and drawn at the
+// end.
 #include <tenon/drivers/vaapi/process/process_task.hpp>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::optional<Rectangle> read(const VARectangle* region) {
   return Rectangle{region->x, region->y, region->width, region->height};
 }
 
-/// None, or one that the caps name.
+/// Whether the standard is "none" or one that the caps list.
 bool is_standard(std::uint32_t standard) {
   return standard == VAProcColorStandardNone ||
          std::find(std::begin(kStandards), std::end(kStandards), standard) != std::end(kStandards);
@@ -68,7 +69,7 @@ Colour colour_of(std::uint32_t standard, const VAProcColorProperties& explicitly
       colour.matrix = SWS_CS_BT2020;
       break;
     case VAProcColorStandardExplicit:
-      // ITU-T H.273's numbers, which libswscale has too; 0 (RGB), 2 (unknown) and 3 are none of a matrix.
+      // ITU-T H.273's numbers, which libswscale has too; 0 (RGB), 2 (unknown) and 3 do not name a matrix.
       if (explicitly.matrix_coefficients > 3 || explicitly.matrix_coefficients == 1)
         colour.matrix = std::min<int>(explicitly.matrix_coefficients, SWS_CS_BT2020);
       break;
@@ -89,9 +90,9 @@ int scaling_flags(std::uint32_t filter_flags) {
   }
 }
 
-/// One pipeline buffer, with all that it points to.
+/// One pipeline buffer, with the data to which it points.
 struct Layer {
-  Ref<Surface> source, past;  ///< The frame before, where the filter needs one and the client has it.
+  Ref<Surface> source, past;  ///< `past` is the previous frame, if the filter needs it and the client has it.
   std::optional<Deinterlacing> filter;
   std::optional<Rectangle> from, to;
   Colour from_colour, to_colour;
@@ -99,7 +100,7 @@ struct Layer {
   std::uint32_t background = 0;
   int flags = 0, quarters = 0;
   bool mirror_across = false, mirror_down = false;
-  int alpha = 256;  ///< Of 256.
+  int alpha = 256;  ///< In units of 1/256.
 };
 
 class ProcessTask final : public Task {
@@ -157,7 +158,7 @@ class ProcessTask final : public Task {
     layer.to = read(given.output_region);
     layer.from_colour = colour_of(from, given.input_color_properties);
     layer.to_colour = colour_of(to, given.output_color_properties);
-    // A side that is not named is as the other one.
+    // A side without a standard takes that of the other side.
     if (from == VAProcColorStandardNone) layer.from_colour.matrix = layer.to_colour.matrix;
     if (to == VAProcColorStandardNone) layer.to_colour.matrix = layer.from_colour.matrix;
     if (given.input_color_properties.color_range == VA_SOURCE_RANGE_UNKNOWN)
@@ -190,7 +191,8 @@ class ProcessTask final : public Task {
     return alike ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_INVALID_PARAMETER;
   }
 
-  /// One colour everywhere, by the way that pictures take. @param layer  Its background, and the target's colours.
+  /// Fills the surface with one colour, through the same conversion as pictures. @param layer  Its background, and the
+  /// target's colours.
   bool fill(Surface& target, const Layer& layer) {
     const Pixels& small = background_.prepare(AV_PIX_FMT_BGRA, 16, 16);
     for (int y = 0; y < 16; ++y) {
@@ -213,14 +215,15 @@ class ProcessTask final : public Task {
     return true;
   }
 
-  /// The whole source, its fields made a frame if the client wants that.
+  /// The whole source, deinterlaced if the client requests it.
   Pixels progressive(const Layer& layer) {
     const Pixels source = layer.source->pixels();
     const std::uint32_t flags = layer.filter ? layer.filter->flags : 0;
-    // A field alone has rows enough; scaling makes it as high as the target.
+    // A source that holds a single field needs no interpolation; scaling stretches it to the target's height.
     if (!layer.filter || layer.filter->algorithm == VAProcDeinterlacingWeave || (flags & VA_DEINTERLACING_ONE_FIELD))
       return source;
-    const bool uses_past = layer.past && !(flags & VA_DEINTERLACING_SCD_ENABLE);  // Of another scene.
+    // With VA_DEINTERLACING_SCD_ENABLE the previous frame shows another scene.
+    const bool uses_past = layer.past && !(flags & VA_DEINTERLACING_SCD_ENABLE);
     std::optional<SurfaceAccess> reads;
     if (uses_past) reads.emplace(*layer.past, Access::kRead);
     const Pixels past = uses_past ? layer.past->pixels() : Pixels();

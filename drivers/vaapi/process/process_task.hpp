@@ -14,8 +14,8 @@ namespace tenon::va {
 
 std::unique_ptr<Task> make_process_task();
 
-/// What the task supports; the arrays in it live for ever.
-/// @param filter  What the pipeline has before it; null: nothing.
+/// Capabilities of the task; the arrays to which the result points are static.
+/// @param filter  The filter of the pipeline; null: none.
 VAProcPipelineCaps process_caps(const Deinterlacing* filter);
 
 }  // namespace tenon::va

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded by `tenon va-env` on machines without a DRM render node: libva and GStreamer insist on one. Opening the first
-// render node, if the machine has none, gives a descriptor that libdrm's questions about nodes know; nothing else changes.
+// Preloaded by `tenon va-env` on machines without a DRM render node: libva and GStreamer insist on one. If the machine
+// has none, opening the first render node yields a descriptor that libdrm's queries about nodes recognise; nothing else
+// changes.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,9 +18,9 @@ namespace {
 
 constexpr const char kNode[] = "/dev/dri/renderD128";
 constexpr const char kName[] = "tenon-render-node";
-constexpr const char kLink[] = "/memfd:tenon-render-node (deleted)";  // What /proc shows of a descriptor.
+constexpr const char kLink[] = "/memfd:tenon-render-node (deleted)";  // The link that /proc shows for the descriptor.
 
-/// The function that this one stands before.
+/// The real function that this library interposes.
 template <class Function>
 Function* next(Function*, const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -27,7 +28,7 @@ Function* next(Function*, const char* name) {
 
 bool is_node(const char* path) { return path && std::strcmp(path, kNode) == 0; }
 
-/// Of any duplicate, in any process.
+/// True also for duplicates, in any process.
 bool is_stand_in(int fd) {
   char path[32] = "/proc/self/fd/", link[64];
   char digits[12];
@@ -41,7 +42,7 @@ bool is_stand_in(int fd) {
   return size == static_cast<ssize_t>(sizeof kLink - 1) && std::memcmp(link, kLink, sizeof kLink - 1) == 0;
 }
 
-/// A descriptor for the node, after the real call did not find it.
+/// A stand-in descriptor for the node, after the real call failed to find it.
 int stand_in(const char* path, int flags, int result) {
   if (result >= 0 || errno != ENOENT || !is_node(path)) return result;
   return ::memfd_create(kName, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
@@ -51,7 +52,7 @@ int mode_of(int flags, std::va_list arguments) {
   return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, int) : 0;
 }
 
-/// As libdrm's drmVersion; freed by its drmFreeVersion, which frees each string and the whole.
+/// Same layout as libdrm's drmVersion; freed by its drmFreeVersion, which frees each string and the structure.
 struct Version {
   int major, minor, patch;
   int name_length;
@@ -107,7 +108,7 @@ TENON_PUBLIC int access(const char* path, int mode) {
   return result != 0 && errno == ENOENT && is_node(path) && !(mode & X_OK) ? 0 : result;
 }
 
-/// libdrm's questions. @source xf86drm.h
+/// libdrm's queries about nodes. @source xf86drm.h
 TENON_PUBLIC int drmGetNodeTypeFromFd(int fd) {
   constexpr int kRenderNode = 2;
   if (is_stand_in(fd)) return kRenderNode;

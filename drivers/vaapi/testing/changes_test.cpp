@@ -53,8 +53,8 @@ std::vector<Change> changes() {
   };
 }
 
-/// The parts one after another. Of IVF the file's header (32 bytes) stands once, and times, the last 8 of the 12 bytes before
-/// each frame, go on: ffmpeg drops what comes twice.
+/// The parts one after another. For IVF, the file header (32 bytes) is written once, and the timestamps, the last 8 of
+/// the 12 bytes before each frame, continue: ffmpeg drops frames with repeated timestamps.
 fs::path join(const Change& change) {
   const fs::path file = clips() / change.name;
   const bool is_ivf = file.extension() == ".ivf";
@@ -75,7 +75,7 @@ fs::path join(const Change& change) {
 
 class VaChanges : public ::testing::TestWithParam<Change> {};
 
-/// All frames in one size and depth, whatever their times, which a filter graph that is made anew gives.
+/// All frames in one size and depth, with any timestamps, because the filter graph is created anew at each change.
 TEST_P(VaChanges, FfmpegFollows) {
   if (std::string(GetParam().name).find("av1") != std::string::npos)
     GTEST_SKIP() << "FFmpeg's AV1 decoder (5.1) asks for surfaces once: pictures of 320x240 come in surfaces of "
@@ -99,7 +99,7 @@ TEST_P(VaGstreamerChanges, DecodesAllParts) {
   std::string each;
   for (const Clip& part : change.parts) {
     const std::string format = part.arguments.find("10le") != std::string::npos ? "p010le" : "nv12";
-    // JPEG's range stays what it is.
+    // JPEG's range does not change.
     each += "ffmpeg -v error -i " + quoted(make(part)) + " -vf scale=in_range=pc:out_range=pc,format=" + format +
             " -f rawvideo - ; ";
   }
@@ -108,7 +108,7 @@ TEST_P(VaGstreamerChanges, DecodesAllParts) {
       run("( " + each + ") | md5sum").out);
 }
 
-/// vah265dec stays with its context and its surfaces when only the depth changes: the driver follows in them.
+/// vah265dec keeps its context and its surfaces if only the depth changes: the driver must support that.
 TEST_F(VaGstreamer, DecodesAnotherDepthInOneContext) {
   if (run(on_driver("gst-inspect-1.0 vah265dec")).status != 0) GTEST_SKIP() << "no vah265dec";
   const std::string hevc = "-c:v libx265 -preset ultrafast -x265-params log-level=none -pix_fmt ";
@@ -122,7 +122,8 @@ TEST_F(VaGstreamer, DecodesAnotherDepthInOneContext) {
   EXPECT_EQ(bytes().size(), 30u * 176 * 144 * 3 / 2);
 }
 
-/// VP9 whose pictures get smaller without a key frame. ffmpeg makes a new context then, and goes on with its references.
+/// VP9 whose pictures get smaller without a key frame. ffmpeg then creates a new context, and continues with its
+/// references.
 TEST_F(VaGstreamer, FfmpegFollowsReferencesOfAnotherSize) {
   if (run("gst-inspect-1.0 vp9enc").status != 0) GTEST_SKIP() << "no vp9enc";
   const fs::path file = clips() / "resized.webm";

@@ -35,7 +35,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   bool works() const { return display_ && status_ == VA_STATUS_SUCCESS; }
-  operator VADisplay() const { return display_; }  // NOLINT: stands for it in every call.
+  operator VADisplay() const { return display_; }  // NOLINT: implicit, for use in every call.
 
   VAConfigID config(VAProfile profile, VAEntrypoint entrypoint) const {
     VAConfigID id = VA_INVALID_ID;

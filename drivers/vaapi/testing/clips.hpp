@@ -13,7 +13,7 @@
 
 namespace tenon::va::test {
 
-/// One picture, which others refer to, is missing: something must stand in for it.
+/// A reference picture is missing: the decoder must replace it.
 inline constexpr const char* kLost = " -bsf:v 'noise=drop=eq(n\\,7)'";
 inline constexpr const char* kH264 = "-c:v libx264 -pix_fmt yuv420p ";
 
@@ -21,13 +21,12 @@ struct Clip {
   const char* name;
   const char* size;
   int frames;
-  std::string arguments;  ///< Of ffmpeg's encoder.
+  std::string arguments;  ///< Arguments of ffmpeg's encoder.
   const char* pixels = "yuv420p";
   const char* surface = "nv12";
-  const char* decoder = "";  ///< ffmpeg's choice of a decoder, where its first one knows no VA-API.
-  const char* profile = "";  ///< Which vainfo must list: libva has it, and ffmpeg uses it, in newer versions.
-  std::string (*write)() =
-      nullptr;  ///< Writes its bytes, where no encoder here can; `arguments` tell what they are then.
+  const char* decoder = "";  ///< Decoder for ffmpeg to use, if its default one does not support VA-API.
+  const char* profile = "";  ///< Profile that vainfo must list, if only newer versions of libva and ffmpeg support it.
+  std::string (*write)() = nullptr;  ///< Writes the clip if no available encoder can; `arguments` then describe it.
 };
 
 inline std::vector<Clip> h264_clips() {
@@ -134,7 +133,7 @@ inline std::vector<Clip> av1_clips() {
   const auto deep = [](const char* name, const char* size, int frames, const std::string& arguments) {
     return Clip{name, size, frames, arguments, "yuv420p10le", "p010le", "-c:v av1"};
   };
-  // Its references have other sizes; what comes out is brought to one.
+  // Its references have other sizes; the output is scaled to one size.
   const auto resized = [](const char* name, const std::string& arguments) {
     return Clip{name, "320x240", 30, arguments, "yuv420p,scale=320:240:flags=neighbor", "nv12", "-c:v av1"};
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that encode on the driver: ffmpeg's h264_vaapi, GStreamer's vah264enc. What they write must be what was encoded.
+// Programs that encode on the driver: ffmpeg's h264_vaapi, GStreamer's vah264enc. The decoded result must match the
+// input.
 #include <cstdlib>
 #include <string>
 
@@ -14,7 +15,7 @@ bool offers_encoding() {
   return run(on_driver("vainfo --display drm")).out.find("VAEntrypointEncSlice") != std::string::npos;
 }
 
-/// In dB, over all planes; 0 if the file is not what it should be.
+/// PSNR in dB, over all planes; 0 if the file is invalid.
 double likeness(const fs::path& file, const std::string& source = kSource) {
   const Outcome done = run("ffmpeg -v info -i " + quoted(file) + " " + source +
                            " -lavfi '[0:v][1:v]psnr=shortest=1' -f null - 2>&1 | grep -o 'average:[0-9.inf]*'");
@@ -54,7 +55,7 @@ TEST_F(VaEncoders, AQuantiserIsTheOneInTheStream) {
                           " -frames:v 20 -g 8 -vf format=nv12,hwupload -c:v h264_vaapi -qp 33 " + quoted(file)))
                 .status,
             0);
-  // 26, what the PPS adds and what each slice adds.
+  // 26, plus the offsets of the PPS and of each slice.
   const Outcome deltas =
       run("ffmpeg -v trace -i " + quoted(file) +
           " -c copy -bsf:v trace_headers -f null - 2>&1 | grep -oE '(pic_init_qp_minus26|slice_qp_delta).* "

@@ -45,7 +45,7 @@ struct Objects {
     EXPECT_EQ(vaDestroyConfig(display, config), VA_STATUS_SUCCESS);
     EXPECT_EQ(vaDestroyConfig(display, processing), VA_STATUS_SUCCESS);
   }
-  /// What vaRenderPicture says of a picture of one layer.
+  /// Returns the status of vaRenderPicture for a picture of one layer.
   VAStatus layer(const VAProcPipelineParameterBuffer& given) const {
     VAProcPipelineParameterBuffer copy = given;
     VABufferID made = make_buffer(processor, VAProcPipelineParameterBufferType, sizeof copy, &copy);

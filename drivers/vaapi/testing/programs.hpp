@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs programs that know nothing of us on the driver, and makes the clips for them.
+// Runs third-party programs on the driver, and makes the clips for them.
 #pragma once
 
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ inline bool has(const std::string& program) { return run("command -v " + program
 
 inline std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
-/// On the driver, with the stand-in where there is no render node, as `tenon va-env` does.
+/// Runs on the driver, with the stand-in if there is no render node, like `tenon va-env`.
 inline std::string on_driver(const std::string& command) {
   const char* stand_in = std::getenv("TENON_RENDER_NODE");
   if (fs::exists("/dev/dri/renderD128") || !stand_in) return command;
@@ -57,7 +57,7 @@ inline fs::path clips() {
   return made;
 }
 
-/// A moving picture with noise, so that every prediction has a rest.
+/// A moving picture with noise, so that every prediction has a residual.
 inline fs::path make(const Clip& clip) {
   const fs::path file = clips() / clip.name;
   if (fs::exists(file)) return file;
@@ -81,7 +81,7 @@ inline std::string frames_of(const fs::path& file, const std::string& before, co
   return done.out;
 }
 
-/// ffmpeg that decodes on the driver. It fails where it cannot: surfaces are asked for.
+/// ffmpeg that decodes on the driver. It fails if it cannot, because surfaces are requested.
 inline std::string decoding(const Clip& clip) {
   return on_driver("ffmpeg -v error -hwaccel vaapi -hwaccel_output_format vaapi ") + clip.decoder;
 }
@@ -91,7 +91,8 @@ class VaGstreamer : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has("gst-launch-1.0") || !has("gst-inspect-1.0")) GTEST_SKIP() << "GStreamer's tools are not installed";
-    ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);  // Not the user's: it holds what was found.
+    // Not the user's registry, which lists elements that were found before.
+    ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);
     if (run(on_driver("gst-inspect-1.0 vah264dec")).status != 0)
       GTEST_SKIP() << "no vah264dec: gstreamer1.0-plugins-bad is not installed";
   }
@@ -104,7 +105,7 @@ class VaGstreamer : public ::testing::Test {
     EXPECT_EQ(done.status, 0) << done.out;
     return run("md5sum < " + quoted(file)).out;
   }
-  /// Of the last pipeline.
+  /// The bytes that the last pipeline wrote.
   static std::string bytes() {
     std::ifstream file(clips() / "gst_frames.yuv", std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the calls of each of the driver's entry points, so that a test can say which of them it left out. The list is the
-// tables' own: each member that the driver fills must be known here.
+// Counts the calls of each of the driver's entry points, so that a test can list those that it did not call. The list
+// is the tables' own: each member that the driver fills must be known here.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace tenon::va::test {
 
 inline VADriverContextP driver_of(VADisplay display) { return static_cast<VADisplayContextP>(display)->pDriverContext; }
 
-/// Stands in a table for one entry point. The real one is the same for all displays.
+/// Replaces one entry point in a table. The real one is the same for all displays.
 template <auto kMember>
 struct Spy;
 
@@ -39,7 +39,7 @@ struct Spy<kMember> {
     real.store(entry, std::memory_order_relaxed);
     entry = &call;
   }
-  /// Where in its table it stands.
+  /// Offset of the call in its table.
   static std::size_t offset() {
     static const Table table{};
     return static_cast<std::size_t>(reinterpret_cast<const char*>(&(table.*kMember)) -
@@ -132,7 +132,7 @@ inline const std::vector<SpiedCall>& spied_calls() {
   return all;
 }
 
-/// Every word of a table that is not null, but for one that a known call stands in.
+/// Every non-null word of a table that is not a known call.
 template <class Table>
 void expect_all_known(const Table& table, std::size_t begin, bool is_processing) {
   for (std::size_t at = begin; at < offsetof(Table, reserved); at += sizeof(void*)) {
@@ -147,7 +147,7 @@ void expect_all_known(const Table& table, std::size_t begin, bool is_processing)
   }
 }
 
-/// From now on this display's calls are counted, until vaTerminate has been.
+/// Counts this display's calls from now on until vaTerminate.
 inline void spy_on(VADisplay display) {
   const VADriverContextP driver = driver_of(display);
   expect_all_known(*driver->vtable, 0, false);
@@ -160,7 +160,7 @@ inline void forget_calls() {
   for (const SpiedCall& one : spied_calls()) one.calls->store(0);
 }
 
-/// Those that nobody called since, by name.
+/// Names of the calls that have not been called since.
 inline std::string calls_left_out() {
   std::string names;
   for (const SpiedCall& one : spied_calls())

@@ -110,7 +110,7 @@ void add_proposals_rows(OperationTable& table);
 void add_input_stage_rows(OperationTable& table);  // graph/input_stage
 
 namespace op {
-/// For the classes of operations: the row of one that the table has. @errors kInternal: it has not
+/// For operation classes: the row of an operation in the table. @errors kInternal: it has not
 const Operation& row(const char* type, unsigned version);
 }  // namespace op
 

@@ -30,7 +30,7 @@ Dimension window_count(const WindowAxis& axis, const Dimension& extent, const st
 /// Spatial axes from `first` on.
 Spatial3 spatial3(const std::vector<WindowAxis>& axes, const Shape& in, const Shape& out, std::size_t first);
 
-/// @name What sliding_window() is for each family; shapes as the kernels see them.
+/// @name The result of sliding_window() for each family; shapes as in the kernels.
 Spatial3 convolution_window(const Node& node, const Shape& data, const Shape& filters, const Shape& out);
 Spatial3 pool_window(const Node& node, const Shape& in, const Shape& out);
 Spatial3 patch_window(const Node& node, const Shape& in, const Shape& out);

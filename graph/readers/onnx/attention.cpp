@@ -113,7 +113,7 @@ Out attend(const Out& q, const Out& keys, const Out& values, const Out& mask, co
   }
   keep(AttentionForm::kMask, scores);
   if (form.sink) {
-    // One more key for each head, whose value nobody reads.
+    // One more key per head, whose value is not used.
     const Out extents = concat({slice(shape_of(scores), 0, 3, 0), ints({1})}, 0);
     const Out sinks = broadcast_to(reshape(convert(form.sink, type), Ints{1, -1, 1, 1}), extents);
     const Out all = op("Softmax", 8, {concat({scores, sinks}, 3)}, {{"axis", -1}});

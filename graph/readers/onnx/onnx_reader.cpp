@@ -125,7 +125,7 @@ class OnnxReader {
     return found == opsets.end() ? 1 : found->second;
   }
 
-  // --- what is missing, all at once ---------------------------------------------------------------------------------
+  // --- missing operations, collected ---------------------------------------------------------------------------------
   struct Missing {
     std::string first_node;
     std::size_t count = 0;
@@ -282,7 +282,7 @@ class OnnxReader {
     return names;
   }
 
-  // The standard requires sorted nodes; not every writer complies. Throws for cycles and names that nothing produces.
+  // The standard requires sorted nodes; not every writer complies. Throws for cycles and for names without a producer.
   std::vector<int> sorted(const Nodes& nodes, const Values& values) const {
     std::unordered_map<std::string, int> producer;
     for (int i = 0; i < nodes.size(); ++i) {
@@ -297,7 +297,7 @@ class OnnxReader {
     std::vector<std::vector<int>> users(waiting.size());
     for (int i = 0; i < nodes.size(); ++i) {
       for (const auto& name : inner_names(nodes[i])) {
-        // A name that no node here makes may come from an enclosing graph; capturing it checks that.
+        // A name without a producer here may come from an enclosing graph; capturing it checks that.
         const auto found = producer.find(name);
         if (values.count(name) || found == producer.end()) continue;
         users[static_cast<std::size_t>(found->second)].push_back(i);

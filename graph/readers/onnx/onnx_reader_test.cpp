@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ONNX reader: what it accepts, and what it refuses with which message.
+// The ONNX reader: accepted models, and refused ones with their messages.
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -361,7 +361,7 @@ TEST(ReadModel, SaysWhichFormatsItKnows) {
   EXPECT_THROW(read_model(fs::temp_directory_path()), Error);
 }
 
-/// A Loop whose body reads outer values: y = x + 3 * step, and all intermediate sums.
+/// A Loop with a body that reads outer values: y = x + 3 * step, and all intermediate sums.
 Builder looping_model() {
   Builder b;
   b.input("x", {2}).output("y");

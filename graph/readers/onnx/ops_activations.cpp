@@ -46,7 +46,7 @@ OutputVector swish(const NodeContext& node) {
   return {alpha == 1 ? op("Swish", 4, {x}) : op("Swish", 4, {x, scalar_like(x, alpha)})};
 }
 
-// Of two projections: the first is the gate.
+// Inputs are two projections; the first is the gate.
 OutputVector swiglu(const NodeContext& node) { return {mul(swish(node)[0], node.input(1))}; }
 
 OutputVector selu(const NodeContext& node) {

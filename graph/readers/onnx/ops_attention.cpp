@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: attention and rotary embeddings of the standard and of ONNX Runtime's own domain, written out around
+// ONNX: attention and rotary embeddings of the standard and of ONNX Runtime's own domain, expanded around
 // ScaledDotProductAttention; writing into caches.
 #include <limits>
 
@@ -104,7 +104,7 @@ Out written_into(const Out& cache, const Out& update, const Out& first, const Ou
   if (is_circular) offset = op("FloorMod", 1, {offset, extent});
   const Out is_new =
       op("LogicalAnd", 1, {op("GreaterEqual", 1, {offset, int_scalar(0)}), op("Less", 1, {offset, fresh})});
-  // Places beyond both hold nothing yet: any index that exists will do.
+  // Positions beyond both are not filled yet: any valid index will do.
   const Out kept = op("Minimum", 1, {at, sub(add(old, fresh), int_scalar(1))});
   const Out index = select(is_new, add(offset, old), kept);
   return op("Gather", 8, {concat({cache, update}, axis), index, int_scalar(axis)}, {{"batch_dims", 1}});
@@ -166,7 +166,7 @@ OutputVector microsoft_rotary(const NodeContext& node) {
   if (node.get_int("is_packed_batching", 0) != 0) unimplemented("is_packed_batching 1 is not written out");
   if (node.get_float("scale", 1) != 1) unimplemented("a scale other than 1 is not written out");
   const Out given = convert(node.input(1), ElementType::kI64);
-  // One number is the position of the first; otherwise there is one per place.
+  // A single value is the position of the first token; otherwise there is one per token.
   if (node.rank(1) > 1) return rotary(node, node.input(2), node.input(3), given);
   const Out count = extent_of(node.input(0), node.rank(0) == 3 ? 1 : 2);
   return rotary(node, node.input(2), node.input(3), unsqueeze(add(steps(count), given), {0}));
@@ -196,7 +196,7 @@ OutputVector group_query_attention(const NodeContext& node) {
     k = split_heads(node.input(1), kv_heads);
     v = split_heads(node.input(2), kv_heads);
   } else {
-    // All three in one, head by head.
+    // Queries, keys and values in one tensor, head by head.
     const OutputVector parts =
         ops("VariadicSplit", 1,
             {split_heads(node.input(0), q_heads + 2 * kv_heads), int_scalar(1), ints({q_heads, kv_heads, kv_heads})});
@@ -209,7 +209,7 @@ OutputVector group_query_attention(const NodeContext& node) {
     k = rms_of(k, node.input(15), epsilon);
   }
   const Out queries = extent_of(q, 2), total = reshape(convert(node.input(6), ElementType::kI64), Ints{});
-  // Tokens of each sequence before these; a prompt starts from nothing, though some of its sequences may be shorter.
+  // Number of earlier tokens per sequence; a prompt starts from zero, though some of its sequences may be shorter.
   const Out counts = add(convert(node.input(5), ElementType::kI64), int_scalar(1));
   const Out before = select(op("Equal", 1, {queries, total}), int_scalar(0), sub(counts, queries));
   if (node.get_int("do_rotary", 0) != 0) {
@@ -221,7 +221,7 @@ OutputVector group_query_attention(const NodeContext& node) {
     q = rotate(q, cosine, sine, rotated, interleaved);
     k = rotate(k, cosine, sine, rotated, interleaved);
   }
-  // The past may be as long as it is full, or a buffer with room for more.
+  // The past may have exactly its length, or be a buffer with spare capacity.
   Out extent = total;
   if (node.has_input(3)) {
     extent = op("Maximum", 1, {extent_of(node.input(3), 2), total});
@@ -278,7 +278,7 @@ void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, co
     shaped = unsqueeze(given, {1, 2});
   else if (rank == 3)
     shaped = unsqueeze(given, {1});
-  else if (rank == 4)  // The rows of these queries are those that end with the last key.
+  else if (rank == 4)  // The rows of these queries end with the last key.
     shaped = op("Slice", 8,
                 {given, concat({reshape(sub(keys, queries), Ints{1}), ints({0})}, 0),
                  concat({reshape(keys, Ints{1}), reshape(keys, Ints{1})}, 0), ints({1, 1}), ints({2, 3})});
@@ -288,7 +288,7 @@ void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, co
   mask.add(select(counts, scalar(type, 0), scalar(type, filter)));
 }
 
-/// Inputs that com.microsoft's two attentions have at different places; both have attention_bias at 5.
+/// Inputs that com.microsoft's two attentions have at different indices; both have attention_bias at 5.
 struct AttentionInputs {
   std::size_t padding, past;
 };
@@ -332,7 +332,7 @@ OutputVector multi_head_attention(const NodeContext& node) {
   }
   const auto with_bias = [&](const Out& x, std::size_t part) { return biases[part] ? add(x, biases[part]) : x; };
   const std::int64_t rank = node.rank(0);
-  bool is_ready = false;  // Keys of another sequence, which have their heads and their bias already.
+  bool is_ready = false;  // Keys of another sequence that are already split into heads and have their bias.
   if (rank == 5) {
     q = packed(node.input(0), 0), k = packed(node.input(0), 1), v = packed(node.input(0), 2);
   } else {

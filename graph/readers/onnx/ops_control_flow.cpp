@@ -101,7 +101,7 @@ Out truth() {
   return std::make_shared<op::v0::Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1})->output(0);
 }
 
-/// What an iteration appends to each sequence among the states; nothing for tensors, and for sequences that stay.
+/// The elements that an iteration appends to each sequence among the states; none for tensors and unchanged sequences.
 std::vector<Out> appended_elements(const NodeContext& node, const Body& body, std::size_t states) {
   std::vector<Out> elements(states);
   for (std::size_t i = 0; i < states; ++i) {
@@ -132,7 +132,7 @@ OutputVector convert_loop(const NodeContext& node) {
     fail("its body has " + std::to_string(graph.input_size()) + " inputs and " + std::to_string(graph.output_size()) +
          " outputs, which do not fit " + std::to_string(states) + " loop-carried values");
   }
-  // Tensors that are carried, by their place among the states; sequences are known by what an iteration appends.
+  // Carried tensors, by their index among the states; for sequences, the elements that an iteration appends.
   std::vector<std::size_t> carried;
   std::vector<PartialShape> shapes;
   for (std::size_t i = 0; i < states; ++i) {
@@ -162,7 +162,7 @@ OutputVector convert_loop(const NodeContext& node) {
       settled &= !widen(shapes[k], body.outputs[carried[k] + 1].get_partial_shape(), round);
   }
   const std::vector<Out> elements = appended_elements(node, body, states);
-  // The condition, carried tensors, then what is joined: each iteration's part is a slice of extent 1.
+  // The condition, carried tensors, then the concatenated outputs: each iteration's part is a slice of extent 1.
   OutputVector flat{body.outputs[0]};
   for (const std::size_t i : carried) flat.push_back(body.outputs[i + 1]);
   for (const Out& element : elements)

@@ -174,7 +174,7 @@ OutputVector einsum(const NodeContext& node) {
   }
   sum_over(result, gone);
   for (char32_t label : output) {
-    if (!result.has(label)) fail("equation \"" + equation + "\" puts out an axis that no input has");
+    if (!result.has(label)) fail("equation \"" + equation + "\" names an output axis that no input has");
   }
   if (result.labels.size() != output.size()) fail("equation \"" + equation + "\" repeats an axis in its output");
   arrange(result, output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: features of audio and text, and determinants, written out.
+// ONNX: features of audio and text, and determinants, expanded into standard operations.
 #include <algorithm>
 
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>

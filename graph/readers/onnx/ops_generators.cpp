@@ -20,8 +20,8 @@ OutputVector constant(const NodeContext& node) {
     return {std::make_shared<op::v0::Constant>(node.get_sparse_tensor("sparse_value"))->output(0)};
   if (node.has("value_string") || node.has("value_strings")) {
     unimplemented(
-        "value_string holds text, and tensors here hold numbers: take out of the model what reads text, or hand its "
-        "result in as an input");
+        "value_string holds text, and tensors here hold numbers: remove the nodes that read text, or pass their "
+        "result as an input");
   }
   fail("has no value: one of value, sparse_value, value_int(s), value_float(s) is needed");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's own domain, com.microsoft: fused layers, weights in groups of few bits, arithmetic of 8-bit tensors.
+// ONNX Runtime's own domain, com.microsoft: fused layers, grouped weights of 2 to 8 bits, arithmetic of 8-bit tensors.
 // Attention is in ops_attention.cpp.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
@@ -121,7 +121,7 @@ OutputVector fused_matmul(const NodeContext& node) {
 
 // --- weights of few bits ----------------------------------------------------------------------------------------------
 
-/// One number for each block, as [n, blocks, 1].
+/// One value per block, as [n, blocks, 1].
 Out by_blocks(const NodeContext& node, std::size_t index, std::int64_t n, std::int64_t blocks) {
   const PartialShape& shape = node.input(index).get_partial_shape();
   if (shape.is_static() && element_count(shape.to_shape()) != static_cast<std::size_t>(n * blocks))
@@ -152,7 +152,7 @@ OutputVector matmul_n_bits(const NodeContext& node) {
   } else if (info(node.type(3)).is_real) {
     zero = by_blocks(node, 3, n, blocks);
   } else if (bits == 4 && blocks % 2 != 0) {
-    // Rows begin at whole bytes, so that one number too much ends each.
+    // Rows begin at whole bytes, so each may end with one superfluous value.
     const Out wide = reinterpreted(node, 3, stored, Shape{extent(n), extent(blocks + 1), 1});
     zero = slice(convert(wide, type), 0, blocks, 1);
   } else {
@@ -166,7 +166,7 @@ OutputVector matmul_n_bits(const NodeContext& node) {
   return {node.has_input(5) ? add(y, node.input(5)) : y};
 }
 
-/// Numbers of 4 bits in bytes along the last axis, the low one first, as reals.
+/// Converts 4-bit values, packed in bytes along the last axis with the low one first, to reals.
 Out unpacked(const Out& bytes, std::int64_t rank, bool is_signed, ElementType type) {
   const auto byte = [](std::int64_t value) { return scalar(ElementType::kU8, static_cast<double>(value)); };
   const Out low = op("BitwiseAnd", 13, {bytes, byte(15)}), high = op("BitwiseRightShift", 15, {bytes, byte(4)});

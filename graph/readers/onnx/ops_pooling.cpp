@@ -40,7 +40,7 @@ OutputVector max_pool_of(const NodeContext& node, const Out& x) {
 
 OutputVector max_pool(const NodeContext& node) { return max_pool_of(node, node.input(0)); }
 
-// ONNX Runtime's own, with the channels last.
+// ONNX Runtime's own operation, with channels last.
 OutputVector nhwc_max_pool(const NodeContext& node) {
   const std::int64_t rank = node.rank(0);
   if (rank < 3) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 or more");

@@ -73,8 +73,8 @@ OutputVector quantize_linear(const NodeContext& node) {
   return {convert(op("Clamp", 1, {y}, {{"min", low}, {"max", high}}), target)};
 }
 
-/// A constant of whole blocks, with an axis of its own for the numbers within one: scales and zero points are then small,
-/// and devices find weights that they can keep packed.
+/// A constant of whole blocks, with a separate axis for the values within a block: scales and zero points are then
+/// small, and devices find weights that they can keep packed.
 std::optional<Out> dequantized_by_blocks(const NodeContext& node, ElementType type) {
   const std::int64_t block = node.get_int("block_size", 0);
   const auto& value = node.input(0).get_tensor().value();

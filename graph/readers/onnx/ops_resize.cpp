@@ -24,7 +24,7 @@ bool is_absent(const NodeContext& node, std::size_t index) {
   return shape.rank() == Rank(1) && shape[0] == Dimension(0);
 }
 
-/// Whether it is known that no axis shrinks; antialiasing only matters where one does.
+/// Whether it is known that no axis shrinks; antialiasing has an effect only on shrinking axes.
 bool never_shrinks(const NodeContext& node, const Out& target, bool by_sizes, const Ints& axes) {
   const auto& value = target.get_tensor().value();
   if (!value) return false;
@@ -66,7 +66,7 @@ std::optional<ResizeForm> beyond_interpolate(const NodeContext& node, const std:
     return std::nullopt;
   }
   form.antialias = node.get_int("antialias", 0) != 0 && !never_shrinks(node, target, by_sizes, axes);
-  // At most one of two taps lies outside, so repeating and excluding the border are the same.
+  // At most one of two taps is outside, so repeating and excluding the border are the same.
   form.exclude_outside = node.get_int("exclude_outside", 0) != 0 && (mode == "cubic" || form.antialias);
   if (!form.antialias && !form.exclude_outside && !is_symmetric) return std::nullopt;
   return form;
@@ -81,7 +81,7 @@ OutputVector resize(const NodeContext& node) {
   std::string coordinates = node.get_string("coordinate_transformation_mode", "half_pixel");
   std::size_t scales = 2;
   if (node.opset() < 11) {
-    // Resize-10 has only scales, and what later versions call asymmetric with floor.
+    // Resize-10 has only scales, and the mode that later versions call asymmetric with floor.
     scales = 1;
     coordinates = "asymmetric";
     attributes.set("nearest_mode", "floor");

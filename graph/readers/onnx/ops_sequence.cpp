@@ -35,7 +35,7 @@ const Sequence& sequence_at(const NodeContext& node, std::size_t index) {
   return *sequence;
 }
 
-/// A position among `count` elements, from the end if negative; `count` itself only where something is put.
+/// A position among `count` elements, from the end if negative; `count` itself only for insertions.
 std::int64_t position(const NodeContext& node, std::size_t index, std::int64_t count, bool may_be_end) {
   const Ints values = node.constant_ints(index, "position");
   if (values.size() != 1) fail("position has " + std::to_string(values.size()) + " values, expected 1");
@@ -113,7 +113,7 @@ OutputVector concat_from_sequence(const NodeContext& node) {
     }
     return {concat(parts, axis)};
   }
-  // The elements lie along axis 0: that axis moves to its place, and joins the one behind it.
+  // The elements are along axis 0: that axis is moved to its position and merged with the next one.
   const Out stack = stack_of(sequence);
   const std::int64_t rank = rank_of_known(stack), at = normalized_axis(axis, is_new ? rank : rank - 1);
   Ints order;
@@ -174,7 +174,7 @@ OutputVector split_to_sequence(const NodeContext& node) {
   return {list_of(ops("VariadicSplit", 1, {x, int_scalar(axis), node.input(1)}))};
 }
 
-// Its graph for each element, one after the other.
+// Inlines the graph for each element, one after the other.
 OutputVector sequence_map(const NodeContext& node) {
   const auto count = elements_of(sequence_at(node, 0)).size();
   std::vector<OutputVector> all;

@@ -54,8 +54,8 @@ Out transform(const Out& x, const Dimension& components, const Out& length, bool
   return concat({unsqueeze(real, {rank - 1}), unsqueeze(imaginary, {rank - 1})}, rank - 1);
 }
 
-// The real signal of which x [..., length / 2 + 1, 2] is the first half of the frequencies. All but the first and, of an
-// even length, the middle one stand for two.
+// The real signal with the first half of frequencies x [..., length / 2 + 1, 2]. Each frequency counts twice, except
+// the first and, for an even length, the middle one.
 Out real_inverse(const Out& x, const Out& length) {
   const std::int64_t rank = x.get_partial_shape().rank().get_length();
   const ElementType type = x.get_element_type();

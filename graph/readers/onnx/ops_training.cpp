@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: steps of optimisers (ai.onnx.preview.training), written out; each takes any number of tensors at once.
+// ONNX: steps of optimisers (ai.onnx.preview.training), expanded into standard operations; each accepts any number of
+// tensors.
 #include <functional>
 
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>

@@ -45,8 +45,8 @@ class Weights {
     if (!form_.exclude_outside) {
       // Positions beyond both ends, as far as the filter reaches for at least one output position; they repeat the
       // border.
-      const Out least = div(real(1), convert(extent_, type_));
-      const Out width = div(real(form_.mode == "linear" ? 1 : 2), op("Maximum", 1, {slope, least}));
+      const Out min = div(real(1), convert(extent_, type_));
+      const Out width = div(real(form_.mode == "linear" ? 1 : 2), op("Maximum", 1, {slope, min}));
       const Out reach = convert(add(unary("Ceiling", width), real(1)), ElementType::kI64);
       const auto at = [&](const Out& place) { return convert(op("Equal", 1, {places, place}), type_); };
       const Out before = whole(over(range(sub(zero, reach), zero, one, ElementType::kI64)));
@@ -113,7 +113,7 @@ std::optional<std::vector<double>> known_numbers(const Out& x) {
   return op::v0::Constant(*value).to_doubles();
 }
 
-/// Refuses what Interpolate refuses.
+/// Refuses the same cases as Interpolate.
 void require_possible(const std::vector<double>& target, bool by_sizes) {
   for (const double value : target) {
     if (by_sizes && !(value >= 0)) fail("size " + std::to_string(value) + " is negative");

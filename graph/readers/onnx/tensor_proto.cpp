@@ -27,7 +27,7 @@ Tensor adopt_raw(schema::TensorProto& proto, ElementType type, const Shape& shap
   void* data = bytes->data();
   const std::size_t size = bytes->size();
   auto memory = HostMemory::borrow(data, size, true, [raw = bytes.get()] { delete raw; });
-  static_cast<void>(bytes.release());  // The memory's now.
+  static_cast<void>(bytes.release());  // The memory owns the bytes now.
   return Tensor(TensorInfo{type, shape, {}}, memory);
 }
 

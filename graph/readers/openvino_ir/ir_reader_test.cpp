@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The IR reader: what it accepts, and what it refuses with which message.
+// The IR reader: accepted models, and refused ones with their messages.
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -246,7 +246,7 @@ TEST(IrReader, NamesEveryMissingOperationWithinBodiesToo) {
                     "<layer id=\"2\" name=\"it\" type=\"TensorIterator\" version=\"opset1\">" + inner + "</layer>",
                 edge(0, 0, 1, 0)),
             {});
-    ADD_FAILURE() << "operations that nobody knows were taken";
+    ADD_FAILURE() << "unknown operations were accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnimplemented);
     EXPECT_THAT(error.what(), HasSubstr("Fancy"));

@@ -62,7 +62,7 @@ TEST_F(MappedWeights, OfAnIrAreNeitherReadNorDuplicated) {
   EXPECT_EQ(largest_constant(*model)->get_data_ptr(), largest_constant(*copy)->get_data_ptr());
 }
 
-// OpenVINO writes constants without gaps: those that a neighbour of odd size moved off their type's alignment are
+// OpenVINO writes constants without gaps: constants that a neighbour of odd size moved off their type's alignment are
 // copied, because kernels may not read them there.
 TEST_F(MappedWeights, OfWhatOpenVinoWroteAreInPlaceWhereTheyAreAligned) {
   const char* zoo = std::getenv("TENON_ZOO");

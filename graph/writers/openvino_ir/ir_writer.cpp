@@ -274,7 +274,7 @@ void write_number(pugi::xml_node layer, const Tensor& tensor, const WeightStore&
   attribute.append_attribute("ms") = static_cast<unsigned long long>(tensor.size_bytes());
 }
 
-/// Of an executed model, the type of the step, as OpenVINO writes it.
+/// The layer type; for an executed model, the type of the step, as OpenVINO writes it.
 std::string layer_type(const Node& node) {
   const auto found = node.get_rt_info().find(exec_model_info::LAYER_TYPE);
   if (as_type<exec_model_info::ExecutionNode>(&node) && found != node.get_rt_info().end())

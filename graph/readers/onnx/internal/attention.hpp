@@ -20,7 +20,7 @@ Out join_heads(const Out& x);
 /// Repeats each head `times` times in a row, as exporters write it: Unsqueeze, Broadcast, Reshape.
 Out repeat_heads(const Out& x, std::int64_t times);
 
-/// Numbers added to the scores, broadcastable to [batch, heads, queries, keys]: 0, or -inf for keys that are masked.
+/// Values added to the scores, broadcastable to [batch, heads, queries, keys]: 0, or -inf for masked keys.
 class ScoreMask {
  public:
   explicit ScoreMask(ElementType type) : type_(type) {}
@@ -47,7 +47,7 @@ struct AttentionForm {
   std::optional<double> scale;  ///< Otherwise 1 / sqrt(size).
   double softcap = 0;           ///< scores become softcap * tanh(scores / softcap); 0: they stay.
   bool causal = false;          ///< Without a mask and without a past: the operation's own causal form.
-  Out sink;                     ///< A score per head, [heads], that only takes its part of the softmax.
+  Out sink;                     ///< A score per head, [heads], that only enters the softmax's denominator.
   Out* scores = nullptr;        ///< Where to put scores; see scores_after.
   enum Stage { kProduct, kSoftcap, kMask, kSoftmax } scores_after = kProduct;
 };
@@ -57,7 +57,7 @@ struct AttentionForm {
 Out attend(const Out& q, const Out& k, const Out& v, const Out& mask, const AttentionForm& form);
 
 /// Rotates pairs of the last axis. Halves in the form of today's exporters: x * cos + rotate_half(x) * sin.
-/// @param cosine, sine  [..., rotated / 2], broadcastable to x; what lies beyond `rotated` stays.
+/// @param cosine, sine  [..., rotated / 2], broadcastable to x; elements beyond `rotated` are unchanged.
 Out rotate(const Out& x, const Out& cosine, const Out& sine, std::int64_t rotated, bool interleaved);
 
 /// i64 [0, 1, ... count).

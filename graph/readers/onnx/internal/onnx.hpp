@@ -62,14 +62,14 @@ class NodeContext {
   bool has_input(std::size_t index) const { return index < inputs_.size() && inputs_[index]; }
   /// @errors kInvalidArgument: absent.
   const Out& input(std::size_t index) const;
-  /// All of them. @errors kInvalidArgument: one is absent.
+  /// All inputs. @errors kInvalidArgument: one is absent.
   OutputVector inputs() const;
   ElementType type(std::size_t index) const { return input(index).get_element_type(); }
   /// The rank of an input. @errors kUnimplemented: it is dynamic.
   std::int64_t rank(std::size_t index) const;
   /// The value of an integer input if known at conversion; otherwise nothing.
   std::optional<Ints> known_ints(std::size_t index) const;
-  /// As known_ints. @errors kUnimplemented: known only when the model runs.
+  /// Same as known_ints. @errors kUnimplemented: known only when the model runs.
   Ints constant_ints(std::size_t index, const char* meaning) const;
 
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX's sequences while a file is read. A model knows tensors only: what reads a sequence is written out for its
-// elements, and no node of this kind is left in the model.
+// ONNX's sequences while a file is read. Models support tensors only: operations on a sequence are expanded into
+// operations on its elements, and no node of this kind is left in the model.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ class Sequence final : public Node {
   enum class Form {
     kList,      ///< Each element by itself: the inputs.
     kStack,     ///< Any number of elements of one shape: the input holds them along axis 0.
-    kState,     ///< The sequence that a loop carries, within the loop's body: nothing is known of it.
+    kState,     ///< The sequence that a loop carries, within the loop's body: its elements are unknown.
     kAppended,  ///< A state with one element more: the input.
     kAbsent,    ///< An optional that holds nothing.
   };
   Sequence(Form form, OutputVector parts, const Node* state = nullptr);
   Form form() const { return form_; }
-  /// The state that an element was appended to.
+  /// The state to which an element was appended.
   const Node* state() const { return state_; }
 
  private:

@@ -2,8 +2,12 @@
 // Shared by the two halves of the suite.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <ostream>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include <tenon/core/deferred.hpp>
@@ -28,6 +32,16 @@ std::vector<PixelFormat> sample_formats();
 struct Census {
   std::vector<std::size_t> counts;
   friend bool operator==(const Census&, const Census&) = default;
+  /// Whether something lives that did not live at `before`. Less is no fault: a driver's threads release objects a moment after the last
+  /// call on them, so `before` may have counted objects that were on their way out.
+  bool has_more_than(const Census& before) const {
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (counts[i] > before.counts[i]) return true;
+    return false;
+  }
+  friend void PrintTo(const Census& census, std::ostream* out) {
+    for (const std::size_t count : census.counts) *out << count << ' ';
+  }
 };
 inline Census take_census() {
   Census census;
@@ -35,6 +49,16 @@ inline Census take_census() {
   drain_deferred(default_deadline());
   for (const auto& framework : all()) census.counts.push_back(framework->live_objects());
   census.counts.push_back(open_descriptors());
+  return census;
+}
+/// The census as soon as it is `expected`, else after two seconds: drivers release objects on threads of their own.
+inline Census settled_census(const Census& expected) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  Census census = take_census();
+  while (census != expected && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    census = take_census();
+  }
   return census;
 }
 

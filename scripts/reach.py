@@ -6,7 +6,8 @@
     reach.py BUILD_FOLDER --paths PATTERN...   exit 0 if the change reaches a file whose path contains one of the patterns
 
 The change is what differs between --base and the working tree. Without --base it is TENON_BASE ("all": everything is reached), or the merge base with origin/main when
-that is behind, or the commit of the last whole check in docs/support.md. Where no base is known everything is reached. A change of the
+that is behind, or the commit on which
+sanitizers and VM last ran whole, by docs/support.md. Where no base is known everything is reached. A change of the
 build's own files reaches everything, too.
 """
 import argparse
@@ -33,7 +34,7 @@ def base_commit() -> str:
     merged = git("merge-base", "HEAD", "origin/main")
     if merged and merged != git("rev-parse", "HEAD"):
         return merged
-    checked = re.search(r"^Last full check: .*commit (\w+)", (ROOT / "docs/support.md").read_text(), re.MULTILINE)
+    checked = re.search(r"^Sanitizers and VM ran whole: .*commit (\w+)", (ROOT / "docs/support.md").read_text(), re.MULTILINE)
     return checked[1] if checked and git("cat-file", "-t", checked[1]) == "commit" else ""
 
 

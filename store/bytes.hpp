@@ -18,7 +18,7 @@ inline std::string_view bytes_of(const Tensor& tensor) {
   return {static_cast<const char*>(tensor.data()), tensor.size_bytes()};
 }
 
-/// A part as u8 [size], which keeps the whole tensor alive. @param offset,  size within it.
+/// A part as u8 [size], which keeps the whole tensor alive. @param offset, size  within it.
 inline Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
   return Tensor(TensorInfo{ElementType::kU8, Shape{static_cast<std::size_t>(size)}, {}}, bytes.memory(),
                 bytes.offset() + static_cast<std::size_t>(offset), bytes.lease());

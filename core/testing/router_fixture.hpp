@@ -95,9 +95,8 @@ class FakeEdge final : public Edge {
     const View* view = source.memory()->find_view(*to, to_, options.access);
     if (!view) {
       auto made = std::make_unique<View>(to, to_, Access::kReadWrite, source.memory()->host());
-      if (behaviour_ != Behaviour::kLiesAtOffsets)
-        made->set_standing(id());  // Otherwise the router calls it for each
-                                   // region.
+      // Not standing for kLiesAtOffsets: then the router calls the edge for each region.
+      if (behaviour_ != Behaviour::kLiesAtOffsets) made->set_standing(id());
       view = &source.memory()->add_view(std::move(made));
     }
     return source.through(view);

@@ -95,9 +95,7 @@ class Request final : public InferRequestImpl, public Pending {
   }
 
   std::vector<ProfilingInfo> profiling_info() const override {
-    if (!owner_->settings().profiling)
-      return InferRequestImpl::profiling_info();  // Throws an error that names the
-                                                  // property to set.
+    if (!owner_->settings().profiling) return InferRequestImpl::profiling_info();  // Throws.
     if (!ran_)
       throw Error(Code::kFailedPrecondition, "Profiling information isn't available before running an inference!");
     if (profiles_inferences(*owner_)) return {whole_inference()};

@@ -201,9 +201,7 @@ class Request final : public InferRequestImpl {
   }
 
   std::vector<ProfilingInfo> profiling_info() const override {
-    if (!owner_->config().profiling || !ran_)
-      return InferRequestImpl::profiling_info();  // Throws an error that names
-                                                  // the property to set.
+    if (!owner_->config().profiling || !ran_) return InferRequestImpl::profiling_info();  // Throws.
     return profile_;
   }
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return states_; }

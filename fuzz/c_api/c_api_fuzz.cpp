@@ -333,9 +333,7 @@ struct Program {
   void change_tensor() {
     tenon_tensor_t* tensor = tensors.at(bytes.byte());
     std::vector<std::size_t> shape = extents(TENON_MAX_RANK);
-    for (std::size_t& extent : shape)
-      extent = extent < 1 << 20 ? extent % 17 : extent;  // The same rule as in
-                                                         // create_tensor().
+    for (std::size_t& extent : shape) extent = extent < 1 << 20 ? extent % 17 : extent;  // See create_tensor().
     const std::size_t rank = bytes.byte() % 6;
     tenon_tensor_t* out = nullptr;
     tenon_status_t status = TENON_OK;

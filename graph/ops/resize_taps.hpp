@@ -40,7 +40,7 @@ struct ResizeRule {
   bool rounds_between = false;  ///< Intermediate results between two axes are rounded too, and clamped to 0..255.
 };
 
-/// @param in,  out Shapes of input 0 and of the output. @param inputs  Inputs of the node; the first is not read.
+/// @param in, out  Shapes of input 0 and of the output. @param inputs  Inputs of the node; the first is not read.
 /// @errors kInvalidArgument: mode "area".
 TENON_API ResizeRule resize_rule(const Node& node, const Shape& in, const Shape& out, std::span<const Tensor> inputs);
 

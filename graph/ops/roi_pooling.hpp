@@ -61,7 +61,7 @@ struct PsRoiPooling {
   std::size_t channels = 1, group = 1;  ///< Extents of the result: [regions, channels, group, group].
   std::size_t height = 1, width = 1;    ///< Extents of the images.
 
-  /// @param in,  out Shapes of the images and the result.
+  /// @param in, out  Shapes of the images and the result.
   PsRoiPooling(const Attributes& attributes, const Shape& in, const Shape& out)
       : is_average(attributes.get_string("mode") == "average"),
         scale(attributes.get_double("spatial_scale")),

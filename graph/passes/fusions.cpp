@@ -31,8 +31,8 @@ Output<Node> scaled_weights(const Node& convolution, const std::vector<double>& 
   // [O, ...] or [G, O/G, ...]: the leading axes together give the output channels.
   const std::size_t channels = grouped ? shape[0] * shape[1] : shape[0];
   const std::size_t each = channels ? from.element_count() / channels : 0, element = size_bytes(from.element_type());
-  std::vector<double> values(each);  // One channel at a time: converting all at once would need twice the weights'
-                                     // memory.
+  // One channel at a time: converting all at once would need twice the weights' memory.
+  std::vector<double> values(each);
   for (std::size_t channel = 0; channel < channels && each; ++channel) {
     const auto* const begin = static_cast<const char*>(from.data()) + channel * each * element;
     load_elements(from.element_type(), begin, static_cast<std::ptrdiff_t>(element), each, values.data());

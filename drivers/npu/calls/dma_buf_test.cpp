@@ -157,8 +157,8 @@ TEST_F(NpuDmaBuf, EachAccessIsBracketedOnceAsItReadsOrWrites) {
 
 TEST_F(NpuDmaBuf, TheDeviceWaitsForAnotherAndTheCallerDoesNot) {
   record_copy(host, buffer);
-  for (int run = 0; run < 20; ++run) {  // The list is known to be short now, but it still must not block the submitting
-                                        // thread.
+  // The list is known to be short now, but it still must not block the submitting thread.
+  for (int run = 0; run < 20; ++run) {
     ASSERT_EQ(submit(), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceHostSynchronize(fence, kLongNs), ZE_RESULT_SUCCESS);
   }

@@ -89,8 +89,8 @@ TEST_F(NpuEndless, AWaiterDoesNotRunWhatMayBecomeEndless) {
   ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kCancelExtension, reinterpret_cast<void**>(&table)),
             ZE_RESULT_SUCCESS);
   *trips = 1;
-  for (int i = 0; i < 200; ++i) {  // Until the list counts as short, so that the queue's thread leaves it to the
-                                   // waiting thread.
+  // Until the list counts as short, so that the queue's thread leaves it to the waiting thread.
+  for (int i = 0; i < 200; ++i) {
     ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, fence), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);

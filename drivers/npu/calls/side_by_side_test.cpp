@@ -55,7 +55,7 @@ class NpuSideBySide : public NpuGraph {
     NpuGraph::TearDown();
   }
   static bool has_two_cpus() { return engine::Workers::available_cpus() > 1; }
-  /// A job of `queue`. @param signal,  gate may be null.
+  /// A job of `queue`. @param signal, gate  may be null.
   Job make_job(std::int64_t trips, ze_event_handle_t signal = nullptr, ze_event_handle_t gate = nullptr) {
     Job job;
     job.trips = static_cast<std::int64_t*>(allocate_host(64));

@@ -32,8 +32,7 @@ class EncodeTask final : public Task {
     return type == VAEncCodedBufferType || type == VAEncSequenceParameterBufferType ||
            type == VAEncPictureParameterBufferType || type == VAEncSliceParameterBufferType ||
            type == VAEncMiscParameterBufferType || type == VAEncPackedHeaderParameterBufferType ||
-           type == VAEncPackedHeaderDataBufferType;  // The last two can be created, but are refused when they are
-                                                     // rendered.
+           type == VAEncPackedHeaderDataBufferType;  // The last two are refused when rendered.
   }
 
   void begin() override {

@@ -91,8 +91,8 @@ class VaGstreamer : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has("gst-launch-1.0") || !has("gst-inspect-1.0")) GTEST_SKIP() << "GStreamer's tools are not installed";
-    ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);  // Not the user's registry, which lists
-                                                                          // elements that were found before.
+    // Not the user's registry, which lists elements that were found before.
+    ::setenv("GST_REGISTRY", (clips() / "gst_registry.bin").c_str(), 1);
     if (run(on_driver("gst-inspect-1.0 vah264dec")).status != 0)
       GTEST_SKIP() << "no vah264dec: gstreamer1.0-plugins-bad is not installed";
   }

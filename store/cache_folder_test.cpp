@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cache folders: within their size, of their user where that matters, and clean after crashes.
+// Cache folders: size limit, ownership of private folders, and cleanup after crashes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

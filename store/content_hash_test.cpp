@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash: as published, the same in parts, and texts that do not run into each other.
+// The hash: published values, equal results in parts, and delimited texts.
 #include <gtest/gtest.h>
 
 #include <tenon/store/content_hash.hpp>
@@ -8,7 +8,7 @@ namespace tenon::store {
 namespace {
 
 TEST(ContentHash, IsXxh3) {
-  // xxHash's own value for nothing, which entries of other builds rely on.
+  // xxHash's value for empty input, on which entries of other builds rely.
   EXPECT_EQ(content_hash(nullptr, 0).to_text(), "99aa06d3014798d86001c324468d497f");
 }
 

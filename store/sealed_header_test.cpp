@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sealed headers: every damaged byte is noticed, and said in the format's words.
+// Sealed headers: every damaged byte is detected, and reported with the format's error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(SealedHeader, NamesWhatItFoundAndWhatItExpects) {
   std::string old = sample();
   old[8] = 2;
   EXPECT_THAT(error_of([&] { read(old); }, Code::kFailedPrecondition), HasSubstr("version 2.1"));
-  // A format without words for that says that it is damaged.
+  // A format without a specific error reports damage.
   Format terse = format();
   terse.foreign = nullptr;
   terse.other_version = nullptr;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose shapes move, with random weights: an encoder for texts of any length, decoders whose caches grow, pictures of any size.
+"""Models with dynamic shapes and random weights: an encoder for texts of any length, decoders with growing caches, pictures of any size.
 
 usage: models.py --out DIR [name...]
 """
@@ -163,7 +163,7 @@ def decoder_llama(name, features=768, layers=12, heads=12, groups=4, vocabulary=
 
 
 def decoder_whisper(name, features=384, layers=4, heads=6, most=448, vocabulary=8000, heard=1500):
-    """Whisper's text side: attention to what was said before, and to what was heard, whose keys and values are given."""
+    """Whisper's decoder: self-attention to earlier tokens, and cross-attention to the encoder's output, given as keys and values."""
     g = GraphBuilder(name)
     shape = [1, heads, heard, features // heads]
     ids = g.input("input_ids", [1, "tokens"], TensorProto.INT64)

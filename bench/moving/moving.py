@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose shapes move, on Tenon's CPU device beside OpenVINO's: short rounds in turn, medians of the rounds.
+"""Models with dynamic shapes, on Tenon's CPU device beside OpenVINO's: short rounds in turn, medians of the rounds.
 
 For an encoder: lengths of 1 to 128 in random order, each for the first time (`new`), then again (`known`); for pictures sides of 128 to
 384. For a decoder: a prompt, then one token at a time, for the first time (`new`), and again after a reset (`known`). A token reads all weights

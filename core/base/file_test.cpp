@@ -191,7 +191,7 @@ TEST_F(Files, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(names().size(), 1u);
-  // One of another target, and one with a similar name only.
+  // A temporary file of another target, and one that only has a similar name.
   NewFile running(path), other(folder / "target.2");
   std::ofstream(folder / "target.mine.part") << "a user's";
   NewFile::remove_abandoned(path);

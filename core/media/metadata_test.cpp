@@ -21,7 +21,7 @@ using metadata::Detection;
 
 Frame nv12() { return Frame::allocate({kNv12, 64, 48}); }
 
-/// A type of a user's own.
+/// A user-defined type.
 struct Weather {
   static constexpr metadata::Kind kKind{"test.weather"};
   double degrees = 0;
@@ -118,7 +118,7 @@ TEST(Metadata, FollowsCrops) {
   EXPECT_EQ(found->all<Classification>()[0]->label, "kept");
   EXPECT_EQ(found->first<metadata::Source>()->sequence, 5u);
   EXPECT_NE(found->first<Weather>(), nullptr);
-  // The whole picture's is untouched, and later changes are its own.
+  // The metadata of the whole image is unchanged, and later changes are separate.
   EXPECT_EQ(metadata::find(frame)->all<Detection>().size(), 3u);
   known.clear();
   EXPECT_EQ(found->all<Detection>().size(), 2u);

@@ -54,7 +54,7 @@ TEST_F(RouterTest, AnEdgeMayJudgeFramesAsAWhole) {
     EXPECT_THAT(error.what(), HasSubstr("refused whole frames into a: the planes lie in several memories"));
   }
   EXPECT_THROW(router.map(Frame::allocate({kI420, 64, 32}), a), Error);
-  // Another edge for which planes are just tensors takes them.
+  // Another edge accepts the planes as plain tensors.
   edge(kCpuMemory, kA, Behaviour::kShares, 100);
   EXPECT_EQ(router.map(two, a).plane(1).context(), a);
   EXPECT_EQ(router.plan(describe(one), a)->hops()[0].edge->name(), "whole frames") << "the cheaper one";
@@ -182,7 +182,7 @@ TEST_F(RouterTest, SaysThatAnEdgeWaitsThoughTheTargetNeedNot) {
 }
 
 TEST_F(RouterTest, AViewIsBookedAsFoundOnlyIfItWasNotMade) {
-  /// Keeps a view of its own for each region, as images over a buffer are, and adds none to the memory.
+  /// Keeps its own view for each region, like images over a buffer, and adds none to the memory.
   class Shelf final : public Edge {
    public:
     std::string_view name() const override { return "shelf"; }
@@ -213,7 +213,7 @@ TEST_F(RouterTest, AViewIsBookedAsFoundOnlyIfItWasNotMade) {
   router.map(first, a, options);
   router.map(second, a, options);
   EXPECT_EQ(ledger.total().view_hits, 0u);
-  // A view of another context, added meanwhile, is no view of this map.
+  // A view of another context, added meanwhile, does not count for this map.
   std::thread other(
       [&] { source.memory()->add_view(std::make_unique<View>(b, kB, Access::kReadWrite, source.memory()->host())); });
   other.join();

@@ -39,7 +39,7 @@ TEST_F(RouterTest, SaysWhichContextIsMissing) {
   lacking.add(host_context());
   EXPECT_EQ(lacking.map(there, c).context(), c);
   EXPECT_THAT(lacking.explain(describe(there), c), ::testing::Not(HasSubstr("missing")));
-  // Kinds that no edge connects are another matter.
+  // Kinds without any connecting edge are a different case.
   EXPECT_THAT(lacking.explain(describe(there), b), HasSubstr("no edge known to this router leads there"));
 }
 
@@ -296,7 +296,7 @@ TEST_F(RouterTest, ChoosesOneAllocationForAllParties) {
   EXPECT_FALSE(plan.routes[0]->copies());
 }
 
-/// Shares host memory as a framework's edge does, and counts how often it judges.
+/// Shares host memory like a framework's edge, and counts calls of step().
 class CountedHostEdge final : public HostEdge {
  public:
   explicit CountedHostEdge(std::size_t min_columns = 0) : min_columns_(min_columns) {}
@@ -410,7 +410,8 @@ TEST_F(RouterTest, AnAllocationForAFrameIsLaidOutForAllParties) {
               HasSubstr("rows"));
   EXPECT_THAT(
       refused([](Requirements& wanted) { wanted.pitch_alignment = 64, wanted.max_pitch = 120; }),
-      HasSubstr("its rows take 128 bytes with the alignment of all parties, and one party accepts rows of at most 120"));
+      HasSubstr(
+          "its rows take 128 bytes with the alignment of all parties, and one party accepts rows of at most 120"));
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.contiguous = true; }), HasSubstr("takes no padding"));
   EXPECT_THAT(refused([](Requirements& wanted) { wanted.modifiers = {1}; }), HasSubstr("DRM modifier"));
   const FrameInfo tiled{{kNv12.fourcc, 1}, 98, 50};
@@ -440,7 +441,7 @@ TEST_F(RouterTest, AnAllocationThatIsPlannedCanBeMade) {
 }
 
 TEST_F(RouterTest, ACheapWayDoesNotHideOneThatCanGoOn) {
-  /// Leads on only with a descriptor, which a cheap way to it loses.
+  /// Requires a descriptor, which is lost on the cheaper way to it.
   class ByDescriptor final : public Edge {
    public:
     ByDescriptor(MemoryKind from, MemoryKind to, double cost, bool needs, bool keeps)

@@ -52,7 +52,7 @@ struct Work {
   Work() = default;
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
-  ~Work() { finish(); }  // Else the memory would be kept for ever.
+  ~Work() { finish(); }  // Otherwise the memory would never be freed.
   void finish() const { timeline->advance(1); }
   void fail(const char* what) const { timeline->fail(1, failure(what)); }
 };

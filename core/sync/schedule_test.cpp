@@ -84,7 +84,7 @@ class Device {
   std::thread thread_;
 };
 
-/// Raw bytes: devices do not ask Tenon before they touch them.
+/// Raw access to bytes: devices do not call Tenon before an access.
 void write_slowly(unsigned char* bytes, unsigned char value) {
   for (std::size_t i = 0; i < kBytes; ++i) {
     bytes[i] = value;
@@ -129,7 +129,7 @@ class Schedule {
   }
 
   void renew(Place& place) {
-    // The old memory goes while devices may still work on it.
+    // The old memory is released while devices may still work on it.
     place.tensor = Tensor({ElementType::kU8, {kBytes}, {}}, HostMemory::allocate(kBytes));
     place.value = 0;
     place.failed = false;

@@ -40,7 +40,7 @@ Tensor noise(const Shape& shape, unsigned seed) {
 }
 
 /// Convolution, remains of BatchNorm, pooling by reshape, a dense layer: some constants are packed, some not. Nodes
-/// have no names, as authors leave them.
+/// have no names, as in models from code.
 std::shared_ptr<Model> network(const PartialShape& shape = PartialShape{1, 3, 16, 16}, unsigned seed = 1) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);
   x->output(0).set_names({"image"});

@@ -20,8 +20,8 @@ Tensor pattern(const Shape& shape, float phase) {
   return tensor;
 }
 
-/// Attention over a variable length. Padding (0 in `seen`) is masked by the lowest f32, and so are places further than
-/// one away: a padded place far from all others sees nothing.
+/// Attention over a variable length. Padding (0 in `seen`) and positions further than one away are masked by the lowest
+/// f32, so a padded position far from all others sees nothing.
 std::shared_ptr<Model> windowed_attention() {
   const auto node = [](const char* type, unsigned version, const OutputVector& inputs,
                        const Attributes& attributes = {}) {

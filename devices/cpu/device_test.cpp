@@ -289,8 +289,8 @@ TEST(CpuDevice, AStateMayGrowFromRunToRun) {
   }
 }
 
-/// A layer of attention over a cache that grows by the inputs' rows, as MakeStateful leaves a decoder: without
-/// initial values, and reordered by rows of a beam before it grows.
+/// A layer of attention over a cache that grows by the inputs' rows, in the form of a decoder after MakeStateful:
+/// without initial values, and reordered by beam indices before it grows.
 std::shared_ptr<Model> cached_attention() {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, 2, -1, 8});
   const auto beam = std::make_shared<op::v0::Parameter>(element::i32, PartialShape{2});
@@ -333,7 +333,7 @@ TEST(CpuDevice, ACacheGrowsIsReorderedAndReset) {
       expect_equal(wanted[0], request.get_tensor("y"));
       if (round % 8 == 0) expect_equal(variables.at("keys"), request.query_state().at(0).get_state());
       if (round % 4) continue;
-      // Another request's cache is its own, in the same plans.
+      // Each request has its own cache, with the same plans.
       const auto slower = evaluate(*model, {x, beam}, &others);
       other.set_tensor("x", x);
       other.set_tensor("beam", beam);

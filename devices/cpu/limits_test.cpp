@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid models that ask for more than a machine has are refused with a message, at the limits that Core sets.
+// Valid models that request more than the machine has are refused with a message, at the limits that Core sets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -191,7 +191,7 @@ TEST(CpuProperties, DynamicQuantizationRounds) {
   EXPECT_NE(exact, rounded);
 }
 
-/// x attends to itself and all before it.
+/// x attends to itself and to all earlier positions.
 std::shared_ptr<Model> cached_model() {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2, -1, 64});
   SinkVector sinks;
@@ -270,7 +270,7 @@ TEST(CpuProperties, CachesLieInTheTypeThatIsAskedFor) {
   for (const char* wrong : {"i32", "f64", "4"})
     EXPECT_THROW(core.compile_model(model, "CPU", {{"VALUE_CACHE_PRECISION", wrong}}), Error) << wrong;
   EXPECT_THROW(core.compile_model(model, "CPU", {{"KEY_CACHE_GROUP_SIZE", "-1"}}), Error);
-  // A group that no row has is the row.
+  // A group larger than the row is the row.
   EXPECT_EQ(run(f32({{"KV_CACHE_PRECISION", "u8"}, {"KEY_CACHE_GROUP_SIZE", "18446744073709551615"}})).y,
             run(f32({{"KV_CACHE_PRECISION", "u8"}})).y);
 }

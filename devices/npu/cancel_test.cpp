@@ -122,7 +122,7 @@ TEST_F(NpuCancel, CancellingNothingIsNothing) {
   request.infer();
   request.cancel();
   EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(5));
-  for (int i = 0; i < 200; ++i) {  // At a random moment: it is cancelled, or finished.
+  for (int i = 0; i < 200; ++i) {  // Cancels at a random moment: the inference is cancelled, or finished.
     request.start_async();
     std::thread canceller([&] { request.cancel(); });
     try {

@@ -128,7 +128,7 @@ TEST_F(Npu, ThreadsShareImportsThatComeAndGo) {
           own.set_tensor("x", Tensor(element::f32, {1, 1024}, pages.data()));
           own.infer();
           if (own.get_tensor("y").data<float>()[1000] != 6) ++wrong;
-          own.set_tensor("x", idle);  // Now this thread holds no import.
+          own.set_tensor("x", idle);  // This thread holds no import now.
         } catch (const Error& error) {
           ADD_FAILURE() << error.what();
           return;

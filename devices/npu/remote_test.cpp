@@ -293,8 +293,8 @@ TEST_F(NpuRemote, ADescriptorThatMayOnlyBeReadIsNoOutputAndKeepsItsPosition) {
   EXPECT_THROW(x.copy_from(floats({1, 1024}, std::vector<float>(1024, 1))), Error);
 }
 
-/// A memfd that passes for a dma-buf, with another device's fence: how often poll says that it is still there. The VM's
-/// tests have real ones.
+/// A memfd that emulates a dma-buf with another device's fence, which poll reports as pending a given number of times.
+/// The VM's tests have real ones.
 std::atomic<int> fence_polls{0};
 int like_a_dmabuf(const char* call) {
   const std::string_view name(call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visible effects of settings: in the driver's cache, in the objects created, and in which thread waits.
+// Visible effects of settings: on the driver's cache, on the created objects, and on the thread that waits.
 #include <dlfcn.h>
 
 #include <tenon/core/version.hpp>

@@ -69,14 +69,15 @@ TEST(OpenVinoDevice, PluginsThatRanStayLoadedWhenTheCoreGoes) {
   EXPECT_EQ(loaded(), before) << "plugins' threads and exceptions may outlive the Core";
 }
 
-/// A layer of a decoder as OpenVINO's exporters write it: keys and values of the beams before, those of now, attention.
+/// A decoder layer in the form of OpenVINO's exporters: keys and values of earlier tokens and of the current one, and
+/// attention.
 std::shared_ptr<Model> decoder_layer() {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 4, -1, 64});
   const auto beams = std::make_shared<op::v0::Parameter>(element::i32, PartialShape{-1});
   x->output(0).set_names({"x"});
   beams->output(0).set_names({"beams"});
   const auto zero = op::v0::Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{0});
-  // It fuses only states that begin with a value.
+  // OpenVINO fuses only states with an initial value.
   const auto count = make_node("ShapeOf", 3, {beams->output(0)}, {{"output_type", ElementType::kI64}});
   const auto rest = op::v0::Constant::create(element::i64, Shape{3}, std::vector<std::int64_t>{4, 0, 64});
   const auto shape = std::make_shared<op::v0::Concat>(OutputVector{count->output(0), rest->output(0)}, 0);

@@ -72,7 +72,7 @@ TEST(OpenVinoZoo, AgreesWithTenonsCpuAndCopiesNothing) {
     }
     ours.infer();
     theirs.infer();
-    // OpenVINO alone knows how large these are, and when: they are handed out of its own memory.
+    // Only OpenVINO knows the sizes of these outputs, so they are in its own memory.
     std::size_t found_by_values = 0;
     for (std::size_t i = 0; i < ours.get_compiled_model().outputs().size(); ++i) {
       if (ours.get_compiled_model().output(i).get_partial_shape().is_dynamic())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imported dma-bufs: the device waits for other devices' fences, and brackets each access. A memfd answers here as the
-// kernel's dma-buf would, by the calls below, which come before the C library's; a VM has real ones.
+// Imported dma-bufs: the device waits for other devices' fences, and brackets each access. A memfd emulates the
+// kernel's dma-buf by the calls below, which override the C library's; the VM's tests have real ones.
 #include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// The one file that is taken for a dma-buf. Its state is read on the driver's threads.
+/// The file that counts as a dma-buf. The driver's threads read its state.
 struct Fake {
   std::atomic<ino_t> inode{0};
   std::atomic<int> starts{0}, ends{0}, refused{0};
@@ -33,7 +33,8 @@ bool is_fake(int fd) {
   return fake.inode != 0 && ::fstat(fd, &status) == 0 && status.st_ino == fake.inode;
 }
 
-/// Apart, and not const: the C library declares that poll only writes its entries, and the compiler believes it.
+/// A separate, non-const variable: the C library declares that poll only writes its entries, and the compiler relies on
+/// it.
 [[gnu::noinline]] int asked_fd(void* entry) {
   int fd = -1;
   std::memcpy(&fd, static_cast<std::byte*>(entry) + offsetof(pollfd, fd), sizeof fd);
@@ -136,7 +137,7 @@ class NpuDmaBuf : public NpuTest {
 TEST_F(NpuDmaBuf, EachAccessIsBracketedOnceAsItReadsOrWrites) {
   std::memset(host, 7, 64);
   record_copy(buffer, host);
-  for (int run = 1; run <= 20; ++run) {  // Later runs take the way of short lists.
+  for (int run = 1; run <= 20; ++run) {  // Later runs are executed as short lists.
     ASSERT_EQ(submit(), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceHostSynchronize(fence, kLongNs), ZE_RESULT_SUCCESS);
     EXPECT_EQ(fake.starts, run);

@@ -97,7 +97,7 @@ TEST_F(NpuEndless, AWaiterDoesNotRunWhatMayBecomeEndless) {
   }
   *trips = std::int64_t{1} << 60;
   std::atomic<bool> is_back = false;
-  std::thread rescue([&] {  // So that a waiter that did run it comes back at all.
+  std::thread rescue([&] {  // Ends the run, so that the test ends even if the waiting thread executes it.
     const auto end = steady_clock::now() + milliseconds(3000);
     while (!is_back && steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(5));
     EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS);

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// y = x * factor. The same bytes each time: nodes without a name would get another.
+/// y = x * factor. The nodes have names, so the bytes are the same each time.
 Bytes times(double factor) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
   auto by = std::make_shared<op::v0::Constant>(element::f32, Shape{1}, std::vector<double>{factor});
@@ -103,7 +103,7 @@ TEST_F(CacheTest, AnEntryUnderAnothersNameIsNotTaken) {
   fs::copy_file(two, three, fs::copy_options::overwrite_existing);
   EXPECT_FALSE(is_hit(3));
   EXPECT_TRUE(is_hit(3)) << "and it is replaced";
-  // The binary alone, behind the header of the other.
+  // Only the binary, behind the header of another entry.
   {
     std::ifstream from(two, std::ios::binary);
     from.seekg(4096);
@@ -125,7 +125,7 @@ TEST_F(CacheTest, IsItsUsersAlone) {
   ASSERT_EQ(::stat(files().at(0).c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   EXPECT_TRUE(is_hit(2));
-  // An entry that others may have written.
+  // An entry that other users may have written.
   ASSERT_EQ(::chmod(files()[0].c_str(), 0620), 0);
   EXPECT_FALSE(is_hit(2));
   EXPECT_TRUE(is_hit(2)) << "and it is replaced";
@@ -134,7 +134,7 @@ TEST_F(CacheTest, IsItsUsersAlone) {
     EXPECT_FALSE(is_hit(2));
     EXPECT_TRUE(is_hit(2));
   }
-  // A folder of that kind: neither read nor written, and said once.
+  // Such a folder is neither read nor written, which is reported once.
   ::testing::internal::CaptureStderr();
   for (const ::mode_t mode : {0770, 0702}) {
     ASSERT_EQ(::chmod(folder_.c_str(), mode), 0);
@@ -221,7 +221,7 @@ TEST_F(CacheTest, WhatWasUsedLongestAgoGoesFirst) {
   const std::uint64_t size = cache_.used_bytes();
   const CompileCache cache(folder_, 3 * size + size / 2);
   const auto use = [&](int factor) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // File systems' clocks tick.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // Clocks of file systems are coarse.
     const Bytes bytes = times(factor);
     return compile(request_for(bytes), &cache).from_cache;
   };

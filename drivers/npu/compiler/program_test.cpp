@@ -72,7 +72,8 @@ TEST(NativeBlob, RefusesEveryTruncation) {
     EXPECT_THROW(Program(own_copy({good.data(), size})), Error) << size;
 }
 
-// A driver's waiter runs short lists itself, unless this says that they may become long.
+// A waiting thread of the driver runs short lists itself, unless rounds_depend_on_data() says that they may become
+// long.
 TEST(Program, KnowsWhetherRoundsDependOnData) {
   EXPECT_FALSE(program_of(*small_model())->rounds_depend_on_data());
   EXPECT_FALSE(program_of(*turns_model(3))->rounds_depend_on_data());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of scheduling on a device's workers, of waits with deadlines, and of the platform list.
+// Scheduling on a device's workers, waits with deadlines, and the platform list.
 #include <atomic>
 #include <chrono>
 #include <thread>

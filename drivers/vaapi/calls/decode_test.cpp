@@ -59,7 +59,7 @@ class VaDecoding : public VaTest {
 
 const std::vector<std::uint8_t> kNoSlice{0x65, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/// VA-API has no field for the offsets of the parameter set.
+/// Refused, because VA-API has no field for the offsets of the parameter set.
 TEST_F(VaDecoding, PictureOrderOfTypeOneIsRefused) {
   auto picture = parameters();
   picture.seq_fields.bits.pic_order_cnt_type = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every entry point with null pointers and wrong values, and calls in the wrong order, as tables: what is given, and the status
-// that va.h, va_vpp.h or va_backend.h names for it.
+// Every entry point with null pointers and wrong values, and calls in the wrong order, as tables: the arguments, and
+// the status that va.h, va_vpp.h or va_backend.h names for them.
 #include <cstddef>
 #include <cstring>
 
@@ -422,7 +422,7 @@ TEST_F(VaStatuses, NoMultiFrameContextIsMade) {
   EXPECT_EQ(vaCreateMFContext(client, nullptr), kInvalid);
 }
 
-/// These tables, and that of ids, against the driver's: a call that none names is a gap.
+/// Compares these tables, and that of ids, with the driver's: a call that no table names is a gap.
 TEST(VaStatusTables, NameEveryEntryPoint) {
   forget_calls();
   {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random calls: every entry point of the driver's tables in any order, with ids that are valid, stale, of another kind or
-// invented, from several threads. Whatever a call answers, nothing may crash, hang or be kept. Pointers are real: VA trusts those.
+// invented, from several threads. Calls may return any status, but nothing may crash, hang or leak. Pointers are valid,
+// because VA-API trusts them.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,7 +20,7 @@
 namespace tenon::va::test {
 namespace {
 
-/// The ids that threads of one display have, dead ones too.
+/// The ids of the threads of one display, stale ones included.
 class Pool {
  public:
   void add(VAGenericID id) {
@@ -218,7 +219,8 @@ class RandomClient {
     VADRMPRIMESurfaceDescriptor described = exported;
     auto* bytes = reinterpret_cast<std::uint8_t*>(&described);
     for (unsigned i = below(3); i > 0; --i) bytes[below(sizeof described)] = static_cast<std::uint8_t>(random_());
-    for (std::size_t i = 0; i < 4; ++i) described.objects[i].fd = exported.objects[0].fd;  // No descriptor of others'.
+    // Only descriptors of this process.
+    for (std::size_t i = 0; i < 4; ++i) described.objects[i].fd = exported.objects[0].fd;
     std::array<VASurfaceAttrib, 2> wish{};
     wish[0].type = VASurfaceAttribMemoryType;
     wish[0].flags = wish[1].flags = VA_SURFACE_ATTRIB_SETTABLE;
@@ -313,7 +315,7 @@ class RandomClient {
     vaCopy(display_, &to, &from, VACopyOption{});
   }
 
-  /// A filter's parameters, mostly right. In no pool, as pipelines are.
+  /// A filter's parameters, mostly valid. Not in the pool, like pipelines.
   VABufferID filter(VAContextID on) {
     VAProcFilterParameterBufferDeinterlacing wanted{};
     wanted.type = rarely() ? static_cast<VAProcFilterType>(below(VAProcFilterCount)) : VAProcFilterDeinterlacing;
@@ -421,7 +423,8 @@ TEST(VaFuzz, CallsInAnyOrderWithAnyHandle) {
   EXPECT_GT(deinterlaced, 10u) << "random pictures hardly get to the filters";
 }
 
-/// Threads that write one surface at once race in its pixels, which is the client's fault: not for ThreadSanitizer.
+/// Threads that write one surface at once race in its pixels, which is an error of the client: excluded for
+/// ThreadSanitizer.
 TEST(VaFuzz, CallsOfSeveralThreads) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "these clients race on purpose";

@@ -133,7 +133,7 @@ AVPixelFormat choose_surfaces(AVCodecContext*, const AVPixelFormat* formats) {
   return AV_PIX_FMT_NONE;
 }
 
-/// @return The number of frames that came down from surfaces.
+/// @return The number of frames that were downloaded from surfaces.
 int decode(const Codec& codec, const Stream& stream, AVBufferRef* device) {
   const Owned<AVCodecContext> context(avcodec_alloc_context3(avcodec_find_decoder_by_name(codec.decoder)));
   context->hw_device_ctx = av_buffer_ref(device);

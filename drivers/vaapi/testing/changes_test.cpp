@@ -75,7 +75,7 @@ fs::path join(const Change& change) {
 
 class VaChanges : public ::testing::TestWithParam<Change> {};
 
-/// All frames in one size and depth, whatever their times, which a filter graph that is made anew gives.
+/// All frames in one size and depth, with any timestamps, because the filter graph is created anew at each change.
 TEST_P(VaChanges, FfmpegFollows) {
   if (std::string(GetParam().name).find("av1") != std::string::npos)
     GTEST_SKIP() << "FFmpeg's AV1 decoder (5.1) asks for surfaces once: pictures of 320x240 come in surfaces of "
@@ -108,7 +108,7 @@ TEST_P(VaGstreamerChanges, DecodesAllParts) {
       run("( " + each + ") | md5sum").out);
 }
 
-/// vah265dec stays with its context and its surfaces when only the depth changes: the driver follows in them.
+/// vah265dec keeps its context and its surfaces if only the depth changes: the driver must support that.
 TEST_F(VaGstreamer, DecodesAnotherDepthInOneContext) {
   if (run(on_driver("gst-inspect-1.0 vah265dec")).status != 0) GTEST_SKIP() << "no vah265dec";
   const std::string hevc = "-c:v libx265 -preset ultrafast -x265-params log-level=none -pix_fmt ";

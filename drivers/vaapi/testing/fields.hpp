@@ -10,7 +10,7 @@
 
 namespace tenon::va::test {
 
-/// Numbers that are the same everywhere.
+/// Random numbers that are the same on all machines.
 class Dice {
  public:
   std::uint32_t below(std::uint32_t count) {
@@ -148,7 +148,7 @@ class FieldStream {
       writer.ue(0);  // P_L0_16x16
       if (two_references) writer.bit(dice_.below(2) == 0);
       for (int i = 0; i < 2; ++i) writer.se(static_cast<std::int32_t>(dice_.below(13)) - 6);
-      writer.ue(0);  // coded_block_pattern: no rest.
+      writer.ue(0);  // coded_block_pattern: no residual.
       return;
     }
     writer.ue(picture.is_predicted ? 30 : 25);  // I_PCM
@@ -164,7 +164,7 @@ class FieldStream {
   bool has_references_ = false;
 };
 
-/// Fields of both orders, predicted from each other and from frames; frames between them; fields that are no references.
+/// Fields in both orders, predicted from each other and from frames; frames between them; non-reference fields.
 inline std::string fields_of_h264() {
   FieldStream stream(6);
   using Picture = FieldStream::Picture;

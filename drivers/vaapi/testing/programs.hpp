@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs programs that know nothing of us on the driver, and makes the clips for them.
+// Runs third-party programs on the driver, and makes the clips for them.
 #pragma once
 
 #include <sys/wait.h>
@@ -57,7 +57,7 @@ inline fs::path clips() {
   return made;
 }
 
-/// A moving picture with noise, so that every prediction has a rest.
+/// A moving picture with noise, so that every prediction has a residual.
 inline fs::path make(const Clip& clip) {
   const fs::path file = clips() / clip.name;
   if (fs::exists(file)) return file;

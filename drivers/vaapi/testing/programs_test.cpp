@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that know nothing of us, on the driver: vainfo, ffmpeg, GStreamer's va elements. Every clip must come out frame
-// by frame as the program's own software decoder gives it.
+// Third-party programs on the driver: vainfo, ffmpeg, GStreamer's va elements. Every frame of every clip must equal the
+// output of the program's own software decoder.
 #include <algorithm>
 #include <cctype>
 #include <fstream>
@@ -104,7 +104,7 @@ TEST(VaPrograms, FfmpegDeinterlacesSurfaces) {
   const std::string field = frames_of(clip, plain, "format=nv12" + kept);
   ASSERT_FALSE(field.empty());
   for (const std::string mode : {"bob", "motion_adaptive"}) {
-    // The filter leaves out the first frame where it needs the one before.
+    // The filter omits the first frame if it needs the previous one.
     const std::string made = frames_of(clip, decoding({}), "deinterlace_vaapi=mode=" + mode + down + kept);
     EXPECT_TRUE(!made.empty() && field.ends_with(made)) << mode << "\n" << made;
     EXPECT_GE(std::count(made.begin(), made.end(), '\n'), mbaff->frames - 1) << mode;
@@ -170,7 +170,7 @@ TEST_F(VaGstreamer, DecodesTheOtherCodecs) {
   }
 }
 
-/// Profiles that ffmpeg's own client does not ask for.
+/// Profiles that ffmpeg's own client does not use.
 TEST_F(VaGstreamer, DecodesOtherChroma) {
   struct Other {
     Clip clip;
@@ -218,7 +218,7 @@ TEST_F(VaGstreamer, Deinterlaces) {
   for (const std::string method : {"bob", "adaptive"}) {
     frames(on_surfaces + "! vadeinterlace method=" + method + " ! vapostproc ! video/x-raw,format=NV12");
     const std::string made = bytes();
-    const std::size_t left_out = method == "bob" ? 0 : 1;  // The first has none before it.
+    const std::size_t left_out = method == "bob" ? 0 : 1;  // The first frame has no previous one.
     ASSERT_EQ(made.size(), 2 * (given.size() - left_out * kFrame)) << method;
     for (std::size_t y = 0; y < 144; y += 2)
       EXPECT_EQ(made.compare(y * 176, 176, given, left_out * kFrame + y * 176, 176), 0) << method << ", row " << y;

@@ -20,7 +20,7 @@ namespace tenon::va::test {
 
 inline VADriverContextP driver_of(VADisplay display) { return static_cast<VADisplayContextP>(display)->pDriverContext; }
 
-/// Stands in a table for one entry point. The real one is the same for all displays.
+/// Replaces one entry point in a table. The real one is the same for all displays.
 template <auto kMember>
 struct Spy;
 
@@ -147,7 +147,7 @@ void expect_all_known(const Table& table, std::size_t begin, bool is_processing)
   }
 }
 
-/// From now on this display's calls are counted, until vaTerminate has been.
+/// Counts this display's calls from now on until vaTerminate.
 inline void spy_on(VADisplay display) {
   const VADriverContextP driver = driver_of(display);
   expect_all_known(*driver->vtable, 0, false);

@@ -312,7 +312,9 @@ void add_activation_rows(OperationTable& table) {
   one("Atanh", 4, each_real<Atanh>, "Inverse hyperbolic tangent.", "atanh(x)");
   one("Floor", 1, each<Floor>, "Rounds down.", "floor(x)");
   one("Ceiling", 1, each<Ceiling>, "Rounds up.", "ceil(x)");
-  table.add("Round", 5, 1, 1, infer_same, each<Round>, "Rounds to the nearest integer; mode says what halves do.")
+  table
+      .add("Round", 5, 1, 1, infer_same, each<Round>,
+           "Rounds to the nearest integer; mode decides the rounding of halves.")
       .text("mode", "half_to_even", {"half_to_even", "half_away_from_zero"});
   one("HSwish", 4, each_real<HSwish>, "x * min(max(x + 3, 0), 6) / 6.", "x * min(max(x + 3, 0), 6) / 6", infer_real);
   one("HSigmoid", 5, each_real<HSigmoid>, "min(max(x + 3, 0), 6) / 6.", "min(max(x + 3, 0), 6) / 6", infer_real);

@@ -279,7 +279,7 @@ void add_embedding_rows(OperationTable& table) {
            "Sums or means of a table's rows, in bags of equal size.")
       .text("reduction", "sum", reductions);
   table.add("EmbeddingSegmentsSum", 3, 4, 6, infer_segments, evaluate_segments, "Sums of a table's rows by segments.");
-  table.add("SegmentMax", 16, 2, 3, infer_segment_max, evaluate_segment_max, "The greatest rows of each segment.")
+  table.add("SegmentMax", 16, 2, 3, infer_segment_max, evaluate_segment_max, "The maximum of the rows of each segment.")
       .text("fill_mode", {}, {"zero", "lowest"});
   table.add("SparseFillEmptyRows", 16, 4, 4, infer_fill_rows, evaluate_fill_rows,
             "A sparse matrix with one value in each empty row.");

@@ -418,11 +418,11 @@ EinsumLabels einsum_labels(const Node& node) {
 void add_matrix_rows(OperationTable& table) {
   table
       .add("Einsum", 7, 1, kManyInputs, infer_einsum, evaluate_einsum,
-           "Products of tensors summed over the axes that an equation leaves out.")
+           "Products of tensors, summed over the axes that the output of an equation lacks.")
       .text("equation");
   table.add("Inverse", 14, 1, 1, infer_inverse, evaluate_inverse, "Inverse matrices, or those of the transposed ones.")
       .flag("adjoint", false);
-  table.add("GRN", 1, 1, 1, infer_grn, evaluate_grn, "Divides by the length of each place's channels.").real("bias");
+  table.add("GRN", 1, 1, 1, infer_grn, evaluate_grn, "Divides each position by the norm of its channels.").real("bias");
   table.add("GatherTree", 1, 4, 4, infer_gather_tree, evaluate_gather_tree,
             "The sequences of a beam search from their last steps back.");
   table.add("CTCGreedyDecoder", 1, 2, 2, infer_ctc, evaluate_ctc, "The best labels of each sequence, masked.")

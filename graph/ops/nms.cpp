@@ -375,7 +375,7 @@ void add_nms_rows(OperationTable& table) {
   };
   for (const unsigned opset : {8U, 9U})
     shared(table.add("MulticlassNms", opset, 2, opset == 8 ? 2 : 3, infer_multiclass, evaluate_multiclass,
-                     "The best boxes of all classes, those that overlap left out."))
+                     "The best boxes of all classes, without overlapping ones."))
         .real("iou_threshold", 0.0)
         .real("nms_eta", 1.0);
   shared(table.add("MatrixNms", 8, 2, 2, infer_multiclass, evaluate_multiclass,

@@ -291,14 +291,14 @@ void add_pooling_rows(OperationTable& table) {
   const auto indexed = [&](OperationTable::Row row) {
     row.type("index_element_type", ElementType::kI64).integer("axis", 0);
   };
-  window(table.add("MaxPool", 1, 1, 1, infer_pool, evaluate_max_pool, "Greatest element of each window."), false,
+  window(table.add("MaxPool", 1, 1, 1, infer_pool, evaluate_max_pool, "Maximum of each window."), false,
          {"floor", "ceil"});
-  indexed(window(table.add("MaxPool", 8, 1, 1, infer_max_pool_8, evaluate_max_pool,
-                           "Greatest element of each window, and its index."),
-                 true, {"floor", "ceil"}));
-  indexed(window(table.add("MaxPool", 14, 1, 1, infer_max_pool_8, evaluate_max_pool,
-                           "Greatest element of each window, and its index."),
-                 true, {"floor", "ceil", "ceil_torch"}));
+  indexed(window(
+      table.add("MaxPool", 8, 1, 1, infer_max_pool_8, evaluate_max_pool, "Maximum of each window, and its index."),
+      true, {"floor", "ceil"}));
+  indexed(window(
+      table.add("MaxPool", 14, 1, 1, infer_max_pool_8, evaluate_max_pool, "Maximum of each window, and its index."),
+      true, {"floor", "ceil", "ceil_torch"}));
   window(table.add("AvgPool", 1, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false, {"floor", "ceil"})
       .flag("exclude-pad");
   window(table.add("AvgPool", 14, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false,
@@ -311,7 +311,7 @@ void add_pooling_rows(OperationTable& table) {
             "Means over windows that divide the data into a given shape.");
   table
       .add("AdaptiveMaxPool", 8, 2, 2, infer_adaptive_max, evaluate_adaptive_max,
-           "Maxima over windows that divide the data into a given shape, and their places.")
+           "Maxima over windows that divide the data into a given shape, and their positions.")
       .type("index_element_type", ElementType::kI64);
 }
 

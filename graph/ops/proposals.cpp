@@ -528,7 +528,7 @@ void add_proposals_rows(OperationTable& table) {
   for (const unsigned opset : {1U, 4U})
     table
         .add("Proposal", opset, 3, 3, infer_proposal, evaluate_proposal,
-             "Boxes around anchors, moved by what a network computed, the best of them.")
+             "The best boxes around anchors, moved by the deltas of a network.")
         .integer("base_size")
         .integer("pre_nms_topn")
         .integer("post_nms_topn")
@@ -545,7 +545,7 @@ void add_proposals_rows(OperationTable& table) {
         .text("framework", "");
   table
       .add("GenerateProposals", 9, 4, 4, infer_generate, evaluate_generate,
-           "Boxes around given anchors, the best of each picture.")
+           "The best boxes around given anchors, for each image.")
       .real("min_size")
       .real("nms_threshold")
       .integer("pre_nms_count")
@@ -555,14 +555,14 @@ void add_proposals_rows(OperationTable& table) {
       .type("roi_num_type", ElementType::kI64);
   table
       .add("ExperimentalDetectronGenerateProposalsSingleImage", 6, 4, 4, infer_single, evaluate_single,
-           "Boxes around given anchors, the best of one picture.")
+           "The best boxes around given anchors, for one image.")
       .real("min_size")
       .real("nms_threshold")
       .integer("pre_nms_count")
       .integer("post_nms_count");
   table
       .add("ExperimentalDetectronPriorGridGenerator", 6, 3, 3, infer_prior_grid, evaluate_prior_grid,
-           "Anchors around every place of a grid.")
+           "Anchors around every cell of a grid.")
       .flag("flatten", true)
       .integer("h", 0)
       .integer("w", 0)

@@ -130,7 +130,7 @@ void add_quantisation_rows(OperationTable& table) {
       .text("auto_broadcast", "numpy", {"numpy", "none"});
   table
       .add("FakeConvert", 13, 2, 3, infer_fake_convert, evaluate_fake_convert,
-           "What a real type of 8 bits would leave of scaled values.")
+           "Rounds scaled values to an 8-bit floating-point type.")
       .text("destination_type", "f8e4m3", {"f8e4m3", "f8e5m2"});
 }
 

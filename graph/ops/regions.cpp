@@ -281,7 +281,7 @@ void add_regions_rows(OperationTable& table) {
       .ints("output_roi", none);
   table
       .add("PSROIPooling", 1, 2, 2, infer_ps_roi_pooling, evaluate_ps_roi_pooling,
-           "Pools regions, each place from channels of its own.")
+           "Pools regions; each output position reads its own channels.")
       .integer("output_dim")
       .integer("group_size")
       .real("spatial_scale")

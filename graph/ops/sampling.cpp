@@ -403,7 +403,7 @@ void add_sampling_rows(OperationTable& table) {
       .flag("clockwise_mode");
   const auto add_deformable = [&](unsigned opset) {
     auto row = table.add("DeformableConvolution", opset, 3, opset >= 8 ? 4 : 3, infer_deformable, evaluate_deformable,
-                         "A convolution whose taps are moved by offsets.");
+                         "A convolution with taps that are moved by offsets.");
     row.ints("strides")
         .ints("pads_begin")
         .ints("pads_end")

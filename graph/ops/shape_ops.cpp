@@ -350,7 +350,7 @@ void evaluate_tile(const Node&, std::span<const Tensor> inputs, std::span<Tensor
 void add_shape_rows(OperationTable& table) {
   table
       .add("Reshape", 1, 2, 2, infer_reshape, evaluate_copy,
-           "The same elements in another shape; -1 is what remains, 0 copies with special_zero.")
+           "The same elements in another shape; -1 is inferred, 0 copies an extent with special_zero.")
       .flag("special_zero");
   table.add("Squeeze", 1, 1, 2, infer_squeeze, evaluate_copy, "Removes axes of extent 1.");
   table.add("Squeeze", 15, 1, 2, infer_squeeze, evaluate_copy, "Removes axes of extent 1.")

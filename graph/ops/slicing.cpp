@@ -355,7 +355,7 @@ void add_slicing_rows(OperationTable& table) {
   table.add("Slice", 8, 4, 5, infer_slice, evaluate_slices, "start:stop:step along the given axes.");
   table.add("Split", 1, 2, 2, infer_split, evaluate_split, "Equal parts along an axis.").integer("num_splits");
   table.add("VariadicSplit", 1, 3, 3, infer_variadic_split, evaluate_split,
-            "Parts of given lengths along an axis; -1 is what remains.");
+            "Parts of given lengths along an axis; -1 is the rest.");
 }
 
 }  // namespace v1

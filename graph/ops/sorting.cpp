@@ -115,7 +115,7 @@ void add_sorting_rows(OperationTable& table) {
   const auto row = [&](unsigned opset) {
     return table
         .add("TopK", opset, 2, 2, infer_top_k, evaluate_top_k,
-             "The k greatest or least along an axis, and their indices.")
+             "The k largest or smallest elements along an axis, and their indices.")
         .integer("axis")
         .text("mode", {}, {"max", "min"})
         .text("sort", "value", {"value", "index", "none"})

@@ -419,7 +419,7 @@ void add_space_rows(OperationTable& table) {
   table.add("BatchToSpace", 2, 4, 4, infer_blocks, evaluate_blocks,
             "Puts parts of the batch side by side as blocks, and cuts the borders.");
   table.add("SpaceToBatch", 2, 4, 4, infer_blocks, evaluate_blocks,
-            "Pads the borders, and makes each place of a block a part of the batch.");
+            "Pads the borders, and moves each position of a block to the batch.");
   table
       .add("ExtractImagePatches", 3, 1, 1, infer_patches, evaluate_patches,
            "Windows of an image, their pixels as channels.")
@@ -427,12 +427,12 @@ void add_space_rows(OperationTable& table) {
       .ints("strides")
       .ints("rates")
       .text("auto_pad", {}, {"valid", "same_upper", "same_lower"});
-  table.add("Reverse", 1, 2, 2, infer_reverse, evaluate_reverse, "The other way round along some axes.")
+  table.add("Reverse", 1, 2, 2, infer_reverse, evaluate_reverse, "Reverses elements along some axes.")
       .text("mode", {}, {"index", "mask"});
   table.add("SliceScatter", 15, 5, 6, infer_slice_scatter, evaluate_slice_scatter, "Data with a slice replaced.");
   table
       .add("SearchSorted", 15, 2, 2, infer_search_sorted, evaluate_search_sorted,
-           "Where values belong in sorted sequences.")
+           "Positions of values in sorted sequences.")
       .flag("right_mode", false)
       .type("output_type", ElementType::kI64);
   table
@@ -440,9 +440,7 @@ void add_space_rows(OperationTable& table) {
            "The bucket between sorted bounds that holds each value.")
       .type("output_type", ElementType::kI64)
       .flag("with_right_bound", true);
-  table
-      .add("GridSample", 9, 2, 2, infer_grid_sample, evaluate_grid_sample,
-           "Interpolates at the places that a grid names.")
+  table.add("GridSample", 9, 2, 2, infer_grid_sample, evaluate_grid_sample, "Interpolates at the positions of a grid.")
       .flag("align_corners", false)
       .text("mode", "bilinear", {"bilinear", "bicubic", "nearest"})
       .text("padding_mode", "zeros", {"zeros", "border", "reflection"});

@@ -517,7 +517,7 @@ void add_ssd_rows(OperationTable& table) {
   const std::vector<double> none;
   for (const unsigned opset : {1U, 8U}) {
     auto row = table.add("PriorBox", opset, 2, 2, infer_prior_box, evaluate_prior_box,
-                         "Boxes of given sizes and ratios around every place of a grid.");
+                         "Boxes of given sizes and ratios around every cell of a grid.");
     row.reals("min_size", none).reals("max_size", none).reals("aspect_ratio", none).reals("density", none);
     row.reals("fixed_ratio", none).reals("fixed_size", none).reals("variance", none);
     row.flag("clip", false).flag("flip", false).flag("scale_all_sizes", true).real("step", 0.0).real("offset", 0.0);
@@ -525,7 +525,7 @@ void add_ssd_rows(OperationTable& table) {
   }
   table
       .add("PriorBoxClustered", 1, 2, 2, infer_clustered, evaluate_clustered,
-           "Boxes of given widths and heights around every place of a grid.")
+           "Boxes of given widths and heights around every cell of a grid.")
       .reals("width")
       .reals("height")
       .flag("clip", false)
@@ -556,7 +556,7 @@ void add_ssd_rows(OperationTable& table) {
       .integer("axis")
       .integer("end_axis")
       .reals("anchors", none);
-  table.add("ReorgYolo", 1, 1, 1, infer_reorg_yolo, evaluate_reorg_yolo, "Space to depth as YOLO 2 has it.")
+  table.add("ReorgYolo", 1, 1, 1, infer_reorg_yolo, evaluate_reorg_yolo, "Space to depth in the form of YOLO 2.")
       .ints("stride");
 }
 

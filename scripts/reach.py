@@ -5,10 +5,9 @@
     reach.py BUILD_FOLDER TARGET...            prints those of the targets that the change reaches
     reach.py BUILD_FOLDER --paths PATTERN...   exit 0 if the change reaches a file whose path contains one of the patterns
 
-The change is what differs between --base and the working tree. Without --base it is TENON_BASE ("all": everything is reached), or the merge base with origin/main when
-that is behind, or the commit on which
-sanitizers and VM last ran whole, by docs/support.md. Where no base is known everything is reached. A change of the
-build's own files reaches everything, too.
+The change is what differs between --base and the working tree. Without --base it is TENON_BASE ("all": everything is reached), or the
+merge base with origin/main when that is behind, or the commit on which sanitizers and VM last ran whole, by docs/support.md. Where no
+base is known everything is reached. A change of the build's own files reaches everything, too.
 """
 import argparse
 import collections

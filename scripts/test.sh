@@ -48,11 +48,12 @@ summarise() {
 # compiling is most of their time (gpu_lowering_test: half). ./dev check --all takes the driver's defaults.
 kernel_options() { [ "${TENON_VARIANTS:-}" = all ] || echo "POCL_EXTRA_BUILD_FLAGS=${POCL_EXTRA_BUILD_FLAGS--cl-opt-disable}"; }
 
+# One test more than there are processors: some of them wait most of the time, for streams and browsers.
 # Counts ctest's own tests instead of the step itself.
 run_ctest() {
   local folder="$1" log="$1.ctest.log"
   shift
-  env $(kernel_options) ctest --test-dir "$folder" --output-on-failure -j "$(nproc)" "$@" >"$log" 2>&1 || true
+  env $(kernel_options) ctest --test-dir "$folder" --output-on-failure -j $(($(nproc) + 1)) "$@" >"$log" 2>&1 || true
   grep -E 'tests passed|Failed|\*\*\*|Errors while' "$log" || tail -20 "$log"
   local total failed
   total=$(grep -oE 'out of [0-9]+' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)

@@ -241,7 +241,8 @@ TEST_P(States, MoveWithoutAllocating) {
 TEST_P(States, Grow) {
   if (name.rfind("OPENVINO", 0) == 0 || name.rfind("NPU", 0) == 0) GTEST_SKIP() << "its compiler wants known shapes";
   if (name.rfind("HETERO", 0) == 0) GTEST_SKIP() << "it keeps states itself, and wants an initial value; it says so";
-  if (name == "TEMPLATE") GTEST_SKIP() << "its states have one shape, as in many a device";
+  // AUTO goes on there as soon as it has compiled the model.
+  if (name.find("TEMPLATE") != std::string::npos) GTEST_SKIP() << "its states have one shape, as in many a device";
   for (const bool is_computed : {false, true}) {
     auto request = core.compile_model(growing_model(is_computed), name).create_infer_request();
     const auto states = request.query_state();

@@ -50,13 +50,17 @@ struct WebServer::State {
   httplib::Server server;
   std::string token;
   int port = 0;
+  int socket = -1;  ///< The server's, which listens; the library closes it.
   std::thread thread;
 };
 
 WebServer::WebServer(const std::string& host, int port, std::string token) : state_(std::make_unique<State>()) {
   httplib::Server& server = state_->server;
   state_->token = std::move(token);
-  server.set_socket_options(&set_options);
+  server.set_socket_options([this](socket_t socket) {
+    set_options(socket);
+    state_->socket = socket;
+  });
   server.set_read_timeout(kSeconds);
   server.set_write_timeout(kSeconds);
   server.set_keep_alive_timeout(kSeconds);
@@ -80,6 +84,8 @@ WebServer::WebServer(const std::string& host, int port, std::string token) : sta
                                         " cannot be served: " + (error ? std::strerror(error) : "no such address") +
                                         "; choose another, or 0 for any free port");
   }
+  ::listen(state_->socket,
+           SOMAXCONN);  // The library keeps five clients waiting, and has others try again after a second.
 }
 
 WebServer::~WebServer() {

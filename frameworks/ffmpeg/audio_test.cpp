@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <tenon/core/audio.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/frameworks/ffmpeg/audio.hpp>
+#include <tenon/frameworks/ffmpeg/context.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 #include <tenon/frameworks/ffmpeg/testing/wav.hpp>
 #include <tenon/tests/support/error_of.hpp>

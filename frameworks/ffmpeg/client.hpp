@@ -4,6 +4,7 @@
 
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/frame.hpp>
 #include <tenon/frameworks/ffmpeg/hardware_device.hpp>
 
 namespace tenon {

@@ -2,20 +2,8 @@
 // swscale, for formats that Tenon cannot describe. Every conversion is booked.
 #pragma once
 
-#include <cerrno>
-#include <cstdint>
-#include <string>
-
-#include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/core/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
-#include <tenon/frameworks/ffmpeg/frame.hpp>
-#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
-
-extern "C" {
-#include <libswscale/swscale.h>
-}
 
 namespace tenon {
 inline namespace v1 {
@@ -23,31 +11,11 @@ namespace ffmpeg {
 namespace detail {
 
 /// The format with a mapping that loses the least from `from`.
-inline AVPixelFormat nearest_mapped(AVPixelFormat from) {
-  AVPixelFormat best = AV_PIX_FMT_NONE;
-  const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(from);
-  const bool alpha = descriptor && (descriptor->flags & AV_PIX_FMT_FLAG_ALPHA);
-  for (const FormatMapping& mapping : kMappings) {
-    if (mapping.full_range) continue;  // The J formats are deprecated spellings.
-    int loss = 0;
-    best = best == AV_PIX_FMT_NONE ? mapping.av : av_find_best_pix_fmt_of_2(best, mapping.av, from, alpha, &loss);
-  }
-  return best;
-}
+AVPixelFormat nearest_mapped(AVPixelFormat from);
 
 /// Whether pictures of the two formats hold the same samples in another order (NV12 and I420, RGB and BGR), so that only
 /// bytes are moved from one to the other. The ranges must be equal, too.
-inline bool is_other_layout(AVPixelFormat from, AVPixelFormat to) {
-  const AVPixFmtDescriptor *a = av_pix_fmt_desc_get(from), *b = av_pix_fmt_desc_get(to);
-  constexpr std::uint64_t kNoSamples = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BITSTREAM;
-  if (!a || !b || ((a->flags | b->flags) & kNoSamples) != 0 || a->nb_components != b->nb_components) return false;
-  if (((a->flags ^ b->flags) & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_BE | AV_PIX_FMT_FLAG_FLOAT)) != 0) return false;
-  if (a->log2_chroma_w != b->log2_chroma_w || a->log2_chroma_h != b->log2_chroma_h) return false;
-  for (int c = 0; c < a->nb_components; ++c) {
-    if (a->comp[c].depth != b->comp[c].depth || a->comp[c].shift != b->comp[c].shift) return false;
-  }
-  return true;
-}
+bool is_other_layout(AVPixelFormat from, AVPixelFormat to);
 
 /// Converts pictures to another format and size. @thread one at a time.
 class Converter {
@@ -55,49 +23,16 @@ class Converter {
   Converter() = default;
   Converter(const Converter&) = delete;
   Converter& operator=(const Converter&) = delete;
-  ~Converter() { sws_freeContext(context_); }
+  ~Converter();
 
   /// Converts `source` into `out`, whose format, size and buffers must be set; copies its properties; books the bytes read as
   /// converted, or as copied where the sizes are equal and is_other_layout() says that no value changes.
   /// @errors kUnimplemented: swscale cannot; kResourceExhausted.
-  void convert(const AVFrame& source, AVFrame& out, Ledger& ledger) {
-    const auto from = static_cast<AVPixelFormat>(source.format), to = static_cast<AVPixelFormat>(out.format);
-    const std::string what = "conversion of " + describe(source) + " to " + ffmpeg::to_string(to);
-    context_ = sws_getCachedContext(context_, source.width, source.height, from, out.width, out.height, to,
-                                    SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr);
-    if (!context_) throw Error(Code::kUnimplemented, what + ": swscale does not offer it");
-    if (const int error = av_frame_copy_props(&out, &source); error < 0)
-      throw make_error(error, what, "av_frame_copy_props");
-    set_colours(source, out);
-    const int rows = sws_scale(context_, source.data, source.linesize, 0, source.height, out.data, out.linesize);
-    if (rows != out.height) throw make_error(rows < 0 ? rows : AVERROR(EINVAL), what, "sws_scale");
-    static const EdgeId edge = register_edge("ffmpeg.swscale");
-    ledger.book_map(edge, false);
-    const int bytes = av_image_get_buffer_size(from, source.width, source.height, 1);
-    const auto read = bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
-    const bool is_moved = source.width == out.width && source.height == out.height && is_other_layout(from, to);
-    is_moved ? ledger.book_copied(edge, read) : ledger.book_converted(edge, read);
-  }
+  void convert(const AVFrame& source, AVFrame& out, Ledger& ledger);
 
  private:
   /// The source's matrix and range, or the decoders' defaults when unknown; the same on both sides for YUV.
-  void set_colours(const AVFrame& source, AVFrame& out) {
-    const auto is_rgb = [](int format) {
-      const AVPixFmtDescriptor* d = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(format));
-      return d && (d->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0;
-    };
-    AVColorSpace space = source.colorspace;
-    if (ffmpeg::colour_space(space) == ColourSpace::kUnknown)
-      space = source.height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
-    const int* matrix = sws_getCoefficients(space == AVCOL_SPC_BT2020_CL ? SWS_CS_BT2020 : static_cast<int>(space));
-    const bool j_name =
-        std::string_view(ffmpeg::to_string(static_cast<AVPixelFormat>(source.format))).starts_with("yuvj");
-    const bool source_full = is_rgb(source.format) || j_name || source.color_range == AVCOL_RANGE_JPEG;
-    const bool out_full = is_rgb(out.format) || (!is_rgb(source.format) && source_full);
-    sws_setColorspaceDetails(context_, matrix, source_full, matrix, out_full, 0, 1 << 16, 1 << 16);
-    out.color_range = out_full ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
-    out.colorspace = is_rgb(out.format) ? AVCOL_SPC_RGB : space;
-  }
+  void set_colours(const AVFrame& source, AVFrame& out);
 
   SwsContext* context_ = nullptr;
 };

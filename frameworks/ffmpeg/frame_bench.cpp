@@ -4,8 +4,10 @@
 
 #include <thread>
 
+#include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/pool.hpp>
 
 namespace {
 

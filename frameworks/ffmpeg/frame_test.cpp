@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/core/host.hpp>
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
-#include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 // Tests refuse allocations; the sanitizers would end the program instead of returning null.

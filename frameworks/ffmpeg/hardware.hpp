@@ -2,28 +2,12 @@
 // Frames of devices: AVFrames in VAAPI's surfaces or DRM_PRIME as dma-bufs, and dma-bufs as AVFrames. Never copies.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
-#include <tenon/core/tensor.hpp>
-#include <tenon/frameworks/dmabuf/frame.hpp>
-#include <tenon/frameworks/dmabuf/import_cache.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/hardware_device.hpp>  // IWYU pragma: export
-#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
-#include <tenon/frameworks/ffmpeg/rotation.hpp>
 
 extern "C" {
 #include <libavutil/hwcontext_drm.h>
@@ -31,119 +15,15 @@ extern "C" {
 
 namespace tenon {
 inline namespace v1 {
+namespace dmabuf {
+
+class ImportCache;
+}
 namespace ffmpeg {
 namespace detail {
 
 /// Whether the pixels of `frame` lie in a device's memory.
-inline bool is_hardware(const AVFrame& frame) {
-  const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
-  return frame.hw_frames_ctx || (descriptor && (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL));
-}
-
-/// The format of the pixels, as the device's frames say it.
-inline AVPixelFormat pixels_of(const AVFrame& frame) {
-  return frame.hw_frames_ctx ? reinterpret_cast<AVHWFramesContext*>(frame.hw_frames_ctx->data)->sw_format
-                             : AV_PIX_FMT_NONE;
-}
-
-/// `frame` as DRM_PRIME: itself, or a mapping, which ends with it.
-/// @errors kUnimplemented: its device hands out no dma-bufs.
-inline FramePtr as_drm_prime(const AVFrame& frame) {
-  FramePtr mapped = new_frame();
-  int error = 0;
-  if (frame.format == AV_PIX_FMT_DRM_PRIME) {
-    error = av_frame_ref(mapped.get(), &frame);
-    if (error < 0) throw make_error(error, describe(frame), "av_frame_ref");
-    return mapped;
-  }
-  for (const int access : {AV_HWFRAME_MAP_READ | AV_HWFRAME_MAP_WRITE, int{AV_HWFRAME_MAP_READ}}) {
-    mapped->format = AV_PIX_FMT_DRM_PRIME;
-    error = av_hwframe_map(mapped.get(), &frame, access | AV_HWFRAME_MAP_DIRECT);
-    if (error >= 0) return mapped;
-    av_frame_unref(mapped.get());
-  }
-  throw Error(Code::kUnimplemented,
-              describe(frame) + " lies in a device's memory that it does not hand out as dma-bufs (" +
-                  error_text(error) + "); download it with av_hwframe_transfer_data, or decode in software",
-              "av_hwframe_map", error);
-}
-
-/// The format that the layers of a descriptor make together. Layers count more than the AVHWFramesContext: FFmpeg takes
-/// the format nearest to the stream's from the driver's list, and the driver decodes into its own. @errors kUnimplemented
-inline PixelFormat format_of_layers(const AVFrame& frame, const AVDRMFrameDescriptor& drm) {
-  const auto is = [&](std::initializer_list<PixelFormat> wanted) {
-    if (static_cast<int>(wanted.size()) != drm.nb_layers) return false;
-    int layer = 0;
-    for (const PixelFormat& each : wanted)
-      if (drm.layers[layer++].format != each.fourcc) return false;
-    return true;
-  };
-  constexpr PixelFormat kTwo8{fourcc('G', 'R', '8', '8')}, kTwo16{fourcc('G', 'R', '3', '2')};
-  if (is({kGray8, kTwo8})) return kNv12;
-  if (is({kGray16, kTwo16})) return kP010;
-  if (drm.nb_layers == 1 && find_format(drm.layers[0].format)) return {drm.layers[0].format};
-  if (const FormatMapping* mapping = find_mapping(pixels_of(frame))) return mapping->format;
-  throw Error(Code::kUnimplemented, describe(frame) +
-                                        ": no Tenon format has its layers; give it an AVHWFramesContext, "
-                                        "whose sw_format says what they are");
-}
-
-/// @errors kInvalidArgument: nothing, or nothing that is counted.
-inline void check_counted(const AVFrame* frame, const char* who) {
-  if (!frame) throw Error(Code::kInvalidArgument, std::string("ffmpeg::") + who + ": a null AVFrame");
-  if (!frame->buf[0])
-    throw Error(Code::kInvalidArgument, std::string("ffmpeg::") + who + ": " + describe(*frame) +
-                                            " is not reference-counted, so nothing would keep its surface");
-}
-
-/// The dma-bufs of the frame in `lease`. @errors as wrap_hardware()
-inline Frame build_hardware(const Ref<FrameLease>& lease, AVRational time_base, dmabuf::ImportCache* cache) {
-  const AVFrame& frame = *lease->frame();
-  if (frame.width <= 0 || frame.height <= 0)
-    throw Error(Code::kInvalidArgument, describe(frame) + ": no picture in it");
-  const FramePtr mapped = as_drm_prime(frame);
-  const auto* drm = reinterpret_cast<const AVDRMFrameDescriptor*>(mapped->data[0]);
-  if (!drm || drm->nb_objects < 1 || drm->nb_objects > AV_DRM_MAX_PLANES || drm->nb_layers < 1 ||
-      drm->nb_layers > AV_DRM_MAX_PLANES)
-    throw Error(Code::kInvalidArgument, describe(frame) + ": its AVDRMFrameDescriptor has no objects or layers");
-  FormatMapping mapping;
-  mapping.format = format_of_layers(frame, *drm);
-  mapping.format.modifier = drm->objects[0].format_modifier;
-  FrameInfo info = make_info(mapping, frame.width, frame.height, frame.colorspace, frame.color_range);
-  if (frame.nb_side_data != 0) info.rotation = rotation_of(frame);
-  std::array<dmabuf::FrameObject, AV_DRM_MAX_PLANES> objects;
-  for (int i = 0; i < drm->nb_objects; ++i) {
-    if (drm->objects[i].format_modifier != info.format.modifier)
-      throw Error(Code::kUnimplemented, describe(frame) + ": its planes have different modifiers");
-    objects[static_cast<std::size_t>(i)] = {drm->objects[i].fd, drm->objects[i].size};
-  }
-  const PixelFormatInfo& format = format_info(info.format);
-  if ((frame.crop_left | frame.crop_top) != 0 && info.format.modifier != kModifierLinear)
-    throw Error(Code::kUnimplemented, describe(frame) + ": it is cropped at the left or top, and tiled");
-  std::vector<dmabuf::FramePlane> planes;
-  for (int l = 0; l < drm->nb_layers; ++l) {
-    for (int p = 0; p < drm->layers[l].nb_planes && p < AV_DRM_MAX_PLANES; ++p) {
-      const AVDRMPlaneDescriptor& plane = drm->layers[l].planes[p];
-      if (plane.object_index < 0 || plane.offset < 0 || plane.pitch < 0)
-        throw Error(Code::kInvalidArgument, describe(frame) + ": a plane of its AVDRMFrameDescriptor is negative");
-      const PlaneLayout layout = planes.size() < format.plane_count ? format.planes[planes.size()] : PlaneLayout{};
-      const auto pitch = static_cast<std::size_t>(plane.pitch);
-      const std::size_t cropped = (frame.crop_top >> layout.height_shift) * pitch +
-                                  (frame.crop_left >> layout.width_shift) * layout.channels * size_bytes(format.sample);
-      planes.push_back(
-          {static_cast<std::size_t>(plane.object_index), static_cast<std::size_t>(plane.offset) + cropped, pitch});
-    }
-  }
-  const std::uint64_t accepted[] = {info.format.modifier};
-  const Frame imported = dmabuf::import_frame(info, std::span(objects).first(static_cast<std::size_t>(drm->nb_objects)),
-                                              planes, TimelinePoint::ready(), accepted, cache);
-  std::array<Tensor, 4> leased;
-  for (std::size_t p = 0; p < imported.plane_count(); ++p) leased[p] = imported.plane(p).with_lease(lease);
-  Frame result = imported.with_planes(std::span(leased).first(imported.plane_count()));
-  const std::int64_t time = frame.best_effort_timestamp != AV_NOPTS_VALUE ? frame.best_effort_timestamp : frame.pts;
-  result.set_timestamp_ns(to_ns(time, time_base.num > 0 ? time_base : frame.time_base));
-  return result;
-}
+bool is_hardware(const AVFrame& frame);
 
 }  // namespace detail
 
@@ -155,95 +35,17 @@ inline Frame build_hardware(const Ref<FrameLease>& lease, AVRational time_base, 
 /// @errors kUnimplemented: a device that hands out no dma-bufs, layers without a Tenon format; kInvalidArgument: no
 /// picture, a descriptor that is wrong; those of dmabuf::import_frame. @thread any. @cost one export and one import.
 /// @source libavutil/hwcontext_drm.h
-inline Frame wrap_hardware(const AVFrame* frame, AVRational time_base = {0, 0}, dmabuf::ImportCache* cache = nullptr) {
-  detail::check_counted(frame, "wrap_hardware");
-  Ref<FrameLease> lease = FrameLease::take();
-  if (const int error = av_frame_ref(lease->frame(), frame); error < 0)
-    throw detail::make_error(error, "ffmpeg::wrap_hardware of " + detail::describe(*frame), "av_frame_ref");
-  return detail::build_hardware(lease, time_base, cache);
-}
+Frame wrap_hardware(const AVFrame* frame, AVRational time_base = {0, 0}, dmabuf::ImportCache* cache = nullptr);
 
 /// As wrap_hardware(), but takes over the references of `frame` and leaves it blank. On failure `frame` keeps them.
-inline Frame adopt_hardware(AVFrame* frame, AVRational time_base = {0, 0}, dmabuf::ImportCache* cache = nullptr) {
-  detail::check_counted(frame, "adopt_hardware");
-  Ref<FrameLease> lease = FrameLease::take();
-  av_frame_move_ref(lease->frame(), frame);
-  try {
-    return detail::build_hardware(lease, time_base, cache);
-  } catch (...) {
-    av_frame_move_ref(frame, lease->frame());
-    throw;
-  }
-}
-
-namespace detail {
-
-/// Behind an AVFrame over dma-bufs: FFmpeg's descriptor, the descriptors of the kernel, and what keeps the pixels.
-struct DrmOwner {
-  AVDRMFrameDescriptor drm{};
-  dmabuf::FrameDescriptor exported;
-  Frame frame;
-  static void release(void* opaque, std::uint8_t*) { delete static_cast<DrmOwner*>(opaque); }
-};
-
-/// AVHWFramesContext of DRM_PRIME frames: filters want to know what pixels they have. @errors those of FFmpeg
-inline void set_drm_frames(AVFrame& frame, AVPixelFormat pixels) {
-  static AVBufferRef* const device = [] {
-    AVBufferRef* made = av_hwdevice_ctx_alloc(AV_HWDEVICE_TYPE_DRM);
-    if (!made) return made;
-    auto* drm = static_cast<AVDRMDeviceContext*>(reinterpret_cast<AVHWDeviceContext*>(made->data)->hwctx);
-    drm->fd = -1;  // Dma-bufs belong to the kernel, not to a device.
-    if (av_hwdevice_ctx_init(made) < 0) av_buffer_unref(&made);
-    return made;
-  }();
-  frame.hw_frames_ctx = another(make_frames(device, AV_PIX_FMT_DRM_PRIME, pixels, frame.width, frame.height).get());
-}
-
-}  // namespace detail
+Frame adopt_hardware(AVFrame* frame, AVRational time_base = {0, 0}, dmabuf::ImportCache* cache = nullptr);
 
 /// A frame of dma-bufs as an AVFrame of AV_PIX_FMT_DRM_PRIME over the same pixels, for FFmpeg's hwmap and encoders. It holds
 /// the frame and duplicates of its descriptors. Waits for the last write to the memory, but for sync files, which the
 /// dma-bufs get as fences.
 /// @errors kInvalidArgument: no dma-bufs (map the frame to dmabuf::context() first), an empty frame; kUnimplemented: FFmpeg
 /// has no such format; kDeadlineExceeded; kResourceExhausted.
-inline FramePtr drm_frame(const Frame& frame, Deadline deadline = default_deadline(), Ledger* ledger = nullptr) {
-  PixelFormat pixels = frame.info().format;
-  pixels.modifier = kModifierLinear;
-  const FormatMapping* mapping = find_mapping(pixels);
-  if (frame.plane_count() != 0 && !mapping)
-    throw Error(Code::kUnimplemented, "ffmpeg::drm_frame: FFmpeg has no format like " + to_string(frame.info().format));
-  auto owner = std::make_unique<detail::DrmOwner>();
-  owner->exported = dmabuf::export_frame(frame, deadline, ledger);
-  owner->exported.acquire.wait(deadline, ledger);
-  owner->frame = frame;
-  AVDRMFrameDescriptor& drm = owner->drm;
-  for (const dmabuf::FrameDescriptor::Object& object : owner->exported.objects)
-    drm.objects[drm.nb_objects++] = {object.fd.get(), object.size_bytes, frame.info().format.modifier};
-  drm.nb_layers = 1;
-  drm.layers[0].format = frame.info().format.fourcc;
-  for (const dmabuf::FramePlane& plane : owner->exported.planes)
-    drm.layers[0].planes[drm.layers[0].nb_planes++] = {static_cast<int>(plane.object),
-                                                       static_cast<std::ptrdiff_t>(plane.offset_bytes),
-                                                       static_cast<std::ptrdiff_t>(plane.pitch_bytes)};
-  FramePtr out = detail::new_frame();
-  out->format = AV_PIX_FMT_DRM_PRIME;
-  out->width = static_cast<int>(frame.info().width_px);
-  out->height = static_cast<int>(frame.info().height_px);
-  out->colorspace = av_colour_space(frame.info().colour_space);
-  out->color_range = av_colour_range(frame.info().colour_range);
-  auto* const bytes = reinterpret_cast<std::uint8_t*>(&drm);
-  out->buf[0] = av_buffer_create(bytes, sizeof drm, &detail::DrmOwner::release, owner.get(), AV_BUFFER_FLAG_READONLY);
-  if (!out->buf[0]) throw detail::make_error(AVERROR(ENOMEM), "ffmpeg::drm_frame: no AVBuffer", "av_buffer_create");
-  static_cast<void>(owner.release());  // The AVBuffer's now.
-  out->data[0] = bytes;
-  detail::set_drm_frames(*out, mapping->av);
-  if (frame.timestamp_ns() != kNoTimestamp) {
-    out->pts = out->best_effort_timestamp = frame.timestamp_ns();
-    out->time_base = AVRational{1, 1'000'000'000};
-  }
-  set_rotation(*out, frame.info().rotation);
-  return out;
-}
+FramePtr drm_frame(const Frame& frame, Deadline deadline = default_deadline(), Ledger* ledger = nullptr);
 
 }  // namespace ffmpeg
 }  // namespace v1

@@ -2,33 +2,20 @@
 // Packets of one video or audio stream from a file, stream or device, with a deadline on everything that can hang.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <thread>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-
-#include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/hardware_device.hpp>
-
-extern "C" {
-#include <libavdevice/avdevice.h>
-}
 
 namespace tenon {
 inline namespace v1 {
@@ -61,19 +48,7 @@ namespace detail {
 /// Demuxer of one video or audio stream. Not movable: FFmpeg holds its address for the interrupt callback.
 class Input {
  public:
-  Input(const std::string& name, const Options& options, AVMediaType type = AVMEDIA_TYPE_VIDEO)
-      : name_(name), type_(type), cancelled_(options.cancelled), kind_(type == AVMEDIA_TYPE_AUDIO ? "audio" : "video") {
-    static const bool registered = [] { return avdevice_register_all(), true; }();
-    (void)registered;
-    deadline_ = Clock::now() + options.open_timeout;
-    read_timeout_ = std::chrono::duration_cast<Clock::duration>(options.read_timeout);
-    try {
-      open(options);
-    } catch (...) {
-      close();
-      throw;
-    }
-  }
+  Input(const std::string& name, const Options& options, AVMediaType type = AVMEDIA_TYPE_VIDEO);
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
   ~Input() { close(); }
@@ -87,211 +62,37 @@ class Input {
   bool truncated() const { return (corrupt_ && !live_) || index_past_end() || ends_early(); }
 
   /// The next packet of the video stream; false at the end. @errors kDeadlineExceeded, kUnavailable and others.
-  bool read(AVPacket* packet, Deadline deadline) {
-    // To a demuxer of a file, a read that was interrupted is damaged data; and files respond at once.
-    deadline_ = live_ ? deadline : std::max<Deadline>(deadline, Clock::now() + read_timeout_);
-    forgive_deadline();
-    while (true) {
-      const int error = av_read_frame(format_, packet);
-      if (error >= 0) {
-        if (packet->stream_index != stream_->index) {
-          av_packet_unref(packet);
-          continue;
-        }
-        corrupt_ = corrupt_ || (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
-        note_time(*packet);
-        return true;
-      }
-      if (error == AVERROR(EAGAIN)) {
-        if (interrupted(this)) throw late("gave no picture");
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        continue;
-      }
-      if (error == AVERROR_EXIT || (Clock::now() >= deadline_ && error != AVERROR_EOF)) throw late("gave no picture");
-      if (error == AVERROR_EOF) {
-        // To many demuxers a read error in the middle of a file looks like its end.
-        if (format_->pb && format_->pb->error < 0 && format_->pb->error != AVERROR_EOF) {
-          if (format_->pb->error == AVERROR_EXIT) throw late("gave no picture");
-          throw make_error(format_->pb->error, kind_ + " \"" + name_ + "\" stopped", "av_read_frame");
-        }
-        return false;
-      }
-      if (error == AVERROR(ENODEV) || error == AVERROR(EIO)) {
-        throw Error(Code::kUnavailable,
-                    kind_ + " \"" + name_ + "\" is gone: " + error_text(error) + "; check the device or connection",
-                    "av_read_frame", error);
-      }
-      throw make_error(error, kind_ + " \"" + name_ + "\" cannot be read on", "av_read_frame");
-    }
-  }
+  bool read(AVPacket* packet, Deadline deadline);
 
  private:
-  static int interrupted(void* opaque) {
-    const auto* self = static_cast<Input*>(opaque);
-    return self->is_cancelled() || Clock::now() >= self->deadline_ ? 1 : 0;
-  }
+  static int interrupted(void* opaque);
   bool is_cancelled() const { return cancelled_ && *cancelled_; }
 
-  Error late(const std::string& what) const {
-    if (is_cancelled()) return Error(Code::kCancelled, kind_ + " \"" + name_ + "\" was told to stop");
-    return Error(Code::kDeadlineExceeded,
-                 kind_ + " \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone",
-                 "av_read_frame", AVERROR_EXIT);
-  }
-
-  void open(const Options& options) {
-    if (name_.empty())
-      throw Error(Code::kInvalidArgument, kind_ + ": an empty name; give a file, a stream URL or a device");
-    std::string url = name_;
-    std::string format = options.format;
-    const bool is_path = name_.find("://") == std::string::npos && format.empty();
-    if (is_path) url = check_path(format);
-    const AVInputFormat* demuxer = nullptr;
-    if (!format.empty()) {
-      demuxer = av_find_input_format(format.c_str());
-      if (!demuxer) {
-        throw Error(Code::kNotFound, kind_ + " \"" + name_ + "\": this FFmpeg has no input \"" + format +
-                                         "\"; `ffmpeg -demuxers -devices` lists what it has");
-      }
-    }
-    Dictionary dictionary;
-    for (const auto& [key, value] : options.input) dictionary.set(key, value);
-    const bool device = demuxer && demuxer->priv_class && AV_IS_INPUT_DEVICE(demuxer->priv_class->category);
-    if (device && options.width_px && options.height_px) {
-      dictionary.set("video_size", std::to_string(options.width_px) + "x" + std::to_string(options.height_px));
-    }
-    if (device && options.fps > 0) dictionary.set("framerate", std::to_string(options.fps));
-    format_ = avformat_alloc_context();
-    if (!format_) throw Error(Code::kResourceExhausted, "video: no memory for a demuxer");
-    format_->interrupt_callback = {&Input::interrupted, this};
-    // A capture device blocks inside the kernel, where no interrupt callback reaches it.
-    if (device) format_->flags |= AVFMT_FLAG_NONBLOCK;
-    if (const int error = avformat_open_input(&format_, url.c_str(), demuxer, dictionary.get()); error < 0) {
-      format_ = nullptr;  // Freed by the call.
-      throw open_error(error, "avformat_open_input");
-    }
-    dictionary.check_all_taken(kind_ + " \"" + name_ + "\"");
-    // FFmpeg renders any .txt and .nfo as ANSI art; our users do not expect a video.
-    if (options.format.empty() && std::string_view(format_->iformat->name) == "tty")
-      throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
-    if (const int error = avformat_find_stream_info(format_, nullptr); error < 0)
-      throw open_error(error, "avformat_find_stream_info");
-    const int index = av_find_best_stream(format_, type_, -1, -1, nullptr, 0);
-    if (index < 0 || (format_->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC)) {
-      if (Clock::now() >= deadline_) throw late("did not start");
-      throw Error(Code::kInvalidArgument, "\"" + name_ + "\" (" + format_->iformat->long_name + ") holds no " + kind_ +
-                                              "; give a file with a stream of it");
-    }
-    for (unsigned i = 0; i < format_->nb_streams; ++i) {
-      format_->streams[i]->discard = static_cast<int>(i) == index ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
-    }
-    stream_ = format_->streams[index];
-    if (is_unknown(*stream_->codecpar)) {
-      if (Clock::now() >= deadline_) throw late("did not start");
-      // A few start codes make a raw MPEG-4 stream of any program to FFmpeg; it calls such a score a reason to look on.
-      if (options.format.empty() && format_->probe_score <= AVPROBE_SCORE_RETRY)
-        throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
-      throw Error(Code::kDataLoss, kind_ + " \"" + name_ + "\": no " +
-                                       (type_ == AVMEDIA_TYPE_AUDIO ? "sound" : "picture") +
-                                       " was found in it; it is truncated or damaged");
-    }
-    live_ = device || fifo_ || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
-  }
-
-  bool is_unknown(const AVCodecParameters& stream) const {
-    if (type_ == AVMEDIA_TYPE_AUDIO) return stream.sample_rate <= 0;
-    return stream.width <= 0 || stream.height <= 0;
-  }
+  Error late(const std::string& what) const;
+  void open(const Options& options);
+  bool is_unknown(const AVCodecParameters& stream) const;
 
   /// Checks a path that is no URL. Returns what to open.
-  std::string check_path(std::string& format) {
-    struct stat status {};
-    // "file:x", "pipe:0" and "rtp:..." are FFmpeg's own forms and left to it.
-    if (::stat(name_.c_str(), &status) != 0) {
-      const int error = errno;
-      if (name_.find(':') != std::string::npos) return name_;
-      throw Error(error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kPermissionDenied,
-                  kind_ + " \"" + name_ + "\": " +
-                      std::string(error == ENOENT ? "no such file; check the path" : error_text(AVERROR(error))),
-                  "stat", error);
-    }
-    if (S_ISDIR(status.st_mode))
-      throw Error(Code::kInvalidArgument, kind_ + " \"" + name_ + "\" is a folder; give a file");
-    if (S_ISCHR(status.st_mode) && name_.rfind("/dev/video", 0) == 0) {
-      format = "v4l2";
-      return name_;
-    }
-    if (S_ISREG(status.st_mode) && status.st_size == 0)
-      throw Error(Code::kInvalidArgument, kind_ + " \"" + name_ + "\" is empty; check how it was written");
-    if (S_ISFIFO(status.st_mode)) return open_fifo();
-    return "file:" + name_;  // So that a colon in a file name does not look like a protocol.
-  }
+  std::string check_path(std::string& format);
 
   /// Opening and reading a FIFO block in the kernel. It is opened here without blocking, and FFmpeg polls it.
-  std::string open_fifo() {
-    fifo_.reset(::open(name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    if (!fifo_) throw make_error(AVERROR(errno), kind_ + " \"" + name_ + "\"", "open");
-    // Without a writer a read gives "end of file": wait for the first byte instead.
-    pollfd wanted{fifo_.get(), POLLIN, 0};
-    while (::poll(&wanted, 1, 5) >= 0 && !(wanted.revents & POLLIN)) {
-      if (interrupted(this)) throw late("has no writer that sent anything");
-      if (wanted.revents & POLLHUP) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return "pipe:" + std::to_string(fifo_.get());
-  }
+  std::string open_fifo();
 
-  Error open_error(int error, const char* api) const {
-    if (error == AVERROR_EXIT || error == AVERROR(ETIMEDOUT)) return late("did not start");
-    if (error == AVERROR_INVALIDDATA || error == AVERROR_EOF || error == AVERROR(EINVAL)) {
-      return Error(Code::kInvalidArgument,
-                   "\"" + name_ + "\" is no " + kind_ + " that FFmpeg can read, or its head is missing or damaged: " +
-                       error_text(error) + "; try `ffprobe` on it",
-                   api, error);
-    }
-    return make_error(error, kind_ + " \"" + name_ + "\" cannot be opened", api);
-  }
+  Error open_error(int error, const char* api) const;
 
   /// A missed deadline leaves an error in the byte stream; cleared, so that the next read may try again.
-  void forgive_deadline() {
-    if (format_->pb && format_->pb->error == AVERROR_EXIT) {
-      format_->pb->error = 0;
-      format_->pb->eof_reached = 0;
-    }
-  }
+  void forgive_deadline();
 
-  void note_time(const AVPacket& packet) {
-    if (packet.pts == AV_NOPTS_VALUE) return;
-    const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
-    const std::int64_t end =
-        av_rescale_q(packet.pts + packet.duration - start, stream_->time_base, AVRational{1, AV_TIME_BASE});
-    if (end > end_us_) end_us_ = end;
-  }
+  void note_time(const AVPacket& packet);
 
   /// True when the index names bytes past the end of the file: the file was cut.
-  bool index_past_end() const {
-    if (live_ || !format_->pb) return false;
-    const std::int64_t size = avio_size(format_->pb);
-    const int count = avformat_index_get_entries_count(stream_);
-    if (size <= 0 || count == 0) return false;
-    const AVIndexEntry* last = avformat_index_get_entry(stream_, count - 1);
-    return last && last->size > 0 && last->pos + last->size > size;
-  }
+  bool index_past_end() const;
 
   /// True when packets end well before the length in the header. Only for containers that state the length of the
   /// file.
-  bool ends_early() const {
-    if (live_ || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
-        format_->nb_streams != 1)
-      return false;
-    if (format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM) return false;
-    return format_->duration - end_us_ > std::max<std::int64_t>(AV_TIME_BASE, format_->duration / 50);
-  }
+  bool ends_early() const;
 
-  void close() {
-    deadline_ = Clock::now() + std::chrono::seconds(1);  // Limits the goodbye to an RTSP server.
-    avformat_close_input(&format_);
-    fifo_.reset();
-  }
+  void close();
 
   std::string name_;
   AVMediaType type_;

@@ -55,89 +55,23 @@ inline constexpr FormatMapping kMappings[] = {
 }  // namespace detail
 
 /// Null if Tenon cannot describe `format`.
-inline const FormatMapping* find_mapping(AVPixelFormat format) {
-  for (const FormatMapping& mapping : detail::kMappings) {
-    if (mapping.av == format) return &mapping;
-  }
-  return nullptr;
-}
+const FormatMapping* find_mapping(AVPixelFormat format);
 
 /// Null if FFmpeg has no software format of that layout.
-inline const FormatMapping* find_mapping(PixelFormat format) {
-  if (format.modifier != kModifierLinear) return nullptr;
-  for (const FormatMapping& mapping : detail::kMappings) {
-    if (mapping.format == format) return &mapping;
-  }
-  return nullptr;
-}
+const FormatMapping* find_mapping(PixelFormat format);
 
-inline std::string to_string(AVPixelFormat format) {
-  const char* name = av_get_pix_fmt_name(format);
-  return name ? name : "unknown (" + std::to_string(static_cast<int>(format)) + ")";
-}
-
-inline ColourSpace colour_space(AVColorSpace space) {
-  switch (space) {
-    case AVCOL_SPC_BT709:
-      return ColourSpace::kBt709;
-    case AVCOL_SPC_BT470BG:
-    case AVCOL_SPC_SMPTE170M:
-      return ColourSpace::kBt601;
-    case AVCOL_SPC_BT2020_NCL:
-    case AVCOL_SPC_BT2020_CL:
-      return ColourSpace::kBt2020;
-    default:
-      return ColourSpace::kUnknown;
-  }
-}
-
-inline AVColorSpace av_colour_space(ColourSpace space) {
-  switch (space) {
-    case ColourSpace::kBt709:
-      return AVCOL_SPC_BT709;
-    case ColourSpace::kBt601:
-      return AVCOL_SPC_SMPTE170M;
-    case ColourSpace::kBt2020:
-      return AVCOL_SPC_BT2020_NCL;
-    case ColourSpace::kUnknown:
-      break;
-  }
-  return AVCOL_SPC_UNSPECIFIED;
-}
-
-inline ColourRange colour_range(AVColorRange range) {
-  if (range == AVCOL_RANGE_MPEG) return ColourRange::kLimited;
-  return range == AVCOL_RANGE_JPEG ? ColourRange::kFull : ColourRange::kUnknown;
-}
-
-inline AVColorRange av_colour_range(ColourRange range) {
-  if (range == ColourRange::kLimited) return AVCOL_RANGE_MPEG;
-  return range == ColourRange::kFull ? AVCOL_RANGE_JPEG : AVCOL_RANGE_UNSPECIFIED;
-}
+std::string to_string(AVPixelFormat format);
+ColourSpace colour_space(AVColorSpace space);
+AVColorSpace av_colour_space(ColourSpace space);
+ColourRange colour_range(AVColorRange range);
+AVColorRange av_colour_range(ColourRange range);
 
 namespace detail {
 
 /// Properties of a picture in Tenon's terms. Precondition: `mapping` belongs to the picture's format.
-inline FrameInfo make_info(const FormatMapping& mapping, int width, int height, AVColorSpace space,
-                           AVColorRange range) {
-  FrameInfo info;
-  info.format = mapping.format;
-  info.width_px = static_cast<std::uint32_t>(width);
-  info.height_px = static_cast<std::uint32_t>(height);
-  info.colour_space = ffmpeg::colour_space(space);
-  info.colour_range = mapping.full_range ? ColourRange::kFull : ffmpeg::colour_range(range);
-  return info;
-}
+FrameInfo make_info(const FormatMapping& mapping, int width, int height, AVColorSpace space, AVColorRange range);
 
-inline std::string mapped_names() {
-  std::string names;
-  AVPixelFormat last = AV_PIX_FMT_NONE;
-  for (const FormatMapping& mapping : kMappings) {
-    if (mapping.av != last) names += " " + to_string(mapping.av);
-    last = mapping.av;
-  }
-  return names;
-}
+std::string mapped_names();
 
 }  // namespace detail
 }  // namespace ffmpeg

@@ -2,36 +2,20 @@
 // Tenon buffers that decoders write into, and how to recognise them in an AVFrame.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <shared_mutex>
-#include <string>
-#include <unordered_map>
-#include <variant>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/edge.hpp>
-#include <tenon/core/element_type.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
-#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
-#include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
-#include <tenon/frameworks/ffmpeg/context.hpp>
-#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -53,124 +37,25 @@ struct PoolLayout {
   /// @errors kFailedPrecondition naming the requirement that no decoder can meet; kInvalidArgument: a size that
   /// overflows.
   static PoolLayout make(AVPixelFormat format, int width, int height, int aligned_width, int aligned_height,
-                         const int* alignments, const Requirements& wanted) {
-    PoolLayout layout{format, width, height, 0, 0, {}, {}};
-    const std::string what =
-        "decoder pool for " + ffmpeg::to_string(format) + " " + std::to_string(width) + "x" + std::to_string(height);
-    const std::size_t align = std::max<std::size_t>(64, wanted.pitch_alignment);
-    int linesize[4] = {};
-    int padded = aligned_width;
-    // Widened until all planes' rows are aligned, as FFmpeg does, so that chroma rows stay half of luma rows.
-    for (bool aligned = false; !aligned; padded += aligned ? 0 : padded & -padded) {
-      if (const int error = av_image_fill_linesizes(linesize, format, padded); error < 0) {
-        throw make_error(error, what, "av_image_fill_linesizes");
-      }
-      aligned = true;
-      for (int p = 0; p < 4; ++p) {
-        aligned =
-            aligned &&
-            linesize[p] % static_cast<int>(std::max<std::size_t>(align, static_cast<std::size_t>(alignments[p]))) == 0;
-      }
-      if (!aligned && padded > (1 << 28))
-        throw Error(Code::kInvalidArgument, what + ": no row size meets an alignment of " + std::to_string(align));
-    }
-    const auto rows = static_cast<int>((static_cast<std::size_t>(aligned_height) + wanted.height_alignment - 1) /
-                                       wanted.height_alignment * wanted.height_alignment);
-    std::size_t sizes[4] = {};
-    const std::ptrdiff_t pitches[4] = {linesize[0], linesize[1], linesize[2], linesize[3]};
-    if (const int error = av_image_fill_plane_sizes(sizes, format, rows, pitches); error < 0) {
-      throw make_error(error, what, "av_image_fill_plane_sizes");
-    }
-    std::size_t end = 0;
-    for (std::size_t p = 0; p < 4 && sizes[p] != 0; ++p) {
-      if (static_cast<std::size_t>(linesize[p]) > wanted.max_pitch) {
-        throw Error(Code::kFailedPrecondition, what + ": the decoder needs rows of " + std::to_string(linesize[p]) +
-                                                   " bytes, the consumer takes at most " +
-                                                   std::to_string(wanted.max_pitch));
-      }
-      layout.planes = p + 1;
-      layout.pitch[p] = linesize[p];
-      layout.offset[p] = (end + align - 1) / align * align;
-      end = layout.offset[p] + sizes[p];
-    }
-    // Motion compensation reads a little past the last row, and SIMD writes there.
-    layout.size_bytes = std::max(end + std::max<std::size_t>(wanted.tail_padding, 64 + 16), wanted.size_bytes);
-    return layout;
-  }
-
- private:
-  static Error make_error(int error, const std::string& what, const char* api) {
-    return detail::make_error(error, what, api);
-  }
+                         const int* alignments, const Requirements& wanted);
 };
 
 namespace detail {
-
-class PoolView;
-
-/// Buffers of live pools, by address. An entry is removed before its memory is freed, so an address found here is ours
-/// and not recycled.
-class PoolRegistry {
- public:
-  static PoolRegistry& process() {
-    static PoolRegistry* registry = new PoolRegistry;
-    return *registry;
-  }
-  void add(const void* base, PoolView& view) {
-    std::unique_lock lock(mutex_);
-    views_[base] = &view;
-    count_.store(views_.size(), std::memory_order_release);
-  }
-  void remove(const void* base) {
-    std::unique_lock lock(mutex_);
-    views_.erase(base);
-    count_.store(views_.size(), std::memory_order_release);
-  }
-  /// The buffer at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that it cannot
-  /// be freed now.
-  PoolView* find(const void* base) const {
-    if (count_.load(std::memory_order_acquire) == 0) return nullptr;
-    std::shared_lock lock(mutex_);
-    const auto found = views_.find(base);
-    return found == views_.end() ? nullptr : found->second;
-  }
-
- private:
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<const void*, PoolView*> views_;
-  std::atomic<std::size_t> count_{0};
-};
 
 /// The memory's view in FFmpeg's context, and the state of its use by a decoder; removes the registry's entry when the
 /// memory dies.
 class PoolView final : public View {
  public:
-  PoolView(const Context& context, MemoryKind kind, Memory& memory)
-      : View(context, kind, Access::kReadWrite, memory.host()), memory_(memory), base_(memory.host()) {
-    PoolRegistry::process().add(base_, *this);
-  }
-  ~PoolView() override { PoolRegistry::process().remove(base_); }
+  PoolView(const Context& context, MemoryKind kind, Memory& memory);
+  ~PoolView() override;
 
   Memory& memory() const { return memory_; }
   /// A decoder gets the buffer: `use` lasts until its AVBuffer is freed, `write` until end_write().
-  void begin(const Lease& use, const Lease& write) {
-    use->add_ref();
-    use_ = use.get();
-    if (!write) return;
-    write->add_ref();
-    write_.store(write.get(), std::memory_order_release);
-  }
+  void begin(const Lease& use, const Lease& write);
   /// The picture is finished and given out: other devices may read it. @thread any, repeatedly.
-  void end_write() noexcept {
-    if (!write_.load(std::memory_order_relaxed)) return;
-    if (LeaseState* write = write_.exchange(nullptr, std::memory_order_acq_rel)) write->release();
-  }
+  void end_write() noexcept;
   /// The AVBuffer is freed. The memory may be gone when this returns.
-  void end() noexcept {
-    LeaseState* use = use_;
-    end_write();
-    use->release();
-  }
+  void end() noexcept;
 
  private:
   Memory& memory_;
@@ -179,32 +64,15 @@ class PoolView final : public View {
   std::atomic<LeaseState*> write_{nullptr};
 };
 
-/// Begins the decoder's access to memory that the CPU may use only within one: a dma-buf. Its context's edge to the CPU
-/// knows how, and the lease of what it maps ends the access. Empty where nothing is to be ended.
-/// @errors those of the edge
-inline Lease begin_write(const Ref<Memory>& memory, Deadline deadline, Ledger* ledger) {
-  if (memory->fd_kind() != FdKind::kDmabuf || memory->kind() == kCpuMemory) return {};
-  const Tensor bytes({ElementType::kU8, {memory->size_bytes()}, {}}, memory);
-  MapOptions options;
-  options.access = Access::kReadWrite;  // Later pictures are predicted from this one.
-  options.deadline = deadline;
-  options.ledger = ledger;
-  for (const Edge* edge : memory->context()->edges()) {
-    if (!(edge->from() == memory->kind()) || !(edge->to() == kCpuMemory)) continue;
-    const Step step = edge->step(describe(bytes), host_context(), options.access);
-    const auto* reached = std::get_if<Reached>(&step);
-    if (reached && !reached->copies) return edge->map(bytes, host_context(), options).lease();
-  }
-  return {};
-}
+/// The buffer of a live pool at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that
+/// it cannot be freed now.
+PoolView* pooled_at(const void* base);
 
 /// Pool buffers of one layout. @thread any: a decoder's frame threads take and return buffers.
 class DecodePool final : public RefCounted {
  public:
   /// @errors kFailedPrecondition: requirements on which `wanted` and a decoder conflict.
-  DecodePool(const PoolLayout& layout, const Requirements& wanted, const Context& allocator, std::size_t limit)
-      : layout_(layout),
-        pool_(complete(layout, wanted), limit, [allocator](const Requirements& r) { return allocate(allocator, r); }) {}
+  DecodePool(const PoolLayout& layout, const Requirements& wanted, const Context& allocator, std::size_t limit);
 
   const PoolLayout& layout() const { return layout_; }
   /// Buffers made so far.
@@ -213,51 +81,13 @@ class DecodePool final : public RefCounted {
   /// Gives `frame` a buffer that is no longer read; waits for a device that still reads it, and books that in `ledger`.
   /// The CPU's access to a dma-buf lasts from here until the frame is wrapped (frame.hpp), or freed before that.
   /// On failure `frame` has none. @errors those of the allocator; kDeadlineExceeded: at the limit, or a device is late.
-  void fill(AVFrame& frame, Deadline deadline, Ledger* ledger = nullptr) {
-    cpu::PooledBuffer pooled = pool_.acquire(deadline, ledger);
-    auto* base = static_cast<std::uint8_t*>(pooled.memory->host());
-    const Lease write = begin_write(pooled.memory, deadline, ledger);
-    PoolView* const view = PoolRegistry::process().find(base);
-    AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, view, 0);
-    if (!buffer) throw make_error(AVERROR(ENOMEM), "decoder pool: no AVBuffer", "av_buffer_create");
-    view->begin(pooled.lease, write);  // Held by the AVBuffer; give_back() ends it.
-    frame.buf[0] = buffer;
-    for (std::size_t p = 0; p < layout_.planes; ++p) {
-      frame.data[p] = base + layout_.offset[p];
-      frame.linesize[p] = layout_.pitch[p];
-    }
-    frame.extended_data = frame.data;
-  }
+  void fill(AVFrame& frame, Deadline deadline, Ledger* ledger = nullptr);
 
  private:
   static void give_back(void* view, std::uint8_t*) { static_cast<PoolView*>(view)->end(); }
 
-  static Requirements complete(const PoolLayout& layout, Requirements wanted) {
-    wanted.size_bytes = layout.size_bytes;
-    wanted.tail_padding = 0;  // Already part of the layout.
-    wanted.alignment = std::max<std::size_t>(wanted.alignment, 64);
-    wanted.host_access = true;
-    return wanted;
-  }
-
-  static Ref<Memory> allocate(const Context& allocator, const Requirements& wanted) {
-    Ref<Memory> memory = allocator == host_context() ? cpu::allocate_memory(wanted) : allocator->allocate(wanted);
-    if (!memory->host()) {
-      throw Error(Code::kFailedPrecondition, "decoder pool: memory of " + std::string(allocator->name()) +
-                                                 " has no host address, and a software decoder writes with the CPU");
-    }
-    if (!memory->fd_kind().serves(wanted.fd)) {
-      throw Error(Code::kFailedPrecondition, "decoder pool: " + std::string(allocator->name()) +
-                                                 " gave memory without the descriptor asked for (" +
-                                                 std::string(wanted.fd.name()) +
-                                                 "); give use_pool() another allocator");
-    }
-    if (memory->read_only())
-      throw Error(Code::kFailedPrecondition,
-                  "decoder pool: " + std::string(allocator->name()) + " gave read-only memory");
-    memory->add_view(std::make_unique<PoolView>(ffmpeg::context(), kFfmpegMemory, *memory));
-    return memory;
-  }
+  static Requirements complete(const PoolLayout& layout, Requirements wanted);
+  static Ref<Memory> allocate(const Context& allocator, const Requirements& wanted);
 
   PoolLayout layout_;
   cpu::Pool pool_;

@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <tenon/core/edge.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/frameworks/ffmpeg/pool.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace video_test {

@@ -2,26 +2,13 @@
 // Writer: encodes frames into a file that appears only when it is complete.
 #pragma once
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
-#include <random>
 #include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
-#include <tenon/core/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
-#include <tenon/frameworks/ffmpeg/rotation.hpp>
 #include <tenon/frameworks/ffmpeg/video_encoder.hpp>
 
 namespace tenon {
@@ -38,15 +25,7 @@ class Writer {
   ///              as copied, since no value changes, the rest as converted.
   /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension without an FFmpeg
   ///         container, odd extents; kUnimplemented: no such encoder, or a container that cannot store info.rotation.
-  Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {})
-      : path_(path), info_(info), options_(std::move(options)) {
-    try {
-      open();
-    } catch (...) {
-      discard();
-      throw;
-    }
-  }
+  Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {});
   Writer(Writer&&) = delete;
   Writer& operator=(Writer&&) = delete;
   /// Without finish(): removes the temporary file.
@@ -55,28 +34,11 @@ class Writer {
   /// Encodes `frame`. Reads its bytes in place; the encoder may hold them until finish().
   /// @errors kInvalidArgument: another size or rotation than the first; kFailedPrecondition: after finish(), or no host
   /// address.
-  void write(const Frame& frame) {
-    if (!format_) throw Error(Code::kFailedPrecondition, what() + ": it is finished; open another one");
-    encoder_->write(frame, format_);
-    ++frames_;
-  }
+  void write(const Frame& frame);
 
   /// Writes what the encoder still holds, closes the file and renames it to its target. Nothing may be written after.
   /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the target cannot be replaced.
-  void finish() {
-    if (!format_) return;
-    encoder_->flush(format_);
-    if (const int error = av_write_trailer(format_); error < 0)
-      throw detail::make_error(error, what(), "av_write_trailer");
-    if (const int error = avio_closep(&format_->pb); error < 0) throw detail::make_error(error, what(), "avio_close");
-    std::error_code failure;
-    std::filesystem::rename(partial_, path_, failure);
-    if (failure)
-      throw Error(Code::kPermissionDenied, what() + " cannot be put in place: " + failure.message(), "rename",
-                  failure.value());
-    partial_.clear();
-    discard();
-  }
+  void finish();
 
   std::uint64_t frames_written() const { return frames_; }
   /// The encoder's name, such as "libx264".
@@ -87,77 +49,15 @@ class Writer {
  private:
   std::string what() const { return "output \"" + path_.string() + "\""; }
 
-  void open() {
-    std::error_code ignored;
-    if (path_.empty() || path_.filename().empty()) throw Error(Code::kInvalidArgument, what() + ": give a file name");
-    if (std::filesystem::is_directory(path_, ignored))
-      throw Error(Code::kInvalidArgument, what() + " is a folder; give a file name");
-    const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-    if (!std::filesystem::is_directory(folder, ignored))
-      throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first");
-    if (std::filesystem::exists(path_, ignored) && ::access(path_.c_str(), W_OK) != 0) {
-      throw Error(Code::kPermissionDenied, what() + " exists and may not be overwritten; choose another name");
-    }
-    const AVOutputFormat* container = av_guess_format(nullptr, path_.c_str(), nullptr);
-    if (!container || container->video_codec == AV_CODEC_ID_NONE) {
-      throw Error(Code::kInvalidArgument, what() + ": no video container goes by that extension; use .mp4 or .mkv");
-    }
-    if (info_.rotation != Rotation::kNone && !says_rotation(*container)) {
-      throw Error(Code::kUnimplemented, what() + ": this container cannot say that its pictures are to be turned by " +
-                                            std::to_string(degrees(info_.rotation)) +
-                                            " degrees; use .mp4 or .mov, or write upright frames");
-    }
-    const std::string name = make_partial(folder);
-    if (const int error = avformat_alloc_output_context2(&format_, container, nullptr, name.c_str()); error < 0) {
-      throw detail::make_error(error, what(), "avformat_alloc_output_context2");
-    }
-    encoder_.emplace(what(), info_, options_, *container);
-    encoder_name_ = encoder_->name();
-    encoder_->add_to(format_);
-    if (const int error = avio_open(&format_->pb, ("file:" + name).c_str(), AVIO_FLAG_WRITE); error < 0) {
-      throw detail::make_error(error, what() + " cannot be written", "avio_open");
-    }
-    if (const int error = avformat_write_header(format_, nullptr); error < 0) {
-      throw detail::make_error(error, what() + ": " + container->name + " takes no " + encoder_name_,
-                               "avformat_write_header");
-    }
-  }
+  void open();
 
   /// The muxers of MP4 and QuickTime write display matrices in every FFmpeg version.
-  static bool says_rotation(const AVOutputFormat& container) {
-    const std::string_view name = container.name;
-    return name == "mov" || name == "mp4" || name == "3gp" || name == "3g2" || name == "ipod" || name == "ismv";
-  }
+  static bool says_rotation(const AVOutputFormat& container);
 
   /// Creates an empty file beside the target, so that the rename stays within one file system.
-  std::string make_partial(const std::filesystem::path& folder) {
-    std::random_device random;
-    for (int attempt = 0; attempt < 16; ++attempt) {
-      std::string name =
-          (folder / ("." + path_.filename().string() + "." + std::to_string(random()) + ".partial")).string();
-      const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (fd >= 0) {
-        ::close(fd);
-        partial_ = name;
-        return name;
-      }
-      if (errno != EEXIST)
-        throw detail::make_error(AVERROR(errno), what() + " cannot be written; choose a folder that you may write to",
-                                 "open");
-    }
-    throw Error(Code::kAlreadyExists, what() + ": no free temporary name beside it");
-  }
+  std::string make_partial(const std::filesystem::path& folder);
 
-  void discard() noexcept {
-    encoder_.reset();
-    if (format_) {
-      if (format_->pb) avio_closep(&format_->pb);
-      avformat_free_context(format_);
-      format_ = nullptr;
-    }
-    if (!partial_.empty()) ::unlink(partial_.c_str());
-    partial_.clear();
-  }
+  void discard() noexcept;
 
   std::filesystem::path path_;
   std::string partial_;

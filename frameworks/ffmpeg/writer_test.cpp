@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/core/host.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 #include <tenon/frameworks/ffmpeg/video.hpp>
 

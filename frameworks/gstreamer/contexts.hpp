@@ -5,14 +5,12 @@
 #include <vector>
 
 #include <tenon/core/context.hpp>
-#include <tenon/frameworks/gstreamer/context.hpp>
-#include <tenon/frameworks/gstreamer/device.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace gstreamer {
 
-inline std::vector<Context> contexts() { return {context(), device_context()}; }
+std::vector<Context> contexts();
 
 }  // namespace gstreamer
 }  // namespace v1

@@ -40,30 +40,14 @@ using ObjectPtr = std::unique_ptr<T, UnrefObject>;
 
 /// Starts GStreamer unless the program did. @errors kUnavailable with GStreamer's reason. @thread any.
 /// @cost one load after the first; the first may scan plugins.
-inline void start() {
-  if (gst_is_initialized()) return;
-  GError* error = nullptr;
-  if (gst_init_check(nullptr, nullptr, &error)) return;
-  const std::string why = error ? error->message : "no reason given";
-  const int code = error ? error->code : 0;
-  g_clear_error(&error);
-  throw Error(Code::kUnavailable, "GStreamer does not start: " + why, "gst_init_check", code);
-}
+void start();
 
 namespace detail {
 
-struct FreeText {
-  void operator()(char* text) const { g_free(text); }
-};
 /// Text that GLib allocated, as a string; empty for null.
-inline std::string take_text(char* text) {
-  const std::unique_ptr<char, FreeText> owned(text);
-  return owned ? std::string(owned.get()) : std::string();
-}
+std::string take_text(char* text);
 
-inline std::string describe(const GstCaps* caps) {
-  return caps ? "caps \"" + take_text(gst_caps_to_string(caps)) + "\"" : std::string("no caps");
-}
+std::string describe(const GstCaps* caps);
 
 }  // namespace detail
 }  // namespace gstreamer

@@ -4,8 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
-#include <utility>
 
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
@@ -24,94 +22,39 @@ namespace gstreamer {
 class BufferLease final : public LeaseState, private Deferred {
  public:
   /// Takes over one reference to `buffer`. @errors kResourceExhausted
-  static Ref<BufferLease> hold(GstBuffer* buffer) {
-    BufferLease* lease = FreeList<BufferLease>::instance().take();
-    lease->buffer_ = buffer;
-    return Ref<BufferLease>(lease);
-  }
+  static Ref<BufferLease> hold(GstBuffer* buffer);
 
   /// Belongs to the lease.
   GstBuffer* buffer() const { return buffer_; }
   /// GStreamer's rule: nobody else refers to the buffer or to its memories, and none of them is read-only.
-  bool writable() const override {
-    return buffer_ && gst_buffer_is_writable(buffer_) && gst_buffer_is_all_memory_writable(buffer_);
-  }
+  bool writable() const override;
 
   /// Maps `memory`, one of the buffer's, until the lease ends. Each of at most four is mapped once.
   /// @errors kFailedPrecondition: GStreamer refuses, because somebody else has it mapped otherwise or its allocator cannot.
-  const GstMapInfo& map(GstMemory* memory, GstMapFlags flags) {
-    for (std::size_t i = 0; i < map_count_; ++i) {
-      if (maps_[i].memory == memory) return maps_[i];
-    }
-    if (map_count_ == maps_.size())
-      throw Error(Code::kUnimplemented, "gstreamer: a picture in more than four memories");
-    if (!gst_memory_map(memory, &maps_[map_count_], flags)) throw refused(memory, flags, "gst_memory_map");
-    return maps_[map_count_++];
-  }
+  const GstMapInfo& map(GstMemory* memory, GstMapFlags flags);
   /// Maps the whole buffer; GStreamer copies it together if it has several memories. Precondition: nothing is mapped.
   /// @errors as map()
-  const GstMapInfo& map_merged() {
-    if (!gst_buffer_map(buffer_, &maps_[0], GST_MAP_READ))
-      throw refused(gst_buffer_peek_memory(buffer_, 0), GST_MAP_READ, "gst_buffer_map");
-    merged_ = true;
-    return maps_[0];
-  }
+  const GstMapInfo& map_merged();
   /// Whether GStreamer made one memory of several.
   bool is_merged() const { return merged_; }
 
   /// The buffer is kept until no device works on `memory`, whose own life does not depend on the buffer's.
-  void watch(const Ref<Memory>& memory) {
-    for (std::size_t i = 0; i < watched_count_; ++i) {
-      if (watched_[i] == memory) return;
-    }
-    if (watched_count_ < watched_.size()) watched_[watched_count_++] = memory;
-  }
+  void watch(const Ref<Memory>& memory);
   /// Ends the mappings and gives the reference back to the caller. For failures of adopt().
-  GstBuffer* give_back() noexcept {
-    end_maps();
-    return std::exchange(buffer_, nullptr);
-  }
+  GstBuffer* give_back() noexcept;
 
  protected:
-  void dispose() noexcept override {
-    if (is_ready())
-      finish();
-    else
-      defer(*this);
-  }
+  void dispose() noexcept override;
 
  private:
   friend class FreeList<BufferLease>;
   BufferLease() = default;
   ~BufferLease() override = default;
 
-  bool is_ready() noexcept override {
-    for (std::size_t i = 0; i < watched_count_; ++i) {
-      if (watched_[i]->has_hazards() && watched_[i]->hazards().busy()) return false;
-    }
-    return true;
-  }
-  void finish() noexcept override {
-    end_maps();
-    while (watched_count_ != 0) watched_[--watched_count_] = nullptr;
-    if (buffer_) gst_buffer_unref(std::exchange(buffer_, nullptr));
-    FreeList<BufferLease>::instance().give_back(this);
-  }
-  void end_maps() noexcept {
-    if (std::exchange(merged_, false)) gst_buffer_unmap(buffer_, &maps_[0]);
-    while (map_count_ != 0) {
-      --map_count_;
-      gst_memory_unmap(maps_[map_count_].memory, &maps_[map_count_]);
-    }
-  }
-  static Error refused(const GstMemory* memory, GstMapFlags flags, const char* call) {
-    const char* type = memory && memory->allocator ? memory->allocator->mem_type : "unknown";
-    return Error(Code::kFailedPrecondition,
-                 std::string("gstreamer: memory of type ") + (type ? type : "unknown") + " cannot be mapped for " +
-                     (flags & GST_MAP_WRITE ? "writing" : "reading") +
-                     ": somebody has it mapped otherwise, or its allocator does not map it",
-                 call, 0);
-  }
+  bool is_ready() noexcept override;
+  void finish() noexcept override;
+  void end_maps() noexcept;
+  static Error refused(const GstMemory* memory, GstMapFlags flags, const char* call);
 
   GstBuffer* buffer_ = nullptr;
   std::array<GstMapInfo, 4> maps_;  ///< The first map_count_ are valid; with merged_, the first alone.

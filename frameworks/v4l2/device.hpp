@@ -2,20 +2,10 @@
 // A V4L2 device: what it is, the formats, sizes and rates that it gives, its controls by name, and agreeing on a format.
 #pragma once
 
-#include <dirent.h>
 #include <linux/videodev2.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
-#include <algorithm>
-#include <array>
-#include <cctype>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,59 +56,12 @@ struct WantedFormat {
   ColourRange colour_range = ColourRange::kUnknown;
 };
 
-namespace detail {
-
-/// "White Balance, Automatic" -> "white_balance_automatic".
-inline std::string control_name(const char* said, std::size_t most) {
-  std::string name;
-  for (std::size_t i = 0; i < most && said[i]; ++i) {
-    const auto letter = static_cast<unsigned char>(said[i]);
-    if (std::isalnum(letter))
-      name += static_cast<char>(std::tolower(letter));
-    else if (!name.empty() && name.back() != '_')
-      name += '_';
-  }
-  while (name.ends_with('_')) name.pop_back();
-  return name;
-}
-template <std::size_t N>
-std::string text_of(const unsigned char (&said)[N]) {
-  return std::string(reinterpret_cast<const char*>(said), ::strnlen(reinterpret_cast<const char*>(said), N));
-}
-
-inline std::uint32_t nearest_in(std::uint32_t value, std::uint32_t low, std::uint32_t high, std::uint32_t step) {
-  const std::uint32_t within = std::clamp(value, low, std::max(low, high));
-  return step > 1 ? low + (within - low) / step * step : within;
-}
-
-}  // namespace detail
-
 /// An open device node. @thread one at a time; the kernel's own calls (queueing a buffer) from any.
 class Device {
  public:
   /// Opens a node such as "/dev/video0". @errors kNotFound; kPermissionDenied; kInvalidArgument: no V4L2 device;
   /// kUnavailable: unplugged, or its driver allows one user and has one. @cost open and one ioctl.
-  explicit Device(const std::string& path) : path_(path), what_(path) {
-    struct stat status {};
-    if (native::driver.load() == &native::kKernel) {
-      if (::stat(path.c_str(), &status) != 0) native::fail("\"" + path + "\"", "stat", errno);
-      if (!S_ISCHR(status.st_mode))
-        throw Error(Code::kInvalidArgument, "v4l2: \"" + path + "\" is no device; give a node such as /dev/video0");
-    }
-    fd_ = SharedFd(UniqueFd(native::open(path.c_str())));
-    if (!fd_) native::fail("\"" + path + "\"", "open", errno);
-    v4l2_capability can{};
-    if (const int error = native::ioctl(fd_.get(), VIDIOC_QUERYCAP, &can)) {
-      if (error != ENOTTY && error != EINVAL) native::fail("\"" + path + "\"", native::name(VIDIOC_QUERYCAP), error);
-      native::fail(Code::kInvalidArgument, "\"" + path + "\" is no V4L2 device; give a node such as /dev/video0",
-                   native::name(VIDIOC_QUERYCAP), error);
-    }
-    driver_ = detail::text_of(can.driver);
-    card_ = detail::text_of(can.card);
-    bus_ = detail::text_of(can.bus_info);
-    flags_ = can.capabilities & V4L2_CAP_DEVICE_CAPS ? can.device_caps : can.capabilities;
-    what_ = path + " (" + card_ + ")";
-  }
+  explicit Device(const std::string& path);
 
   const std::string& path() const { return path_; }
   /// "/dev/video0 (Integrated Camera)": for messages.
@@ -128,360 +71,71 @@ class Device {
   const std::string& bus() const { return bus_; }
   const SharedFd& fd() const { return fd_; }
   /// Whether it gives pictures into buffers.
-  bool captures() const {
-    return (flags_ & (V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_VIDEO_CAPTURE_MPLANE)) && (flags_ & V4L2_CAP_STREAMING);
-  }
+  bool captures() const;
   /// Whether it turns pictures into others: a scaler, a converter, a codec.
-  bool converts() const {
-    return (flags_ & (V4L2_CAP_VIDEO_M2M | V4L2_CAP_VIDEO_M2M_MPLANE)) && (flags_ & V4L2_CAP_STREAMING);
-  }
+  bool converts() const;
   /// Whether its pictures may lie in several buffers each.
   bool multiplanar() const { return flags_ & (V4L2_CAP_VIDEO_CAPTURE_MPLANE | V4L2_CAP_VIDEO_M2M_MPLANE); }
   /// The type of the buffers that it fills, and of those that it reads.
-  std::uint32_t capture_type() const {
-    return multiplanar() ? V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE : V4L2_BUF_TYPE_VIDEO_CAPTURE;
-  }
-  std::uint32_t output_type() const {
-    return multiplanar() ? V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE : V4L2_BUF_TYPE_VIDEO_OUTPUT;
-  }
+  std::uint32_t capture_type() const;
+  std::uint32_t output_type() const;
 
   /// The formats of buffers of `type`, in the driver's order, with their sizes. @errors those of the calls
-  std::vector<OfferedFormat> formats(std::uint32_t type) const {
-    std::vector<OfferedFormat> found;
-    // A driver that never says EINVAL must not hold us up for ever.
-    for (std::uint32_t i = 0; i < kMostEntries; ++i) {
-      v4l2_fmtdesc entry{};
-      entry.index = i;
-      entry.type = type;
-      if (const int error = native::ioctl(fd_.get(), VIDIOC_ENUM_FMT, &entry)) {
-        if (error == EINVAL || error == ENOTTY) break;
-        native::fail(what_ + ": listing its formats", native::name(VIDIOC_ENUM_FMT), error);
-      }
-      found.push_back({entry.pixelformat, detail::text_of(entry.description),
-                       (entry.flags & V4L2_FMT_FLAG_COMPRESSED) != 0, find_mapping(entry.pixelformat),
-                       sizes(entry.pixelformat)});
-    }
-    return found;
-  }
+  std::vector<OfferedFormat> formats(std::uint32_t type) const;
 
   /// The rates, in frames per second, of a format and size; empty where the driver does not say. A range gives its ends.
-  std::vector<double> rates(std::uint32_t fourcc, std::uint32_t width_px, std::uint32_t height_px) const {
-    std::vector<double> found;
-    const auto add = [&](const v4l2_fract& interval) {
-      if (interval.numerator) found.push_back(static_cast<double>(interval.denominator) / interval.numerator);
-    };
-    for (std::uint32_t i = 0; i < kMostEntries; ++i) {
-      v4l2_frmivalenum entry{};
-      entry.index = i;
-      entry.pixel_format = fourcc;
-      entry.width = width_px;
-      entry.height = height_px;
-      if (native::ioctl(fd_.get(), VIDIOC_ENUM_FRAMEINTERVALS, &entry)) break;
-      if (entry.type == V4L2_FRMIVAL_TYPE_DISCRETE) {
-        add(entry.discrete);
-        continue;
-      }
-      add(entry.stepwise.min);
-      add(entry.stepwise.max);
-      break;
-    }
-    return found;
-  }
+  std::vector<double> rates(std::uint32_t fourcc, std::uint32_t width_px, std::uint32_t height_px) const;
 
   /// The format that buffers of `type` have now. @errors those of the call
-  v4l2_format format(std::uint32_t type) const {
-    v4l2_format now{};
-    now.type = type;
-    native::require(fd_.get(), VIDIOC_G_FMT, &now, what_ + ": its format");
-    return now;
-  }
+  v4l2_format format(std::uint32_t type) const;
 
   /// Sets format and size, and says where the driver then puts what. Of formats that Tenon can describe it takes the one
   /// wanted; else the present one; else the first in the order NV12, I420, ..., RGB that the device has.
   /// @errors kUnimplemented: it gives no such picture, naming the nearest and what it gives, or only compressed ones;
   /// kUnavailable: busy or unplugged; as make_layout().
-  BufferLayout negotiate(std::uint32_t type, const WantedFormat& wanted) const {
-    const v4l2_format now = format(type);
-    const detail::Said present = detail::said_by(now);
-    const std::vector<OfferedFormat> offered = formats(type);
-    FrameInfo info;
-    info.format = wanted.format;
-    info.width_px = wanted.width_px ? wanted.width_px : present.width;
-    info.height_px = wanted.height_px ? wanted.height_px : present.height;
-    info.colour_space = wanted.colour_space;
-    info.colour_range = wanted.colour_range;
-    const FormatMapping* mapping = choose(wanted.format, present.fourcc, offered);
-    if (!mapping) throw no_such(info, offered);
-    info.format = mapping->format;
-    v4l2_format asked = make_format(type, info, *mapping, wanted_pitch(info, wanted.pitch_alignment));
-    native::require(fd_.get(), VIDIOC_S_FMT, &asked, what_ + ": setting " + to_string(asked));
-    const detail::Said got = detail::said_by(asked);
-    if (got.fourcc != mapping->v4l2 || got.width != info.width_px || got.height != info.height_px) {
-      v4l2_format before = now;
-      static_cast<void>(native::ioctl(fd_.get(), VIDIOC_S_FMT, &before));  // As if it had not been asked.
-      throw no_such(info, offered, &asked);
-    }
-    return make_layout(asked, what_);
-  }
+  BufferLayout negotiate(std::uint32_t type, const WantedFormat& wanted) const;
 
   /// Sets the frame rate, if `fps` is not 0. @return the rate that it then has; 0 where the device does not say.
   /// @errors kUnimplemented: it has no such rate, naming those of `layout`.
-  double negotiate_rate(std::uint32_t type, const BufferLayout& layout, double fps) const {
-    v4l2_streamparm parameters{};
-    parameters.type = type;
-    const int error = native::ioctl(fd_.get(), VIDIOC_G_PARM, &parameters);
-    const auto& rate = parameters.parm.capture.timeperframe;
-    const auto now = [&] { return rate.numerator ? static_cast<double>(rate.denominator) / rate.numerator : 0; };
-    if (error && error != ENOTTY && error != EINVAL)
-      native::fail(what_ + ": its rate", native::name(VIDIOC_G_PARM), error);
-    if (fps == 0) return error ? 0 : now();
-    if (!error && (parameters.parm.capture.capability & V4L2_CAP_TIMEPERFRAME)) {
-      parameters.parm.capture.timeperframe = {1000, static_cast<std::uint32_t>(std::lround(fps * 1000))};
-      native::require(fd_.get(), VIDIOC_S_PARM, &parameters, what_ + ": setting its rate");
-      if (std::abs(now() - fps) <= fps * 0.01) return now();
-    }
-    std::string all;
-    for (const double each : rates(layout.fourcc, layout.info.width_px, layout.info.height_px))
-      all += " " + rate_name(each);
-    throw Error(Code::kUnimplemented, "v4l2: " + what_ + ": it does not give " + rate_name(fps) +
-                                          " pictures per second of " + describe(layout.info) +
-                                          "; nearest: " + (error ? "its own rate" : rate_name(now())) +
-                                          (all.empty() ? "" : "; it gives:" + all));
-  }
+  double negotiate_rate(std::uint32_t type, const BufferLayout& layout, double fps) const;
 
   /// @name Controls
   /// All controls. @errors those of the calls
-  std::vector<Control> controls() const {
-    std::vector<Control> found;
-    v4l2_query_ext_ctrl query{};
-    for (std::uint32_t i = 0; i < kMostEntries; ++i) {
-      query.id |= V4L2_CTRL_FLAG_NEXT_CTRL;
-      if (const int error = native::ioctl(fd_.get(), VIDIOC_QUERY_EXT_CTRL, &query)) {
-        if (error == EINVAL || error == ENOTTY) break;
-        native::fail(what_ + ": listing its controls", native::name(VIDIOC_QUERY_EXT_CTRL), error);
-      }
-      if (query.type == V4L2_CTRL_TYPE_CTRL_CLASS || (query.flags & V4L2_CTRL_FLAG_DISABLED)) continue;
-      found.push_back(described(query));
-    }
-    return found;
-  }
+  std::vector<Control> controls() const;
   /// By name, as v4l2-ctl has it or as the driver does ("brightness", "Brightness"). @errors kNotFound naming them all
-  Control control(const std::string& name) const {
-    const std::string wanted = detail::control_name(name.c_str(), name.size());
-    std::string all;
-    for (Control& each : controls()) {
-      if (each.name == wanted) return std::move(each);
-      all += (all.empty() ? " " : ", ") + each.name;
-    }
-    throw Error(Code::kNotFound, "v4l2: " + what_ + " has no control \"" + name +
-                                     "\"; it has:" + (all.empty() ? std::string(" none") : all));
-  }
+  Control control(const std::string& name) const;
   /// @errors kNotFound; kFailedPrecondition: write-only, or no number; those of the call
-  std::int64_t get(const std::string& name) const {
-    const Control wanted = control(name);
-    if (wanted.write_only || !is_number(wanted))
-      throw Error(Code::kFailedPrecondition,
-                  "v4l2: " + what_ + ": control " + wanted.name + " cannot be read as a number");
-    v4l2_ext_control value{};
-    exchange(VIDIOC_G_EXT_CTRLS, wanted, value);
-    return wanted.type == V4L2_CTRL_TYPE_INTEGER64 ? value.value64 : value.value;
-  }
+  std::int64_t get(const std::string& name) const;
   /// Sets a number, a switch (0, 1), an entry of a menu by its index, or presses a button. @errors kNotFound;
   /// kOutOfRange with the range; kPermissionDenied: read-only; kUnavailable: not while streaming, or no such device
-  void set(const std::string& name, std::int64_t to) const {
-    const Control wanted = control(name);
-    if (wanted.read_only)
-      throw Error(Code::kPermissionDenied, "v4l2: " + what_ + ": control " + wanted.name + " is read-only");
-    if (!is_number(wanted))
-      throw Error(Code::kFailedPrecondition, "v4l2: " + what_ + ": control " + wanted.name + " takes no number");
-    if (wanted.type != V4L2_CTRL_TYPE_BUTTON && (to < wanted.minimum || to > wanted.maximum)) {
-      throw Error(Code::kOutOfRange, "v4l2: " + what_ + ": control " + wanted.name + " takes " +
-                                         std::to_string(wanted.minimum) + ".." + std::to_string(wanted.maximum) +
-                                         ", not " + std::to_string(to) + entries(wanted));
-    }
-    v4l2_ext_control value{};
-    if (wanted.type == V4L2_CTRL_TYPE_INTEGER64)
-      value.value64 = to;
-    else
-      value.value = static_cast<std::int32_t>(to);
-    exchange(VIDIOC_S_EXT_CTRLS, wanted, value);
-  }
+  void set(const std::string& name, std::int64_t to) const;
   /// Sets a menu by the text of its entry. @errors kInvalidArgument: no such entry, naming them; as above
-  void set(const std::string& name, const std::string& entry) const {
-    const Control wanted = control(name);
-    for (const auto& [index, text] : wanted.menu)
-      if (text == entry) return set(name, index);
-    throw Error(Code::kInvalidArgument,
-                "v4l2: " + what_ + ": control " + wanted.name + " has no entry \"" + entry + "\"" + entries(wanted));
-  }
+  void set(const std::string& name, const std::string& entry) const;
 
   /// Selects an input ("HDMI") by its index. @errors kInvalidArgument naming the inputs; kUnavailable: while streaming
-  void select_input(std::uint32_t index) const {
-    int wanted = static_cast<int>(index);
-    const int error = native::ioctl(fd_.get(), VIDIOC_S_INPUT, &wanted);
-    if (!error) return;
-    if (error != EINVAL) native::fail(what_ + ": input " + std::to_string(index), native::name(VIDIOC_S_INPUT), error);
-    std::string all;
-    for (std::uint32_t i = 0; i < kMostEntries; ++i) {
-      v4l2_input input{};
-      input.index = i;
-      if (native::ioctl(fd_.get(), VIDIOC_ENUMINPUT, &input)) break;
-      all += " " + std::to_string(i) + " (" + detail::text_of(input.name) + ")";
-    }
-    throw Error(Code::kInvalidArgument, "v4l2: " + what_ + " has no input " + std::to_string(index) + "; it has:" + all,
-                native::name(VIDIOC_S_INPUT), error);
-  }
+  void select_input(std::uint32_t index) const;
 
  private:
   static constexpr std::uint32_t kMostEntries = 512;
 
-  static std::string rate_name(double fps) {
-    const double rounded = std::round(fps * 100) / 100;
-    std::string text = std::to_string(rounded);
-    while (text.ends_with('0')) text.pop_back();
-    if (text.ends_with('.')) text.pop_back();
-    return text;
-  }
-  static std::string describe(const FrameInfo& info) {
-    return std::string(info.format.fourcc ? format_info(info.format).name : "any format") + " " +
-           std::to_string(info.width_px) + "x" + std::to_string(info.height_px);
-  }
-  static std::string entries(const Control& control) {
-    std::string all;
-    for (const auto& [index, text] : control.menu)
-      all += (all.empty() ? "; it has: " : ", ") + std::to_string(index) + " " + text;
-    return all;
-  }
-  static bool is_number(const Control& control) {
-    switch (control.type) {
-      case V4L2_CTRL_TYPE_INTEGER:
-      case V4L2_CTRL_TYPE_BOOLEAN:
-      case V4L2_CTRL_TYPE_MENU:
-      case V4L2_CTRL_TYPE_BUTTON:
-      case V4L2_CTRL_TYPE_INTEGER64:
-      case V4L2_CTRL_TYPE_BITMASK:
-      case V4L2_CTRL_TYPE_INTEGER_MENU:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  std::vector<SizeRange> sizes(std::uint32_t fourcc) const {
-    std::vector<SizeRange> found;
-    for (std::uint32_t i = 0; i < kMostEntries; ++i) {
-      v4l2_frmsizeenum entry{};
-      entry.index = i;
-      entry.pixel_format = fourcc;
-      if (native::ioctl(fd_.get(), VIDIOC_ENUM_FRAMESIZES, &entry)) break;
-      if (entry.type == V4L2_FRMSIZE_TYPE_DISCRETE) {
-        const auto [width, height] = std::pair{entry.discrete.width, entry.discrete.height};
-        found.push_back({width, width, 0, height, height, 0});
-        continue;
-      }
-      const v4l2_frmsize_stepwise& range = entry.stepwise;
-      found.push_back(
-          {range.min_width, range.max_width, range.step_width, range.min_height, range.max_height, range.step_height});
-      break;
-    }
-    return found;
-  }
+  static std::string rate_name(double fps);
+  static std::string describe(const FrameInfo& info);
+  static std::string entries(const Control& control);
+  static bool is_number(const Control& control);
+  std::vector<SizeRange> sizes(std::uint32_t fourcc) const;
 
   /// The device's format for `wanted`; null if it has none.
   static const FormatMapping* choose(PixelFormat wanted, std::uint32_t present,
-                                     const std::vector<OfferedFormat>& offered) {
-    const auto has = [&](const FormatMapping& mapping) {
-      return std::any_of(offered.begin(), offered.end(), [&](const auto& each) { return each.mapping == &mapping; });
-    };
-    if (wanted.modifier != kModifierLinear) return nullptr;
-    const FormatMapping* const now = find_mapping(present);
-    if (now && has(*now) && (wanted.fourcc == 0 || now->format == wanted)) return now;
-    for (const FormatMapping& mapping : detail::kMappings)
-      if ((wanted.fourcc == 0 || mapping.format == wanted) && has(mapping)) return &mapping;
-    return nullptr;
-  }
+                                     const std::vector<OfferedFormat>& offered);
 
-  static std::size_t wanted_pitch(const FrameInfo& info, std::size_t alignment) {
-    if (alignment <= 1) return 0;
-    const std::size_t row = plane_extent(info, 0).row_bytes;
-    return (row + alignment - 1) / alignment * alignment;
-  }
+  static std::size_t wanted_pitch(const FrameInfo& info, std::size_t alignment);
 
   /// The error for a picture that the device does not give: the nearest that it gives, and all.
   Error no_such(const FrameInfo& wanted, const std::vector<OfferedFormat>& offered,
-                const v4l2_format* answer = nullptr) const {
-    std::string nearest, all, others;
-    std::uint64_t least = UINT64_MAX;
-    for (const OfferedFormat& format : offered) {
-      if (!format.mapping) {
-        others += " " + fourcc_name(format.fourcc);
-        continue;
-      }
-      const std::string name(format_info(format.mapping->format).name);
-      all += " " + name;
-      const char* separator = " ";
-      for (const SizeRange& size : format.sizes) {
-        all += separator + std::to_string(size.min_width_px) + "x" + std::to_string(size.min_height_px);
-        separator = "/";
-        if (size.step_width_px)
-          all += ".." + std::to_string(size.max_width_px) + "x" + std::to_string(size.max_height_px);
-        const std::uint32_t w =
-            detail::nearest_in(wanted.width_px, size.min_width_px, size.max_width_px, size.step_width_px);
-        const std::uint32_t h =
-            detail::nearest_in(wanted.height_px, size.min_height_px, size.max_height_px, size.step_height_px);
-        const auto apart = [](std::uint32_t a, std::uint32_t b) { return std::uint64_t{a > b ? a - b : b - a}; };
-        // Of two as near in size, the format wanted.
-        const std::uint64_t distance = 2 * (apart(w, wanted.width_px) + apart(h, wanted.height_px)) +
-                                       (wanted.format.fourcc && !(format.mapping->format == wanted.format));
-        if (distance >= least) continue;
-        least = distance;
-        nearest = name + " " + std::to_string(w) + "x" + std::to_string(h);
-      }
-      all += ",";
-    }
-    if (all.ends_with(',')) all.pop_back();
-    if (nearest.empty() && answer) nearest = to_string(*answer);
-    if (all.empty()) {
-      return Error(Code::kUnimplemented, "v4l2: " + what_ + ": it gives no pictures that Tenon can describe, only" +
-                                             (others.empty() ? std::string(" unnamed ones") : others) +
-                                             "; compressed ones are decoded by ffmpeg::open(\"" + path_ + "\")");
-    }
-    return Error(Code::kUnimplemented, "v4l2: " + what_ + ": it does not give " + describe(wanted) +
-                                           (nearest.empty() ? "" : "; nearest: " + nearest) + "; it gives:" + all +
-                                           (others.empty() ? "" : "; and, not readable in place:" + others));
-  }
+                const v4l2_format* answer = nullptr) const;
 
-  Control described(const v4l2_query_ext_ctrl& query) const {
-    Control control;
-    control.id = query.id;
-    control.type = query.type;
-    control.name = detail::control_name(query.name, sizeof query.name);
-    control.minimum = query.minimum;
-    control.maximum = query.maximum;
-    control.default_value = query.default_value;
-    control.step = query.step;
-    control.read_only = (query.flags & V4L2_CTRL_FLAG_READ_ONLY) != 0;
-    control.write_only = (query.flags & V4L2_CTRL_FLAG_WRITE_ONLY) != 0;
-    if (query.type != V4L2_CTRL_TYPE_MENU && query.type != V4L2_CTRL_TYPE_INTEGER_MENU) return control;
-    for (std::int64_t i = query.minimum; i <= query.maximum && i - query.minimum < std::int64_t{kMostEntries}; ++i) {
-      v4l2_querymenu entry{};
-      entry.id = query.id;
-      entry.index = static_cast<std::uint32_t>(i);
-      if (native::ioctl(fd_.get(), VIDIOC_QUERYMENU, &entry)) continue;  // Menus have gaps.
-      control.menu.emplace_back(
-          i, query.type == V4L2_CTRL_TYPE_MENU ? detail::text_of(entry.name) : std::to_string(entry.value));
-    }
-    return control;
-  }
-
-  void exchange(unsigned long request, const Control& control, v4l2_ext_control& value) const {
-    value.id = control.id;
-    v4l2_ext_controls all{};
-    all.which = V4L2_CTRL_WHICH_CUR_VAL;
-    all.count = 1;
-    all.controls = &value;
-    native::require(fd_.get(), request, &all, what_ + ": control " + control.name);
-  }
+  Control described(const v4l2_query_ext_ctrl& query) const;
+  void exchange(unsigned long request, const Control& control, v4l2_ext_control& value) const;
 
   std::string path_, what_;
   std::string driver_, card_, bus_;
@@ -490,38 +144,11 @@ class Device {
 };
 
 /// The video nodes of this machine, by number. @cost reads /dev
-inline std::vector<std::string> device_paths() {
-  std::vector<std::pair<int, std::string>> found;
-  if (DIR* folder = ::opendir("/dev")) {
-    while (const dirent* entry = ::readdir(folder)) {
-      const std::string name = entry->d_name;
-      if (name.rfind("video", 0) == 0 && name.size() > 5 &&
-          std::all_of(name.begin() + 5, name.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
-        found.emplace_back(std::atoi(name.c_str() + 5), "/dev/" + name);
-    }
-    ::closedir(folder);
-  }
-  std::sort(found.begin(), found.end());
-  std::vector<std::string> paths;
-  for (auto& [number, path] : found) paths.push_back(std::move(path));
-  return paths;
-}
+std::vector<std::string> device_paths();
 
 /// Whether `path` is a camera or capture card that gives pictures which Tenon can describe. Others give compressed ones,
 /// which FFmpeg decodes, or are of another kind, or no device. @errors as Device, of a device that cannot be asked.
-inline bool gives_pictures(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISCHR(status.st_mode)) return false;
-  try {
-    const Device device(path);
-    const auto formats = device.formats(device.capture_type());
-    return device.captures() &&
-           std::any_of(formats.begin(), formats.end(), [](const auto& each) { return each.mapping; });
-  } catch (const Error& error) {
-    if (error.code() == Code::kInvalidArgument) return false;  // A device of another kind.
-    throw;
-  }
-}
+bool gives_pictures(const std::string& path);
 
 }  // namespace v4l2
 }  // namespace v1

@@ -9,9 +9,12 @@
 //   router.map(frame, small.place());                      booked as converted
 #pragma once
 
-#include <tenon/frameworks/vaapi/context.hpp>  // IWYU pragma: export
-#include <tenon/frameworks/vaapi/display.hpp>  // IWYU pragma: export
-#include <tenon/frameworks/vaapi/edges.hpp>    // IWYU pragma: export
-#include <tenon/frameworks/vaapi/frame.hpp>    // IWYU pragma: export
-#include <tenon/frameworks/vaapi/place.hpp>    // IWYU pragma: export
-#include <tenon/frameworks/vaapi/process.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/vaapi/context.hpp>       // IWYU pragma: export
+#include <tenon/frameworks/vaapi/display.hpp>       // IWYU pragma: export
+#include <tenon/frameworks/vaapi/frame.hpp>         // IWYU pragma: export
+#include <tenon/frameworks/vaapi/memory.hpp>        // IWYU pragma: export
+#include <tenon/frameworks/vaapi/native.hpp>        // IWYU pragma: export
+#include <tenon/frameworks/vaapi/pixel_format.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/vaapi/place.hpp>         // IWYU pragma: export
+#include <tenon/frameworks/vaapi/process.hpp>       // IWYU pragma: export
+#include <tenon/frameworks/vaapi/surface.hpp>       // IWYU pragma: export

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/frameworks/v4l2/device.hpp>
 
 namespace tenon::v4l2::test {

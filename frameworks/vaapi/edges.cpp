@@ -1,38 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The edges between surfaces, dma-bufs and host memory.
-#pragma once
-
-#include <va/va.h>
-#include <va/va_drmcommon.h>
+#include <tenon/frameworks/vaapi/context.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
-#include <tenon/core/context.hpp>
-#include <tenon/core/edge.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/frame.hpp>
 #include <tenon/core/host_edge.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
-#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/dmabuf/standing.hpp>
-#include <tenon/frameworks/vaapi/context.hpp>
-#include <tenon/frameworks/vaapi/display.hpp>
-#include <tenon/frameworks/vaapi/memory.hpp>
 #include <tenon/frameworks/vaapi/pixel_format.hpp>
-#include <tenon/frameworks/vaapi/surface.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -40,7 +20,6 @@ namespace vaapi {
 namespace detail {
 
 inline constexpr const char* kNotOurs = "source or target is not a vaapi context";
-inline constexpr const char* kWholeFrames = "VA surfaces are pictures: map a whole frame";
 
 /// From the surface to its dma-bufs: the descriptors are there since it was wrapped, so nothing is called.
 class SurfaceToDmabuf final : public Edge {
@@ -113,14 +92,8 @@ class CpuToSurface final : public Edge {
   Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const override;
 };
 
-inline const SurfaceToDmabuf surface_to_dmabuf;
-inline const DmabufToSurface dmabuf_to_surface;
-inline const SurfaceToCpu surface_to_cpu;
-inline const CpuToSurface cpu_to_surface;
-inline constexpr const Edge* kEdges[] = {&surface_to_dmabuf, &dmabuf_to_surface, &surface_to_cpu, &cpu_to_surface};
-
 /// Tells a frame's layout from others over the same memory. Never 0, which stands for "the only one".
-inline std::uint64_t layout_key(const FrameInfo& info, const PrimeDescriptor& descriptor) {
+TENON_INLINE std::uint64_t layout_key(const FrameInfo& info, const PrimeDescriptor& descriptor) {
   std::uint64_t hash = 0xcbf29ce484222325ull;
   const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3ull; };
   add(info.format.fourcc);
@@ -133,7 +106,8 @@ inline std::uint64_t layout_key(const FrameInfo& info, const PrimeDescriptor& de
   return hash | 1;
 }
 
-inline FrameStep DmabufToSurface::step_frame(const FrameDescription& from, const Context& to, Access access) const {
+TENON_INLINE FrameStep DmabufToSurface::step_frame(const FrameDescription& from, const Context& to,
+                                                   Access access) const {
   const auto* surfaces = to.as<SurfaceContext>();
   if (!surfaces) return Refusal{kNotOurs};
   const FormatMapping* mapping = find_mapping(from.info.format);
@@ -158,7 +132,7 @@ inline FrameStep DmabufToSurface::step_frame(const FrameDescription& from, const
   return reached;
 }
 
-inline Frame DmabufToSurface::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
+TENON_INLINE Frame DmabufToSurface::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
   if (!options.planned) {
     const FrameStep judged = step_frame(describe(source), to, options.access);
     if (const auto* refusal = std::get_if<Refusal>(&judged))
@@ -222,7 +196,7 @@ inline Frame DmabufToSurface::map_frame(const Frame& source, const Context& to, 
   return source.through({views.data(), source.plane_count()});
 }
 
-inline Step SurfaceToCpu::step(const Description& from, const Context& to, Access access) const {
+TENON_INLINE Step SurfaceToCpu::step(const Description& from, const Context& to, Access access) const {
   const auto* surfaces = from.context.as<SurfaceContext>();
   if (!surfaces) return Refusal{kNotOurs};
   if (from.modifier != kModifierLinear)
@@ -238,24 +212,24 @@ inline Step SurfaceToCpu::step(const Description& from, const Context& to, Acces
 }
 
 /// Begins the CPU's access; the lease of the result ends it.
-inline Tensor SurfaceToCpu::show(const Tensor& source) {
+TENON_INLINE Tensor SurfaceToCpu::show(const Tensor& source) {
   SurfacePart part = part_of(source);
   const View& view = part.state->image.begin(*part.state->surface, part.state->planes, widest_access(source));
   try {
-    return source.through(&view).with_lease(ImageLease::over(source, part.state));
+    return source.through(&view).with_lease(image_lease(source, part.state));
   } catch (...) {
     part.state->image.end();
     throw;
   }
 }
 
-inline Tensor SurfaceToCpu::map(const Tensor& source, const Context& to, const MapOptions& options) const {
+TENON_INLINE Tensor SurfaceToCpu::map(const Tensor& source, const Context& to, const MapOptions& options) const {
   check_step(*this, source, to, options);
   settle(source, to, options);
   return show(source);
 }
 
-inline FrameStep SurfaceToCpu::step_frame(const FrameDescription& from, const Context& to, Access access) const {
+TENON_INLINE FrameStep SurfaceToCpu::step_frame(const FrameDescription& from, const Context& to, Access access) const {
   const auto* surfaces = from.planes[0].context.as<SurfaceContext>();
   if (!surfaces) return Refusal{kNotOurs};
   const bool shows = surfaces->shows_bytes() && from.in_one_memory() && from.planes[0].modifier == kModifierLinear;
@@ -271,7 +245,7 @@ inline FrameStep SurfaceToCpu::step_frame(const FrameDescription& from, const Co
   return reached;
 }
 
-inline Frame SurfaceToCpu::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
+TENON_INLINE Frame SurfaceToCpu::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
   const FrameStep judged = step_frame(describe(source), to, options.access);
   if (const auto* refusal = std::get_if<Refusal>(&judged))
     throw Error(Code::kFailedPrecondition, std::string(name()) + ": " + refusal->reason);
@@ -295,7 +269,7 @@ inline Frame SurfaceToCpu::map_frame(const Frame& source, const Context& to, con
   return source.with_planes(std::span(planes).first(count));
 }
 
-inline FrameStep CpuToSurface::step_frame(const FrameDescription& from, const Context& to, Access) const {
+TENON_INLINE FrameStep CpuToSurface::step_frame(const FrameDescription& from, const Context& to, Access) const {
   const auto* surfaces = to.as<SurfaceContext>();
   if (!surfaces) return Refusal{kNotOurs};
   if (from.info.format.modifier != kModifierLinear)
@@ -333,7 +307,7 @@ inline FrameStep CpuToSurface::step_frame(const FrameDescription& from, const Co
   return reached;
 }
 
-inline Frame CpuToSurface::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
+TENON_INLINE Frame CpuToSurface::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
   if (!options.planned) {
     const FrameStep judged = step_frame(describe(source), to, options.access);
     if (const auto* refusal = std::get_if<Refusal>(&judged))
@@ -356,7 +330,14 @@ inline Frame CpuToSurface::map_frame(const Frame& source, const Context& to, con
 
 }  // namespace detail
 
-inline std::span<const Edge* const> SurfaceContext::edges() const { return detail::kEdges; }
+TENON_INLINE std::span<const Edge* const> SurfaceContext::edges() const {
+  static const detail::SurfaceToDmabuf to_dmabuf;
+  static const detail::DmabufToSurface from_dmabuf;
+  static const detail::SurfaceToCpu to_cpu;
+  static const detail::CpuToSurface from_cpu;
+  static const Edge* const all[] = {&to_dmabuf, &from_dmabuf, &to_cpu, &from_cpu};
+  return all;
+}
 
 }  // namespace vaapi
 }  // namespace v1

@@ -7,6 +7,7 @@
 #endif
 
 #include <tenon/core/header_only.hpp>
+#include <tenon/frameworks/cpu/header_only.hpp>
 #include <tenon/frameworks/cuda/context.cpp>
 #include <tenon/frameworks/cuda/contexts.cpp>
 #include <tenon/frameworks/cuda/device.cpp>

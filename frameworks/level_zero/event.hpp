@@ -88,17 +88,9 @@ using FenceTimeline = SignalTimeline<ze_fence_handle_t>;
 /// The point at which `event` is signalled. The event stays the caller's, who must not reset or destroy it, or its pool,
 /// before the point was seen as reached: by its state(), a wait, or a map of the memory. Level Zero detects that in no way
 /// to rely on. `owner`, if given, is kept with the point. @errors kInvalidArgument: null.
-inline TimelinePoint point(ze_event_handle_t event, Ref<RefCounted> owner = {}) {
-  if (!event)
-    throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_event; TimelinePoint::ready() needs none");
-  return TimelinePoint(EventTimeline::over(event, std::move(owner)), 1);
-}
+TimelinePoint point(ze_event_handle_t event, Ref<RefCounted> owner = {});
 /// The point at which `fence` is signalled, i.e. its command lists have finished. Otherwise as for events.
-inline TimelinePoint point(ze_fence_handle_t fence, Ref<RefCounted> owner = {}) {
-  if (!fence)
-    throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_fence; TimelinePoint::ready() needs none");
-  return TimelinePoint(FenceTimeline::over(fence, std::move(owner)), 1);
-}
+TimelinePoint point(ze_fence_handle_t fence, Ref<RefCounted> owner = {});
 
 }  // namespace level_zero
 }  // namespace v1

@@ -7,6 +7,8 @@
 #endif
 
 #include <tenon/core/header_only.hpp>
+#include <tenon/frameworks/cpu/header_only.hpp>
+#include <tenon/frameworks/dmabuf/header_only.hpp>
 #include <tenon/frameworks/level_zero/context.cpp>
 #include <tenon/frameworks/level_zero/contexts.cpp>
 #include <tenon/frameworks/level_zero/device.cpp>

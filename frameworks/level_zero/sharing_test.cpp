@@ -232,7 +232,7 @@ TEST_F(LevelZeroSharing, PassesBetweenZeContextsAsADescriptorOnly) {
   const Context other = make_context(level_zero::device(context));
   router->add(other);
   const Tensor plain = allocate(context, UsmType::kHost, bytes_info(4096));
-  const Step step = detail::usm_to_usm.step(describe(plain), other, Access::kRead);
+  const Step step = detail::usm_edges()[3]->step(describe(plain), other, Access::kRead);
   ASSERT_TRUE(std::holds_alternative<Refusal>(step));
   EXPECT_THAT(std::get<Refusal>(step).reason, ::testing::HasSubstr("another ze_context"));
   if (!exports()) GTEST_SKIP() << "the driver exports no descriptors that others can map";

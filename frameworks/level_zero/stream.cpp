@@ -2,12 +2,38 @@
 // Users' queues and immediate lists as streams: they wait for the work on what is mapped.
 #include <tenon/frameworks/level_zero/stream.hpp>
 
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/free_list.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace level_zero {
 namespace detail {
+
+/// What a barrier in a user's queue needs until the device has passed it.
+class PendingBarrier final : private Deferred {
+ public:
+  struct Parts {
+    Ref<BarrierLists> lists;  ///< Released last.
+    Handle<ze_command_list_handle_t> list;
+    Ref<OwnedEvent> passed;
+    TimelinePoint point;  ///< What it waits for,
+    Waited waited;        ///< and the event of that.
+  };
+  static PendingBarrier* make() { return FreeList<PendingBarrier>::instance().take(); }
+  void drop() noexcept { FreeList<PendingBarrier>::instance().give_back(this); }
+  /// Keeps `parts` until parts.passed is signalled.
+  void keep(Parts parts) noexcept;
+
+ private:
+  friend class FreeList<PendingBarrier>;
+  bool is_ready() noexcept override { return zeEventQueryStatus(parts_.passed->handle()) != ZE_RESULT_NOT_READY; }
+  void finish() noexcept override;
+
+  Parts parts_;
+  PendingBarrier* next_ = nullptr;
+};
 
 TENON_INLINE BarrierLists::BarrierLists(Ref<Native> native, std::uint32_t group)
     : native_(std::move(native)), group_(group) {

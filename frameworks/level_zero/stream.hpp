@@ -11,8 +11,6 @@
 #include <vector>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/deferred.hpp>
-#include <tenon/core/free_list.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/level_zero/event.hpp>
@@ -41,30 +39,6 @@ class BarrierLists final : public RefCounted {
   const std::uint32_t group_;
   std::mutex mutex_;
   std::vector<Handle<ze_command_list_handle_t>> idle_;
-};
-
-/// What a barrier in a user's queue needs until the device has passed it.
-class PendingBarrier final : private Deferred {
- public:
-  struct Parts {
-    Ref<BarrierLists> lists;  ///< Released last.
-    Handle<ze_command_list_handle_t> list;
-    Ref<OwnedEvent> passed;
-    TimelinePoint point;  ///< What it waits for,
-    Waited waited;        ///< and the event of that.
-  };
-  static PendingBarrier* make() { return FreeList<PendingBarrier>::instance().take(); }
-  void drop() noexcept { FreeList<PendingBarrier>::instance().give_back(this); }
-  /// Keeps `parts` until parts.passed is signalled.
-  void keep(Parts parts) noexcept;
-
- private:
-  friend class FreeList<PendingBarrier>;
-  bool is_ready() noexcept override { return zeEventQueryStatus(parts_.passed->handle()) != ZE_RESULT_NOT_READY; }
-  void finish() noexcept override;
-
-  Parts parts_;
-  PendingBarrier* next_ = nullptr;
 };
 
 }  // namespace detail

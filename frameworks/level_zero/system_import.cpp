@@ -18,7 +18,7 @@ TENON_INLINE SystemImports& SystemImports::process() {
   return imports;
 }
 
-TENON_INLINE Found SystemImport::find(const Ref<Native>& native, const void* data, std::size_t size) {
+TENON_INLINE SystemImport::Found SystemImport::find(const Ref<Native>& native, const void* data, std::size_t size) {
   const std::lock_guard lock(SystemImports::process().mutex);
   return find_locked(native, data, size);
 }
@@ -58,7 +58,8 @@ TENON_INLINE void SystemImport::use(Entries::value_type& entry) {
   is_used_ = true;
 }
 
-TENON_INLINE Found SystemImport::find_locked(const Ref<Native>& native, const void* data, std::size_t size) {
+TENON_INLINE SystemImport::Found SystemImport::find_locked(const Ref<Native>& native, const void* data,
+                                                           std::size_t size) {
   Entries& entries = SystemImports::process().entries;
   const SystemImports::Key key(native->context.get(), reinterpret_cast<std::uintptr_t>(data));
   auto entry = entries.upper_bound(key);  // The previous entry begins at or before the pages.

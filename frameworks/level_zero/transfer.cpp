@@ -130,7 +130,7 @@ TENON_INLINE EventOrigin::EventOrigin(ze_driver_handle_t driver)
   get_context_ = of_driver<abi::EventPoolGetContextHandle>(driver, "zeEventPoolGetContextHandle");
 }
 
-TENON_INLINE Answer EventOrigin::ask(ze_event_handle_t event, ze_context_handle_t context) const {
+TENON_INLINE EventOrigin::Answer EventOrigin::ask(ze_event_handle_t event, ze_context_handle_t context) const {
   if (!get_pool_ || !get_context_) return Answer::kUnknown;
   ze_event_pool_handle_t pool = nullptr;
   ze_context_handle_t made_in = nullptr;

@@ -7,6 +7,7 @@
 #endif
 
 #include <tenon/core/header_only.hpp>
+#include <tenon/frameworks/cpu/header_only.hpp>
 #include <tenon/frameworks/sycl/context.cpp>
 #include <tenon/frameworks/sycl/contexts.cpp>
 #include <tenon/frameworks/sycl/edges.cpp>

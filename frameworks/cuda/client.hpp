@@ -4,6 +4,7 @@
 
 #include <tenon/frameworks/cuda/context.hpp>
 #include <tenon/frameworks/cuda/cuda.hpp>
+#include <tenon/frameworks/cuda/edges.hpp>
 #include <tenon/frameworks/cuda/event.hpp>
 
 namespace tenon {
@@ -31,7 +32,7 @@ using detail::Side;
 
 /// A tensor of one context over a CUcontext in another one.
 inline Tensor share_between(const Tensor& source, const Context& to, const MapOptions& options) {
-  return detail::cuda_to_cuda.map(source, to, options);
+  return detail::cuda_to_cuda().map(source, to, options);
 }
 
 }  // namespace client

@@ -2,29 +2,23 @@
 // A CUcontext as a Tenon context: its memory, and copies by its device.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/host.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
-#include <tenon/core/polling.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
-#include <tenon/core/rows.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
-#include <tenon/frameworks/cuda/event.hpp>
 #include <tenon/frameworks/cuda/memory.hpp>
 
 namespace tenon {
@@ -39,75 +33,13 @@ struct Side {
   static Side host(void* data) { return {reinterpret_cast<std::uintptr_t>(data), true}; }
 };
 
-/// Enqueues the copy of `rows`; a pitch of 0 is that of packed rows. With the context current.
-inline void copy_rows(const Native& native, const Side& to, std::size_t to_pitch, const Side& from,
-                      std::size_t from_pitch, const Rows& rows) {
-  const auto what = [&] {
-    return "copying " + std::to_string(rows.count) + " rows of " + std::to_string(rows.width) + " bytes on " +
-           native.device.name;
-  };
-  if (rows.count == 1)
-    return check(call(driver().cuMemcpyAsync, to.data, from.data, rows.width, native.transfers), "cuMemcpyAsync", what);
-  abi::Copy2D copy;
-  copy.src_type = from.is_host ? abi::kMemoryTypeHost : abi::kMemoryTypeUnified;
-  copy.src_host = from.is_host ? reinterpret_cast<const void*>(from.data) : nullptr;
-  copy.src_device = from.is_host ? 0 : from.data;
-  copy.src_pitch = from_pitch ? from_pitch : rows.width;
-  copy.dst_type = to.is_host ? abi::kMemoryTypeHost : abi::kMemoryTypeUnified;
-  copy.dst_host = to.is_host ? reinterpret_cast<void*>(to.data) : nullptr;
-  copy.dst_device = to.is_host ? 0 : to.data;
-  copy.dst_pitch = to_pitch ? to_pitch : rows.width;
-  copy.width_bytes = rows.width;
-  copy.height = rows.count;
-  check(call(driver().cuMemcpy2DAsync, static_cast<const abi::Copy2D*>(&copy), native.transfers), "cuMemcpy2DAsync",
-        what);
-}
-
-/// Whether all copies are over, or the device is lost.
-inline bool is_idle(const Native& native) noexcept {
-  const Current current(native.handle(), std::nothrow);
-  return driver().cuStreamQuery(native.transfers) != abi::kNotReady;
-}
-
-/// Both sides of a copy, kept alive until it has finished.
-struct CopySides final : RefCounted {
-  CopySides(Ref<Memory> one, Ref<Memory> other) : a(std::move(one)), b(std::move(other)) {}
-  Ref<Memory> a, b;
-};
-
 enum class Direction : std::uint8_t { kOut, kIn };
 
 /// Copies a tensor's elements out to packed memory, or in from it, and waits. When the wait times out, both sides are
 /// kept until the device is done. The caller has waited for work in flight.
 /// @errors kDeadlineExceeded; those of native calls.
-inline void copy_elements(const Ref<Native>& native, const Tensor& tensor, const Ref<Memory>& packed, const Side& side,
-                          Direction direction, Deadline deadline) {
-  if (tensor.size_bytes() == 0) return;
-  const abi::DevicePointer base = pointer(tensor) - tensor.offset();
-  const auto sides = make_ref<CopySides>(tensor.memory(), packed);
-  TimelinePoint done;
-  try {
-    const Current current(native->handle());
-    for_each_block(tensor, [&](const Rows& rows) {
-      const Side here{base + rows.offset, false}, there{side.data + rows.packed, side.is_host};
-      if (direction == Direction::kOut)
-        copy_rows(*native, there, 0, here, rows.pitch, rows);
-      else
-        copy_rows(*native, here, rows.pitch, there, 0, rows);
-    });
-    done = record(native, native->transfers);
-  } catch (...) {
-    // What was enqueued may still run. A device that does not even finish that keeps its memory.
-    if (!poll_until(deadline, [&] { return is_idle(*native); })) sides->add_ref();
-    throw;
-  }
-  try {
-    done.timeline()->wait(done.value(), deadline);
-  } catch (...) {
-    keep_until(done, sides);
-    throw;
-  }
-}
+void copy_elements(const Ref<Native>& native, const Tensor& tensor, const Ref<Memory>& packed, const Side& side,
+                   Direction direction, Deadline deadline);
 
 }  // namespace detail
 
@@ -123,94 +55,27 @@ class CudaContext final : public ContextImpl {
   DeviceIdentity device() const override { return native_->device.identity; }
   /// Streams wait for any point: order() and stream() see to it.
   bool can_wait_for(const Timeline&) const override { return true; }
-  std::string_view remedy() const override {
-    return "allocate with cuda::allocate_exported: the memory of cudaMalloc has no descriptor";
-  }
+  std::string_view remedy() const override;
   const detail::Native& native() const { return *native_; }
   const Ref<detail::Native>& native_ref() const { return native_; }
 
   /// Device memory is aligned to 256 bytes, pinned and exportable memory to pages.
-  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
-    const bool exported = wanted.fd != FdKind::kNone;
-    if (exported && !FdKind::kCudaFd.serves(wanted.fd))
-      return Refusal{"CUDA's memory is exported as a CUDA fd, not as a " + std::string(wanted.fd.name()) +
-                     "; allocate with frameworks/cpu or frameworks/dmabuf"};
-    if (exported && !native_->device.exports_fd)
-      return Refusal{native_->device.name + " exports no memory as a descriptor (its attributes)"};
-    if (exported && wanted.host_access)
-      return Refusal{"the host has no address of CUDA memory that is exported; copy it, or allocate pinned memory"};
-    const std::size_t most = exported ? native_->device.export_granularity : wanted.host_access ? 4096 : 256;
-    if (wanted.alignment > most)
-      return Refusal{"CUDA aligns this memory to " + std::to_string(most) + " bytes, " +
-                     std::to_string(wanted.alignment) + " were asked for"};
-    return Offer{most, exported ? FdKind::kCudaFd : FdKind::kNone, 0, wanted.host_access};
-  }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override;
   /// Device memory; pinned host memory if `wanted.host_access`; memory with a descriptor if `wanted.fd` asks for one.
   /// @errors kUnimplemented where offer() refuses; kResourceExhausted and other errors of native calls.
-  Ref<Memory> allocate(const Requirements& wanted) override {
-    check_offer(wanted);
-    if (wanted.fd != FdKind::kNone) return allocate_exported(wanted);
-    return allocate(wanted, wanted.host_access ? MemoryType::kHost : MemoryType::kDevice);
-  }
+  Ref<Memory> allocate(const Requirements& wanted) override;
   /// @errors kUnimplemented: managed memory that the host may not access while the device works; as above.
-  Ref<Memory> allocate(const Requirements& wanted, MemoryType type) {
-    if (type == MemoryType::kManaged && !native_->device.managed)
-      throw Error(Code::kUnimplemented, "cuda: " + native_->device.name +
-                                            " has no managed memory that host and device may access at once; allocate "
-                                            "pinned host memory");
-    detail::Block block = detail::allocate_block(native_, type, size_of(wanted));
-    detail::PointerFacts facts;
-    facts.type = type, facts.base = block.data(), facts.size = block.size();
-    return over(facts, std::move(block), {});
-  }
-  Ref<Memory> allocate_exported(const Requirements& wanted) {
-    detail::Exported made = detail::allocate_exported(native_, size_of(wanted), wanted.alignment);
-    detail::PointerFacts facts;
-    facts.base = made.block.data(), facts.size = made.block.size();
-    return over(facts, std::move(made.block), std::move(made.fd));
-  }
+  Ref<Memory> allocate(const Requirements& wanted, MemoryType type);
+  Ref<Memory> allocate_exported(const Requirements& wanted);
   /// Memory over a whole allocation. `owned` may be empty: others then keep it, and `release` is called at the end.
   Ref<Memory> over(const detail::PointerFacts& facts, detail::Block owned, UniqueFd fd,
-                   std::function<void()> release = {}, bool read_only = false) {
-    Memory::Properties properties;
-    properties.size_bytes = facts.size;
-    properties.host = facts.type == MemoryType::kHost || (facts.type == MemoryType::kManaged && native_->device.managed)
-                          ? reinterpret_cast<void*>(facts.base)
-                          : nullptr;
-    properties.read_only = read_only;
-    if (fd) {
-      properties.fd = FdKind::kCudaFd;
-      properties.exporter = std::make_shared<const DeviceIdentity>(native_->device.identity);
-    }
-    // Addresses are those of the process, whatever the device, and are not reused while the memory lives.
-    properties.identity = {MemoryIdentity::Kind::kAllocation, 0, facts.base};
-    return make_ref<CudaMemory>(Context(Ref<ContextImpl>(this)), properties, facts.type, facts.base, std::move(owned),
-                                std::move(fd), std::move(release));
-  }
+                   std::function<void()> release = {}, bool read_only = false);
 
-  void read(const Tensor& tensor, std::span<std::byte> out) const override {
-    if (tensor.size_bytes() == 0) return;
-    tensor.memory()->wait_for(Access::kRead, default_deadline());
-    const Ref<HostMemory> packed = HostMemory::allocate(tensor.size_bytes());
-    detail::copy_elements(native_, tensor, packed, detail::Side::host(packed->host()), detail::Direction::kOut,
-                          default_deadline());
-    std::memcpy(out.data(), packed->host(), tensor.size_bytes());
-  }
-  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
-    if (!tensor.is_writable())
-      throw Error(Code::kPermissionDenied, "cuda: writing to " + to_string(tensor) + ": its memory is read-only");
-    if (tensor.size_bytes() == 0) return;
-    tensor.memory()->wait_for(Access::kWrite, default_deadline());
-    const Ref<HostMemory> packed = HostMemory::allocate(tensor.size_bytes());
-    std::memcpy(packed->host(), in.data(), tensor.size_bytes());
-    detail::copy_elements(native_, tensor, packed, detail::Side::host(packed->host()), detail::Direction::kIn,
-                          default_deadline());
-  }
+  void read(const Tensor& tensor, std::span<std::byte> out) const override;
+  void write(const Tensor& tensor, std::span<const std::byte> in) const override;
 
  private:
-  static std::size_t size_of(const Requirements& wanted) {
-    return std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
-  }
+  static std::size_t size_of(const Requirements& wanted);
 
   Ref<detail::Native> native_;
   std::string name_;
@@ -218,14 +83,7 @@ class CudaContext final : public ContextImpl {
 
 namespace detail {
 
-inline CudaContext& cuda_context(const Context& context, const char* function) {
-  auto* cuda = context.as<CudaContext>();
-  if (!cuda)
-    throw Error(Code::kInvalidArgument, std::string("cuda::") + function + ": " +
-                                            (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is not a context of cuda");
-  return *cuda;
-}
+CudaContext& cuda_context(const Context& context, const char* function);
 
 }  // namespace detail
 }  // namespace cuda

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <tenon/frameworks/cuda/context.hpp>
-#include <tenon/frameworks/cuda/edges.hpp>
 #include <tenon/frameworks/cuda/event.hpp>
 #include <tenon/frameworks/cuda/make.hpp>
 #include <tenon/frameworks/cuda/memory.hpp>

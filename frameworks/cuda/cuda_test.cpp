@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include <tenon/core/proof.hpp>
+#include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
 #include <tenon/tests/support/fail_each_call.hpp>

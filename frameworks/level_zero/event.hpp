@@ -2,14 +2,12 @@
 // ze_event and ze_fence as timeline points: queried, waited for with a deadline, failures raised.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/free_list.hpp>
+#include <tenon/core/event_timeline.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/timeline.hpp>
@@ -42,61 +40,47 @@ struct Signals<ze_fence_handle_t> {
 }  // namespace detail
 
 /// One ze_event or ze_fence; its only point is 1. Level Zero does not count references: `owner`, or else the creator,
-/// keeps the object alive until the point is reached. A reached point stays reached without another native call, so the
-/// object may then be reset, reused or destroyed. Timelines come from a free list: in the steady state a point allocates
-/// nothing.
+/// keeps the object alive until the point is reached; it may then be reset, reused or destroyed.
 /// @thread all members from any thread.
 template <typename T>
-class SignalTimeline final : public Timeline {
+class SignalTimeline final : public EventTimelineBase<SignalTimeline<T>> {
  public:
   /// @param context  Where an event was made; null: not known.
   static Ref<SignalTimeline> over(T signal, Ref<RefCounted> owner, ze_context_handle_t context = nullptr) {
-    SignalTimeline* timeline = FreeList<SignalTimeline>::instance().take();
+    Ref<SignalTimeline> timeline = SignalTimeline::take();
     timeline->signal_ = signal;
     timeline->owner_ = std::move(owner);
     timeline->context_ = context;
-    timeline->reached_.store(false, std::memory_order_relaxed);
-    return Ref<SignalTimeline>(timeline);
+    return timeline;
   }
   std::string_view name() const override { return Calls::kName; }
   T handle() const { return signal_; }
   ze_context_handle_t context() const { return context_; }
 
-  /// Never throws: an object that cannot be queried counts as failed, and wait() gives the reason.
-  PointState query(std::uint64_t) const override {
-    if (reached_.load(std::memory_order_acquire)) return PointState::kReached;
-    const ze_result_t result = Calls::query(signal_);
-    if (result == ZE_RESULT_NOT_READY) return PointState::kPending;
-    if (result != ZE_RESULT_SUCCESS) return PointState::kFailed;
-    reached_.store(true, std::memory_order_release);
-    return PointState::kReached;
-  }
-  /// @errors kAborted: the device was lost; kDeadlineExceeded; other errors of the call.
-  void wait(std::uint64_t, Deadline deadline) const override {
-    if (reached_.load(std::memory_order_acquire)) return;
-    detail::synchronize(Calls::kWait, Calls::wait, signal_, deadline, [] {
-      return "waiting for a " + std::string(Calls::kName) + ", which a device's command or the host is to signal";
-    });
-    reached_.store(true, std::memory_order_release);
-  }
-
- protected:
-  void dispose() noexcept override {
-    const Ref<RefCounted> owner = std::move(owner_);  // Released last: it may own the object.
-    FreeList<SignalTimeline>::instance().give_back(this);
-  }
-
  private:
   using Calls = detail::Signals<T>;
   friend class FreeList<SignalTimeline>;
+  friend class EventTimelineBase<SignalTimeline>;
   SignalTimeline() = default;
   ~SignalTimeline() override = default;
+
+  PointState ask() const noexcept {
+    const ze_result_t result = Calls::query(signal_);
+    return result == ZE_RESULT_SUCCESS     ? PointState::kReached
+           : result == ZE_RESULT_NOT_READY ? PointState::kPending
+                                           : PointState::kFailed;
+  }
+  /// @errors kAborted: the device was lost; kDeadlineExceeded; other errors of the call.
+  void await(Deadline deadline) const {
+    detail::synchronize(Calls::kWait, Calls::wait, signal_, deadline, [] {
+      return "waiting for a " + std::string(Calls::kName) + ", which a device's command or the host is to signal";
+    });
+  }
+  void drop() noexcept { owner_ = {}; }  // It may own the object.
 
   T signal_ = nullptr;
   Ref<RefCounted> owner_;
   ze_context_handle_t context_ = nullptr;
-  mutable std::atomic<bool> reached_{false};
-  SignalTimeline* next_ = nullptr;
 };
 using EventTimeline = SignalTimeline<ze_event_handle_t>;
 using FenceTimeline = SignalTimeline<ze_fence_handle_t>;
@@ -104,17 +88,9 @@ using FenceTimeline = SignalTimeline<ze_fence_handle_t>;
 /// The point at which `event` is signalled. The event stays the caller's, who must not reset or destroy it, or its pool,
 /// before the point was seen as reached: by its state(), a wait, or a map of the memory. Level Zero detects that in no way
 /// to rely on. `owner`, if given, is kept with the point. @errors kInvalidArgument: null.
-inline TimelinePoint point(ze_event_handle_t event, Ref<RefCounted> owner = {}) {
-  if (!event)
-    throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_event; TimelinePoint::ready() needs none");
-  return TimelinePoint(EventTimeline::over(event, std::move(owner)), 1);
-}
+TimelinePoint point(ze_event_handle_t event, Ref<RefCounted> owner = {});
 /// The point at which `fence` is signalled, i.e. its command lists have finished. Otherwise as for events.
-inline TimelinePoint point(ze_fence_handle_t fence, Ref<RefCounted> owner = {}) {
-  if (!fence)
-    throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_fence; TimelinePoint::ready() needs none");
-  return TimelinePoint(FenceTimeline::over(fence, std::move(owner)), 1);
-}
+TimelinePoint point(ze_fence_handle_t fence, Ref<RefCounted> owner = {});
 
 }  // namespace level_zero
 }  // namespace v1

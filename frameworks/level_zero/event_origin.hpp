@@ -18,24 +18,10 @@ class EventOrigin {
   enum class Answer : std::uint8_t { kUnknown, kHere, kElsewhere };
 
   EventOrigin() = default;
-  explicit EventOrigin(ze_driver_handle_t driver)
-      : get_pool_(newer().event_get_pool), get_context_(newer().event_pool_get_context) {
-    if (get_pool_ && get_context_) return;
-    by_driver_ = true;
-    get_pool_ = of_driver<abi::EventGetEventPool>(driver, "zeEventGetEventPool");
-    get_context_ = of_driver<abi::EventPoolGetContextHandle>(driver, "zeEventPoolGetContextHandle");
-  }
+  explicit EventOrigin(ze_driver_handle_t driver);
 
   /// Whether `event` was made in `context`. An event that the driver does not know is elsewhere.
-  Answer ask(ze_event_handle_t event, ze_context_handle_t context) const {
-    if (!get_pool_ || !get_context_) return Answer::kUnknown;
-    ze_event_pool_handle_t pool = nullptr;
-    ze_context_handle_t made_in = nullptr;
-    if (get_pool_(by_driver_ ? driver_side(event) : event, &pool) != ZE_RESULT_SUCCESS ||
-        get_context_(pool, &made_in) != ZE_RESULT_SUCCESS)
-      return Answer::kElsewhere;
-    return made_in == (by_driver_ ? driver_side(context) : context) ? Answer::kHere : Answer::kElsewhere;
-  }
+  Answer ask(ze_event_handle_t event, ze_context_handle_t context) const;
 
  private:
   template <typename Function>

@@ -3,11 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
-#include <tenon/core/free_list.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/core/relayed_point.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/level_zero/event.hpp>
 #include <tenon/frameworks/level_zero/transfer.hpp>
@@ -22,12 +19,7 @@ namespace detail {
 class OwnedEvent final : public RefCounted {
  public:
   /// @errors those of native calls. @cost a lock; allocates nothing in the steady state.
-  static Ref<OwnedEvent> take(const Ref<Native>& native) {
-    Ref<OwnedEvent> made(FreeList<OwnedEvent>::instance().take());
-    made->event_ = native->events.take(native->context.get(), native->device.handle);
-    made->native_ = native;
-    return made;
-  }
+  static Ref<OwnedEvent> take(const Ref<Native>& native);
   ze_event_handle_t handle() const { return event_; }
   bool is_signalled() const noexcept { return zeEventQueryStatus(event_) == ZE_RESULT_SUCCESS; }
   /// From now on commands refer to it, until it is signalled.
@@ -38,12 +30,7 @@ class OwnedEvent final : public RefCounted {
  private:
   enum class Use : std::uint8_t { kNone, kLent, kAbandoned };
   friend class FreeList<OwnedEvent>;
-  void dispose() noexcept override {
-    const Ref<Native> native = std::move(native_);
-    const Use use = std::exchange(use_, Use::kNone);
-    if (native && (use == Use::kNone || (use == Use::kLent && is_signalled()))) native->events.give_back(event_);
-    FreeList<OwnedEvent>::instance().give_back(this);
-  }
+  void dispose() noexcept override;
 
   Ref<Native> native_;
   ze_event_handle_t event_ = nullptr;
@@ -66,18 +53,7 @@ struct Waited {
 
 /// `point` as an event that commands of this ze_context can wait for: its own event, if it is known to be one of this
 /// ze_context, else one that the host signals when the point is settled. @errors those of native calls.
-inline Waited event_for(const Ref<Native>& native, const TimelinePoint& point) {
-  if (const auto* timeline = dynamic_cast<const EventTimeline*>(point.timeline().get())) {
-    const ze_context_handle_t here = native->context.get();
-    if (timeline->context() == here ||
-        (!timeline->context() && native->event_origin.ask(timeline->handle(), here) == EventOrigin::Answer::kHere))
-      return {timeline->handle(), {}};
-  }
-  Ref<OwnedEvent> event = OwnedEvent::take(native);
-  event->lend();
-  RelayedPoint<HostSignal>::relay(point, {event});
-  return {event->handle(), std::move(event)};
-}
+Waited event_for(const Ref<Native>& native, const TimelinePoint& point);
 
 }  // namespace detail
 }  // namespace level_zero

@@ -6,11 +6,8 @@
 #include <level_zero/loader/ze_loader.h>
 #include <level_zero/ze_api.h>
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,16 +25,13 @@ inline namespace v1 {
 namespace level_zero {
 
 /// "ZE_RESULT_ERROR_INVALID_SIZE", for messages; "a Level Zero code" for unpublished ones.
-inline std::string result_name(ze_result_t result) {
-  const char* name = abi::find_result_name(static_cast<std::uint32_t>(result));
-  return name ? name : "a Level Zero code";
-}
+std::string result_name(ze_result_t result);
 
 namespace detail {
 
 /// Every native call below passes through injected(), and every handle is counted.
 using Probe = CallProbe<struct LevelZeroCalls>;
-inline bool injected() { return Probe::injected(); }
+bool injected();
 inline constexpr ze_result_t kInjected = ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
 
 constexpr Code code_of(ze_result_t result) {
@@ -78,10 +72,7 @@ constexpr Code code_of(ze_result_t result) {
 /// The drivers' description of this thread's last failed call, as "; the driver says: ..."; empty if they have none.
 inline std::string last_words();
 
-[[noreturn]] inline void fail(ze_result_t result, const char* call, const std::string& what) {
-  throw Error(code_of(result), "level_zero: " + what + ": " + result_name(result) + last_words(), call,
-              static_cast<std::int64_t>(result));
-}
+[[noreturn]] void fail(ze_result_t result, const char* call, const std::string& what);
 
 /// The only place where codes become exceptions. `what` is a text, or a function that makes it on demand.
 template <typename What>
@@ -208,37 +199,7 @@ struct Newer {
   abi::EventPoolGetContextHandle event_pool_get_context = nullptr;
   abi::CommandListIsImmediate command_list_is_immediate = nullptr;
 };
-
-inline Newer find_newer() {
-  // The loader that is already loaded, in whatever scope; never a second copy.
-  void* const loader = ::dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  Newer newer;
-  const auto find = [&](auto& function, const char* name) {
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(loader ? loader : RTLD_DEFAULT, name));
-  };
-  find(newer.init_drivers, "zeInitDrivers");
-  find(newer.command_list_host_synchronize, "zeCommandListHostSynchronize");
-  find(newer.get_next_command_id, "zeCommandListGetNextCommandIdExp");
-  find(newer.update_mutable_commands, "zeCommandListUpdateMutableCommandsExp");
-  find(newer.update_mutable_command_signal_event, "zeCommandListUpdateMutableCommandSignalEventExp");
-  find(newer.update_mutable_command_wait_events, "zeCommandListUpdateMutableCommandWaitEventsExp");
-  find(newer.import_semaphore, "zeDeviceImportExternalSemaphoreExt");
-  find(newer.release_semaphore, "zeDeviceReleaseExternalSemaphoreExt");
-  find(newer.append_signal_semaphore, "zeCommandListAppendSignalExternalSemaphoreExt");
-  find(newer.append_wait_semaphore, "zeCommandListAppendWaitExternalSemaphoreExt");
-  find(newer.get_last_error_description, "zeDriverGetLastErrorDescription");
-  find(newer.get_vector_widths, "zeDeviceGetVectorWidthPropertiesExt");
-  find(newer.event_get_pool, "zeEventGetEventPool");
-  find(newer.event_pool_get_context, "zeEventPoolGetContextHandle");
-  find(newer.command_list_is_immediate, "zeCommandListIsImmediate");
-  if (loader) ::dlclose(loader);  // The program itself still holds a reference.
-  return newer;
-}
-inline const Newer& newer() {
-  static const Newer found = find_newer();
-  return found;
-}
+const Newer& newer();
 
 /// @errors kUnimplemented, naming the call, when it is missing here.
 template <typename Function>
@@ -266,48 +227,17 @@ T driver_side(zel_handle_type_t type, T handle) {
   if (!handle || zelLoaderTranslateHandle(type, handle, &own) != ZE_RESULT_SUCCESS || !own) return handle;
   return static_cast<T>(own);
 }
-inline ze_driver_handle_t driver_side(ze_driver_handle_t h) { return driver_side(ZEL_HANDLE_DRIVER, h); }
-inline ze_device_handle_t driver_side(ze_device_handle_t h) { return driver_side(ZEL_HANDLE_DEVICE, h); }
-inline ze_context_handle_t driver_side(ze_context_handle_t h) { return driver_side(ZEL_HANDLE_CONTEXT, h); }
-inline ze_command_queue_handle_t driver_side(ze_command_queue_handle_t h) {
-  return driver_side(ZEL_HANDLE_COMMAND_QUEUE, h);
-}
-inline ze_command_list_handle_t driver_side(ze_command_list_handle_t h) {
-  return driver_side(ZEL_HANDLE_COMMAND_LIST, h);
-}
-inline ze_event_handle_t driver_side(ze_event_handle_t h) { return driver_side(ZEL_HANDLE_EVENT, h); }
+ze_driver_handle_t driver_side(ze_driver_handle_t h);
+ze_device_handle_t driver_side(ze_device_handle_t h);
+ze_context_handle_t driver_side(ze_context_handle_t h);
+ze_command_queue_handle_t driver_side(ze_command_queue_handle_t h);
+ze_command_list_handle_t driver_side(ze_command_list_handle_t h);
+ze_event_handle_t driver_side(ze_event_handle_t h);
 
-inline std::string last_words() {
-  constexpr const char* kCall = "zeDriverGetLastErrorDescription";
-  std::uint32_t count = 0;
-  if (zeDriverGet(&count, nullptr) != ZE_RESULT_SUCCESS || count == 0) return {};
-  std::vector<ze_driver_handle_t> drivers(count);
-  if (zeDriverGet(&count, drivers.data()) != ZE_RESULT_SUCCESS) return {};
-  std::string words;
-  for (ze_driver_handle_t driver : drivers) {
-    auto ask = newer().get_last_error_description;
-    if (!ask) {  // Older loaders lack this call; their drivers may have it.
-      void* own = nullptr;
-      if (zeDriverGetExtensionFunctionAddress(driver, kCall, &own) != ZE_RESULT_SUCCESS || !own) continue;
-      ask = reinterpret_cast<decltype(ask)>(own);
-      driver = driver_side(driver);
-    }
-    const char* text = nullptr;
-    if (ask(driver, &text) != ZE_RESULT_SUCCESS || !text || !*text) continue;
-    if (!words.empty()) return {};  // Two answers: one is about an older failure, and we cannot tell which.
-    words = std::string("; the driver says: ") + text;
-  }
-  return words;
-}
+std::string last_words();
 
 /// Nanoseconds until `deadline`, as the waiting calls take them; never their value for "infinite".
-inline std::uint64_t nanoseconds_left(Deadline deadline) {
-  constexpr auto kLongest = std::chrono::hours(1);
-  const auto now = Clock::now();
-  if (deadline <= now) return 0;
-  if (deadline - now >= kLongest) return static_cast<std::uint64_t>(std::chrono::nanoseconds(kLongest).count());
-  return static_cast<std::uint64_t>(std::chrono::nanoseconds(deadline - now).count());
-}
+std::uint64_t nanoseconds_left(Deadline deadline);
 
 /// Waits with one of the ze*Synchronize calls.
 /// @errors kDeadlineExceeded; other errors of the call: kAborted for a lost device.

@@ -136,7 +136,7 @@ TEST_F(LevelZeroSharing, TheCpusViewOfOtherDriversMemoryIsNotImported) {
   const Tensor seen = router->map(own, host_context(), strict());
   const Error error = error_of([&] {
     MapOptions options = strict();
-    detail::cpu_to_usm.map(seen, other, options);
+    detail::usm_edges()[1]->map(seen, other, options);
   });
   EXPECT_EQ(error.code(), Code::kFailedPrecondition);
   router->add(other);
@@ -194,16 +194,16 @@ TEST_F(LevelZeroSharing, ADmaBufIsWaitedForAndBookedAndHasNoAddressForTheCpu) {
   const Tensor tensor = home.through(view.get());
   dmabuf::native::fault = fence_of_another_device;
   fence_polls = 3;
-  const Tensor mapped = detail::dmabuf_to_usm.map(tensor, context, strict());
+  const Tensor mapped = detail::dmabuf_to_usm().map(tensor, context, strict());
   EXPECT_EQ(fence_polls, 0) << "mapped before the other device was done";
   EXPECT_EQ(ledger.total().waits, 1u);
   EXPECT_FALSE(mapped.is_host_addressable()) << "the CPU could skip the bracket";
-  detail::dmabuf_to_usm.map(tensor, context, strict());
+  detail::dmabuf_to_usm().map(tensor, context, strict());
   EXPECT_EQ(ledger.total().waits, 1u) << "nobody had to wait";
   fence_polls = 1 << 30;
   MapOptions options = strict();
   options.deadline = Clock::now() + std::chrono::milliseconds(5);
-  EXPECT_THAT(error_of([&] { detail::dmabuf_to_usm.map(tensor, context, options); }, Code::kDeadlineExceeded),
+  EXPECT_THAT(error_of([&] { detail::dmabuf_to_usm().map(tensor, context, options); }, Code::kDeadlineExceeded),
               ::testing::HasSubstr("a device had not finished"));
   dmabuf::native::fault = nullptr;
 }
@@ -232,7 +232,7 @@ TEST_F(LevelZeroSharing, PassesBetweenZeContextsAsADescriptorOnly) {
   const Context other = make_context(level_zero::device(context));
   router->add(other);
   const Tensor plain = allocate(context, UsmType::kHost, bytes_info(4096));
-  const Step step = detail::usm_to_usm.step(describe(plain), other, Access::kRead);
+  const Step step = detail::usm_edges()[3]->step(describe(plain), other, Access::kRead);
   ASSERT_TRUE(std::holds_alternative<Refusal>(step));
   EXPECT_THAT(std::get<Refusal>(step).reason, ::testing::HasSubstr("another ze_context"));
   if (!exports()) GTEST_SKIP() << "the driver exports no descriptors that others can map";
@@ -243,7 +243,7 @@ TEST_F(LevelZeroSharing, PassesBetweenZeContextsAsADescriptorOnly) {
   const auto route = router->plan(describe(exported), other, strict().access, strict().policy);
   ASSERT_TRUE(route->host_wait()) << route->explain();
   EXPECT_EQ(route->host_wait()->hop, 0u) << "the export waits already: " << route->explain();
-  EXPECT_EQ(route->hops()[0].edge, &detail::usm_to_dmabuf);
+  EXPECT_EQ(route->hops()[0].edge, &detail::usm_to_dmabuf());
   const Tensor there = router->map(exported, other, strict());
   EXPECT_EQ(there.context(), other);
   write(exported, counted(4096, 21));
@@ -254,7 +254,7 @@ TEST_F(LevelZeroSharing, PassesBetweenZeContextsAsADescriptorOnly) {
 TEST_F(LevelZeroSharing, RefusesToExportWhatWasNotMadeForIt) {
   const Tensor plain = allocate(context, UsmType::kHost, bytes_info(4096));
   EXPECT_THAT(error_of([&] { export_fd(plain); }, Code::kFailedPrecondition), ::testing::HasSubstr("Requirements::fd"));
-  const Step step = detail::usm_to_dmabuf.step(describe(plain), dmabuf::context(), Access::kRead);
+  const Step step = detail::usm_to_dmabuf().step(describe(plain), dmabuf::context(), Access::kRead);
   EXPECT_THAT(std::get<Refusal>(step).reason, ::testing::HasSubstr("was not made to be exported"));
   if (level_zero::device(context).exports_dmabuf()) return;
   Requirements wanted;

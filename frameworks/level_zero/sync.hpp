@@ -5,11 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/core/free_list.hpp>
 #include <tenon/core/hazards.hpp>
 #include <tenon/core/memory.hpp>
@@ -32,23 +30,12 @@ namespace detail {
 class Waits final : public RefCounted {
  public:
   static Ref<Waits> make() { return Ref<Waits>(FreeList<Waits>::instance().take()); }
-  void add(const TimelinePoint& point, Ref<OwnedEvent> relay) {
-    points_[size_] = point;
-    relays_[size_++] = std::move(relay);
-  }
+  void add(const TimelinePoint& point, Ref<OwnedEvent> relay);
   static constexpr std::size_t kMost = 2 * Hazards::kMaxPoints;
 
  private:
   friend class FreeList<Waits>;
-  void dispose() noexcept override {
-    for (std::size_t i = 0; i < size_; ++i) {
-      if (relays_[i] && !relays_[i]->is_signalled()) relays_[i]->abandon();
-      relays_[i] = {};
-      points_[i] = {};
-    }
-    size_ = 0;
-    FreeList<Waits>::instance().give_back(this);
-  }
+  void dispose() noexcept override;
 
   std::array<TimelinePoint, kMost> points_;  // Keep the owners of users' events alive.
   std::array<Ref<OwnedEvent>, kMost> relays_;
@@ -56,20 +43,8 @@ class Waits final : public RefCounted {
   Waits* next_ = nullptr;
 };
 
-inline TimelinePoint point_in(const Tensor& tensor, ze_event_handle_t event, Ref<RefCounted> owner,
-                              const char* function) {
-  usm_pointer(tensor);
-  if (!event) throw Error(Code::kInvalidArgument, std::string("level_zero::") + function + ": a null ze_event");
-  const Native& native = usm_context(tensor.context(), function).native();
-  if (native.event_origin.ask(event, native.context.get()) == EventOrigin::Answer::kElsewhere)
-    throw Error(Code::kInvalidArgument, std::string("level_zero::") + function +
-                                            ": the event belongs to another ze_context than " + to_string(tensor));
-  return TimelinePoint(EventTimeline::over(event, std::move(owner), native.context.get()), 1);
-}
-inline TimelinePoint point_in(const Tensor& tensor, ze_fence_handle_t fence, Ref<RefCounted> owner, const char*) {
-  usm_pointer(tensor);
-  return point(fence, std::move(owner));
-}
+TimelinePoint point_in(const Tensor& tensor, ze_event_handle_t event, Ref<RefCounted> owner, const char* function);
+TimelinePoint point_in(const Tensor& tensor, ze_fence_handle_t fence, Ref<RefCounted> owner, const char*);
 
 }  // namespace detail
 
@@ -103,12 +78,7 @@ class WaitList {
   const Ref<RefCounted>& owner() const { return waits_; }
   /// Adds `point`, as its own event, or as one that the host signals when the point is reached.
   /// @errors those of native calls
-  void add(const Ref<detail::Native>& native, const TimelinePoint& point) {
-    if (!waits_) waits_ = detail::Waits::make();
-    detail::Waited waited = detail::event_for(native, point);
-    static_cast<detail::Waits&>(*waits_).add(point, std::move(waited.relay));
-    events_[size_++] = waited.event;
-  }
+  void add(const Ref<detail::Native>& native, const TimelinePoint& point);
 
  private:
   std::array<ze_event_handle_t, detail::Waits::kMost> events_{};
@@ -120,16 +90,7 @@ class WaitList {
 /// API it runs. The host waits for none of it. A ze_event carries no failure: work that fails while the command waits
 /// lets it run, and whoever maps the memory afterwards hears of the failure.
 /// @errors the failure of a write that `access` would read; those of native calls.
-inline WaitList wait_list(const Tensor& tensor, Access access) {
-  usm_pointer(tensor);
-  const auto& native = detail::usm_context(tensor.context(), "wait_list").native_ref();
-  WaitList list;
-  tensor.memory()->wait_for(access, default_deadline(), nullptr, [&](const TimelinePoint& point) {
-    list.add(native, point);
-    return true;
-  });
-  return list;
-}
+WaitList wait_list(const Tensor& tensor, Access access);
 
 /// A semaphore of another API, imported by its descriptor. Command lists can signal it and wait for it.
 /// @thread as its command list.
@@ -137,52 +98,15 @@ class Semaphore {
  public:
   /// @param fd  Stays the caller's. @param type  Its type: opaque, or a Vulkan timeline semaphore.
   /// @errors kUnimplemented, saying which is too old: a loader before 1.19, or a driver without the extension.
-  Semaphore(const Context& context, int fd, abi::SemaphoreType type) {
-    const Device& device = level_zero::device(context);
-    if (!device.driver->has(abi::kSemaphoreExtension))
-      throw Error(Code::kUnimplemented, "level_zero: external semaphores are not offered by the driver of " +
-                                            device.name + " (" + abi::kSemaphoreExtension +
-                                            "); wait on the host instead");
-    const auto import = detail::need(detail::newer().import_semaphore, "zeDeviceImportExternalSemaphoreExt");
-    release_ = detail::need(detail::newer().release_semaphore, "zeDeviceReleaseExternalSemaphoreExt");
-    abi::SemaphoreFd by_fd;
-    by_fd.fd = fd;
-    abi::SemaphoreDescriptor descriptor;
-    descriptor.next = &by_fd;
-    descriptor.flags = type;
-    detail::check(detail::call(import, device.handle, &descriptor, &handle_), "zeDeviceImportExternalSemaphoreExt",
-                  [&] { return "importing descriptor " + std::to_string(fd) + " as a semaphore"; });
-    detail::Probe::handles.fetch_add(1, std::memory_order_relaxed);
-  }
+  Semaphore(const Context& context, int fd, abi::SemaphoreType type);
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
-  ~Semaphore() {
-    release_(handle_);
-    detail::Probe::handles.fetch_sub(1, std::memory_order_relaxed);
-  }
+  ~Semaphore();
   abi::SemaphoreHandle handle() const { return handle_; }
 
   /// Appends to a command list; `value` is used only by timeline semaphores.
-  void append_signal(ze_command_list_handle_t list, std::uint64_t value) const {
-    const auto append =
-        detail::need(detail::newer().append_signal_semaphore, "zeCommandListAppendSignalExternalSemaphoreExt");
-    abi::SemaphoreHandle handle = handle_;
-    abi::SemaphoreSignal parameters;
-    parameters.value = value;
-    detail::check(detail::call(append, list, std::uint32_t{1}, &handle, &parameters, ze_event_handle_t{nullptr},
-                               std::uint32_t{0}, static_cast<ze_event_handle_t*>(nullptr)),
-                  "zeCommandListAppendSignalExternalSemaphoreExt", "signalling a semaphore");
-  }
-  void append_wait(ze_command_list_handle_t list, std::uint64_t value) const {
-    const auto append =
-        detail::need(detail::newer().append_wait_semaphore, "zeCommandListAppendWaitExternalSemaphoreExt");
-    abi::SemaphoreHandle handle = handle_;
-    abi::SemaphoreWait parameters;
-    parameters.value = value;
-    detail::check(detail::call(append, list, std::uint32_t{1}, &handle, &parameters, ze_event_handle_t{nullptr},
-                               std::uint32_t{0}, static_cast<ze_event_handle_t*>(nullptr)),
-                  "zeCommandListAppendWaitExternalSemaphoreExt", "waiting for a semaphore");
-  }
+  void append_signal(ze_command_list_handle_t list, std::uint64_t value) const;
+  void append_wait(ze_command_list_handle_t list, std::uint64_t value) const;
 
  private:
   abi::SemaphoreHandle handle_ = nullptr;

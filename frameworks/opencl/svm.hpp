@@ -2,13 +2,12 @@
 // Shared virtual memory of OpenCL 2.0: coarse-grained and fine-grained allocations by pointer.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
@@ -17,12 +16,8 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
-#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
-#include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/fence.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/pointer_context.hpp>
 
@@ -36,19 +31,10 @@ namespace detail {
 class SvmBlock {
  public:
   SvmBlock() = default;
-  SvmBlock(Ref<Native> native, void* data) : native_(std::move(native)), data_(data) {
-    Probe::handles.fetch_add(1, std::memory_order_relaxed);
-  }
+  SvmBlock(Ref<Native> native, void* data);
   SvmBlock(SvmBlock&& other) noexcept : native_(std::move(other.native_)), data_(std::exchange(other.data_, nullptr)) {}
   SvmBlock& operator=(SvmBlock&&) = delete;
-  ~SvmBlock() {
-    if (!data_) return;
-    // Freed in the queue, after our copies and unmaps that are still in it.
-    void* pointers[] = {data_};
-    clEnqueueSVMFree(native_->transfers.get(), 1, pointers, nullptr, nullptr, 0, nullptr, nullptr);
-    clFlush(native_->transfers.get());
-    Probe::handles.fetch_sub(1, std::memory_order_relaxed);
-  }
+  ~SvmBlock();
   void* data() const { return data_; }
 
  private:
@@ -56,68 +42,22 @@ class SvmBlock {
   void* data_ = nullptr;
 };
 
-inline SvmBlock allocate_svm(const Ref<Native>& native, bool fine, std::size_t size, std::size_t alignment) {
-  const cl_svm_mem_flags flags = CL_MEM_READ_WRITE | (fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0);
-  const auto allocate = [&] { return clSVMAlloc(native->context.get(), flags, size, static_cast<cl_uint>(alignment)); };
-  const bool fails = injected();
-  void* data = fails ? nullptr : allocate();
-  if (!data && !fails) {
-    // While blocks are being freed NVIDIA's driver (580) gives none; where memory is short, they make room.
-    finish(marker(native->transfers.get()), default_deadline());
-    data = allocate();
-  }
-  if (!data)
-    throw Error(Code::kResourceExhausted,
-                "opencl: no " + std::string(fine ? "fine" : "coarse") + "-grained SVM of " + std::to_string(size) +
-                    " bytes aligned to " + std::to_string(alignment) + " on " + native->device.name,
-                "clSVMAlloc", CL_OUT_OF_RESOURCES);
-  return {native, data};
-}
-
-inline Handle<cl_event> copy_svm(const Native& native, void* to, const void* from, std::size_t size) {
-  cl_event event = nullptr;
-  check(call(clEnqueueSVMMemcpy, native.transfers.get(), cl_bool{CL_FALSE}, to, from, size, cl_uint{0},
-             static_cast<const cl_event*>(nullptr), &event),
-        "clEnqueueSVMMemcpy", [&] { return "copying " + std::to_string(size) + " bytes of SVM"; });
-  return Handle<cl_event>(event);
-}
+SvmBlock allocate_svm(const Ref<Native>& native, bool fine, std::size_t size, std::size_t alignment);
 
 /// Host access to coarse-grained SVM; ends on destruction.
 class MappedSvm {
  public:
   /// @errors those of clEnqueueSVMMap; kDeadlineExceeded.
-  MappedSvm(const Native& native, cl_map_flags flags, void* data, std::size_t size, Deadline deadline)
-      : native_(&native), data_(data) {
-    cl_event event = nullptr;
-    check(call(clEnqueueSVMMap, native.transfers.get(), cl_bool{CL_FALSE}, flags, data, size, cl_uint{0},
-               static_cast<const cl_event*>(nullptr), &event),
-          "clEnqueueSVMMap", [&] { return "mapping " + std::to_string(size) + " bytes of SVM for the host"; });
-    Handle<cl_event> mapped(event);
-    try {
-      finish(std::move(mapped), deadline);
-    } catch (...) {
-      unmap(nullptr);
-      throw;
-    }
-  }
+  MappedSvm(const Native& native, cl_map_flags flags, void* data, std::size_t size, Deadline deadline);
   MappedSvm(const MappedSvm&) = delete;
   MappedSvm& operator=(const MappedSvm&) = delete;
   ~MappedSvm() { unmap(nullptr); }
   void* data() const { return data_; }
   /// Ends the access; writes are in place when the returned event is complete. @errors those of the call.
-  Handle<cl_event> end() {
-    cl_event event = nullptr;
-    check(injected() ? injected_code() : unmap(&event), "clEnqueueSVMUnmap", "ending a host access to SVM");
-    return Handle<cl_event>(event);
-  }
+  Handle<cl_event> end();
 
  private:
-  cl_int unmap(cl_event* event) noexcept {
-    if (!data_) return CL_SUCCESS;
-    const cl_int status = clEnqueueSVMUnmap(native_->transfers.get(), std::exchange(data_, nullptr), 0, nullptr, event);
-    clFlush(native_->transfers.get());
-    return status;
-  }
+  cl_int unmap(cl_event* event) noexcept;
   const Native* native_;
   void* data_;
 };
@@ -143,30 +83,17 @@ class SvmMemory final : public Memory {
 class SvmView final : public View {
  public:
   using View::View;
+  void* data() const { return host(); }
 };
 
 /// The address of a tensor's first element, for clSetKernelArgSVMPointer. @errors kInvalidArgument.
-inline void* svm_pointer(const Tensor& tensor) {
-  if (tensor && tensor.view()) {
-    if (const auto* view = dynamic_cast<const SvmView*>(tensor.view()))
-      return static_cast<std::byte*>(view->host()) + tensor.offset();
-  } else if (tensor) {
-    if (const auto* memory = dynamic_cast<const SvmMemory*>(tensor.memory().get()))
-      return static_cast<std::byte*>(memory->data()) + tensor.offset();
-  }
-  throw Error(Code::kInvalidArgument,
-              "opencl::svm_pointer of " + to_string(tensor) + ": not an opencl.svm; map it to opencl::svm(context)");
-}
+void* svm_pointer(const Tensor& tensor);
 
 /// The context of SVM over the same cl_context as the buffers.
 class SvmContext final : public PointerContext {
  public:
   /// @errors kUnavailable: the device has no SVM.
-  SvmContext(Ref<detail::Native> native, const std::string& device_name)
-      : PointerContext(std::move(native), kSvmMemory, device_name) {
-    if (!(this->native().device.svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER))
-      throw Error(Code::kUnavailable, "opencl: " + this->native().device.name + " has no shared virtual memory");
-  }
+  SvmContext(Ref<detail::Native> native, const std::string& device_name);
 
   std::span<const Edge* const> edges() const override;
   static constexpr std::size_t kMostAligned = 1 << 16;
@@ -176,89 +103,28 @@ class SvmContext final : public PointerContext {
   /// Fine-grained when `wanted.host_access`, else coarse-grained.
   /// @errors kUnimplemented: descriptors, fine-grained memory on devices without it; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override { return allocate(wanted, wanted.host_access); }
-  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
-    if (wanted.fd != FdKind::kNone) return Refusal{"SVM has no descriptor; allocate with frameworks/cpu"};
-    if (wanted.host_access && !has_fine_grained())
-      return Refusal{
-          "host access without mapping was asked for, and the device has only coarse-grained SVM; map it to the host"};
-    if (wanted.alignment > kMostAligned)
-      return Refusal{"an alignment of " + std::to_string(wanted.alignment) + " bytes was asked for, at most " +
-                     std::to_string(kMostAligned) + " can be had"};
-    return Offer{std::max<std::size_t>(wanted.alignment, 64), FdKind::kNone, 0, wanted.host_access};
-  }
-  Ref<Memory> allocate(const Requirements& wanted, bool fine) {
-    Requirements with_access = wanted;
-    with_access.host_access = fine;
-    check_offer(with_access);
-    // SVM has at most the alignment of the largest type, 128 bytes; larger ones are made by allocating extra room.
-    constexpr std::size_t kNatural = 128;
-    const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
-    const std::size_t room = wanted.alignment > kNatural ? wanted.alignment : 0;
-    detail::SvmBlock block = detail::allocate_svm(native_ref(), fine, size + room, 0);
-    auto address = reinterpret_cast<std::uintptr_t>(block.data());
-    if (room) address = (address + room - 1) / room * room;
-    void* const data = reinterpret_cast<void*>(address);
-    return over(data, size, fine, std::move(block));
-  }
-  Ref<Memory> over(void* data, std::size_t size, bool fine, detail::SvmBlock owned) {
-    Memory::Properties properties;
-    properties.size_bytes = size;
-    properties.host = fine ? data : nullptr;
-    properties.identity = {MemoryIdentity::Kind::kAllocation, 0, reinterpret_cast<std::uintptr_t>(data)};
-    return make_ref<SvmMemory>(Context(Ref<ContextImpl>(this)), properties, fine, data, std::move(owned));
-  }
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override;
+  Ref<Memory> allocate(const Requirements& wanted, bool fine);
+  Ref<Memory> over(void* data, std::size_t size, bool fine, detail::SvmBlock owned);
 
  private:
   std::byte* address(const Tensor& tensor) const override { return static_cast<std::byte*>(svm_pointer(tensor)); }
-  detail::Handle<cl_event> copy(void* to, const void* from, std::size_t size) const override {
-    return detail::copy_svm(native(), to, from, size);
-  }
+  detail::Handle<cl_event> copy(void* to, const void* from, std::size_t size) const override;
 };
 
 /// The context of SVM over the cl_context of `context`. @errors kUnavailable: the device has none; kInvalidArgument.
-inline Context svm(const Context& context) {
-  if (context.as<SvmContext>()) return context;
-  return detail::buffers(context, "svm").sibling(2, [](const Ref<detail::Native>& native, const std::string& name) {
-    return Context(make_ref<SvmContext>(native, name));
-  });
-}
+Context svm(const Context& context);
 
-namespace detail {
-
-inline SvmContext& svm_context(const Context& context, const char* function) {
-  auto* svm = context.as<SvmContext>();
-  if (!svm)
-    throw Error(Code::kInvalidArgument,
-                std::string("opencl::") + function + ": the context is none of SVM; pass opencl::svm(context)");
-  return *svm;
-}
-
-}  // namespace detail
+namespace detail {}  // namespace detail
 
 enum class SvmGrain : std::uint8_t { kCoarse, kFine };
 
 /// Allocates SVM. @errors as SvmContext::allocate.
-inline Tensor allocate_svm(const Context& context, SvmGrain grain, const TensorInfo& info) {
-  SvmContext& svm = detail::svm_context(context, "allocate_svm");
-  const auto extent = checked_extent_bytes(info);
-  if (!extent)
-    throw Error(Code::kInvalidArgument,
-                "opencl::allocate_svm: the size of " + to_string(info.shape) + " does not fit 63 bits");
-  Requirements wanted;
-  wanted.size_bytes = *extent;
-  return Tensor(info, svm.allocate(wanted, grain == SvmGrain::kFine));
-}
+Tensor allocate_svm(const Context& context, SvmGrain grain, const TensorInfo& info);
 
 /// The user's SVM of this cl_context as a tensor; the user keeps it alive. OpenCL cannot report a pointer's context or
 /// grain, so the arguments are trusted. @errors kInvalidArgument: null, sizes past 63 bits.
-inline Tensor wrap_svm(const Context& context, void* data, SvmGrain grain, const TensorInfo& info) {
-  SvmContext& svm = detail::svm_context(context, "wrap_svm");
-  const auto extent = checked_extent_bytes(info);
-  if (!data || !extent)
-    throw Error(Code::kInvalidArgument,
-                std::string("opencl::wrap_svm: ") + (data ? "a size that does not fit 63 bits" : "a null pointer"));
-  return Tensor(info, svm.over(data, *extent, grain == SvmGrain::kFine, {}));
-}
+Tensor wrap_svm(const Context& context, void* data, SvmGrain grain, const TensorInfo& info);
 
 }  // namespace opencl
 }  // namespace v1

@@ -3,7 +3,6 @@
 #include <tenon/core/deferred.hpp>
 #include <tenon/frameworks/sycl/client.hpp>
 #include <tenon/frameworks/sycl/sycl.hpp>
-
 #include <tenon/tests/conformance/framework.hpp>
 
 namespace sycl_conformance {

@@ -2,163 +2,59 @@
 // Makes contexts and tensors of SYCL's USM, and orders users' commands and Tenon's tensors.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/hazards.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/core/requirements.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/sycl/context.hpp>
-#include <tenon/frameworks/sycl/edges.hpp>  // IWYU pragma: keep
-#include <tenon/frameworks/sycl/event.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace sycl {
 
 namespace detail {
-
-/// "Intel(R) Arc(TM) A770" gives "intel-arc-a770"; CPUs are named by platform, as all runtimes report the same CPU.
-inline std::string typable(const std::string& name) {
-  std::string text;
-  for (std::string_view rest(name); !rest.empty() && text.size() < 32; rest.remove_prefix(1)) {
-    if (rest.starts_with("(R)") || rest.starts_with("(TM)")) rest.remove_prefix(rest.find(')'));
-    const char c = rest.front();
-    const bool upper = c >= 'A' && c <= 'Z';
-    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
-      text += upper ? static_cast<char>(c - 'A' + 'a') : c;
-    else if (!text.empty() && text.back() != '-')
-      text += '-';
-  }
-  while (!text.empty() && text.back() == '-') text.pop_back();
-  return text;
-}
-inline std::string short_name(const ::sycl::device& device) {
-  if (!device.is_cpu()) return typable(device.get_info<::sycl::info::device::name>());
-  const std::string platform = typable(device.get_platform().get_info<::sycl::info::platform::name>());
-  return platform.substr(0, platform.find('-')) + "-cpu";
-}
-
-inline bool has_usm(const ::sycl::device& device) {
-  return device.has(::sycl::aspect::usm_host_allocations) || device.has(::sycl::aspect::usm_device_allocations);
-}
+std::string short_name(const ::sycl::device& device);
 
 /// Devices whose platform gives them USM. Empty where the runtime finds no platform.
-inline std::vector<::sycl::device> usable_devices() {
-  return checked("sycl::device::get_devices", "looking for devices", [] {
-    std::vector<::sycl::device> usable;
-    for (const ::sycl::device& device : ::sycl::device::get_devices())
-      if (has_usm(device)) usable.push_back(device);
-    return usable;
-  });
-}
+std::vector<::sycl::device> usable_devices();
 
-inline Context make_context(const ::sycl::queue& queue, const std::string& name, Ref<RefCounted> owner = {}) {
-  return Context(make_ref<UsmContext>(make_ref<Native>(queue, std::move(owner)), name));
-}
+Context make_context(const ::sycl::queue& queue, const std::string& name, Ref<RefCounted> owner = {});
 
 }  // namespace detail
 
 /// Wraps the context and device of the user's queue.
 /// @param owner  Kept as long as the context: what native objects below the queue need. Null: SYCL keeps all.
 /// @errors kUnimplemented: a device without USM; those of native calls.
-inline Context wrap(const ::sycl::queue& queue, Ref<RefCounted> owner = {}) {
-  const ::sycl::device device = queue.get_device();
-  if (!detail::has_usm(device))
-    throw Error(Code::kUnimplemented, "sycl::wrap: " + device.get_info<::sycl::info::device::name>() +
-                                          " has no USM (its aspects), and a sycl::buffer has no address that stays");
-  return detail::make_context(queue, detail::short_name(device), std::move(owner));
-}
+Context wrap(const ::sycl::queue& queue, Ref<RefCounted> owner = {});
 
 /// A new context on a device. @errors as wrap().
-inline Context make_context(const ::sycl::device& device) {
-  return wrap(
-      detail::checked("sycl::queue", "making a queue", [&] { return ::sycl::queue(::sycl::context(device), device); }));
-}
+Context make_context(const ::sycl::device& device);
 /// On the first device with USM. @errors kUnavailable: there is none.
-inline Context make_context() {
-  const std::vector<::sycl::device> devices = detail::usable_devices();
-  if (devices.empty())
-    throw Error(
-        Code::kUnavailable,
-        "sycl: the runtime finds no device with USM: install a driver with it (PyPI's intel-opencl-rt for CPUs), "
-        "and look at ONEAPI_DEVICE_SELECTOR; of Level Zero it takes GPUs only: for an NPU use frameworks/level_zero");
-  return make_context(devices.front());
-}
+Context make_context();
 
 /// @name What is behind a context; for native handles ask SYCL: sycl::get_native<backend>(sycl::handle(context)).
 /// @errors kInvalidArgument: a context of another framework.
-inline const ::sycl::context& handle(const Context& context) {
-  return detail::usm_context(context, "handle").native().context;
-}
-inline const ::sycl::device& device(const Context& context) {
-  return detail::usm_context(context, "device").native().device;
-}
+const ::sycl::context& handle(const Context& context);
+const ::sycl::device& device(const Context& context);
 /// The user's queue, or one of ours.
-inline const ::sycl::queue& queue(const Context& context) {
-  return detail::usm_context(context, "queue").native().users_queue;
-}
+const ::sycl::queue& queue(const Context& context);
 
-namespace detail {
-
-inline std::size_t extent_of(const TensorInfo& info, const char* function) {
-  const auto extent = checked_extent_bytes(info);
-  if (!extent)
-    throw Error(Code::kInvalidArgument,
-                std::string("sycl::") + function + ": the size of " + to_string(info.shape) + " does not fit 63 bits");
-  return *extent;
-}
-
-/// @errors kInvalidArgument: null, or no USM of this context.
-inline UsmType type_of(const UsmContext& context, const void* data, const char* function) {
-  if (!data) throw Error(Code::kInvalidArgument, std::string("sycl::") + function + ": a null pointer");
-  const ::sycl::usm::alloc type = checked("sycl::get_pointer_type", "asking what a pointer is",
-                                          [&] { return ::sycl::get_pointer_type(data, context.native().context); });
-  if (type == ::sycl::usm::alloc::unknown)
-    throw Error(Code::kInvalidArgument,
-                std::string("sycl::") + function + ": the pointer is no USM of this sycl::context of " +
-                    context.native().name + " (another context's, freed, or plain host memory)");
-  return type == ::sycl::usm::alloc::host     ? UsmType::kHost
-         : type == ::sycl::usm::alloc::device ? UsmType::kDevice
-                                              : UsmType::kShared;
-}
-
-inline Tensor usm_tensor(const Context& context, void* data, const TensorInfo& info, bool adopts,
-                         const char* function) {
-  UsmContext& usm = usm_context(context, function);
-  const UsmType type = type_of(usm, data, function);
-  UsmBlock owned = adopts ? UsmBlock(usm.native_ref(), data) : UsmBlock();
-  const std::size_t size = std::max<std::size_t>(extent_of(info, function), 1);
-  return Tensor(info, usm.over(data, size, type, std::move(owned)));
-}
-
-}  // namespace detail
+namespace detail {}  // namespace detail
 
 /// Allocates USM of a type. @errors as UsmContext::allocate.
-inline Tensor allocate(const Context& context, UsmType type, const TensorInfo& info) {
-  Requirements wanted;
-  wanted.size_bytes = detail::extent_of(info, "allocate");
-  return Tensor(info, detail::usm_context(context, "allocate").allocate(wanted, type));
-}
+Tensor allocate(const Context& context, UsmType type, const TensorInfo& info);
 /// The user's USM as a tensor; the user keeps it alive. SYCL does not tell how large an allocation is: `info` must fit.
 /// @errors kInvalidArgument: null, no USM of this context.
-inline Tensor wrap(const Context& context, void* data, const TensorInfo& info) {
-  return detail::usm_tensor(context, data, info, false, "wrap");
-}
+Tensor wrap(const Context& context, void* data, const TensorInfo& info);
 /// Takes ownership of the allocation, which begins at `data`: freed once, also when this fails, unless it is no USM of
 /// this context. @errors as wrap().
-inline Tensor adopt(const Context& context, void* data, const TensorInfo& info) {
-  return detail::usm_tensor(context, data, info, true, "adopt");
-}
+Tensor adopt(const Context& context, void* data, const TensorInfo& info);
 /// Refused: SYCL moves a buffer's bytes wherever its accessors want them, so there is no address that stays.
 /// @errors kUnimplemented, always, with the way that there is.
 template <typename T, int kDimensions, typename Allocator>
@@ -170,43 +66,19 @@ Tensor wrap(const Context& /*context*/, const ::sycl::buffer<T, kDimensions, All
 }
 
 /// The type of a tensor's memory. @errors kInvalidArgument: no sycl.usm.
-inline UsmType usm_type(const Tensor& tensor) {
-  void* const data = usm_pointer(tensor);
-  if (!tensor.view()) return static_cast<const UsmMemory&>(*tensor.memory()).type();
-  return detail::type_of(detail::usm_context(tensor.context(), "usm_type"), data, "usm_type");
-}
+UsmType usm_type(const Tensor& tensor);
 
 /// Declares that a command writes the tensor's memory until `event`: whoever uses the memory then waits for it.
 /// @errors kInvalidArgument: a tensor outside SYCL.
-inline void wrote(const Tensor& tensor, const ::sycl::event& event) {
-  usm_pointer(tensor);
-  tensor.memory()->hazards().wrote(point(event), written_bytes(tensor));
-}
+void wrote(const Tensor& tensor, const ::sycl::event& event);
 /// Declares that a command reads the tensor's memory until `event`: writers wait for it. @errors as wrote().
-inline void reads(const Tensor& tensor, const ::sycl::event& event) {
-  usm_pointer(tensor);
-  tensor.memory()->hazards().read_until(point(event));
-}
+void reads(const Tensor& tensor, const ::sycl::event& event);
 /// What a command that accesses `tensor` must wait for, for handler::depends_on. For work of other APIs the host waits
 /// here. @errors kDeadlineExceeded; the failure of a write that `access` would read.
-inline std::vector<::sycl::event> depends_on(const Tensor& tensor, Access access) {
-  usm_pointer(tensor);
-  std::vector<::sycl::event> events;
-  tensor.memory()->wait_for(access, default_deadline(), nullptr, [&](const TimelinePoint& point) {
-    const ::sycl::event* const event = detail::event_of(point);
-    if (event) events.push_back(*event);
-    return event != nullptr;
-  });
-  return events;
-}
+std::vector<::sycl::event> depends_on(const Tensor& tensor, Access access);
 /// `queue` as a stream; shares it. @errors kInvalidArgument: a queue of another sycl::context, a context of another
 /// framework.
-inline Ref<Stream> stream(const Context& context, const ::sycl::queue& queue) {
-  if (queue.get_context() != handle(context))
-    throw Error(Code::kInvalidArgument,
-                "sycl::stream: the queue belongs to another sycl::context than " + std::string(context->name()));
-  return Ref<Stream>(new QueueStream(queue));
-}
+Ref<Stream> stream(const Context& context, const ::sycl::queue& queue);
 
 }  // namespace sycl
 }  // namespace v1

@@ -5,9 +5,9 @@
 #include <sycl/sycl.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <string>
-#include <utility>
+#include <system_error>
+#include <type_traits>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/native_calls.hpp>
@@ -20,15 +20,7 @@ namespace detail {
 /// Every native call passes through injected(), and every object is counted.
 using Probe = CallProbe<struct SyclCalls>;
 
-inline Code code_of(const std::error_code& code) {
-  if (code == ::sycl::errc::memory_allocation) return Code::kResourceExhausted;
-  if (code == ::sycl::errc::invalid || code == ::sycl::errc::nd_range || code == ::sycl::errc::accessor)
-    return Code::kInvalidArgument;
-  if (code == ::sycl::errc::feature_not_supported || code == ::sycl::errc::backend_mismatch)
-    return Code::kUnimplemented;
-  if (code == ::sycl::errc::platform) return Code::kUnavailable;
-  return Code::kInternal;
-}
+Code code_of(const std::error_code& code);
 
 /// Runs a native call. `what` is a text, or a function that makes it on demand.
 template <typename What, typename Body>

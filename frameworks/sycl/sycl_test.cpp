@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // SYCL's USM: ways in and out, events as points, queues as streams, wrong arguments and failing calls.
-#include <tenon/frameworks/sycl/client.hpp>
-#include <tenon/frameworks/sycl/contexts.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +11,8 @@
 
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/router.hpp>
-
+#include <tenon/frameworks/sycl/client.hpp>
+#include <tenon/frameworks/sycl/contexts.hpp>
 #include <tenon/tests/support/error_of.hpp>
 #include <tenon/tests/support/fail_each_call.hpp>
 

@@ -120,7 +120,7 @@ TEST_F(DmabufEdges, RefuseTilesAndOtherPeoplesDescriptors) {
   DeviceIdentity maker;
   maker.set(kPciAddress, PciAddress{0, 7, 0, 0});
   other.exporter = std::make_shared<const DeviceIdentity>(maker);
-  const Step step = detail::dmabuf_to_buffer.step(other, context, Access::kRead);
+  const Step step = detail::dmabuf_to_buffer().step(other, context, Access::kRead);
   ASSERT_TRUE(std::holds_alternative<Refusal>(step));
   EXPECT_THAT(std::get<Refusal>(step).reason, HasSubstr("only the device that made a descriptor of kind CUDA fd"));
 }

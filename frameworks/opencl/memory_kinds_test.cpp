@@ -125,7 +125,7 @@ TEST_F(Images, ImagesOverBuffersAreJudgedByExtensionAndPitch) {
     return wanted;
   }()));
   const auto judge = [&](const Tensor& tensor) {
-    const Step step = detail::buffer_to_image.step(describe(tensor), pictures, Access::kRead);
+    const Step step = detail::buffer_to_image().step(describe(tensor), pictures, Access::kRead);
     const auto* refusal = std::get_if<Refusal>(&step);
     return refusal ? refusal->reason : std::string();
   };

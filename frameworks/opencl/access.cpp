@@ -2,27 +2,13 @@
 // Turns at one buffer: the first user of the borrower opens the access, and the last one closes it.
 #include <tenon/frameworks/opencl/access.hpp>
 
-#include <cstddef>
 #include <exception>
-#include <memory>
-#include <mutex>
-#include <utility>
 
-#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/free_list.hpp>
 #include <tenon/core/hazards.hpp>
-#include <tenon/core/memory.hpp>
 #include <tenon/core/memory_kind.hpp>
-#include <tenon/core/policy.hpp>
-#include <tenon/core/ref_counted.hpp>
-#include <tenon/core/tensor.hpp>
-#include <tenon/core/timeline.hpp>
-#include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/sync.hpp>
 
 namespace tenon {

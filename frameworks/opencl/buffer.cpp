@@ -3,31 +3,15 @@
 #include <tenon/frameworks/opencl/buffer.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <span>
-#include <string>
 #include <utility>
-#include <variant>
 
-#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/memory.hpp>
-#include <tenon/core/policy.hpp>
-#include <tenon/core/ref_counted.hpp>
-#include <tenon/core/requirements.hpp>
-#include <tenon/core/shape.hpp>
-#include <tenon/core/tensor.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
-#include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -4,23 +4,18 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
-#include <tenon/core/context.hpp>
-#include <tenon/core/edge.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/host_edge.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/memory.hpp>
-#include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>

@@ -3,24 +3,12 @@
 // the functions of its device's extensions.
 #include <tenon/frameworks/opencl/context.hpp>
 
-#include <cstddef>
 #include <cstdlib>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <utility>
 
-#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/memory_kind.hpp>
-#include <tenon/core/policy.hpp>
-#include <tenon/core/ref_counted.hpp>
-#include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/extensions.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

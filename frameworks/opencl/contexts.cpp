@@ -2,10 +2,6 @@
 // Looks for the OpenCL devices of this machine.
 #include <tenon/frameworks/opencl/contexts.hpp>
 
-#include <string>
-#include <vector>
-
-#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/native_calls.hpp>

@@ -2,20 +2,11 @@
 // Facts about devices: queries, extension strings, names.
 #include <tenon/frameworks/opencl/device.hpp>
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <iterator>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <tenon/core/device_identity.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

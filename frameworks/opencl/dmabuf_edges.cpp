@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/edge.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/hazards.hpp>

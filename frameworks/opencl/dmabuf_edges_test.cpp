@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dma-bufs as buffers and images. CMake runs these behind the layer that external_test.cpp runs behind.
+#include <tenon/frameworks/opencl/dmabuf_edges.hpp>
+#include <tenon/frameworks/opencl/image_rows.hpp>
+#include <tenon/frameworks/opencl/image_shelf.hpp>
 #include <tenon/frameworks/opencl/testing/external.hpp>
 
 namespace tenon::opencl {

@@ -7,42 +7,27 @@
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <tenon/core/context.hpp>
-#include <tenon/core/edge.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/fd.hpp>
-#include <tenon/core/hazards.hpp>
 #include <tenon/core/host_edge.hpp>
-#include <tenon/core/memory.hpp>
 #include <tenon/core/pixel_format.hpp>
-#include <tenon/core/policy.hpp>
 #include <tenon/core/process_wide.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/core/shape.hpp>
-#include <tenon/core/tensor.hpp>
-#include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/frameworks/dmabuf/sync.hpp>
 #include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/extensions.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/sync.hpp>
 
 namespace tenon {

@@ -7,11 +7,8 @@
 
 #include <tenon/core/export.hpp>
 #include <tenon/core/relayed_point.hpp>
-#include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/dmabuf/sync.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/semaphore.hpp>
 
 namespace tenon {

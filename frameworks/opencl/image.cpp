@@ -3,34 +3,14 @@
 #include <tenon/frameworks/opencl/image.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
 
-#include <tenon/core/context.hpp>
-#include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/frame.hpp>
-#include <tenon/core/ledger.hpp>
-#include <tenon/core/memory.hpp>
 #include <tenon/core/pixel_format.hpp>
-#include <tenon/core/policy.hpp>
-#include <tenon/core/ref_counted.hpp>
-#include <tenon/core/requirements.hpp>
-#include <tenon/core/shape.hpp>
-#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/edge.hpp>
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>

@@ -4,27 +4,20 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/external.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace opencl {
 namespace detail {
 
-TENON_INLINE Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name) {
+TENON_INLINE Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name = {}) {
   native->transfers = make_queue(*native);
   judge_sharing(*native, wished);
   judge_imports(*native);

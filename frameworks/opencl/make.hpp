@@ -17,8 +17,6 @@ namespace opencl {
 
 namespace detail {
 
-Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name = {});
-
 /// @param properties  Of the cl_context; null: none.  @param display  The VADisplay among them.
 Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name,
                      const cl_context_properties* properties = nullptr, void* display = nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images, USM, SVM and memory used by turns: what is specific to them, and bad input.
+#include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {

@@ -2,10 +2,8 @@
 // Names of OpenCL's codes, and the errors that they become.
 #include <tenon/frameworks/opencl/native.hpp>
 
-#include <string>
 #include <string_view>
 
-#include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 
 namespace tenon {

@@ -3,18 +3,11 @@
 #include <tenon/frameworks/opencl/semaphore.hpp>
 
 #include <string>
-#include <utility>
 
-#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
-#include <tenon/core/fd.hpp>
-#include <tenon/core/timeline.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
-#include <tenon/frameworks/opencl/extensions.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

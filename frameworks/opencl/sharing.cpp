@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/memory.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
@@ -23,7 +19,6 @@
 #include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
 #include <tenon/frameworks/opencl/make.hpp>
-#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

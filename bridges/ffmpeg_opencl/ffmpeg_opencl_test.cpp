@@ -6,6 +6,8 @@
 #include <tenon/core/host.hpp>
 
 #include <tenon/bridges/ffmpeg_opencl/ffmpeg_opencl.hpp>
+#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/opencl/opencl.hpp>
 
 namespace tenon {
 namespace ffmpeg_opencl_test {

@@ -5,12 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/bridges/opencv_opencl/context.hpp>
-#include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>  // IWYU pragma: keep
 #include <tenon/core/context.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
-#include <tenon/frameworks/opencl/contexts.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -18,18 +13,8 @@ namespace opencv_opencl {
 
 namespace detail {
 
-inline std::vector<Context> find_contexts() {
-  std::vector<Context> found;
-  for (const Context& context : opencl::contexts()) {
-    if (!(context->kind() == opencl::kBufferMemory)) continue;
-    try {
-      found.push_back(make_context(context));
-    } catch (const Error&) {
-      // Skips devices on which OpenCV cannot work.
-    }
-  }
-  return found;
-}
+/// New contexts over all of opencl::contexts() that OpenCV can work on.
+std::vector<Context> find_contexts();
 
 }  // namespace detail
 
@@ -40,7 +25,7 @@ inline std::vector<Context> contexts() {
 }
 
 /// Why contexts() is empty, where it is.
-inline std::string why_none() { return "there is no OpenCL device, or OpenCV was built without OpenCL"; }
+std::string why_none();
 
 }  // namespace opencv_opencl
 }  // namespace v1

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <tenon/bridges/opencv_opencl/contexts.hpp>
+#include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
 #include <tenon/core/router.hpp>
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cv::UMat over our buffers and back: one cl_mem, seen by OpenCV's kernels, by OpenCL's commands and by the host.
 #include <tenon/bridges/opencv_opencl/contexts.hpp>
+#include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/core/testing/allocation_count.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/opencl/contexts.hpp>
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 #include <tenon/tests/support/error_of.hpp>

@@ -2,23 +2,17 @@
 // Buffers: cl_mem as memory, as a view of other memory, and copies by the device's own commands.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
-#include <utility>
+#include <variant>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
 #include <tenon/core/element_type.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>  // IWYU pragma: export
 #include <tenon/core/memory.hpp>
 #include <tenon/core/policy.hpp>
@@ -45,13 +39,8 @@ class BufferMemory : public Memory {
   };
 
   BufferMemory(Context context, const Properties& properties, Ref<detail::Native> native, detail::Handle<cl_mem> buffer,
-               cl_mem_flags flags, Parent parent)
-      : Memory(std::move(context), kBufferMemory, properties),
-        native_(std::move(native)),
-        buffer_(std::move(buffer)),
-        flags_(flags),
-        parent_(std::move(parent)) {}
-  ~BufferMemory() override { drop_views(); }  // Unmaps regions before the buffer is released.
+               cl_mem_flags flags, Parent parent);
+  ~BufferMemory() override;  // Unmaps regions before the buffer is released.
 
   cl_mem buffer() const { return buffer_.get(); }
   const detail::Native& native() const { return *native_; }
@@ -69,8 +58,7 @@ class BufferMemory : public Memory {
 /// over its cl_context.
 class BufferView : public View {
  public:
-  BufferView(Context context, Access access, void* host, detail::Handle<cl_mem> buffer)
-      : View(std::move(context), kBufferMemory, access, host), buffer_(std::move(buffer)) {}
+  BufferView(Context context, Access access, void* host, detail::Handle<cl_mem> buffer);
   cl_mem buffer() const { return buffer_.get(); }
 
  private:
@@ -80,15 +68,7 @@ class BufferView : public View {
 /// The buffer of a tensor; valid as long as the tensor, which begins at tensor.offset() in it. Commands on it must wait
 /// for wait_list(tensor, access) and be reported with wrote() or reads().
 /// @errors kInvalidArgument: a tensor of another kind.
-inline cl_mem buffer(const Tensor& tensor) {
-  if (tensor && tensor.view()) {
-    if (const auto* view = dynamic_cast<const BufferView*>(tensor.view())) return view->buffer();
-  } else if (tensor) {
-    if (const auto* memory = dynamic_cast<const BufferMemory*>(tensor.memory().get())) return memory->buffer();
-  }
-  throw Error(Code::kInvalidArgument, "opencl::buffer of " + to_string(tensor) +
-                                          ": not an opencl.buffer; map it to an OpenCL context with a Router first");
-}
+cl_mem buffer(const Tensor& tensor);
 
 namespace detail {
 
@@ -136,144 +116,33 @@ void run_copies(const Tensor& tensor, const Ref<Memory>& other, Deadline deadlin
 }
 
 /// Copies a tensor's elements into packed host memory.
-inline void read_into(const Native& native, const Tensor& tensor, const Ref<Memory>& into, Deadline deadline) {
-  const cl_mem from = buffer(tensor);
-  auto* const packed_bytes = static_cast<std::byte*>(into->host());
-  run_copies(tensor, into, deadline, [&](std::size_t offset, std::size_t packed, std::size_t size) {
-    cl_event event = nullptr;
-    check(call(clEnqueueReadBuffer, native.transfers.get(), from, cl_bool{CL_FALSE}, offset, size,
-               static_cast<void*>(packed_bytes + packed), cl_uint{0}, static_cast<const cl_event*>(nullptr), &event),
-          "clEnqueueReadBuffer", [&] { return "reading " + to_string(tensor); });
-    return Handle<cl_event>(event);
-  });
-}
-
-/// Copies a tensor's elements out with device commands, to get what the device sees rather than what a map would
-/// update.
-inline void read_buffer(const Native& native, const Tensor& tensor, std::span<std::byte> out) {
-  if (tensor.size_bytes() == 0) return;
-  tensor.memory()->wait_for(Access::kRead, default_deadline());
-  const Handle<cl_mem> scratch =
-      make_buffer(native, CL_MEM_READ_WRITE, tensor.size_bytes(), nullptr, "a scratch buffer");
-  const cl_mem from = buffer(tensor);
-  for_each_run(tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) {
-    copy_buffer(native, from, scratch.get(), offset, packed, size);
-  });
-  const MappedBuffer mapped(native, scratch.get(), CL_MAP_READ, 0, tensor.size_bytes(), default_deadline());
-  std::memcpy(out.data(), mapped.data(), tensor.size_bytes());
-}
-
-/// The reverse; complete when it returns.
-inline void write_buffer(const Native& native, const Tensor& tensor, std::span<const std::byte> in) {
-  if (!tensor.is_writable())
-    throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
-  if (tensor.size_bytes() == 0) return;
-  tensor.memory()->wait_for(Access::kWrite, default_deadline());
-  const Handle<cl_mem> scratch =
-      make_buffer(native, CL_MEM_READ_WRITE, tensor.size_bytes(), nullptr, "a scratch buffer");
-  {
-    MappedBuffer mapped(native, scratch.get(), CL_MAP_WRITE, 0, tensor.size_bytes(), default_deadline());
-    std::memcpy(mapped.data(), in.data(), tensor.size_bytes());
-    finish(mapped.end(), default_deadline());
-  }
-  const cl_mem to = buffer(tensor);
-  Handle<cl_event> last;
-  for_each_run(tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) {
-    last = copy_buffer(native, scratch.get(), to, packed, offset, size);
-  });
-  finish(std::move(last), default_deadline());  // The queue is in order, so the last event is enough.
-}
+void read_into(const Native& native, const Tensor& tensor, const Ref<Memory>& into, Deadline deadline);
 
 }  // namespace detail
 
 /// The context of buffers, the main context of a cl_context.
 class BufferContext final : public FacetContext {
  public:
-  BufferContext(Ref<detail::Native> native, const std::string& device_name)
-      : FacetContext(std::move(native), kBufferMemory, device_name) {}
+  BufferContext(Ref<detail::Native> native, const std::string& device_name);
 
   std::span<const Edge* const> edges() const override;
-  Requirements requirements() const override {
-    Requirements wanted;
-    wanted.alignment = std::max<std::size_t>(native().device.base_alignment, native().share_alignment);
-    return wanted;
-  }
-  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override {
-    if (wanted.fd != FdKind::kNone)
-      return Refusal{
-          "buffers have no descriptor; allocate with frameworks/cpu or frameworks/dmabuf and map the memory here"};
-    if (native().coherency == Coherency::kStanding) {
-      return Offer{std::max({wanted.alignment, native().share_alignment, native().device.base_alignment}),
-                   FdKind::kNone, 0, true};
-    }
-    // Without host access only the device address must be aligned, and there buffers begin at pages.
-    if (wanted.host_access || wanted.alignment > 4096)
-      return Refusal{"host access or an alignment of " + std::to_string(wanted.alignment) +
-                     " bytes was asked for, and the host reaches this device's buffers only by mapping them; allocate "
-                     "with frameworks/cpu and map the memory here, or map the buffer to the host"};
-    return Offer{1, FdKind::kNone, 0, false};
-  }
+  Requirements requirements() const override;
+  std::variant<Offer, Refusal> offer(const Requirements& wanted) const override;
   /// On devices that share memory with the host, a buffer over new host memory; elsewhere one in device memory.
   /// @errors kUnimplemented: descriptors, or host access where it needs a map; kResourceExhausted.
-  Ref<Memory> allocate(const Requirements& wanted) override {
-    check_offer(wanted);
-    const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
-    if (size > native().device.max_allocation)
-      throw Error(Code::kResourceExhausted, std::string(name()) + ": a buffer of " + std::to_string(size) +
-                                                " bytes was asked for; the device allows " +
-                                                std::to_string(native().device.max_allocation));
-    if (native().coherency == Coherency::kStanding) return allocate_on_host(size, wanted);
-    // On devices that share memory with the host, this flag makes the driver use pages that the host can access.
-    const cl_mem_flags flags =
-        CL_MEM_READ_WRITE | (native().coherency == Coherency::kMapped ? CL_MEM_ALLOC_HOST_PTR : 0);
-    return over(detail::make_buffer(native(), flags, size, nullptr, "a buffer"), size, nullptr, flags);
-  }
-  void read(const Tensor& tensor, std::span<std::byte> out) const override {
-    detail::read_buffer(native(), tensor, out);
-  }
-  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
-    detail::write_buffer(native(), tensor, in);
-  }
+  Ref<Memory> allocate(const Requirements& wanted) override;
+  void read(const Tensor& tensor, std::span<std::byte> out) const override;
+  void write(const Tensor& tensor, std::span<const std::byte> in) const override;
 
   /// Memory over a buffer; takes over its reference.
   Ref<Memory> over(detail::Handle<cl_mem> buffer, std::size_t size, void* host, cl_mem_flags flags,
-                   BufferMemory::Parent parent = {}) {
-    Memory::Properties properties;
-    properties.size_bytes = size;
-    properties.host = host;
-    // While the memory lives, its handle does too, and is not reused.
-    properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer.get())};
-    return make_ref<BufferMemory>(Context(Ref<ContextImpl>(this)), properties, native_ref(), std::move(buffer), flags,
-                                  std::move(parent));
-  }
+                   BufferMemory::Parent parent = {});
 
   /// The context of another kind in the same cl_context: created on first use, then always the same.
-  Context sibling(std::size_t slot,
-                  const std::function<Context(const Ref<detail::Native>&, const std::string&)>& make) {
-    std::lock_guard lock(mutex_);
-    if (!siblings_[slot]) siblings_[slot] = make(native_ref(), device_name());
-    return siblings_[slot];
-  }
+  Context sibling(std::size_t slot, const std::function<Context(const Ref<detail::Native>&, const std::string&)>& make);
 
  private:
-  Ref<Memory> allocate_on_host(std::size_t size, const Requirements& wanted) {
-    const std::size_t alignment =
-        std::max({wanted.alignment, native().share_alignment, native().device.base_alignment});
-    std::unique_ptr<void, void (*)(void*)> block(
-        std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment), std::free);
-    if (!block)
-      throw Error(Code::kResourceExhausted,
-                  std::string(name()) + ": no host memory for " + std::to_string(size) + " bytes");
-    constexpr cl_mem_flags kFlags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
-    detail::Handle<cl_mem> made = detail::make_buffer(native(), kFlags, size, block.get(), "a buffer over host memory");
-    // The callback tells when the buffer is really gone: users may hold references, commands may still run.
-    detail::check(
-        detail::call(
-            clSetMemObjectDestructorCallback, made.get(), [](cl_mem, void* data) { std::free(data); }, block.get()),
-        "clSetMemObjectDestructorCallback", "a buffer over host memory");
-    void* const host = block.release();
-    return over(std::move(made), size, host, kFlags);
-  }
+  Ref<Memory> allocate_on_host(std::size_t size, const Requirements& wanted);
 
   std::mutex mutex_;
   std::array<Context, 3> siblings_;
@@ -281,55 +150,11 @@ class BufferContext final : public FacetContext {
 
 namespace detail {
 
-inline BufferContext& buffers(const Context& context, const char* function) {
-  auto* buffers = context.as<BufferContext>();
-  if (!buffers)
-    throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
-                                            (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is not a context of OpenCL buffers");
-  return *buffers;
-}
+BufferContext& buffers(const Context& context, const char* function);
 
 /// Refuses anything but a buffer of this cl_context: drivers accept foreign buffers and fail later.
 /// @errors kInvalidArgument: null, an image, a foreign context; errors of clGetMemObjectInfo.
-inline void check_mem(const Native& native, cl_mem memory, cl_mem_object_type type, const char* what) {
-  const std::string prefix = std::string("opencl::") + what + ": ";
-  if (!memory) throw Error(Code::kInvalidArgument, prefix + "a null cl_mem");
-  const auto found = info<cl_mem_object_type>(clGetMemObjectInfo, "clGetMemObjectInfo", memory, CL_MEM_TYPE);
-  if (found != type)
-    throw Error(Code::kInvalidArgument, prefix + "the cl_mem is of type " + std::to_string(found) + ", expected " +
-                                            std::to_string(type) +
-                                            (type == CL_MEM_OBJECT_BUFFER ? " (a buffer); use wrap_image for images"
-                                                                          : " (a 2-D image); use wrap for buffers"));
-  if (info<cl_context>(clGetMemObjectInfo, "clGetMemObjectInfo", memory, CL_MEM_CONTEXT) != native.context.get())
-    throw Error(Code::kInvalidArgument, prefix + "the cl_mem belongs to another cl_context than " + native.device.name +
-                                            "'s; wrap that context and its queue first");
-}
-
-/// `buffer` already owns what the caller passed: it is released on every path.
-inline Tensor tensor_over(BufferContext& context, Handle<cl_mem> buffer, const TensorInfo& tensor, const char* what) {
-  const Native& native = context.native();
-  const auto size = info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_SIZE);
-  const auto flags = info<cl_mem_flags>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_FLAGS);
-  BufferMemory::Parent parent;
-  if (const auto whole =
-          info<cl_mem>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_ASSOCIATED_MEMOBJECT)) {
-    parent.origin = info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_OFFSET);
-    parent.buffer = Handle<cl_mem>::retain(whole, "holding the parent of a sub-buffer");
-  }
-  void* host = nullptr;
-  // Some drivers report a wrong pointer for sub-buffers; those are mapped.
-  if (!parent.buffer && (flags & CL_MEM_USE_HOST_PTR) && native.coherency == Coherency::kStanding) {
-    void* const given = info<void*>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_HOST_PTR);
-    if (given && reinterpret_cast<std::uintptr_t>(given) % native.share_alignment == 0) host = given;
-  }
-  const auto extent = checked_extent_bytes(tensor);
-  if (!extent || *extent > size)
-    throw Error(Code::kOutOfRange, std::string("opencl::") + what + ": " + to_string(tensor.shape) + " needs " +
-                                       (extent ? std::to_string(*extent) : std::string("too many")) +
-                                       " bytes, the buffer has " + std::to_string(size));
-  return Tensor(tensor, context.over(std::move(buffer), size, host, flags, std::move(parent)));
-}
+void check_mem(const Native& native, cl_mem memory, cl_mem_object_type type, const char* what);
 
 }  // namespace detail
 
@@ -337,20 +162,11 @@ inline Tensor tensor_over(BufferContext& context, Handle<cl_mem> buffer, const T
 /// sub-buffers too.
 /// @errors kInvalidArgument: null, an image, a buffer of another cl_context; kOutOfRange: `info` needs more than the
 /// buffer has.
-inline Tensor wrap(const Context& context, cl_mem buffer, const TensorInfo& info) {
-  BufferContext& buffers = detail::buffers(context, "wrap");
-  detail::check_mem(buffers.native(), buffer, CL_MEM_OBJECT_BUFFER, "wrap");
-  return detail::tensor_over(buffers, detail::Handle<cl_mem>::retain(buffer, "wrapping a buffer"), info, "wrap");
-}
+Tensor wrap(const Context& context, cl_mem buffer, const TensorInfo& info);
 
 /// Takes over the caller's reference; it is released once, also when this fails, except for null and for handles that
 /// are no cl_mem. @errors as wrap().
-inline Tensor adopt(const Context& context, cl_mem buffer, const TensorInfo& info) {
-  detail::Handle<cl_mem> owned(buffer);
-  BufferContext& buffers = detail::buffers(context, "adopt");
-  detail::check_mem(buffers.native(), buffer, CL_MEM_OBJECT_BUFFER, "adopt");
-  return detail::tensor_over(buffers, std::move(owned), info, "adopt");
-}
+Tensor adopt(const Context& context, cl_mem buffer, const TensorInfo& info);
 
 /// A region of a tensor's buffer as a cl_mem that begins at the tensor's first element, for kernels and libraries that
 /// accept no offset. Keeps the tensor alive.
@@ -364,41 +180,14 @@ namespace detail {
 
 /// The region of a tensor's buffer from its first element on. For a buffer that is a region itself, a region of its
 /// parent: OpenCL has no regions of regions.
-inline Handle<cl_mem> make_region(const Tensor& tensor, std::size_t size) {
-  cl_mem whole = buffer(tensor);
-  cl_buffer_region region{tensor.offset(), size};
-  if (const auto* memory = dynamic_cast<const BufferMemory*>(tensor.memory().get());
-      memory && memory->parent().buffer) {
-    whole = memory->parent().buffer.get();
-    region.origin += memory->parent().origin;
-  }
-  return Handle<cl_mem>(create(
-      "clCreateSubBuffer",
-      [&] {
-        return "the region of " + std::to_string(size) + " bytes at " + std::to_string(region.origin) + " of a buffer";
-      },
-      clCreateSubBuffer, whole, cl_mem_flags{0}, cl_buffer_create_type{CL_BUFFER_CREATE_TYPE_REGION},
-      static_cast<const void*>(&region)));
-}
+Handle<cl_mem> make_region(const Tensor& tensor, std::size_t size);
 
 }  // namespace detail
 
 /// @errors kFailedPrecondition: the tensor does not begin at a multiple of the device's base alignment (both named);
 /// kInvalidArgument: no opencl.buffer, no elements.
 /// @cost clCreateSubBuffer; no bytes are moved.
-inline SubBuffer sub_buffer(const Tensor& tensor) {
-  buffer(tensor);
-  const Device& device = opencl::device(tensor.context());
-  const std::size_t extent = checked_extent_bytes(tensor.info()).value_or(0);
-  if (extent == 0)
-    throw Error(Code::kInvalidArgument, "opencl::sub_buffer of " + to_string(tensor) + ": it has no bytes");
-  if (tensor.offset() % device.base_alignment != 0)
-    throw Error(Code::kFailedPrecondition, "opencl::sub_buffer of " + to_string(tensor) + ": it begins at byte " +
-                                               std::to_string(tensor.offset()) + ", and sub-buffers of " + device.name +
-                                               " begin at multiples of " + std::to_string(device.base_alignment) +
-                                               "; pass the whole buffer and an offset, or align the rows");
-  return {tensor, detail::make_region(tensor, extent)};
-}
+SubBuffer sub_buffer(const Tensor& tensor);
 
 }  // namespace opencl
 }  // namespace v1

@@ -6,20 +6,19 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/error.hpp>
+#include <tenon/core/device_identity.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
-#include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/extensions.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
@@ -70,39 +69,13 @@ class Native final : public RefCounted {
 };
 
 /// @param properties  Such as CL_QUEUE_PROFILING_ENABLE.
-inline Handle<cl_command_queue> make_queue(const Native& native, cl_command_queue_properties properties = 0) {
-  const auto what = [&] { return "making a queue for " + native.device.name; };
-  const cl_context context = native.context.get();
-  const cl_device_id device = native.device.id;
-  if (native.device.version >= 20) {
-    const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
-    return Handle<cl_command_queue>(create("clCreateCommandQueueWithProperties", what,
-                                           clCreateCommandQueueWithProperties, context, device,
-                                           static_cast<const cl_queue_properties*>(list)));
-  }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // The only way to make a queue before OpenCL 2.0.
-  return Handle<cl_command_queue>(
-      create("clCreateCommandQueue", what, clCreateCommandQueue, context, device, properties));
-#pragma GCC diagnostic pop
-}
+Handle<cl_command_queue> make_queue(const Native& native, cl_command_queue_properties properties = 0);
 
-inline Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags, std::size_t size, void* host,
-                                  const char* what) {
-  return Handle<cl_mem>(create(
-      "clCreateBuffer", [&] { return what + (" of " + std::to_string(size) + " bytes on ") + native.device.name; },
-      clCreateBuffer, native.context.get(), flags, size, host));
-}
+Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags, std::size_t size, void* host, const char* what);
 
 /// Makes the device copy between two buffers. @return the command's event.
-inline Handle<cl_event> copy_buffer(const Native& native, cl_mem from, cl_mem to, std::size_t from_offset,
-                                    std::size_t to_offset, std::size_t size) {
-  cl_event event = nullptr;
-  check(call(clEnqueueCopyBuffer, native.transfers.get(), from, to, from_offset, to_offset, size, cl_uint{0},
-             static_cast<const cl_event*>(nullptr), &event),
-        "clEnqueueCopyBuffer", [&] { return "copying " + std::to_string(size) + " bytes on " + native.device.name; });
-  return Handle<cl_event>(event);
-}
+Handle<cl_event> copy_buffer(const Native& native, cl_mem from, cl_mem to, std::size_t from_offset,
+                             std::size_t to_offset, std::size_t size);
 
 /// A mapped region, unmapped on destruction. The pointer is the driver's, so a wait that times out endangers no
 /// caller's memory.
@@ -110,41 +83,16 @@ class MappedBuffer {
  public:
   /// @errors those of clEnqueueMapBuffer; kDeadlineExceeded.
   MappedBuffer(const Native& native, cl_mem buffer, cl_map_flags flags, std::size_t offset, std::size_t size,
-               Deadline deadline)
-      : native_(&native), buffer_(buffer) {
-    cl_event event = nullptr;
-    data_ = create(
-        "clEnqueueMapBuffer",
-        [&] { return "mapping " + std::to_string(size) + " bytes at " + std::to_string(offset) + " for the host"; },
-        clEnqueueMapBuffer, native.transfers.get(), buffer, cl_bool{CL_FALSE}, flags, offset, size, cl_uint{0},
-        static_cast<const cl_event*>(nullptr), &event);
-    Handle<cl_event> mapped(event);
-    try {
-      finish(std::move(mapped), deadline);
-    } catch (...) {
-      unmap(nullptr);
-      throw;
-    }
-  }
+               Deadline deadline);
   MappedBuffer(const MappedBuffer&) = delete;
   MappedBuffer& operator=(const MappedBuffer&) = delete;
   ~MappedBuffer() { unmap(nullptr); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
   /// Ends the access, once. @return the code of the call; `event` may be null.
-  cl_int unmap(cl_event* event) noexcept {
-    if (!data_) return CL_SUCCESS;
-    const cl_int status =
-        clEnqueueUnmapMemObject(native_->transfers.get(), buffer_, std::exchange(data_, nullptr), 0, nullptr, event);
-    clFlush(native_->transfers.get());
-    return status;
-  }
+  cl_int unmap(cl_event* event) noexcept;
   /// Ends the access; writes are in place when the returned event is complete. @errors those of the call.
-  Handle<cl_event> end() {
-    cl_event event = nullptr;
-    check(injected() ? injected_code() : unmap(&event), "clEnqueueUnmapMemObject", "ending a host access");
-    return Handle<cl_event>(event);
-  }
+  Handle<cl_event> end();
 
  private:
   const Native* native_;
@@ -152,101 +100,19 @@ class MappedBuffer {
   void* data_ = nullptr;
 };
 
+/// An access of the host's: calls its argument with the address and returns what that returns.
+using HostAccess = std::function<bool(const std::function<bool(std::byte*)>&)>;
+
 /// Tests whether a buffer and what the host sees are the same memory: the host writes and the device copies it out; the
 /// device copies back in and the host checks. No map or unmap in between.
 /// @param on_host  Calls its argument with the host's address.  @param take, give  Begin and end the device's turn.
-template <typename OnHost, typename Take, typename Give>
-bool aliases(const Native& native, cl_mem buffer, std::size_t size, OnHost on_host, Take take, Give give) {
-  const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, size, nullptr, "a scratch buffer");
-  const auto value = [](std::size_t i, int seed) { return static_cast<std::byte>(seed + static_cast<int>(i % 251)); };
-  const auto fill = [&](std::byte* bytes, int seed) {
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = value(i, seed);
-  };
-  const auto holds = [&](const std::byte* bytes, int seed) {
-    for (std::size_t i = 0; i < size; ++i) {
-      if (bytes[i] != value(i, seed)) return false;
-    }
-    return true;
-  };
-  on_host([&](std::byte* host) {
-    fill(host, 1);
-    return true;
-  });
-  take();
-  finish(copy_buffer(native, buffer, scratch.get(), 0, 0, size), default_deadline());
-  {
-    MappedBuffer seen(native, scratch.get(), CL_MAP_READ | CL_MAP_WRITE, 0, size, default_deadline());
-    if (!holds(seen.data(), 1)) return false;
-    fill(seen.data(), 2);
-    finish(seen.end(), default_deadline());
-  }
-  finish(copy_buffer(native, scratch.get(), buffer, 0, 0, size), default_deadline());
-  give();
-  return on_host([&](std::byte* host) { return holds(host, 2); });
-}
-/// The same for a host address that may be used at any time.
-inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::size_t size) {
-  const auto nothing = [] {};
-  return aliases(
-      native, buffer, size, [&](const auto& use) { return use(host); }, nothing, nothing);
-}
+bool aliases(const Native& native, cl_mem buffer, std::size_t size, const HostAccess& on_host,
+             const std::function<void()>& take, const std::function<void()>& give);
 
 inline constexpr std::size_t kProbeBytes = 4096 + 64;
 
-/// Whether CL_MEM_USE_HOST_PTR over memory of exactly this alignment aliases it.
-inline bool shares_host_pointer(const Native& native, std::size_t alignment) {
-  constexpr std::size_t kPage = 4096;
-  std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, 4 * kPage)),
-                                                    std::free);
-  if (!block) throw Error(Code::kResourceExhausted, "opencl: no host memory for the alias test of a new context");
-  std::byte* const host = block.get() + alignment;  // Exactly this alignment.
-  const Handle<cl_mem> buffer =
-      make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, kProbeBytes, host, "a buffer over host memory");
-  return aliases(native, buffer.get(), host, kProbeBytes);
-}
-
-/// Whether mapping a buffer of the driver still gives its own memory after the device has used it.
-inline bool shares_mapped_buffer(const Native& native) {
-  const Handle<cl_mem> buffer = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a buffer");
-  const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a scratch buffer");
-  finish(copy_buffer(native, scratch.get(), buffer.get(), 0, 0, kProbeBytes), default_deadline());
-  const MappedBuffer mapped(native, buffer.get(), CL_MAP_READ | CL_MAP_WRITE, 0, kProbeBytes, default_deadline());
-  return aliases(native, buffer.get(), mapped.data(), kProbeBytes);
-}
-
-/// Tests whether a device that says that it has the host's memory does: some drivers of such GPUs copy behind the pointer
-/// (of old versions, or where the pages do not suit them), and mapping would hide that. Both sides are idle in between,
-/// so that caches of GPUs are written back.
-inline bool shares_host_memory(const Native& native) {
-  try {
-    return shares_host_pointer(native, 4096);
-  } catch (const Error& error) {
-    if (error.code() == Code::kResourceExhausted || error.code() == Code::kDeadlineExceeded) throw;
-    return false;  // The driver refuses host pointers.
-  }
-}
-
 /// CPU devices share without map and unmap if a test says so; of other devices that would be luck.
-inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
-  native.coherency = Coherency::kCopied;
-  if (native.device.is_cpu()) {
-    for (std::size_t alignment : {std::size_t{4096}, native.device.base_alignment, std::size_t{64}}) {
-      if (!shares_host_pointer(native, alignment)) break;
-      native.coherency = Coherency::kStanding;
-      native.share_alignment = alignment;
-    }
-    native.maps_alias = native.coherency == Coherency::kStanding && shares_mapped_buffer(native);
-  } else if (native.device.host_unified && !wished && shares_host_memory(native)) {
-    native.coherency = Coherency::kMapped;
-  }
-  if (wished) native.coherency = *wished;
-  // Drivers of GPUs that use the host's memory share pages and whole cache lines.
-  if (native.coherency == Coherency::kMapped) {
-    native.maps_alias = true;
-    if (native.share_alignment == 0) native.share_alignment = 4096;
-  }
-  if (native.coherency == Coherency::kCopied) native.share_alignment = 0, native.maps_alias = false;
-}
+void judge_sharing(Native& native, std::optional<Coherency> wished);
 
 }  // namespace detail
 
@@ -262,11 +128,7 @@ class FacetContext : public ContextImpl {
   const Ref<detail::Native>& native_ref() const { return native_; }
 
  protected:
-  FacetContext(Ref<detail::Native> native, MemoryKind kind, const std::string& device_name)
-      : native_(std::move(native)), kind_(kind), device_name_(device_name) {
-    // The main context has the short name.
-    name_ = (kind == kBufferMemory ? std::string("opencl") : std::string(kind.name())) + ":" + device_name;
-  }
+  FacetContext(Ref<detail::Native> native, MemoryKind kind, const std::string& device_name);
   const std::string& device_name() const { return device_name_; }
 
  private:
@@ -285,14 +147,13 @@ inline const FacetContext* facet_of(const Context& context) {
   return ours ? static_cast<const FacetContext*>(context.impl().get()) : nullptr;
 }
 
-inline const FacetContext& facet(const Context& context, const char* function) {
+/// The native side of a context of this framework; null for contexts of others.
+inline const Native* native_of(const Context& context) {
   const FacetContext* facet = facet_of(context);
-  if (!facet)
-    throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
-                                            (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is no OpenCL context");
-  return *facet;
+  return facet ? &facet->native() : nullptr;
 }
+/// @errors kInvalidArgument, which names `function`: a context of another framework.
+const FacetContext& facet(const Context& context, const char* function);
 
 }  // namespace detail
 

@@ -6,15 +6,7 @@
 #include <vector>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/error.hpp>
-#include <tenon/core/native_calls.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
-#include <tenon/frameworks/opencl/device.hpp>
-#include <tenon/frameworks/opencl/image.hpp>
-#include <tenon/frameworks/opencl/make.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>  // IWYU pragma: keep
-#include <tenon/frameworks/opencl/svm.hpp>
-#include <tenon/frameworks/opencl/usm.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -22,23 +14,8 @@ namespace opencl {
 
 namespace detail {
 
-inline std::vector<Context> find_contexts() {
-  std::vector<Context> found;
-  std::vector<std::string> names;
-  for (cl_device_id id : all_devices()) {
-    try {
-      const std::string name = distinct_name(names, short_name(read_device(id)));
-      found.push_back(detail::make_context(id, {}, name));
-      const Context main = found.back();
-      if (device(main).max_width) found.push_back(images(main));
-      if (device(main).usm) found.push_back(usm(main));
-      if (device(main).svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) found.push_back(svm(main));
-    } catch (const Error&) {
-      // Skips devices whose driver cannot make a context.
-    }
-  }
-  return found;
-}
+/// New contexts of all devices and kinds of memory.
+std::vector<Context> find_contexts();
 
 }  // namespace detail
 
@@ -49,9 +26,7 @@ inline std::vector<Context> contexts() {
 }
 
 /// Why contexts() is empty, where it is.
-inline std::string why_none() {
-  return "no platform of this machine has a device that makes a context: install a driver (PoCL, say)";
-}
+std::string why_none();
 
 }  // namespace opencl
 }  // namespace v1

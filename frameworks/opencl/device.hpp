@@ -5,16 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <tenon/core/context.hpp>
-#include <tenon/core/error.hpp>
+#include <tenon/core/device_identity.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -46,14 +43,7 @@ struct Device {
 
   bool is_cpu() const { return (type & CL_DEVICE_TYPE_CPU) != 0; }
   /// Matches whole words of the extension string only.
-  bool has(std::string_view extension) const {
-    const std::string_view all(extensions);
-    for (std::size_t at = all.find(extension); at != all.npos; at = all.find(extension, at + 1)) {
-      const std::size_t end = at + extension.size();
-      if ((at == 0 || all[at - 1] == ' ') && (end == all.size() || all[end] == ' ')) return true;
-    }
-    return false;
-  }
+  bool has(std::string_view extension) const;
 };
 
 namespace detail {
@@ -74,140 +64,16 @@ T device_info(cl_device_id id, cl_device_info key) {
   return info<T>(clGetDeviceInfo, "clGetDeviceInfo", id, key);
 }
 
-inline DeviceIdentity identity_of(const Device& device) {
-  DeviceIdentity identity;
-  // Two drivers for one CPU give two UUIDs, and both mean the CPU.
-  if (device.is_cpu()) return identity.set(kHostCpu, std::uint8_t{1});
-  if (device.has("cl_khr_device_uuid")) {
-    constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR: newer than some packaged headers.
-    constexpr cl_device_info kLuidValid = 0x106C, kLuid = 0x106D;
-    identity.set(kDeviceUuid, device_info<std::array<std::uint8_t, 16>>(device.id, kUuid));
-    if (device_info<cl_bool>(device.id, kLuidValid) == CL_TRUE)
-      identity.set(kDeviceLuid, device_info<std::array<std::uint8_t, 8>>(device.id, kLuid));
-  }
-  if (device.has("cl_khr_pci_bus_info")) {
-    constexpr cl_device_info kPci = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR.
-    identity.set(kPciAddress, device_info<PciAddress>(device.id, kPci));
-  }
-  return identity;
-}
-
-/// "OpenCL 3.0 PoCL ..." gives 30.
-inline int version_of(const std::string& text) {
-  int major = 1, minor = 0;
-  return std::sscanf(text.c_str(), "OpenCL %d.%d", &major, &minor) == 2 ? 10 * major + minor : 10;
-}
-
-/// A list of handle types, as far as the extensions that define them are there.
-inline std::vector<cl_uint> handle_types(const Device& device, cl_device_info key) {
-  struct Known {
-    cl_uint type;
-    const char* extension;
-  };
-  constexpr Known kKnown[] = {{kMemoryOpaqueFd, "cl_khr_external_memory_opaque_fd"},
-                              {kMemoryDmabuf, "cl_khr_external_memory_dma_buf"},
-                              {kSemaphoreOpaqueFd, "cl_khr_external_semaphore_opaque_fd"},
-                              {kSemaphoreSyncFd, "cl_khr_external_semaphore_sync_fd"}};
-  std::vector<cl_uint> found = info_list<cl_uint>(clGetDeviceInfo, "clGetDeviceInfo", device.id, key);
-  const auto undeclared = [&](cl_uint type) {
-    return std::none_of(std::begin(kKnown), std::end(kKnown),
-                        [&](const Known& known) { return known.type == type && device.has(known.extension); });
-  };
-  found.erase(std::remove_if(found.begin(), found.end(), undeclared), found.end());
-  return found;
-}
-
-inline void read_handle_types(Device& device) {
-  if (device.version >= 30 && device.has("cl_khr_external_memory")) {
-    device.memory_imports = handle_types(device, kMemoryImports);
-    try {
-      device.linear_image_imports = handle_types(device, kLinearImageImports);
-    } catch (const Error&) {  // Drivers of the extension's first revisions do not know the question.
-    }
-  }
-  if (device.has("cl_khr_external_semaphore")) {
-    device.semaphore_imports = handle_types(device, kSemaphoreImports);
-    device.semaphore_exports = handle_types(device, kSemaphoreExports);
-  }
-}
-
-inline Device read_device(cl_device_id id) {
-  Device device;
-  device.id = id;
-  device.platform = device_info<cl_platform_id>(id, CL_DEVICE_PLATFORM);
-  device.type = device_info<cl_device_type>(id, CL_DEVICE_TYPE);
-  device.name = info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_NAME);
-  device.platform_name = info_text(clGetPlatformInfo, "clGetPlatformInfo", device.platform, CL_PLATFORM_NAME);
-  device.extensions = info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_EXTENSIONS);
-  device.version = version_of(info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_VERSION));
-  device.base_alignment = std::max<std::size_t>(device_info<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1);
-  device.max_allocation = device_info<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  device.host_unified = device_info<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
-  if (device_info<cl_bool>(id, CL_DEVICE_IMAGE_SUPPORT) == CL_TRUE) {
-    device.max_width = device_info<std::size_t>(id, CL_DEVICE_IMAGE2D_MAX_WIDTH);
-    device.max_height = device_info<std::size_t>(id, CL_DEVICE_IMAGE2D_MAX_HEIGHT);
-  }
-  if (device.version >= 20) device.svm = device_info<cl_device_svm_capabilities>(id, CL_DEVICE_SVM_CAPABILITIES);
-  device.usm = device.has("cl_intel_unified_shared_memory");
-  device.out_of_order = (device_info<cl_command_queue_properties>(id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES) &
-                         CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
-  if (device.has("cl_khr_image2d_from_buffer") && device.max_width) {
-    device.image_from_buffer = true;
-    device.image_pitch_alignment = std::max<std::size_t>(device_info<cl_uint>(id, CL_DEVICE_IMAGE_PITCH_ALIGNMENT), 1);
-  }
-  read_handle_types(device);
-  device.identity = identity_of(device);
-  return device;
-}
+Device read_device(cl_device_id id);
 
 /// All devices of all platforms. Empty without a platform, or if no loader finds one.
-inline std::vector<cl_device_id> all_devices() {
-  cl_uint count = 0;
-  // "No platform" (-1001) is a valid answer, not a failure; so is a platform without devices.
-  if (call(clGetPlatformIDs, cl_uint{0}, static_cast<cl_platform_id*>(nullptr), &count) != CL_SUCCESS) return {};
-  std::vector<cl_platform_id> platforms(count);
-  if (count == 0 || call(clGetPlatformIDs, count, platforms.data(), static_cast<cl_uint*>(nullptr)) != CL_SUCCESS)
-    return {};
-  std::vector<cl_device_id> all;
-  for (cl_platform_id platform : platforms) {
-    if (call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, cl_uint{0},
-             static_cast<cl_device_id*>(nullptr), &count) != CL_SUCCESS ||
-        count == 0)
-      continue;
-    std::vector<cl_device_id> devices(count);
-    if (call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, count, devices.data(),
-             static_cast<cl_uint*>(nullptr)) == CL_SUCCESS)
-      all.insert(all.end(), devices.begin(), devices.end());
-  }
-  return all;
-}
+std::vector<cl_device_id> all_devices();
 
 /// A name that can be typed: at most 32 lower-case letters and dashes. "NVIDIA H200" gives "nvidia-h200".
-inline std::string typable(const std::string& name) {
-  constexpr std::size_t kLongest = 32;
-  std::string text;
-  for (std::string_view rest(name); !rest.empty() && text.size() < kLongest; rest.remove_prefix(1)) {
-    if (rest.starts_with("(R)") || rest.starts_with("(TM)")) rest.remove_prefix(rest.find(')'));
-    const char c = rest.front();
-    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')) {
-      text += c;
-    } else if (c >= 'A' && c <= 'Z') {
-      text += static_cast<char>(c - 'A' + 'a');
-    } else if (!text.empty() && text.back() != '-') {
-      text += '-';
-    }
-  }
-  while (!text.empty() && text.back() == '-') text.pop_back();
-  return text;
-}
+std::string typable(const std::string& name);
 
 /// "pocl-cpu", "nvidia-h200". CPUs are named by platform, because all drivers report the same CPU name.
-inline std::string short_name(const Device& device) {
-  if (!device.is_cpu()) return typable(device.name);
-  const std::string platform =
-      device.platform_name == "Portable Computing Language" ? std::string("pocl") : typable(device.platform_name);
-  return platform.substr(0, platform.find('-')) + "-cpu";
-}
+std::string short_name(const Device& device);
 
 }  // namespace detail
 }  // namespace opencl

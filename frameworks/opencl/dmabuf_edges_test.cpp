@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dma-bufs as buffers and images. CMake runs these behind the layer that external_test.cpp runs behind.
+#include <tenon/frameworks/opencl/dmabuf_edges.hpp>
+#include <tenon/frameworks/opencl/image_rows.hpp>
+#include <tenon/frameworks/opencl/image_shelf.hpp>
 #include <tenon/frameworks/opencl/testing/external.hpp>
 
 namespace tenon::opencl {
@@ -120,7 +123,7 @@ TEST_F(DmabufEdges, RefuseTilesAndOtherPeoplesDescriptors) {
   DeviceIdentity maker;
   maker.set(kPciAddress, PciAddress{0, 7, 0, 0});
   other.exporter = std::make_shared<const DeviceIdentity>(maker);
-  const Step step = detail::dmabuf_to_buffer.step(other, context, Access::kRead);
+  const Step step = detail::dmabuf_to_buffer().step(other, context, Access::kRead);
   ASSERT_TRUE(std::holds_alternative<Refusal>(step));
   EXPECT_THAT(std::get<Refusal>(step).reason, HasSubstr("only the device that made a descriptor of kind CUDA fd"));
 }

@@ -51,26 +51,7 @@ void look_up(Function& function, const Device& device, const char* name) {
                         : reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(device.platform, name));
 }
 
-inline ExtensionCalls extension_calls(const Device& device) {
-  ExtensionCalls calls;
-  if (!device.memory_imports.empty()) {
-    look_up(calls.acquire, device, "clEnqueueAcquireExternalMemObjectsKHR");
-    look_up(calls.release, device, "clEnqueueReleaseExternalMemObjectsKHR");
-  }
-  if (device.has(kVaSharing)) {
-    look_up(calls.from_surface, device, "clCreateFromVA_APIMediaSurfaceINTEL");
-    look_up(calls.acquire_surfaces, device, "clEnqueueAcquireVA_APIMediaSurfacesINTEL");
-    look_up(calls.release_surfaces, device, "clEnqueueReleaseVA_APIMediaSurfacesINTEL");
-  }
-  if (!device.semaphore_imports.empty() || !device.semaphore_exports.empty()) {
-    look_up(calls.make_semaphore, device, "clCreateSemaphoreWithPropertiesKHR");
-    look_up(calls.wait, device, "clEnqueueWaitSemaphoresKHR");
-    look_up(calls.signal, device, "clEnqueueSignalSemaphoresKHR");
-    look_up(calls.export_semaphore, device, "clGetSemaphoreHandleForTypeKHR");
-    look_up(calls.release_semaphore, device, "clReleaseSemaphoreKHR");
-  }
-  return calls;
-}
+ExtensionCalls extension_calls(const Device& device);
 
 }  // namespace opencl::detail
 }  // namespace v1

@@ -154,7 +154,7 @@ TEST_F(ExternalTest, PlatformsWithoutItSayWhatTheyLack) {
   EXPECT_THAT(refused.what(), HasSubstr("lacks cl_khr_external_memory_opaque_fd"));
   Description dmabuf;
   dmabuf.fd = FdKind::kDmabuf;
-  const Step step = detail::dmabuf_to_buffer.step(dmabuf, context, Access::kRead);
+  const Step step = detail::dmabuf_to_buffer().step(dmabuf, context, Access::kRead);
   ASSERT_TRUE(std::holds_alternative<Refusal>(step));
   EXPECT_THAT(std::get<Refusal>(step).reason, HasSubstr("lacks cl_khr_external_memory_dma_buf"));
   EXPECT_THAT(error_of([&] { Semaphore::make(context, SemaphoreKind::kOpaqueFd); }).what(),

@@ -2,21 +2,13 @@
 // Makes contexts, new ones for a device or around a user's cl_context and queue.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/context.hpp>
-#include <tenon/core/error.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
-#include <tenon/frameworks/opencl/device.hpp>
-#include <tenon/frameworks/opencl/edges.hpp>  // IWYU pragma: keep
-#include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -25,101 +17,32 @@ namespace opencl {
 
 namespace detail {
 
-inline Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name = {}) {
-  native->transfers = make_queue(*native);
-  judge_sharing(*native, wished);
-  judge_imports(*native);
-  if (name.empty()) name = short_name(native->device);
-  return Context(make_ref<BufferContext>(std::move(native), name));
-}
-
 /// @param properties  Of the cl_context; null: none.  @param display  The VADisplay among them.
-inline Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name,
-                            const cl_context_properties* properties = nullptr, void* display = nullptr) {
-  if (!device) throw Error(Code::kInvalidArgument, "opencl::make_context: a null cl_device_id");
-  auto native = make_ref<Native>();
-  native->va_display = display;
-  native->device = read_device(device);
-  native->context = Handle<cl_context>(create(
-      "clCreateContext", [&] { return "making a context for " + native->device.name; }, clCreateContext, properties,
-      cl_uint{1}, static_cast<const cl_device_id*>(&device),
-      static_cast<void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*)>(nullptr),
-      static_cast<void*>(nullptr)));
-  native->queue = make_queue(*native);
-  return assemble(std::move(native), wished, name);
-}
-
-}  // namespace detail
-
-namespace detail {
+Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name,
+                     const cl_context_properties* properties = nullptr, void* display = nullptr);
 
 /// @errors kInvalidArgument: it has none.
-inline std::vector<cl_device_id> devices_of(cl_context context) {
-  const auto count = info<cl_uint>(clGetContextInfo, "clGetContextInfo", context, CL_CONTEXT_NUM_DEVICES);
-  std::vector<cl_device_id> devices(count);
-  check(call(clGetContextInfo, context, cl_context_info{CL_CONTEXT_DEVICES}, count * sizeof(cl_device_id),
-             static_cast<void*>(devices.data()), static_cast<std::size_t*>(nullptr)),
-        "clGetContextInfo", "asking for the devices of a context");
-  if (devices.empty()) throw Error(Code::kInvalidArgument, "opencl::wrap: the cl_context has no device");
-  return devices;
-}
+std::vector<cl_device_id> devices_of(cl_context context);
 
 }  // namespace detail
 
 /// Makes a new context, with a queue, for one device. An alias test runs on CPU devices: see coherency().
 /// @param wished  For tests and measurements: overrides what is found about the device.
 /// @errors kInvalidArgument: null; those of native calls. @cost some 100 us.
-inline Context make_context(cl_device_id device, std::optional<Coherency> wished = {}) {
-  return detail::make_context(device, wished, {});
-}
+Context make_context(cl_device_id device, std::optional<Coherency> wished = {});
 
 /// Makes a new context for the first device of the first platform.
 /// @errors kUnavailable: no OpenCL platform or device on this machine.
-inline Context make_context() {
-  const std::vector<cl_device_id> devices = detail::all_devices();
-  if (devices.empty())
-    throw Error(Code::kUnavailable,
-                "opencl: no platform with a device is installed: the ICD loader found none (install a driver, for "
-                "instance pocl-opencl-icd, or set OCL_ICD_VENDORS)");
-  return make_context(devices.front());
-}
+Context make_context();
 
 /// Wraps the user's context and queue, with references of its own. If `queue` is null, one is created. Tenon's own
 /// commands go to a separate queue, so the user's may be blocked without harm.
 /// @errors kInvalidArgument: a null context, a queue of another context; those of native calls.
-inline Context wrap(cl_context context, cl_command_queue queue, std::optional<Coherency> wished = {}) {
-  if (!context) throw Error(Code::kInvalidArgument, "opencl::wrap: a null cl_context");
-  auto native = make_ref<detail::Native>();
-  native->context = detail::Handle<cl_context>::retain(context, "wrapping a context");
-  cl_device_id device = nullptr;
-  if (queue) {
-    using detail::info;
-    if (info<cl_context>(clGetCommandQueueInfo, "clGetCommandQueueInfo", queue, CL_QUEUE_CONTEXT) != context)
-      throw Error(Code::kInvalidArgument, "opencl::wrap: the queue belongs to another cl_context than the one given");
-    device = info<cl_device_id>(clGetCommandQueueInfo, "clGetCommandQueueInfo", queue, CL_QUEUE_DEVICE);
-    native->queue = detail::Handle<cl_command_queue>::retain(queue, "wrapping a queue");
-  } else {
-    device = detail::devices_of(context).front();
-  }
-  native->device = detail::read_device(device);
-  if (!queue) native->queue = detail::make_queue(*native);
-  return detail::assemble(std::move(native), wished);
-}
+Context wrap(cl_context context, cl_command_queue queue, std::optional<Coherency> wished = {});
 
 /// As wrap() without a queue, for one device of a context that may have several.
 /// @errors kInvalidArgument: null, a device that is none of the context's; those of native calls.
-inline Context wrap_device(cl_context context, cl_device_id device) {
-  if (!context || !device)
-    throw Error(Code::kInvalidArgument, "opencl::wrap_device: a null cl_context or cl_device_id");
-  const std::vector<cl_device_id> devices = detail::devices_of(context);
-  if (std::find(devices.begin(), devices.end(), device) == devices.end())
-    throw Error(Code::kInvalidArgument, "opencl::wrap_device: the device is none of the cl_context's");
-  auto native = make_ref<detail::Native>();
-  native->context = detail::Handle<cl_context>::retain(context, "wrapping a context");
-  native->device = detail::read_device(device);
-  native->queue = detail::make_queue(*native);
-  return detail::assemble(std::move(native), {});
-}
+Context wrap_device(cl_context context, cl_device_id device);
 
 }  // namespace opencl
 }  // namespace v1

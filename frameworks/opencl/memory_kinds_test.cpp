@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images, USM, SVM and memory used by turns: what is specific to them, and bad input.
+#include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {
@@ -125,7 +126,7 @@ TEST_F(Images, ImagesOverBuffersAreJudgedByExtensionAndPitch) {
     return wanted;
   }()));
   const auto judge = [&](const Tensor& tensor) {
-    const Step step = detail::buffer_to_image.step(describe(tensor), pictures, Access::kRead);
+    const Step step = detail::buffer_to_image().step(describe(tensor), pictures, Access::kRead);
     const auto* refusal = std::get_if<Refusal>(&step);
     return refusal ? refusal->reason : std::string();
   };

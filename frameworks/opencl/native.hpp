@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -27,49 +27,7 @@ inline constexpr cl_int kKernelFault = -9999;
 
 /// "CL_INVALID_VALUE", for messages; "an OpenCL code" for those of extensions. Positive codes are none of OpenCL's:
 /// NVIDIA's driver hands on those of CUDA.
-inline std::string status_name(cl_int status) {
-  constexpr std::string_view runtime[] = {"CL_SUCCESS",
-                                          "CL_DEVICE_NOT_FOUND",
-                                          "CL_DEVICE_NOT_AVAILABLE",
-                                          "CL_COMPILER_NOT_AVAILABLE",
-                                          "CL_MEM_OBJECT_ALLOCATION_FAILURE",
-                                          "CL_OUT_OF_RESOURCES",
-                                          "CL_OUT_OF_HOST_MEMORY",
-                                          "CL_PROFILING_INFO_NOT_AVAILABLE",
-                                          "CL_MEM_COPY_OVERLAP",
-                                          "CL_IMAGE_FORMAT_MISMATCH",
-                                          "CL_IMAGE_FORMAT_NOT_SUPPORTED",
-                                          "CL_BUILD_PROGRAM_FAILURE",
-                                          "CL_MAP_FAILURE",
-                                          "CL_MISALIGNED_SUB_BUFFER_OFFSET",
-                                          "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"};
-  constexpr std::string_view invalid[] = {"VALUE",           "DEVICE_TYPE",
-                                          "PLATFORM",        "DEVICE",
-                                          "CONTEXT",         "QUEUE_PROPERTIES",
-                                          "COMMAND_QUEUE",   "HOST_PTR",
-                                          "MEM_OBJECT",      "IMAGE_FORMAT_DESCRIPTOR",
-                                          "IMAGE_SIZE",      "SAMPLER",
-                                          "BINARY",          "BUILD_OPTIONS",
-                                          "PROGRAM",         "PROGRAM_EXECUTABLE",
-                                          "KERNEL_NAME",     "KERNEL_DEFINITION",
-                                          "KERNEL",          "ARG_INDEX",
-                                          "ARG_VALUE",       "ARG_SIZE",
-                                          "KERNEL_ARGS",     "WORK_DIMENSION",
-                                          "WORK_GROUP_SIZE", "WORK_ITEM_SIZE",
-                                          "GLOBAL_OFFSET",   "EVENT_WAIT_LIST",
-                                          "EVENT",           "OPERATION",
-                                          "GL_OBJECT",       "BUFFER_SIZE",
-                                          "MIP_LEVEL",       "GLOBAL_WORK_SIZE",
-                                          "PROPERTY",        "IMAGE_DESCRIPTOR"};
-  if (status <= 0 && status > -15) return std::string(runtime[-status]);
-  if (status <= -30 && status > -66) return "CL_INVALID_" + std::string(invalid[-30 - status]);
-  if (status == -1142) return "CL_INVALID_SEMAPHORE_KHR";
-  if (status == -1098) return "CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL";
-  if (status == -1099) return "CL_INVALID_VA_API_MEDIA_SURFACE_INTEL";
-  if (status == kKernelFault) return "-9999 (NVIDIA's: a kernel read or wrote outside of its memory)";
-  if (status > 0) return "a code of the driver's own, " + std::to_string(status) + " (NVIDIA's: a CUresult)";
-  return status == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an OpenCL code";
-}
+std::string status_name(cl_int status);
 
 namespace detail {
 
@@ -80,39 +38,7 @@ inline bool injected() { return Probe::injected(); }
 inline std::atomic<cl_int> injection{CL_OUT_OF_RESOURCES};
 inline cl_int injected_code() { return injection.load(std::memory_order_relaxed); }
 
-constexpr Code code_of(cl_int status) {
-  switch (status) {
-    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
-    case CL_OUT_OF_RESOURCES:
-    case CL_OUT_OF_HOST_MEMORY:
-      return Code::kResourceExhausted;
-    case CL_DEVICE_NOT_FOUND:
-    case CL_DEVICE_NOT_AVAILABLE:
-    case CL_COMPILER_NOT_AVAILABLE:
-    case kKernelFault:
-    case -1001:
-      return Code::kUnavailable;
-    case CL_IMAGE_FORMAT_NOT_SUPPORTED:
-      return Code::kUnimplemented;
-    case CL_INVALID_OPERATION:
-      return Code::kFailedPrecondition;
-    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
-      return Code::kAborted;
-    case -1098:  // CL_INVALID_VA_API_MEDIA_ADAPTER_INTEL
-    case -1099:  // CL_INVALID_VA_API_MEDIA_SURFACE_INTEL
-      return Code::kInvalidArgument;
-    default:
-      return status <= -30 && status > -80 ? Code::kInvalidArgument : Code::kInternal;
-  }
-}
-
-[[noreturn]] inline void fail(cl_int status, const char* call, const std::string& what) {
-  const bool is_lost = status == CL_DEVICE_NOT_AVAILABLE || status == kKernelFault;
-  throw Error(code_of(status),
-              "opencl: " + what + ": " + status_name(status) +
-                  (is_lost ? "; the device is lost, or its cl_context is: make a new one" : ""),
-              call, status);
-}
+[[noreturn]] void fail(cl_int status, const char* call, const std::string& what);
 
 /// The only place where codes become exceptions. `what` is a text, or a function that makes it on demand.
 template <typename What>

@@ -208,7 +208,7 @@ TEST_F(BufferTest, RefusesWhatIsNoBufferOfThisContext) {
 TEST_F(BufferTest, MemoryOfAForeignContextIsRefusedAndGoesOverTheHost) {
   const Context other = make_context();
   const Tensor tensor = opencl::wrap(context, user_buffer(4096), {element::u8, {4096}, {}});
-  const Step step = detail::buffer_to_buffer.step(describe(tensor), other, Access::kRead);
+  const Step step = detail::buffer_to_buffer().step(describe(tensor), other, Access::kRead);
   ASSERT_TRUE(std::holds_alternative<Refusal>(step)) << "PoCL would take it and go wrong later";
   EXPECT_THAT(std::get<Refusal>(step).reason, HasSubstr("another cl_context"));
   router.add(other);

@@ -236,8 +236,8 @@ TEST_F(RoundTrips, ViewsOfOtherClassesAreNotTakenForLoans) {
   std::vector<std::byte> elsewhere(8192, std::byte{7});
   home.memory()->add_view(std::make_unique<View>(host_context(), kCpuMemory, Access::kReadWrite, elsewhere.data()));
   MapOptions options;
-  EXPECT_FALSE(detail::cpu_to_buffer.map(host, mapped, options).lease());
-  EXPECT_EQ(detail::buffer_to_cpu.map(home, host_context(), options).data(), elsewhere.data());
+  EXPECT_FALSE(detail::cpu_to_buffer().map(host, mapped, options).lease());
+  EXPECT_EQ(detail::buffer_to_cpu().map(home, host_context(), options).data(), elsewhere.data());
 }
 
 class Booking : public OpenclFixture {

@@ -5,13 +5,12 @@
 #include <vector>
 
 #include <tenon/core/context.hpp>
-#include <tenon/frameworks/cpu/cpu.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-inline std::vector<Context> contexts() { return {context()}; }
+std::vector<Context> contexts();
 
 }  // namespace cpu
 }  // namespace v1

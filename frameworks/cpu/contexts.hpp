@@ -1,17 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts of this framework on this machine: always host memory, nothing else.
+// The header in which the build looks for cpu::contexts(), to make the module that the tool loads.
 #pragma once
 
-#include <vector>
-
-#include <tenon/core/context.hpp>
-
-namespace tenon {
-inline namespace v1 {
-namespace cpu {
-
-std::vector<Context> contexts();
-
-}  // namespace cpu
-}  // namespace v1
-}  // namespace tenon
+#include <tenon/frameworks/cpu/cpu.hpp>  // IWYU pragma: export

@@ -11,7 +11,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
@@ -19,7 +18,6 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/cpu/client.hpp>
-#include <tenon/frameworks/cpu/contexts.hpp>
 #include <tenon/frameworks/cpu/fd.hpp>
 #include <tenon/frameworks/cpu/pages.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>

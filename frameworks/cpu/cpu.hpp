@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <tenon/core/context.hpp>
 #include <tenon/core/element_type.hpp>
@@ -19,6 +20,8 @@ namespace cpu {
 
 /// The context of host memory: the same as host_context(), under the name that every framework uses.
 Context context();
+/// The contexts of this framework on this machine: always host memory, nothing else.
+std::vector<Context> contexts();
 
 /// Whether a wrapped pointer may be written through.
 enum class Wrapped : std::uint8_t { kWritable, kReadOnly };

@@ -127,8 +127,8 @@ endfunction()
 # For bridges too, which depend on the frameworks that they join.
 #   [FIND_MODULES FindY.cmake: the folder's own find modules for PACKAGES, installed with the package; they may set Y_PC_REQUIRES,
 #    Y_PC_CFLAGS and Y_PC_LIBS, what the framework's pkg-config module says of Y]
-# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the target tenon::x: a static library of the folder's sources, or headers alone where it
-# has none. Sets TENON_X_ENABLED in the caller's
+# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the target tenon::x, a small static library of the folder's sources, which can also be
+# used header-only: by TENON_HEADER_ONLY and header_only.hpp. Sets TENON_X_ENABLED in the caller's
 # scope, so that the folder adds its tests only when it is on.
 function(tenon_add_framework)
   cmake_parse_arguments(A "EDGES" "NAME" "PKGCONFIG;PACKAGES;FIND_MODULES;DEPENDS;LINK" ${ARGN})

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Core: devices by name, properties, reading and compiling.
-#include <tenon/core/version.hpp>
 #include <tenon/runtime/core.hpp>
+
+#include <tenon/core/version.hpp>
 
 #include <istream>
 

@@ -99,7 +99,7 @@ check_tidy() {
 # Public headers of every folder except tests. header_only.hpp is for programs that define a macro for all of their files, and
 # -inl.hpp are parts of a source.
 tidied_headers() {
-  git ls-files {core,store,graph,engine,runtime,frameworks,bridges,devices,drivers,vision,elements,bindings,tools}/'*.hpp' | grep -vE '^core/header_only.hpp$|-inl.hpp$'
+  git ls-files {core,store,graph,engine,runtime,frameworks,bridges,devices,drivers,vision,elements,bindings,tools}/'*.hpp' | grep -vE '/header_only.hpp$|-inl.hpp$'
 }
 
 # include_cleaner HEADER...: each header includes what it uses and nothing else. In a folder configured by check_tidy.

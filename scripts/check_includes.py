@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that layers and rooms include downwards only, that frameworks know only core and the hubs, that core knows none of them,
 that units (a header with its source) include each other in a circle only where CIRCLES allows it, and that no folder uses another's
-namespace detail or internal/ headers: declarations for others are public, or in the folder's client.hpp."""
+namespace detail or internal/ headers: what others may use is public, or stands in the folder's client.hpp; that a source includes its
+public header before any other, so that the header needs nothing before it; and that header_only.hpp lists its folder's sources."""
 import collections
 import pathlib
 import re
@@ -58,10 +59,12 @@ CIRCLES = [
     {"drivers/npu/run/command_list", "drivers/npu/run/executor"},
     {"drivers/npu/run/graph", "drivers/npu/run/profiling"},
     {"drivers/npu/compiler/mode_params", "drivers/npu/compiler/options"},
-    {"frameworks/ffmpeg/video", "frameworks/ffmpeg/video_impl"},
     {"vision/decode", "vision/internal/decoders", "vision/internal/reading"},
 ]
-# Layers in which each folder has its own namespace detail.
+# Layers whose headers are installed, and sources that the build compiles into no library.
+PUBLIC = {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements", "bindings"}
+ALONE = {"conformance.cpp", "probe.cpp"}
+# Layers whose folders have a namespace detail each.
 OWNERS = {"frameworks", "bridges", "devices", "drivers", "tools", "bindings"}
 NAMESPACE = re.compile(r"^namespace ((?:inline |\w|::)+) \{", re.MULTILINE)
 ALIAS = re.compile(r"^ *namespace (\w+) = ([\w:]+);", re.MULTILINE)
@@ -171,12 +174,61 @@ def circles(names):
     return [circle for circle in found if len(circle) > 1]
 
 
+def is_compiled(name: str) -> bool:
+    """Whether the build compiles this source into its folder's library."""
+    path = pathlib.PurePosixPath(name)
+    return (path.suffix == ".cpp" and path.name not in ALONE and "testing" not in path.parts and
+            not path.stem.endswith(("_test", "_bench", "_oracle")))
+
+
+def own_header(name: str, names):
+    """The public header of a source: beside it, or above its room in core. None if there is none, or it is private."""
+    path = pathlib.PurePosixPath(name)
+    folder = path.parent.parent if path.parts[0] == "core" else path.parent
+    header = (folder / f"{path.stem}.hpp").as_posix()
+    return header if header in names and "/internal/" not in header else None
+
+
+def own_header_first(texts):
+    """Sources that include another of Tenon's headers before their own, or not their own. @param texts  By the file's name."""
+    for name, text in texts.items():
+        if name.split("/")[0] not in PUBLIC or not is_compiled(name):
+            continue
+        header = own_header(name, texts)
+        included = INCLUDE.findall(text)
+        if header and included[:1] != [header]:
+            yield f"{name}: its first include of Tenon's must be its own header, <tenon/{header}>"
+
+
+def header_only(texts):
+    """Differences between what a header_only.hpp includes and its folder's compiled sources; frameworks without one.
+    @param texts  By the file's name."""
+    for name in texts:
+        parts = name.split("/")
+        if parts[0] == "frameworks" and is_compiled(name) and "/".join(parts[:2]) + "/header_only.hpp" not in texts:
+            yield f"{name}: frameworks/{parts[1]}/ has no header_only.hpp, which lists its sources"
+    for name, text in texts.items():
+        if not name.endswith("/header_only.hpp"):
+            continue
+        folder = name.removesuffix("header_only.hpp")
+        compiled = {source for source in texts if source.startswith(folder) and is_compiled(source)}
+        listed = [target for target in INCLUDE.findall(text) if target.endswith(".cpp")]
+        for source in sorted(compiled.difference(listed)):
+            yield f"{name}: {source} is compiled into the library, and not listed here"
+        for source in sorted(set(listed) - compiled):
+            yield f"{name}: {source} is no source of this folder's library"
+        for source in sorted({source for source in listed if listed.count(source) > 1}):
+            yield f"{name}: {source} is listed twice"
+
+
 def main() -> int:
     files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.hpp", "*.cpp", "*.h", "*.c", "*.ipp"],
                            capture_output=True, text=True, check=True).stdout.split()
     files = [name for name in files if pathlib.Path(name).exists()]
     found = [line for name in files for line in violations(pathlib.Path(name))]
-    found += privacy({name: pathlib.Path(name).read_text(errors="replace") for name in files})
+    texts = {name: pathlib.Path(name).read_text(errors="replace") for name in files}
+    for rule in (privacy, own_header_first, header_only):
+        found += rule(texts)
     for circle in circles(files):
         if not any(circle <= allowed for allowed in CIRCLES):
             found.append("these include each other, and CIRCLES does not allow it: " + ", ".join(sorted(circle)))

@@ -4,7 +4,7 @@
 import sys
 import unittest
 
-from check_includes import privacy  # noqa: E402
+from check_includes import header_only, own_header_first, privacy  # noqa: E402
 
 OWN = "namespace tenon {\nnamespace level_zero {\nnamespace detail {\nvoid call();\n}  // namespace detail\n" \
       "void open() { detail::call(); }\n}  // namespace level_zero\n}  // namespace tenon\n"
@@ -35,6 +35,47 @@ class Privacy(unittest.TestCase):
         text = "#include <tenon/graph/readers/internal/text.hpp>\n"
         self.assertEqual(found("graph/writers/a.cpp", text), [])
         self.assertEqual(len(found("drivers/npu/a.cpp", text)), 1)
+
+
+class OwnHeaderFirst(unittest.TestCase):
+    HEADERS = {"frameworks/x/x.hpp": "", "core/memory.hpp": "", "graph/internal/y.hpp": ""}
+
+    def wrong(self, name, text):
+        return list(own_header_first({**self.HEADERS, name: text}))
+
+    def test_the_first_of_tenons_is_the_sources_own(self):
+        own, other = "#include <tenon/frameworks/x/x.hpp>\n", "#include <tenon/core/memory.hpp>\n"
+        self.assertEqual(self.wrong("frameworks/x/x.cpp", "#include <vector>\n" + own + other), [])
+        self.assertEqual(len(self.wrong("frameworks/x/x.cpp", other + own)), 1)
+        self.assertEqual(len(self.wrong("frameworks/x/x.cpp", other)), 1)
+
+    def test_core_has_its_headers_above_its_rooms(self):
+        self.assertEqual(len(self.wrong("core/base/memory.cpp", "#include <tenon/core/error.hpp>\n")), 1)
+
+    def test_sources_without_a_public_header_are_free(self):
+        for name in ("frameworks/x/z.cpp", "frameworks/x/x_test.cpp", "graph/internal/y.cpp"):
+            self.assertEqual(self.wrong(name, "#include <tenon/core/error.hpp>\n"), [], name)
+
+
+class HeaderOnly(unittest.TestCase):
+    ALL = "#include <tenon/core/header_only.hpp>\n#include <tenon/frameworks/x/a.cpp>\n#include <tenon/frameworks/x/room/b.cpp>\n"
+    TREE = {name: "" for name in ("frameworks/x/a.cpp", "frameworks/x/room/b.cpp", "frameworks/x/a_test.cpp", "frameworks/x/a_bench.cpp",
+                                  "frameworks/x/conformance.cpp", "frameworks/x/probe.cpp", "frameworks/x/x_oracle.cpp",
+                                  "frameworks/x/testing/c.cpp", "frameworks/xy/d.hpp")}
+
+    def wrong(self, listed, **more):
+        return list(header_only({**self.TREE, "frameworks/x/header_only.hpp": listed, **more}))
+
+    def test_lists_what_is_compiled(self):
+        self.assertEqual(self.wrong(self.ALL), [])
+
+    def test_missing_foreign_and_double_sources_are_found(self):
+        self.assertIn("a.cpp is compiled", self.wrong(self.ALL.replace("#include <tenon/frameworks/x/a.cpp>\n", ""))[0])
+        self.assertIn("a_test.cpp is no source", self.wrong(self.ALL + "#include <tenon/frameworks/x/a_test.cpp>\n")[0])
+        self.assertIn("a.cpp is listed twice", self.wrong(self.ALL + "#include <tenon/frameworks/x/a.cpp>\n")[0])
+
+    def test_every_framework_with_sources_has_one(self):
+        self.assertEqual(len(self.wrong(self.ALL, **{"frameworks/xy/d.cpp": ""})), 1)
 
 
 if __name__ == "__main__":

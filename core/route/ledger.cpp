@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edge names, sharded counters, and their report.
-#include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
+
+#include <tenon/core/error.hpp>
 
 #include <cstdio>
 #include <memory>

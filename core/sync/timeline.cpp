@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host timelines, and waiting with a deadline and a ledger entry.
+#include <tenon/core/timeline.hpp>
+
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/core/timeline.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,7 +2,9 @@
 // What other frameworks may use of this one: the guard of a release callback.
 #pragma once
 
-#include <tenon/frameworks/cpu/cpu.hpp>
+#include <utility>
+
+#include <tenon/core/host.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -12,7 +14,22 @@ namespace cpu {
 /// release. The rest of namespace detail is this folder's own.
 namespace client {
 
-using detail::ReleaseGuard;
+/// Runs a release callback once, on destruction, unless it was disarmed.
+class ReleaseGuard {
+ public:
+  explicit ReleaseGuard(HostMemory::Release release) : release_(std::move(release)) {}
+  ReleaseGuard(const ReleaseGuard&) = delete;
+  ReleaseGuard& operator=(const ReleaseGuard&) = delete;
+  ~ReleaseGuard() {
+    if (release_) release_();
+  }
+  /// Copy it into the object that will call it, then disarm().
+  const HostMemory::Release& get() const { return release_; }
+  void disarm() { release_ = nullptr; }
+
+ private:
+  HostMemory::Release release_;
+};
 
 }  // namespace client
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include <tenon/core/deferred.hpp>
 #include <tenon/core/hazards.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/cpu/eventfd.hpp>

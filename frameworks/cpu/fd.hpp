@@ -3,14 +3,8 @@
 #pragma once
 
 #include <poll.h>
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstdint>
-#include <string>
-#include <system_error>
 
-#include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
 #include <tenon/core/policy.hpp>
 
@@ -21,27 +15,29 @@ namespace cpu {
 using tenon::SharedFd;
 using tenon::UniqueFd;
 
+namespace detail {
+
+/// The time until `deadline`, as poll(2) takes it; 0 only when the deadline has come.
+int poll_timeout_ms(Deadline deadline);
+[[noreturn]] void poll_failed(int fd, int error);
+
+}  // namespace detail
+
 /// Waits until `fd` has one of `events` (POLLIN, POLLOUT). @return false when `deadline` came first.
 /// @param poll  (struct pollfd*, nfds_t, int) -> int: poll(2), or what a test puts before it.
 /// @errors kInternal with the call
 template <typename Poll>
 bool poll_until(Deadline deadline, int fd, short events, Poll poll) {
   for (;;) {
-    const Deadline now = Clock::now();  // A deadline long past must not overflow the difference.
-    const auto left = deadline <= now ? 0 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
+    const int timeout_ms = detail::poll_timeout_ms(deadline);
     struct pollfd entry = {fd, events, 0};
-    const int ready = poll(&entry, nfds_t{1}, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000)));
+    const int ready = poll(&entry, nfds_t{1}, timeout_ms);
     if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR && errno != EAGAIN) {
-      const int error = errno;
-      throw Error(Code::kInternal,
-                  "waiting for descriptor " + std::to_string(fd) + ": " + std::generic_category().message(error),
-                  "poll", error);
-    }
-    if (left == 0) return false;
+    if (ready < 0 && errno != EINTR && errno != EAGAIN) detail::poll_failed(fd, errno);
+    if (timeout_ms == 0) return false;
   }
 }
-inline bool poll_until(Deadline deadline, int fd, short events) { return poll_until(deadline, fd, events, ::poll); }
+bool poll_until(Deadline deadline, int fd, short events);
 
 }  // namespace cpu
 }  // namespace v1

@@ -2,17 +2,14 @@
 // The size of the system's pages.
 #pragma once
 
-#include <unistd.h>
 #include <cstddef>
 
 namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-inline std::size_t page_bytes() {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
+/// Bytes of a page. @thread any. @cost one system call per process.
+std::size_t page_bytes();
 
 }  // namespace cpu
 }  // namespace v1

@@ -16,7 +16,7 @@ using tenon::SharedMemory;
 
 /// Host memory that meets `wanted`: plain, or a memfd when a descriptor is asked for.
 /// @errors kUnimplemented: other descriptors (frameworks/dmabuf makes dma-bufs); kResourceExhausted.
-inline Ref<Memory> allocate_memory(const Requirements& wanted) { return host_context()->allocate(wanted); }
+Ref<Memory> allocate_memory(const Requirements& wanted);
 
 }  // namespace cpu
 }  // namespace v1

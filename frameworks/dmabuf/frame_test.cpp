@@ -100,7 +100,7 @@ TEST_F(DmabufFrame, OfAStreamIsImportedOnceAndMappedOnce) {
 TEST_F(DmabufFrame, OneBracketIsPlannedForEachMemoryNotForEachPlane) {
   const std::vector<FrameObject> objects{object()};
   const Frame frame = import_frame(nv12, objects, std::vector<FramePlane>{{0, 0, 128}, {0, 128 * 48, 128}});
-  const Edge& edge = dmabuf::detail::dmabuf_to_cpu;
+  const Edge& edge = *dmabuf::context()->edges()[1];
   for (FdKind fd : {FdKind::kMemfd, FdKind::kDmabuf}) {
     FrameDescription from = describe(frame);
     from.planes[0].fd = from.planes[1].fd = fd;

@@ -2,9 +2,6 @@
 // Imports recurring dma-bufs only once.
 #pragma once
 
-#include <sys/stat.h>
-
-#include <fcntl.h>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,9 +10,7 @@
 #include <tenon/core/memory.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
-#include <tenon/frameworks/dmabuf/native.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -31,25 +26,7 @@ class ImportCache {
   explicit ImportCache(std::size_t limit = 64) : limit_(std::max<std::size_t>(limit, 1)) {}
 
   /// `fd` stays the caller's. @errors as DmabufMemory::import. @cost fstat and a search if known, else an import.
-  Ref<Memory> import(int fd, std::size_t size_bytes = 0, std::uint64_t modifier = kModifierLinear) {
-    struct stat status {};
-    if (native::fstat(fd, &status) == 0) {
-      const MemoryIdentity identity{MemoryIdentity::Kind::kInode, static_cast<std::uint64_t>(status.st_dev),
-                                    static_cast<std::uint64_t>(status.st_ino)};
-      for (std::size_t i = 0; i < kept_.size(); ++i) {
-        if (!(kept_[i]->identity() == identity) || kept_[i]->size_bytes() < size_bytes ||
-            kept_[i]->modifier() != modifier)
-          continue;
-        std::rotate(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(i),
-                    kept_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-        return kept_.front();
-      }
-    }
-    Ref<DmabufMemory> made = dmabuf::import(UniqueFd::duplicate(fd), size_bytes, modifier);
-    if (kept_.size() == limit_) kept_.pop_back();
-    kept_.insert(kept_.begin(), made);
-    return made;
-  }
+  Ref<Memory> import(int fd, std::size_t size_bytes = 0, std::uint64_t modifier = kModifierLinear);
   std::size_t size() const { return kept_.size(); }
 
  private:

@@ -3,23 +3,18 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
-#include <system_error>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/policy.hpp>
-#include <tenon/frameworks/cpu/fd.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -97,56 +92,24 @@ static_assert(kIoctlSyncFileInfo == 0xc0383e04 && kIoctlSyncMerge == 0xc0303e03)
 using Fault = int (*)(const char* call);
 inline std::atomic<Fault> fault{nullptr};
 
-inline bool faulted(const char* call) {
-  const Fault ask = fault.load(std::memory_order_relaxed);
-  if (!ask) return false;
-  const int error = ask(call);
-  if (error == 0) return false;
-  errno = error;
-  return true;
-}
-inline int open(const char* path, int flags) { return faulted("open") ? -1 : ::open(path, flags | O_CLOEXEC); }
-inline int ioctl(int fd, unsigned long request, void* argument, const char* call) {
-  return faulted(call) ? -1 : ::ioctl(fd, request, argument);
-}
-inline int fstat(int fd, struct stat* status) { return faulted("fstat") ? -1 : ::fstat(fd, status); }
-inline off_t seek_end(int fd) { return faulted("lseek") ? -1 : ::lseek(fd, 0, SEEK_END); }
-inline int memfd_create(const char* name) {
-  return faulted("memfd_create") ? -1 : ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-}
-inline int ftruncate(int fd, std::size_t size) {
-  return faulted("ftruncate") ? -1 : ::ftruncate(fd, static_cast<off_t>(size));
-}
-inline int add_seals(int fd, int seals) { return faulted("fcntl(F_ADD_SEALS)") ? -1 : ::fcntl(fd, F_ADD_SEALS, seals); }
-inline void* mmap(std::size_t size, int protection, int fd) {
-  return faulted("mmap") ? MAP_FAILED : ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
-}
-inline int poll(struct pollfd* entries, nfds_t count, int timeout_ms) {
-  return faulted("poll") ? -1 : ::poll(entries, count, timeout_ms);
-}
+int open(const char* path, int flags);
+int ioctl(int fd, unsigned long request, void* argument, const char* call);
+int fstat(int fd, struct stat* status);
+off_t seek_end(int fd);
+int memfd_create(const char* name);
+int ftruncate(int fd, std::size_t size);
+int add_seals(int fd, int seals);
+void* mmap(std::size_t size, int protection, int fd);
+int poll(struct pollfd* entries, nfds_t count, int timeout_ms);
 
-[[noreturn]] inline void fail(Code code, const std::string& what, const char* call, int error) {
-  throw Error(code, "dmabuf: " + what + ": " + std::generic_category().message(error), call, error);
-}
+[[noreturn]] void fail(Code code, const std::string& what, const char* call, int error);
 
 /// Repeats an ioctl that was interrupted by a signal or asks to be repeated, until `deadline`.
 /// @return 0, or -1 with errno. @errors kDeadlineExceeded
-inline int ioctl_until(Deadline deadline, int fd, unsigned long request, void* argument, const char* call) {
-  while (native::ioctl(fd, request, argument, call) != 0) {
-    if (errno != EINTR && errno != EAGAIN) return -1;
-    if (Clock::now() >= deadline) {
-      throw Error(Code::kDeadlineExceeded,
-                  "dmabuf: descriptor " + std::to_string(fd) + ": the kernel asked again and again to repeat the call",
-                  call, errno);
-    }
-  }
-  return 0;
-}
+int ioctl_until(Deadline deadline, int fd, unsigned long request, void* argument, const char* call);
 
 /// As cpu::poll_until.
-inline bool poll_until(Deadline deadline, int fd, short events) {
-  return cpu::poll_until(deadline, fd, events, native::poll);
-}
+bool poll_until(Deadline deadline, int fd, short events);
 
 }  // namespace dmabuf::native
 }  // namespace v1

@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <new>
 
 namespace tenon {
 inline namespace v1 {
@@ -30,91 +28,21 @@ struct Block {
   std::atomic<std::uint32_t> references{1};
 };
 
-namespace detail {
-inline std::atomic<std::size_t> live{0};
-inline std::atomic<long> countdown{0};
-inline std::atomic<bool> failed{false};
-
-/// True when this call was chosen to fail.
-inline bool injected() {
-  long left = countdown.load(std::memory_order_relaxed);
-  while (left > 0) {
-    if (countdown.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
-      if (left == 1) failed.store(true);
-      return left == 1;
-    }
-  }
-  return false;
-}
-}  // namespace detail
-
 /// Makes a block of `size` bytes with one reference. With a null `host` it has its own memory; otherwise it wraps
 /// `host`, which the caller keeps alive. Blocks over host memory are host-visible.
-inline int null_create(std::size_t size, void* host, unsigned flags, Block** out) {
-  if (!out) return kInvalidValue;
-  if (detail::injected()) return kInjected;
-  if (reinterpret_cast<std::uintptr_t>(host) % kWrapAlignment != 0) return kInvalidValue;
-  auto* block = new (std::nothrow) Block;
-  if (!block) return kOutOfMemory;
-  block->size = size;
-  block->host_visible = host || (flags & kHostVisible) != 0;
-  block->owned = !host;
-  block->data =
-      static_cast<std::byte*>(host ? host : ::operator new(size ? size : 1, std::align_val_t(4096), std::nothrow));
-  if (!block->data) {
-    delete block;
-    return kOutOfMemory;
-  }
-  detail::live.fetch_add(1);
-  *out = block;
-  return kSuccess;
-}
-
-inline int null_retain(Block* block) {
-  if (!block) return kInvalidValue;
-  if (detail::injected()) return kInjected;
-  block->references.fetch_add(1);
-  return kSuccess;
-}
-
+int null_create(std::size_t size, void* host, unsigned flags, Block** out);
+int null_retain(Block* block);
 /// Releases one reference; the last one frees the block. Never fails on a valid block.
-inline int null_release(Block* block) {
-  if (!block) return kInvalidValue;
-  if (block->references.fetch_sub(1) != 1) return kSuccess;
-  if (block->owned) ::operator delete(block->data, std::align_val_t(4096));
-  delete block;
-  detail::live.fetch_sub(1);
-  return kSuccess;
-}
-
+int null_release(Block* block);
 /// Host address of a host-visible block, valid as long as the block.
-inline int null_map(Block* block, void** out) {
-  if (!block || !out) return kInvalidValue;
-  if (detail::injected()) return kInjected;
-  if (!block->host_visible) return kNotMappable;
-  *out = block->data;
-  return kSuccess;
-}
-
+int null_map(Block* block, void** out);
 /// Copies between the block and host memory; complete when it returns.
-inline int null_copy(Block* block, std::size_t offset, std::size_t size, void* host, Direction direction) {
-  if (!block || (!host && size) || offset > block->size || size > block->size - offset) return kInvalidValue;
-  if (detail::injected()) return kInjected;
-  if (size == 0) return kSuccess;
-  if (direction == Direction::kToHost)
-    std::memcpy(host, block->data + offset, size);
-  else
-    std::memcpy(block->data + offset, host, size);
-  return kSuccess;
-}
+int null_copy(Block* block, std::size_t offset, std::size_t size, void* host, Direction direction);
 
 /// For tests: number of live blocks; makes the n-th call from now fail with kInjected (0: none); whether it did.
-inline std::size_t live_blocks() { return detail::live.load(); }
-inline void fail_call(std::size_t n) {
-  detail::failed.store(false);
-  detail::countdown.store(static_cast<long>(n));
-}
-inline bool call_failed() { return detail::failed.load(); }
+std::size_t live_blocks();
+void fail_call(std::size_t n);
+bool call_failed();
 
 }  // namespace null::native
 }  // namespace v1

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selects the reader for a file by its content.
+#include <tenon/graph/readers/read_model.hpp>
+
 #include <string_view>
 
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
-#include <tenon/graph/readers/read_model.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -10,7 +10,7 @@ namespace dlopen_state {
 
 inline constexpr tenon::MemoryKind kStateKind{"state"};
 
-/// A framework class that every module compiles for itself, as header-only frameworks do.
+/// A framework class that every module compiles for itself, as those that link a framework do.
 class StateContext final : public tenon::ContextImpl {
  public:
   explicit StateContext(const char* owner) : owner_(owner) {}

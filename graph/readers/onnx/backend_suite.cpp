@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX's backend tests: read, run, compare.
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include <tenon/graph/readers/internal/weights.hpp>
-#include <tenon/graph/readers/onnx/backend_suite.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts ONNX graphs to models: values by name, nodes in dependency order, functions inlined.
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
+
 #include <algorithm>
 #include <climits>
 #include <functional>
@@ -13,7 +15,6 @@
 #include <tenon/graph/readers/onnx/internal/names.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/readers/onnx/internal/sequence.hpp>
-#include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenVINO IR: converts the XML's layers and edges to nodes.
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -12,7 +14,6 @@
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
-#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon {

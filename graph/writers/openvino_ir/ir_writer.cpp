@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenVINO IR v11: nodes become the XML's layers and edges, constants become the weights.
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -13,7 +15,6 @@
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
 #include <tenon/graph/subgraph.hpp>
-#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon {
 inline namespace v1 {

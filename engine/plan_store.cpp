@@ -36,10 +36,10 @@ std::shared_ptr<const PlanStore::Opened> PlanStore::open(const std::shared_ptr<c
   auto& opened = source.opened[is_set];
   if (!opened) {
     auto made = std::make_shared<Opened>();
-    if (state_ids(*source.prepared).empty()) {
+    if (planning::state_ids(*source.prepared).empty()) {
       made->model = std::make_shared<OpenModel>(source.prepared);
     } else {
-      StatePorts ports = state_ports(*source.prepared, is_set);
+      planning::StatePorts ports = planning::state_ports(*source.prepared, is_set);
       made->model = std::make_shared<OpenModel>(std::move(ports.model));
       made->state_inputs = std::move(ports.inputs);
       made->state_outputs = std::move(ports.outputs);

@@ -17,11 +17,11 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/plan/growth.hpp>
-#include <tenon/engine/plan/words_hash.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/engine/stage.hpp>
-#include <tenon/engine/state_ports.hpp>  // IWYU pragma: export
 #include <tenon/graph/model.hpp>
+#include <tenon/planning/state_ports.hpp>
+#include <tenon/planning/words_hash.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -50,7 +50,7 @@ class PlanStore {
   /// A model with its passes run; the same object is the same model as before.
   struct Opened {
     std::shared_ptr<OpenModel> model;
-    std::vector<std::string> state_inputs, state_outputs;  ///< See StatePorts.
+    std::vector<std::string> state_inputs, state_outputs;  ///< See planning::StatePorts.
     std::vector<Growth> growths;
   };
   /// @param is_set  The states that have a value. Kept for the store's life, with `model`.
@@ -85,7 +85,7 @@ class PlanStore {
   const std::unique_ptr<SharedParts> shared_;
   mutable std::mutex mutex_;
   std::condition_variable made_;
-  std::unordered_map<Key, std::shared_ptr<Entry>, WordsHash> entries_;
+  std::unordered_map<Key, std::shared_ptr<Entry>, planning::WordsHash> entries_;
   std::uint64_t clock_ = 0;
   Counts counts_;
   /// One source model.

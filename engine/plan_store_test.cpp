@@ -184,7 +184,7 @@ std::string difference(const engine::Plan& one, const engine::Plan& other) {
     if (!same) return "step " + std::to_string(i) + ": " + x.info.kernel + ", " + y.info.kernel;
   }
   for (std::size_t i = 0; i < a.buffers.size(); ++i) {
-    const engine::Buffer &x = a.buffers[i], &y = b.buffers[i];
+    const planning::Buffer &x = a.buffers[i], &y = b.buffers[i];
     if (x.kind != y.kind || x.size_bytes != y.size_bytes || x.arena_offset != y.arena_offset)
       return "buffer " + std::to_string(i) + ": " + std::to_string(x.size_bytes) + ", " + std::to_string(y.size_bytes);
   }

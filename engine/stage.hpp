@@ -18,7 +18,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/lower/relowering.hpp>
-#include <tenon/engine/plan/growth.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 

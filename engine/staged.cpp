@@ -295,7 +295,7 @@ Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::v
     inputs[growth.parameter] = growth.format.is_narrow() ? stand_in(ElementType::kF32, state.shape()) : state;
   };
   const auto resize = [&](Growth& growth, std::size_t extent) {
-    growth.capacity = room_for(extent);
+    growth.capacity = planning::room_for(extent);
     make_room(id_of(growth), states.at(id_of(growth)), growth);
   };
   for (Growth& growth : growths) {
@@ -333,7 +333,7 @@ Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::v
 
 const PlanStore::Opened& Staged::open(const std::shared_ptr<const Model>& model, const VariableMap* states) {
   const bool is_known = model == last_model_;
-  if (!is_known) state_ids_ = state_ids(*model);
+  if (!is_known) state_ids_ = planning::state_ids(*model);
   std::vector<bool> are_set;
   for (const std::string& id : state_ids_) are_set.push_back(states && states->count(id) > 0);
   if (is_known && are_set == set_states_) return *last_opened_;

@@ -83,8 +83,8 @@ class Flow {
 
   Output<Node> result(std::size_t index) {
     OutputVector sources;
-    for (engine::BufferId id = 0; id < plan_.buffers.size(); ++id)
-      if (plan_.buffers[id].kind == engine::BufferKind::kOutput && plan_.buffers[id].index == index)
+    for (planning::BufferId id = 0; id < plan_.buffers.size(); ++id)
+      if (plan_.buffers[id].kind == planning::BufferKind::kOutput && plan_.buffers[id].index == index)
         add_sources(sources, id, 0, plan_.buffers[id].size_bytes);
     const PlanPort& port = plan_.outputs[index];
     const StepOutput as = packed(port.type, port.shape);
@@ -111,7 +111,7 @@ class Flow {
   }
 
   void add_read(StepNotes& notes, OutputVector& arguments, const View& view) {
-    if (plan_.buffers[view.place.buffer].kind == engine::BufferKind::kConstant) {
+    if (plan_.buffers[view.place.buffer].kind == planning::BufferKind::kConstant) {
       notes.weight_bytes += bytes_of(view);
       return;
     }
@@ -121,7 +121,7 @@ class Flow {
   }
 
   /// Who wrote these bytes last.
-  void add_sources(OutputVector& sources, engine::BufferId buffer, std::size_t begin, std::size_t end) {
+  void add_sources(OutputVector& sources, planning::BufferId buffer, std::size_t begin, std::size_t end) {
     OutputVector found;
     bool is_covered = false;
     const auto& writes = writes_[buffer];
@@ -131,10 +131,10 @@ class Flow {
       found.push_back(write->value);
       is_covered = write->view.is_packed() && first <= begin && last >= end;
     }
-    const engine::Buffer& memory = plan_.buffers[buffer];
-    if (found.empty() && memory.kind == engine::BufferKind::kInput)
+    const planning::Buffer& memory = plan_.buffers[buffer];
+    if (found.empty() && memory.kind == planning::BufferKind::kInput)
       found.push_back(inputs_.at(memory.index % inputs_.size()));
-    if (found.empty() && memory.kind == engine::BufferKind::kState) found.push_back(state(memory.index / 2));
+    if (found.empty() && memory.kind == planning::BufferKind::kState) found.push_back(state(memory.index / 2));
     for (auto value = found.rbegin(); value != found.rend(); ++value)
       if (std::find(sources.begin(), sources.end(), *value) == sources.end()) sources.push_back(*value);
   }
@@ -150,7 +150,7 @@ class Flow {
   const Plan& plan_;
   const OutputVector inputs_;
   std::map<std::string, std::pair<std::size_t, const Node*>> nodes_;  ///< With their places in the model's order.
-  std::map<engine::BufferId, std::vector<Write>> writes_;
+  std::map<planning::BufferId, std::vector<Write>> writes_;
   std::map<std::size_t, Output<Node>> states_;
 };
 

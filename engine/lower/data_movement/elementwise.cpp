@@ -139,7 +139,7 @@ bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, a
   // The padding of blocks is 0 and must stay so, since the next kernel multiplies it: 0 / 0 would be NaN.
   if (algo == algorithm::binary_div && !is_dense(layout)) layout = plain_desc(lies_in, x.shape);
   if (const auto what = small_kernel(algo, x.shape, layout)) {
-    const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
+    const BufferSlice a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
     const std::size_t bytes = layout.get_size();
     add_small(builder, node, *what, {a, b},
               builder.define_over(builder.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
@@ -157,7 +157,7 @@ bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, a
     return {dnnl::binary(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
   });
   if (!*kernel) return false;
-  const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
+  const BufferSlice a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
   Value& made = builder.value(node->output(0));
   const std::size_t bytes = layout.get_size();
   const BufferSlice to = builder.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
@@ -238,7 +238,7 @@ bool lower_integers(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   if (type == ElementType::kI32) kernel = kernel_of<std::int32_t>(node->get_type_name(), walk);
   if (type == ElementType::kI64) kernel = kernel_of<std::int64_t>(node->get_type_name(), walk);
   if (!kernel) return false;
-  const Place a = builder.plain(x), b = builder.plain(y);
+  const BufferSlice a = builder.plain(x), b = builder.plain(y);
   const BufferSlice to = builder.define_plain(builder.value(node->output(0)));
   auto& step = builder.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
   const bool same_size = size_bytes(type) == size_bytes(node->get_output_element_type(0));

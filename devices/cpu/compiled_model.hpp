@@ -20,7 +20,7 @@
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/blob.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/plan_store.hpp>
+#include <tenon/engine/model_plans.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
@@ -47,7 +47,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   /// Null if shapes are open.
   const std::shared_ptr<const engine::Plan>& static_plan() const { return static_plan_; }
   /// The plans of a model whose shapes are open, which all requests use; null for a static one.
-  const std::shared_ptr<engine::PlanStore>& store() const { return store_; }
+  const std::shared_ptr<engine::ModelPlans>& store() const { return store_; }
   engine::Workers& workers(int stream) {
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
   }
@@ -80,7 +80,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::unique_ptr<Reservation> reservation_;
   std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream; the last for callers of infer().
   std::shared_ptr<const engine::Plan> static_plan_;
-  std::shared_ptr<engine::PlanStore> store_;
+  std::shared_ptr<engine::ModelPlans> store_;
   mutable std::mutex last_mutex_;
   std::vector<engine::Execution::Timing> last_times_;  ///< Of the static plan; empty if nothing was measured.
   engine::LastRun last_run_;                           ///< Of a model whose shapes move.

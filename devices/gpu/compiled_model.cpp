@@ -212,8 +212,7 @@ std::shared_ptr<const Stage> CompiledModel::stage_for(const std::vector<InputFor
     return whole_stage(make_plan(prepared_, true, forms));
   };
   for (;;)
-    if (auto stage = formed_stages_.get([&](const auto& known) { return known == forms; }, [&] { return forms; }, make))
-      return stage;
+    if (auto stage = formed_stages_.get(forms, make)) return stage;
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {

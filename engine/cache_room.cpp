@@ -7,6 +7,12 @@
 #include <tenon/engine/kernels/attention/kv_cache_quant.hpp>
 
 namespace tenon::inline v1::engine {
+namespace {
+
+// Whole vectors on every CPU.
+constexpr std::size_t kGroupStep = 16;
+
+}  // namespace
 
 CacheRoom::CacheRoom(ElementType type, const Shape& shape, const Growth& growth)
     : shape_(shape), axis_(growth.axis), format_(growth.format) {
@@ -82,6 +88,18 @@ void CacheRoom::fill(const CacheRoom& other, const Shape& shape) {
   if (format_.group == 0) return;
   Tensor to_scales = scales(shape);
   other.scales(shape).copy_to(to_scales);
+}
+
+CacheFormat cache_format(const Options& options, const Growth& growth, ElementType type, const Shape& shape) {
+  if (growth.role == Growth::Role::kOther || type != ElementType::kF32 || growth.axis + 1 >= shape.size() ||
+      shape.back() == 0)
+    return {};
+  const bool is_keys = growth.role == Growth::Role::kKeys;
+  CacheFormat format{is_keys ? options.key_cache : options.value_cache, 0};
+  if (format.type != ElementType::kU8) return format;
+  const std::size_t wanted = is_keys ? options.key_cache_group : options.value_cache_group, row = shape.back();
+  format.group = wanted != 0 && wanted % kGroupStep == 0 && row % wanted == 0 ? wanted : row;
+  return format;
 }
 
 }  // namespace tenon::inline v1::engine

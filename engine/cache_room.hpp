@@ -7,7 +7,8 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/engine/plan/growth.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/engine/plan/planning.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -45,5 +46,8 @@ class CacheRoom {
   std::size_t axis_ = 0;
   CacheFormat format_;
 };
+
+/// How a cache of that type and shape shall lie. Groups that do not divide a row, or are no whole vectors, are rows.
+CacheFormat cache_format(const Options& options, const Growth& growth, ElementType type, const Shape& shape);
 
 }  // namespace tenon::inline v1::engine

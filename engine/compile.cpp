@@ -16,8 +16,8 @@
 #include <tenon/engine/lower/relowering.hpp>
 #include <tenon/engine/lower/walk.hpp>
 #include <tenon/engine/packed_model.hpp>
-#include <tenon/engine/plan/memory_plan.hpp>
 #include <tenon/graph/limits.hpp>
+#include <tenon/planning/memory_plan.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -199,7 +199,7 @@ std::shared_ptr<const Plan> Plan::finish(PlanImpl lowered, const std::vector<Par
   for (const Growth& growth : impl.growths) impl.input_read_strided[growth.parameter] = true;
   std::vector<std::span<const Operand>> operands;
   for (const auto& step : impl.steps) operands.emplace_back(step->operands);
-  impl.arena_bytes = plan_memory(impl.buffers, operands);
+  impl.arena_bytes = planning::plan_memory(impl.buffers, operands);
   if (impl.arena_bytes > allowed_bytes())
     throw Error(Code::kResourceExhausted,
                 "CPU: '" + impl.model->get_friendly_name() + "' needs " + std::to_string(impl.arena_bytes) +

@@ -23,6 +23,10 @@ class HostBudget;
 class TimeLimit;
 }  // namespace tenon::inline v1
 
+namespace tenon::inline v1::planning {
+struct Growth;
+}
+
 namespace tenon::inline v1::engine {
 
 struct Options {
@@ -118,7 +122,6 @@ struct Relowering;
 struct ExecutionImpl;
 struct PackedModel;
 struct SharedParts;
-struct Growth;
 
 /// A model prepared for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
 /// @thread all members from any thread.
@@ -138,7 +141,7 @@ class Plan {
   ///        lowered. Filled for the next time. Null: nothing is kept.
   static std::shared_ptr<const Plan> compile_prepared(const std::shared_ptr<const Model>& prepared,
                                                       const Options& options, SharedParts& shared,
-                                                      std::span<const Growth> growths = {},
+                                                      std::span<const planning::Growth> growths = {},
                                                       Relowering* before = nullptr);
   ~Plan();
 

@@ -15,6 +15,7 @@
 #include <tenon/engine/plan/flow.hpp>
 #include <tenon/graph/executed_model.hpp>
 #include <tenon/graph/subgraph.hpp>
+#include <tenon/planning/executed_plan.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -24,21 +25,8 @@ namespace info = exec_model_info;
 using info::ExecutedModel;
 using info::StepNotes;
 using info::StepOutput;
+using planning::packed_output;
 using Times = std::vector<std::chrono::nanoseconds>;
-
-std::vector<std::string> names_of(const std::vector<std::pair<std::string, std::string>>& nodes) {
-  std::vector<std::string> names;
-  for (const auto& [name, type] : nodes) names.push_back(name);
-  return names;
-}
-
-StepNotes notes_of(const StepInfo& step) {
-  return {step.node_type, step.node_name, step.kernel, names_of(step.originals), names_of(step.folded)};
-}
-
-StepOutput packed(ElementType type, const PartialShape& shape) {
-  return {type, shape, shape.rank().is_static() ? layout_name({}, shape.size()) : "undef"};
-}
 
 std::size_t bytes_of(ElementType type, const PartialShape& shape) {
   return shape.is_static() ? checked_size_bytes(type, shape.to_shape()).value_or(0) : 0;
@@ -48,51 +36,15 @@ std::size_t bytes_of(ElementType type, const PartialShape& shape) {
 class Graph {
  public:
   Output<Node> add_parameter(const Node& given, const Port& port) {
-    return made_.add_parameter(given, packed(port.type, PartialShape(port.shape)));
+    return made_.add_parameter(given, packed_output(port.type, PartialShape(port.shape)));
   }
   Output<Node> add_memory(const std::string& type, const std::string& name, ElementType element, const Shape& shape) {
-    return made_.add_memory(type, name, packed(element, PartialShape(shape)));
+    return made_.add_memory(type, name, packed_output(element, PartialShape(shape)));
   }
 
   /// @return its outputs. @param inputs  Values of the plan's inputs. @param times  Of its steps, or empty.
   OutputVector add_plan(const Plan& plan, const OutputVector& inputs, const Times& times) {
-    const PlanImpl& impl = plan.impl();
-    const PlanFlow flow = flow_of(impl);
-    std::vector<std::shared_ptr<Node>> nodes;
-    std::map<std::size_t, Output<Node>> states;
-    const auto value_of = [&](const FlowSource& source) -> Output<Node> {
-      if (source.kind == FlowSource::Kind::kStep) return nodes[source.index]->output(source.port);
-      if (source.kind == FlowSource::Kind::kInput) return inputs[source.index];
-      const Variable& variable = impl.variables[source.index];
-      auto& state = states[source.index];
-      if (!state) state = add_memory("ReadValue", variable.id, variable.type, variable.shape);
-      return state;
-    };
-    for (std::size_t i = 0; i < impl.steps.size(); ++i) {
-      OutputVector arguments;
-      for (const FlowSource& source : flow.steps[i].sources) arguments.push_back(value_of(source));
-      const auto time = times.empty() ? std::nullopt : std::optional(times.at(i));
-      nodes.push_back(add_step(impl.steps[i]->info, flow.steps[i], arguments, time));
-    }
-    for (const auto& [name, type] : plan.optimized_out()) made_.add_optimized_out(name);
-    OutputVector results;
-    for (std::size_t i = 0; i < flow.results.size(); ++i) {
-      const ResultFlow& result = flow.results[i];
-      const Port& port = impl.outputs[i];
-      OutputVector values;
-      for (const FlowSource& source : result.sources) values.push_back(value_of(source));
-      if (values.empty())
-        results.push_back(add_memory("Const", port.name, port.type, port.shape));
-      else if (values.size() == 1)
-        results.push_back(values.front());
-      else
-        results.push_back(made_
-                              .add_step({result.joined_type.empty() ? "Concat" : result.joined_type,
-                                         result.joined_name.empty() ? port.name : result.joined_name, "in place"},
-                                        values, {packed(port.type, PartialShape(port.shape))})
-                              ->output(0));
-    }
-    return results;
+    return add_steps(made_, plan.impl(), inputs, times);
   }
 
   /// A node at which a model is cut. @param outputs  As far as their shapes are known.
@@ -107,7 +59,7 @@ class Graph {
     std::vector<StepOutput> lying;
     for (const auto& [type, shape] : outputs) {
       notes.bytes_written += bytes_of(type, shape);
-      lying.push_back(packed(type, shape));
+      lying.push_back(packed_output(type, shape));
     }
     notes.precision = arguments.empty() ? element::Type(outputs.at(0).first) : arguments.front().get_element_type();
     return made_.add_step(notes, arguments, lying);
@@ -127,23 +79,6 @@ class Graph {
   }
 
  private:
-  std::shared_ptr<Node> add_step(const StepInfo& step, const StepFlow& flow, const OutputVector& arguments,
-                                 std::optional<std::chrono::nanoseconds> time) {
-    StepNotes notes = notes_of(step);
-    // A copy to a part's result: the given model's results are nodes of their own.
-    if (step.node_type == "Result") notes.originals.clear();
-    notes.precision = element::Type(flow.precision);
-    notes.bytes_read = flow.bytes_read;
-    notes.bytes_written = flow.bytes_written;
-    notes.weight_bytes = flow.weight_bytes;
-    notes.multiply_adds = flow.multiply_adds;
-    notes.time = time;
-    std::vector<StepOutput> outputs;
-    for (const FlowOutput& output : flow.outputs)
-      outputs.push_back({output.type, PartialShape(output.shape), output.layout});
-    return made_.add_step(notes, arguments, outputs);
-  }
-
   ExecutedModel made_;
 };
 

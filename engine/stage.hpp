@@ -18,7 +18,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/lower/relowering.hpp>
-#include <tenon/engine/plan/growth.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 
@@ -85,8 +85,7 @@ struct Stage {
   std::map<const Model*, std::shared_ptr<OpenModel>> bodies;  ///< Of the cut nodes.
 
   std::size_t held_bytes = 0;
-  mutable std::atomic<std::uint64_t> last_use{0};
-  mutable std::atomic<bool> is_evicted{false};  ///< The store keeps it no longer, nor should others.
+  mutable std::atomic<bool> is_evicted{false};  ///< The store keeps it no longer, nor should requests.
 
   bool is_for(std::uint64_t id, std::span<const Tensor> tensors, std::span<const Growth> growths) const;
 };

@@ -43,9 +43,9 @@ struct Staged::Ready {
   std::map<const Node*, const char*> kernels;  ///< That cut nodes ran by, for reports.
 };
 
-Staged::Staged(std::shared_ptr<PlanStore> store)
+Staged::Staged(std::shared_ptr<ModelPlans> store)
     : store_(std::move(store)), workspace_(std::make_shared<Workspace>()) {}
-Staged::Staged(const Options& options) : Staged(std::make_shared<PlanStore>(options)) {}
+Staged::Staged(const Options& options) : Staged(std::make_shared<ModelPlans>(options)) {}
 Staged::~Staged() = default;
 
 Staged::Ready& Staged::ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths) {
@@ -273,7 +273,7 @@ void Staged::make_room(const std::string& id, Tensor& state, const Growth& growt
       ready->execution->bind_input(ready->stage->plan->impl().growths[i].parameter, {});
 }
 
-Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs,
+Staged::Ready& Staged::ready_with_states(const ModelPlans::Opened& opened, std::vector<Tensor>& inputs,
                                          VariableMap& states) {
   const std::size_t own = inputs.size();
   std::vector<Growth> growths;
@@ -295,7 +295,7 @@ Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::v
     inputs[growth.parameter] = growth.format.is_narrow() ? stand_in(ElementType::kF32, state.shape()) : state;
   };
   const auto resize = [&](Growth& growth, std::size_t extent) {
-    growth.capacity = room_for(extent);
+    growth.capacity = planning::room_for(extent);
     make_room(id_of(growth), states.at(id_of(growth)), growth);
   };
   for (Growth& growth : growths) {
@@ -331,9 +331,9 @@ Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::v
   return ready_for(*opened.model, inputs);
 }
 
-const PlanStore::Opened& Staged::open(const std::shared_ptr<const Model>& model, const VariableMap* states) {
+const ModelPlans::Opened& Staged::open(const std::shared_ptr<const Model>& model, const VariableMap* states) {
   const bool is_known = model == last_model_;
-  if (!is_known) state_ids_ = state_ids(*model);
+  if (!is_known) state_ids_ = planning::state_ids(*model);
   std::vector<bool> are_set;
   for (const std::string& id : state_ids_) are_set.push_back(states && states->count(id) > 0);
   if (is_known && are_set == set_states_) return *last_opened_;
@@ -354,7 +354,7 @@ std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const
   begun_ = std::chrono::steady_clock::now();
   timed_.clear();
   packed_bytes_ = 0;
-  const PlanStore::Opened& opened = open(model, states);
+  const ModelPlans::Opened& opened = open(model, states);
   const std::size_t own = model->get_results().size();
   try {
     if (state_ids_.empty()) return run_all(*opened.model, inputs, memory);

@@ -18,7 +18,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/cache_room.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/plan_store.hpp>
+#include <tenon/engine/model_plans.hpp>
 #include <tenon/engine/stage.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
@@ -49,7 +49,7 @@ struct LastRun {
 /// @thread one at a time; several may share a store.
 class Staged {
  public:
-  explicit Staged(std::shared_ptr<PlanStore> store);
+  explicit Staged(std::shared_ptr<ModelPlans> store);
   /// With a store of its own.
   explicit Staged(const Options& options);
   ~Staged();
@@ -65,7 +65,7 @@ class Staged {
   ///        the run fails or is cancelled. Null: every run initialises them. One that is kept in fewer bits is a tensor
   ///        of those (see packed_state()).
   /// @return one tensor per result: those that `memory` gave, or packed ones; empty when cancelled.
-  /// @errors as PlanStore::stage(); what a kernel throws.
+  /// @errors as ModelPlans::stage(); what a kernel throws.
   std::vector<Tensor> run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
                           Workers& workers, Cancellation cancellation = {}, const OutputMemory& memory = {},
                           VariableMap* states = nullptr);
@@ -82,7 +82,7 @@ class Staged {
   std::shared_ptr<const Plan> whole_plan() const { return whole_; }
   /// Bytes that the last run moved because inputs or outputs could not be used in place.
   std::uint64_t packed_bytes() const { return packed_bytes_; }
-  const PlanStore& store() const { return *store_; }
+  const ModelPlans& store() const { return *store_; }
 
  private:
   struct Ready;
@@ -95,10 +95,10 @@ class Staged {
   std::vector<Tensor> run_all(OpenModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory);
   std::vector<Tensor> run_ready(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
   /// Adds the states to the inputs, caches that can grow in memory with room.
-  Ready& ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs, VariableMap& states);
+  Ready& ready_with_states(const ModelPlans::Opened& opened, std::vector<Tensor>& inputs, VariableMap& states);
   const CacheRoom* room_of(const std::string& id, const Tensor& state) const;
   void make_room(const std::string& id, Tensor& state, const Growth& growth);
-  const PlanStore::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
+  const ModelPlans::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
   void throw_if_cancelled() const;
   /// What ran after a stage that is cut; null at the end.
   const Ready* last_after(const Stage& stage) const;
@@ -106,14 +106,14 @@ class Staged {
   std::vector<Tensor> run_kernel(Ready& ready, const Node& node, const std::vector<Tensor>& inputs);
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - begun_; }
 
-  const std::shared_ptr<PlanStore> store_;
+  const std::shared_ptr<ModelPlans> store_;
   const std::shared_ptr<Workspace> workspace_;
   std::list<std::unique_ptr<Ready>> ready_;  ///< The latest first.
   std::size_t ready_bytes_ = 0;
   std::shared_ptr<const Model> last_model_;
   std::vector<std::string> state_ids_;  ///< Of the last model.
   std::vector<bool> set_states_;        ///< Which of these had a value.
-  std::shared_ptr<const PlanStore::Opened> last_opened_;
+  std::shared_ptr<const ModelPlans::Opened> last_opened_;
   std::uint64_t never_grows_ = 0;           ///< The open model that values cut, so that its caches are joined anew.
   std::map<std::string, CacheRoom> rooms_;  ///< Of caches that grow, by id: their tensors are parts of them.
   Workers* workers_ = nullptr;

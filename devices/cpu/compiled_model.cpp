@@ -143,7 +143,7 @@ void CompiledModel::declare_properties() {
 
 void CompiledModel::keep_open(std::shared_ptr<const Model> model) {
   model_ = std::move(model);
-  store_ = std::make_shared<engine::PlanStore>(engine_options());
+  store_ = std::make_shared<engine::ModelPlans>(engine_options());
   store_->open(model_);  // The passes run now, not within the first inference.
 }
 

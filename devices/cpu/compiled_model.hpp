@@ -21,7 +21,7 @@
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/blob.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/plan_store.hpp>
+#include <tenon/engine/model_plans.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
@@ -48,7 +48,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   /// Null if shapes are dynamic.
   const std::shared_ptr<const engine::Plan>& static_plan() const { return static_plan_; }
   /// The plans of a model with dynamic shapes, shared by all requests; null for a static model.
-  const std::shared_ptr<engine::PlanStore>& store() const { return store_; }
+  const std::shared_ptr<engine::ModelPlans>& store() const { return store_; }
   engine::Workers& workers(int stream) {
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
   }
@@ -81,7 +81,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::unique_ptr<Reservation> reservation_;
   std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream; the last for callers of infer().
   std::shared_ptr<const engine::Plan> static_plan_;
-  std::shared_ptr<engine::PlanStore> store_;
+  std::shared_ptr<engine::ModelPlans> store_;
   mutable std::mutex last_mutex_;
   std::vector<engine::Execution::Timing> last_times_;  ///< Times of the static plan; empty if nothing was measured.
   engine::LastRun last_run_;                           ///< Used by models with dynamic shapes.

@@ -11,8 +11,8 @@
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/remote/remote.hpp>
 #include <tenon/devices/gpu/tuner.hpp>
-#include <tenon/engine/state_ports.hpp>
 #include <tenon/graph/limits.hpp>
+#include <tenon/planning/state_ports.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -136,9 +136,9 @@ const CompiledModel::Opened& CompiledModel::open(const std::set<std::string>& is
   const std::lock_guard lock(open_mutex_);
   Opened& opened = open_[is_set];
   if (!opened.model) {
-    engine::StatePorts ports;
+    planning::StatePorts ports;
     ports.model = prepared_;
-    if (!variables_.empty()) ports = engine::state_ports(*prepared_, is_set);
+    if (!variables_.empty()) ports = planning::state_ports(*prepared_, is_set);
     opened.state_inputs = std::move(ports.inputs);
     opened.state_outputs = std::move(ports.outputs);
     opened.model = std::make_unique<OpenModel>(
@@ -196,9 +196,9 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->model = model;
   plan->programs = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
-  for (engine::BufferId id = 0; id < plan->buffers.size(); ++id) {
-    const engine::Buffer& buffer = plan->buffers[id];
-    const bool is_held = buffer.kind == engine::BufferKind::kConstant && id != plan->counters;
+  for (planning::BufferId id = 0; id < plan->buffers.size(); ++id) {
+    const planning::Buffer& buffer = plan->buffers[id];
+    const bool is_held = buffer.kind == planning::BufferKind::kConstant && id != plan->counters;
     plan->constants.push_back(is_held ? constants_.buffer(buffer.constant) : nullptr);
   }
   return plan;
@@ -212,8 +212,7 @@ std::shared_ptr<const Stage> CompiledModel::stage_for(const std::vector<InputFor
     return whole_stage(make_plan(prepared_, true, forms));
   };
   for (;;)
-    if (auto stage = formed_stages_.get([&](const auto& known) { return known == forms; }, [&] { return forms; }, make))
-      return stage;
+    if (auto stage = formed_stages_.get(forms, make)) return stage;
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {

@@ -27,7 +27,6 @@
 #include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/runtime_model.hpp>
-#include <tenon/devices/gpu/stage_store.hpp>
 #include <tenon/devices/gpu/states.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
@@ -67,7 +66,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   bool takes_pitch(std::size_t input) const { return static_stage_ && static_stage_->plan->inputs[input].takes_pitch; }
   /// The whole of a model whose shapes are known, for plain inputs; null otherwise.
   const std::shared_ptr<const Stage>& static_stage() const { return static_stage_; }
-  /// The same for inputs of these forms; those used last are kept (StageStore). @pre static_stage(). @errors as compiling.
+  /// The same for inputs of these forms; those used last are kept. @pre static_stage(). @errors as compiling.
   std::shared_ptr<const Stage> stage_for(const std::vector<InputForm>& forms);
   /// Whether the model is planned for its inputs.
   bool is_open() const { return !static_stage_; }
@@ -110,9 +109,10 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::vector<Variable> variables_;
   std::shared_ptr<const Stage> static_stage_;
   mutable std::mutex open_mutex_;
-  std::map<std::set<std::string>, Opened> open_;      ///< By which states have a value.
-  const OpenModel* last_open_ = nullptr;              ///< That was asked for last.
-  StageStore<std::vector<InputForm>> formed_stages_;  ///< Of the static model, for inputs that are not plain.
+  std::map<std::set<std::string>, Opened> open_;  ///< By which states have a value.
+  const OpenModel* last_open_ = nullptr;          ///< That was asked for last.
+  StageStore<std::vector<InputForm>, FormHash> formed_stages_{
+      kKeptStages};  ///< Of the static model, for inputs that are not plain.
   mutable std::mutex times_mutex_;
   std::vector<std::shared_ptr<const Stage>> timed_stages_;
   StageTimes last_times_;

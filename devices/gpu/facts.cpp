@@ -89,8 +89,8 @@ std::uint32_t max_batch(const Gpu& gpu, const std::shared_ptr<const Model>& mode
   const Plan plan =
       lower_model(*run_passes(*model, time, true, target.multiplies_numbers), target, weights, true, {}, time);
   std::uint64_t constants = 0;
-  for (const engine::Buffer& buffer : plan.buffers)
-    if (buffer.kind == engine::BufferKind::kConstant) constants += buffer.size_bytes;
+  for (const planning::Buffer& buffer : plan.buffers)
+    if (buffer.kind == planning::BufferKind::kConstant) constants += buffer.size_bytes;
   const std::uint64_t taken = gpu.held_bytes() + constants;
   const std::uint64_t room = gpu.memory_bytes() - std::min(gpu.memory_bytes(), taken);
   const std::uint64_t item =

@@ -82,7 +82,35 @@ Sources operands_of(const NodeVector& nodes) {
   return seen;
 }
 
+/// FNV-1a over words, without an allocation.
+class Hasher {
+ public:
+  Hasher& add(std::size_t word) {
+    hash_ = (hash_ ^ word) * 0x100000001b3u + (hash_ >> 29);
+    return *this;
+  }
+  Hasher& add(const Shape& shape) {
+    for (const std::size_t extent : shape) add(extent);
+    return add(shape.size());
+  }
+  Hasher& add(const InputForm& form) { return add(form.items).add(form.row); }
+  Hasher& add(const std::vector<std::string>& values) {
+    for (const std::string& value : values) add(std::hash<std::string>()(value));
+    return *this;
+  }
+  std::size_t get() const { return hash_; }
+
+ private:
+  std::size_t hash_ = 0xcbf29ce484222325u;
+};
+
 }  // namespace
+
+std::size_t FormHash::operator()(const std::vector<InputForm>& forms) const {
+  Hasher hash;
+  for (const InputForm& form : forms) hash.add(form);
+  return hash.get();
+}
 
 std::shared_ptr<const Stage> whole_stage(std::shared_ptr<const Plan> plan) {
   auto stage = std::make_shared<Stage>();
@@ -107,11 +135,33 @@ OpenModel::Values OpenModel::values_of(const std::vector<InputState>& inputs, co
   return values;
 }
 
-bool OpenModel::is_for(const Key& key, const std::vector<InputState>& inputs, const Values& values) {
+OpenModel::Wanted::operator Key() const {
+  Key key;
+  for (const InputState& input : inputs) {
+    key.shapes.push_back(input.shape);
+    key.forms.push_back(input.form);
+  }
+  key.values = values;
+  return key;
+}
+
+bool OpenModel::Wanted::is(const Key& key) const {
   if (key.values != values) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (key.shapes[i] != inputs[i].shape || key.forms[i] != inputs[i].form) return false;
   return true;
+}
+
+std::size_t OpenModel::KeyHash::operator()(const Key& key) const {
+  Hasher hash;
+  for (std::size_t i = 0; i < key.shapes.size(); ++i) hash.add(key.shapes[i]).add(key.forms[i]);
+  return hash.add(key.values).get();
+}
+
+std::size_t OpenModel::KeyHash::operator()(const Wanted& wanted) const {
+  Hasher hash;
+  for (const InputState& input : wanted.inputs) hash.add(input.shape).add(input.form);
+  return hash.add(wanted.values).get();
 }
 
 std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs, Deciding& deciding) const {
@@ -168,15 +218,6 @@ std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<InputState>&
       deciding = deciding_;
     }
     const Values values = values_of(inputs, deciding);
-    const auto key_of = [&] {
-      Key key;
-      for (const InputState& input : inputs) {
-        key.shapes.push_back(input.shape);
-        key.forms.push_back(input.form);
-      }
-      key.values = values;
-      return key;
-    };
     const auto make = [&](Key& key) {
       auto stage = make_stage(inputs, deciding);
       {
@@ -187,8 +228,7 @@ std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<InputState>&
       key.values = values_of(inputs, deciding);  // By now it is known which inputs decide.
       return stage;
     };
-    const auto is_it = [&](const Key& key) { return is_for(key, inputs, values); };
-    if (auto stage = stages_.get(is_it, key_of, make)) return stage;
+    if (auto stage = stages_.get(Wanted{inputs, values}, make)) return stage;
   }
 }
 

@@ -14,9 +14,9 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/build/builder.hpp>
 #include <tenon/devices/gpu/plan/plan.hpp>
-#include <tenon/devices/gpu/stage_store.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/planning/plan_store.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -44,6 +44,16 @@ struct Stage {
   std::vector<Source> results;  ///< Of the open model: outputs of the plan, or results of the rest.
 };
 
+template <typename Key, typename Hash>
+using StageStore = planning::PlanStore<Key, Stage, Hash>;
+/// Of one model, the latest.
+inline constexpr planning::StoreBounds kKeptStages{.plans = 64};
+
+/// For keys of which only the forms differ.
+struct FormHash {
+  std::size_t operator()(const std::vector<InputForm>& forms) const;
+};
+
 /// That of a plan which computes all results.
 std::shared_ptr<const Stage> whole_stage(std::shared_ptr<const Plan> plan);
 
@@ -68,7 +78,7 @@ class OpenModel {
   /// Whether the model needs its inputs to be planned.
   static bool is_open(const Model& model, const Target& target);
 
-  /// For these inputs' shapes and forms, and the values of those that decide; those used last are kept (StageStore).
+  /// For these inputs' shapes and forms, and the values of those that decide; those used last are kept.
   /// @cost a read of each input whose values decide; the first time, that of compiling.
   /// @errors those of shape inference and of the maker; kUnimplemented: no cut helps, naming the nodes.
   std::shared_ptr<const Stage> stage_for(const std::vector<InputState>& inputs);
@@ -86,7 +96,19 @@ class OpenModel {
   using Deciding = std::set<std::size_t>;  ///< Inputs.
   using Values = std::vector<std::string>;
   static Values values_of(const std::vector<InputState>& inputs, const Deciding& deciding);
-  static bool is_for(const Key& key, const std::vector<InputState>& inputs, const Values& values);
+  /// Inputs as a key, without a copy.
+  struct Wanted {
+    const std::vector<InputState>& inputs;
+    const Values& values;
+    explicit operator Key() const;
+    friend bool operator==(const Wanted& wanted, const Key& key) { return wanted.is(key); }
+    bool is(const Key& key) const;
+  };
+  struct KeyHash {
+    using is_transparent = void;
+    std::size_t operator()(const Key& key) const;
+    std::size_t operator()(const Wanted& wanted) const;
+  };
   /// The model with these inputs' shapes, and the values of those that decide, after the passes.
   /// @param deciding  Those that are found to decide are added.
   std::shared_ptr<Model> closed(const std::vector<InputState>& inputs, Deciding& deciding) const;
@@ -97,7 +119,7 @@ class OpenModel {
   const Maker make_;
   mutable std::mutex mutex_;
   Deciding deciding_;  ///< As far as it is known.
-  StageStore<Key> stages_;
+  StageStore<Key, KeyHash> stages_{kKeptStages};
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -1,119 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are planned for their inputs: who makes a plan, who waits for it, and what a known one costs.
+// Models that are planned for their inputs: what a plan that is known costs, and requests that plan side by side.
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <functional>
-#include <future>
 #include <limits>
-#include <memory>
 #include <thread>
 #include <vector>
 
-#include <tenon/devices/gpu/open_model.hpp>
-#include <tenon/devices/gpu/stage_store.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
-#include <tenon/graph/wanted.hpp>
 #include <tenon/tests/device_conformance/allocation_count.hpp>
-#include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::gpu_testing {
 namespace open_models_test {
 
-using gpu_device::Stage;
-using gpu_device::StageStore;
 using ::testing::Each;
-
-std::shared_ptr<const Stage> get(StageStore<int>& store, int key,
-                                 const std::function<std::shared_ptr<const Stage>(int&)>& make) {
-  return store.get([&](int known) { return known == key; }, [&] { return key; }, make);
-}
-std::shared_ptr<const Stage> some(int&) { return std::make_shared<Stage>(); }
-
-TEST(StageStore, WhoNeedsAnotherStageDoesNotWaitAndWhoNeedsTheSameDoes) {
-  StageStore<int> store;
-  std::promise<void> begun, go_on;
-  std::shared_ptr<const Stage> slow, same;
-  std::jthread maker([&] {
-    slow = get(store, 1, [&](int&) {
-      begun.set_value();
-      go_on.get_future().wait();
-      return std::make_shared<Stage>();
-    });
-  });
-  begun.get_future().wait();
-  EXPECT_TRUE(get(store, 2, some)) << "made while the other is being made";
-  std::atomic<bool> has_waited{false};
-  std::jthread waiter([&] {
-    same = get(store, 1, [](int&) -> std::shared_ptr<const Stage> {
-      ADD_FAILURE() << "made twice";
-      return nullptr;
-    });
-    has_waited = true;
-  });
-  // One who is not wanted any more waits no longer.
-  {
-    const CancellationScope scope([] { return false; });
-    EXPECT_EQ(error_of([&] { get(store, 1, some); }).code(), Code::kCancelled);
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(has_waited);
-  go_on.set_value();
-  maker.join();
-  waiter.join();
-  EXPECT_TRUE(slow);
-  EXPECT_EQ(same, slow);
-}
-
-TEST(StageStore, AFailureIsEveryWaitersAndTheNextOneTriesAgain) {
-  StageStore<int> store;
-  for (const Code code : {Code::kUnimplemented, Code::kCancelled}) {
-    std::promise<void> begun, go_on;
-    std::jthread maker([&] {
-      EXPECT_EQ(error_of([&] {
-                  get(store, 1, [&](int&) -> std::shared_ptr<const Stage> {
-                    begun.set_value();
-                    go_on.get_future().wait();
-                    throw Error(code, "no such stage");
-                  });
-                }).code(),
-                code);
-    });
-    begun.get_future().wait();
-    std::jthread waiter([&] {
-      if (code == Code::kCancelled)
-        EXPECT_EQ(get(store, 1, some), nullptr) << "the maker gave up, not this one, which looks again";
-      else
-        EXPECT_EQ(error_of([&] { get(store, 1, some); }).code(), code);
-    });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    go_on.set_value();
-    maker.join();
-    waiter.join();
-  }
-  EXPECT_TRUE(get(store, 1, some));
-}
-
-TEST(StageStore, WhoWaitedForAStageThatGotAnotherKeyLooksAgain) {
-  StageStore<int> store;
-  std::promise<void> begun, go_on;
-  std::jthread maker([&] {
-    EXPECT_TRUE(get(store, 1, [&](int& key) {
-      begun.set_value();
-      go_on.get_future().wait();
-      key = 7;
-      return std::make_shared<Stage>();
-    }));
-  });
-  begun.get_future().wait();
-  std::jthread waiter([&] { EXPECT_EQ(get(store, 1, some), nullptr); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  go_on.set_value();
-  maker.join();
-  waiter.join();
-  EXPECT_TRUE(get(store, 7, [](int&) -> std::shared_ptr<const Stage> { return nullptr; })) << "kept under the new one";
-}
 
 TEST_F(Gpu, APlanThatIsKnownCostsNoAllocation) {
   auto model = line_model();

@@ -17,7 +17,7 @@ using preprocess::ResizeAlgorithm;
 
 constexpr std::size_t kHeight = 1080, kWidth = 1920;
 
-enum class Place { kHost, kBuffer, kImage };
+enum class Location { kHost, kBuffer, kImage };
 
 std::shared_ptr<Model> picture_model(ResizeAlgorithm resize, std::size_t batch) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{batch, 3, 224, 224}));
@@ -35,7 +35,7 @@ std::shared_ptr<Model> picture_model(ResizeAlgorithm resize, std::size_t batch) 
   return p.build();
 }
 
-void Picture(benchmark::State& state, const char* device, Place place, ResizeAlgorithm resize, std::size_t batch) {
+void Picture(benchmark::State& state, const char* device, Location place, ResizeAlgorithm resize, std::size_t batch) {
   Core core;
   CompiledModel compiled;
   try {
@@ -50,12 +50,12 @@ void Picture(benchmark::State& state, const char* device, Place place, ResizeAlg
     shape[0] = 1;
     std::vector<Tensor> items;
     for (std::size_t item = 0; item < batch; ++item) {
-      if (place == Place::kHost) {
+      if (place == Location::kHost) {
         items.emplace_back(element::u8, shape);
         continue;
       }
       auto context = compiled.get_context().as<intel_gpu::ocl::ClContext>();
-      if (place == Place::kBuffer)
+      if (place == Location::kBuffer)
         items.push_back(context.create_tensor(element::u8, shape));
       else
         items.push_back(context.create_image_tensor(element::u8, shape));
@@ -74,18 +74,18 @@ constexpr ResizeAlgorithm kLinear = ResizeAlgorithm::RESIZE_LINEAR, kCubic = Res
 
 #define TENON_PICTURE(name, ...) \
   BENCHMARK_CAPTURE(Picture, name, __VA_ARGS__)->Unit(benchmark::kMicrosecond)->UseRealTime()
-TENON_PICTURE(gpu_linear_buffers, "GPU", Place::kBuffer, kLinear, 1);
-TENON_PICTURE(gpu_linear_images, "GPU", Place::kImage, kLinear, 1);
-TENON_PICTURE(gpu_linear_images_of_8, "GPU", Place::kImage, kLinear, 8);
-TENON_PICTURE(gpu_linear_buffers_of_8, "GPU", Place::kBuffer, kLinear, 8);
-TENON_PICTURE(gpu_cubic_buffers, "GPU", Place::kBuffer, kCubic, 1);
-TENON_PICTURE(gpu_cubic_images, "GPU", Place::kImage, kCubic, 1);
-TENON_PICTURE(gpu_pillow_buffers, "GPU", Place::kBuffer, kPillow, 1);
-TENON_PICTURE(gpu_pillow_images, "GPU", Place::kImage, kPillow, 1);
-TENON_PICTURE(cpu_linear, "CPU", Place::kHost, kLinear, 1);
-TENON_PICTURE(cpu_linear_of_8, "CPU", Place::kHost, kLinear, 8);
-TENON_PICTURE(cpu_cubic, "CPU", Place::kHost, kCubic, 1);
-TENON_PICTURE(cpu_pillow, "CPU", Place::kHost, kPillow, 1);
+TENON_PICTURE(gpu_linear_buffers, "GPU", Location::kBuffer, kLinear, 1);
+TENON_PICTURE(gpu_linear_images, "GPU", Location::kImage, kLinear, 1);
+TENON_PICTURE(gpu_linear_images_of_8, "GPU", Location::kImage, kLinear, 8);
+TENON_PICTURE(gpu_linear_buffers_of_8, "GPU", Location::kBuffer, kLinear, 8);
+TENON_PICTURE(gpu_cubic_buffers, "GPU", Location::kBuffer, kCubic, 1);
+TENON_PICTURE(gpu_cubic_images, "GPU", Location::kImage, kCubic, 1);
+TENON_PICTURE(gpu_pillow_buffers, "GPU", Location::kBuffer, kPillow, 1);
+TENON_PICTURE(gpu_pillow_images, "GPU", Location::kImage, kPillow, 1);
+TENON_PICTURE(cpu_linear, "CPU", Location::kHost, kLinear, 1);
+TENON_PICTURE(cpu_linear_of_8, "CPU", Location::kHost, kLinear, 8);
+TENON_PICTURE(cpu_cubic, "CPU", Location::kHost, kCubic, 1);
+TENON_PICTURE(cpu_pillow, "CPU", Location::kHost, kPillow, 1);
 #undef TENON_PICTURE
 
 }  // namespace

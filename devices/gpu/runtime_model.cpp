@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tenon/graph/executed_model.hpp>
-#include <tenon/graph/passes/original_names.hpp>
+#include <tenon/planning/executed_plan.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -19,18 +19,14 @@ namespace {
 using exec_model_info::ExecutedModel;
 using exec_model_info::StepNotes;
 using exec_model_info::StepOutput;
-
-StepOutput packed(ElementType type, const Shape& shape) {
-  return {type, PartialShape(shape), exec_model_info::packed_layout(shape.size())};
-}
+using planning::packed_output;
 
 /// The axes in the order in which they lie.
 StepOutput output_of(const View& view) {
-  StepOutput output = packed(view.type, view.shape);
+  StepOutput output = packed_output(view.type, PartialShape(view.shape));
   if (view.is_packed() || view.shape.size() > 26) return output;
-  std::stable_sort(output.layout.begin(), output.layout.end(), [&](char a, char b) {
-    return view.strides[static_cast<std::size_t>(a - 'a')] > view.strides[static_cast<std::size_t>(b - 'a')];
-  });
+  output.layout.clear();
+  for (const std::size_t axis : planning::axes_by_stride(view.strides)) output.layout += static_cast<char>('a' + axis);
   return output;
 }
 
@@ -48,7 +44,7 @@ bool is_value(const View& view) { return view.type != ElementType::kUndefined; }
 class Flow {
  public:
   Flow(ExecutedModel& made, const Plan& plan, OutputVector inputs)
-      : made_(made), plan_(plan), inputs_(std::move(inputs)) {
+      : made_(made), plan_(plan), inputs_(std::move(inputs)), values_(made, plan.buffers.size()) {
     std::size_t place = 0;
     for (const auto& node : plan.model->get_ordered_ops())
       nodes_.emplace(node->get_friendly_name(), std::pair(place++, node.get()));
@@ -78,26 +74,23 @@ class Flow {
     std::size_t port = 0;
     for (std::size_t i = 0; i < launch.operands.size(); ++i)
       if (launch.operands[i].written && is_value(launch.views[i]))
-        writes_[launch.views[i].place.buffer].push_back({launch.views[i], node->output(port++)});
+        values_.write(launch.views[i].place.buffer, range_of(launch.views[i]), node->output(port++),
+                      launch.views[i].is_packed());
   }
 
   Output<Node> result(std::size_t index) {
     OutputVector sources;
-    for (engine::BufferId id = 0; id < plan_.buffers.size(); ++id)
-      if (plan_.buffers[id].kind == engine::BufferKind::kOutput && plan_.buffers[id].index == index)
-        add_sources(sources, id, 0, plan_.buffers[id].size_bytes);
+    for (planning::BufferId id = 0; id < plan_.buffers.size(); ++id)
+      if (plan_.buffers[id].kind == planning::BufferKind::kOutput && plan_.buffers[id].index == index)
+        add_sources(sources, id, {0, plan_.buffers[id].size_bytes});
     const PlanPort& port = plan_.outputs[index];
-    const StepOutput as = packed(port.type, port.shape);
-    if (sources.empty()) return made_.add_memory("Const", port.name, as);
-    if (sources.size() == 1) return sources.front();
-    return made_.add_step({"Concat", port.name, "in place"}, sources, {as})->output(0);
+    return values_.result(sources, "Concat", port.name, port.name, packed_output(port.type, PartialShape(port.shape)));
   }
 
  private:
-  struct Write {
-    View view;
-    Output<Node> value;
-  };
+  static planning::ByteRange range_of(const View& view) {
+    return {view.place.offset, view.place.offset + view.extent_bytes()};
+  }
 
   /// In the model's order.
   void add_names(StepNotes& notes, const Launch& launch) const {
@@ -111,47 +104,36 @@ class Flow {
   }
 
   void add_read(StepNotes& notes, OutputVector& arguments, const View& view) {
-    if (plan_.buffers[view.place.buffer].kind == engine::BufferKind::kConstant) {
+    if (plan_.buffers[view.place.buffer].kind == planning::BufferKind::kConstant) {
       notes.weight_bytes += bytes_of(view);
       return;
     }
     notes.bytes_read += bytes_of(view);
     if (!notes.precision) notes.precision = element::Type(view.type);
-    add_sources(arguments, view.place.buffer, view.place.offset, view.place.offset + view.extent_bytes());
+    add_sources(arguments, view.place.buffer, range_of(view));
   }
 
-  /// Who wrote these bytes last.
-  void add_sources(OutputVector& sources, engine::BufferId buffer, std::size_t begin, std::size_t end) {
+  /// The values that lie in these bytes; in memory that no launch has written, what lies there before the run.
+  void add_sources(OutputVector& sources, planning::BufferId buffer, const planning::ByteRange& wanted) {
     OutputVector found;
-    bool is_covered = false;
-    const auto& writes = writes_[buffer];
-    for (auto write = writes.rbegin(); write != writes.rend() && !is_covered; ++write) {
-      const std::size_t first = write->view.place.offset, last = first + write->view.extent_bytes();
-      if (first >= end || last <= begin) continue;
-      found.push_back(write->value);
-      is_covered = write->view.is_packed() && first <= begin && last >= end;
-    }
-    const engine::Buffer& memory = plan_.buffers[buffer];
-    if (found.empty() && memory.kind == engine::BufferKind::kInput)
+    values_.add_sources(found, buffer, wanted);
+    const planning::Buffer& memory = plan_.buffers[buffer];
+    if (found.empty() && memory.kind == planning::BufferKind::kInput)
       found.push_back(inputs_.at(memory.index % inputs_.size()));
-    if (found.empty() && memory.kind == engine::BufferKind::kState) found.push_back(state(memory.index / 2));
-    for (auto value = found.rbegin(); value != found.rend(); ++value)
-      if (std::find(sources.begin(), sources.end(), *value) == sources.end()) sources.push_back(*value);
-  }
-
-  Output<Node> state(std::size_t index) {
-    auto& value = states_[index];
-    const PlanVariable& variable = plan_.variables[index];
-    if (!value) value = made_.add_memory("ReadValue", variable.id, packed(variable.type, variable.shape));
-    return value;
+    if (found.empty() && memory.kind == planning::BufferKind::kState) {
+      const std::size_t index = memory.index / 2;
+      const PlanVariable& variable = plan_.variables[index];
+      found.push_back(values_.state(index, variable.id, variable.type, variable.shape));
+    }
+    for (const auto& value : found)
+      if (std::find(sources.begin(), sources.end(), value) == sources.end()) sources.push_back(value);
   }
 
   ExecutedModel& made_;
   const Plan& plan_;
   const OutputVector inputs_;
   std::map<std::string, std::pair<std::size_t, const Node*>> nodes_;  ///< With their places in the model's order.
-  std::map<engine::BufferId, std::vector<Write>> writes_;
-  std::map<std::size_t, Output<Node>> states_;
+  planning::ExecutedPlan values_;
 };
 
 /// All that the plan's model stands for, of which what steps name is left out later.
@@ -207,7 +189,7 @@ std::shared_ptr<Model> runtime_model(const Model& given, const std::vector<std::
   const auto& ports = stages.front()->plan->inputs;
   const ParameterVector& parameters = given.get_parameters();
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    const StepOutput as = packed(ports[i].type, ports[i].shape);
+    const StepOutput as = packed_output(ports[i].type, PartialShape(ports[i].shape));
     // Behind the model's own are states.
     inputs.push_back(i < parameters.size() ? made.add_parameter(*parameters[i], as)
                                            : made.add_memory("ReadValue", ports[i].name, as));

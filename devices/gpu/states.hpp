@@ -25,7 +25,7 @@ struct Variable {
   PartialShape shape;
   Tensor initial;            ///< Empty: zeros, or what the model computes first.
   bool is_assigned = false;  ///< The next value is not the present one.
-  /// Plans do not hold it, but read it as an input and make its next value as a result (engine::state_ports()).
+  /// Plans do not hold it, but read it as an input and make its next value as a result (planning::state_ports()).
   bool is_port = false;
 };
 /// In the order of the model. Ports are those whose shape or first value is not known.

@@ -12,8 +12,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/kept_bytes.hpp>
-#include <tenon/engine/plan/memory_plan.hpp>
 #include <tenon/graph/wanted.hpp>
+#include <tenon/planning/memory_plan.hpp>
 #include <tenon/store/release.hpp>
 #include <tenon/store/table.hpp>
 
@@ -82,18 +82,18 @@ std::shared_ptr<const Plan> alone(const Plan& plan, const Launch& launch, std::s
   one->buffers = plan.buffers;
   one->counters = plan.counters;
   one->constants.resize(plan.buffers.size());
-  for (engine::Buffer& buffer : one->buffers) {
+  for (planning::Buffer& buffer : one->buffers) {
     buffer.first_step = buffer.last_step = -1;
-    if (buffer.kind != engine::BufferKind::kConstant) buffer.kind = engine::BufferKind::kArena;
+    if (buffer.kind != planning::BufferKind::kConstant) buffer.kind = planning::BufferKind::kArena;
   }
-  for (const engine::Operand& operand : launch.operands) {
-    const engine::BufferId id = operand.place.buffer;
-    if (one->buffers[id].kind == engine::BufferKind::kConstant && id != one->counters && !one->constants[id])
+  for (const planning::Operand& operand : launch.operands) {
+    const planning::BufferId id = operand.place.buffer;
+    if (one->buffers[id].kind == planning::BufferKind::kConstant && id != one->counters && !one->constants[id])
       one->constants[id] = constants.buffer(one->buffers[id].constant);
   }
   one->launches.push_back(launch);
   one->programs.push_back(std::move(program));
-  one->arena_bytes = engine::plan_memory(one->buffers, {std::span<const engine::Operand>(launch.operands)});
+  one->arena_bytes = planning::plan_memory(one->buffers, {std::span<const planning::Operand>(launch.operands)});
   return one;
 }
 

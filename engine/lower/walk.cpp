@@ -90,7 +90,7 @@ void Walk::begin_unit(Unit::Kind kind, Chain chain, std::size_t port) {
     for (std::size_t i = 0; i < node->get_output_size(); ++i)
       unit.writes.push_back(builder_.id_of(builder_.value(node->output(i))));
     for (const auto& source : node->input_values()) {
-      const ValueId id = builder_.id_of(builder_.value(source));
+      const planning::ValueId id = builder_.id_of(builder_.value(source));
       const auto is_source = [&](const auto& other) { return other.get() == source.get_node(); };
       if (std::none_of(nodes.begin(), nodes.end(), is_source) &&
           std::find(unit.reads.begin(), unit.reads.end(), id) == unit.reads.end())

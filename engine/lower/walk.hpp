@@ -16,8 +16,8 @@
 #include <tenon/engine/lower/build/builder.hpp>
 #include <tenon/engine/lower/chain_finder.hpp>
 #include <tenon/engine/lower/matmul_conv/weight_only.hpp>
-#include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/plan.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
@@ -58,7 +58,7 @@ class Walk {
     std::size_t port = 0;
     Marks begin;
     std::vector<Overwrite> overwrites;
-    std::vector<ValueId> reads, writes;
+    std::vector<planning::ValueId> reads, writes;
   };
 
   void begin_unit(Unit::Kind kind, Chain chain, std::size_t port = 0);

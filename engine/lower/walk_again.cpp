@@ -61,7 +61,7 @@ class Walk::Repetition {
   };
   /// A value as it was, with what later units had made of it.
   struct Before {
-    ValueId id;
+    planning::ValueId id;
     Variants variants;
     std::optional<Quantization> quantization;
   };
@@ -71,8 +71,8 @@ class Walk::Repetition {
     Tensor constant;
   };
 
-  static bool is_any(const std::vector<ValueId>& ids, const std::vector<bool>& flags) {
-    return std::any_of(ids.begin(), ids.end(), [&](ValueId id) { return flags[id]; });
+  static bool is_any(const std::vector<planning::ValueId>& ids, const std::vector<bool>& flags) {
+    return std::any_of(ids.begin(), ids.end(), [&](planning::ValueId id) { return flags[id]; });
   }
   const Marks& end_of(std::size_t unit) const {
     return unit + 1 < walk_.units_.size() ? walk_.units_[unit + 1].begin : end_;
@@ -83,7 +83,7 @@ class Walk::Repetition {
       if (!changed[i]) continue;
       for (const auto& output : walk_.order_[i]->outputs()) {
         Value& value = builder_.value(output);
-        const ValueId id = builder_.id_of(value);
+        const planning::ValueId id = builder_.id_of(value);
         is_renewed_[id] = true;
         described_.emplace(id, Description{value.type, value.shape, value.constant});
         builder_.renew(value, output);
@@ -122,7 +122,7 @@ class Walk::Repetition {
   }
 
   /// Takes what the unit and later ones had made of the value away from it.
-  Before hide_layouts(std::size_t unit, ValueId id) {
+  Before hide_layouts(std::size_t unit, planning::ValueId id) {
     Value& value = builder_.value(id);
     Before before{id, value.variants, value.quantization};
     std::erase_if(value.variants, [&](const auto& variant) { return variant.unit >= unit; });
@@ -164,12 +164,12 @@ class Walk::Repetition {
     const Unit& unit = walk_.units_[index];
     const Marks &begin = unit.begin, &end = end_of(index);
     std::vector<Before> reads, writes;
-    for (const ValueId id : unit.reads) {
+    for (const planning::ValueId id : unit.reads) {
       if (is_moved_[id]) continue;  // Nothing is known of its later layouts.
       if (builder_.value(id).is_dropped) return false;
       reads.push_back(hide_layouts(index, id));
     }
-    for (const ValueId id : unit.writes) {
+    for (const planning::ValueId id : unit.writes) {
       writes.push_back(hide_layouts(index, id));
       builder_.value(id).quantization.reset();
     }
@@ -231,8 +231,8 @@ class Walk::Repetition {
   PlanBuilder& builder_;
   Old old_;
   const Marks end_;
-  std::unordered_map<ValueId, Description> described_;  ///< Of the renewed, as they were.
-  std::vector<bool> is_renewed_;                        ///< The value's node was asked for shapes again.
+  std::unordered_map<planning::ValueId, Description> described_;  ///< Of the renewed, as they were.
+  std::vector<bool> is_renewed_;                                  ///< The value's node was asked for shapes again.
   std::vector<bool> is_moved_;     ///< Its shape, its layouts, its place or its known value differ.
   std::vector<bool> holds_moved_;  ///< The buffer holds such a value.
 };

@@ -1,44 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows values through a plan's memory.
+// Steps become nodes, joined as values flow through the plan's memory.
 #include <tenon/engine/plan/flow.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
-#include <tenon/graph/executed_model.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/planning/executed_plan.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
-/// Bytes [begin, end) of a root buffer.
-struct Extent {
-  std::size_t begin = 0, end = 0;
-  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
-};
+using exec_model_info::ExecutedModel;
+using exec_model_info::StepNotes;
+using exec_model_info::StepOutput;
+using planning::ByteRange;
 
-/// Parts of `all` outside of `taken`.
-void subtract(std::vector<Extent>& all, const Extent& taken) {
-  std::vector<Extent> left;
-  for (const Extent& extent : all) {
-    if (!extent.overlaps(taken)) {
-      left.push_back(extent);
-      continue;
-    }
-    if (extent.begin < taken.begin) left.push_back({extent.begin, taken.begin});
-    if (taken.end < extent.end) left.push_back({taken.end, extent.end});
-  }
-  all = std::move(left);
+std::vector<std::string> names_of(const std::vector<std::pair<std::string, std::string>>& nodes) {
+  std::vector<std::string> names;
+  for (const auto& [name, type] : nodes) names.push_back(name);
+  return names;
 }
 
 /// How an operand lies.
 struct Content {
-  FlowOutput as;
+  struct {
+    ElementType type = ElementType::kU8;
+    Shape shape;
+    std::string layout;  ///< See exec_model_info::OUTPUT_LAYOUTS.
+  } as;
   std::size_t bytes = 0;
 };
 
@@ -96,10 +90,12 @@ std::optional<std::uint64_t> multiply_adds(const PrimitiveStep& step) {
 
 class Flow {
  public:
-  explicit Flow(const PlanImpl& plan)
-      : plan_(plan),
+  Flow(ExecutedModel& model, const PlanImpl& plan, const OutputVector& inputs)
+      : model_(model),
+        plan_(plan),
+        plan_inputs_(inputs),
+        values_(model, plan.buffers.size()),
         reads_(plan.buffers.size()),
-        writes_(plan.buffers.size()),
         names_(plan.steps.size()),
         inputs_(plan.steps.size()) {
     std::unordered_map<std::string, const Node*> nodes;
@@ -126,17 +122,19 @@ class Flow {
       }
   }
 
-  PlanFlow run() {
-    PlanFlow flow;
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) flow.steps.push_back(follow(i));
-    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) flow.results.push_back(follow_result(i));
-    return flow;
+  OutputVector run(std::span<const std::chrono::nanoseconds> times) {
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i)
+      add_step(i, i < times.size() ? std::optional(times[i]) : std::nullopt);
+    for (const auto& [name, type] : plan_.optimized_out) model_.add_optimized_out(name);
+    OutputVector results;
+    for (std::size_t i = 0; i < plan_.outputs.size(); ++i) results.push_back(result(i));
+    return results;
   }
 
  private:
   using Key = std::pair<BufferId, std::size_t>;
   static Key key(BufferSlice place) { return {place.buffer, place.offset}; }
-  static Extent extent(BufferSlice root, std::size_t bytes) { return {root.offset, root.offset + bytes}; }
+  static ByteRange extent(BufferSlice root, std::size_t bytes) { return {root.offset, root.offset + bytes}; }
 
   /// Whether a node that the step computes reads the value.
   bool is_read_by(const Made& made, std::size_t step) const {
@@ -198,53 +196,45 @@ class Flow {
     return content_of(ElementType::kU8, Shape{bytes_to_end(operand.place)});
   }
 
-  /// Who wrote the bytes last, before the steps that are followed later.
-  void add_sources(std::vector<FlowSource>& sources, BufferSlice root, const Extent& wanted) const {
-    const auto add = [&](const FlowSource& source) {
+  /// The values that lie in these bytes, before the steps that are added later.
+  void add_sources(OutputVector& sources, BufferSlice root, const ByteRange& wanted) {
+    if (values_.add_sources(sources, root.buffer, wanted)) return;
+    const auto add = [&](const Output<Node>& source) {
       if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
     };
-    std::vector<Extent> open{wanted};
-    std::vector<FlowSource> found;
-    const auto& writes = writes_[root.buffer];
-    for (auto write = writes.rbegin(); write != writes.rend() && !open.empty(); ++write) {
-      if (std::none_of(open.begin(), open.end(), [&](const Extent& one) { return one.overlaps(write->extent); }))
-        continue;
-      found.push_back(write->source);
-      subtract(open, write->extent);
-    }
-    std::for_each(found.rbegin(), found.rend(), add);
     const Buffer& buffer = plan_.buffers[root.buffer];
-    if (open.empty() && wanted.begin < wanted.end) return;
-    if (buffer.kind == BufferKind::kInput) add({FlowSource::Kind::kInput, buffer.index, 0});
+    if (buffer.kind == BufferKind::kInput) add(plan_inputs_[buffer.index]);
     // A byte says whether a variable has a value; the third of its buffers is written first.
-    if (buffer.kind == BufferKind::kState && buffer.index < plan_.variables.size())
-      add({FlowSource::Kind::kState, buffer.index, 0});
+    if (buffer.kind == BufferKind::kState && buffer.index < plan_.variables.size()) {
+      const Variable& variable = plan_.variables[buffer.index];
+      add(values_.state(buffer.index, variable.id, variable.type, variable.shape));
+    }
   }
 
-  bool is_read_after(std::size_t step, BufferId buffer, const Extent& extent) const {
+  bool is_read_after(std::size_t step, BufferId buffer, const ByteRange& extent) const {
     return std::any_of(reads_[buffer].begin(), reads_[buffer].end(),
                        [&](const auto& read) { return read.first > step && read.second.overlaps(extent); });
   }
 
   /// Bytes of what the step writes that lie there already: parts of a join that their makers wrote in place.
-  std::vector<Extent> kept_in(std::size_t index, BufferId buffer, const Extent& written) const {
-    std::vector<Extent> kept;
+  std::vector<ByteRange> kept_in(std::size_t index, BufferId buffer, const ByteRange& written) const {
+    std::vector<ByteRange> kept;
     const Step& step = *plan_.steps[index];
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const Operand& operand = step.operands[k];
       if (!operand.place || operand.written) continue;
       const BufferSlice root = plan_.root(operand.place);
-      const Extent read = extent(root, content(index, k).bytes);
+      const ByteRange read = extent(root, content(index, k).bytes);
       const bool is_part = root.buffer == buffer && written.begin <= read.begin && read.end <= written.end &&
                            read.end - read.begin < written.end - written.begin;
       // Joined with itself, it is copied to the other places.
-      if (is_part && std::none_of(kept.begin(), kept.end(), [&](const Extent& one) { return one.overlaps(read); }))
+      if (is_part && std::none_of(kept.begin(), kept.end(), [&](const ByteRange& one) { return one.overlaps(read); }))
         kept.push_back(read);
     }
     return kept;
   }
 
-  void follow_reads(std::size_t index, StepFlow& flow) const {
+  void add_reads(std::size_t index, StepNotes& notes, OutputVector& sources) {
     const Step& step = *plan_.steps[index];
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const Operand& operand = step.operands[k];
@@ -252,85 +242,95 @@ class Flow {
       const BufferSlice root = plan_.root(operand.place);
       if (plan_.buffers[root.buffer].kind == BufferKind::kConstant) {
         const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
-        flow.weight_bytes += primitive ? primitive->arguments[k].second.get_size() : bytes_to_end(operand.place);
+        notes.weight_bytes += primitive ? primitive->arguments[k].second.get_size() : bytes_to_end(operand.place);
         continue;
       }
       const Content read = content(index, k);
-      if (flow.sources.empty() && flow.bytes_read == 0) flow.precision = read.as.type;
-      add_sources(flow.sources, root, extent(root, read.bytes));
-      flow.bytes_read += read.bytes;
+      if (sources.empty() && notes.bytes_read == 0) notes.precision = element::Type(read.as.type);
+      add_sources(sources, root, extent(root, read.bytes));
+      notes.bytes_read += read.bytes;
     }
   }
 
-  StepFlow follow(std::size_t index) {
+  void add_step(std::size_t index, std::optional<std::chrono::nanoseconds> time) {
     const Step& step = *plan_.steps[index];
     const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
-    StepFlow flow;
-    follow_reads(index, flow);
-    const bool has_read = flow.bytes_read > 0, adds = primitive && adds_in_place(*primitive);
-    std::vector<std::pair<BufferId, Write>> writes;
+    StepNotes notes = notes_of(step.info);
+    // A copy to a part's result: the given model's results are nodes of their own.
+    if (step.info.node_type == "Result") notes.originals.clear();
+    notes.time = time;
+    notes.precision = element::Type(ElementType::kU8);
+    OutputVector sources;
+    add_reads(index, notes, sources);
+    const bool has_read = notes.bytes_read > 0, adds = primitive && adds_in_place(*primitive);
+    struct Write {
+      BufferId buffer;
+      ByteRange range;
+      std::size_t port;
+    };
+    std::vector<Write> writes;
+    std::vector<StepOutput> outputs;
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       const Operand& operand = step.operands[k];
       if (!operand.place || !operand.written) continue;
       const Content written = content(index, k);
       const BufferSlice root = plan_.root(operand.place);
-      const Extent where = extent(root, written.bytes);
+      const ByteRange where = extent(root, written.bytes);
       const Buffer& buffer = plan_.buffers[root.buffer];
       const bool is_output = buffer.kind != BufferKind::kArena || written_value(index, operand.place) ||
                              is_read_after(index, root.buffer, where);
       if (!is_output) continue;
       // Behind what lies in a cache already.
       const bool appends = buffer.kind == BufferKind::kInput;
-      if (adds || appends) add_sources(flow.sources, root, where);
-      if (adds) flow.bytes_read += written.bytes;
-      flow.bytes_written += appends ? std::min(written.bytes, flow.bytes_read) : written.bytes;
-      std::vector<Extent> changed{where};
-      for (const Extent& kept : kept_in(index, root.buffer, where)) {
-        subtract(changed, kept);
-        flow.bytes_read -= kept.end - kept.begin;
-        flow.bytes_written -= kept.end - kept.begin;
+      if (adds || appends) add_sources(sources, root, where);
+      if (adds) notes.bytes_read += written.bytes;
+      notes.bytes_written += appends ? std::min(written.bytes, notes.bytes_read) : written.bytes;
+      std::vector<ByteRange> changed{where};
+      for (const ByteRange& kept : kept_in(index, root.buffer, where)) {
+        planning::subtract(changed, kept);
+        notes.bytes_read -= kept.end - kept.begin;
+        notes.bytes_written -= kept.end - kept.begin;
       }
-      for (const Extent& extent : changed)
-        writes.emplace_back(root.buffer, Write{{FlowSource::Kind::kStep, index, flow.outputs.size()}, extent});
-      if (!has_read && flow.outputs.empty()) flow.precision = written.as.type;
-      flow.outputs.push_back(written.as);
+      for (const ByteRange& range : changed) writes.push_back({root.buffer, range, outputs.size()});
+      if (!has_read && outputs.empty()) notes.precision = element::Type(written.as.type);
+      outputs.push_back({written.as.type, PartialShape(written.as.shape), written.as.layout});
     }
-    for (const auto& [buffer, write] : writes) writes_[buffer].push_back(write);
-    if (primitive) flow.multiply_adds = multiply_adds(*primitive);
-    return flow;
+    if (primitive) notes.multiply_adds = multiply_adds(*primitive);
+    const auto node = model_.add_step(notes, sources, outputs);
+    for (const Write& write : writes) values_.write(write.buffer, write.range, node->output(write.port));
   }
 
-  ResultFlow follow_result(std::size_t index) const {
-    ResultFlow flow;
+  Output<Node> result(std::size_t index) {
     const auto growth = std::find_if(plan_.growths.begin(), plan_.growths.end(),
                                      [&](const Growth& one) { return one.result == index; });
     const bool grows = growth != plan_.growths.end();
     const BufferKind kind = grows ? BufferKind::kInput : BufferKind::kOutput;
-    const std::size_t port = grows ? growth->parameter : index;
+    const std::size_t number = grows ? growth->parameter : index;
+    const Port& port = plan_.outputs[index];
+    OutputVector sources;
+    // The node that joins several.
+    std::string name = port.name, type = "Concat";
     for (BufferId id = 0; id < plan_.buffers.size(); ++id) {
       const Buffer& buffer = plan_.buffers[id];
-      if (buffer.kind != kind || buffer.index != port || buffer.parent != kNoBuffer) continue;
-      add_sources(flow.sources, {id, 0}, {0, buffer.size_bytes});
+      if (buffer.kind != kind || buffer.index != number || buffer.parent != kNoBuffer) continue;
+      add_sources(sources, {id, 0}, {0, buffer.size_bytes});
       for (const Made& made : plan_.made) {
         if (plan_.root(made.place) != BufferSlice{id, 0} || content_of(made).bytes != buffer.size_bytes) continue;
-        flow.joined_name = made.node->get_friendly_name();
-        flow.joined_type = made.node->get_type_name();
+        name = made.node->get_friendly_name();
+        type = made.node->get_type_name();
         break;
       }
     }
-    return flow;
+    return values_.result(sources, type, name, port.name, planning::packed_output(port.type, PartialShape(port.shape)));
   }
 
-  struct Write {
-    FlowSource source;
-    Extent extent;
-  };
-
+  ExecutedModel& model_;
   const PlanImpl& plan_;
+  const OutputVector& plan_inputs_;
+  planning::ExecutedPlan values_;
   std::map<Key, std::vector<const Made*>> made_;
   std::map<Key, const md*> described_;
-  std::vector<std::vector<std::pair<std::size_t, Extent>>> reads_;     ///< Of each root buffer: step and bytes.
-  std::vector<std::vector<Write>> writes_;                             ///< Of the steps followed so far.
+  std::vector<std::vector<std::pair<std::size_t, ByteRange>>> reads_;  ///< Of each root buffer: step and bytes.
   std::vector<std::set<std::string>> names_;                           ///< Of the nodes that each step computes.
   std::vector<std::set<std::pair<const Node*, std::size_t>>> inputs_;  ///< Outputs that these nodes read.
 };
@@ -344,11 +344,8 @@ std::string layout_name(const md& desc, std::size_t rank) {
              axes = desc.get_inner_idxs();
   // Extents of one make many names true for one order of elements.
   if (blocks.empty() && is_packed(desc, Shape(dims.begin(), dims.end()))) return exec_model_info::packed_layout(rank);
-  std::vector<std::size_t> order(dims.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });
   std::string text;
-  for (const std::size_t axis : order) {
+  for (const std::size_t axis : planning::axes_by_stride(strides)) {
     const bool is_split = std::find(axes.begin(), axes.end(), static_cast<dnnl_dim_t>(axis)) != axes.end();
     text += static_cast<char>((is_split ? 'A' : 'a') + axis);
   }
@@ -356,6 +353,13 @@ std::string layout_name(const md& desc, std::size_t rank) {
   return text;
 }
 
-PlanFlow flow_of(const PlanImpl& plan) { return Flow(plan).run(); }
+StepNotes notes_of(const StepInfo& step) {
+  return {step.node_type, step.node_name, step.kernel, names_of(step.originals), names_of(step.folded)};
+}
+
+OutputVector add_steps(ExecutedModel& model, const PlanImpl& plan, const OutputVector& inputs,
+                       std::span<const std::chrono::nanoseconds> times) {
+  return Flow(model, plan, inputs).run(times);
+}
 
 }  // namespace tenon::inline v1::engine

@@ -18,10 +18,9 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/kernels/simd/elementwise.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
-#include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/packed_constants.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/engine/plan/shared_constants.hpp>
 #include <tenon/engine/plan/shared_primitives.hpp>
 #include <tenon/graph/node.hpp>
@@ -159,8 +158,8 @@ struct PlanImpl {
   std::size_t own_constant_bytes = 0;   ///< Of constants that no other plan has.
   std::size_t assigned_copy_bytes = 0;  ///< For values that no step could write into their variable directly.
 
-  BufferSlice root(BufferSlice place) const { return engine::root(buffers, place); }
-  BufferId settle_root(BufferId buffer) { return engine::settle_root(buffers, buffer); }
+  BufferSlice root(BufferSlice place) const { return planning::root(buffers, place); }
+  BufferId settle_root(BufferId buffer) { return planning::settle_root(buffers, buffer); }
 };
 
 }  // namespace tenon::inline v1::engine

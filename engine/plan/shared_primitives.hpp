@@ -13,7 +13,7 @@
 
 #include <dnnl.hpp>
 
-#include <tenon/engine/plan/words_hash.hpp>
+#include <tenon/planning/words_hash.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -40,7 +40,7 @@ class SharedPrimitives {
   std::shared_ptr<const MadeKernel> find_or_make(const KernelKey& key, const std::function<MadeKernel()>& make);
 
  private:
-  using Map = std::unordered_map<KernelKey, std::shared_ptr<const MadeKernel>, WordsHash>;
+  using Map = std::unordered_map<KernelKey, std::shared_ptr<const MadeKernel>, planning::WordsHash>;
   void keep(const KernelKey& key, const std::shared_ptr<const MadeKernel>& made);  ///< With the mutex held.
   std::mutex mutex_;
   Map young_, old_;

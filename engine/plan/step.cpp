@@ -69,7 +69,7 @@ class ElementwiseState final : public StepState {
 };
 
 // The address of zero-element tensors: kernels never access it, but a tensor needs an address.
-alignas(kAlignment) std::array<std::byte, kAlignment> nowhere;
+alignas(planning::kAlignment) std::array<std::byte, planning::kAlignment> nowhere;
 
 Tensor borrow(const std::pair<ElementType, Shape>& what, void* data) {
   return Tensor(what.first, what.second, data ? data : nowhere.data());

@@ -4,7 +4,7 @@
 
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
-#include <tenon/graph/ops/nms.hpp>
+#include <tenon/graph/ops/box_nms.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -37,7 +37,7 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
   arena_ = client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE, std::max<std::size_t>(plan_->arena_bytes, 1), nullptr,
                                "a buffer for values between kernels");
   gpu_->count_memory(arena_.get(), std::max<std::size_t>(plan_->arena_bytes, 1));
-  if (plan_->counters != engine::kNoBuffer) {
+  if (plan_->counters != planning::kNoBuffer) {
     std::vector<std::byte> zeros(plan_->buffers[plan_->counters].size_bytes);
     counters_ = client::make_buffer(gpu_->native(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, zeros.size(),
                                     zeros.data(), "a buffer of counters");
@@ -49,26 +49,27 @@ Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan>
     Step step{plan_->programs[i]->make(*launch.kernel), i};
     cl_uint at = 0;
     for (const Argument& argument : launch.arguments) {
-      const bool is_bound = argument.place && plan_->buffers[argument.place.buffer].kind == engine::BufferKind::kInput;
+      const bool is_bound =
+          argument.place && plan_->buffers[argument.place.buffer].kind == planning::BufferKind::kInput;
       if (!argument.place || argument.is_pitch) {
         if (is_bound)
-          uses_.push_back({engine::BufferKind::kInput, plan_->buffers[argument.place.buffer].index, step.kernel.get(),
+          uses_.push_back({planning::BufferKind::kInput, plan_->buffers[argument.place.buffer].index, step.kernel.get(),
                            at, 0, argument.element_bytes, true, argument.number});
         set_number(step.kernel.get(), at, argument.number);
         ++at;
         continue;
       }
-      const engine::BufferSlice root = engine::root(plan_->buffers, argument.place);
-      const engine::Buffer& buffer = plan_->buffers[root.buffer];
+      const planning::BufferSlice root = planning::root(plan_->buffers, argument.place);
+      const planning::Buffer& buffer = plan_->buffers[root.buffer];
       const auto set = [&](cl_mem memory, std::size_t offset) {
         set_memory(step.kernel.get(), at, memory);
         set_offset(step.kernel.get(), at + 1, (offset + root.offset) / argument.element_bytes);
       };
       if (root.buffer == plan_->counters)
         set(counters_.get(), 0);
-      else if (buffer.kind == engine::BufferKind::kArena)
+      else if (buffer.kind == planning::BufferKind::kArena)
         set(arena_.get(), buffer.arena_offset);
-      else if (buffer.kind == engine::BufferKind::kConstant)
+      else if (buffer.kind == planning::BufferKind::kConstant)
         set(plan_->constants[root.buffer]->buffer.get(), 0);
       else
         uses_.push_back(
@@ -124,7 +125,7 @@ void Execution::set_offset(cl_kernel kernel, cl_uint at, cl_ulong elements) {
                 "clSetKernelArg", "giving a kernel its memory");
 }
 
-void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory) {
+void Execution::bind(planning::BufferKind kind, std::uint32_t index, BoundMemory memory) {
   for (Use& use : uses_) {
     if (use.kind != kind || use.index != index) continue;
     if (use.is_pitch) {
@@ -146,13 +147,13 @@ void Execution::bind(engine::BufferKind kind, std::uint32_t index, BoundMemory m
 }
 
 void Execution::bind_input(std::size_t index, std::size_t item, BoundMemory memory) {
-  bind(engine::BufferKind::kInput, plan_->input_index(index, item), memory);
+  bind(planning::BufferKind::kInput, plan_->input_index(index, item), memory);
 }
 void Execution::bind_output(std::size_t index, BoundMemory memory) {
-  bind(engine::BufferKind::kOutput, static_cast<std::uint32_t>(index), memory);
+  bind(planning::BufferKind::kOutput, static_cast<std::uint32_t>(index), memory);
 }
 void Execution::bind_state(std::size_t index, bool next, BoundMemory memory) {
-  bind(engine::BufferKind::kState, static_cast<std::uint32_t>(2 * index + next), memory);
+  bind(planning::BufferKind::kState, static_cast<std::uint32_t>(2 * index + next), memory);
 }
 
 namespace {

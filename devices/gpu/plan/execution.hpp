@@ -81,7 +81,7 @@ class Execution {
   static constexpr std::size_t kLeastRecorded = 4;
   /// An argument that lies in memory of the request's.
   struct Use {
-    engine::BufferKind kind = engine::BufferKind::kInput;
+    planning::BufferKind kind = planning::BufferKind::kInput;
     std::uint32_t index = 0;
     cl_kernel kernel = nullptr;
     cl_uint at = 0;
@@ -93,7 +93,7 @@ class Execution {
   void find_runs();
   void launch(const Step& step, cl_command_queue queue, bool is_in_order,
               std::vector<client::Handle<cl_event>>* events) const;
-  void bind(engine::BufferKind kind, std::uint32_t index, BoundMemory memory);
+  void bind(planning::BufferKind kind, std::uint32_t index, BoundMemory memory);
   static void set_number(cl_kernel kernel, cl_uint at, std::int32_t number);
   static void set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer);
   static void set_offset(cl_kernel kernel, cl_uint at, cl_ulong elements);

@@ -16,9 +16,9 @@
 #include <tenon/devices/gpu/program/input_source.hpp>
 #include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/partial_shape.hpp>
+#include <tenon/planning/buffer_slices.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -57,7 +57,7 @@ struct Plan {
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;  ///< The model's results, then counts of outputs that values decide.
   std::vector<PlanVariable> variables;
-  std::vector<engine::Buffer> buffers;  ///< All of them roots.
+  std::vector<planning::Buffer> buffers;  ///< All of them roots.
   std::vector<Launch> launches;
   std::vector<std::shared_ptr<const Program>> programs;            ///< Of each launch.
   std::vector<std::shared_ptr<const ConstantBuffer>> constants;    ///< Of each buffer; null for those that are none.
@@ -70,7 +70,7 @@ struct Plan {
     return bytes;
   }
   /// A buffer of an execution's own, which begins as zeros; kNoBuffer: none.
-  engine::BufferId counters = engine::kNoBuffer;
+  planning::BufferId counters = planning::kNoBuffer;
   /// What launches copy of inputs that lie in images, at a pitch or in several tensors.
   std::size_t gathered_bytes = 0;
 

@@ -15,8 +15,8 @@
 #include <tenon/core/small_vector.hpp>
 #include <tenon/devices/gpu/program/types.hpp>
 #include <tenon/devices/gpu/program/view_source.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/planning/buffer_slices.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -24,7 +24,7 @@ using Extents = SmallVector<std::int64_t, 6>;
 
 /// An array in memory: where it begins, and how far its neighbours are apart. Strides in elements; 0 repeats.
 struct View {
-  engine::BufferSlice place;  ///< Offset in bytes.
+  planning::BufferSlice place;  ///< Offset in bytes.
   ElementType type = ElementType::kUndefined;
   Shape shape;
   Extents strides;
@@ -32,7 +32,7 @@ struct View {
   /// nobody writes.
   ViewSourceRef source = nullptr;
   /// Reals that lie as 8-bit numbers, and what these mean: kernels read and write reals by their macros. `type` is the numbers'.
-  std::optional<engine::Quantization> numbers = std::nullopt;
+  std::optional<planning::Quantization> numbers = std::nullopt;
 
   /// What kernels read and write there.
   ElementType value_type() const { return numbers ? ElementType::kF32 : type; }

@@ -8,7 +8,7 @@
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/devices/gpu/program/view_source.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
+#include <tenon/planning/buffer_slices.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -32,7 +32,7 @@ struct InputForm {
 class InputSource final : public ViewSource {
  public:
   /// @param items  Where each item begins: buffers of their own.  @param item_elements  Of one of them.
-  InputSource(ElementType type, InputForm form, std::vector<engine::BufferSlice> items, std::size_t item_elements)
+  InputSource(ElementType type, InputForm form, std::vector<planning::BufferSlice> items, std::size_t item_elements)
       : type_(type), form_(std::move(form)), items_(std::move(items)), item_elements_(item_elements) {}
   void define(Kernel& kernel, const std::string& name) const override;
   bool is_input() const override { return true; }
@@ -41,7 +41,7 @@ class InputSource final : public ViewSource {
  private:
   ElementType type_;
   InputForm form_;
-  std::vector<engine::BufferSlice> items_;
+  std::vector<planning::BufferSlice> items_;
   std::size_t item_elements_;
 };
 

@@ -13,13 +13,13 @@
 
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
+#include <tenon/planning/buffer_slices.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
 /// One argument of a kernel: memory and where in it, which are two arguments to OpenCL, or a number.
 struct Argument {
-  engine::BufferSlice place;      ///< None: `number` is the argument.
+  planning::BufferSlice place;    ///< None: `number` is the argument.
   std::size_t element_bytes = 1;  ///< The place's offset is given to the kernel in elements.
   std::int32_t number = 0;
   /// One argument only: how far the rows at `place` are apart, in elements; `number` unless a tensor is bound.
@@ -35,7 +35,7 @@ struct Launch {
   std::uint32_t dimensions = 1;
   std::string node_name, node_type;                        ///< The node that it computes, for profiles.
   std::vector<std::pair<std::string, std::string>> fused;  ///< Others that it computes, too: name and type.
-  std::vector<engine::Operand> operands;                   ///< For planning memory.
+  std::vector<planning::Operand> operands;                 ///< For planning memory.
   std::vector<View> views;  ///< How each operand lies; kUndefined: the kernel's own memory. For reports.
   std::optional<std::uint64_t> multiply_adds;  ///< Of products and convolutions; for reports.
 };

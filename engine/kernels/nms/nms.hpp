@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tenon/graph/ops/nms.hpp>
+#include <tenon/graph/ops/box_nms.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 

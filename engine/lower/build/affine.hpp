@@ -6,7 +6,7 @@
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/engine/kernels/low_bit/quantize.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
+#include <tenon/engine/plan/planning.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -29,7 +29,7 @@ PlanBuilder::PlanBuilder(PlanImpl& plan) : plan_(plan) {
 
 void PlanBuilder::add_values(const NodeVector& order) {
   for (const auto& node : order) {
-    ids_[node.get()] = static_cast<ValueId>(values_.size());
+    ids_[node.get()] = static_cast<planning::ValueId>(values_.size());
     for (std::size_t i = 0; i < node->get_output_size(); ++i) {
       Value value;
       value.type = node->get_output_element_type(i);
@@ -39,7 +39,7 @@ void PlanBuilder::add_values(const NodeVector& order) {
         value.constant = constant->get_tensor();
       else if (const auto known = node->get_output_tensor(i).value())
         value.constant = *known;
-      buffer_liveness_.set_read(static_cast<ValueId>(values_.size()), value.remaining_uses > 0);
+      buffer_liveness_.set_read(static_cast<planning::ValueId>(values_.size()), value.remaining_uses > 0);
       values_.push_back(std::move(value));
       outputs_.emplace_back(node, i);
     }
@@ -59,8 +59,8 @@ BufferSlice PlanBuilder::add_port(BufferKind kind, std::size_t size_bytes, std::
   return {add_buffer(kind, size_bytes, static_cast<std::uint32_t>(index)), 0};
 }
 
-ValueId PlanBuilder::id_of(const Output<Node>& output) const {
-  return ids_.at(output.get_node()) + static_cast<ValueId>(output.get_index());
+planning::ValueId PlanBuilder::id_of(const Output<Node>& output) const {
+  return ids_.at(output.get_node()) + static_cast<planning::ValueId>(output.get_index());
 }
 Value& PlanBuilder::value(const Output<Node>& output) { return values_[id_of(output)]; }
 
@@ -404,16 +404,16 @@ void PlanBuilder::change_uses(Value& value, int change) {
   buffer_liveness_.set_read(id_of(value), value.remaining_uses > 0);
 }
 
-std::vector<Read> PlanBuilder::reads_of(const Value& value) const {
-  std::vector<Read> reads;
+std::vector<planning::Read> PlanBuilder::reads_of(const Value& value) const {
+  std::vector<planning::Read> reads;
   for (const auto& variant : value.variants) reads.push_back({variant.place, size_of(value, variant)});
   return reads;
 }
 
-bool PlanBuilder::may_overwrite(const Read& over, const std::vector<Read>& others) {
+bool PlanBuilder::may_overwrite(const planning::Read& over, const std::vector<planning::Read>& others) {
   if (!options().fuse || plan_.buffers[over.place.buffer].kind != BufferKind::kArena) return false;
   if (!given_answers_) {
-    const BufferLiveness::Answer answer = buffer_liveness_.may_overwrite(over, others);
+    const planning::BufferLiveness::Answer answer = buffer_liveness_.may_overwrite(over, others);
     if (answers_) answers_->push_back({over.place.buffer, answer});
     return answer.allowed;
   }
@@ -421,10 +421,10 @@ bool PlanBuilder::may_overwrite(const Read& over, const std::vector<Read>& other
     differs_ = true;
     return false;
   }
-  const BufferLiveness::Answer& given = (*given_answers_)[next_answer_++].answer;
+  const planning::BufferLiveness::Answer& given = (*given_answers_)[next_answer_++].answer;
   differs_ |= given.depends_on_extents;
   // Who reads the memory later is the same for all shapes; of what the step itself reads, extents may have changed.
-  return given.allowed && std::all_of(others.begin(), others.end(), [&](const Read& other) {
+  return given.allowed && std::all_of(others.begin(), others.end(), [&](const planning::Read& other) {
            return other.place.buffer != over.place.buffer ||
                   (other.in_step && other.place == over.place && other.size_bytes == over.size_bytes);
          });
@@ -458,7 +458,8 @@ void PlanBuilder::forget_constants(std::size_t begin, std::size_t end) {
   std::erase_if(constants_, [&](const auto& entry) { return entry.second >= begin && entry.second < end; });
 }
 
-BufferSlice PlanBuilder::define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others) {
+BufferSlice PlanBuilder::define_over(Value& value, const md& desc, const planning::Read& over,
+                                     const std::vector<planning::Read>& others) {
   if (!may_overwrite(over, others)) return define(value, desc);
   define_at(value, desc, over.place);
   return over.place;

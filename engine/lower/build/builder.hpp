@@ -19,14 +19,13 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/kernels/low_bit/quantize.hpp>
-#include <tenon/engine/lower/build/buffer_liveness.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
-#include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/plan.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/engine/plan/shared_primitives.hpp>
 #include <tenon/graph/model_ops.hpp>  // IWYU pragma: export
 #include <tenon/graph/node.hpp>
+#include <tenon/planning/buffer_liveness.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -74,7 +73,7 @@ struct PartRequest {
 /// What was asked of PlanBuilder::may_overwrite(), and its answer.
 struct Overwrite {
   BufferId buffer;
-  BufferLiveness::Answer answer;
+  planning::BufferLiveness::Answer answer;
 };
 
 class PlanBuilder;
@@ -135,13 +134,14 @@ class PlanBuilder {
   BufferSlice moved(const Node& node, BufferSlice from, const md& from_desc, const md& desc);
 
   /// Where the bytes of `value` lie now, in every layout; a step may read any of them.
-  std::vector<Read> reads_of(const Value& value) const;
+  std::vector<planning::Read> reads_of(const Value& value) const;
   /// Whether a step that reads `over`, and `others` while it writes, may write its result over it: the memory is the
   /// arena's, no step still to be lowered reads a byte of it, and the step itself reads it element by
   /// element. Call it while lowering the step. @cost amortised constant.
-  bool may_overwrite(const Read& over, const std::vector<Read>& others = {});
+  bool may_overwrite(const planning::Read& over, const std::vector<planning::Read>& others = {});
   /// Over `over` if that is allowed, else in memory of its own.
-  BufferSlice define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others = {});
+  BufferSlice define_over(Value& value, const md& desc, const planning::Read& over,
+                          const std::vector<planning::Read>& others = {});
   /// Declares that the bytes of both places will be the same memory (in-place concatenation).
   void may_share(BufferSlice a, BufferSlice b);
   /// Memory of a variable, of the byte that says whether it has a value, and of the value that this run assigns.
@@ -225,14 +225,14 @@ class PlanBuilder {
   void forget_constants(std::size_t begin, std::size_t end);
   /// Whether other units than its own read that constant's buffer.
   bool is_shared_constant(std::size_t buffer) const { return shared_constants_.count(buffer) > 0; }
-  ValueId id_of(const Value& value) const { return static_cast<ValueId>(&value - values_.data()); }
-  Value& value(ValueId id) { return values_[id]; }
+  planning::ValueId id_of(const Value& value) const { return static_cast<planning::ValueId>(&value - values_.data()); }
+  Value& value(planning::ValueId id) { return values_[id]; }
   std::size_t value_count() const { return values_.size(); }
 
  private:
   void define_at(Value& value, const md& desc, BufferSlice place, bool by_next_step);
   void expand(Value& value);
-  ValueId id_of(const Output<Node>& output) const;
+  planning::ValueId id_of(const Output<Node>& output) const;
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
   /// Adds a layout of the value, and updates who may still read the memory.
   void add_variant(Value& value, Value::Variant variant);
@@ -246,11 +246,11 @@ class PlanBuilder {
   void add_affine(const Node& node, const kernels::Affine& what, BufferSlice from, BufferSlice to, std::size_t count);
 
   PlanImpl& plan_;
-  std::unordered_map<const Node*, ValueId> ids_;  ///< The node's first output; the others follow.
+  std::unordered_map<const Node*, planning::ValueId> ids_;  ///< The node's first output; the others follow.
   std::unordered_set<const Node*> before_products_, of_attention_;
   std::vector<Value> values_;
   std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
-  BufferLiveness buffer_liveness_;
+  planning::BufferLiveness buffer_liveness_;
   std::vector<PartRequest> requests_;
   std::map<const void*, BufferId> constants_;
   std::unordered_set<std::size_t> shared_constants_;

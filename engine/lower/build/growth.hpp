@@ -9,7 +9,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/engine/lower/build/builder.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
-#include <tenon/engine/plan/growth.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {

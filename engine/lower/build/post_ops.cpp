@@ -245,9 +245,9 @@ std::optional<Quantization> PostOps::quantization() const {
 
 bool PostOps::may_sum(Value& other, std::size_t at) {
   // The kernel still reads its own inputs, and other operands, while it writes over this one.
-  std::vector<Read> others;
+  std::vector<planning::Read> others;
   const auto reads = [&](const Value& value) {
-    for (const Read& read : builder_.reads_of(value)) others.push_back(read);
+    for (const planning::Read& read : builder_.reads_of(value)) others.push_back(read);
   };
   for (const auto& source : chain_.anchor()->input_values()) reads(builder_.value(source));
   for (std::size_t i = begin_; i < chain_.nodes.size(); ++i) {

@@ -12,9 +12,9 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/lower/build/activation.hpp>
 #include <tenon/engine/lower/build/builder.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
 #include <tenon/engine/plan/plan.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/engine/plan/shared_primitives.hpp>
 #include <tenon/graph/node.hpp>
 

@@ -17,7 +17,7 @@ std::optional<double> zero_level(double base, double step) {
 }
 
 /// What the builder knows.
-class KnownConstants final : public Constants {
+class KnownConstants final : public planning::Constants {
  public:
   explicit KnownConstants(PlanBuilder& builder) : builder_(builder) {}
   Tensor of(const Output<Node>& value) const override { return builder_.value(value).constant; }
@@ -59,7 +59,7 @@ bool lower_levels(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   for (std::size_t i = 0; i < 4; ++i) {
     limits[i] = builder.constant_input(node, 1 + i);
     if (!limits[i] || limits[i].element_type() != ElementType::kF32 || !limits[i].is_contiguous()) return false;
-    const auto axis = axis_of(limits[i].shape(), made.shape.size());
+    const auto axis = planning::axis_of(limits[i].shape(), made.shape.size());
     if (limits[i].element_count() == 1) continue;
     if (!axis || *axis != 1 || limits[i].element_count() != made.shape[1]) return false;
     count = made.shape[1];
@@ -116,31 +116,31 @@ bool lower_fake_quantize(PlanBuilder& builder, const Chain& chain) {
 }  // namespace
 
 std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
-  return quantization_of(KnownConstants(builder), *node);
+  return planning::quantization_of(KnownConstants(builder), *node);
 }
 
 bool is_quantized(PlanBuilder& builder, const Node* node) {
-  if (keeps_numbers(*node)) return is_quantized(builder, node->get_input_node_ptr(0));
-  return quantization_of(KnownConstants(builder), *node).has_value();
+  if (planning::keeps_numbers(*node)) return is_quantized(builder, node->get_input_node_ptr(0));
+  return planning::quantization_of(KnownConstants(builder), *node).has_value();
 }
 
 namespace {
 
-std::optional<QuantizedWeights> if_exact(std::optional<QuantizedWeights> weights) {
+std::optional<planning::QuantizedWeights> if_exact(std::optional<planning::QuantizedWeights> weights) {
   if (weights && !adds_exactly(weights->values)) return std::nullopt;
   return weights;
 }
 
 }  // namespace
 
-std::optional<QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,
-                                                 std::size_t channels) {
-  return if_exact(quantized_filter(KnownConstants(builder), *node, channels));
+std::optional<planning::QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,
+                                                           std::size_t channels) {
+  return if_exact(planning::quantized_filter(KnownConstants(builder), *node, channels));
 }
 
-std::optional<QuantizedWeights> quantized_matrix(PlanBuilder& builder, const std::shared_ptr<Node>& node,
-                                                 std::size_t axis) {
-  return if_exact(quantized_matrix(KnownConstants(builder), *node, axis));
+std::optional<planning::QuantizedWeights> quantized_matrix(PlanBuilder& builder, const std::shared_ptr<Node>& node,
+                                                           std::size_t axis) {
+  return if_exact(planning::quantized_matrix(KnownConstants(builder), *node, axis));
 }
 
 void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask) {

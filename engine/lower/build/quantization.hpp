@@ -11,10 +11,10 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/lower/build/affine.hpp>  // IWYU pragma: export
 #include <tenon/engine/lower/build/builder.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/engine/plan/plan.hpp>
-#include <tenon/engine/plan/quantization.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/planning/quantization.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -25,11 +25,11 @@ std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::sha
 bool is_quantized(PlanBuilder& builder, const Node* node);
 
 /// Weights on input 1 of a convolution, if this CPU sums their products exactly.
-std::optional<QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,
-                                                 std::size_t channels);
+std::optional<planning::QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,
+                                                           std::size_t channels);
 /// The same on input 1 of a matrix product whose columns lie along `axis`.
-std::optional<QuantizedWeights> quantized_matrix(PlanBuilder& builder, const std::shared_ptr<Node>& node,
-                                                 std::size_t axis);
+std::optional<planning::QuantizedWeights> quantized_matrix(PlanBuilder& builder, const std::shared_ptr<Node>& node,
+                                                           std::size_t axis);
 
 /// Tells the kernel to multiply by scales (of the argument's own index along `mask`) and to subtract the zero point.
 void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask = 0);

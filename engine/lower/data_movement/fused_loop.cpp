@@ -450,7 +450,7 @@ bool lower_fused_loop(PlanBuilder& builder, const Chain& chain) {
 
   std::vector<BufferSlice> from;
   std::vector<kernels::LoopTensor> tensors;
-  std::vector<Read> reads;
+  std::vector<planning::Read> reads;
   for (const LoopOperand& operand : group->operands) {
     from.push_back(operand.place);
     tensors.push_back(operand.tensor);
@@ -464,7 +464,7 @@ bool lower_fused_loop(PlanBuilder& builder, const Chain& chain) {
   if (result == ElementType::kBool) {
     to = builder.define_plain(made);
   } else if (over < reads.size()) {
-    const Read read = reads[over];
+    const planning::Read read = reads[over];
     auto others = reads;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(over));
     to = builder.define_over(made, layout, read, others);

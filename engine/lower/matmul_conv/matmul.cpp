@@ -138,7 +138,7 @@ dnnl::matmul::primitive_desc choose(const dnnl::engine& engine, const std::vecto
 }
 
 /// A product of sides of `type`, or with 8-bit numbers on the left and `weights` on the right.
-bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* weights, PlanBuilder& builder,
+bool lower_in(ElementType type, ElementType made_type, const planning::QuantizedWeights* weights, PlanBuilder& builder,
               const Chain& chain) {
   const auto& node = chain.anchor();
   const auto product = product_of(node);

@@ -12,8 +12,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 #include <tenon/devices/gpu/program/tree_source.hpp>
-#include <tenon/engine/plan/memory_plan.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/planning/memory_plan.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -76,14 +76,14 @@ Builder::Value& Builder::add_value(const Node& node, std::size_t output, const S
   return value;
 }
 
-engine::BufferId Builder::add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index) {
-  engine::Buffer buffer;
+planning::BufferId Builder::add_buffer(planning::BufferKind kind, std::size_t size_bytes, std::uint32_t index) {
+  planning::Buffer buffer;
   buffer.kind = kind;
   // Whole lines, so that plan_memory() keeps every offset aligned as the device wants it.
   buffer.size_bytes = (size_bytes + target_.alignment - 1) / target_.alignment * target_.alignment;
   buffer.index = index;
   plan_.buffers.push_back(std::move(buffer));
-  return static_cast<engine::BufferId>(plan_.buffers.size() - 1);
+  return static_cast<planning::BufferId>(plan_.buffers.size() - 1);
 }
 
 std::optional<std::uint32_t> Builder::result_of(const Node& node, std::size_t output) const {
@@ -94,7 +94,7 @@ std::optional<std::uint32_t> Builder::result_of(const Node& node, std::size_t ou
 
 View Builder::counters(std::size_t count) {
   const Shape shape{count};
-  if (plan_.counters == engine::kNoBuffer) plan_.counters = add_buffer(engine::BufferKind::kConstant, 0, 0);
+  if (plan_.counters == planning::kNoBuffer) plan_.counters = add_buffer(planning::BufferKind::kConstant, 0, 0);
   std::size_t& size = plan_.buffers[plan_.counters].size_bytes;
   size = std::max(size, bytes_of(ElementType::kI32, shape));
   return {{plan_.counters, 0}, ElementType::kI32, shape, packed_strides(shape)};
@@ -146,8 +146,8 @@ View Builder::make_for(const Node& node, std::size_t output, const Value& value,
     view.strides = strides;
   }
   const std::size_t bytes = bytes_of(view.type, view.shape);
-  view.place.buffer = result ? add_buffer(engine::BufferKind::kOutput, bytes, *result)
-                             : add_buffer(engine::BufferKind::kArena, bytes, 0);
+  view.place.buffer = result ? add_buffer(planning::BufferKind::kOutput, bytes, *result)
+                             : add_buffer(planning::BufferKind::kArena, bytes, 0);
   return view;
 }
 
@@ -166,17 +166,18 @@ View Builder::make(const Node& node, std::size_t output, const Shape& most) {
 View Builder::make_count(const Node& node) {
   const std::size_t index = model_.get_results().size() + counts_.size();
   counts_[&node] = index;
-  const View view{{add_buffer(engine::BufferKind::kOutput, sizeof(std::int32_t), static_cast<std::uint32_t>(index)), 0},
-                  ElementType::kI32,
-                  {1},
-                  packed_strides({1})};
+  const View view{
+      {add_buffer(planning::BufferKind::kOutput, sizeof(std::int32_t), static_cast<std::uint32_t>(index)), 0},
+      ElementType::kI32,
+      {1},
+      packed_strides({1})};
   return view;
 }
 
 View Builder::scratch(ElementType type, const Shape& shape) {
   check_countable(shape, "a value between kernels");
   View view{{}, type, shape, packed_strides(shape)};
-  view.place.buffer = add_buffer(engine::BufferKind::kArena, bytes_of(type, shape), 0);
+  view.place.buffer = add_buffer(planning::BufferKind::kArena, bytes_of(type, shape), 0);
   return view;
 }
 
@@ -300,7 +301,7 @@ View Builder::hold(const Tensor& table) {
   const void* const bytes = table.data();
   auto known = constants_.find(bytes);
   if (known == constants_.end()) {
-    const auto id = add_buffer(engine::BufferKind::kConstant, table.size_bytes(), 0);
+    const auto id = add_buffer(planning::BufferKind::kConstant, table.size_bytes(), 0);
     plan_.buffers[id].constant = table;
     known = constants_.emplace(bytes, id).first;
   }

@@ -68,9 +68,9 @@ class Builder {
   /// As source(), for nodes that only move elements: 8-bit numbers stay such (View::numbers).
   View moved(const Output<Node>& value);
   /// 8-bit numbers of that meaning: as they lie, or a copy.
-  View numbers(const Output<Node>& value, const engine::Quantization& meaning);
+  View numbers(const Output<Node>& value, const planning::Quantization& meaning);
   /// What lies in memory as such numbers already.
-  std::optional<View> lying_as(const Output<Node>& value, const engine::Quantization& meaning);
+  std::optional<View> lying_as(const Output<Node>& value, const planning::Quantization& meaning);
   /// What of the model is computed with 8-bit numbers.
   const Numbers& numbers() const { return numbers_; }
   /// Its bytes if no input changes them; empty else.
@@ -101,7 +101,7 @@ class Builder {
   /// The same, of which `root` is the result: a tree with one Expression::computed().
   void set(const Node& node, std::size_t output, Producer producer, const ExpressionRef& root);
   /// `root` rounded to 8-bit numbers, as which it lies if it is stored.
-  void set_rounded(const Node& node, const ExpressionRef& root, const engine::Quantization& meaning);
+  void set_rounded(const Node& node, const ExpressionRef& root, const planning::Quantization& meaning);
   /// Memory for the output, row-major, which the caller's launches write.
   View make(const Node& node, std::size_t output);
   /// The same of an output of which values decide an extent. @param most  Packed in what there is of it.
@@ -163,7 +163,7 @@ class Builder {
     ExpressionRef pending;      ///< Not computed yet...
     ExpressionRef
         unrounded;  ///< `pending` without its last step, which rounds it to `numbers`; null: it has no such one.
-    std::optional<engine::Quantization> numbers;  ///< As which it lies in memory of the plan's own.
+    std::optional<planning::Quantization> numbers;  ///< As which it lies in memory of the plan's own.
     std::optional<Producer> producer;
     std::vector<std::pair<std::string, std::string>> nodes;  ///< ...by these nodes: the last one first.
     Tensor constant;
@@ -179,7 +179,7 @@ class Builder {
   Value& add_value(const Node& node, std::size_t output) {
     return add_value(node, output, node.get_output_shape(output));
   }
-  engine::BufferId add_buffer(engine::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
+  planning::BufferId add_buffer(planning::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
   /// @param strides  How it is to lie unless it is a port.
   View make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides);
   /// Where a Concat wants this input of its own; none if it is to lie elsewhere.
@@ -188,8 +188,9 @@ class Builder {
   Extents best_strides(const Value& value) const;
   View made(const Output<Node>& value);
   View plain_copy(const View& view, const Node& of);
-  static View sourced(const View& view, const InputForm& form, std::vector<engine::BufferSlice> items);
-  View gathered(const View& view, const InputForm& form, const std::vector<engine::BufferSlice>& items, const Node& of);
+  static View sourced(const View& view, const InputForm& form, std::vector<planning::BufferSlice> items);
+  View gathered(const View& view, const InputForm& form, const std::vector<planning::BufferSlice>& items,
+                const Node& of);
   void compute(Value& value, const Output<Node>& output);
   /// Joins codes, one a byte, of a type whose elements share bytes.
   void pack(const View& codes, const View& out, const Node& of);
@@ -209,8 +210,8 @@ class Builder {
   std::map<Key, Value> values_;
   std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.
   std::map<const Node*, std::size_t> counts_;  ///< Outputs of the plan.
-  std::map<const void*, engine::BufferId> constants_;
-  std::map<std::pair<std::string, bool>, engine::BufferId> states_;
+  std::map<const void*, planning::BufferId> constants_;
+  std::map<std::pair<std::string, bool>, planning::BufferId> states_;
   std::map<const Node*, View> wholes_;  ///< Of Concats whose inputs are computed into them.
   /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
   std::optional<Producer> joined_;

@@ -4,7 +4,7 @@
 
 namespace tenon::inline v1::gpu_device {
 
-void Builder::set_rounded(const Node& node, const ExpressionRef& root, const engine::Quantization& meaning) {
+void Builder::set_rounded(const Node& node, const ExpressionRef& root, const planning::Quantization& meaning) {
   const bool is_signed = meaning.type == ElementType::kI8;
   const auto number = [](double value) { return Expression::number(ElementType::kF32, value); };
   unrounded_ = root;
@@ -21,7 +21,7 @@ bool Builder::has_numbers(const Output<Node>& output) {
 
 View Builder::moved(const Output<Node>& output) { return has_numbers(output) ? made(output) : source(output); }
 
-View Builder::numbers(const Output<Node>& output, const engine::Quantization& meaning) {
+View Builder::numbers(const Output<Node>& output, const planning::Quantization& meaning) {
   const View view = made(output);
   if (view.numbers == meaning && !view.source) return view;
   View copy = scratch(meaning.type, view.shape);
@@ -32,7 +32,7 @@ View Builder::numbers(const Output<Node>& output, const engine::Quantization& me
   return copy;
 }
 
-std::optional<View> Builder::lying_as(const Output<Node>& output, const engine::Quantization& meaning) {
+std::optional<View> Builder::lying_as(const Output<Node>& output, const planning::Quantization& meaning) {
   const auto& view = value_of(output).view;
   return view && view->numbers == meaning ? view : std::nullopt;
 }

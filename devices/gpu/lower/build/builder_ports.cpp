@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/engine/plan/memory_plan.hpp>
+#include <tenon/planning/memory_plan.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -18,9 +18,9 @@ void Builder::add_input(const Node& parameter, std::uint32_t index) {
   const InputForm form = index < forms_.size() ? forms_[index] : InputForm{};
   plan_.inputs[index].form = form;
   const std::size_t bytes = bytes_of(value.type, value.shape) / form.items;
-  std::vector<engine::BufferSlice> items;
+  std::vector<planning::BufferSlice> items;
   for (std::size_t item = 0; item < form.items; ++item)
-    items.push_back({add_buffer(engine::BufferKind::kInput, bytes, plan_.input_index(index, item)), 0});
+    items.push_back({add_buffer(planning::BufferKind::kInput, bytes, plan_.input_index(index, item)), 0});
   View view{items[0], value.type, value.shape, packed_strides(value.shape)};
   if (form.items > target_.most_items) {
     value.view = gathered(view, form, items, parameter);
@@ -30,7 +30,7 @@ void Builder::add_input(const Node& parameter, std::uint32_t index) {
   value.view = view;
 }
 
-View Builder::sourced(const View& view, const InputForm& form, std::vector<engine::BufferSlice> items) {
+View Builder::sourced(const View& view, const InputForm& form, std::vector<planning::BufferSlice> items) {
   View result = view;
   const std::size_t elements = element_count(view.shape) / form.items;
   result.place = {};
@@ -39,14 +39,14 @@ View Builder::sourced(const View& view, const InputForm& form, std::vector<engin
 }
 
 /// Of a batch in more tensors than a kernel takes: a launch for each of them.
-View Builder::gathered(const View& view, const InputForm& form, const std::vector<engine::BufferSlice>& items,
+View Builder::gathered(const View& view, const InputForm& form, const std::vector<planning::BufferSlice>& items,
                        const Node& of) {
   const View whole = scratch(view.type, view.shape);
   InputForm one = form;
   one.items = 1;
   View to = whole;
   to.shape[0] /= items.size();
-  for (const engine::BufferSlice& item : items) {
+  for (const planning::BufferSlice& item : items) {
     View from = to;
     from.place = item;
     launching_ = {{of.get_friendly_name(), of.get_type_name()}};
@@ -72,11 +72,11 @@ void Builder::add_result(const Node& result, std::uint32_t index) {
     throw Error(Code::kUnimplemented, "GPU: " + result.describe() + " is of type " + std::string(name(value.type)) +
                                           ", which kernels neither read nor write");
   const View from = made(source);
-  const engine::Buffer* const buffer = from.source ? nullptr : &plan_.buffers[from.place.buffer];
-  if (buffer && buffer->kind == engine::BufferKind::kOutput && buffer->index == index && from.place.offset == 0 &&
+  const planning::Buffer* const buffer = from.source ? nullptr : &plan_.buffers[from.place.buffer];
+  if (buffer && buffer->kind == planning::BufferKind::kOutput && buffer->index == index && from.place.offset == 0 &&
       from.is_packed())
     return;
-  View to{{add_buffer(engine::BufferKind::kOutput, bytes_of(value.type, value.shape), index), 0},
+  View to{{add_buffer(planning::BufferKind::kOutput, bytes_of(value.type, value.shape), index), 0},
           value.type,
           value.shape,
           packed_strides(value.shape)};
@@ -92,8 +92,8 @@ View Builder::state(const std::string& id, ElementType type, const Shape& shape,
     while (index < plan_.variables.size() && plan_.variables[index].id != id) ++index;
     if (index == plan_.variables.size()) plan_.variables.push_back({id, type, shape});
     const std::size_t bytes = bytes_of(type, shape);
-    const engine::BufferId buffer =
-        add_buffer(engine::BufferKind::kState, bytes, index * 2 + static_cast<std::uint32_t>(next));
+    const planning::BufferId buffer =
+        add_buffer(planning::BufferKind::kState, bytes, index * 2 + static_cast<std::uint32_t>(next));
     known = states_.emplace(std::pair(id, next), buffer).first;
   }
   view.place.buffer = known->second;
@@ -108,8 +108,8 @@ void find_pitched_inputs(Plan& plan) {
   for (const Launch& launch : plan.launches) {
     for (const Argument& argument : launch.arguments) {
       if (!argument.place) continue;
-      const engine::Buffer& buffer = plan.buffers[argument.place.buffer];
-      if (buffer.kind != engine::BufferKind::kInput) continue;
+      const planning::Buffer& buffer = plan.buffers[argument.place.buffer];
+      if (buffer.kind != planning::BufferKind::kInput) continue;
       ++(argument.is_pitch ? pitches : reads)[buffer.index % plan.inputs.size()];
     }
   }
@@ -137,9 +137,9 @@ Plan Builder::finish() {
   }
   for (std::size_t i = 0; i < counts_.size(); ++i) plan_.outputs.push_back({"count", ElementType::kI32, {1}, false});
   find_pitched_inputs(plan_);
-  std::vector<std::span<const engine::Operand>> operands;
+  std::vector<std::span<const planning::Operand>> operands;
   for (const Launch& launch : plan_.launches) operands.emplace_back(launch.operands);
-  plan_.arena_bytes = engine::plan_memory(plan_.buffers, operands);
+  plan_.arena_bytes = planning::plan_memory(plan_.buffers, operands);
   return std::move(plan_);
 }
 

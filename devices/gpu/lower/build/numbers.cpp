@@ -15,10 +15,10 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-using engine::Quantization;
+using planning::Quantization;
 
 /// Constants of a folded model.
-class FoldedConstants final : public engine::Constants {
+class FoldedConstants final : public planning::Constants {
  public:
   /// @param kept  Null: nothing is kept.
   explicit FoldedConstants(PackedWeights* kept) : kept_(kept) {}
@@ -37,7 +37,7 @@ class FoldedConstants final : public engine::Constants {
 bool is_grouped(const Node& node) { return is_op(&node, "GroupConvolution"); }
 bool is_convolution(const Node& node) { return is_op(&node, "Convolution") || is_grouped(node); }
 
-std::optional<engine::QuantizedWeights> weights_of(const Node& node, const engine::Constants& constants) {
+std::optional<planning::QuantizedWeights> weights_of(const Node& node, const planning::Constants& constants) {
   const PartialShape& right = node.get_input_partial_shape(1);
   if (right.is_dynamic()) return std::nullopt;
   const Shape shape = right.to_shape();
@@ -46,11 +46,11 @@ std::optional<engine::QuantizedWeights> weights_of(const Node& node, const engin
     // Windows over one axis or two.
     const std::size_t axes = shape.size() - (is_grouped(node) ? 3 : 2);
     if (axes < 1 || axes > 2) return std::nullopt;
-    return engine::quantized_filter(constants, node, is_grouped(node) ? shape[0] * shape[1] : shape[0]);
+    return planning::quantized_filter(constants, node, is_grouped(node) ? shape[0] * shape[1] : shape[0]);
   }
   const auto& attributes = node.get_attributes();
   if (shape.size() != 2 || attributes.get_bool("transpose_a", false)) return std::nullopt;
-  return engine::quantized_matrix(constants, node, attributes.get_bool("transpose_b", false) ? 0 : 1);
+  return planning::quantized_matrix(constants, node, attributes.get_bool("transpose_b", false) ? 0 : 1);
 }
 
 /// Whether all that reads the node reads it element by element, as it lies.
@@ -61,7 +61,7 @@ bool feeds_functions(const Node& node) {
   });
 }
 
-bool keeps_numbers(const Node& node) { return engine::keeps_numbers(node) && !is_op(&node, "Interpolate"); }
+bool keeps_numbers(const Node& node) { return planning::keeps_numbers(node) && !is_op(&node, "Interpolate"); }
 
 }  // namespace
 
@@ -76,7 +76,7 @@ void Numbers::find_products(const NodeVector& order, PackedWeights* kept) {
   const FoldedConstants constants(kept);
   for (const auto& node : order) {
     if (is_op(node, "FakeQuantize") && !as_type<op::v0::Constant>(node->get_input_node_ptr(0))) {
-      if (const auto meaning = engine::quantization_of(constants, *node)) rounded_[node.get()] = *meaning;
+      if (const auto meaning = planning::quantization_of(constants, *node)) rounded_[node.get()] = *meaning;
       continue;
     }
     const Quantization* const source =
@@ -132,7 +132,7 @@ void Numbers::find_expansions(const NodeVector& order) {
   }
 }
 
-engine::QuantizedWeights number_weights(const Node& node, PackedWeights& kept) {
+planning::QuantizedWeights number_weights(const Node& node, PackedWeights& kept) {
   auto weights = weights_of(node, FoldedConstants(&kept));
   if (!weights) throw Error(Code::kInternal, "GPU: " + node.describe() + " has no weights of 8 bits");
   return std::move(*weights);

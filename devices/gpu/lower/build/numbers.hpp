@@ -9,10 +9,10 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/build/weights.hpp>
-#include <tenon/engine/plan/quantization.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/graph/passes/pass.hpp>
+#include <tenon/planning/quantization.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -25,15 +25,15 @@ class Numbers {
   explicit Numbers(const Model& model, PackedWeights* kept = nullptr);
 
   /// What the left side's numbers mean if both sides of a convolution or product are such; null else.
-  const engine::Quantization* product(const Node& node) const { return find(products_, node); }
+  const planning::Quantization* product(const Node& node) const { return find(products_, node); }
   /// As which output 0 lies in memory; null: as reals.
-  const engine::Quantization* stored(const Node& node) const { return find(stored_, node); }
+  const planning::Quantization* stored(const Node& node) const { return find(stored_, node); }
   /// Whether the node only expands the weights of such products: nobody reads it.
   bool is_expansion(const Node& node) const { return expansions_.count(&node) > 0; }
 
  private:
-  using Meanings = std::map<const Node*, engine::Quantization>;
-  static const engine::Quantization* find(const Meanings& all, const Node& node) {
+  using Meanings = std::map<const Node*, planning::Quantization>;
+  static const planning::Quantization* find(const Meanings& all, const Node& node) {
     const auto found = all.find(&node);
     return found == all.end() ? nullptr : &found->second;
   }
@@ -48,7 +48,7 @@ class Numbers {
 
 /// The weights of such a product: of a convolution as its filters lie, of a matrix product as its right side does.
 /// @pre Numbers::product(node).
-engine::QuantizedWeights number_weights(const Node& node, PackedWeights& kept);
+planning::QuantizedWeights number_weights(const Node& node, PackedWeights& kept);
 
 /// Folds what expands 8-bit weights that are multiplied as reals, however large they become.
 /// @param multiplies_numbers  Others stay, as Numbers finds them.

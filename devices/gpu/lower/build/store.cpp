@@ -104,8 +104,8 @@ void define_store(Kernel& kernel, const ExpressionRef& stored, const View& out, 
 
 bool Builder::is_wide(const View& view, std::size_t axis) const {
   if (view.source) return false;
-  const engine::BufferKind kind = plan_.buffers[view.place.buffer].kind;
-  if (kind != engine::BufferKind::kArena && kind != engine::BufferKind::kConstant) return false;
+  const planning::BufferKind kind = plan_.buffers[view.place.buffer].kind;
+  if (kind != planning::BufferKind::kArena && kind != planning::BufferKind::kConstant) return false;
   if ((view.type != ElementType::kF16 && view.type != ElementType::kF32 && !view.numbers) || view.strides[axis] != 1)
     return false;
   for (std::size_t i = 0; i < view.shape.size(); ++i)

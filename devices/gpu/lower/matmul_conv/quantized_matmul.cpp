@@ -26,8 +26,8 @@ constexpr std::size_t kNumberChunk = 16;
 std::size_t whole_number_chunks(std::size_t count) { return (count + kNumberChunk - 1) / kNumberChunk * kNumberChunk; }
 
 struct Sides {
-  engine::Quantization meaning;  ///< Of the left side.
-  engine::QuantizedWeights weights;
+  planning::Quantization meaning;  ///< Of the left side.
+  planning::QuantizedWeights weights;
 };
 
 View without_meaning(View view) {

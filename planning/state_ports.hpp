@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <tenon/engine/plan/growth.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/planning/growth.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 /// A model without states. Those that have a value are parameters behind the model's own; what a run leaves in states
 /// are results behind the model's own.
@@ -26,4 +26,4 @@ std::vector<std::string> state_ids(const Model& model);
 /// @param is_set  The ids of states that have a value; others take what the model initialises them with.
 StatePorts state_ports(const Model& model, const std::set<std::string>& is_set);
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

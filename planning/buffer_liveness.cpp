@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracks which values occupy which bytes, and who still reads them.
-#include <tenon/engine/lower/build/buffer_liveness.hpp>
+#include <tenon/planning/buffer_liveness.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 namespace {
 bool overlap(std::size_t a, std::size_t a_bytes, std::size_t b, std::size_t b_bytes) {
@@ -88,4 +88,4 @@ void BufferLiveness::may_share(BufferId a, BufferId b) {
   tenants_[to].is_foreign |= tenants_[from].is_foreign;
 }
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

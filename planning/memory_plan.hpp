@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include <tenon/engine/plan/buffer_slices.hpp>
+#include <tenon/planning/buffer_slices.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 /// Up to this many pairs of buffers alive at once, each buffer is compared with all others. A model of some thousand
 /// layers has fewer pairs; a hub whose ten thousand readers all wait for one node has more.
@@ -22,4 +22,4 @@ inline constexpr std::size_t kMaxPairs = std::size_t{1} << 22;
 std::size_t plan_memory(std::vector<Buffer>& buffers, const std::vector<std::span<const Operand>>& steps,
                         std::size_t max_pairs = kMaxPairs);
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 struct WordsHash {
   std::size_t operator()(const std::vector<std::uint64_t>& words) const {
@@ -16,4 +16,4 @@ struct WordsHash {
   }
 };
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

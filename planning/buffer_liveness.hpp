@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include <tenon/engine/plan/buffer_slices.hpp>
+#include <tenon/planning/buffer_slices.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 using ValueId = std::uint32_t;
 
@@ -68,4 +68,4 @@ class BufferLiveness {
   std::vector<BufferId> group_;   // union-find over buffers that may become one memory
 };
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

@@ -10,10 +10,10 @@
 
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/engine/plan/buffer_slices.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/planning/buffer_slices.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 /// What is known of a graph's constants while it is read.
 class Constants {
@@ -50,4 +50,4 @@ std::optional<QuantizedWeights> quantized_filter(const Constants& constants, con
 /// Weights on input 1 of a matrix product whose columns lie along `axis`.
 std::optional<QuantizedWeights> quantized_matrix(const Constants& constants, const Node& node, std::size_t axis);
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

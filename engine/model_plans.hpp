@@ -2,10 +2,9 @@
 // The plans of one compiled model whose shapes move: made once, used by all its requests, bounded in bytes.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,11 +16,12 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/plan/growth.hpp>
-#include <tenon/engine/plan/words_hash.hpp>
+#include <tenon/engine/plan/planning.hpp>
 #include <tenon/engine/stage.hpp>
-#include <tenon/engine/state_ports.hpp>  // IWYU pragma: export
 #include <tenon/graph/model.hpp>
+#include <tenon/planning/plan_store.hpp>
+#include <tenon/planning/state_ports.hpp>
+#include <tenon/planning/words_hash.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -33,61 +33,48 @@ struct Cancellation {
   void* context = nullptr;
 };
 
-/// A plan is made outside of any lock by the first who needs it; who needs the same waits, others go on. Weights are
-/// packed once per layout, whatever the shapes. Beyond the bound, what was used longest ago goes first; a plan in use
-/// lives on until its user drops it.
+/// Plans are kept by the model's number, the growths' capacities, and the inputs' types and shapes.
+using ShapeKey = std::vector<std::uint64_t>;
+
+/// The passes of a model run once, its weights are packed once per layout, whatever the shapes, and each plan is made once
+/// for all requests (planning::PlanStore).
 /// @thread all members from any thread.
-class PlanStore {
+class ModelPlans {
  public:
   /// Packed weights are not counted: they are as many whatever the number of plans.
   static constexpr std::size_t kDefaultBytes = std::size_t{512} << 20;
-  explicit PlanStore(const Options& options, std::size_t max_bytes = kDefaultBytes);
-  ~PlanStore();
-  PlanStore(const PlanStore&) = delete;
-  PlanStore& operator=(const PlanStore&) = delete;
+  explicit ModelPlans(const Options& options, std::size_t max_bytes = kDefaultBytes);
+  ~ModelPlans();
+  ModelPlans(const ModelPlans&) = delete;
+  ModelPlans& operator=(const ModelPlans&) = delete;
 
   const Options& options() const { return options_; }
   /// A model with its passes run; the same object is the same model as before.
   struct Opened {
     std::shared_ptr<OpenModel> model;
-    std::vector<std::string> state_inputs, state_outputs;  ///< See StatePorts.
+    std::vector<std::string> state_inputs, state_outputs;  ///< See planning::StatePorts.
     std::vector<Growth> growths;
   };
-  /// @param is_set  The states that have a value. Kept for the store's life, with `model`.
+  /// @param is_set  The states that have a value. Kept for the life of this, with `model`.
   std::shared_ptr<const Opened> open(const std::shared_ptr<const Model>& model,
                                      const std::set<std::string>& is_set = {});
   /// @param growths  The caches among the inputs that lie in memory with room.
-  /// @return null when cancelled while another thread makes it. @errors as make_stage(), for everyone who waits.
+  /// @return null when cancelled while another thread makes it. @errors as make_stage(), for all threads that wait for it.
   std::shared_ptr<const Stage> stage(OpenModel& model, std::span<const Tensor> inputs,
                                      std::span<const Growth> growths = {}, Cancellation cancellation = {});
 
-  struct Counts {
-    std::size_t making = 0;     ///< Stages that are being made.
-    std::size_t made = 0;       ///< Stages that were made...
-    std::size_t relowered = 0;  ///< ...from the one before, by what the new shapes change.
-    std::size_t kept = 0;       ///< Of these, how many are kept now...
-    std::size_t bytes = 0;      ///< ...and what they hold.
+  using Store = planning::PlanStore<ShapeKey, Stage, planning::WordsHash>;
+  struct Counts : Store::Counts {
+    std::size_t relowered = 0;  ///< Stages made from the one before, by what the new shapes change.
     std::size_t packed = 0;     ///< Packings of shared constants, and what was derived from them.
   };
   Counts counts() const;
 
  private:
-  using Key = std::vector<std::uint64_t>;
-  /// A stage, or what its maker leaves for those who wait.
-  struct Entry {
-    std::shared_ptr<const Stage> stage;
-    std::exception_ptr failure;
-  };
-  void evict();  ///< With the mutex held.
-
   const Options options_;
-  const std::size_t max_bytes_;
   const std::unique_ptr<SharedParts> shared_;
-  mutable std::mutex mutex_;
-  std::condition_variable made_;
-  std::unordered_map<Key, std::shared_ptr<Entry>, WordsHash> entries_;
-  std::uint64_t clock_ = 0;
-  Counts counts_;
+  Store stages_;
+  std::atomic<std::size_t> relowered_{0};
   /// One source model.
   struct Source {
     std::shared_ptr<const Model> given, prepared;

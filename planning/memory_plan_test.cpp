@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <tenon/engine/plan/memory_plan.hpp>
+#include <tenon/planning/memory_plan.hpp>
 
-namespace tenon::engine_test {
+namespace tenon::planning_test {
 namespace memory_plan_test {
 
-using namespace tenon::engine;
+using namespace tenon::planning;
 
 struct Life {
   std::size_t size, first, last;
@@ -112,4 +112,4 @@ TEST(MemoryPlan, PartsOfPartsLieInTheirRoot) {
 }
 
 }  // namespace memory_plan_test
-}  // namespace tenon::engine_test
+}  // namespace tenon::planning_test

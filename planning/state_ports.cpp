@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces ReadValue and Assign by parameters, initial values and results.
-#include <tenon/engine/state_ports.hpp>
+#include <tenon/planning/state_ports.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 namespace {
 
 const std::string& id_of(const Node& node) { return node.get_attributes().get_string("variable_id"); }
@@ -72,7 +72,7 @@ bool is_read_turned(const Node& transpose) {
   return std::is_sorted(order.begin(), order.end());
 }
 
-/// What attention reads the value as, behind what its kernel takes along (lower/attention_match.hpp): kOther if another
+/// What attention reads the value as, behind what its kernel takes along (engine/lower/matmul_conv/attention_match.hpp): kOther if another
 /// step reads it as well, or nothing does.
 Growth::Role role_of(const Output<Node>& value, int depth = 0) {
   constexpr int kMostNodes = 8;
@@ -191,4 +191,4 @@ StatePorts state_ports(const Model& source, const std::set<std::string>& is_set)
   return ports;
 }
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for moving shapes: made once, shared by requests and threads, bounded in bytes; weights packed once.
-#include <tenon/engine/plan_store.hpp>
+#include <tenon/engine/model_plans.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,7 @@
 namespace tenon::engine_test {
 namespace plan_store_test {
 
-using engine::PlanStore;
+using engine::ModelPlans;
 using engine::Staged;
 using op::v0::Constant;
 using op::v0::Parameter;
@@ -36,9 +36,9 @@ std::shared_ptr<Model> layers() {
 
 Tensor rows(std::size_t count, unsigned seed = 5) { return random_tensor(ElementType::kF32, Shape{count, 64}, seed); }
 
-TEST(PlanStore, PacksWeightsOnceWhateverTheShapesAndRequests) {
+TEST(ModelPlans, PacksWeightsOnceWhateverTheShapesAndRequests) {
   const auto model = layers();
-  const auto store = std::make_shared<PlanStore>(two_threads());
+  const auto store = std::make_shared<ModelPlans>(two_threads());
   engine::Workers workers(2);
   std::size_t packed = 0;
   for (int request = 0; request < 3; ++request) {
@@ -63,7 +63,7 @@ Out halves(const Out& real) {
       {{"destination_type", ElementType::kF32}});
 }
 
-TEST(PlanStore, WeightsOfHalvesAreWidenedOncePerLayout) {
+TEST(ModelPlans, WeightsOfHalvesAreWidenedOncePerLayout) {
   // Large enough that no pass folds them: some are wanted packed only, others are also looked up.
   const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 512});
   const Out shared = halves(weights(Shape{640, 512}));
@@ -71,7 +71,7 @@ TEST(PlanStore, WeightsOfHalvesAreWidenedOncePerLayout) {
   const Out y = op1("MatMul", 1, {hidden, shared});
   const Out row = op1("Gather", 8, {shared, ints({3}), scalar_int(0)});
   const auto model = std::make_shared<Model>(OutputVector{op1("Add", 1, {y, row})}, ParameterVector{x});
-  const auto store = std::make_shared<PlanStore>(two_threads());
+  const auto store = std::make_shared<ModelPlans>(two_threads());
   engine::Workers workers(2);
   std::size_t packed = 0;
   for (int request = 0; request < 2; ++request) {
@@ -88,7 +88,7 @@ TEST(PlanStore, WeightsOfHalvesAreWidenedOncePerLayout) {
   EXPECT_GE(packed, 2U);
 }
 
-TEST(PlanStore, RecurrentWeightsArePackedOnceForAllLengths) {
+TEST(ModelPlans, RecurrentWeightsArePackedOnceForAllLengths) {
   const auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, -1, 24});
   const Out length = op1("Gather", 8, {op1("ShapeOf", 3, {x}), ints({1}), scalar_int(0)});
   const auto zeros = [](const Shape& shape) {
@@ -99,7 +99,7 @@ TEST(PlanStore, RecurrentWeightsArePackedOnceForAllLengths) {
       {x, zeros(Shape{1, 1, 32}), length, weights(Shape{1, 96, 24}), weights(Shape{1, 96, 32}), zeros(Shape{1, 96})},
       {{"hidden_size", std::int64_t{32}}, {"direction", std::string("forward")}});
   const auto model = std::make_shared<Model>(OutputVector{gru->output(0)}, ParameterVector{x});
-  const auto store = std::make_shared<PlanStore>(two_threads());
+  const auto store = std::make_shared<ModelPlans>(two_threads());
   engine::Workers workers(2);
   Staged staged(store);
   std::size_t packed = 0;
@@ -184,7 +184,7 @@ std::string difference(const engine::Plan& one, const engine::Plan& other) {
     if (!same) return "step " + std::to_string(i) + ": " + x.info.kernel + ", " + y.info.kernel;
   }
   for (std::size_t i = 0; i < a.buffers.size(); ++i) {
-    const engine::Buffer &x = a.buffers[i], &y = b.buffers[i];
+    const planning::Buffer &x = a.buffers[i], &y = b.buffers[i];
     if (x.kind != y.kind || x.size_bytes != y.size_bytes || x.arena_offset != y.arena_offset)
       return "buffer " + std::to_string(i) + ": " + std::to_string(x.size_bytes) + ", " + std::to_string(y.size_bytes);
   }
@@ -198,7 +198,7 @@ std::size_t shared_steps(const engine::Plan& one, const engine::Plan& other) {
       a.begin(), a.end(), [&](const auto& step) { return std::find(b.begin(), b.end(), step) != b.end(); }));
 }
 
-TEST(PlanStore, OnlyWhatOtherShapesReachIsLoweredAgain) {
+TEST(ModelPlans, OnlyWhatOtherShapesReachIsLoweredAgain) {
   // A deep part over x, whose shape stays, and a product with a mean over y, whose length moves.
   const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 64});
   const auto y = std::make_shared<Parameter>(element::f32, PartialShape{-1, 64});
@@ -208,7 +208,7 @@ TEST(PlanStore, OnlyWhatOtherShapesReachIsLoweredAgain) {
   const auto model = std::make_shared<Model>(
       OutputVector{op1("Softmax", 8, {op1("Add", 1, {deep, mean})}, {{"axis", std::int64_t{1}}})},
       ParameterVector{x, y});
-  PlanStore store(two_threads());
+  ModelPlans store(two_threads());
   const auto open = store.open(model)->model;
   const auto made = [&](std::size_t x_rows, std::size_t y_rows) {
     return store.stage(*open, std::vector<Tensor>{rows(x_rows), rows(y_rows)});
@@ -222,16 +222,16 @@ TEST(PlanStore, OnlyWhatOtherShapesReachIsLoweredAgain) {
   EXPECT_EQ(shared_steps(*second->plan, *third->plan), 1U) << "all but the mean";
 }
 
-TEST(PlanStore, PlansMadeFromTheOneBeforeAreThoseThatAreMadeAnew) {
+TEST(ModelPlans, PlansMadeFromTheOneBeforeAreThoseThatAreMadeAnew) {
   std::size_t relowered = 0, plans = 0;
   for (unsigned seed = 2; seed <= 60; seed += 2) {
     const auto model = random_rows(seed);
-    PlanStore store(two_threads());
+    ModelPlans store(two_threads());
     const auto open = store.open(model)->model;
     std::minstd_rand random(seed);
     for (int call = 0; call < 8; ++call) {
       const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1 + random() % 20, 16}, 1)};
-      PlanStore fresh(two_threads());
+      ModelPlans fresh(two_threads());
       const auto expected = fresh.stage(*fresh.open(model)->model, inputs);
       const auto made = store.stage(*open, inputs);
       if (!made->plan) continue;
@@ -243,11 +243,11 @@ TEST(PlanStore, PlansMadeFromTheOneBeforeAreThoseThatAreMadeAnew) {
   EXPECT_GT(relowered, plans / 2);
 }
 
-TEST(PlanStore, RandomGraphsWithRandomShapesAgreeWithTheReference) {
+TEST(ModelPlans, RandomGraphsWithRandomShapesAgreeWithTheReference) {
   engine::Workers workers(2);
   for (unsigned seed = 1; seed <= 40; ++seed) {
     const auto model = random_rows(seed);
-    const auto store = std::make_shared<PlanStore>(two_threads());
+    const auto store = std::make_shared<ModelPlans>(two_threads());
     Staged one(store), other(store);
     std::minstd_rand random(seed + 100);
     for (int call = 0; call < 10; ++call) {
@@ -261,9 +261,9 @@ TEST(PlanStore, RandomGraphsWithRandomShapesAgreeWithTheReference) {
   }
 }
 
-TEST(PlanStore, ManyThreadsAskForManyShapesOfOneModel) {
+TEST(ModelPlans, ManyThreadsAskForManyShapesOfOneModel) {
   const auto model = layers();
-  const auto store = std::make_shared<PlanStore>(two_threads());
+  const auto store = std::make_shared<ModelPlans>(two_threads());
   std::vector<Tensor> wanted;
   for (std::size_t count = 1; count <= 24; ++count) wanted.push_back(evaluate(*model, {rows(count)})[0]);
   std::atomic<int> wrong{0};
@@ -285,14 +285,14 @@ TEST(PlanStore, ManyThreadsAskForManyShapesOfOneModel) {
   EXPECT_EQ(store->counts().made, 24U) << "each plan has one maker";
 }
 
-TEST(PlanStore, KeepsPlansWithinItsBytesAndForgetsTheOldest) {
+TEST(ModelPlans, KeepsPlansWithinItsBytesAndForgetsTheOldest) {
   const auto model = layers();
-  PlanStore unbounded(two_threads());
+  ModelPlans unbounded(two_threads());
   const auto open = unbounded.open(model)->model;
   const std::vector<Tensor> one{rows(1)};
   const std::size_t each = unbounded.stage(*open, one)->held_bytes;
   ASSERT_GT(each, 0U);
-  const auto store = std::make_shared<PlanStore>(two_threads(), 4 * each);
+  const auto store = std::make_shared<ModelPlans>(two_threads(), 4 * each);
   Staged staged(store);
   engine::Workers workers(1);
   for (std::size_t count = 1; count <= 20; ++count) {
@@ -309,7 +309,7 @@ TEST(PlanStore, KeepsPlansWithinItsBytesAndForgetsTheOldest) {
   EXPECT_EQ(store->counts().made, made + 1) << "the oldest was dropped";
 }
 
-TEST(PlanStore, ShapesThatDoNotFitAreRefusedByNodeAndTheNextOnesRun) {
+TEST(ModelPlans, ShapesThatDoNotFitAreRefusedByNodeAndTheNextOnesRun) {
   const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, -1});
   const Out y = op1("MatMul", 1, {x, weights(Shape{8, 4})});
   y.get_node_shared_ptr()->set_friendly_name("narrow");
@@ -331,13 +331,13 @@ TEST(PlanStore, ShapesThatDoNotFitAreRefusedByNodeAndTheNextOnesRun) {
   }
 }
 
-TEST(PlanStore, AWaitForAnothersPlanEndsWhenCancelled) {
+TEST(ModelPlans, AWaitForAnothersPlanEndsWhenCancelled) {
   // One thread makes a plan that takes long; the other gives up waiting.
   auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 64});
   Out y = x;
   for (int i = 0; i < 200; ++i) y = op1("Tanh", 1, {op1("MatMul", 1, {y, weights(Shape{64, 64})})});
   const auto model = std::make_shared<Model>(OutputVector{y}, ParameterVector{x});
-  PlanStore store(two_threads());
+  ModelPlans store(two_threads());
   const auto open = store.open(model)->model;
   bool gave_up = false;
   // The maker may be done before the other comes: then once more, with other shapes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads 8-bit numbers out of a graph.
-#include <tenon/engine/plan/quantization.hpp>
+#include <tenon/planning/quantization.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <tenon/graph/model_ops.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 namespace {
 
 bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == ElementType::kI8; }
@@ -44,14 +44,14 @@ std::vector<float> floats_of(const Node* node) {
 }
 
 /// Weights before any reshape, with the axis along which their scales vary (the rank if there is one scale).
-struct Read {
+struct ReadWeights {
   Tensor values;
   std::vector<float> scales;
   std::size_t axis = 0;
 };
 
 /// scale * (q - zero point) of a constant q.
-std::optional<Read> read_dequantized(const Constants& constants, const Node* product) {
+std::optional<ReadWeights> read_dequantized(const Constants& constants, const Node* product) {
   if (!is_type(product, "Multiply")) return std::nullopt;
   const Node* centred = product->get_input_node_ptr(0);
   std::vector<float> zero_points;
@@ -65,7 +65,7 @@ std::optional<Read> read_dequantized(const Constants& constants, const Node* pro
   const Tensor* numbers = constant_of(converted->get_input_node_ptr(0));
   if (!numbers || !is_8_bit(numbers->element_type()) || !numbers->is_contiguous()) return std::nullopt;
   const Shape& shape = numbers->shape();
-  Read read;
+  ReadWeights read;
   read.scales = floats_of(product->get_input_node_ptr(1));
   const auto axis = axis_of(product->get_input_shape(1), shape.size());
   if (read.scales.empty() || !axis || product->get_output_shape(0) != shape) return std::nullopt;
@@ -101,7 +101,7 @@ std::optional<Read> read_dequantized(const Constants& constants, const Node* pro
 }
 
 /// FakeQuantize of a constant.
-std::optional<Read> read_fake_quantized(const Constants& constants, const Node* node) {
+std::optional<ReadWeights> read_fake_quantized(const Constants& constants, const Node* node) {
   if (!is_type(node, "FakeQuantize")) return std::nullopt;
   const Output<Node> source = node->input_value(0);
   Tensor numbers = constants.of(source);
@@ -114,7 +114,7 @@ std::optional<Read> read_fake_quantized(const Constants& constants, const Node* 
     return std::nullopt;
   const auto axis = axis_of(node->get_input_shape(1), numbers.shape().size());
   if (!axis || node->get_input_shape(1) != node->get_input_shape(2)) return std::nullopt;
-  Read read;
+  ReadWeights read;
   read.axis = *axis;
   for (std::size_t i = 0; i < low.size(); ++i) {
     double scale = 0, zero_point = 0;
@@ -143,7 +143,7 @@ std::optional<Read> read_fake_quantized(const Constants& constants, const Node* 
   return read;
 }
 
-std::optional<Read> read_weights(const Constants& constants, const Node* node) {
+std::optional<ReadWeights> read_weights(const Constants& constants, const Node* node) {
   auto read = read_dequantized(constants, node);
   return read ? read : read_fake_quantized(constants, node);
 }
@@ -209,4 +209,4 @@ std::optional<QuantizedWeights> quantized_matrix(const Constants& constants, con
   return QuantizedWeights{read->values, read->scales};
 }
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

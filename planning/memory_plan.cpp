@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include <tenon/engine/plan/memory_plan.hpp>
+#include <tenon/planning/memory_plan.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 namespace {
 
 std::size_t padded_size(const Buffer& buffer) {
@@ -188,4 +188,4 @@ std::size_t plan_memory(std::vector<Buffer>& buffers, const std::vector<std::spa
                                                                 : place_by_step(buffers, steps.size(), order);
 }
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

@@ -9,9 +9,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>  // IWYU pragma: export
 
-namespace tenon::inline v1::engine {
-
-struct Options;
+namespace tenon::inline v1::planning {
 
 /// How the numbers of a cache of f32 lie. A row is what lies along the last axis: what one head keeps of one position.
 struct CacheFormat {
@@ -44,7 +42,4 @@ struct Growth {
 /// larger than what it needs, so that moving it costs amortised constant time per element.
 std::size_t room_for(std::size_t extent);
 
-/// How a cache of that type and shape shall lie. Groups that do not divide a row, or are no whole vectors, are rows.
-CacheFormat cache_format(const Options& options, const Growth& growth, ElementType type, const Shape& shape);
-
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

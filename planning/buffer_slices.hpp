@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where values lie: buffers, and places in them. Any engine can plan memory with these; they know no kernel library.
+// Where values lie: buffers, and slices of them. Any engine can plan memory with these; they know no kernel library.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/tensor.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 using BufferId = std::uint32_t;
 inline constexpr BufferId kNoBuffer = ~BufferId{0};
@@ -86,4 +86,4 @@ inline BufferId settle_root(std::vector<Buffer>& buffers, BufferId buffer) {
   return found.buffer;
 }
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -55,22 +56,9 @@ constexpr std::optional<ElementType> from_native(ov::element::Type_t native) {
   return std::nullopt;
 }
 
-inline std::string why_not(ElementType type) {
-  if (type == ElementType::kU1) {
-    return "OpenVINO packs the bits of u1 from the highest down, this tensor from the lowest up: the bytes cannot be "
-           "shared; use u8 or boolean";
-  }
-  return "element type " + std::string(name(type)) + " has no counterpart in OpenVINO";
-}
-inline std::string why_not(const ov::element::Type& native) {
-  if (native == ov::element::u1) {
-    return "OpenVINO packs the bits of u1 from the highest down, Tenon from the lowest up: the bytes cannot be shared; "
-           "use u8 or boolean";
-  }
-  if (native == ov::element::string) return "a tensor of strings holds C++ objects, not bytes that could be shared";
-  return "OpenVINO's element type " + native.get_type_name() +
-         " has no counterpart in Tenon; wrap its bytes as u8, or convert it first";
-}
+/// Why a type has no counterpart on the other side, for messages.
+std::string why_not(ElementType type);
+std::string why_not(const ov::element::Type& native);
 
 }  // namespace openvino
 }  // namespace v1

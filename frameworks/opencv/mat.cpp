@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a tensor's memory alive while cv::Mat headers refer to it.
-#pragma once
+// Headers of cv::Mat that keep a tensor's memory, and tensors over the bytes of a Mat.
+#include <tenon/frameworks/opencv/mat.hpp>
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <utility>
+#include <variant>
 
-#include <opencv2/core/mat.hpp>
-
+#include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/memory.hpp>
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/core/tensor.hpp>
+#include <tenon/core/shape.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -123,7 +126,75 @@ class Keeper {
   std::byte* base_ = nullptr;
 };
 
+/// Checks and waits; returns the layout of `tensor`.
+TENON_INLINE MatLayout prepare(const Tensor& tensor, const MatOptions& options) {
+  if (!tensor) throw Error(Code::kInvalidArgument, "opencv::mat: the tensor is empty");
+  if (!tensor.is_host_addressable() && tensor.element_count() != 0) {
+    throw Error(Code::kFailedPrecondition, "opencv::mat of " + to_string(tensor) +
+                                               ": the CPU cannot reach it; map it to opencv::context() with a Router");
+  }
+  if (writes(options.access) && !tensor.is_writable()) {
+    throw Error(Code::kPermissionDenied, "opencv::mat of " + to_string(tensor) +
+                                             ": it is read-only, or a decoder still refers to it, and cv::Mat knows no "
+                                             "const; ask for Access::kRead and do not write, or clone it");
+  }
+  if (tensor.memory()->modifier() != kModifierLinear)
+    throw Error(Code::kFailedPrecondition, "opencv::mat of " + to_string(tensor) + ": " + kTiled);
+  MatLayout layout;
+  if (!lay_out_picture(tensor.info(), layout)) {
+    const auto judged = lay_out(tensor.info());
+    if (const auto* refusal = std::get_if<Refusal>(&judged))
+      throw Error(Code::kFailedPrecondition, "opencv::mat of " + to_string(tensor) + ": " + refusal->reason);
+    layout = std::get<MatLayout>(judged);
+  }
+  if (tensor.memory()->has_hazards()) {
+    const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
+    tensor.memory()->wait_for(options.access, deadline, options.ledger ? options.ledger : &Ledger::process());
+  }
+  return layout;
+}
+
+TENON_INLINE void* address_of(const Tensor& tensor) { return tensor.is_host_addressable() ? tensor.data() : nullptr; }
+
+TENON_INLINE cv::Mat make_header(const Tensor& tensor, const MatLayout& layout) {
+  return checked(
+      "cv::Mat::Mat", [&] { return "a header over " + to_string(tensor); },
+      [&] { return header_of(layout, tensor.info(), address_of(tensor)); });
+}
+
 }  // namespace detail
+
+TENON_INLINE cv::Mat mat(const Tensor& tensor, const MatOptions& options) {
+  const detail::MatLayout layout = detail::prepare(tensor, options);
+  cv::Mat mat = detail::make_header(tensor, layout);
+  mat.u = detail::Keeper::hold(tensor, mat.data, static_cast<std::size_t>(mat.datalimit - mat.datastart));
+  return mat;
+}
+TENON_INLINE cv::Mat mat(const Tensor& tensor, Access access) {
+  return mat(tensor, MatOptions{access, nullptr, Deadline::max()});
+}
+
+TENON_INLINE cv::Mat borrowed_mat(const Tensor& tensor, const MatOptions& options) {
+  return detail::make_header(tensor, detail::prepare(tensor, options));
+}
+
+TENON_INLINE Tensor wrap(const cv::Mat& mat, cpu::Wrapped access) {
+  if (mat.dims <= 0) throw Error(Code::kInvalidArgument, "opencv::wrap: an empty cv::Mat; give it create() first");
+  TensorInfo info = detail::info_of(mat);
+  const auto extent = checked_extent_bytes(info);
+  const bool none = extent && *extent == 0;
+  if (!extent || (!none && (!mat.data || mat.data < mat.datastart || mat.data > mat.datalimit ||
+                            *extent > static_cast<std::size_t>(mat.datalimit - mat.data)))) {
+    throw Error(Code::kInvalidArgument, "opencv::wrap of " + detail::describe(mat) +
+                                            ": its data pointer and steps reach outside of its buffer");
+  }
+  if (const detail::Keeper* keeper = detail::Keeper::of(mat); keeper && access == cpu::Wrapped::kWritable)
+    return keeper->tensor(std::move(info), mat.data);
+  Ref<MatMemory> memory = MatMemory::over(mat, access == cpu::Wrapped::kReadOnly);
+  const std::size_t offset = none ? 0 : static_cast<std::size_t>(mat.data - mat.datastart);
+  return Tensor(std::move(info), std::move(memory), offset);
+}
+
 }  // namespace opencv
 }  // namespace v1
 }  // namespace tenon

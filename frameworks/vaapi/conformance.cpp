@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/vaapi/vaapi.hpp>
 
 #include <tenon/core/router.hpp>

@@ -27,10 +27,10 @@ std::shared_ptr<const ModelPlans::Opened> ModelPlans::open(const std::shared_ptr
   if (!opened) {
     auto made = std::make_shared<Opened>();
     if (planning::state_ids(*source.prepared).empty()) {
-      made->model = std::make_shared<OpenModel>(source.prepared);
+      made->model = std::make_shared<DynamicModel>(source.prepared);
     } else {
       planning::StatePorts ports = planning::state_ports(*source.prepared, is_set);
-      made->model = std::make_shared<OpenModel>(std::move(ports.model));
+      made->model = std::make_shared<DynamicModel>(std::move(ports.model));
       made->state_inputs = std::move(ports.inputs);
       made->state_outputs = std::move(ports.outputs);
       made->growths = std::move(ports.growths);
@@ -40,8 +40,8 @@ std::shared_ptr<const ModelPlans::Opened> ModelPlans::open(const std::shared_ptr
   return opened;
 }
 
-std::shared_ptr<const Stage> ModelPlans::stage(OpenModel& model, std::span<const Tensor> inputs,
-                                               std::span<const Growth> growths, Cancellation cancellation) {
+std::shared_ptr<const Subgraph> ModelPlans::subgraph(DynamicModel& model, std::span<const Tensor> inputs,
+                                                     std::span<const Growth> growths, Cancellation cancellation) {
   ShapeKey wanted{model.id(), growths.size()};
   for (const Growth& growth : growths) wanted.push_back(growth.capacity);
   for (const Tensor& input : inputs) {
@@ -49,7 +49,7 @@ std::shared_ptr<const Stage> ModelPlans::stage(OpenModel& model, std::span<const
     wanted.insert(wanted.end(), input.shape().begin(), input.shape().end());
   }
   const auto make = [&](ShapeKey&) {
-    auto made = make_stage(model, inputs, growths, options_, *shared_);
+    auto made = make_subgraph(model, inputs, growths, options_, *shared_);
     relowered_ += made->is_relowered;
     return made;
   };

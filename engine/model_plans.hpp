@@ -16,8 +16,8 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
+#include <tenon/engine/partition.hpp>
 #include <tenon/engine/plan/planning.hpp>
-#include <tenon/engine/stage.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/planning/plan_store.hpp>
 #include <tenon/planning/state_ports.hpp>
@@ -36,8 +36,8 @@ struct Cancellation {
 /// Plans are kept by the model's number, the growths' capacities, and the inputs' types and shapes.
 using ShapeKey = std::vector<std::uint64_t>;
 
-/// The passes of a model run once, its weights are packed once per layout, whatever the shapes, and each plan is made once
-/// for all requests (planning::PlanStore).
+/// The passes of a model run once, its weights are packed once per layout, whatever the shapes, and each plan is made
+/// once for all requests (planning::PlanStore).
 /// @thread all members from any thread.
 class ModelPlans {
  public:
@@ -51,7 +51,7 @@ class ModelPlans {
   const Options& options() const { return options_; }
   /// A model with its passes run; the same object is the same model as before.
   struct Opened {
-    std::shared_ptr<OpenModel> model;
+    std::shared_ptr<DynamicModel> model;
     std::vector<std::string> state_inputs, state_outputs;  ///< See planning::StatePorts.
     std::vector<Growth> growths;
   };
@@ -59,11 +59,12 @@ class ModelPlans {
   std::shared_ptr<const Opened> open(const std::shared_ptr<const Model>& model,
                                      const std::set<std::string>& is_set = {});
   /// @param growths  The caches among the inputs that lie in memory with room.
-  /// @return null when cancelled while another thread makes it. @errors as make_stage(), for all threads that wait for it.
-  std::shared_ptr<const Stage> stage(OpenModel& model, std::span<const Tensor> inputs,
-                                     std::span<const Growth> growths = {}, Cancellation cancellation = {});
+  /// @return null when cancelled while another thread makes it. @errors as make_subgraph(), for all threads that wait
+  /// for it.
+  std::shared_ptr<const Subgraph> subgraph(DynamicModel& model, std::span<const Tensor> inputs,
+                                           std::span<const Growth> growths = {}, Cancellation cancellation = {});
 
-  using Store = planning::PlanStore<ShapeKey, Stage, planning::WordsHash>;
+  using Store = planning::PlanStore<ShapeKey, Subgraph, planning::WordsHash>;
   struct Counts : Store::Counts {
     std::size_t relowered = 0;  ///< Stages made from the one before, by what the new shapes change.
     std::size_t packed = 0;     ///< Packings of shared constants, and what was derived from them.

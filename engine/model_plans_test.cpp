@@ -211,7 +211,7 @@ TEST(ModelPlans, OnlyWhatOtherShapesReachIsLoweredAgain) {
   ModelPlans store(two_threads());
   const auto open = store.open(model)->model;
   const auto made = [&](std::size_t x_rows, std::size_t y_rows) {
-    return store.stage(*open, std::vector<Tensor>{rows(x_rows), rows(y_rows)});
+    return store.subgraph(*open, std::vector<Tensor>{rows(x_rows), rows(y_rows)});
   };
   const auto first = made(4, 5), second = made(4, 6), third = made(3, 6);
   EXPECT_FALSE(first->is_relowered);
@@ -232,8 +232,8 @@ TEST(ModelPlans, PlansMadeFromTheOneBeforeAreThoseThatAreMadeAnew) {
     for (int call = 0; call < 8; ++call) {
       const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1 + random() % 20, 16}, 1)};
       ModelPlans fresh(two_threads());
-      const auto expected = fresh.stage(*fresh.open(model)->model, inputs);
-      const auto made = store.stage(*open, inputs);
+      const auto expected = fresh.subgraph(*fresh.open(model)->model, inputs);
+      const auto made = store.subgraph(*open, inputs);
       if (!made->plan) continue;
       ++plans;
       relowered += made->is_relowered;
@@ -290,7 +290,7 @@ TEST(ModelPlans, KeepsPlansWithinItsBytesAndForgetsTheOldest) {
   ModelPlans unbounded(two_threads());
   const auto open = unbounded.open(model)->model;
   const std::vector<Tensor> one{rows(1)};
-  const std::size_t each = unbounded.stage(*open, one)->held_bytes;
+  const std::size_t each = unbounded.subgraph(*open, one)->held_bytes;
   ASSERT_GT(each, 0U);
   const auto store = std::make_shared<ModelPlans>(two_threads(), 4 * each);
   Staged staged(store);
@@ -343,9 +343,9 @@ TEST(ModelPlans, AWaitForAnothersPlanEndsWhenCancelled) {
   // The maker may be done before the other comes: then once more, with other shapes.
   for (std::size_t count = 1; count < 20 && !gave_up; ++count) {
     const std::vector<Tensor> inputs{rows(count)};
-    std::thread maker([&] { store.stage(*open, inputs); });
+    std::thread maker([&] { store.subgraph(*open, inputs); });
     while (store.counts().making == 0 && store.counts().made < count) std::this_thread::yield();
-    gave_up = store.stage(*open, inputs, {}, {[](void*) { return true; }, nullptr}) == nullptr;
+    gave_up = store.subgraph(*open, inputs, {}, {[](void*) { return true; }, nullptr}) == nullptr;
     maker.join();
     EXPECT_EQ(store.counts().made, count) << "the maker finishes all the same";
   }

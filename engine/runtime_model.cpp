@@ -88,24 +88,24 @@ class Parts {
   Parts(Graph& graph, const LastRun& run) : graph_(graph), run_(run) {}
 
   OutputVector add(std::size_t index, const OutputVector& inputs) {
-    const Stage& stage = *run_.parts.at(index).stage;
-    if (!stage.is_cut) return graph_.add_plan(*stage.plan, inputs, times_of(*stage.plan));
+    const Subgraph& subgraph = *run_.parts.at(index).subgraph;
+    if (!subgraph.is_cut) return graph_.add_plan(*subgraph.plan, inputs, times_of(*subgraph.plan));
     std::map<ValueKey, Output<Node>> values;
-    for (std::size_t i = 0; i < inputs.size(); ++i) values[{stage.model->get_parameters()[i].get(), 0}] = inputs[i];
-    if (stage.plan) {
-      const OutputVector made = graph_.add_plan(*stage.plan, inputs, times_of(*stage.plan));
-      for (std::size_t i = 0; i < made.size(); ++i) values[stage.before_outputs[i]] = made[i];
+    for (std::size_t i = 0; i < inputs.size(); ++i) values[{subgraph.model->get_parameters()[i].get(), 0}] = inputs[i];
+    if (subgraph.plan) {
+      const OutputVector made = graph_.add_plan(*subgraph.plan, inputs, times_of(*subgraph.plan));
+      for (std::size_t i = 0; i < made.size(); ++i) values[subgraph.before_outputs[i]] = made[i];
     }
-    for (const auto& node : stage.cuts)
+    for (const auto& node : subgraph.cuts)
       if (!is_op(node, "Result")) add_cut(index, *node, values);
-    if (stage.after) {
+    if (subgraph.after) {
       OutputVector arguments;
-      for (const ValueKey& key : stage.after_inputs) arguments.push_back(value_of(values, key));
+      for (const ValueKey& key : subgraph.after_inputs) arguments.push_back(value_of(values, key));
       const OutputVector made = add(index + 1, arguments);
-      for (std::size_t i = 0; i < made.size(); ++i) values[stage.after_outputs[i]] = made[i];
+      for (std::size_t i = 0; i < made.size(); ++i) values[subgraph.after_outputs[i]] = made[i];
     }
     OutputVector results;
-    for (const auto& result : stage.model->get_results())
+    for (const auto& result : subgraph.model->get_results())
       results.push_back(value_of(values, key_of(result->input_value(0))));
     return results;
   }
@@ -121,7 +121,7 @@ class Parts {
 
   void add_cut(std::size_t index, const Node& node, std::map<ValueKey, Output<Node>>& values) {
     const LastRun::Part& part = run_.parts[index];
-    const Stage& stage = *part.stage;
+    const Subgraph& subgraph = *part.subgraph;
     OutputVector arguments;
     std::size_t weight_bytes = 0;
     for (const auto& source : node.input_values()) {
@@ -135,10 +135,10 @@ class Parts {
     for (std::size_t i = 0; i < node.get_output_size(); ++i) {
       outputs.emplace_back(node.get_output_element_type(i), node.get_output_partial_shape(i));
       const ValueKey key{&node, i};
-      const auto found = std::find(stage.after_inputs.begin(), stage.after_inputs.end(), key);
-      if (found == stage.after_inputs.end() || index + 1 >= run_.parts.size()) continue;
+      const auto found = std::find(subgraph.after_inputs.begin(), subgraph.after_inputs.end(), key);
+      if (found == subgraph.after_inputs.end() || index + 1 >= run_.parts.size()) continue;
       const auto& [type, shape] =
-          run_.parts[index + 1].stage->inputs.at(static_cast<std::size_t>(found - stage.after_inputs.begin()));
+          run_.parts[index + 1].subgraph->inputs.at(static_cast<std::size_t>(found - subgraph.after_inputs.begin()));
       outputs.back() = {type, PartialShape(shape)};
     }
     const auto kernel = part.kernels.find(&node);
@@ -191,7 +191,7 @@ std::shared_ptr<Model> runtime_model(const Model& model, const LastRun& run) {
   if (run.parts.empty()) throw Error(Code::kFailedPrecondition, "CPU: nothing has run, so there are no steps to show");
   Graph graph;
   OutputVector inputs;
-  const auto& given = run.parts.front().stage->inputs;
+  const auto& given = run.parts.front().subgraph->inputs;
   const std::size_t own = model.get_parameters().size();
   for (std::size_t i = 0; i < given.size(); ++i) {
     const auto& [type, shape] = given[i];
@@ -204,7 +204,7 @@ std::shared_ptr<Model> runtime_model(const Model& model, const LastRun& run) {
     const PartialShape& shape = output.get_partial_shape();
     ports.push_back({{}, output.get_element_type(), shape.is_static() ? shape.to_shape() : Shape()});
   }
-  const Stage& first = *run.parts.front().stage;
+  const Subgraph& first = *run.parts.front().subgraph;
   return graph.finish(model, first.is_cut ? *first.model : *first.plan->impl().model, outputs, ports);
 }
 

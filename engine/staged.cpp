@@ -34,12 +34,12 @@ Tensor copy_of(const Tensor& tensor) {
 
 }  // namespace
 
-/// A stage with this request's execution of its plan.
+/// A subgraph with this request's execution of its plan.
 struct Staged::Ready {
-  std::shared_ptr<const Stage> stage;
+  std::shared_ptr<const Subgraph> subgraph;
   std::unique_ptr<Execution> execution;
   std::size_t bytes = kLeastBytes;
-  int running = 0;                             ///< Stages within a stage: these must not be dropped meanwhile.
+  int running = 0;                             ///< Stages within a subgraph: these must not be dropped meanwhile.
   std::map<const Node*, const char*> kernels;  ///< That cut nodes ran by, for reports.
 };
 
@@ -48,16 +48,16 @@ Staged::Staged(std::shared_ptr<ModelPlans> store)
 Staged::Staged(const Options& options) : Staged(std::make_shared<ModelPlans>(options)) {}
 Staged::~Staged() = default;
 
-Staged::Ready& Staged::ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths) {
+Staged::Ready& Staged::ready_for(DynamicModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths) {
   for (auto it = ready_.begin(); it != ready_.end(); ++it) {
-    if (!(*it)->stage->is_for(model.id(), inputs, growths)) continue;
+    if (!(*it)->subgraph->is_for(model.id(), inputs, growths)) continue;
     ready_.splice(ready_.begin(), ready_, it);
     return *ready_.front();
   }
   auto made = std::make_unique<Ready>();
-  made->stage = store_->stage(model, inputs, growths, cancellation_);
-  if (!made->stage) throw Cancelled{};
-  if (const auto& plan = made->stage->plan) {
+  made->subgraph = store_->subgraph(model, inputs, growths, cancellation_);
+  if (!made->subgraph) throw Cancelled{};
+  if (const auto& plan = made->subgraph->plan) {
     made->execution = std::make_unique<Execution>(plan, workspace_);
     made->bytes += plan->steps().size() * kStepStateBytes;
   }
@@ -71,7 +71,7 @@ void Staged::drop_old() {
   for (auto it = ready_.end(); it != ready_.begin();) {
     --it;
     Ready& ready = **it;
-    const bool is_old = ready_bytes_ > kReadyBytes || ready.stage->is_evicted;
+    const bool is_old = ready_bytes_ > kReadyBytes || ready.subgraph->is_evicted;
     if (!is_old || ready.running > 0 || it == ready_.begin()) continue;
     ready_bytes_ -= ready.bytes;
     it = ready_.erase(it);
@@ -80,7 +80,7 @@ void Staged::drop_old() {
 
 std::vector<Tensor> Staged::run_plan(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory) {
   Execution& execution = *ready.execution;
-  const Plan& plan = *ready.stage->plan;
+  const Plan& plan = *ready.subgraph->plan;
   std::vector<Tensor> outputs;
   std::vector<std::size_t> made;  // Those allocated here.
   for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, inputs[i]);
@@ -121,7 +121,7 @@ std::vector<Tensor> Staged::run_node(Ready& ready, const Node& node, const std::
   if (!op) return run_kernel(ready, node, inputs);
   return run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
     throw_if_cancelled();
-    return run_all(*ready.stage->bodies.at(op->get_function(body).get()), values, {});
+    return run_all(*ready.subgraph->bodies.at(op->get_function(body).get()), values, {});
   });
 }
 
@@ -142,10 +142,10 @@ std::vector<Tensor> Staged::run_kernel(Ready& ready, const Node& node, const std
   return made;
 }
 
-std::vector<Tensor> Staged::run_parts(const Stage& stage, Ready& ready, const std::vector<Tensor>& inputs,
+std::vector<Tensor> Staged::run_parts(const Subgraph& subgraph, Ready& ready, const std::vector<Tensor>& inputs,
                                       const OutputMemory& memory) {
   std::map<ValueKey, Tensor> values;
-  const auto& parameters = stage.model->get_parameters();
+  const auto& parameters = subgraph.model->get_parameters();
   for (std::size_t i = 0; i < inputs.size(); ++i) values[{parameters[i].get(), 0}] = inputs[i];
   const auto value_of = [&](const ValueKey& key) -> Tensor {
     if (const auto* constant = as_type<op::v0::Constant>(key.first)) return constant->get_tensor();
@@ -153,9 +153,9 @@ std::vector<Tensor> Staged::run_parts(const Stage& stage, Ready& ready, const st
   };
   if (ready.execution) {
     const auto made = run_plan(ready, inputs, {});
-    for (std::size_t i = 0; i < made.size(); ++i) values[stage.before_outputs[i]] = made[i];
+    for (std::size_t i = 0; i < made.size(); ++i) values[subgraph.before_outputs[i]] = made[i];
   }
-  for (const auto& node : stage.cuts) {
+  for (const auto& node : subgraph.cuts) {
     std::vector<Tensor> arguments;
     for (const auto& source : node->input_values()) arguments.push_back(value_of(key_of(source)));
     // A Result of dynamic shape needs no work.
@@ -163,14 +163,14 @@ std::vector<Tensor> Staged::run_parts(const Stage& stage, Ready& ready, const st
     const auto made = run_node(ready, *node, arguments);
     for (std::size_t i = 0; i < made.size(); ++i) values[{node.get(), i}] = made[i];
   }
-  if (stage.after) {
+  if (subgraph.after) {
     std::vector<Tensor> arguments;
-    for (const ValueKey& key : stage.after_inputs) arguments.push_back(value_of(key));
-    const auto made = run_all(*stage.after, arguments, {});
-    for (std::size_t i = 0; i < made.size(); ++i) values[stage.after_outputs[i]] = made[i];
+    for (const ValueKey& key : subgraph.after_inputs) arguments.push_back(value_of(key));
+    const auto made = run_all(*subgraph.after, arguments, {});
+    for (std::size_t i = 0; i < made.size(); ++i) values[subgraph.after_outputs[i]] = made[i];
   }
   std::vector<Tensor> results;
-  for (const auto& result : stage.model->get_results()) {
+  for (const auto& result : subgraph.model->get_results()) {
     const ValueKey source = key_of(result->input_value(0));
     results.push_back(value_of(source));
     // The caller owns the outputs: none may share an input's memory or a weight's.
@@ -186,7 +186,8 @@ std::vector<Tensor> Staged::run_parts(const Stage& stage, Ready& ready, const st
   return results;
 }
 
-std::vector<Tensor> Staged::run_all(OpenModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory) {
+std::vector<Tensor> Staged::run_all(DynamicModel& model, const std::vector<Tensor>& inputs,
+                                    const OutputMemory& memory) {
   return run_ready(ready_for(model, inputs), inputs, memory);
 }
 
@@ -196,18 +197,19 @@ std::vector<Tensor> Staged::run_ready(Ready& ready, const std::vector<Tensor>& i
     ~Running() { --ready.running; }
     Ready& ready;
   } running(ready);
-  whole_ = ready.stage->is_cut ? nullptr : ready.stage->plan;
-  auto results = ready.stage->is_cut ? run_parts(*ready.stage, ready, inputs, memory) : run_plan(ready, inputs, memory);
-  if (ready.stage->is_cut) whole_ = nullptr;
-  last_stage_ = ready.stage;  // The outermost is the last to end.
+  whole_ = ready.subgraph->is_cut ? nullptr : ready.subgraph->plan;
+  auto results =
+      ready.subgraph->is_cut ? run_parts(*ready.subgraph, ready, inputs, memory) : run_plan(ready, inputs, memory);
+  if (ready.subgraph->is_cut) whole_ = nullptr;
+  last_subgraph_ = ready.subgraph;  // The outermost is the last to end.
   return results;
 }
 
-const Staged::Ready* Staged::last_after(const Stage& stage) const {
-  if (!stage.after) return nullptr;
+const Staged::Ready* Staged::last_after(const Subgraph& subgraph) const {
+  if (!subgraph.after) return nullptr;
   // Those used last come first.
   const auto found = std::find_if(ready_.begin(), ready_.end(),
-                                  [&](const auto& ready) { return ready->stage->model_id == stage.after->id(); });
+                                  [&](const auto& ready) { return ready->subgraph->model_id == subgraph.after->id(); });
   return found == ready_.end() ? nullptr : found->get();
 }
 
@@ -216,19 +218,19 @@ LastRun Staged::last_run() const {
   run.times = timed_;
   if (last_opened_) run.states = last_opened_->state_inputs;
   const auto first =
-      std::find_if(ready_.begin(), ready_.end(), [&](const auto& ready) { return ready->stage == last_stage_; });
+      std::find_if(ready_.begin(), ready_.end(), [&](const auto& ready) { return ready->subgraph == last_subgraph_; });
   const Ready* ready = first == ready_.end() ? nullptr : first->get();
-  for (; ready; ready = last_after(*ready->stage)) run.parts.push_back({ready->stage, ready->kernels});
+  for (; ready; ready = last_after(*ready->subgraph)) run.parts.push_back({ready->subgraph, ready->kernels});
   return run;
 }
 
 std::uint64_t Staged::last_run_number() const {
   std::uint64_t number = 0;
-  const Stage* stage = last_stage_.get();
-  while (stage) {
-    number = number * 0x100000001b3u + reinterpret_cast<std::uintptr_t>(stage);
-    const Ready* const after = last_after(*stage);
-    stage = after ? after->stage.get() : nullptr;
+  const Subgraph* subgraph = last_subgraph_.get();
+  while (subgraph) {
+    number = number * 0x100000001b3u + reinterpret_cast<std::uintptr_t>(subgraph);
+    const Ready* const after = last_after(*subgraph);
+    subgraph = after ? after->subgraph.get() : nullptr;
   }
   return number;
 }
@@ -269,8 +271,8 @@ void Staged::make_room(const std::string& id, Tensor& state, const Growth& growt
   rooms_[id] = std::move(room);
   // Plans that read the state before keep it alive no longer.
   for (const auto& ready : ready_)
-    for (std::size_t i = 0; ready->execution && i < ready->stage->plan->impl().growths.size(); ++i)
-      ready->execution->bind_input(ready->stage->plan->impl().growths[i].parameter, {});
+    for (std::size_t i = 0; ready->execution && i < ready->subgraph->plan->impl().growths.size(); ++i)
+      ready->execution->bind_input(ready->subgraph->plan->impl().growths[i].parameter, {});
 }
 
 Staged::Ready& Staged::ready_with_states(const ModelPlans::Opened& opened, std::vector<Tensor>& inputs,
@@ -312,17 +314,17 @@ Staged::Ready& Staged::ready_with_states(const ModelPlans::Opened& opened, std::
   }
   while (!growths.empty()) {
     Ready& ready = ready_for(*opened.model, inputs, growths);
-    if (ready.stage->refuses_growth) {
-      if (ready.stage->is_cut) never_grows_ = opened.model->id();
+    if (ready.subgraph->refuses_growth) {
+      if (ready.subgraph->is_cut) never_grows_ = opened.model->id();
       break;
     }
-    if (ready.stage->needed.empty()) {
+    if (ready.subgraph->needed.empty()) {
       for (const Growth& growth : growths)
         inputs[growth.parameter] = rooms_.at(id_of(growth)).input(inputs[growth.parameter].shape());
       return ready;
     }
     for (std::size_t i = 0; i < growths.size(); ++i) {
-      if (ready.stage->needed[i] > growths[i].capacity) resize(growths[i], ready.stage->needed[i]);
+      if (ready.subgraph->needed[i] > growths[i].capacity) resize(growths[i], ready.subgraph->needed[i]);
       describe(growths[i]);
     }
   }

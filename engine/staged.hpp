@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs models whose shapes move, for one request: by plans, stage after stage where shapes depend on values.
+// Runs models whose shapes move, for one request: by plans, subgraph after subgraph where shapes depend on values.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 #include <tenon/engine/cache_room.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/model_plans.hpp>
-#include <tenon/engine/stage.hpp>
+#include <tenon/engine/partition.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
@@ -35,8 +35,9 @@ struct TimedStep {
 /// What a run consisted of, for reports.
 struct LastRun {
   struct Part {
-    std::shared_ptr<const Stage> stage;
-    std::map<const Node*, const char*> kernels;  ///< Of the stage's cut nodes; missing ones ran by reference kernels.
+    std::shared_ptr<const Subgraph> subgraph;
+    /// Of the subgraph's cut nodes; missing ones ran by reference kernels.
+    std::map<const Node*, const char*> kernels;
   };
   std::vector<Part> parts;          ///< The first is of the whole model; others of what comes after a cut, in order.
   std::vector<std::string> states;  ///< Ids of the inputs after the model's own.
@@ -65,7 +66,7 @@ class Staged {
   ///        the run fails or is cancelled. Null: every run initialises them. One that is kept in fewer bits is a tensor
   ///        of those (see packed_state()).
   /// @return one tensor per result: those that `memory` gave, or packed ones; empty when cancelled.
-  /// @errors as ModelPlans::stage(); what a kernel throws.
+  /// @errors as ModelPlans::subgraph(); what a kernel throws.
   std::vector<Tensor> run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
                           Workers& workers, Cancellation cancellation = {}, const OutputMemory& memory = {},
                           VariableMap* states = nullptr);
@@ -87,12 +88,12 @@ class Staged {
  private:
   struct Ready;
   struct Opened;
-  Ready& ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths = {});
+  Ready& ready_for(DynamicModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths = {});
   void drop_old();
   std::vector<Tensor> run_plan(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
-  std::vector<Tensor> run_parts(const Stage& stage, Ready& ready, const std::vector<Tensor>& inputs,
+  std::vector<Tensor> run_parts(const Subgraph& subgraph, Ready& ready, const std::vector<Tensor>& inputs,
                                 const OutputMemory& memory);
-  std::vector<Tensor> run_all(OpenModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory);
+  std::vector<Tensor> run_all(DynamicModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory);
   std::vector<Tensor> run_ready(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
   /// Adds the states to the inputs, caches that can grow in memory with room.
   Ready& ready_with_states(const ModelPlans::Opened& opened, std::vector<Tensor>& inputs, VariableMap& states);
@@ -100,8 +101,8 @@ class Staged {
   void make_room(const std::string& id, Tensor& state, const Growth& growth);
   const ModelPlans::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
   void throw_if_cancelled() const;
-  /// What ran after a stage that is cut; null at the end.
-  const Ready* last_after(const Stage& stage) const;
+  /// What ran after a subgraph that is cut; null at the end.
+  const Ready* last_after(const Subgraph& subgraph) const;
   std::vector<Tensor> run_node(Ready& ready, const Node& node, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_kernel(Ready& ready, const Node& node, const std::vector<Tensor>& inputs);
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - begun_; }
@@ -121,7 +122,7 @@ class Staged {
   std::chrono::steady_clock::time_point begun_;
   std::vector<TimedStep> timed_;
   std::shared_ptr<const Plan> whole_;
-  std::shared_ptr<const Stage> last_stage_;
+  std::shared_ptr<const Subgraph> last_subgraph_;
   std::uint64_t packed_bytes_ = 0;
 };
 

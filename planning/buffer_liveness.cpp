@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks which values occupy which bytes, and who still reads them.
+// Tracks which values occupy which bytes, and which of them are still read.
 #include <tenon/planning/buffer_liveness.hpp>
 
 namespace tenon::inline v1::planning {

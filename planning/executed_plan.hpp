@@ -49,10 +49,10 @@ class ExecutedPlan {
   void write(BufferId buffer, const ByteRange& range, const Output<Node>& value, bool is_dense = true);
   /// Adds the values that lie in these bytes, each once, the oldest first. @return whether steps wrote all the bytes.
   bool add_sources(OutputVector& sources, BufferId buffer, const ByteRange& wanted) const;
-  /// Of the variable with that number: what it holds before the run, a node of type ReadValue.
+  /// What the variable with that number holds before the run: a node of type ReadValue.
   Output<Node> state(std::size_t index, const std::string& id, ElementType type, const Shape& shape);
-  /// The value of a result in which these values lie: a constant if there are none; if there are several, they are joined in
-  /// place.
+  /// The value of a result in which these values lie: a constant if there are none; if there are several, they are
+  /// joined in place.
   /// @param type, name  Of the node that joins them. @param port  Of the result.
   Output<Node> result(const OutputVector& sources, const std::string& type, const std::string& name,
                       const std::string& port, const exec_model_info::StepOutput& as);

@@ -25,9 +25,9 @@ struct CacheFormat {
   friend bool operator==(const CacheFormat&, const CacheFormat&) = default;
 };
 
-/// The result is Concat(parameter, new...) along `axis`, or Concat(Gather(parameter, rows, 0), new...), and nothing else
-/// reads the parameter's elements. Both lie in one memory with room for `capacity` along the axis: a plan writes only
-/// the new elements (and moves rows where it is told to).
+/// The result is Concat(parameter, new...) along `axis`, or Concat(Gather(parameter, rows, 0), new...), and nothing
+/// else reads the parameter's elements. Both lie in one memory with room for `capacity` along the axis: a plan writes
+/// only the new elements (and moves rows where it is told to).
 struct Growth {
   std::size_t parameter = 0, result = 0, axis = 0;
   std::size_t capacity = 0;  ///< 0: not in place.

@@ -30,12 +30,12 @@ struct StoreBounds {
   std::size_t plans = ~std::size_t{0}, bytes = ~std::size_t{0};
 };
 
-/// A plan is made outside of any lock by the first thread that needs it. Threads that need the same plan wait for it, others
-/// go on. Beyond the bounds, the plan that was used longest ago goes first, but never the latest; a plan in use lives on
-/// until its user drops it.
+/// A plan is made outside of any lock by the first thread that needs it. Threads that need the same plan wait for it,
+/// others go on. Beyond the bounds, the plan that was used longest ago goes first, but never the latest; a plan in use
+/// lives on until its user drops it.
 ///
-/// If plans have a member held_bytes, these are counted; if they have a mutable is_evicted, it is set when the store lets
-/// the plan go.
+/// If plans have a member held_bytes, these are counted; if they have a mutable is_evicted, it is set when the store
+/// lets the plan go.
 /// @tparam Hash  Of keys; with is_transparent, of what get() looks for as well.
 /// @thread all members from any thread.
 template <typename Key, typename Plan, typename Hash>
@@ -56,8 +56,8 @@ class PlanStore {
   ///        kept then needs no key. @cost no allocation where the plan is kept
   /// @param make  make(key) returns a plan, never null. It may change the key, which then holds from the next time.
   /// @param keep_waiting  Asked every few milliseconds while another thread makes the plan.
-  /// @return null: `keep_waiting` said no, or the plan got another key, or its maker gave it up (kCancelled). In the last
-  ///         two cases the caller looks again.
+  /// @return null: `keep_waiting` said no, or the plan got another key, or its maker gave it up (kCancelled). In the
+  ///        last two cases the caller looks again.
   /// @errors those of `make`, for all threads that wait for it; those of `keep_waiting`.
   template <typename Wanted, typename Make, typename KeepWaiting = WhileWanted>
   std::shared_ptr<const Plan> get(const Wanted& wanted, const Make& make, const KeepWaiting& keep_waiting = {}) {

@@ -60,7 +60,8 @@ bool is_softened(const Output<Node>& value) {
 
 bool is_constant(const Output<Node>& value) { return is_op(value.get_node(), "Constant"); }
 
-/// Whether a transposition leaves the last axis where it is, or exchanges it with the one before: these are read in place.
+/// Whether a transposition leaves the last axis where it is, or exchanges it with the one before: these are read in
+/// place.
 bool is_read_turned(const Node& transpose) {
   const auto* constant = as_type<op::v0::Constant>(transpose.get_input_node_ptr(1));
   if (!constant) return false;
@@ -72,8 +73,8 @@ bool is_read_turned(const Node& transpose) {
   return std::is_sorted(order.begin(), order.end());
 }
 
-/// What attention reads the value as, behind what its kernel takes along (engine/lower/matmul_conv/attention_match.hpp): kOther if another
-/// step reads it as well, or nothing does.
+/// What attention reads the value as, behind nodes that its kernel computes as well (attention_match.hpp in
+/// engine/lower): kOther if another step reads it too, or nothing does.
 Growth::Role role_of(const Output<Node>& value, int depth = 0) {
   constexpr int kMostNodes = 8;
   Growth::Role role = Growth::Role::kOther;

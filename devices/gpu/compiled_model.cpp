@@ -101,11 +101,11 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   const bool is_moving = std::any_of(outputs.begin(), outputs.end(),
                                      [](const auto& port) { return port.get_partial_shape().is_dynamic(); });
   variables_ = variables_of(*prepared_);
-  if (is_moving || std::ranges::any_of(variables_, &Variable::is_port) || OpenModel::is_open(*prepared_, target_)) {
+  if (is_moving || std::ranges::any_of(variables_, &Variable::is_port) || DeferredModel::is_open(*prepared_, target_)) {
     for (Variable& variable : variables_) variable.is_port = true;
   } else {
     if (config_.tuning_ms > 0) tune();
-    static_stage_ = whole_stage(make_plan(prepared_, true, {}));
+    static_subgraph_ = whole_subgraph(make_plan(prepared_, true, {}));
     plan_surfaces();
   }
   table_.add_constant(model_name, source_->get_friendly_name());
@@ -141,13 +141,14 @@ const CompiledModel::Opened& CompiledModel::open(const std::set<std::string>& is
     if (!variables_.empty()) ports = planning::state_ports(*prepared_, is_set);
     opened.state_inputs = std::move(ports.inputs);
     opened.state_outputs = std::move(ports.outputs);
-    opened.model = std::make_unique<OpenModel>(
+    opened.model = std::make_unique<DeferredModel>(
         std::move(ports.model), target_,
-        OpenModel::Maker{[this](const Model& closed) {
-                           const TimeLimit limit(model_limits().compile_seconds);
-                           return run_passes(closed, limit, config_.fuses_attention, target_.multiplies_numbers);
-                         },
-                         [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); }});
+        DeferredModel::Maker{
+            [this](const Model& closed) {
+              const TimeLimit limit(model_limits().compile_seconds);
+              return run_passes(closed, limit, config_.fuses_attention, target_.multiplies_numbers);
+            },
+            [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); }});
   }
   last_open_ = opened.model.get();
   return opened;
@@ -166,8 +167,8 @@ void CompiledModel::tune() {
   Tuner tuner(gpu_, config_.cache_dir);
   std::vector<Trial> trials;
   std::set<std::string> taken;
-  const Plan plan = lower_model(*prepared_, target_, weights_, true, {}, time,
-                                {.known = &tuner.choices(), .trials = &trials, .taken = &taken});
+  const LaunchPlan plan = lower_model(*prepared_, target_, weights_, true, {}, time,
+                                      {.known = &tuner.choices(), .trials = &trials, .taken = &taken});
   if (!trials.empty())
     tuner.measure(plan, std::move(trials), constants_, std::chrono::milliseconds(config_.tuning_ms),
                   config_.compile_threads);
@@ -183,14 +184,15 @@ void CompiledModel::plan_surfaces() {
     forms.push_back(is_surface(*parameter) ? surface_form(*gpu_, parameter->get_element_type(), shape) : InputForm{});
     has_surface |= !forms.back().is_plain();
   }
-  if (has_surface) stage_for(forms);
+  if (has_surface) subgraph_for(forms);
 }
 
-std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special,
-                                                     const std::vector<InputForm>& forms) {
+std::shared_ptr<const LaunchPlan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special,
+                                                           const std::vector<InputForm>& forms) {
   const TimeLimit time(model_limits().compile_seconds);
-  auto plan = std::make_shared<Plan>(lower_model(*model, target_, weights_, is_special, forms, time,
-                                                 {.known = is_special && config_.tuning_ms ? &choices_ : nullptr}));
+  auto plan =
+      std::make_shared<LaunchPlan>(lower_model(*model, target_, weights_, is_special, forms, time,
+                                               {.known = is_special && config_.tuning_ms ? &choices_ : nullptr}));
   check_memory(plan->arena_bytes);
   KernelLibrary::Texts texts;
   for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
@@ -204,40 +206,41 @@ std::shared_ptr<const Plan> CompiledModel::make_plan(const std::shared_ptr<const
   return plan;
 }
 
-std::shared_ptr<const Stage> CompiledModel::stage_for(const std::vector<InputForm>& forms) {
-  if (std::all_of(forms.begin(), forms.end(), [](const auto& form) { return form.is_plain(); })) return static_stage_;
+std::shared_ptr<const PlannedSubgraph> CompiledModel::subgraph_for(const std::vector<InputForm>& forms) {
+  if (std::all_of(forms.begin(), forms.end(), [](const auto& form) { return form.is_plain(); }))
+    return static_subgraph_;
   const auto make = [&](const std::vector<InputForm>&) {
     const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
     const HostBudget::Scope scope(budget);
-    return whole_stage(make_plan(prepared_, true, forms));
+    return whole_subgraph(make_plan(prepared_, true, forms));
   };
   for (;;)
-    if (auto stage = formed_stages_.get(forms, make)) return stage;
+    if (auto subgraph = formed_subgraphs_.get(forms, make)) return subgraph;
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {
-  const OpenModel* open = nullptr;
+  const DeferredModel* open = nullptr;
   {
     const std::lock_guard lock(open_mutex_);
     open = last_open_;
   }
   const std::lock_guard lock(times_mutex_);
-  auto stages = timed_stages_;
+  auto subgraphs = timed_subgraphs_;
   if (is_open())
-    stages = open ? open->last_stages() : std::vector<std::shared_ptr<const Stage>>();
-  else if (stages.empty())
-    stages = {static_stage_};
-  if (stages.empty())
+    subgraphs = open ? open->last_subgraphs() : std::vector<std::shared_ptr<const PlannedSubgraph>>();
+  else if (subgraphs.empty())
+    subgraphs = {static_subgraph_};
+  if (subgraphs.empty())
     throw Error(Code::kFailedPrecondition,
                 "GPU: what '" + source_->get_friendly_name() +
                     "' runs depends on its inputs, and it has not run yet, so there are no steps to show "
                     "(get_runtime_model): infer once, or reshape the model to static shapes before compiling it");
-  return gpu_device::runtime_model(*source_, stages, timed_stages_ == stages ? last_times_ : StageTimes());
+  return gpu_device::runtime_model(*source_, subgraphs, timed_subgraphs_ == subgraphs ? last_times_ : SubgraphTimes());
 }
 
-void CompiledModel::note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times) {
+void CompiledModel::note_times(std::vector<std::shared_ptr<const PlannedSubgraph>> subgraphs, SubgraphTimes times) {
   const std::lock_guard lock(times_mutex_);
-  timed_stages_ = std::move(stages);
+  timed_subgraphs_ = std::move(subgraphs);
   last_times_ = std::move(times);
 }
 

@@ -19,12 +19,12 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/config.hpp>
+#include <tenon/devices/gpu/deferred_model.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/lower/build/weights.hpp>
-#include <tenon/devices/gpu/open_model.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
+#include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/devices/gpu/plan/launch_trial.hpp>
-#include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/runtime_model.hpp>
 #include <tenon/devices/gpu/states.hpp>
@@ -63,16 +63,18 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
   const std::string& name() const { return source_->get_friendly_name(); }
-  bool takes_pitch(std::size_t input) const { return static_stage_ && static_stage_->plan->inputs[input].takes_pitch; }
+  bool takes_pitch(std::size_t input) const {
+    return static_subgraph_ && static_subgraph_->plan->inputs[input].takes_pitch;
+  }
   /// The whole of a model whose shapes are known, for plain inputs; null otherwise.
-  const std::shared_ptr<const Stage>& static_stage() const { return static_stage_; }
-  /// The same for inputs of these forms; those used last are kept. @pre static_stage(). @errors as compiling.
-  std::shared_ptr<const Stage> stage_for(const std::vector<InputForm>& forms);
+  const std::shared_ptr<const PlannedSubgraph>& static_subgraph() const { return static_subgraph_; }
+  /// The same for inputs of these forms; those used last are kept. @pre static_subgraph(). @errors as compiling.
+  std::shared_ptr<const PlannedSubgraph> subgraph_for(const std::vector<InputForm>& forms);
   /// Whether the model is planned for its inputs.
-  bool is_open() const { return !static_stage_; }
-  /// An open model whose states are inputs behind its own, and results behind its own: ids of both.
+  bool is_open() const { return !static_subgraph_; }
+  /// A deferred model whose states are inputs behind its own, and results behind its own: ids of both.
   struct Opened {
-    std::unique_ptr<OpenModel> model;
+    std::unique_ptr<DeferredModel> model;
     std::vector<std::string> state_inputs, state_outputs;
   };
   /// @param is_set  The states that have a value. @pre is_open(). @return kept for the life of this.
@@ -83,15 +85,15 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::vector<Variable>& variables() const { return variables_; }
   /// @errors kResourceExhausted: values between kernels of the model take more memory than TENON_LIMIT_BYTES allows.
   void check_memory(std::uint64_t bytes) const;
-  /// For runtime_model(). @param times  Of the launches of each stage.
-  void note_times(std::vector<std::shared_ptr<const Stage>> stages, StageTimes times);
+  /// For runtime_model(). @param times  Of the launches of each subgraph.
+  void note_times(std::vector<std::shared_ptr<const PlannedSubgraph>> subgraphs, SubgraphTimes times);
 
  private:
   /// Of a model whose maker said that its inputs are images: their plan, before the first image comes.
   void plan_surfaces();
   Tensor allocate(element::Type type, const Shape& shape) const;
-  std::shared_ptr<const Plan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
-                                        const std::vector<InputForm>& forms);
+  std::shared_ptr<const LaunchPlan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
+                                              const std::vector<InputForm>& forms);
   /// Finds choices_ for the model, and says so.
   void tune();
 
@@ -107,15 +109,15 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::string tuning_report_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::vector<Variable> variables_;
-  std::shared_ptr<const Stage> static_stage_;
+  std::shared_ptr<const PlannedSubgraph> static_subgraph_;
   mutable std::mutex open_mutex_;
   std::map<std::set<std::string>, Opened> open_;  ///< By which states have a value.
-  const OpenModel* last_open_ = nullptr;          ///< That was asked for last.
-  StageStore<std::vector<InputForm>, FormHash> formed_stages_{
-      kKeptStages};  ///< Of the static model, for inputs that are not plain.
+  const DeferredModel* last_open_ = nullptr;      ///< That was asked for last.
+  /// Of the static model, for inputs that are not plain.
+  SubgraphStore<std::vector<InputForm>, FormHash> formed_subgraphs_{kKeptSubgraphs};
   mutable std::mutex times_mutex_;
-  std::vector<std::shared_ptr<const Stage>> timed_stages_;
-  StageTimes last_times_;
+  std::vector<std::shared_ptr<const PlannedSubgraph>> timed_subgraphs_;
+  SubgraphTimes last_times_;
   PropertyTable table_{"compiled model of GPU"};
 };
 

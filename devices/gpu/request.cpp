@@ -39,7 +39,7 @@ std::chrono::nanoseconds time_of_thread() {
 }
 
 /// Each has a plan of its own, and so has each iteration of a loop that its body ends.
-constexpr std::size_t kMostStages = 1024;
+constexpr std::size_t kMostSubgraphs = 1024;
 
 class Request final : public InferRequestImpl, private Completion::Pending {
  public:
@@ -62,7 +62,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (!owner_->is_open())
       for (const auto& state : states_)
         if (state->variable().is_assigned) state_outputs_.push_back(state.get());
-    if (owner_->static_stage()) use(0, owner_->static_stage());
+    if (owner_->static_subgraph()) use(0, owner_->static_subgraph());
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
@@ -112,7 +112,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
  private:
   /// Where the input lies, for the kernels of a model whose shapes are known; or a plan for another form is due before the
-  /// next inference. Stages of an open model are bound at each inference.
+  /// next inference. Subgraphs of a deferred model are bound at each inference.
   void bind_input(std::size_t index) {
     const Binding& input = inputs_[index];
     if (owner_->is_open() || !input.is_bound()) return;
@@ -126,15 +126,15 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       execution.bind_input(index, item, input.items[item].memory);
   }
 
-  /// What runs one stage, and the values that it hands on.
+  /// What runs one subgraph, and the values that it hands on.
   struct Part {
-    std::shared_ptr<const Stage> stage;
+    std::shared_ptr<const PlannedSubgraph> subgraph;
     std::unique_ptr<Execution> execution;
     std::vector<Tensor> made;  ///< Of the plan's outputs that are not bound to the request's; empty for those that are.
     std::vector<std::int32_t> counts;  ///< Of the same.
     std::vector<State*> states;        ///< Of the plan's variables.
     std::vector<client::Handle<cl_event>> events;
-    const Plan& plan() const { return *stage->plan; }
+    const LaunchPlan& plan() const { return *subgraph->plan; }
     Shape shape_of(std::size_t output) const {
       const PlanPort& port = plan().outputs[output];
       return port.shape_of(port.count ? static_cast<std::size_t>(counts[*port.count]) : 0);
@@ -145,7 +145,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
                     made[output].offset());
     }
   };
-  /// What a stage reads. @cost no allocation where as many inputs were there before.
+  /// What a subgraph reads. @cost no allocation where as many inputs were there before.
   struct Given {
     std::vector<InputState> inputs;
     std::vector<std::vector<BoundMemory>> memory;  ///< Of each item of a batch in several tensors, else one.
@@ -185,7 +185,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       if (!wait_list_.empty()) barrier(wait_list_);
       for (const Binding& input : inputs_) input.move_in(queue_.get(), inference.ledger());
       if (owner_->is_open())
-        enqueue_stages(inference);
+        enqueue_subgraphs(inference);
       else
         enqueue(parts_[0], inference);
       for (const Binding& output : outputs_) output.move_out(queue_.get(), inference);
@@ -242,8 +242,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     launches.note(way, kernels, time_of_thread() - begin);
   }
 
-  /// The stages for these inputs one after the other; between them the host waits, and reads what decides the next.
-  void enqueue_stages(Inference& inference) {
+  /// The subgraphs for these inputs one after the other; between them the host waits, and reads what decides the next.
+  void enqueue_subgraphs(Inference& inference) {
     const TimeLimit time(model_limits().infer_seconds);
     struct LetGo {
       Request& of;
@@ -258,24 +258,24 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     for (std::size_t i = 0; i < state_inputs_.size(); ++i) given_.set(inputs_.size() + i, state_inputs_[i]->present());
     wanted_.resize(outputs_.size() + state_outputs_.size());
     std::iota(wanted_.begin(), wanted_.end(), std::size_t{0});
-    OpenModel* open = opened_->model.get();
+    DeferredModel* open = opened_->model.get();
     for (std::size_t depth = 0; open; ++depth) {
-      if (depth == kMostStages)
+      if (depth == kMostSubgraphs)
         throw Error(
             Code::kResourceExhausted,
-            "GPU: values decided " + std::to_string(kMostStages) +
+            "GPU: values decided " + std::to_string(kMostSubgraphs) +
                 " times what comes next, and still do: a loop whose body does not end it? HETERO:GPU,CPU runs it "
                 "on the CPU");
       inference.throw_if_cancelled();
       time.check("an inference of", owner_->name(), limit_property::kInferSeconds);
-      Part& part = use(depth, wanted_by(inference, [&] { return open->stage_for(given_.inputs); }));
+      Part& part = use(depth, wanted_by(inference, [&] { return open->subgraph_for(given_.inputs); }));
       for (std::size_t i = 0; i < given_.memory.size(); ++i)
         for (std::size_t item = 0; item < given_.memory[i].size(); ++item)
           part.execution->bind_input(i, item, given_.memory[i][item]);
       bind_outputs(part, inference);
       enqueue(part, inference);
       used_ = depth + 1;
-      open = part.stage->rest.get();
+      open = part.subgraph->rest.get();
       const bool has_counts = part.plan().outputs.size() > part.plan().model->get_results().size();
       if (!open && !has_counts) return;
       read_counts(part, inference);
@@ -286,10 +286,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   /// The rest of a model reads what the part was given, and what it computed.
   void hand_on(const Part& part) {
-    handed_.resize(part.stage->rest_inputs.size());
+    handed_.resize(part.subgraph->rest_inputs.size());
     for (std::size_t i = 0; i < handed_.inputs.size(); ++i) {
-      const auto& source = part.stage->rest_inputs[i];
-      if (source.kind == Stage::Source::Kind::kInput)
+      const auto& source = part.subgraph->rest_inputs[i];
+      if (source.kind == PlannedSubgraph::Source::Kind::kInput)
         handed_.set(i, given_, source.index);
       else
         handed_.set(i, part.value(source.index));
@@ -297,7 +297,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     std::swap(given_, handed_);
     std::size_t left = 0;
     for (std::size_t i = 0; i < wanted_.size(); ++i)
-      if (part.stage->results[i].kind == Stage::Source::Kind::kRest) wanted_[left++] = wanted_[i];
+      if (part.subgraph->results[i].kind == PlannedSubgraph::Source::Kind::kRest) wanted_[left++] = wanted_[i];
     wanted_.resize(left);
   }
 
@@ -306,8 +306,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     const auto& ports = part.plan().outputs;
     is_bound_.assign(ports.size(), false);
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      const auto& source = part.stage->results[i];
-      if (source.kind != Stage::Source::Kind::kOutput || ports[source.index].count) continue;
+      const auto& source = part.subgraph->results[i];
+      if (source.kind != PlannedSubgraph::Source::Kind::kOutput || ports[source.index].count) continue;
       part.execution->bind_output(source.index, place_result(wanted_[i], ports[source.index].shape, inference));
       is_bound_[source.index] = true;
     }
@@ -358,8 +358,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// Results that values decide lie in memory for the largest: what there is of them is copied.
   void put_out_counted(const Part& part, Inference& inference) {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      const auto& source = part.stage->results[i];
-      if (source.kind != Stage::Source::Kind::kOutput || !part.plan().outputs[source.index].count) continue;
+      const auto& source = part.subgraph->results[i];
+      if (source.kind != PlannedSubgraph::Source::Kind::kOutput || !part.plan().outputs[source.index].count) continue;
       const BoundMemory to = place_result(wanted_[i], part.shape_of(source.index), inference);
       const Tensor from = part.value(source.index);
       const std::size_t bytes = from.size_bytes();
@@ -393,7 +393,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
 
   /// What `find` finds or compiles, which ends early if the inference is cancelled.
   template <typename Find>
-  static std::shared_ptr<const Stage> wanted_by(Inference& inference, const Find& find) {
+  static std::shared_ptr<const PlannedSubgraph> wanted_by(Inference& inference, const Find& find) {
     const CancellationScope scope([&inference] { return !inference.cancelled(); });
     try {
       return find();
@@ -424,19 +424,19 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     opened_ = &opened;
   }
 
-  /// Makes ready what runs a stage, unless it ran last there.
-  Part& use(std::size_t depth, std::shared_ptr<const Stage> stage) {
-    if (depth < parts_.size() && parts_[depth].stage == stage) return parts_[depth];
-    std::uint64_t bytes = stage->plan->memory_bytes();
+  /// Makes ready what runs a subgraph, unless it ran last there.
+  Part& use(std::size_t depth, std::shared_ptr<const PlannedSubgraph> subgraph) {
+    if (depth < parts_.size() && parts_[depth].subgraph == subgraph) return parts_[depth];
+    std::uint64_t bytes = subgraph->plan->memory_bytes();
     for (const Part& before : std::span(parts_).first(depth)) bytes += before.plan().memory_bytes();
     if (owner_->is_open()) owner_->check_memory(bytes);
     Part made;
-    made.execution = std::make_unique<Execution>(owner_->gpu(), stage->plan);
-    made.stage = std::move(stage);
-    parts_.resize(depth);  // Another stage has others after it.
+    made.execution = std::make_unique<Execution>(owner_->gpu(), subgraph->plan);
+    made.subgraph = std::move(subgraph);
+    parts_.resize(depth);  // Another subgraph has others after it.
     Part& part = parts_.emplace_back(std::move(made));
     for (const PlanVariable& variable : part.plan().variables) part.states.push_back(state_of(variable.id));
-    // Stages of an open model are bound at each inference.
+    // Subgraphs of a deferred model are bound at each inference.
     if (owner_->is_open()) return part;
     for (std::size_t i = 0; i < inputs_.size(); ++i) bind_input(i);
     for (std::size_t i = 0; i < outputs_.size(); ++i)
@@ -450,7 +450,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   void use_forms_of_now(Inference& inference) {
     std::vector<InputForm> forms;
     for (const Binding& input : inputs_) forms.push_back(input.form);
-    use(0, wanted_by(inference, [&] { return owner_->stage_for(forms); }));
+    use(0, wanted_by(inference, [&] { return owner_->subgraph_for(forms); }));
     has_other_forms_ = false;
   }
 
@@ -462,13 +462,13 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
   /// Of the inference that ended.
   void note_times() const {
-    std::vector<std::shared_ptr<const Stage>> stages;
-    StageTimes times;
+    std::vector<std::shared_ptr<const PlannedSubgraph>> subgraphs;
+    SubgraphTimes times;
     for (const Part& part : std::span(parts_).first(used_)) {
-      stages.push_back(part.stage);
+      subgraphs.push_back(part.subgraph);
       times.push_back(times_of(part));
     }
-    owner_->note_times(std::move(stages), std::move(times));
+    owner_->note_times(std::move(subgraphs), std::move(times));
   }
   void ended(std::exception_ptr error) noexcept override {
     if (error) turn_states();
@@ -502,10 +502,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   const CompiledModel::Opened* opened_ = nullptr;  ///< The open model for the states that have a value...
   std::set<std::string> opened_for_;               ///< ...which are these.
   std::vector<State*> state_inputs_, state_outputs_;
-  std::vector<Part> parts_;          ///< Of the stages that ran last.
-  std::size_t used_ = 1;             ///< How many of them the last inference had.
-  Given given_, handed_;             ///< What the stage reads that is next, and what is handed on to the one after it.
-  std::vector<std::size_t> wanted_;  ///< Which results of the model, and then states, those of that stage are.
+  std::vector<Part> parts_;  ///< Of the subgraphs that ran last.
+  std::size_t used_ = 1;     ///< How many of them the last inference had.
+  Given given_, handed_;     ///< What the subgraph reads that is next, and what is handed on to the one after it.
+  std::vector<std::size_t> wanted_;  ///< Which results of the model, and then states, those of that subgraph are.
   std::vector<bool> is_bound_;       ///< Outputs of its plan that have memory.
   std::vector<client::Handle<cl_event>> waits_;
   std::vector<cl_event> wait_list_;

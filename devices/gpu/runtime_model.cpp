@@ -43,7 +43,7 @@ bool is_value(const View& view) { return view.type != ElementType::kUndefined; }
 
 class Flow {
  public:
-  Flow(ExecutedModel& made, const Plan& plan, OutputVector inputs)
+  Flow(ExecutedModel& made, const LaunchPlan& plan, OutputVector inputs)
       : made_(made), plan_(plan), inputs_(std::move(inputs)), values_(made, plan.buffers.size()) {
     std::size_t place = 0;
     for (const auto& node : plan.model->get_ordered_ops())
@@ -130,7 +130,7 @@ class Flow {
   }
 
   ExecutedModel& made_;
-  const Plan& plan_;
+  const LaunchPlan& plan_;
   const OutputVector inputs_;
   std::map<std::string, std::pair<std::size_t, const Node*>> nodes_;  ///< With their places in the model's order.
   planning::ExecutedPlan values_;
@@ -147,46 +147,48 @@ void add_nodes(ExecutedModel& made, const Model& model) {
   }
 }
 
-/// The stages, one after the other.
-class Stages {
+/// The subgraphs, one after the other.
+class Subgraphs {
  public:
-  Stages(ExecutedModel& made, const std::vector<std::shared_ptr<const Stage>>& stages, const StageTimes& times)
-      : made_(made), stages_(stages), times_(times) {}
+  Subgraphs(ExecutedModel& made, const std::vector<std::shared_ptr<const PlannedSubgraph>>& subgraphs,
+            const SubgraphTimes& times)
+      : made_(made), subgraphs_(subgraphs), times_(times) {}
 
   /// @return the results of the model at `depth`.
   OutputVector add(std::size_t depth, const OutputVector& inputs) {
-    const Stage& stage = *stages_[depth];
-    Flow flow(made_, *stage.plan, inputs);
-    for (std::size_t i = 0; i < stage.plan->launches.size(); ++i)
-      flow.add(stage.plan->launches[i],
+    const PlannedSubgraph& subgraph = *subgraphs_[depth];
+    Flow flow(made_, *subgraph.plan, inputs);
+    for (std::size_t i = 0; i < subgraph.plan->launches.size(); ++i)
+      flow.add(subgraph.plan->launches[i],
                depth < times_.size() && i < times_[depth].size() ? std::optional(times_[depth][i]) : std::nullopt);
-    using Kind = Stage::Source::Kind;
+    using Kind = PlannedSubgraph::Source::Kind;
     OutputVector rest;
-    if (stage.rest && depth + 1 < stages_.size()) {
+    if (subgraph.rest && depth + 1 < subgraphs_.size()) {
       OutputVector handed;
-      for (const auto& source : stage.rest_inputs)
+      for (const auto& source : subgraph.rest_inputs)
         handed.push_back(source.kind == Kind::kInput ? inputs.at(source.index) : flow.result(source.index));
       rest = add(depth + 1, handed);
     }
     OutputVector results;
-    for (const auto& source : stage.results)
+    for (const auto& source : subgraph.results)
       results.push_back(source.kind == Kind::kRest ? rest.at(source.index) : flow.result(source.index));
     return results;
   }
 
  private:
   ExecutedModel& made_;
-  const std::vector<std::shared_ptr<const Stage>>& stages_;
-  const StageTimes& times_;
+  const std::vector<std::shared_ptr<const PlannedSubgraph>>& subgraphs_;
+  const SubgraphTimes& times_;
 };
 
 }  // namespace
 
-std::shared_ptr<Model> runtime_model(const Model& given, const std::vector<std::shared_ptr<const Stage>>& stages,
-                                     const StageTimes& times) {
+std::shared_ptr<Model> runtime_model(const Model& given,
+                                     const std::vector<std::shared_ptr<const PlannedSubgraph>>& subgraphs,
+                                     const SubgraphTimes& times) {
   ExecutedModel made;
   OutputVector inputs;
-  const auto& ports = stages.front()->plan->inputs;
+  const auto& ports = subgraphs.front()->plan->inputs;
   const ParameterVector& parameters = given.get_parameters();
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const StepOutput as = packed_output(ports[i].type, PartialShape(ports[i].shape));
@@ -194,7 +196,7 @@ std::shared_ptr<Model> runtime_model(const Model& given, const std::vector<std::
     inputs.push_back(i < parameters.size() ? made.add_parameter(*parameters[i], as)
                                            : made.add_memory("ReadValue", ports[i].name, as));
   }
-  OutputVector values = Stages(made, stages, times).add(0, inputs);
+  OutputVector values = Subgraphs(made, subgraphs, times).add(0, inputs);
   values.resize(given.get_results().size());
   add_nodes(made, given);
   std::vector<ExecutedModel::Made> results;

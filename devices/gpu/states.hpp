@@ -11,7 +11,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
-#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/device/device.hpp>

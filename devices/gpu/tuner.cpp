@@ -76,9 +76,9 @@ std::string write_table(const Choices& choices) {
 }
 
 /// One launch as a plan of its own; what it reads and writes is memory of the execution's, but for constants.
-std::shared_ptr<const Plan> alone(const Plan& plan, const Launch& launch, std::shared_ptr<const Program> program,
-                                  Constants& constants) {
-  auto one = std::make_shared<Plan>();
+std::shared_ptr<const LaunchPlan> alone(const LaunchPlan& plan, const Launch& launch,
+                                        std::shared_ptr<const Program> program, Constants& constants) {
+  auto one = std::make_shared<LaunchPlan>();
   one->buffers = plan.buffers;
   one->counters = plan.counters;
   one->constants.resize(plan.buffers.size());
@@ -98,7 +98,7 @@ std::shared_ptr<const Plan> alone(const Plan& plan, const Launch& launch, std::s
 }
 
 /// The shortest time of some runs. @param best  Of other candidates: one that is much slower runs once.
-nanoseconds time_of(const std::shared_ptr<const Gpu>& gpu, std::shared_ptr<const Plan> one, nanoseconds best,
+nanoseconds time_of(const std::shared_ptr<const Gpu>& gpu, std::shared_ptr<const LaunchPlan> one, nanoseconds best,
                     SteadyClock::time_point until) {
   const Execution execution(gpu, std::move(one));
   const auto queue = client::make_queue(gpu->native(), CL_QUEUE_PROFILING_ENABLE);
@@ -145,7 +145,7 @@ void Tuner::forget() {
   known().choices.clear();
 }
 
-void Tuner::measure(const Plan& plan, std::vector<Trial> trials, Constants& constants, milliseconds bound,
+void Tuner::measure(const LaunchPlan& plan, std::vector<Trial> trials, Constants& constants, milliseconds bound,
                     std::int32_t most_threads) {
   const auto begin = SteadyClock::now(), until = begin + bound;
   const auto cost = [](const Trial& trial) { return trial.launches.front().multiply_adds.value_or(0) * trial.uses; };
@@ -171,8 +171,8 @@ void Tuner::remember(const std::string& problem, const std::string& name) {
   here[problem] = name;
 }
 
-std::string Tuner::fastest(const Plan& plan, const Trial& trial, Constants& constants, SteadyClock::time_point until,
-                           std::int32_t most_threads) {
+std::string Tuner::fastest(const LaunchPlan& plan, const Trial& trial, Constants& constants,
+                           SteadyClock::time_point until, std::int32_t most_threads) {
   KernelLibrary::Texts texts;
   for (const Launch& launch : trial.launches) texts.push_back(launch.kernel);
   const auto programs = gpu_->library().build_apart(texts, until, longest_, most_threads);

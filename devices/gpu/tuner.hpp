@@ -13,7 +13,7 @@
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/lower/build/choices.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
-#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -33,7 +33,7 @@ class Tuner {
   /// more: no launch, and no kernel's compilation that is likely to end later. Problems that it has not finished by then stay unknown.
   /// @param plan  That was lowered with the trials. @param most_threads  Of compiling, as KernelLibrary::build().
   /// @errors kCancelled: it is not wanted any more (CancellationScope); what was finished is remembered.
-  void measure(const Plan& plan, std::vector<Trial> trials, Constants& constants, std::chrono::milliseconds bound,
+  void measure(const LaunchPlan& plan, std::vector<Trial> trials, Constants& constants, std::chrono::milliseconds bound,
                std::int32_t most_threads);
   /// "12 problems: 5 known, 6 measured in 812 ms, 1 left to the rules".
   /// @param taken  Problems of the model that were known.
@@ -44,7 +44,7 @@ class Tuner {
  private:
   using Until = std::chrono::steady_clock::time_point;
   /// The fastest candidate's name; empty: there was no time.
-  std::string fastest(const Plan& plan, const Trial& trial, Constants& constants, Until until,
+  std::string fastest(const LaunchPlan& plan, const Trial& trial, Constants& constants, Until until,
                       std::int32_t most_threads);
   /// At once, for this process: a compilation that is given up later has not measured in vain.
   void remember(const std::string& problem, const std::string& name);

@@ -136,7 +136,7 @@ TEST_F(GpuTuner, AKnownChoiceIsTheKernelThatRuns) {
   EXPECT_EQ(trials[0].uses + trials[1].uses, 3u);
   gpu_device::Choices known;
   for (const auto& trial : trials) known[trial.problem] = trial.names.back();
-  const auto texts_of = [](const gpu_device::Plan& plan) {
+  const auto texts_of = [](const gpu_device::LaunchPlan& plan) {
     std::vector<std::string> texts;
     for (const auto& launch : plan.launches) texts.push_back(launch.kernel->text);
     return texts;

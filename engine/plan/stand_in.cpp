@@ -3,23 +3,15 @@
 #include <tenon/engine/plan/stand_in.hpp>
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/page_bytes.hpp>
 
 namespace tenon::inline v1::engine {
-namespace {
-
-std::size_t page_bytes() {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
-
-}  // namespace
 
 Tensor make_stand_in(ElementType type, const Shape& shape) {
   const auto wanted = checked_size_bytes(type, shape);

@@ -78,8 +78,8 @@ void check_supported(const Model& model, const Target& target) {
 
 }  // namespace
 
-Plan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
-                 const std::vector<InputForm>& forms, const TimeLimit& time, const Choosing& choosing) {
+LaunchPlan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+                       const std::vector<InputForm>& forms, const TimeLimit& time, const Choosing& choosing) {
   check_supported(model, target);
   Builder builder(model, target, weights, is_special, forms, choosing);
   std::uint32_t inputs = 0, results = 0;
@@ -99,7 +99,7 @@ Plan lower_model(const Model& model, const Target& target, PackedWeights& weight
       lowering_table().at(type).lower(builder, *node);
   }
   for (const auto& result : model.get_results()) builder.add_result(*result, results++);
-  Plan plan = builder.finish();
+  LaunchPlan plan = builder.finish();
   std::set<std::string> computed;
   for (const Launch& launch : plan.launches) {
     computed.insert(launch.node_name);

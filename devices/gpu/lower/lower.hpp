@@ -5,7 +5,7 @@
 #include <memory>
 
 #include <tenon/devices/gpu/lower/build/builder.hpp>
-#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model.hpp>
 
@@ -22,7 +22,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
 /// @param forms  How each input's tensor lies; none: all are plain.
 /// @param choosing  Which of several kernels for a problem runs; none: rules decide.
 /// @errors kUnimplemented: names every node that has no kernel, and why.
-Plan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
-                 const std::vector<InputForm>& forms, const TimeLimit& time, const Choosing& choosing = {});
+LaunchPlan lower_model(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
+                       const std::vector<InputForm>& forms, const TimeLimit& time, const Choosing& choosing = {});
 
 }  // namespace tenon::inline v1::gpu_device

@@ -26,7 +26,7 @@ std::shared_ptr<const ConstantBuffer> Constants::buffer(const Tensor& bytes) {
   return made;
 }
 
-Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan)
+Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan)
     : gpu_(std::move(gpu)), plan_(std::move(plan)) {
   const std::size_t most = gpu_->native().device.max_allocation;
   if (plan_->arena_bytes > most)

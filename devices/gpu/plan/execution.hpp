@@ -13,8 +13,8 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/plan/command_buffer.hpp>
+#include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/devices/gpu/plan/launch_trial.hpp>
-#include <tenon/devices/gpu/plan/plan.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -45,9 +45,9 @@ struct BoundMemory {
 class Execution {
  public:
   /// Makes kernels and the arena. @errors kResourceExhausted; those of native calls.
-  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Plan> plan);
+  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan);
 
-  const Plan& plan() const { return *plan_; }
+  const LaunchPlan& plan() const { return *plan_; }
   /// The memory must live until what was enqueued with it is over.
   /// @param item  Of a batch in several tensors.
   void bind_input(std::size_t index, std::size_t item, BoundMemory memory);
@@ -100,7 +100,7 @@ class Execution {
   void set_pointer(cl_kernel kernel, cl_uint at, const std::byte* pointer) const;
 
   const std::shared_ptr<const Gpu> gpu_;
-  const std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<const LaunchPlan> plan_;
   client::Handle<cl_mem> arena_, counters_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;

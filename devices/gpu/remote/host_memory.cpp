@@ -16,6 +16,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
+#include <tenon/core/page_bytes.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>
 #include <tenon/devices/gpu/remote/params.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -53,8 +54,7 @@ class Mapping {
     struct stat about {};
     if (::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode))
       throw Error(Code::kInvalidArgument, "GPU: \"" + name + "\" is not a regular file");
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)),
-               length = static_cast<std::size_t>(about.st_size);
+    const auto page = page_bytes(), length = static_cast<std::size_t>(about.st_size);
     if (file.offset % page != 0)
       throw Error(Code::kInvalidArgument, "GPU: a tensor over \"" + name + "\" begins at a multiple of " +
                                               std::to_string(page) + " bytes, not at " + std::to_string(file.offset));

@@ -17,7 +17,7 @@
 #include <tenon/devices/gpu/lower/build/choices.hpp>
 #include <tenon/devices/gpu/lower/build/numbers.hpp>
 #include <tenon/devices/gpu/lower/build/weights.hpp>
-#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
 #include <tenon/devices/gpu/program/pieces.hpp>
@@ -152,7 +152,7 @@ class Builder {
   View state(const std::string& id, ElementType type, const Shape& shape, bool next);
 
   /// After the last node.
-  Plan finish();
+  LaunchPlan finish();
 
  private:
   struct Value {
@@ -206,7 +206,7 @@ class Builder {
   const std::vector<InputForm> forms_;
   const Choosing choosing_;
   const Numbers numbers_;
-  Plan plan_;
+  LaunchPlan plan_;
   std::map<Key, Value> values_;
   std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.
   std::map<const Node*, std::size_t> counts_;  ///< Outputs of the plan.

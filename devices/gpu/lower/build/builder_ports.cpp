@@ -103,7 +103,7 @@ View Builder::state(const std::string& id, ElementType type, const Shape& shape,
 namespace {
 
 /// An input of which every launch takes the pitch.
-void find_pitched_inputs(Plan& plan) {
+void find_pitched_inputs(LaunchPlan& plan) {
   std::vector<int> reads(plan.inputs.size(), 0), pitches(plan.inputs.size(), 0);
   for (const Launch& launch : plan.launches) {
     for (const Argument& argument : launch.arguments) {
@@ -119,7 +119,7 @@ void find_pitched_inputs(Plan& plan) {
 
 }  // namespace
 
-Plan Builder::finish() {
+LaunchPlan Builder::finish() {
   for (std::size_t i = 0; i < plan_.inputs.size(); ++i) {
     const auto& parameter = *model_.get_parameters()[i];
     PlanPort& port = plan_.inputs[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the inputs that decide, and puts their values into the model.
-#include <tenon/devices/gpu/open_model.hpp>
+#include <tenon/devices/gpu/deferred_model.hpp>
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/gpu/cut.hpp>
+#include <tenon/devices/gpu/partition.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
@@ -112,21 +112,21 @@ std::size_t FormHash::operator()(const std::vector<InputForm>& forms) const {
   return hash.get();
 }
 
-std::shared_ptr<const Stage> whole_stage(std::shared_ptr<const Plan> plan) {
-  auto stage = std::make_shared<Stage>();
+std::shared_ptr<const PlannedSubgraph> whole_subgraph(std::shared_ptr<const LaunchPlan> plan) {
+  auto subgraph = std::make_shared<PlannedSubgraph>();
   for (std::size_t i = 0; i < plan->model->get_results().size(); ++i)
-    stage->results.push_back({Stage::Source::Kind::kOutput, i});
-  stage->plan = std::move(plan);
-  return stage;
+    subgraph->results.push_back({PlannedSubgraph::Source::Kind::kOutput, i});
+  subgraph->plan = std::move(plan);
+  return subgraph;
 }
 
-bool OpenModel::is_open(const Model& model, const Target& target) {
+bool DeferredModel::is_open(const Model& model, const Target& target) {
   const NodeVector nodes = model.get_ordered_ops();
   return std::any_of(nodes.begin(), nodes.end(),
                      [&](const auto& node) { return node->is_dynamic() || !is_decided(*node, target); });
 }
 
-OpenModel::Values OpenModel::values_of(const std::vector<InputState>& inputs, const Deciding& deciding) {
+DeferredModel::Values DeferredModel::values_of(const std::vector<InputState>& inputs, const Deciding& deciding) {
   Values values;
   for (const std::size_t index : deciding) {
     const Tensor value = on_host(inputs[index].tensor);
@@ -135,7 +135,7 @@ OpenModel::Values OpenModel::values_of(const std::vector<InputState>& inputs, co
   return values;
 }
 
-OpenModel::Wanted::operator Key() const {
+DeferredModel::Wanted::operator Key() const {
   Key key;
   for (const InputState& input : inputs) {
     key.shapes.push_back(input.shape);
@@ -145,26 +145,26 @@ OpenModel::Wanted::operator Key() const {
   return key;
 }
 
-bool OpenModel::Wanted::is(const Key& key) const {
+bool DeferredModel::Wanted::is(const Key& key) const {
   if (key.values != values) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (key.shapes[i] != inputs[i].shape || key.forms[i] != inputs[i].form) return false;
   return true;
 }
 
-std::size_t OpenModel::KeyHash::operator()(const Key& key) const {
+std::size_t DeferredModel::KeyHash::operator()(const Key& key) const {
   Hasher hash;
   for (std::size_t i = 0; i < key.shapes.size(); ++i) hash.add(key.shapes[i]).add(key.forms[i]);
   return hash.add(key.values).get();
 }
 
-std::size_t OpenModel::KeyHash::operator()(const Wanted& wanted) const {
+std::size_t DeferredModel::KeyHash::operator()(const Wanted& wanted) const {
   Hasher hash;
   for (const InputState& input : wanted.inputs) hash.add(input.shape).add(input.form);
   return hash.add(wanted.values).get();
 }
 
-std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs, Deciding& deciding) const {
+std::shared_ptr<Model> DeferredModel::closed(const std::vector<InputState>& inputs, Deciding& deciding) const {
   for (;;) {
     const auto model = prepared_->clone();
     std::map<std::size_t, PartialShape> shapes;
@@ -189,28 +189,29 @@ std::shared_ptr<Model> OpenModel::closed(const std::vector<InputState>& inputs, 
   }
 }
 
-std::shared_ptr<const Stage> OpenModel::make_stage(const std::vector<InputState>& inputs, Deciding& deciding) const {
+std::shared_ptr<const PlannedSubgraph> DeferredModel::make_subgraph(const std::vector<InputState>& inputs,
+                                                                    Deciding& deciding) const {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   const auto model = closed(inputs, deciding);
   std::vector<InputForm> forms;
   for (const InputState& input : inputs) forms.push_back(input.form);
-  if (undecided(*model, target_).empty()) return whole_stage(make_.plan(model, forms));
-  auto stage = std::make_shared<Stage>();
-  const Cut parts = cut(model, target_);
-  stage->plan = make_.plan(parts.before, forms);
-  if (parts.rest) stage->rest = std::make_shared<OpenModel>(parts.rest, target_, make_);
+  if (undecided(*model, target_).empty()) return whole_subgraph(make_.plan(model, forms));
+  using Source = PlannedSubgraph::Source;
+  auto subgraph = std::make_shared<PlannedSubgraph>();
+  const Partition parts = partition(model, target_);
+  subgraph->plan = make_.plan(parts.before, forms);
+  if (parts.rest) subgraph->rest = std::make_shared<DeferredModel>(parts.rest, target_, make_);
   std::size_t rest = 0;
   for (const std::size_t result : parts.results)
-    stage->results.push_back(result == Cut::kRest ? Stage::Source{Stage::Source::Kind::kRest, rest++}
-                                                  : Stage::Source{Stage::Source::Kind::kOutput, result});
-  for (const Cut::Input& input : parts.rest_inputs)
-    stage->rest_inputs.push_back(
-        {input.is_parameter ? Stage::Source::Kind::kInput : Stage::Source::Kind::kOutput, input.index});
-  return stage;
+    subgraph->results.push_back(result == Partition::kRest ? Source{Source::Kind::kRest, rest++}
+                                                           : Source{Source::Kind::kOutput, result});
+  for (const Partition::Input& input : parts.rest_inputs)
+    subgraph->rest_inputs.push_back({input.is_parameter ? Source::Kind::kInput : Source::Kind::kOutput, input.index});
+  return subgraph;
 }
 
-std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<InputState>& inputs) {
+std::shared_ptr<const PlannedSubgraph> DeferredModel::subgraph_for(const std::vector<InputState>& inputs) {
   for (;;) {
     Deciding deciding;
     {
@@ -219,25 +220,25 @@ std::shared_ptr<const Stage> OpenModel::stage_for(const std::vector<InputState>&
     }
     const Values values = values_of(inputs, deciding);
     const auto make = [&](Key& key) {
-      auto stage = make_stage(inputs, deciding);
+      auto subgraph = make_subgraph(inputs, deciding);
       {
         const std::lock_guard lock(mutex_);
         deciding_.insert(deciding.begin(), deciding.end());
         deciding = deciding_;
       }
       key.values = values_of(inputs, deciding);  // By now it is known which inputs decide.
-      return stage;
+      return subgraph;
     };
-    if (auto stage = stages_.get(Wanted{inputs, values}, make)) return stage;
+    if (auto subgraph = subgraphs_.get(Wanted{inputs, values}, make)) return subgraph;
   }
 }
 
-std::vector<std::shared_ptr<const Stage>> OpenModel::last_stages() const {
-  const auto last = stages_.latest();
+std::vector<std::shared_ptr<const PlannedSubgraph>> DeferredModel::last_subgraphs() const {
+  const auto last = subgraphs_.latest();
   if (!last) return {};
-  std::vector<std::shared_ptr<const Stage>> all{last};
+  std::vector<std::shared_ptr<const PlannedSubgraph>> all{last};
   if (last->rest)
-    for (auto& stage : last->rest->last_stages()) all.push_back(std::move(stage));
+    for (auto& subgraph : last->rest->last_subgraphs()) all.push_back(std::move(subgraph));
   return all;
 }
 

@@ -53,7 +53,7 @@ struct ConstantBuffer {
 };
 
 /// Immutable once made; shared by requests.
-struct Plan {
+struct LaunchPlan {
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;  ///< The model's results, then counts of outputs that values decide.
   std::vector<PlanVariable> variables;

@@ -13,41 +13,41 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/build/builder.hpp>
-#include <tenon/devices/gpu/plan/plan.hpp>
+#include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/planning/plan_store.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
-class OpenModel;
+class DeferredModel;
 
-/// What a stage is made for, of one input.
+/// What a subgraph is made for, of one input.
 struct InputState {
   Tensor tensor;  ///< Empty if it is a batch in several tensors.
   Shape shape;    ///< Of all of it.
   InputForm form;
 };
 
-/// What runs an open model with certain inputs: a plan, and, if more depends on values that its kernels compute, an open
-/// model of the rest. Immutable.
-struct Stage {
-  std::shared_ptr<const Plan> plan;
-  std::shared_ptr<OpenModel> rest;  ///< Null: the plan computes all results.
+/// What runs a deferred model with certain inputs: a plan, and, if more depends on values that its kernels compute, a
+/// deferred model of the rest. Immutable.
+struct PlannedSubgraph {
+  std::shared_ptr<const LaunchPlan> plan;
+  std::shared_ptr<DeferredModel> rest;  ///< Null: the plan computes all results.
   /// A value that the host hands on.
   struct Source {
     enum class Kind { kInput, kOutput, kRest };
     Kind kind = Kind::kOutput;
-    std::size_t index = 0;  ///< Of the stage's inputs, the plan's outputs, or the rest's results.
+    std::size_t index = 0;  ///< Of the subgraph's inputs, the plan's outputs, or the rest's results.
   };
   std::vector<Source> rest_inputs;
-  std::vector<Source> results;  ///< Of the open model: outputs of the plan, or results of the rest.
+  std::vector<Source> results;  ///< Of the deferred model: outputs of the plan, or results of the rest.
 };
 
 template <typename Key, typename Hash>
-using StageStore = planning::PlanStore<Key, Stage, Hash>;
+using SubgraphStore = planning::PlanStore<Key, PlannedSubgraph, Hash>;
 /// Of one model, the latest.
-inline constexpr planning::StoreBounds kKeptStages{.plans = 64};
+inline constexpr planning::StoreBounds kKeptSubgraphs{.plans = 64};
 
 /// For keys of which only the forms differ.
 struct FormHash {
@@ -55,24 +55,24 @@ struct FormHash {
 };
 
 /// That of a plan which computes all results.
-std::shared_ptr<const Stage> whole_stage(std::shared_ptr<const Plan> plan);
+std::shared_ptr<const PlannedSubgraph> whole_subgraph(std::shared_ptr<const LaunchPlan> plan);
 
 /// Inputs that say what others are shaped like (a Reshape's shape, a Slice's positions, a resize's scales) are read on
 /// the host, and become constants of the plan. Where kernels compute such values, or say how much they put out, the
-/// model is cut: the rest is an open model of its own, with what the first part made as its inputs.
+/// model is cut: the rest is a deferred model of its own, with what the first part made as its inputs.
 /// @thread all members from any thread.
-class OpenModel {
+class DeferredModel {
  public:
   struct Maker {
     std::function<std::shared_ptr<Model>(const Model& model)> prepare;  ///< run_passes().
     /// The plan of a model of known shapes, but for nodes with a bound (lower/table.hpp), for inputs of these forms.
-    std::function<std::shared_ptr<const Plan>(const std::shared_ptr<const Model>& model,
-                                              const std::vector<InputForm>& forms)>
+    std::function<std::shared_ptr<const LaunchPlan>(const std::shared_ptr<const Model>& model,
+                                                    const std::vector<InputForm>& forms)>
         plan;
   };
 
   /// @param prepared  After run_passes().
-  OpenModel(std::shared_ptr<const Model> prepared, const Target& target, Maker make)
+  DeferredModel(std::shared_ptr<const Model> prepared, const Target& target, Maker make)
       : prepared_(std::move(prepared)), target_(target), make_(std::move(make)) {}
 
   /// Whether the model needs its inputs to be planned.
@@ -81,12 +81,12 @@ class OpenModel {
   /// For these inputs' shapes and forms, and the values of those that decide; those used last are kept.
   /// @cost a read of each input whose values decide; the first time, that of compiling.
   /// @errors those of shape inference and of the maker; kUnimplemented: no cut helps, naming the nodes.
-  std::shared_ptr<const Stage> stage_for(const std::vector<InputState>& inputs);
-  /// The stages of the last inference, the first first. For reports.
-  std::vector<std::shared_ptr<const Stage>> last_stages() const;
+  std::shared_ptr<const PlannedSubgraph> subgraph_for(const std::vector<InputState>& inputs);
+  /// The subgraphs of the last inference, the first first. For reports.
+  std::vector<std::shared_ptr<const PlannedSubgraph>> last_subgraphs() const;
 
  private:
-  /// What a stage is for.
+  /// What a subgraph is for.
   struct Key {
     std::vector<Shape> shapes;
     std::vector<InputForm> forms;
@@ -112,14 +112,14 @@ class OpenModel {
   /// The model with these inputs' shapes, and the values of those that decide, after the passes.
   /// @param deciding  Those that are found to decide are added.
   std::shared_ptr<Model> closed(const std::vector<InputState>& inputs, Deciding& deciding) const;
-  std::shared_ptr<const Stage> make_stage(const std::vector<InputState>& inputs, Deciding& deciding) const;
+  std::shared_ptr<const PlannedSubgraph> make_subgraph(const std::vector<InputState>& inputs, Deciding& deciding) const;
 
   const std::shared_ptr<const Model> prepared_;
   const Target target_;
   const Maker make_;
   mutable std::mutex mutex_;
   Deciding deciding_;  ///< As far as it is known.
-  StageStore<Key, KeyHash> stages_{kKeptStages};
+  SubgraphStore<Key, KeyHash> subgraphs_{kKeptSubgraphs};
 };
 
 }  // namespace tenon::inline v1::gpu_device

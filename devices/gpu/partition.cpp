@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts nodes into those before the cut and those after it.
-#include <tenon/devices/gpu/cut.hpp>
+#include <tenon/devices/gpu/partition.hpp>
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/planning/partition.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-using Key = std::pair<const Node*, std::size_t>;
-Key key_of(const Output<Node>& value) { return {value.get_node(), value.get_index()}; }
+using planning::key_of;
+using planning::ValueKey;
 
-class Cutter {
+class Partitioner {
  public:
-  Cutter(const Model& model, const Target& target) : model_(model), order_(model.get_ordered_ops()) {
+  Partitioner(const Model& model, const Target& target) : model_(model), order_(model.get_ordered_ops()) {
     for (const auto& node : order_) {
       const auto inputs = node->input_values();
       const bool is_ready = std::all_of(inputs.begin(), inputs.end(), [&](const auto& source) {
@@ -32,21 +34,24 @@ class Cutter {
     }
   }
 
-  Cut run() {
+  Partition run() {
     check();
-    Cut made;
+    Partition made;
     OutputVector computed, wanted;
     for (const auto& result : model_.get_results()) {
       const Output<Node> source = result->input_value(0);
       const bool is_before = before_.count(source.get_node()) > 0;
-      made.results.push_back(is_before ? computed.size() : Cut::kRest);
+      made.results.push_back(is_before ? computed.size() : Partition::kRest);
       (is_before ? computed : wanted).push_back(source);
     }
-    std::map<Key, std::size_t> crossing;
+    std::map<ValueKey, std::size_t> crossing;
     const auto late = late_nodes();
-    for (const auto& node : late)
-      for (const auto& source : node->input_values())
-        if (crosses(source) && crossing.emplace(key_of(source), computed.size()).second) computed.push_back(source);
+    const auto values =
+        planning::crossing_values(late, [&](const Node&, const Output<Node>& source) { return crosses(source); });
+    for (const auto& value : values) {
+      crossing.emplace(key_of(value), computed.size());
+      computed.push_back(value);
+    }
     made.before = std::make_shared<Model>(computed, model_.get_parameters(), model_.get_friendly_name())->clone();
     if (!wanted.empty()) made.rest = take_rest(late, wanted, crossing, made.rest_inputs);
     return made;
@@ -84,33 +89,22 @@ class Cutter {
   }
 
   std::shared_ptr<Model> take_rest(const NodeVector& late, const OutputVector& wanted,
-                                   const std::map<Key, std::size_t>& crossing, std::vector<Cut::Input>& inputs) const {
-    ParameterVector parameters;
-    std::map<Key, Output<Node>> stands_for;
-    const auto stand_in = [&](const Output<Node>& source) {
-      const auto parameter = std::make_shared<op::v0::Parameter>(source.get_element_type(), source.get_partial_shape());
+                                   const std::map<ValueKey, std::size_t>& crossing,
+                                   std::vector<Partition::Input>& inputs) const {
+    auto rest = planning::take_remainder(late, wanted, model_.get_friendly_name(), [](const Output<Node>& source) {
       // Not the node's own name, which copies of it in the rest may have: another iteration of a loop.
-      parameter->set_friendly_name(source.get_node()->get_friendly_name() + " before the cut");
-      parameters.push_back(parameter);
-      const auto& given = model_.get_parameters();
+      return planning::parameter_for(source, source.get_node()->get_friendly_name() + " before the cut")->output(0);
+    });
+    const auto& given = model_.get_parameters();
+    for (const ValueKey& value : rest.inputs) {
       const auto own =
-          std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.get() == source.get_node(); });
+          std::find_if(given.begin(), given.end(), [&](const auto& each) { return each.get() == value.first; });
       if (own != given.end())
         inputs.push_back({true, static_cast<std::size_t>(own - given.begin())});
       else
-        inputs.push_back({false, crossing.at(key_of(source))});
-      return parameter->output(0);
-    };
-    for (const auto& node : late) {
-      for (std::size_t i = 0; i < node->get_input_size(); ++i) {
-        const Output<Node> source = node->input_value(i);
-        if (!before_.count(source.get_node()) || is_op(source.get_node(), "Constant")) continue;
-        auto found = stands_for.find(key_of(source));
-        if (found == stands_for.end()) found = stands_for.emplace(key_of(source), stand_in(source)).first;
-        node->input(i).replace_source_output(found->second);
-      }
+        inputs.push_back({false, crossing.at(value)});
     }
-    return std::make_shared<Model>(wanted, parameters, model_.get_friendly_name());
+    return std::move(rest.model);
   }
 
   const Model& model_;
@@ -125,6 +119,8 @@ bool is_decided(const Node& node, const Target& target) {
   return !node.is_dynamic() || most_of(node).has_value();
 }
 
-Cut cut(const std::shared_ptr<Model>& model, const Target& target) { return Cutter(*model, target).run(); }
+Partition partition(const std::shared_ptr<Model>& model, const Target& target) {
+  return Partitioner(*model, target).run();
+}
 
 }  // namespace tenon::inline v1::gpu_device

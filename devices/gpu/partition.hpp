@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a model where kernels compute what decides shapes.
+// Partitions a model where kernels compute what decides shapes.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace tenon::inline v1::gpu_device {
 /// Whether a plan can be made of the node: shapes and deciding values are known, or its output has a bound.
 bool is_decided(const Node& node, const Target& target);
 
-struct Cut {
+struct Partition {
   std::shared_ptr<Model> before;  ///< Its results: those of the model that it computes, then what the rest reads.
   std::shared_ptr<Model> rest;    ///< Null: nothing is left.
   static constexpr std::size_t kRest = ~std::size_t{0};
@@ -30,6 +30,6 @@ struct Cut {
 
 /// @param model  After run_passes(), its inputs' shapes known; taken apart.
 /// @errors kUnimplemented: the part before would compute nothing that helps; names the nodes.
-Cut cut(const std::shared_ptr<Model>& model, const Target& target);
+Partition partition(const std::shared_ptr<Model>& model, const Target& target);
 
 }  // namespace tenon::inline v1::gpu_device

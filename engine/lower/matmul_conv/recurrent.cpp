@@ -13,7 +13,7 @@ namespace {
 
 using dims = dnnl::memory::dims;
 using tag = dnnl::memory::format_tag;
-constexpr auto kF32 = dnnl::memory::data_type::f32;
+constexpr auto kFloat = dnnl::memory::data_type::f32;
 
 /// A node's parameters in oneDNN's terms.
 struct Layer {
@@ -124,10 +124,10 @@ Descs describe_tensors(const Layer& layer) {
   const auto type = data_type(layer.type);
   return {md({layer.steps, layer.batch, layer.features}, type, tag::ntc),
           md({1, d, layer.batch, h}, type, tag::ldnc),
-          md({1, d, layer.batch, h}, kF32, tag::ldnc),
+          md({1, d, layer.batch, h}, kFloat, tag::ldnc),
           md({1, d, layer.features, layer.gates(), h}, type, tag::any),
           md({1, d, h, layer.gates(), h}, type, tag::any),
-          md({1, d, layer.bias_gates(), h}, kF32, tag::ldgo),
+          md({1, d, layer.bias_gates(), h}, kFloat, tag::ldgo),
           md({layer.steps, layer.batch, d * h}, type, tag::ntc)};
 }
 
@@ -213,8 +213,8 @@ bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node
   // Weights, packed at compile time.
   const std::size_t w = layer.weights_input();
   const Tensor bias = w + 2 < node->get_input_size() ? builder.constant_input(node, w + 2) : Tensor();
-  const md plain_layer({1, d, layer.features, layer.gates(), layer.hidden}, kF32, tag::ldigo);
-  const md plain_iter({1, d, layer.hidden, layer.gates(), layer.hidden}, kF32, tag::ldigo);
+  const md plain_layer({1, d, layer.features, layer.gates(), layer.hidden}, kFloat, tag::ldigo);
+  const md plain_iter({1, d, layer.hidden, layer.gates(), layer.hidden}, kFloat, tag::ldigo);
   const auto turned = [&](std::size_t input, std::int64_t length) {
     const Tensor weights = builder.constant_input(node, input);
     const std::string how = "turned " + std::to_string(static_cast<int>(layer.kind)) + " " +

@@ -12,7 +12,7 @@
 namespace tenon::tool {
 namespace {
 
-std::string text_of(Core& core, const std::string& device, const char* key) {
+std::string property_text(Core& core, const std::string& device, const char* key) {
   try {
     return core.get_property(device, key).to_text();
   } catch (const std::exception&) {
@@ -26,8 +26,8 @@ void show_devices(bool json) {
   std::vector<std::vector<std::string>> rows{{"device", "state", "name", "can do"}};
   std::string reasons;  // Printed below the table: whole sentences would make a column too wide.
   for (const std::string& device : core.get_available_devices()) {
-    const std::string full = text_of(core, device, "FULL_DEVICE_NAME"),
-                      can = text_of(core, device, "OPTIMIZATION_CAPABILITIES");
+    const std::string full = property_text(core, device, "FULL_DEVICE_NAME"),
+                      can = property_text(core, device, "OPTIMIZATION_CAPABILITIES");
     list.push_back({{"device", device}, {"available", true}, {"full_name", full}, {"capabilities", can}});
     rows.push_back({device, "available", full, can});
   }

@@ -54,7 +54,7 @@ TapTable make_table(Builder& builder, const ResizeRule::Axis& rule, std::size_t 
 }
 
 /// What a pass computes of an element: loops over the taps of each axis.
-std::string text_of(const std::vector<TapTable>& tables, std::size_t rank, const std::string& finish) {
+std::string text_of_taps(const std::vector<TapTable>& tables, std::size_t rank, const std::string& finish) {
   std::string text = "  int rest = at, base = 0;\n";
   for (std::size_t axis = rank; axis-- > 0;) {
     const std::string n = std::to_string(axis);
@@ -206,7 +206,7 @@ View resize_axis(Builder& builder, const Node& node, const View& data, const Tap
   }
   prepare(kernel, data, shape, {table}, out.type);
   launch_each(builder, node, kernel, element_count(shape),
-              text_of({table}, shape.size(), rounds ? "clamp(rint(sum), (ACC)0, (ACC)255)" : "sum"));
+              text_of_taps({table}, shape.size(), rounds ? "clamp(rint(sum), (ACC)0, (ACC)255)" : "sum"));
   return out;
 }
 
@@ -258,7 +258,7 @@ void lower_interpolate(Builder& builder, const Node& node) {
     return set_pixels(builder, node, *pixels, left, computed, rule.rounds ? "rint(sum)" : "sum");
   set_each(
       builder, node, "interpolate", computed, [=](Kernel& kernel) { prepare(kernel, data, shape, left, computed); },
-      text_of(left, shape.size(), rule.rounds ? "rint(sum)" : "sum"), is_channels_last(data));
+      text_of_taps(left, shape.size(), rule.rounds ? "rint(sum)" : "sum"), is_channels_last(data));
 }
 
 std::string refuses_resize(const Node& node) {

@@ -12,6 +12,7 @@
 
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/frameworks/opencl/client.hpp>
 
 #include <tenon/tests/support/error_of.hpp>
 

@@ -9,6 +9,7 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
+#include <tenon/frameworks/dmabuf/client.hpp>
 
 #include <tenon/frameworks/level_zero/testing/level_zero.hpp>
 

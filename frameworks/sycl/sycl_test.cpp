@@ -10,6 +10,7 @@
 #include <thread>
 
 #include <tenon/core/deferred.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/sycl/client.hpp>
 #include <tenon/frameworks/sycl/contexts.hpp>

@@ -9,7 +9,6 @@ namespace {
 
 InferRequest& value_of(const tenon_infer_request_t* request) { return checked(request, "request").value; }
 const Tensor& tensor_of(const tenon_tensor_t* tensor) { return checked(tensor, "tensor").value; }
-const Output<const Node>& port_of(const tenon_port_t* port) { return checked(port, "port").value; }
 
 std::vector<Tensor> tensors_of(const tenon_tensor_t* const* tensors, std::size_t count) {
   required_array(tensors, count, "tensors");
@@ -36,7 +35,7 @@ tenon_status_t tenon_infer_request_set_tensor_by_port(tenon_infer_request_t* req
                                                       const tenon_tensor_t* tensor) {
   return run([&] {
     tenon::InferRequest& value = value_of(request);
-    const auto& place = port_of(port);
+    const auto& place = checked(port, "port").value;
     value.set_tensor(place, tensor_of(tensor));
   });
 }
@@ -60,7 +59,7 @@ tenon_status_t tenon_infer_request_set_tensors_by_port(tenon_infer_request_t* re
                                                        const tenon_tensor_t* const* tensors, size_t count) {
   return run([&] {
     tenon::InferRequest& value = value_of(request);
-    const auto& place = port_of(port);
+    const auto& place = checked(port, "port").value;
     value.set_tensors(place, tensors_of(tensors, count));
   });
 }
@@ -79,7 +78,7 @@ tenon_status_t tenon_infer_request_get_tensor_by_port(tenon_infer_request_t* req
                                                       tenon_tensor_t** out) {
   return make(out, [&] {
     tenon::InferRequest& value = value_of(request);
-    return value.get_tensor(port_of(port));
+    return value.get_tensor(checked(port, "port").value);
   });
 }
 tenon_status_t tenon_infer_request_get_input_tensor(tenon_infer_request_t* request, size_t index,

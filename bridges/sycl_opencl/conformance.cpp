@@ -2,6 +2,8 @@
 // SYCL and OpenCL over one cl_context, for the conformance suite: USM of each, seen by the other.
 #include <tenon/bridges/sycl_opencl/sycl_opencl.hpp>
 #include <tenon/core/deferred.hpp>
+#include <tenon/frameworks/opencl/client.hpp>
+#include <tenon/frameworks/sycl/client.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
 

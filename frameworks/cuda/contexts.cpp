@@ -96,6 +96,7 @@ TENON_INLINE void pluggable_free(void* data, ssize_t /*size*/, int /*device*/, a
     // The driver is shutting down: nothing runs any more.
   }
 }
+
 }  // namespace cuda
 }  // namespace v1
 }  // namespace tenon

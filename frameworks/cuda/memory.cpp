@@ -227,6 +227,7 @@ TENON_INLINE abi::DevicePointer pointer(const Tensor& tensor) {
                 "cuda::pointer of " + to_string(tensor) + ": it is no CUDA memory; map it to a context of cuda");
   return *address;
 }
+
 }  // namespace cuda
 }  // namespace v1
 }  // namespace tenon

@@ -58,7 +58,7 @@ TENON_INLINE std::string result_name(abi::Result result) {
 
 namespace detail {
 
-TENON_INLINE [[noreturn]] void fail(abi::Result result, const char* call, const std::string& what) {
+[[noreturn]] TENON_INLINE void fail(abi::Result result, const char* call, const std::string& what) {
   throw Error(code_of(result), "cuda: " + what + ": " + result_name(result), call, result);
 }
 

@@ -195,6 +195,7 @@ TENON_INLINE Ref<Stream> stream(const Context& context, abi::Stream stream) {
   detail::check_stream(cuda.native(), stream, "stream");
   return Ref<Stream>(new StreamAdapter(cuda.native_ref(), stream));
 }
+
 }  // namespace cuda
 }  // namespace v1
 }  // namespace tenon

@@ -19,7 +19,7 @@ namespace detail {
 
 TENON_INLINE bool injected() { return Probe::injected(); }
 
-TENON_INLINE [[noreturn]] void fail(ze_result_t result, const char* call, const std::string& what) {
+[[noreturn]] TENON_INLINE void fail(ze_result_t result, const char* call, const std::string& what) {
   throw Error(code_of(result), "level_zero: " + what + ": " + result_name(result) + last_words(), call,
               static_cast<std::int64_t>(result));
 }

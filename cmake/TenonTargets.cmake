@@ -127,7 +127,7 @@ endfunction()
 # For bridges too, which depend on the frameworks that they join.
 #   [FIND_MODULES FindY.cmake: the folder's own find modules for PACKAGES, installed with the package; they may set Y_PC_REQUIRES,
 #    Y_PC_CFLAGS and Y_PC_LIBS, what the framework's pkg-config module says of Y]
-# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the target tenon::x, a small static library of the folder's sources, which can also be
+# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the target tenon::x, a small shared library of the folder's sources, which can also be
 # used header-only: by TENON_HEADER_ONLY and header_only.hpp. Sets TENON_X_ENABLED in the caller's
 # scope, so that the folder adds its tests only when it is on.
 function(tenon_add_framework)
@@ -208,8 +208,12 @@ function(tenon_add_framework)
     add_library(tenon_${A_NAME}_objects OBJECT ${sources})
     target_include_directories(tenon_${A_NAME}_objects PRIVATE "${TENON_INCLUDE_DIR}")
     target_link_libraries(tenon_${A_NAME}_objects PRIVATE tenon_flags tenon::core ${dep_targets} ${links})
-    add_library(tenon_${A_NAME} STATIC $<TARGET_OBJECTS:tenon_${A_NAME}_objects>)
+    # Shared: a framework's contexts and edges exist once in a process, whichever modules use them. The static form is for islands such
+    # as drivers, which share nothing with their client.
+    add_library(tenon_${A_NAME} SHARED $<TARGET_OBJECTS:tenon_${A_NAME}_objects>)
+    add_library(tenon_${A_NAME}_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tenon_${A_NAME}_objects>)
     target_compile_features(tenon_${A_NAME} PUBLIC cxx_std_20)
+    set_target_properties(tenon_${A_NAME} PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR} VERSION ${PROJECT_VERSION})
     # The header-only variant is headers plus the sources that they pull in.
     file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
     install(FILES ${sources} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tenon/${folder}")

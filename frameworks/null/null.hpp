@@ -3,7 +3,7 @@
 //
 // How to write a framework. Copy the folder, rename it, and replace native.hpp and native.cpp by your library's header.
 // null.hpp is the contract: what users name, and its documentation. null.cpp has the code, which is compiled once, into
-// the small static library tenon::null; what only this framework calls stands there alone. A definition in a source begins
+// the small shared library tenon::null; what only this framework calls stands there alone. A definition in a source begins
 // with TENON_INLINE, and private helpers go to namespace detail, because header_only.hpp includes the sources for programs
 // without a library; it lists each of them. The numbers mark the steps in both files.
 //

@@ -43,7 +43,7 @@ void lower_scatter_elements(Builder& builder, const Node& node) {
   const std::string mode = attributes.get_string("reduction", "none");
   const bool uses_initial = mode == "none" || attributes.get_bool("use_init_val", true);
   Kernel kernel = builder.kernel("scatter_lines");
-  kernel.reads("INDEX", indices).reads("UPDATE", updates).writes("OUT", out);
+  kernel.reads("INDEX", indices).reads("UPDATE", updates).updates("OUT", out);
   const std::int64_t inner = product(indices.shape, axis + 1, rank), lines = product(indices.shape, 0, axis) * inner;
   kernel.number("LINES", lines)
       .number("INNER", inner)
@@ -79,7 +79,7 @@ void lower_scatter_nd(Builder& builder, const Node& node) {
                      tuples = product(indices.shape, 0, indices.shape.size() - 1);
   const std::string mode = node.get_attributes().get_string("reduction", "none");
   Kernel kernel = builder.kernel("scatter_nd");
-  kernel.reads("INDEX", indices).reads("UPDATE", updates).writes("OUT", out);
+  kernel.reads("INDEX", indices).reads("UPDATE", updates).updates("OUT", out);
   kernel.number("INNER", inner).number("TUPLES", tuples);
   kernel.define("ACC", accumulator_name(out.type)).define("REDUCE(held, value)", reduction_text(mode));
   std::string one = "    int to = 0, is_inside = 1;\n";
@@ -105,7 +105,7 @@ void lower_scatter(Builder& builder, const Node& node) {
   const View out = make_copy(builder, node);
   const std::size_t axis = normalized(builder.integers(node.input_value(3))->front(), out.shape.size());
   Kernel kernel = builder.kernel("scatter");
-  kernel.reads("INDEX", indices).reads("UPDATE", updates).writes("OUT", out);
+  kernel.reads("INDEX", indices).reads("UPDATE", updates).updates("OUT", out);
   kernel.number("EXTENT", static_cast<std::int64_t>(out.shape[axis]))
       .number("INNER", product(out.shape, axis + 1, out.shape.size()))
       .number("INDICES", static_cast<std::int64_t>(element_count(indices.shape)));

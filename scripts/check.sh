@@ -81,7 +81,7 @@ check_deletable() { python3 tests/deletable/deletable_test.py; }
 # Sources but for tests, as far as this configuration compiles them.
 sources_to_tidy() {
   comm -12 <(python3 -c 'import json, os; print(*(os.path.relpath(c["file"]) for c in json.load(open("build/tidy/compile_commands.json"))), sep="\n")' | sort -u) \
-    <(git ls-files '*.cpp' | grep -E '^(core|graph|runtime|vision|elements|tools|devices|drivers|frameworks|bridges|bindings|engine|store)/' |
+    <(git ls-files '*.cpp' | grep -E '^(core|graph|runtime|vision|elements|tools|devices|drivers|frameworks|bridges|bindings|planning|engine|store)/' |
       grep -vE '_(test|bench)\.cpp$|/testing/' | sort)
 }
 
@@ -99,7 +99,7 @@ check_tidy() {
 # Public headers of every folder except tests. header_only.hpp is for programs that define a macro for all of their files, and
 # -inl.hpp are parts of a source.
 tidied_headers() {
-  git ls-files {core,store,graph,engine,runtime,frameworks,bridges,devices,drivers,vision,elements,bindings,tools}/'*.hpp' | grep -vE '/header_only.hpp$|-inl.hpp$'
+  git ls-files {core,store,graph,planning,engine,runtime,frameworks,bridges,devices,drivers,vision,elements,bindings,tools}/'*.hpp' | grep -vE '/header_only.hpp$|-inl.hpp$'
 }
 
 # include_cleaner HEADER...: each header includes what it uses and nothing else. In a folder configured by check_tidy.

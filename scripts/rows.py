@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs/reference"
 STATES = ("works", "partly", "not")
 TEST = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)", re.M)
-SOURCES = ("core", "frameworks", "bridges", "graph", "engine", "runtime", "devices", "vision", "elements", "drivers", "bindings", "tools", "examples", "tests")
+SOURCES = ("core", "frameworks", "bridges", "graph", "planning", "engine", "runtime", "devices", "vision", "elements", "drivers", "bindings", "tools", "examples", "tests")
 
 
 def tests_of(file: pathlib.Path):

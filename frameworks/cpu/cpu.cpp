@@ -100,11 +100,6 @@ TENON_INLINE Frame wrap_frame(const FrameInfo& info, std::span<const PlaneData> 
 
 TENON_INLINE Ref<Memory> allocate_memory(const Requirements& wanted) { return host_context()->allocate(wanted); }
 
-TENON_INLINE std::size_t page_bytes() {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
-
 namespace detail {
 
 TENON_INLINE int poll_timeout_ms(Deadline deadline) {

@@ -2,14 +2,13 @@
 // The size of the system's pages.
 #pragma once
 
-#include <cstddef>
+#include <tenon/core/page_bytes.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-/// Bytes of a page. @thread any. @cost one system call per process.
-std::size_t page_bytes();
+using v1::page_bytes;
 
 }  // namespace cpu
 }  // namespace v1

@@ -4,9 +4,7 @@
 
 #include <chrono>
 
-#include <tenon/frameworks/opencl/client.hpp>
-#include <tenon/frameworks/opencl/make.hpp>    // IWYU pragma: export
-#include <tenon/frameworks/opencl/opencl.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/opencl/client.hpp>  // IWYU pragma: export
 
 namespace tenon::inline v1::gpu_device {
 

@@ -8,13 +8,16 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/export.hpp>
+
 namespace tenon {
 inline namespace v1 {
 
 /// Lets conformance and tests steer one framework: every native call asks injected() first, and every handle is
-/// counted. `Tag` gives each framework its own instance.
+/// counted. `Tag` gives each framework its own instance; it is declared with TENON_API, so that a framework's library and binaries with
+/// hidden visibility share that instance.
 template <typename Tag>
-struct CallProbe {
+struct TENON_API CallProbe {
   static inline std::atomic<long> countdown{0};  ///< The n-th call from now on fails; 0: none.
   static inline std::atomic<bool> failed{false};
   static inline std::atomic<std::size_t> handles{0};

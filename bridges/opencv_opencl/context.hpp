@@ -33,7 +33,7 @@ inline constexpr MemoryKind kUmatMemory{"opencv.umat"};
 namespace detail {
 
 /// Counted by conformance: memories and headers that hold a UMat or are held by one.
-struct Probe {
+struct TENON_API Probe {
   static inline std::atomic<std::size_t> alive{0};
 };
 struct Counted {

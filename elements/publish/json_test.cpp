@@ -111,7 +111,7 @@ TEST_F(Json, APathThatCannotBeWrittenIsAnErrorBeforeAnythingRuns) {
                     sink({{"path", path("pipe")}});
                   },
                   Code::kUnavailable),
-              HasSubstr("start its reader first"));
+              HasSubstr("start the reader first"));
 }
 
 TEST_F(Json, AFullDiskIsTold) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/native_calls.hpp>
 #include <tenon/frameworks/cuda/abi.hpp>
 
@@ -15,7 +16,8 @@ namespace cuda {
 namespace detail {
 
 /// Every native call passes through injected(), and every object is counted.
-using Probe = CallProbe<struct CudaCalls>;
+struct TENON_API CudaCalls;
+using Probe = CallProbe<CudaCalls>;
 inline constexpr abi::Result kInjected = abi::kOutOfMemory;
 
 /// The entry points of one driver.

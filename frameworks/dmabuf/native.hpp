@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/policy.hpp>
 
 namespace tenon {
@@ -90,7 +91,7 @@ static_assert(kIoctlSyncFileInfo == 0xc0383e04 && kIoctlSyncMerge == 0xc0303e03)
 /// The system calls, under their names. For tests: `fault`, when set, is called before each with the name that errors
 /// carry; the errno it returns replaces the call, 0 lets it proceed.
 using Fault = int (*)(const char* call);
-inline std::atomic<Fault> fault{nullptr};
+TENON_API inline std::atomic<Fault> fault{nullptr};
 
 int open(const char* path, int flags);
 int ioctl(int fd, unsigned long request, void* argument, const char* call);

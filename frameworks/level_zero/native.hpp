@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/native_calls.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/level_zero/abi/abi.hpp>
@@ -30,7 +31,8 @@ std::string result_name(ze_result_t result);
 namespace detail {
 
 /// Every native call below passes through injected(), and every handle is counted.
-using Probe = CallProbe<struct LevelZeroCalls>;
+struct TENON_API LevelZeroCalls;
+using Probe = CallProbe<LevelZeroCalls>;
 bool injected();
 inline constexpr ze_result_t kInjected = ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
 

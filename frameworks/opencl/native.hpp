@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/native_calls.hpp>
 
 namespace tenon {
@@ -32,10 +33,11 @@ std::string status_name(cl_int status);
 namespace detail {
 
 /// Every native call below passes through injected(), and every handle is counted.
-using Probe = CallProbe<struct OpenClCalls>;
+struct TENON_API OpenClCalls;
+using Probe = CallProbe<OpenClCalls>;
 inline bool injected() { return Probe::injected(); }
 /// What a call says that tests make fail; they choose it.
-inline std::atomic<cl_int> injection{CL_OUT_OF_RESOURCES};
+TENON_API inline std::atomic<cl_int> injection{CL_OUT_OF_RESOURCES};
 inline cl_int injected_code() { return injection.load(std::memory_order_relaxed); }
 
 [[noreturn]] void fail(cl_int status, const char* call, const std::string& what);

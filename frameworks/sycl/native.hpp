@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/native_calls.hpp>
 
 namespace tenon {
@@ -18,7 +19,8 @@ namespace sycl {
 namespace detail {
 
 /// Every native call passes through injected(), and every object is counted.
-using Probe = CallProbe<struct SyclCalls>;
+struct TENON_API SyclCalls;
+using Probe = CallProbe<SyclCalls>;
 
 Code code_of(const std::error_code& code);
 

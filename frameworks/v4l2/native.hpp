@@ -16,6 +16,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -39,9 +40,9 @@ inline const Driver kKernel{
 
 /// For tests: who answers, and `fault`, which is asked before each call with the name that errors carry; the errno that
 /// it returns replaces the call, 0 lets it proceed.
-inline std::atomic<const Driver*> driver{&kKernel};
+TENON_API inline std::atomic<const Driver*> driver{&kKernel};
 using Fault = int (*)(const char* call);
-inline std::atomic<Fault> fault{nullptr};
+TENON_API inline std::atomic<Fault> fault{nullptr};
 
 bool faulted(const char* call);
 const char* name(unsigned long request);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -15,7 +16,7 @@ namespace vaapi::native {
 
 /// For tests: when set, is asked before each call, by its name; a status other than success is what the call gave.
 using Fault = VAStatus (*)(const char* call);
-inline std::atomic<Fault> fault{nullptr};
+TENON_API inline std::atomic<Fault> fault{nullptr};
 
 /// Calls `function`. `name` is the one that errors give.
 template <class Function, class... Arguments>

@@ -47,7 +47,7 @@ TEST_F(PipelineCommand, ElementsAreListedAndDocumented) {
   const json one = json::parse(tool("elements test --json").out);
   EXPECT_EQ(one.at("role"), "source");
   EXPECT_EQ(one.at("parameters").at(1), (json{{"name", "width"},
-                                              {"about", "Pixels"},
+                                              {"about", "Width in pixels"},
                                               {"type", "integer"},
                                               {"default", 640},
                                               {"least", 2},
@@ -119,7 +119,7 @@ TEST_F(PipelineCommand, ErrorsNameTheElementAndTheRemedy) {
                      "bad.json: pipeline file: /nodes/0/elment: is not known; did you mean 'element'?");
   expect_one_message(tool("pipeline -"), "-: pipeline file: ");  // Standard input, which is empty.
   write("open.json", R"({"nodes": [{"element": "test"}]})");
-  expect_one_message(tool("pipeline open.json"), "end with a sink, 'null' for none");
+  expect_one_message(tool("pipeline open.json"), "end with a sink, for example 'null'");
 }
 
 TEST_F(PipelineCommand, AFailureIsThatOfTheElementThatRefuses) {
@@ -269,8 +269,7 @@ TEST_F(WebPage, APortThatIsTakenIsNamed) {
   start("--metrics 0 --duration 2");
   if (IsSkipped()) return;
   EXPECT_THAT(get("/metrics"), HasSubstr("tenon_pipeline_seconds"));
-  expect_one_message(tool("pipeline p.json --web " + std::to_string(port_)),
-                     "choose another, or 0 for one that is free");
+  expect_one_message(tool("pipeline p.json --web " + std::to_string(port_)), "choose another, or 0 for any free port");
 }
 
 TEST_F(WebPage, ABrowserShowsIt) {

@@ -5,7 +5,7 @@
     keep.py --into FOLDER --name NAME [--from FILE...] [--packages A,B] -- COMMAND...
 
 The key of what is kept is the hash of the command, of the files that it is made from, and of the versions of the Python packages that
-compute it. FOLDER/.NAME.key holds it; it is written last, so an interrupted run is run again.
+compute it. .FOLDER.NAME.key beside the folder holds it; it is written last, so an interrupted run is run again.
 """
 import argparse
 import hashlib
@@ -35,7 +35,7 @@ def main() -> int:
         key.update(source.read_bytes())
     for package in filter(None, arguments.packages.split(",")):
         key.update(f"{package} {version(package)}\n".encode())
-    stamp = arguments.into / f".{arguments.name}.key"
+    stamp = arguments.into.parent / f".{arguments.into.name}.{arguments.name}.key"
     if stamp.exists() and stamp.read_text() == key.hexdigest():
         print(f"{arguments.name}: kept in {arguments.into}")
         return 0

@@ -2,7 +2,6 @@
 // Which device this is: an open set of ways to say it, so that contexts of different frameworks can be compared.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +56,9 @@ class DeviceIdentity {
     return *this;
   }
   bool has(DeviceIdKind kind) const {
-    return std::any_of(ids_.begin(), ids_.end(), [&](const Id& id) { return id.kind == kind.hash(); });
+    for (const Id& id : ids_)
+      if (id.kind == kind.hash()) return true;
+    return false;
   }
   bool empty() const { return ids_.empty(); }
 
@@ -74,7 +75,10 @@ class DeviceIdentity {
     return match;
   }
   friend bool operator==(const DeviceIdentity& a, const DeviceIdentity& b) {
-    return a.ids_.size() == b.ids_.size() && std::is_permutation(a.ids_.begin(), a.ids_.end(), b.ids_.begin());
+    if (a.ids_.size() != b.ids_.size()) return false;
+    for (const Id& id : a.ids_)  // Kinds are distinct: what all of one side finds in the other is a permutation.
+      if (!b.knows(id)) return false;
+    return true;
   }
   /// True only when both know enough to decide.
   bool same_device(const DeviceIdentity& other) const { return compare(other) == DeviceMatch::kSame; }
@@ -85,6 +89,11 @@ class DeviceIdentity {
     std::array<std::uint8_t, kMaxBytes> bytes{};  ///< Shorter values end in zeros.
     friend bool operator==(const Id&, const Id&) = default;
   };
+  bool knows(const Id& wanted) const {
+    for (const Id& id : ids_)
+      if (id == wanted) return true;
+    return false;
+  }
   SmallVector<Id, 3> ids_;
 };
 

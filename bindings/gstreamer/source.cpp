@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources as GStreamer elements on GstPushSrc, which has the thread. They open before pads are active, so that GStreamer
 // knows in time whether they are live.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>

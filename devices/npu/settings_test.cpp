@@ -2,6 +2,8 @@
 // Visible effects of settings: in the driver's cache, in the objects created, and in which thread waits.
 #include <dlfcn.h>
 
+#include <sstream>
+
 #include <tenon/core/version.hpp>
 #include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/store/testing/reseal.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selects the reader for a file by its content.
 #include <string_view>
+#include <system_error>
 
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The IR reader: what it accepts, and what it refuses with which message.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>

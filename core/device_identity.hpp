@@ -16,10 +16,9 @@ inline namespace v1 {
 
 /// One way to name a device. An open set, like MemoryKind: a framework defines its own. All who use one kind must give
 /// the same value for the same device, and different values for different ones: no handles of one driver.
-class DeviceIdKind : public HashedName {
+class DeviceIdKind : public NameOf<DeviceIdKind> {
  public:
-  using HashedName::HashedName;
-  friend constexpr bool operator==(const DeviceIdKind& a, const DeviceIdKind& b) { return a.hash() == b.hash(); }
+  using NameOf::NameOf;
 };
 
 /// @name Kinds that several frameworks use. Values in the machine's byte order.

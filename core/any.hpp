@@ -2,23 +2,21 @@
 // Any and AnyMap: values of properties and parameters, convertible to and from text.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <istream>
 #include <map>
 #include <memory>
 #include <ostream>
 #include <set>
-#include <sstream>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
-#include <tenon/core/error.hpp>
+#include <tenon/core/error.hpp>  // IWYU pragma: export
+#include <tenon/core/export.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -44,7 +42,7 @@ concept PathLike = requires(const T& value, const std::string& text) {
 };
 
 // Declared first, because each may hold any other.
-void print_value(std::ostream& out, const AnyMap& map);
+TENON_API void print_value(std::ostream& out, const AnyMap& map);
 template <typename T>
 void print_value(std::ostream& out, const T& value);
 template <typename T>
@@ -107,40 +105,21 @@ void print_value(std::ostream& out, const std::map<K, V>& map) {
 }
 
 /// Splits "{A:1,B:{C:2}}" into keys and value texts. @return false when the text has another form.
-inline bool split_map(const std::string& text, std::vector<std::pair<std::string, std::string>>& entries) {
-  entries.clear();
-  if (text.size() < 2 || text.front() != '{' || text.back() != '}') return false;
-  std::size_t begin = 1, colon = 0;
-  int depth = 0;
-  for (std::size_t at = 1; at < text.size(); ++at) {
-    const char c = text[at];
-    const bool is_last = at + 1 == text.size();
-    if (is_last && depth != 0) return false;
-    if (is_last || (c == ',' && depth == 0)) {
-      if (at == 1 && is_last) return true;  // "{}"
-      if (colon <= begin) return false;
-      entries.emplace_back(text.substr(begin, colon - begin), text.substr(colon + 1, at - colon - 1));
-      begin = at + 1;
-      colon = 0;
-    } else if (c == '{') {
-      ++depth;
-    } else if (c == '}') {
-      if (--depth < 0) return false;
-    } else if (c == ':' && depth == 0 && colon == 0) {
-      colon = at;
-    }
-  }
-  return true;
-}
+TENON_API bool split_map(const std::string& text, std::vector<std::pair<std::string, std::string>>& entries);
+/// The words of `text`, which spaces separate.
+TENON_API std::vector<std::string> split_words(const std::string& text);
+/// @name The whole text as a number. @return false if it is none, or does not fit.
+TENON_API bool parse_number(const std::string& text, long long& value);
+TENON_API bool parse_number(const std::string& text, unsigned long long& value);
+TENON_API bool parse_number(const std::string& text, float& value);
+TENON_API bool parse_number(const std::string& text, double& value);
+TENON_API bool parse_number(const std::string& text, long double& value);
+/// Calls `read` with a stream over `text`. @return false where the stream has failed.
+TENON_API bool read_stream(const std::string& text, void (*read)(std::istream& in, void* value), void* value);
 
 inline bool parse_value(const std::string& text, std::string& value) { return value = text, true; }
-inline bool parse_value(const std::string& text, bool& value) {
-  const bool yes = text == "YES" || text == "yes" || text == "true" || text == "TRUE" || text == "True" || text == "1";
-  const bool no = text == "NO" || text == "no" || text == "false" || text == "FALSE" || text == "False" || text == "0";
-  value = yes;
-  return yes || no;
-}
-bool parse_value(const std::string& text, AnyMap& map);
+TENON_API bool parse_value(const std::string& text, bool& value);
+TENON_API bool parse_value(const std::string& text, AnyMap& map);
 template <typename T>
 bool parse_value(const std::string& text, T& value);
 template <typename T>
@@ -155,26 +134,28 @@ bool parse_value(const std::string& text, std::map<K, V>& map);
 template <typename T>
 bool parse_value(const std::string& text, T& value) {
   if constexpr (std::is_arithmetic_v<T>) {
-    const auto end = text.data() + text.size();
-    const auto result = std::from_chars(text.data(), end, value);
-    return result.ec == std::errc{} && result.ptr == end;
+    if constexpr (std::is_floating_point_v<T>) {
+      return parse_number(text, value);
+    } else {
+      std::conditional_t<std::is_signed_v<T>, long long, unsigned long long> wide = 0;
+      if (!parse_number(text, wide)) return false;
+      value = static_cast<T>(wide);
+      return static_cast<decltype(wide)>(value) == wide;
+    }
   } else if constexpr (PathLike<T>) {
     value = T(text);
     return true;
   } else if constexpr (Parsable<T>) {
-    std::istringstream in(text);
-    in >> value;
-    return !in.fail();
+    return read_stream(
+        text, [](std::istream& in, void* read) { in >> *static_cast<T*>(read); }, &value);
   } else {
     return false;
   }
 }
 template <typename T>
 bool parse_value(const std::string& text, std::vector<T>& values) {
-  std::istringstream in(text);
-  std::string word;
   values.clear();
-  while (in >> word) {
+  for (const std::string& word : split_words(text)) {
     T value{};
     if (!parse_value(word, value)) return false;
     values.push_back(value);
@@ -190,13 +171,10 @@ bool parse_value(const std::string& text, std::set<T>& values) {
 }
 template <typename... T>
 bool parse_value(const std::string& text, std::tuple<T...>& values) {
-  std::istringstream in(text);
-  const auto parse = [&](auto& value) {
-    std::string word;
-    return (in >> word) && parse_value(word, value);
-  };
-  std::string rest;
-  return std::apply([&](auto&... value) { return (parse(value) && ...); }, values) && !(in >> rest);
+  const std::vector<std::string> words = split_words(text);
+  auto word = words.begin();
+  return words.size() == sizeof...(T) &&
+         std::apply([&](auto&... value) { return (parse_value(*word++, value) && ...); }, values);
 }
 template <typename K, typename V>
 bool parse_value(const std::string& text, std::map<K, V>& map) {
@@ -220,7 +198,7 @@ class Any {
   Any() = default;
   template <typename T, typename = std::enable_if_t<!std::is_same_v<std::decay_t<T>, Any>>>
   Any(T&& value) : holder_(std::make_shared<Holder<std::decay_t<T>>>(std::forward<T>(value))) {}
-  Any(const char* text) : Any(std::string(text)) {}
+  TENON_API Any(const char* text);
 
   bool empty() const noexcept { return !holder_; }
   const std::type_info& type_info() const noexcept { return holder_ ? holder_->type() : typeid(void); }
@@ -233,9 +211,7 @@ class Any {
   template <typename T>
   T as() const {
     if (const T* held = peek<T>()) return *held;
-    if (!holder_)
-      throw Error(Code::kInvalidArgument,
-                  "Any is empty, but a value of type " + std::string(typeid(T).name()) + " was asked for");
+    if (!holder_) refuse(typeid(T));
     if constexpr (std::is_same_v<T, std::string>) {
       return to_text();
     } else {
@@ -244,8 +220,7 @@ class Any {
         if (holder_->to_number(value)) return value;
       }
       if (const std::string* text = peek<std::string>(); text && detail::parse_value(*text, value)) return value;
-      throw Error(Code::kInvalidArgument,
-                  "cannot convert \"" + to_text() + "\" of type " + type_info().name() + " to " + typeid(T).name());
+      refuse(typeid(T));
     }
   }
   template <typename T>
@@ -253,11 +228,7 @@ class Any {
     return as<T>();
   }
 
-  std::string to_text() const {
-    std::ostringstream out;
-    if (holder_) holder_->print(out);
-    return out.str();
-  }
+  TENON_API std::string to_text() const;
   friend std::ostream& operator<<(std::ostream& out, const Any& any) {
     if (any.holder_) any.holder_->print(out);
     return out;
@@ -313,27 +284,11 @@ class Any {
     return static_cast<const T*>(holder_->address());
   }
 
+  /// Throws why this is not a value of type `wanted`.
+  [[noreturn]] TENON_API void refuse(const std::type_info& wanted) const;
+
   std::shared_ptr<const HolderBase> holder_;
 };
-
-namespace detail {
-inline void print_value(std::ostream& out, const AnyMap& map) {
-  out << '{';
-  bool first = true;
-  for (const auto& [key, value] : map) {
-    out << (first ? "" : ",") << key << ':' << value;
-    first = false;
-  }
-  out << '}';
-}
-inline bool parse_value(const std::string& text, AnyMap& map) {
-  std::vector<std::pair<std::string, std::string>> entries;
-  if (!split_map(text, entries)) return false;
-  map.clear();
-  for (const auto& [key, value] : entries) map[key] = Any(value);
-  return true;
-}
-}  // namespace detail
 
 /// Reads a value as properties and metadata of models spell it: YES or NO, numbers, lists "a,b", maps "{key:value}".
 /// @return false if the text does not represent a T; `value` is then unspecified.

@@ -2,7 +2,6 @@
 // Identity of a device: an open set of identifiers, so that contexts of different frameworks can be compared.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +17,9 @@ inline namespace v1 {
 /// One kind of identifier of a device. An open set, like MemoryKind: a framework defines its own. All frameworks that
 /// use one kind must give the same value for the same device, and different values for different devices. A handle of
 /// one driver is therefore no identifier.
-class DeviceIdKind : public HashedName {
+class DeviceIdKind : public NameOf<DeviceIdKind> {
  public:
-  using HashedName::HashedName;
-  friend constexpr bool operator==(const DeviceIdKind& a, const DeviceIdKind& b) { return a.hash() == b.hash(); }
+  using NameOf::NameOf;
 };
 
 /// @name Kinds that several frameworks use. Values in the machine's byte order.
@@ -58,7 +56,9 @@ class DeviceIdentity {
     return *this;
   }
   bool has(DeviceIdKind kind) const {
-    return std::any_of(ids_.begin(), ids_.end(), [&](const Id& id) { return id.kind == kind.hash(); });
+    for (const Id& id : ids_)
+      if (id.kind == kind.hash()) return true;
+    return false;
   }
   bool empty() const { return ids_.empty(); }
 
@@ -76,7 +76,10 @@ class DeviceIdentity {
     return match;
   }
   friend bool operator==(const DeviceIdentity& a, const DeviceIdentity& b) {
-    return a.ids_.size() == b.ids_.size() && std::is_permutation(a.ids_.begin(), a.ids_.end(), b.ids_.begin());
+    if (a.ids_.size() != b.ids_.size()) return false;
+    for (const Id& id : a.ids_)  // Kinds are distinct: what all of one side finds in the other is a permutation.
+      if (!b.knows(id)) return false;
+    return true;
   }
   /// True only when compare() gives kSame; false when it is unknown.
   bool same_device(const DeviceIdentity& other) const { return compare(other) == DeviceMatch::kSame; }
@@ -87,6 +90,11 @@ class DeviceIdentity {
     std::array<std::uint8_t, kMaxBytes> bytes{};  ///< Shorter values end in zeros.
     friend bool operator==(const Id&, const Id&) = default;
   };
+  bool knows(const Id& wanted) const {
+    for (const Id& id : ids_)
+      if (id == wanted) return true;
+    return false;
+  }
   SmallVector<Id, 3> ids_;
 };
 

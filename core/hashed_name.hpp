@@ -28,5 +28,14 @@ class HashedName {
   std::uint64_t hash_ = 0;
 };
 
+/// The base of one open set of names: `class MemoryKind : public NameOf<MemoryKind>`. Names of one set are equal when their
+/// hashes are; names of different sets do not compare.
+template <typename Set>
+class NameOf : public HashedName {
+ public:
+  using HashedName::HashedName;
+  friend constexpr bool operator==(const Set& a, const Set& b) { return a.hash() == b.hash(); }
+};
+
 }  // namespace v1
 }  // namespace tenon

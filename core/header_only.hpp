@@ -6,6 +6,7 @@
 #error "define TENON_HEADER_ONLY on the whole program before including this header, or link tenon::core instead"
 #endif
 
+#include <tenon/core/base/any.cpp>
 #include <tenon/core/base/error.cpp>
 #include <tenon/core/base/file.cpp>
 #include <tenon/core/base/host.cpp>

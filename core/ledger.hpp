@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,7 +102,8 @@ class TENON_API Trace {
   static void stop();
   static bool is_open() noexcept { return open_.load(std::memory_order_relaxed); }
   /// Writes the recorded spans as Chrome trace JSON, atomically. @errors those of NewFile, naming the path.
-  static void write(const std::filesystem::path& path);
+  /// @param path  A std::filesystem::path converts to it.
+  static void write(const std::string& path);
   /// `name` and `category` must be literals.
   static void record(const char* name, const char* category, std::chrono::steady_clock::time_point begin,
                      std::chrono::steady_clock::time_point end);

@@ -8,10 +8,9 @@ namespace tenon {
 inline namespace v1 {
 
 /// Kind of memory. Each framework defines its own: there is no central list and no registration.
-class MemoryKind : public HashedName {
+class MemoryKind : public NameOf<MemoryKind> {
  public:
-  using HashedName::HashedName;
-  friend constexpr bool operator==(const MemoryKind& a, const MemoryKind& b) { return a.hash() == b.hash(); }
+  using NameOf::NameOf;
 };
 
 /// Host memory: addressable by any thread of the process.

@@ -23,10 +23,9 @@ inline namespace v1 {
 namespace metadata {
 
 /// Names a type of metadata: an open set, like MemoryKind. Names must be literals.
-class Kind : public HashedName {
+class Kind : public NameOf<Kind> {
  public:
-  using HashedName::HashedName;
-  friend constexpr bool operator==(const Kind& a, const Kind& b) { return a.hash() == b.hash(); }
+  using NameOf::NameOf;
 };
 
 /// Corners in pixels of the frame that carries it, continuous: pixel i covers [i, i + 1).

@@ -19,13 +19,13 @@ inline namespace v1 {
 /// How an allocation can be handed to another API or process. An open set, like MemoryKind: a framework defines its own
 /// descriptors (`inline constexpr FdKind kMyFd{"mylib fd"};`) and says which known kind they can serve as. Names must
 /// be literals, because they are not copied.
-class FdKind : public HashedName {
+class FdKind : public NameOf<FdKind> {
  public:
-  using HashedName::HashedName;
+  using NameOf::NameOf;
   /// No descriptor: kNone.
   constexpr FdKind() = default;
   /// @param serves_as  The other kind that it satisfies: a dma-buf can be mapped like a memfd.
-  constexpr FdKind(std::string_view name, FdKind serves_as) : HashedName(name), serves_as_(serves_as.hash()) {}
+  constexpr FdKind(std::string_view name, FdKind serves_as) : NameOf(name), serves_as_(serves_as.hash()) {}
 
   /// Whether only the device that made it can import it. Any device can try a dma-buf, whose exporter decides.
   constexpr bool is_bound_to_device() const;
@@ -33,7 +33,6 @@ class FdKind : public HashedName {
   constexpr bool serves(FdKind wanted) const {
     return wanted == FdKind() || wanted == *this || wanted.hash() == serves_as_;
   }
-  friend constexpr bool operator==(const FdKind& a, const FdKind& b) { return a.hash() == b.hash(); }
 
   static const FdKind kNone, kMemfd, kDmabuf, kOpaqueFd, kVulkanFd, kCudaFd, kNtHandle;
 

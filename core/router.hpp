@@ -4,11 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <tenon/core/context.hpp>
@@ -103,7 +102,8 @@ struct Party {
 /// @thread plan and map from any thread; add() while no other thread uses the router.
 class TENON_API Router {
  public:
-  Router() = default;
+  Router();
+  ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
@@ -152,8 +152,8 @@ class TENON_API Router {
 
  private:
   friend struct detail::RouteSearch;
-  /// Keyed by hash_of() of the planned description; a collision is planned anew.
-  using Plans = std::unordered_map<std::uint64_t, Ref<const Route>>;
+  struct Cache;
+  void forget_plans();
   template <typename Described>
   Ref<const Route> plan_cached(const Described& source, const Context& target, Access access, ZeroCopy policy) const;
   template <typename Planned>
@@ -164,8 +164,7 @@ class TENON_API Router {
 
   std::vector<Context> contexts_;
   std::vector<const Edge*> edges_;
-  mutable std::shared_mutex mutex_;
-  mutable Plans cache_;
+  const std::unique_ptr<Cache> cache_;
 };
 
 }  // namespace v1

@@ -2,7 +2,6 @@
 // A vector of trivial values that stores its first N inline, so that describing a tensor allocates nothing.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
@@ -79,13 +78,14 @@ class SmallVector {
   void reserve(std::size_t count) {
     if (count <= capacity_) return;
     auto grown = std::make_unique<T[]>(count);
-    std::copy(begin(), end(), grown.get());
+    if (size_ != 0) std::memcpy(grown.get(), data(), size_ * sizeof(T));
     heap_ = std::move(grown);
     capacity_ = count;
   }
   void resize(std::size_t count, T value = T{}) {
     reserve(count);
-    if (count > size_) std::fill(data() + size_, data() + count, value);
+    T* const all = data();
+    for (std::size_t i = size_; i < count; ++i) all[i] = value;
     size_ = count;
   }
   void push_back(T value) {
@@ -96,12 +96,13 @@ class SmallVector {
   iterator insert(const_iterator position, T value) {
     const std::size_t at = static_cast<std::size_t>(position - begin());
     push_back(value);
-    std::rotate(begin() + at, end() - 1, end());
+    for (std::size_t i = size_ - 1; i > at; --i) data()[i] = data()[i - 1];
+    data()[at] = value;
     return begin() + at;
   }
   iterator erase(const_iterator position) {
     iterator at = begin() + (position - begin());
-    std::copy(at + 1, end(), at);
+    for (iterator moved = at + 1; moved != end(); ++moved) moved[-1] = *moved;
     --size_;
     return at;
   }
@@ -109,15 +110,22 @@ class SmallVector {
   void assign(It first, It last) {
     const auto count = static_cast<std::size_t>(std::distance(first, last));
     reserve(count);
-    std::copy(first, last, data());
+    for (T* to = data(); first != last; ++first) *to++ = static_cast<T>(*first);
     size_ = count;
   }
 
   friend bool operator==(const SmallVector& a, const SmallVector& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.size_ != b.size_) return false;
+    for (std::size_t i = 0; i < a.size_; ++i)
+      if (!(a[i] == b[i])) return false;
+    return true;
   }
   friend bool operator<(const SmallVector& a, const SmallVector& b) {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+    for (std::size_t i = 0; i < a.size_ && i < b.size_; ++i) {
+      if (a[i] < b[i]) return true;
+      if (b[i] < a[i]) return false;
+    }
+    return a.size_ < b.size_;
   }
 
  private:

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,7 +74,8 @@ class TENON_API Stream : public RefCounted {
 class TENON_API HostTimeline : public Timeline {
  public:
   /// @param name  Owner of the timeline ("CPU, model resnet"), for messages about points that are never reached.
-  explicit HostTimeline(std::string name = "host") : name_(std::move(name)) {}
+  explicit HostTimeline(std::string name = "host");
+  ~HostTimeline() override;
   std::string_view name() const override { return name_; }
   PointState query(std::uint64_t value) const override;
   void wait(std::uint64_t value, Deadline deadline) const override;
@@ -93,10 +92,9 @@ class TENON_API HostTimeline : public Timeline {
 
   std::atomic<std::uint64_t> reached_{0};
   std::atomic<std::uint64_t> handed_out_{0};
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  std::map<std::uint64_t, std::exception_ptr> failures_;
   std::atomic<bool> has_failures_{false};
+  struct Waiters;
+  const std::unique_ptr<Waiters> waiters_;
   const std::string name_;
 };
 

@@ -12,11 +12,20 @@
 namespace tenon {
 inline namespace v1 {
 
+Attribute::Attribute(std::string value) : value_(std::move(value)) {}
+Attribute::Attribute(std::string_view value) : value_(std::string(value)) {}
+Attribute::Attribute(const char* value) : value_(std::string(value)) {}
+Attribute::Attribute(ElementType value) : value_(value) {}
+Attribute::Attribute(element::Type value) : value_(static_cast<ElementType>(value)) {}
+Attribute::Attribute(std::initializer_list<std::int64_t> values) : value_(std::vector<std::int64_t>(values)) {}
+Attribute::Attribute(PartialShape value) : value_(std::move(value)) {}
 Attribute::Attribute(const Attribute& other) = default;
 Attribute::Attribute(Attribute&& other) noexcept = default;
 Attribute& Attribute::operator=(const Attribute& other) = default;
 Attribute& Attribute::operator=(Attribute&& other) noexcept = default;
 Attribute::~Attribute() = default;
+
+bool operator==(const Attribute& a, const Attribute& b) { return a.value_ == b.value_; }
 
 Attributes::Attributes() = default;
 Attributes::Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
@@ -25,6 +34,10 @@ Attributes::Attributes(Attributes&& other) noexcept = default;
 Attributes& Attributes::operator=(const Attributes& other) = default;
 Attributes& Attributes::operator=(Attributes&& other) noexcept = default;
 Attributes::~Attributes() = default;
+std::vector<std::int64_t> Attributes::get_ints(std::string_view name, const std::vector<std::int64_t>& fallback) const {
+  return has(name) ? get_ints(name) : fallback;
+}
+bool operator==(const Attributes& a, const Attributes& b) { return a.entries_ == b.entries_; }
 
 namespace {
 std::string number_text(double value) {

@@ -37,11 +37,11 @@ class TENON_API Attribute {
   }
   template <typename T>
   requires std::is_floating_point_v<T> Attribute(T value) : value_(static_cast<double>(value)) {}
-  Attribute(std::string value) : value_(std::move(value)) {}
-  Attribute(std::string_view value) : value_(std::string(value)) {}
-  Attribute(const char* value) : value_(std::string(value)) {}
-  Attribute(ElementType value) : value_(value) {}
-  Attribute(element::Type value) : value_(static_cast<ElementType>(value)) {}
+  Attribute(std::string value);
+  Attribute(std::string_view value);
+  Attribute(const char* value);
+  Attribute(ElementType value);
+  Attribute(element::Type value);
   template <typename T>
   Attribute(const std::vector<T>& values) {
     if constexpr (std::is_integral_v<T>)
@@ -51,8 +51,8 @@ class TENON_API Attribute {
     else
       value_ = values;
   }
-  Attribute(std::initializer_list<std::int64_t> values) : value_(std::vector<std::int64_t>(values)) {}
-  Attribute(PartialShape value) : value_(std::move(value)) {}
+  Attribute(std::initializer_list<std::int64_t> values);
+  Attribute(PartialShape value);
   // Out of line: a variant of nine alternatives, inlined at thousands of uses, made files take minutes to
   // compile.
   Attribute(const Attribute& other);
@@ -75,7 +75,7 @@ class TENON_API Attribute {
   /// lists).
   /// @return false if that is impossible.
   bool convert_to(AttributeKind kind);
-  friend bool operator==(const Attribute& a, const Attribute& b) { return a.value_ == b.value_; }
+  TENON_API friend bool operator==(const Attribute& a, const Attribute& b);
 
  private:
   Value value_;
@@ -118,15 +118,13 @@ class TENON_API Attributes {
   std::string get_string(std::string_view name, std::string_view fallback) const {
     return has(name) ? get_string(name) : std::string(fallback);
   }
-  std::vector<std::int64_t> get_ints(std::string_view name, const std::vector<std::int64_t>& fallback) const {
-    return has(name) ? get_ints(name) : fallback;
-  }
+  std::vector<std::int64_t> get_ints(std::string_view name, const std::vector<std::int64_t>& fallback) const;
 
   std::size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
-  friend bool operator==(const Attributes& a, const Attributes& b) { return a.entries_ == b.entries_; }
+  TENON_API friend bool operator==(const Attributes& a, const Attributes& b);
 
  private:
   std::vector<Entry> entries_;

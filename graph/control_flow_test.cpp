@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops and branches: types, values, copies, writing and reading IR, and refusals.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

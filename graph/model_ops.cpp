@@ -95,6 +95,10 @@ Constant::Constant(element::Type type, const Shape& shape, const std::vector<dou
     : Constant(converted(type, shape, values)) {}
 Constant::Constant(element::Type type, const Shape& shape, const std::vector<std::int64_t>& values)
     : Constant(converted(type, shape, values)) {}
+std::shared_ptr<Constant> Constant::create(element::Type type, const Shape& shape,
+                                           std::initializer_list<double> values) {
+  return std::make_shared<Constant>(type, shape, std::vector<double>(values));
+}
 const DiscreteTypeInfo& Constant::get_type_info_static() { return row("Constant", 1).type_info; }
 std::size_t Constant::get_byte_size() const { return value_->size_bytes(); }
 const void* Constant::get_data_ptr() const { return value_->data(); }

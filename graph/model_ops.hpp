@@ -72,10 +72,7 @@ class TENON_API Constant final : public Node {
       return std::make_shared<Constant>(type, shape, std::vector<std::int64_t>(values.begin(), values.end()));
     }
   }
-  static std::shared_ptr<Constant> create(element::Type type, const Shape& shape,
-                                          std::initializer_list<double> values) {
-    return std::make_shared<Constant>(type, shape, std::vector<double>(values));
-  }
+  static std::shared_ptr<Constant> create(element::Type type, const Shape& shape, std::initializer_list<double> values);
   static const DiscreteTypeInfo& get_type_info_static();
 
   const Tensor& get_tensor() const { return *value_; }

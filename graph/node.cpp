@@ -22,6 +22,9 @@ void Tensor::set_tensor_type(element::Type type, PartialShape shape) {
   is_static_ = shape_.is_static();
   static_shape_ = is_static_ ? shape_.to_shape() : Shape();
 }
+void Tensor::set_names(const std::unordered_set<std::string>& names) { names_ = names; }
+void Tensor::add_names(const std::unordered_set<std::string>& names) { names_.insert(names.begin(), names.end()); }
+void Tensor::set_bounds(std::vector<ValueBound> bounds) { bounds_ = std::move(bounds); }
 const Shape& Tensor::get_shape() const {
   if (!is_static_)
     throw Error(Code::kFailedPrecondition,
@@ -68,6 +71,8 @@ Node::Node(const Operation& operation, OutputVector inputs, Attributes attribute
     : Node(operation, std::move(inputs), std::move(attributes), Deferred{}) {
   constructor_validate_and_infer_types();
 }
+
+OutputVector Node::input_values() const { return sources(); }
 
 Node::~Node() {
   for (std::size_t i = 0; i < sources().size(); ++i) detach(i);

@@ -67,8 +67,8 @@ class TENON_API Tensor {
   const std::unordered_set<std::string>& get_names() const { return names_; }
   /// The first of the names in sorted order. @errors kNotFound: it has none.
   std::string get_any_name() const;
-  void set_names(const std::unordered_set<std::string>& names) { names_ = names; }
-  void add_names(const std::unordered_set<std::string>& names) { names_.insert(names.begin(), names.end()); }
+  void set_names(const std::unordered_set<std::string>& names);
+  void add_names(const std::unordered_set<std::string>& names);
   RTMap& get_rt_info() { return rt_info_; }
   const RTMap& get_rt_info() const { return rt_info_; }
 
@@ -78,7 +78,7 @@ class TENON_API Tensor {
   void set_value(std::shared_ptr<const ::tenon::v1::Tensor> value) { value_ = std::move(value); }
   /// Intervals of an integer tensor of rank 0 or 1 computed from shapes; empty when unknown.
   const std::vector<ValueBound>& bounds() const { return bounds_; }
-  void set_bounds(std::vector<ValueBound> bounds) { bounds_ = std::move(bounds); }
+  void set_bounds(std::vector<ValueBound> bounds);
 
  private:
   element::Type type_;
@@ -243,7 +243,7 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   std::vector<Output<const Node>> outputs() const;
   /// The output that feeds input i.
   Output<Node> input_value(std::size_t index) const;
-  OutputVector input_values() const { return sources(); }
+  OutputVector input_values() const;
   Node* get_input_node_ptr(std::size_t index) const;
   std::shared_ptr<Node> get_input_node_shared_ptr(std::size_t index) const;
   const element::Type& get_input_element_type(std::size_t index) const;

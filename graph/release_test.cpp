@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Releasing models of any length, with any number of readers, and when memory has run out.
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <new>

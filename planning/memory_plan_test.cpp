@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offsets of the arena's buffers: no overlap while both live, and a small arena.
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <ios>
 #include <istream>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 #include <tenon/core/any.hpp>
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/property.hpp>
@@ -167,15 +167,12 @@ inline constexpr Priorities priorities{"MULTI_DEVICE_PRIORITIES"};
 /// Properties within a call that apply to one device only.
 struct Properties : public Property<std::map<std::string, AnyMap>> {
   using Property<std::map<std::string, AnyMap>>::Property;
-  std::pair<std::string, Any> operator()(const AnyMap& config) const { return {name(), Any(config)}; }
-  std::pair<std::string, Any> operator()(const std::string& device, const AnyMap& config) const {
-    return {name() + std::string("_") + device, Any(config)};
-  }
+  TENON_API std::pair<std::string, Any> operator()(const AnyMap& config) const;
+  TENON_API std::pair<std::string, Any> operator()(const std::string& device, const AnyMap& config) const;
   template <typename... Configs>
   util::EnableIfAllStringAny<std::pair<std::string, Any>, Configs...> operator()(const std::string& device,
                                                                                  Configs&&... configs) const {
-    return {name() + std::string("_") + device,
-            Any(AnyMap{std::pair<std::string, Any>(std::forward<Configs>(configs))...})};
+    return (*this)(device, AnyMap{std::pair<std::string, Any>(std::forward<Configs>(configs))...});
   }
 };
 inline constexpr Properties properties{"DEVICE_PROPERTIES"};
@@ -183,41 +180,20 @@ inline constexpr Properties properties{"DEVICE_PROPERTIES"};
 inline constexpr Property<std::string, PropertyMutability::RO> full_name{"FULL_DEVICE_NAME"};
 inline constexpr Property<std::string, PropertyMutability::RO> architecture{"DEVICE_ARCHITECTURE"};
 
-namespace detail {
-template <std::size_t N>
-std::ostream& print_hex(std::ostream& out, const std::array<std::uint8_t, N>& bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (std::uint8_t byte : bytes) out << kDigits[byte >> 4] << kDigits[byte & 15];
-  return out;
-}
-template <std::size_t N>
-std::istream& parse_hex(std::istream& in, std::array<std::uint8_t, N>& bytes) {
-  std::string text;
-  in >> text;
-  if (text.size() != 2 * N || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
-    in.setstate(std::ios::failbit);
-    return in;
-  }
-  for (std::size_t i = 0; i < N; ++i)
-    bytes[i] = static_cast<std::uint8_t>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
-  return in;
-}
-}  // namespace detail
-
 struct UUID {
   static constexpr std::uint64_t MAX_UUID_SIZE = 16;
   std::array<std::uint8_t, MAX_UUID_SIZE> uuid{};
 };
-inline std::ostream& operator<<(std::ostream& out, const UUID& value) { return detail::print_hex(out, value.uuid); }
-inline std::istream& operator>>(std::istream& in, UUID& value) { return detail::parse_hex(in, value.uuid); }
+TENON_API std::ostream& operator<<(std::ostream& out, const UUID& value);
+TENON_API std::istream& operator>>(std::istream& in, UUID& value);
 inline constexpr Property<UUID, PropertyMutability::RO> uuid{"DEVICE_UUID"};
 
 struct LUID {
   static constexpr std::uint64_t MAX_LUID_SIZE = 8;
   std::array<std::uint8_t, MAX_LUID_SIZE> luid{};
 };
-inline std::ostream& operator<<(std::ostream& out, const LUID& value) { return detail::print_hex(out, value.luid); }
-inline std::istream& operator>>(std::istream& in, LUID& value) { return detail::parse_hex(in, value.luid); }
+TENON_API std::ostream& operator<<(std::ostream& out, const LUID& value);
+TENON_API std::istream& operator>>(std::istream& in, LUID& value);
 inline constexpr Property<LUID, PropertyMutability::RO> luid{"DEVICE_LUID"};
 
 enum class Type { INTEGRATED = 0, DISCRETE = 1 };
@@ -233,13 +209,7 @@ struct PCIInfo {
   std::uint32_t device = 0;
   std::uint32_t function = 0;
 };
-inline std::ostream& operator<<(std::ostream& out, const PCIInfo& pci) {
-  const auto flags = out.flags();
-  out << "{domain: " << pci.domain << " bus: " << pci.bus << " device: 0x" << std::hex << pci.device << std::dec
-      << " function: " << pci.function << "}";
-  out.flags(flags);
-  return out;
-}
+TENON_API std::ostream& operator<<(std::ostream& out, const PCIInfo& pci);
 inline constexpr Property<PCIInfo, PropertyMutability::RO> pci_info{"DEVICE_PCI_INFO"};
 inline constexpr Property<float, PropertyMutability::RO> thermal{"DEVICE_THERMAL"};
 inline constexpr Property<std::vector<std::string>, PropertyMutability::RO> capabilities{"OPTIMIZATION_CAPABILITIES"};
@@ -269,24 +239,8 @@ struct Num {
 };
 inline constexpr Num AUTO{-1};
 inline constexpr Num NUMA{-2};
-inline std::ostream& operator<<(std::ostream& out, const Num& value) {
-  if (value.num == AUTO.num) return out << "AUTO";
-  if (value.num == NUMA.num) return out << "NUMA";
-  return out << value.num;
-}
-inline std::istream& operator>>(std::istream& in, Num& value) {
-  std::string text;
-  in >> text;
-  if (text == "AUTO") return value = AUTO, in;
-  if (text == "NUMA") return value = NUMA, in;
-  std::int32_t number = 0;
-  if (!parse_text(text, number)) {
-    throw Error(Code::kInvalidArgument,
-                "Could not read number of streams from str: " + text + "; AUTO, NUMA or a number");
-  }
-  value = Num(number);
-  return in;
-}
+TENON_API std::ostream& operator<<(std::ostream& out, const Num& value);
+TENON_API std::istream& operator>>(std::istream& in, Num& value);
 inline constexpr Property<Num> num{"NUM_STREAMS"};
 }  // namespace streams
 

@@ -2,18 +2,16 @@
 // Typed property objects: a key, the type of its value and whether it may be written.
 #pragma once
 
-#include <algorithm>
-#include <cctype>
-#include <cstddef>
 #include <istream>
 #include <ostream>
+#include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -105,45 +103,28 @@ struct PropertyName : public std::string {
 
 namespace detail {
 /// Text of an enumerator and back; one table per enumeration serves both directions.
-template <typename E>
 struct EnumText {
-  E value;
+  template <typename E>
+  constexpr EnumText(E enumerator, const char* spelling) : value(static_cast<int>(enumerator)), text(spelling) {}
+  int value;
   const char* text;
 };
-template <typename E, std::size_t N>
-std::ostream& print_enum(std::ostream& out, E value, const EnumText<E> (&table)[N]) {
-  for (const auto& entry : table) {
-    if (entry.value == value) return out << entry.text;
-  }
-  throw Error(Code::kInvalidArgument, "enumerator " + std::to_string(static_cast<int>(value)) + " has no name");
-}
-template <typename E, std::size_t N>
-std::istream& parse_enum(std::istream& in, E& value, const EnumText<E> (&table)[N], const char* what) {
-  std::string text;
-  in >> text;
-  // "LATENCY" as it is written, and "latency" as it is often typed.
-  const auto same = [&](std::string_view name) {
-    return std::equal(name.begin(), name.end(), text.begin(), text.end(),
-                      [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-  };
-  std::string known;
-  for (const auto& entry : table) {
-    if (same(entry.text)) return value = entry.value, in;
-    known += std::string(known.empty() ? "" : ", ") + entry.text;
-  }
-  throw Error(Code::kInvalidArgument, std::string("Unsupported ") + what + ": " + text + "; known: " + known);
-}
+TENON_API std::ostream& print_enum(std::ostream& out, int value, std::span<const EnumText> table);
+TENON_API std::istream& parse_enum(std::istream& in, int& value, std::span<const EnumText> table, const char* what);
 }  // namespace detail
 
 }  // namespace v1
 }  // namespace tenon
 
 /// Streams for one enumeration, from a list of {enumerator, "TEXT"}; used at namespace scope beside the enumeration.
-#define TENON_ENUM_TEXT(E, what, ...)                                       \
-  inline constexpr ::tenon::detail::EnumText<E> k##E##Text[] = __VA_ARGS__; \
-  inline std::ostream& operator<<(std::ostream& out, E value) {             \
-    return ::tenon::detail::print_enum(out, value, k##E##Text);             \
-  }                                                                         \
-  inline std::istream& operator>>(std::istream& in, E& value) {             \
-    return ::tenon::detail::parse_enum(in, value, k##E##Text, what);        \
+#define TENON_ENUM_TEXT(E, what, ...)                                             \
+  inline constexpr ::tenon::detail::EnumText k##E##Text[] = __VA_ARGS__;          \
+  inline std::ostream& operator<<(std::ostream& out, E value) {                   \
+    return ::tenon::detail::print_enum(out, static_cast<int>(value), k##E##Text); \
+  }                                                                               \
+  inline std::istream& operator>>(std::istream& in, E& value) {                   \
+    int number = 0;                                                               \
+    ::tenon::detail::parse_enum(in, number, k##E##Text, what);                    \
+    value = static_cast<E>(number);                                               \
+    return in;                                                                    \
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources as GStreamer elements on GstPushSrc, which owns the thread. A source opens before its pad is active, so that GStreamer
 // knows in time whether it is live.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on CUDA devices to and from DLPack: checks, streams, and who frees what.
+// Tensors on CUDA devices to and from DLPack: checks, streams and ownership.
 #include <tenon/bridges/cuda_dlpack/cuda_dlpack.hpp>
 
 #include <cstddef>
@@ -135,7 +135,7 @@ std::unique_ptr<CudaExported<Managed>> make_export(const Tensor& tensor, StreamN
   const Access access = tensor.is_writable() ? Access::kReadWrite : Access::kRead;
   const std::int32_t device = device_type(tensor);
   Ledger& booked = ledger ? *ledger : Ledger::process();
-  if (!is_on_device(device))  // Of pinned host memory the consumer expects no stream.
+  if (!is_on_device(device))  // A consumer of pinned host memory expects no stream.
     tensor.memory()->wait_for(access, default_deadline(), &booked);
   else if (stream != kNoStream)
     cuda::order(tensor, access, stream_of(stream, "export"));

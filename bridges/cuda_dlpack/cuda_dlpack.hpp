@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on CUDA devices (kDLCUDA, kDLCUDAHost, kDLCUDAManaged) to and from DLPack, by its rules for streams: whoever
-// exports makes the stream of whoever imports wait. No bytes are copied and no host waits.
+// Tensors on CUDA devices (kDLCUDA, kDLCUDAHost, kDLCUDAManaged) to and from DLPack, by its rules for streams: the
+// exporter makes the importer's stream wait. No bytes are copied and no host waits.
 //
 //   import:  managed = x.__dlpack__(stream=s, max_version=(1, 2))  ->  cuda_dlpack::import_tensor(managed, context, s)
 //   export:  cuda_dlpack::export_tensor(tensor, s)                 ->  torch.from_dlpack(...)
@@ -23,13 +23,13 @@ inline namespace v1 {
 namespace cuda_dlpack {
 
 /// A stream as DLPack counts on CUDA: 1 is the legacy default stream, 2 the default stream of each thread, larger numbers
-/// are CUstream handles; -1: nobody waits. 0 is forbidden, since it could be 1 or 2.
+/// are CUstream handles; -1: no stream waits. 0 is forbidden, since it could be 1 or 2.
 using StreamNumber = std::intptr_t;
 inline constexpr StreamNumber kLegacyDefaultStream = 1, kNoStream = -1;
 
 /// Imports a DLPack 1.x tensor on a CUDA device and takes ownership: the producer's deleter is called exactly once, when
 /// nothing of Tenon uses the memory any more, on any thread, or before this throws.
-/// @param context  Of the tensor's device.
+/// @param context  The context of the tensor's device.
 /// @param stream   The one given to the producer's __dlpack__: in it the bytes are ready. Later users of the memory, in
 /// any API, wait for what is in it now. -1: they are ready already.
 /// @errors kUnimplemented: another device or major version; kInvalidArgument: another device's number, stream 0, invalid
@@ -43,7 +43,7 @@ Tensor import_tensor(dlpack::abi::DLManagedTensor* managed, const Context& conte
 
 /// Exports a tensor in CUDA memory as DLPack 1.x. Memory and lease live until the consumer calls the deleter.
 /// @param stream  The consumer's: it is made to wait for the work on the memory. What is in it when the deleter is called
-/// counts as the consumer's work, for which others wait: it must live until then. -1: nobody waits for anybody.
+/// counts as the consumer's work, for which others wait: it must live until then. -1: no stream waits.
 /// @errors kInvalidArgument: a tensor outside CUDA, stream 0; kFailedPrecondition: strides that DLPack cannot express;
 /// the failure of a write to the memory; those of native calls.
 dlpack::abi::DLManagedTensorVersioned* export_tensor(const Tensor& tensor, StreamNumber stream = kLegacyDefaultStream,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA memory in OpenCL and back: what is shared, what is copied, who waits for whom. On an NVIDIA device, or on CUDA's
+// CUDA memory in OpenCL and back: what is shared, what is copied, which work waits. On an NVIDIA device, or on CUDA's
 // stand-in with PoCL behind a layer.
 #include <tenon/bridges/cuda_opencl/cuda_opencl.hpp>
 

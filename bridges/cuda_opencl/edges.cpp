@@ -129,7 +129,7 @@ class ImportedView final : public opencl::BufferView {
   std::unique_ptr<Import> import_;  // Null where another context over the cl_context has it.
 };
 
-/// A buffer over memory of CUDA that nobody else knows.
+/// A buffer over memory of CUDA that only this edge uses.
 class ImportedBuffer final : public opencl::BufferMemory {
  public:
   ImportedBuffer(Context context, const Properties& properties, Ref<opencl::client::Native> native,

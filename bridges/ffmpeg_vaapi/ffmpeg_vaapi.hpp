@@ -31,7 +31,7 @@ ffmpeg::HardwareDevice device(const Context& context);
 Context context(const ffmpeg::HardwareDevice& device);
 
 /// Wraps an AVFrame of AV_PIX_FMT_VAAPI in place: its surface, and its own reference, so that the surface is not used anew
-/// before the last plane goes. Who maps the frame waits for the decoder, and hears of a picture that it could not decode.
+/// before the last plane goes. Mapping the frame waits for the decoder, and fails for a picture that it could not decode.
 /// @errors kInvalidArgument: null, another format, another display; kUnimplemented: cropped at the left or top; those of
 /// vaapi::wrap. @thread any. @cost an export; surfaces() does it once for each surface of a pool.
 Frame wrap(const Context& context, const AVFrame* frame, AVRational time_base = {0, 0});

@@ -2,6 +2,7 @@
 // Audio frames, their waveforms, and windows for models.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

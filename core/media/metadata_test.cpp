@@ -2,6 +2,7 @@
 // Metadata of frames: types, parents, sharing by copies and maps, crops, batches, threads, JSON.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <thread>

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -432,6 +433,20 @@ struct RouteSearch {
 
 }  // namespace detail
 
+struct Router::Cache {
+  std::shared_mutex mutex;
+  /// By hash_of() what is planned; a collision is planned anew.
+  std::unordered_map<std::uint64_t, Ref<const Route>> plans;
+};
+
+TENON_INLINE Router::Router() : cache_(std::make_unique<Cache>()) {}
+TENON_INLINE Router::~Router() = default;
+
+TENON_INLINE void Router::forget_plans() {
+  std::unique_lock lock(cache_->mutex);
+  cache_->plans.clear();
+}
+
 template <typename Described>
 Ref<const Route> Router::plan_cached(const Described& source, const Context& target, Access access,
                                      ZeroCopy policy) const {
@@ -444,14 +459,14 @@ Ref<const Route> Router::plan_cached(const Described& source, const Context& tar
   };
   const std::uint64_t key = detail::hash_of(source, target, access, policy);
   {
-    std::shared_lock lock(mutex_);
-    if (auto hit = cache_.find(key); hit != cache_.end() && is_for(*hit->second)) return hit->second;
+    std::shared_lock lock(cache_->mutex);
+    if (auto hit = cache_->plans.find(key); hit != cache_->plans.end() && is_for(*hit->second)) return hit->second;
   }
   const detail::RouteSearch search{*this, target, access, policy};
   Ref<const Route> found(search.best(source).get());
-  std::unique_lock lock(mutex_);
-  if (cache_.size() >= detail::kMaxCachedPlans) cache_.clear();
-  cache_.insert_or_assign(key, found);
+  std::unique_lock lock(cache_->mutex);
+  if (cache_->plans.size() >= detail::kMaxCachedPlans) cache_->plans.clear();
+  cache_->plans.insert_or_assign(key, found);
   return found;
 }
 

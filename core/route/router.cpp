@@ -96,8 +96,7 @@ TENON_INLINE void Router::add(std::span<const Edge* const> edges) {
   for (const Edge* edge : edges) {
     if (std::find(edges_.begin(), edges_.end(), edge) == edges_.end()) edges_.push_back(edge);
   }
-  std::unique_lock lock(mutex_);
-  cache_.clear();
+  forget_plans();
 }
 
 namespace detail {

@@ -91,7 +91,7 @@ TENON_INLINE void Trace::record(const char* name, const char* category, std::chr
       name, category, begin, end, std::hash<std::thread::id>{}(std::this_thread::get_id()) % 100000};
 }
 
-TENON_INLINE void Trace::write(const std::filesystem::path& path) {
+TENON_INLINE void Trace::write(const std::string& path) {
   auto& ring = detail::trace_ring();
   std::lock_guard lock(ring.mutex);
   NewFile file(path);

@@ -6,6 +6,10 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
 namespace tenon {
 inline namespace v1 {
 
@@ -17,23 +21,35 @@ TENON_INLINE void TimelinePoint::wait(Deadline deadline, Ledger* ledger) const {
   if (blocks) (ledger ? *ledger : Ledger::process()).book_wait(host_wait(), Clock::now() - start);
 }
 
+/// The part of a timeline that only waits and failures touch.
+struct HostTimeline::Waiters {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::uint64_t, std::exception_ptr> failures;  ///< Guarded by mutex.
+};
+
+TENON_INLINE HostTimeline::HostTimeline(std::string name)
+    : waiters_(std::make_unique<Waiters>()), name_(std::move(name)) {}
+TENON_INLINE HostTimeline::~HostTimeline() = default;
+
 TENON_INLINE PointState HostTimeline::query(std::uint64_t value) const {
   if (reached_.load(std::memory_order_acquire) < value) return PointState::kPending;
   if (!has_failures_.load(std::memory_order_acquire)) return PointState::kReached;
-  std::lock_guard lock(mutex_);
-  return failures_.count(value) ? PointState::kFailed : PointState::kReached;
+  std::lock_guard lock(waiters_->mutex);
+  return waiters_->failures.count(value) ? PointState::kFailed : PointState::kReached;
 }
 
 TENON_INLINE void HostTimeline::wait(std::uint64_t value, Deadline deadline) const {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(waiters_->mutex);
   const bool reached =
-      changed_.wait_until(lock, deadline, [&] { return reached_.load(std::memory_order_relaxed) >= value; });
+      waiters_->changed.wait_until(lock, deadline, [&] { return reached_.load(std::memory_order_relaxed) >= value; });
   if (!reached) {
     throw Error(Code::kDeadlineExceeded, "timeline '" + name_ + "': point " + std::to_string(value) +
                                              " was not reached in time (at " + std::to_string(reached_.load()) +
                                              "); the producer is late or gone");
   }
-  if (auto failure = failures_.find(value); failure != failures_.end()) std::rethrow_exception(failure->second);
+  const auto& failures = waiters_->failures;
+  if (auto failure = failures.find(value); failure != failures.end()) std::rethrow_exception(failure->second);
 }
 
 TENON_INLINE TimelinePoint HostTimeline::next() {
@@ -46,13 +62,13 @@ TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr err
 
 TENON_INLINE void HostTimeline::settle(std::uint64_t value, std::exception_ptr error) {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(waiters_->mutex);
     if (error) {
-      failures_[value] = std::move(error);
+      waiters_->failures[value] = std::move(error);
       has_failures_.store(true, std::memory_order_release);
     }
     if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
-    changed_.notify_all();
+    waiters_->changed.notify_all();
   }
   look_at_deferred();
 }

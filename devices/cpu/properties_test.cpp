@@ -2,6 +2,7 @@
 // Effects of the CPU device's settings: each test observes one, not only the returned value.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>

@@ -2,6 +2,7 @@
 // Models and tensors in an application's own ze_context.
 #include <cstdlib>
 #include <numeric>
+#include <sstream>
 #include <thread>
 #include <vector>
 

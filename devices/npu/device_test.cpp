@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <sstream>
 #include <thread>
 
 #include <tenon/devices/npu/testing/npu.hpp>

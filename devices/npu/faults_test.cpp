@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every driver call made to fail in turn; and machines without loader, driver or device.
 #include <cstdlib>
+#include <sstream>
 
 #include <tenon/devices/npu/testing/npu.hpp>
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 
 #include <tenon/devices/npu/graph.hpp>
 #include <tenon/devices/npu/testing/npu.hpp>

@@ -2,6 +2,8 @@
 // The NPU's settings as a table of properties.
 #include <tenon/devices/npu/settings.hpp>
 
+#include <algorithm>
+
 #include <tenon/core/error.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -2,6 +2,8 @@
 // Visible effects of settings: on the driver's cache, on the created objects, and on the thread that waits.
 #include <dlfcn.h>
 
+#include <sstream>
+
 #include <tenon/core/version.hpp>
 #include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/store/testing/reseal.hpp>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // States on the NPU: initial values, resets, and growing shapes, compared with the reference interpreter.
+#include <sstream>
+
 #include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/graph/ops.hpp>
 

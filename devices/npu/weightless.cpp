@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <vector>
 
 #include <tenon/core/mapped_file.hpp>

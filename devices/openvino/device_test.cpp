@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenVINO's devices through the runtime: names beside Tenon's own, properties, tensors in place, states, blobs, and
 // agreement with the CPU device. tests/device_conformance has the requirements of every device.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote tensors through OPENVINO.GPU: created by its context, used in place, distinguished from other contexts'.
 // Runs if OpenVINO finds a GPU, or a device that claims to be one.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <system_error>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

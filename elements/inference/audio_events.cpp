@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <system_error>
 
 #include <tenon/core/error.hpp>
 #include <tenon/elements/inference/texts.hpp>

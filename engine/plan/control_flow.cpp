@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running bodies: loops and branches.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a model: cpp_infer model [device]. Inputs are filled with 1; prints ports, output values, time and the ledger.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>

@@ -24,9 +24,9 @@
 #include <tenon/frameworks/opencl/image_edges.cpp>
 #include <tenon/frameworks/opencl/make.cpp>
 #include <tenon/frameworks/opencl/native.cpp>
+#include <tenon/frameworks/opencl/pointer_edges.cpp>
 #include <tenon/frameworks/opencl/semaphore.cpp>
 #include <tenon/frameworks/opencl/sharing.cpp>
-#include <tenon/frameworks/opencl/pointer_edges.cpp>
 #include <tenon/frameworks/opencl/svm.cpp>
 #include <tenon/frameworks/opencl/sync.cpp>
 #include <tenon/frameworks/opencl/usm.cpp>

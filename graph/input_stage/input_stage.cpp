@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <string>
+#include <system_error>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>

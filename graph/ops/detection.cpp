@@ -2,9 +2,9 @@
 // Operations of detection models.
 #include <algorithm>
 
+#include <tenon/graph/ops/box_nms.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
-#include <tenon/graph/ops/box_nms.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,6 +2,7 @@
 // Converts constants to f16, each followed by a Convert.
 #include <tenon/graph/passes/compress.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include <tenon/core/tensor.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged model files give a model or a tenon::Error, whatever the damage. Deterministic; the fuzzers go further.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <random>

@@ -3,6 +3,7 @@
 #include <tenon/graph/readers/read_model.hpp>
 
 #include <string_view>
+#include <system_error>
 
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of mapped weights: checked, and used in place if aligned.
+#include <algorithm>
 #include <cstring>
 
 #include <tenon/core/host.hpp>

@@ -2,6 +2,7 @@
 // The conformance suite, first half: the memory of every framework, in every variant.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include <tenon/tests/conformance/suite.hpp>

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <future>
+#include <sstream>
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/tests/device_conformance/suite.hpp>

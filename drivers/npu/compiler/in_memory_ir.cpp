@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <system_error>
 #include <vector>
 
 #include <tenon/core/error.hpp>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <system_error>
 #include <utility>
 
 #include <tenon/core/error.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options have their documented effects: more tiles more workers, higher levels other plans; blobs store the settings.
+#include <algorithm>
 #include <chrono>
 
 #include <gmock/gmock.h>

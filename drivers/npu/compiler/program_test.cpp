@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <tenon/core/error.hpp>
 #include <tenon/drivers/npu/testing/compiled.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>

@@ -2,6 +2,8 @@
 // Initial values of states, and states that grow, compared with the reference interpreter and its own variables.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <tenon/core/error.hpp>
 #include <tenon/drivers/npu/testing/compiled.hpp>
 

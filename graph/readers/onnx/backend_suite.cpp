@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <system_error>
 
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: shapes and the movement of elements.
+#include <algorithm>
 #include <limits>
 
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>

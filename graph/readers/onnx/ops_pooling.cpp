@@ -2,6 +2,8 @@
 // ONNX: pooling.
 #include <tenon/graph/readers/onnx/internal/spatial.hpp>
 
+#include <algorithm>
+
 namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {

@@ -2,6 +2,8 @@
 // ONNX: recurrent layers, as sequence operations where possible, else unrolled over a known number of steps.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
+#include <algorithm>
+
 namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {

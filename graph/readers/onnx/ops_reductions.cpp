@@ -2,6 +2,8 @@
 // ONNX: reductions, extremes along an axis, running sums.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
+#include <algorithm>
+
 namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {

@@ -2,6 +2,8 @@
 // Short forms for making nodes in converters.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
+#include <algorithm>
+
 namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <unordered_map>
 
 #include <pugixml.hpp>

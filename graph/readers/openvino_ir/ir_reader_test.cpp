@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The IR reader: accepted models, and refused ones with their messages.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>

@@ -2,6 +2,7 @@
 // Text forms of the IR.
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 #include <utility>
 
 #include <tenon/core/error.hpp>

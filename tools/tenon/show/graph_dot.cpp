@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <system_error>
 #include <thread>
 
 #include <fcntl.h>

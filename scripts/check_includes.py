@@ -145,7 +145,7 @@ def privacy(texts):
 
 
 def unit(name: str) -> str:
-    """A header and its source form one unit; each generated header of the C API is one."""
+    """A header and its source form one unit; a header in C is one by itself."""
     return name if name.endswith(".h") else name.rsplit(".", 1)[0]
 
 

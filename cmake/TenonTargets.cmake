@@ -2,10 +2,11 @@
 # The functions that a folder's CMakeLists.txt calls: layer, framework, device, test, benchmark, fuzzer.
 include(CMakePackageConfigHelpers)
 set_property(GLOBAL PROPERTY TENON_COMPONENTS "")
-# Targets: what the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
+# Targets: what the demo needs; tests that run under the address sanitizer; fuzzers; benchmarks; tests that run under the thread sanitizer.
 add_custom_target(tenon_demo)
 add_custom_target(tenon_sanitized_tests)
 add_custom_target(tenon_fuzzers)
+add_custom_target(tenon_benches)
 add_custom_target(tenon_threaded_tests)
 
 # Adds every folder below <parent> that has a CMakeLists.txt: deleting one needs no edit.
@@ -402,13 +403,14 @@ function(tenon_variants)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS variant)
 endfunction()
 
-# tenon_add_bench(NAME x_bench SOURCES ... LINK ...): Google Benchmark, built with TENON_BUILD_BENCH.
+# tenon_add_bench(NAME x_bench SOURCES ... LINK ...): Google Benchmark, with TENON_BUILD_BENCH, and only where the target tenon_benches is asked for.
 function(tenon_add_bench)
   cmake_parse_arguments(A "" "NAME" "SOURCES;LINK" ${ARGN})
   if(NOT TENON_BUILD_BENCH)
     return()
   endif()
-  add_executable(${A_NAME} ${A_SOURCES})
+  add_executable(${A_NAME} EXCLUDE_FROM_ALL ${A_SOURCES})
+  add_dependencies(tenon_benches ${A_NAME})
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK} benchmark::benchmark benchmark::benchmark_main)
   # A source that replaces operator new is compiled by itself.
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench" UNITY_BUILD OFF)

@@ -156,7 +156,7 @@ bench() {
   if [ "${1:-}" = moving ]; then shift; bench_moving "$@"; return; fi
   setup test
   configure release
-  build release
+  build release all tenon_benches
   mkdir -p out/bench
   local npu="$PWD/build/release/lib/libze_tenon_npu.so"  # Level Zero benchmarks run on the software NPU.
   [ ! -e "$npu" ] || export ZE_ENABLE_ALT_DRIVERS="${ZE_ENABLE_ALT_DRIVERS:-$npu}"

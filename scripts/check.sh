@@ -45,7 +45,7 @@ with_clang() {  # PRESET FLAGS...: the flags that the preset will use
 }
 
 # The release build's tests with every variant: suites that run again under another setting.
-check_variants() { configure release && build release && TENON_VARIANTS=all release_tests; }
+check_variants() { configure release && build release all tenon_benches && TENON_VARIANTS=all release_tests; }
 
 check_clang() { with_clang clang && build clang && run_ctest build/clang; }
 

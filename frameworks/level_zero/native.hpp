@@ -72,7 +72,7 @@ constexpr Code code_of(ze_result_t result) {
 }
 
 /// The drivers' description of this thread's last failed call, as "; the driver says: ..."; empty if they have none.
-inline std::string last_words();
+std::string last_words();
 
 [[noreturn]] void fail(ze_result_t result, const char* call, const std::string& what);
 
@@ -235,8 +235,6 @@ ze_context_handle_t driver_side(ze_context_handle_t h);
 ze_command_queue_handle_t driver_side(ze_command_queue_handle_t h);
 ze_command_list_handle_t driver_side(ze_command_list_handle_t h);
 ze_event_handle_t driver_side(ze_event_handle_t h);
-
-std::string last_words();
 
 /// Nanoseconds until `deadline`, as the waiting calls take them; never their value for "infinite".
 std::uint64_t nanoseconds_left(Deadline deadline);

@@ -18,7 +18,6 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FIRST = re.compile(r'^\s*#\s*include\s*[<"]tenon/([^>"]+)[>"]', re.MULTILINE)
 
 
 def proved_by_sources():
@@ -41,15 +40,15 @@ def commands(build: pathlib.Path):
         del words[at:at + 2]
         words = [word for word in words if not word.endswith("ccache") and not re.fullmatch(r"-O\d?", word)]
         words[words.index("-c")] = "-fsyntax-only"
-        yield found[1], words, entry["directory"], entry["file"], entry["command"]
+        yield found[1], words, entry["directory"], entry["file"]
 
 
 def parse(job):
-    header, words, directory, file, _ = job
+    header, words, directory, file = job
     path = pathlib.Path(file)
     if not path.exists():  # CMake writes it when its own target is built.
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#include <{'tenon/' if not header.startswith('tenon/') else ''}{header}>\n")
+        path.write_text(f"#include <tenon/{header}>\n")
     done = subprocess.run(words, cwd=directory, capture_output=True, text=True)
     return header, done.returncode, done.stderr
 

@@ -2,12 +2,12 @@
 // The host context, and allocation of host memory.
 #include <tenon/core/host.hpp>
 
-#include <unistd.h>
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/page_bytes.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -33,10 +33,10 @@ class HostContext final : public ContextImpl {
       return Refusal{"a descriptor of kind " + std::string(wanted.fd.name()) +
                      " was requested; allocate it with the framework that makes them (frameworks/dmabuf for dma-bufs), "
                      "or accept a memfd"};
-    if (wanted.alignment > page())
+    if (wanted.alignment > page_bytes())
       return Refusal{"a memfd aligned to " + std::to_string(wanted.alignment) +
                      " bytes was requested; mappings are aligned to pages"};
-    offer.alignment = page();
+    offer.alignment = page_bytes();
     offer.fd = FdKind::kMemfd;
     return offer;
   }
@@ -46,9 +46,6 @@ class HostContext final : public ContextImpl {
     if (wanted.fd == FdKind::kNone) return HostMemory::allocate(size, wanted.alignment);
     return SharedMemory::allocate(std::max<std::size_t>(size, 1));
   }
-
- private:
-  static std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 };
 
 TENON_INLINE std::uint64_t next_memory_serial() {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/page_bytes.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -42,7 +43,7 @@ TENON_INLINE const char* file_type_name(mode_t mode) {
 }  // namespace detail
 
 TENON_INLINE Ref<SharedMemory> SharedMemory::allocate(std::size_t size_bytes, const char* name) {
-  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_bytes();
   if (size_bytes == 0 || size_bytes > (std::size_t{1} << 62)) {
     throw Error(Code::kInvalidArgument,
                 "shared memory of " + std::to_string(size_bytes) + " bytes: the size must be 1..2^62");

@@ -85,7 +85,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::vector<Variable>& variables() const { return variables_; }
   /// @errors kResourceExhausted: values between kernels of the model take more memory than TENON_LIMIT_BYTES allows.
   void check_memory(std::uint64_t bytes) const;
-  /// For runtime_model(). @param times  Of the launches of each subgraph.
+  /// For runtime_model(). @param times  Times of the launches of each subgraph.
   void note_times(std::vector<std::shared_ptr<const PlannedSubgraph>> subgraphs, SubgraphTimes times);
 
  private:
@@ -113,7 +113,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   mutable std::mutex open_mutex_;
   std::map<std::set<std::string>, Opened> open_;  ///< By which states have a value.
   const DeferredModel* last_open_ = nullptr;      ///< That was asked for last.
-  /// Of the static model, for inputs that are not plain.
+  /// Plans of the static model for inputs that are not plain.
   SubgraphStore<std::vector<InputForm>, FormHash> formed_subgraphs_{kKeptSubgraphs};
   mutable std::mutex times_mutex_;
   std::vector<std::shared_ptr<const PlannedSubgraph>> timed_subgraphs_;

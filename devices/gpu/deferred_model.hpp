@@ -46,7 +46,7 @@ struct PlannedSubgraph {
 
 template <typename Key, typename Hash>
 using SubgraphStore = planning::PlanStore<Key, PlannedSubgraph, Hash>;
-/// Of one model, the latest.
+/// The subgraphs that one model keeps: those used last.
 inline constexpr planning::StoreBounds kKeptSubgraphs{.plans = 64};
 
 /// For keys of which only the forms differ.

@@ -11,7 +11,7 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Of the launches of each subgraph; may be empty.
+/// Times of the launches of each subgraph; may be empty.
 using SubgraphTimes = std::vector<std::vector<std::chrono::nanoseconds>>;
 
 /// One node for each launch, joined as values flow through memory.

@@ -241,13 +241,15 @@ TEST_P(States, MoveWithoutAllocating) {
 TEST_P(States, Grow) {
   if (name.rfind("OPENVINO", 0) == 0 || name.rfind("NPU", 0) == 0) GTEST_SKIP() << "its compiler wants known shapes";
   if (name.rfind("HETERO", 0) == 0) GTEST_SKIP() << "it keeps states itself, and wants an initial value; it says so";
-  // AUTO goes on there as soon as it has compiled the model.
-  if (name.find("TEMPLATE") != std::string::npos) GTEST_SKIP() << "its states have one shape, as in many a device";
+  if (name == "TEMPLATE") GTEST_SKIP() << "its states have one shape, as in many a device";
   for (const bool is_computed : {false, true}) {
     auto request = core.compile_model(growing_model(is_computed), name).create_infer_request();
     const auto states = request.query_state();
     ASSERT_EQ(states.size(), 1u) << "before the first run, too";
     auto state = states[0];
+    // AUTO uses the first device of its list as soon as that has compiled the model.
+    if (name.rfind("AUTO:TEMPLATE", 0) == 0 && state.get_state().element_count() != 0)
+      GTEST_SKIP() << "AUTO went on to TEMPLATE, whose states have one shape";
     EXPECT_EQ(state.get_state().element_count(), 0u);
     std::vector<float> wanted;
     for (int round = 0; round < 2; ++round) {

@@ -37,7 +37,7 @@ class Trace {
   /// Records a call of the calling thread.
   void call(const Event& event) noexcept;
   /// Records work that the queue or immediate list with this handle ran on the device. @param depth  0: a list; 1: one
-  /// of its commands. @param lane  From 0; work that the queue runs concurrently has different lanes.
+  /// of its commands. @param lane  Index of a lane, from 0; work that the queue runs concurrently has different lanes.
   void execution(const void* queue, std::uint32_t lane, int depth, const Event& event) noexcept;
 
  private:

@@ -2,6 +2,7 @@
 // Queries about a graph, its arguments and the compiler.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include <tenon/drivers/npu/calls/extensions.hpp>
 #include <tenon/drivers/npu/compiler/compiler.hpp>
@@ -79,7 +80,8 @@ void fill(const compiler::Argument& argument, Properties& properties) {
   const Shape shape = argument.max_shape();
   for (std::size_t i = 0; i < std::size(properties.dims); ++i)
     properties.dims[i] = i < shape.size() ? static_cast<std::uint32_t>(shape[i]) : 1;
-  properties.network_precision = precision_of(argument.network_type);
+  // With build flags, both are what the flags ask for; the model's own type is in the metadata.
+  properties.network_precision = precision_of(argument.type);
   properties.network_layout = layout_of(argument.network_layout);
   properties.device_precision = precision_of(argument.type);
   properties.device_layout = layout_of(argument.layout);
@@ -92,9 +94,14 @@ void fill_2(const compiler::Argument& argument, Properties& properties) {
   properties.quantization_zero_point = 0;
 }
 
-/// Fills structures that may be chained to argument properties.
-ze_result_t fill_chain(const compiler::Argument& argument, void* first) {
-  return visit_chain(first, [&](std::uint32_t stype, const abi::ChainLink* link) {
+constexpr std::uint32_t kChainsSince = abi::version(1, 15);
+
+/// Fills structures that may be chained to argument properties. OpenVINO up to 2025.2 leaves stype and next uninitialised in structures of
+/// versions without a chain, so next is read only where the version has one and stype is right. Metadata has none in any version.
+template <typename Properties>
+ze_result_t fill_chain(const compiler::Argument& argument, const Properties& properties) {
+  if (graph_extension_version() < kChainsSince || properties.stype != Properties{}.stype) return ZE_RESULT_SUCCESS;
+  return visit_chain(properties.next, [&](std::uint32_t stype, const abi::ChainLink* link) {
     if (stype == static_cast<std::uint32_t>(abi::GraphStructure::kArgumentPropertyStrides))
       const_cast<abi::ArgumentPropertyStrides*>(reinterpret_cast<const abi::ArgumentPropertyStrides*>(link))
           ->supports_dynamic_strides = argument.reads_strides;
@@ -111,7 +118,10 @@ ze_result_t of_argument(abi::GraphHandle handle, std::uint32_t index, Properties
     const auto& arguments = graph->object->program().arguments();
     if (index >= arguments.size()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such graph argument");
     fill_in(arguments[index], *properties);
-    return fill_chain(arguments[index], properties->next);
+    if constexpr (std::is_same_v<Properties, abi::ArgumentMetadata>)
+      return ZE_RESULT_SUCCESS;
+    else
+      return fill_chain(arguments[index], *properties);
   });
 }
 

@@ -23,7 +23,7 @@ TEST_F(NpuGraph, SaysWhatItsArgumentsAre) {
   ASSERT_EQ(graphs->get_argument_properties_3(graph, 0, &argument), ZE_RESULT_SUCCESS);
   EXPECT_STREQ(argument.name, "x");
   EXPECT_EQ(argument.device_precision, abi::ArgumentPrecision::kFp16);
-  EXPECT_EQ(argument.network_precision, abi::ArgumentPrecision::kFp32);
+  EXPECT_EQ(argument.network_precision, abi::ArgumentPrecision::kFp16);
   EXPECT_EQ(argument.dims_count, 2u);
   EXPECT_EQ(argument.dims[1], 4u);
   EXPECT_EQ(strides.supports_dynamic_strides, 1);
@@ -33,6 +33,22 @@ TEST_F(NpuGraph, SaysWhatItsArgumentsAre) {
   ASSERT_EQ(argument.tensor_names_count, 1u);
   EXPECT_STREQ(argument.tensor_names[0], "y_tensor");
   EXPECT_EQ(graphs->get_argument_properties_3(graph, 2, &argument), ZE_RESULT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
+}
+
+TEST_F(NpuGraph, ReadsNoChainOfStructuresThatTheClientLeftUninitialised) {
+  const abi::GraphHandle graph = small();
+  const auto fills = [&](auto call, auto structure) {
+    std::memset(static_cast<void*>(&structure), 0xcd, sizeof structure);
+    ASSERT_EQ(call(graph, 0, &structure), ZE_RESULT_SUCCESS);
+  };
+  fills(graphs->get_argument_properties, abi::ArgumentProperties{});
+  fills(graphs->get_argument_properties_2, abi::ArgumentProperties2{});
+  fills(graphs->get_argument_properties_3, abi::ArgumentProperties3{});
+  fills(graphs->get_argument_metadata, abi::ArgumentMetadata{});
+  abi::ArgumentMetadata metadata;
+  metadata.next = reinterpret_cast<void*>(0xcdcdcdcdcdcdcdc8);
+  EXPECT_EQ(graphs->get_argument_metadata(graph, 0, &metadata), ZE_RESULT_SUCCESS) << "metadata has no chain";
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
 }
 

@@ -74,7 +74,7 @@ ze_result_t list_create(ze_context_handle_t context_handle, ze_device_handle_t d
   constexpr ze_command_list_flags_t kKnown = 0x3f;
   if (descriptor->flags & ~kKnown) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   bool is_mutable = false;
-  const ze_result_t result = visit_chain(descriptor->pNext, [&](std::uint32_t stype, const abi::ChainLink*) {
+  const ze_result_t result = visit_first(descriptor->pNext, [&](std::uint32_t stype, const abi::ChainLink*) {
     is_mutable = is_mutable || stype == abi::kMutableListDescriptorType;
     return ZE_RESULT_SUCCESS;
   });

@@ -27,7 +27,7 @@ ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Exe
   }
   settings->in_order = (descriptor.flags & abi::kQueueInOrder) != 0;
   bool turbo = false;
-  const ze_result_t result = visit_chain(descriptor.pNext, [&](std::uint32_t stype, const abi::ChainLink* link) {
+  const ze_result_t result = visit_first(descriptor.pNext, [&](std::uint32_t stype, const abi::ChainLink* link) {
     if (stype == static_cast<std::uint32_t>(abi::CommandQueueNpuStructure::kDescriptor)) {
       turbo = turbo || reinterpret_cast<const abi::CommandQueueNpuDescriptor*>(link)->turbo != 0;
     } else if (stype == static_cast<std::uint32_t>(abi::CommandQueueNpuStructure::kDescriptor2)) {

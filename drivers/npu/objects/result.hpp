@@ -35,6 +35,13 @@ ze_result_t enumerate(std::uint32_t* count, T* entries, std::size_t available, F
   return ZE_RESULT_SUCCESS;
 }
 
+/// Calls visit(stype, link) for the first link only: of queues and command lists clients leave what follows uninitialised.
+template <class Visit>
+ze_result_t visit_first(const void* first, Visit visit) {
+  const auto* link = static_cast<const abi::ChainLink*>(first);
+  return link ? visit(link->stype, link) : ZE_RESULT_SUCCESS;
+}
+
 /// Calls visit(stype, link) for each link of a chain until one fails. Refuses endless chains.
 template <class Visit>
 ze_result_t visit_chain(const void* first, Visit visit) {

@@ -24,18 +24,28 @@ constexpr std::pair<std::string_view, ElementType> kTypes[] = {
 constexpr std::string_view kLayouts[] = {"NCHW", "NHWC", "NCDHW", "NDHWC", "OIHW",    "C",          "CHW",
                                          "HW",   "NC",   "CN",    "ANY",   "BLOCKED", "**SCALAR**", "SCALAR"};
 
-ElementType type_of(std::string_view text) {
+std::string in_upper_case(std::string_view text) {
+  std::string upper(text);
+  for (char& letter : upper)
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  return upper;
+}
+
+/// Precisions and layouts are written in either case.
+ElementType type_of(std::string_view given) {
+  const std::string text = in_upper_case(given);
   for (const auto& [name, type] : kTypes)
     if (name == text) return type;
   std::string known;
   for (const auto& [name, type] : kTypes) known += (known.empty() ? "" : ", ") + std::string(name);
-  refuse_flags("\"" + std::string(text) + "\" is not a precision; known are " + known);
+  refuse_flags("\"" + std::string(given) + "\" is not a precision; known are " + known);
 }
 
-std::string layout_of(std::string_view text) {
+std::string layout_of(std::string_view given) {
+  std::string text = in_upper_case(given);
   if (std::find(std::begin(kLayouts), std::end(kLayouts), text) == std::end(kLayouts))
-    refuse_flags("\"" + std::string(text) + "\" is not a layout");
-  return std::string(text);
+    refuse_flags("\"" + std::string(given) + "\" is not a layout");
+  return text;
 }
 
 /// Parses name:value pairs separated by spaces; names may contain colons.

@@ -114,6 +114,25 @@ TEST(BuildFlags, TakesWhatClientsSend) {
   EXPECT_TRUE(flags.options.prefers_latency);
 }
 
+TEST(BuildFlags, ReadsPrecisionsAndLayoutsInEitherCase) {
+  const BuildFlags flags = parse_build_flags(
+      "--inputs_precisions=\"A:fp16 data:u8\" --inputs_layouts=\"A:nchw data:**scalar**\" "
+      "--outputs_precisions=\"0:Fp32\"");
+  ASSERT_EQ(flags.input_types.size(), 2u);
+  EXPECT_EQ(flags.input_types[0], (std::pair<std::string, ElementType>("A", ElementType::kF16)));
+  EXPECT_EQ(flags.input_types[1], (std::pair<std::string, ElementType>("data", ElementType::kU8)));
+  EXPECT_EQ(flags.input_layouts[0].second, "NCHW");
+  EXPECT_EQ(flags.input_layouts[1].second, "**SCALAR**");
+  EXPECT_EQ(flags.output_types[0].second, ElementType::kF32);
+}
+
+TEST(BuildFlags, TakesTheClientsOwnOptionsWithoutEffect) {
+  // OpenVINO 2024.4 to 2025.1 passes these on.
+  const std::string own = "CACHE_DIR=\"\" ENABLE_CPU_PINNING=\"NO\" EXCLUSIVE_ASYNC_REQUESTS=\"YES\" NUM_STREAMS=\"1\"";
+  EXPECT_EQ(parse_build_flags(("--config PERF_COUNT=\"YES\" " + own).c_str()).options.profiling, true);
+  EXPECT_FALSE(is_option_supported("CACHE_DIR", std::nullopt)) << "the compiler offers none of them";
+}
+
 TEST(BuildFlags, RefusesWhatIsMalformedAndNamesIt) {
   EXPECT_THAT(error_of([] { parse_build_flags("--config NO_SUCH=\"1\""); }, Code::kUnimplemented),
               HasSubstr("NO_SUCH"));

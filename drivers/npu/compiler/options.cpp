@@ -141,6 +141,39 @@ const std::vector<Row>& rows() {
   return table;
 }
 
+/// Options of OpenVINO's plugin. Up to 2025.1 it passes its whole configuration to the compiler, so they are taken here and mean nothing.
+constexpr std::string_view kClientOptions[] = {"ALLOW_AUTO_BATCHING",
+                                               "AUTO_BATCH_TIMEOUT",
+                                               "CACHE_DIR",
+                                               "CACHE_ENCRYPTION_CALLBACKS",
+                                               "CACHE_MODE",
+                                               "CACHING_PROPERTIES",
+                                               "ENABLE_CPU_PINNING",
+                                               "ENABLE_CPU_RESERVATION",
+                                               "ENABLE_MMAP",
+                                               "EXCLUSIVE_ASYNC_REQUESTS",
+                                               "INFERENCE_NUM_THREADS",
+                                               "LOADED_FROM_CACHE",
+                                               "MODEL_PTR",
+                                               "NPU_BACKEND_COMPILATION_PARAMS",
+                                               "NPU_BYPASS_UMD_CACHING",
+                                               "NPU_COMPILER_TYPE",
+                                               "NPU_CREATE_EXECUTOR",
+                                               "NPU_DEFER_WEIGHTS_LOAD",
+                                               "NPU_DISABLE_VERSION_CHECK",
+                                               "NPU_PRINT_PROFILING",
+                                               "NPU_PROFILING_OUTPUT_FILE",
+                                               "NPU_PROFILING_TYPE",
+                                               "NPU_RUN_INFERENCES_SEQUENTIALLY",
+                                               "NPU_USE_ELF_COMPILER_BACKEND",
+                                               "NUM_STREAMS",
+                                               "WEIGHTS_PATH",
+                                               "WORKLOAD_TYPE"};
+
+bool is_client_option(std::string_view key) {
+  return std::find(std::begin(kClientOptions), std::end(kClientOptions), key) != std::end(kClientOptions);
+}
+
 const Row* find_row(std::string_view key) {
   for (const Row& row : rows())
     if (key == row.key) return &row;
@@ -176,6 +209,7 @@ Target resolve(const Options& options, const Platform& device) {
 void set_option(Options& options, std::string_view key, std::string_view value) {
   const Row* row = find_row(key);
   if (!row) {
+    if (is_client_option(key)) return;
     std::string known;
     for (const std::string& name : supported_options()) known += (known.empty() ? "" : ", ") + name;
     throw Error(Code::kUnimplemented, "NPU: the compiler has no option \"" + std::string(key) + "\"; it has " + known);

@@ -91,7 +91,7 @@ CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Setti
       info_(std::move(info)),
       settings_(std::move(settings)),
       context_(std::move(context)),
-      completion_(std::make_shared<Completion>()) {
+      completion_(std::make_shared<Completion>(settings_.sequential)) {
   plan_ports();
   plan_states();
   declare();

@@ -2,6 +2,8 @@
 // Threads that wait for inferences.
 #include <tenon/devices/npu/completion.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace tenon::inline v1::npu_device {
@@ -21,6 +23,7 @@ void Completion::add(Pending& pending) noexcept {
   {
     const std::lock_guard lock(mutex_);
     pending.next_ = nullptr;
+    pending.turn_ = added_++;
     (last_ ? last_->next_ : first_) = &pending;
     last_ = &pending;
   }
@@ -43,10 +46,29 @@ void Completion::serve() {
     --free_threads_;
     --promised_;
     lock.unlock();
-    pending->complete();
+    pending->wait();
+    report(*pending);
     lock.lock();
     ++free_threads_;
   }
+}
+
+void Completion::report(Pending& pending) {
+  if (!in_order_) return pending.report();
+  constexpr std::chrono::seconds kLongestCallback{1};
+  const std::uint64_t turn = pending.turn_;
+  {
+    std::unique_lock lock(mutex_);
+    // Each inference that is reported begins the second anew for those behind it.
+    for (std::uint64_t seen = next_turn_; next_turn_ < turn; seen = next_turn_)
+      if (reported_.wait_for(lock, kLongestCallback) == std::cv_status::timeout && next_turn_ == seen) break;
+  }
+  pending.report();
+  {
+    const std::lock_guard lock(mutex_);
+    next_turn_ = std::max(next_turn_, turn + 1);
+  }
+  reported_.notify_all();
 }
 
 void Completion::stop() noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -274,6 +275,45 @@ TEST_F(Npu, SequentialModelsTakeOnlyStartAsync) {
     first.wait();
     ASSERT_THAT(values_of(second.get_tensor("y")), ElementsAre(1, 0, 3, 0)) << i;
   }
+}
+
+TEST_F(Npu, SequentialModelsReportInTheOrderOfTheirStart) {
+  TENON_NEEDS("command_queue");
+  auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
+  std::vector<InferRequest> requests;
+  std::mutex mutex;
+  std::vector<int> order;
+  for (int i = 0; i < 4; ++i) {
+    requests.push_back(compiled.create_infer_request());
+    requests.back().set_callback([&, i](std::exception_ptr) {
+      const std::lock_guard lock(mutex);
+      order.push_back(i);
+    });
+  }
+  for (int round = 0; round < 200; ++round) {
+    for (InferRequest& request : requests) request.start_async();
+    for (InferRequest& request : requests) request.wait();
+    const std::lock_guard lock(mutex);
+    ASSERT_THAT(order, ElementsAre(0, 1, 2, 3)) << round;
+    order.clear();
+  }
+}
+
+TEST_F(Npu, ACallbackOfASequentialModelMayWaitForALaterInference) {
+  TENON_NEEDS("command_queue");
+  auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
+  auto first = compiled.create_infer_request(), second = compiled.create_infer_request();
+  std::promise<void> started, done;
+  first.set_callback([&, ready = started.get_future().share()](std::exception_ptr) {
+    ready.wait();
+    second.wait();
+    done.set_value();
+  });
+  first.start_async();
+  second.start_async();
+  started.set_value();
+  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  first.wait();
 }
 
 TEST_F(Npu, ACallbackMayWaitForAnotherInferenceOfTheModel) {

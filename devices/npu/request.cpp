@@ -2,6 +2,8 @@
 // Inferences on the NPU.
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/npu/remote.hpp>
@@ -66,7 +68,8 @@ class Request final : public InferRequestImpl, public Pending {
     if (owner_->settings().streams == 0) {
       begin(inference);
       inference_ = &inference;
-      complete();
+      wait();
+      report();
       return;
     }
     owner_->completion().reserve();
@@ -82,16 +85,14 @@ class Request final : public InferRequestImpl, public Pending {
 
   void cancel() noexcept override { commands_.cancel(); }
 
-  void complete() noexcept override {
-    Inference& inference = *inference_;
-    std::exception_ptr error;
-    try {
-      commands_.wait(inference);
-      end(inference);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    inference.finish(std::move(error));  // This may be destroyed now.
+  void wait() noexcept override try {
+    commands_.wait(*inference_);
+    end(*inference_);
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+  void report() noexcept override {
+    inference_->finish(std::exchange(error_, nullptr));  // This may be destroyed now.
   }
 
   std::vector<ProfilingInfo> profiling_info() const override {
@@ -300,6 +301,7 @@ class Request final : public InferRequestImpl, public Pending {
   std::vector<std::pair<std::uint32_t, Tensor>> shapes_;
   std::vector<std::shared_ptr<State>> states_;
   Inference* inference_ = nullptr;
+  std::exception_ptr error_;  ///< From wait() to report().
   bool ran_ = false;
 };
 

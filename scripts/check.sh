@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu va media gpu vm package chroot12-full chroot12 chroot13 npu13)
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu npu-clients va media gpu vm package chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -211,6 +211,12 @@ check_npu() {
       build/release/tests/npu_driver_test --gtest_filter='*CyclesLeave*' &&
     "$(venv_python)" models/zoo/generate.py --out build/data/zoo --missing >/dev/null &&
     TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/data/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
+}
+
+# Each version of a client in a venv of its own, one after the other.
+check_npu_clients() {
+  configure release && build release tenon tenon_npu_driver &&
+    "$(venv_python)" tests/npu_clients/matrix.py --tenon "$PWD/build/release/bin/tenon"
 }
 
 # The software VA-API driver: every clip, libva-utils' test_va_api where TENON_LIBVA_UTILS names its sources, ten minutes of random

@@ -9,7 +9,11 @@ import unittest
 
 import numpy as np
 import openvino as ov
-import openvino.opset13 as ops
+
+try:
+    import openvino.opset13 as ops
+except ImportError:  # Up to 2024.
+    import openvino.runtime.opset13 as ops
 
 COSINE = 0.9999
 MAX_ERROR = 0.02  # Relative to the range of the reference output.

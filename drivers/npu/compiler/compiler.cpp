@@ -148,12 +148,33 @@ std::string lines(const std::vector<std::string>& warnings) {
   return text;
 }
 
+/// What LOG_DEBUG adds: what the options came to, and the arguments as clients bind them.
+std::string describe_target(const Target& target, const std::vector<Argument>& arguments) {
+  std::string text = "platform " + std::to_string(target.platform.number) + ": " + std::to_string(target.tiles) +
+                     " of " + std::to_string(target.max_tiles) + " tiles, on " + std::to_string(target.workers()) +
+                     " threads; DMA engines: " + std::to_string(target.dma_engines) + "\n";
+  for (const Argument& argument : arguments)
+    text += std::string(argument.is_input ? "input " : "output ") + argument.name + ": " + std::string(name(argument.type)) +
+            argument.shape.to_string() + ", in the model " + std::string(name(argument.network_type)) +
+            (argument.layout.empty() ? "" : ", layout " + argument.layout) + "\n";
+  return text;
+}
+
+/// What LOG_TRACE adds: the layers that the plan is made from.
+std::string describe_layers(const Model& model) {
+  std::string text;
+  for (const auto& node : model.get_ordered_ops()) text += "layer " + node->describe() + "\n";
+  return text;
+}
+
 Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target, std::string& log) {
   std::shared_ptr<Model> model = read_in_memory_ir(ir);
   check_supported(*model);
   log += lines(mark_precise_layers(*model, flags.options.precise_layers));
   Interface interface = make_interface(model, flags);
   std::vector<Argument>& arguments = interface.arguments;
+  if (flags.options.log >= LogLevel::kDebug) log += describe_target(target, arguments);
+  if (flags.options.log >= LogLevel::kTrace) log += describe_layers(*model);
   Settings settings = settings_of(flags.options, target);
   engine::Blob payload;
   payload.name = model->get_friendly_name();

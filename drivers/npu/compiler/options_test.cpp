@@ -72,6 +72,17 @@ TEST(Tiles, BoundWorkersAndTurboLendsTheRest) {
   EXPECT_EQ(program->settings().engine_options().threads, 1);
 }
 
+TEST(LogLevel, EachSaysMoreThanTheOneBefore) {
+  const auto log = [ir = in_memory(*conv_model())](const std::string& level) {
+    return compile(request_for(ir, ("--config LOG_LEVEL=\"" + level + "\"").c_str()), nullptr).log;
+  };
+  const std::string info = log("LOG_INFO"), debug = log("LOG_DEBUG"), trace = log("LOG_TRACE");
+  EXPECT_THAT(info, ::testing::Not(HasSubstr("platform 4000: ")));
+  EXPECT_THAT(debug, ::testing::AllOf(HasSubstr("platform 4000: "), HasSubstr("input x: f32[1,16,12,12]"),
+                                      ::testing::Not(HasSubstr("layer "))));
+  EXPECT_THAT(trace, ::testing::AllOf(HasSubstr("platform 4000: "), HasSubstr("layer "), HasSubstr("Convolution")));
+}
+
 TEST(OptimizationLevel, SelectsThePasses) {
   const Bytes ir = in_memory(*conv_model());
   const std::string zero = log_of(ir, "NPU_COMPILATION_MODE_PARAMS=\"optimization-level=0\""), one = log_of(ir, ""),

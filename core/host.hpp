@@ -27,13 +27,17 @@ TENON_API Context host_context();
 class TENON_API HostMemory final : public Memory {
  public:
   using Release = std::function<void()>;
-  /// Owned, aligned to max(64, alignment). @errors kResourceExhausted.
+  /// From this size on, owned memory begins and ends on a page: devices that import whole pages take it in place.
+  static constexpr std::size_t kWholePagesFrom = 64 << 10;
+  /// Owned, aligned to max(64, alignment), or to a page from kWholePagesFrom on. @errors kResourceExhausted.
   static Ref<HostMemory> allocate(std::size_t size_bytes, std::size_t alignment = 64);
   /// Borrowed memory. `release` (may be empty) is called once, when the last reference goes, from any thread, and must
   /// not throw. `data` may be null when the size is 0: the memory then gets a dummy address.
   static Ref<HostMemory> borrow(void* data, std::size_t size_bytes, bool read_only = false, Release release = {});
   /// True for memory from allocate().
   bool owned() const { return owned_; }
+  /// The bytes that belong to this memory alone: its size, rounded up to pages where allocate() took whole ones.
+  std::size_t capacity_bytes() const;
 
   HostMemory(const Properties& properties, bool owned, Release release);
   ~HostMemory() override;

@@ -83,8 +83,23 @@ TENON_INLINE HostBudget::Scope::Scope(const HostBudget& budget)
     : before_(std::exchange(detail::current_budget(), &budget)) {}
 TENON_INLINE HostBudget::Scope::~Scope() { detail::current_budget() = before_; }
 
+namespace detail {
+inline bool takes_whole_pages(std::size_t size_bytes) { return size_bytes >= HostMemory::kWholePagesFrom; }
+inline std::size_t default_alignment(std::size_t size_bytes) {
+  return takes_whole_pages(size_bytes) ? page_bytes() : 64;
+}
+inline std::size_t capacity_of(std::size_t size_bytes) {
+  const std::size_t unit = takes_whole_pages(size_bytes) ? page_bytes() : 1;
+  return size_bytes > SIZE_MAX - unit ? size_bytes : (size_bytes + unit - 1) / unit * unit;
+}
+}  // namespace detail
+
+TENON_INLINE std::size_t HostMemory::capacity_bytes() const {
+  return owned_ ? detail::capacity_of(size_bytes()) : size_bytes();
+}
+
 TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::size_t alignment) {
-  const std::size_t align = std::max<std::size_t>(alignment, 64);
+  const std::size_t usual = detail::default_alignment(size_bytes), align = std::max(alignment, usual);
   // The last owner of this pointer returns the bytes to the budget: the memory, or this function when it fails.
   std::shared_ptr<HostBudget::Account> taken;
   if (const HostBudget* budget = detail::current_budget()) {
@@ -93,7 +108,8 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
                account->used.fetch_sub(size_bytes, std::memory_order_relaxed);
              }};
   }
-  void* data = ::operator new(std::max<std::size_t>(size_bytes, 1), std::align_val_t(align), std::nothrow);
+  void* data =
+      ::operator new(std::max<std::size_t>(detail::capacity_of(size_bytes), 1), std::align_val_t(align), std::nothrow);
   if (!data) {
     throw Error(Code::kResourceExhausted, "host memory: cannot allocate " + std::to_string(size_bytes) + " bytes");
   }
@@ -103,7 +119,7 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
   properties.identity = {MemoryIdentity::Kind::kSerial, 0, detail::next_memory_serial()};
   // The deleter needs the alignment: the callback carries it only when it is not the default.
   Release release;
-  if (align != 64 || taken)
+  if (align != usual || taken)
     release = [data, align, taken = std::move(taken)] { ::operator delete(data, std::align_val_t(align)); };
   return make_ref<HostMemory>(properties, true, std::move(release));
 }
@@ -127,7 +143,7 @@ TENON_INLINE HostMemory::~HostMemory() {
   if (release_)
     release_();
   else if (owned_)
-    ::operator delete(host(), std::align_val_t(64));
+    ::operator delete(host(), std::align_val_t(detail::default_alignment(size_bytes())));
 }
 
 }  // namespace v1

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host memory under a budget.
+#include <cstring>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/page_bytes.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {
@@ -63,6 +66,20 @@ TEST(HostBudget, CountsUntilMemoryIsFreedWhereverThatIs) {
   const auto aligned = HostMemory::allocate(1000, 4096);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned->host()) % 4096, 0U);
   EXPECT_THROW(HostMemory::allocate(1), Error);
+}
+
+TEST(HostMemory, BeginsAndEndsOnPagesFromOneSizeOn) {
+  const std::size_t page = page_bytes();
+  for (const std::size_t size : {HostMemory::kWholePagesFrom, HostMemory::kWholePagesFrom + 1, std::size_t{300000}}) {
+    const auto memory = HostMemory::allocate(size);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->host()) % page, 0U) << size;
+    EXPECT_EQ(memory->size_bytes(), size);
+    EXPECT_EQ(memory->capacity_bytes(), (size + page - 1) / page * page);
+    std::memset(memory->host(), 1, memory->capacity_bytes());
+  }
+  EXPECT_EQ(HostMemory::allocate(HostMemory::kWholePagesFrom - 1)->capacity_bytes(), HostMemory::kWholePagesFrom - 1);
+  std::vector<char> foreign(1 << 17);
+  EXPECT_EQ(HostMemory::borrow(foreign.data(), 100000)->capacity_bytes(), 100000U) << "its neighbours belong to others";
 }
 
 }  // namespace host_test

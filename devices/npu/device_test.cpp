@@ -116,6 +116,21 @@ TEST_F(Npu, AlternatesAmongKnownBuffersWithoutImportingThemAnew) {
   EXPECT_EQ(request.ledger().total().copied, 0u);
 }
 
+TEST_F(Npu, TakesThePlainTensorsOfTenonInPlace) {
+  TENON_NEEDS("sysmem");
+  const Shape shape{1, 70001};  // More than 64 KiB, and no whole number of pages.
+  auto request = core.compile_model(relu(shape), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
+  const Tensor x(element::f32, shape), y(element::f32, shape);
+  std::fill_n(x.data<float>(), shape[1], -1.f);
+  x.data<float>()[70000] = 5;
+  request.set_tensor("x", x);
+  request.set_tensor("y", y);
+  request.infer();
+  EXPECT_EQ(y.data<float>()[0], 0);
+  EXPECT_EQ(y.data<float>()[70000], 5);
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+}
+
 TEST_F(Npu, ThreadsShareImportsThatComeAndGo) {
   TENON_NEEDS("sysmem");
   auto compiled = core.compile_model(relu({1, 1024}), "NPU", zero_copy(ZeroCopy::kRequire));

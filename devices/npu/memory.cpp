@@ -38,6 +38,12 @@ std::unique_ptr<level_zero::UsmView> import_descriptor(const Context& context, c
   }
 }
 
+/// The bytes to import: whole pages, if no one else's bytes are in the last one.
+std::size_t bytes_to_import(const Memory& memory) {
+  const auto* host = dynamic_cast<const HostMemory*>(&memory);
+  return host ? host->capacity_bytes() : memory.size_bytes();
+}
+
 /// Imports the whole memory, or refuses. The view's data() is the device's address of the first byte.
 Imported import_memory(const Npu& npu, const Context& context, const Tensor& tensor) {
   const Memory& memory = *tensor.memory();
@@ -56,13 +62,14 @@ Imported import_memory(const Npu& npu, const Context& context, const Tensor& ten
                    "), and this memory is not its own; use get_tensor() or "
                    "create_host_tensor()" +
                    (why.empty() ? std::string() : "; " + why)};
-  if (!on_page(host) || memory.size_bytes() % kPage != 0 || memory.size_bytes() == 0)
+  const std::size_t size_bytes = bytes_to_import(memory);
+  if (!on_page(host) || size_bytes % kPage != 0 || size_bytes == 0)
     return Refusal{"the NPU imports whole pages of memory, and this memory of " + std::to_string(memory.size_bytes()) +
                    " bytes " +
                    (on_page(host) ? "does not end on a page boundary" : "does not begin on a page boundary") +
                    "; use get_tensor(), create_host_tensor() or memory of whole pages"};
   try {
-    return made(share_pages(npu, host, memory.size_bytes()));
+    return made(share_pages(npu, host, size_bytes));
   } catch (const Error& error) {
     return Refusal{std::string("the NPU's driver does not take these pages: ") + error.what()};
   }

@@ -6,7 +6,7 @@ set -euo pipefail
 [ $# = 2 ] || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
 build=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/.." && pwd)
-tests='opencl_test|gpu_(device|pictures|lowering|limits|graphs)_test|device_conformance_test|oracle_gpu_[0-9]_test|onnx_node_tests_gpu|example_(c_gpu(_nv12)?|gpu_(kernel|nv12|queue|umat))'
+tests='opencl_test|gpu_(device|pictures|lowering|limits|graphs)_test|device_conformance_test|oracle_gpu_[0-9]_test|onnx_node_tests_gpu_[0-3]|example_(c_gpu(_nv12)?|gpu_(kernel|nv12|queue|umat))'
 conformance='*pencl*'
 case "$2" in
   intel)

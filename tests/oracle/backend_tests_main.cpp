@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ONNX backend-test folders through the reference interpreter, or through the runtime on a device:
-// backend_tests [--device CPU] [--at-least N] [--all] [--faults FILE] [--list] FOLDER...
+// backend_tests [--device CPU] [--at-least N] [--all] [--faults FILE] [--share K/N] [--list] FOLDER...
 // With --all every test must pass, and there must be some. With --faults no output may differ from the recorded one,
 // except in tests that FILE lists ("name: why the test is wrong"); each of those must exist and differ.
+// --share runs every Nth test from the Kth on, from 0.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/graph/evaluate.hpp>
@@ -67,11 +69,24 @@ std::map<std::string, std::string> read_faults(const std::string& path) {
   return faults;
 }
 
+/// Keeps every `count`th folder from the `index`th on, and forgets the faults of the others.
+void keep_share(int index, int count, std::vector<std::filesystem::path>& folders,
+                std::map<std::string, std::string>& faults) {
+  std::vector<std::filesystem::path> kept;
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    if (static_cast<int>(i % static_cast<std::size_t>(count)) == index)
+      kept.push_back(folders[i]);
+    else
+      faults.erase(folders[i].filename().string());
+  }
+  folders = std::move(kept);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   namespace fs = std::filesystem;
-  int at_least = 0;
+  int at_least = 0, share = 0, shares = 1;
   bool list = false, all = false, has_faults = false;
   std::map<std::string, std::string> faults;
   std::unique_ptr<DeviceRun> device;
@@ -86,6 +101,11 @@ int main(int count, char** arguments) {
     } else if (argument == "--faults" && i + 1 < count) {
       faults = read_faults(arguments[++i]);
       has_faults = true;
+    } else if (argument == "--share" && i + 1 < count) {
+      if (std::sscanf(arguments[++i], "%d/%d", &share, &shares) != 2 || share < 0 || share >= shares) {
+        std::fprintf(stderr, "--share %s: it takes K/N, with 0 <= K < N\n", arguments[i]);
+        return 2;
+      }
     } else if (argument == "--all") {
       all = true;
     } else if (argument == "--list") {
@@ -101,6 +121,7 @@ int main(int count, char** arguments) {
     return kNoDevice;
   }
   std::sort(folders.begin(), folders.end());
+  keep_share(share, shares, folders, faults);
   int passed = 0, failed = 0, skipped = 0, by_reference = 0, unexpected = 0;
   for (const fs::path& folder : folders) {
     if (device) device->by_reference.clear();

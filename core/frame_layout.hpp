@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/export.hpp>
@@ -27,17 +28,35 @@ struct FramePlaneLayout {
 struct FrameLayout {
   bool is_yuv = false;
   bool pairs = false;  ///< YUYV and UYVY: columns come in pairs, an odd width is rounded up.
-  std::uint8_t component_count = 0, plane_count = 0;
-  /// Significant bits; more than 8 means 16-bit samples with the value in the high bits (P010).
-  std::uint8_t bits = 8;
+  std::uint8_t component_count = 0;
+  std::uint8_t plane_count = 0;  ///< Planes that are read, the first ones of the frame.
+  bool has_alpha_plane = false;  ///< The frame has a plane of alpha after them.
+  std::uint8_t bits = 8;         ///< Significant bits; more than 8 means samples of 16 bits.
+  std::uint8_t shift = 0;        ///< Bits of a sample below the value: 6 in P010, 0 in I420 of 10 bits.
+  bool swapped = false;          ///< Samples of 16 bits are big endian.
   std::array<FrameComponent, 3> components;
   std::array<FramePlaneLayout, 3> planes;
 
   ElementType sample_type() const { return bits > 8 ? ElementType::kU16 : ElementType::kU8; }
+  /// The value of a sample of 16 bits, and the sample that holds a value.
+  std::uint16_t value_of(std::uint16_t sample) const {
+    if (swapped) sample = static_cast<std::uint16_t>(sample << 8 | sample >> 8);
+    return static_cast<std::uint16_t>(sample >> shift & ((1u << bits) - 1));
+  }
+  std::uint16_t sample_of(std::uint16_t value) const {
+    const auto sample = static_cast<std::uint16_t>(value << shift);
+    return swapped ? static_cast<std::uint16_t>(sample << 8 | sample >> 8) : sample;
+  }
 };
 
-/// @errors kUnimplemented: the CPU does not read this format or modifier; the message lists those it reads.
+/// @errors kUnimplemented: the format or modifier is not read pixel by pixel; the message says why, or lists those that are.
 TENON_API FrameLayout frame_layout(const FrameInfo& info);
+
+/// Whether frame_layout() knows the format.
+TENON_API bool is_readable(PixelFormat format);
+
+/// All formats for which is_readable() holds: those that decoders and cameras give first, grey and big endian last.
+TENON_API std::vector<PixelFormat> readable_formats();
 
 /// The affine map from components to R, G, B in 0..255: offset[c] + sum over k of matrix[c][k] * sample[k], then
 /// clamped.

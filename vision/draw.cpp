@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -38,7 +37,7 @@ Colour label_colour(int label_id) { return kPalette[static_cast<unsigned>(label_
 
 Canvas::Canvas(const Frame& frame) : layout_(frame_layout(frame.info())) {
   const FrameInfo& info = frame.info();
-  if (frame.plane_count() != layout_.plane_count)
+  if (frame.plane_count() < layout_.plane_count)
     throw Error(Code::kFailedPrecondition, "drawing: the frame has " + std::to_string(frame.plane_count()) +
                                                " planes, " + to_string(info.format) + " has " +
                                                std::to_string(layout_.plane_count));
@@ -69,21 +68,18 @@ Canvas::Canvas(const Frame& frame) : layout_(frame_layout(frame.info())) {
 Canvas::Paint Canvas::paint(Colour colour) const {
   const double r = colour.red / 255.0, g = colour.green / 255.0, b = colour.blue / 255.0;
   const double y = luma_red_ * r + (1 - luma_red_ - luma_blue_) * g + luma_blue_ * b;
-  double value[3] = {255 * r, 255 * g, 255 * b};
+  const double unit = 1 << (layout_.bits - 8), top = 256 * unit - 1;
+  const double luma = full_range_ ? top * y : unit * (16 + 219 * y);
+  double value[3] = {top * r, top * g, top * b};
   if (layout_.is_yuv) {
     const double u = (b - y) / (2 * (1 - luma_blue_)), v = (r - y) / (2 * (1 - luma_red_));
-    value[0] = full_range_ ? 255 * y : 16 + 219 * y;
-    value[1] = 128 + (full_range_ ? 255 : 224) * u;
-    value[2] = 128 + (full_range_ ? 255 : 224) * v;
-  } else if (layout_.component_count == 1) {
-    value[0] = full_range_ ? 255 * y : 16 + 219 * y;
+    value[1] = 128 * unit + (full_range_ ? top : 224 * unit) * u;
+    value[2] = 128 * unit + (full_range_ ? top : 224 * unit) * v;
   }
+  if (layout_.is_yuv || layout_.component_count == 1) value[0] = luma;
   Paint paint{};
-  const int unit = 1 << (layout_.bits - 8), top = (256 << (layout_.bits - 8)) - 1;
-  for (std::size_t k = 0; k < 3; ++k) {
-    const auto code = static_cast<int>(std::clamp(std::lround(value[k] * unit), 0l, static_cast<long>(top)));
-    paint.sample[k] = static_cast<std::uint16_t>(layout_.bits > 8 ? code << (16 - layout_.bits) : code);
-  }
+  for (std::size_t k = 0; k < 3; ++k)
+    paint.value[k] = static_cast<std::uint16_t>(std::lround(std::clamp(value[k], 0.0, top)));
   return paint;
 }
 
@@ -98,30 +94,30 @@ void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint, un
     x2 = static_cast<int>(r.x + r.width), y2 = static_cast<int>(r.y + r.height);
   }
   // A shared chroma sample is painted if its centre is inside; the last of an odd extent has no second half.
-  const auto begin = [](int at, int shift) { return shift ? at / 2 : at; };
-  const auto end = [](int at, int extent, int shift) { return shift ? (at == extent ? (at + 1) / 2 : at / 2) : at; };
+  const auto begin = [](int at, int shift) { return at >> shift; };
+  const auto end = [](int at, int extent, int shift) { return (at == extent ? at + (1 << shift) - 1 : at) >> shift; };
   for (std::size_t k = 0; k < layout_.component_count; ++k) {
     const FrameComponent& c = layout_.components[k];
     const PlaneView& plane = planes_[c.plane];
     const int left = begin(x1, c.shift_x), right = end(x2, stored_width_, c.shift_x);
     for (int y = begin(y1, c.shift_y); y < end(y2, stored_height_, c.shift_y); ++y) {
       auto* row = static_cast<std::uint8_t*>(const_cast<void*>(plane.data)) + y * plane.pitch_bytes;
-      if (weight < 256) {
-        const auto mix = [&](auto* samples) {
-          for (int x = left; x < right; ++x) {
-            auto& sample = samples[x * c.step + c.offset];
-            const unsigned mixed = (sample * (256 - weight) + paint.sample[k] * weight + 128) / 256;
-            sample = static_cast<std::remove_reference_t<decltype(sample)>>(mixed);
-          }
-        };
-        layout_.bits > 8 ? mix(reinterpret_cast<std::uint16_t*>(row)) : mix(row);
-      } else if (layout_.bits > 8) {
-        auto* samples = reinterpret_cast<std::uint16_t*>(row);
-        for (int x = left; x < right; ++x) samples[x * c.step + c.offset] = paint.sample[k];
+      const unsigned value = paint.value[k];
+      const auto mixed = [&](unsigned old) { return (old * (256 - weight) + value * weight + 128) / 256; };
+      if (layout_.bits > 8) {
+        auto* samples = reinterpret_cast<std::uint16_t*>(row) + c.offset;
+        for (int x = left; x < right; ++x)
+          samples[x * c.step] =
+              layout_.sample_of(static_cast<std::uint16_t>(mixed(layout_.value_of(samples[x * c.step]))));
+      } else if (weight < 256) {
+        for (int x = left; x < right; ++x) {
+          auto& sample = row[x * c.step + c.offset];
+          sample = static_cast<std::uint8_t>(mixed(sample));
+        }
       } else if (c.step == 1) {
-        if (left < right) std::fill(row + left, row + right, static_cast<std::uint8_t>(paint.sample[k]));
+        if (left < right) std::fill(row + left, row + right, static_cast<std::uint8_t>(value));
       } else {
-        for (int x = left; x < right; ++x) row[x * c.step + c.offset] = static_cast<std::uint8_t>(paint.sample[k]);
+        for (int x = left; x < right; ++x) row[x * c.step + c.offset] = static_cast<std::uint8_t>(value);
       }
     }
   }

@@ -51,7 +51,7 @@ class TENON_API Canvas {
 
  private:
   struct Paint {
-    std::uint16_t sample[3];
+    std::uint16_t value[3];
   };
   Paint paint(Colour colour) const;
   /// @param weight  Of the paint, of 256; the rest is what is there.

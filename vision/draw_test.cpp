@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 
@@ -18,8 +19,35 @@ using namespace tenon;
 using vision::Canvas;
 using vision::Colour;
 
-constexpr PixelFormat kFormats[] = {kI420, kYv12,  kI422,  kI444,  kNv12, kNv21, kNv16,      kP010,      kYuy2,
-                                    kUyvy, kGray8, kRgb24, kBgr24, kRgba, kBgra, kRgbPlanar, kBgrPlanar, kGbrPlanar};
+constexpr PixelFormat kFormats[] = {kI420,
+                                    kYv12,
+                                    kI422,
+                                    kI444,
+                                    kNv12,
+                                    kNv21,
+                                    kNv16,
+                                    kP010,
+                                    kYuy2,
+                                    kUyvy,
+                                    kGray8,
+                                    kRgb24,
+                                    kBgr24,
+                                    kRgba,
+                                    kBgra,
+                                    kRgbPlanar,
+                                    kBgrPlanar,
+                                    kGbrPlanar,
+                                    kI420p10,
+                                    kGray16,
+                                    kY210,
+                                    kArgb,
+                                    kVuya,
+                                    kGbra12,
+                                    kRgb48,
+                                    kNv12a,
+                                    kI411,
+                                    big_endian(kI422p16),
+                                    big_endian(kP010)};
 
 Frame grey_frame(PixelFormat format, std::uint32_t width, std::uint32_t height) {
   Frame frame = Frame::allocate({format, width, height, ColourSpace::kBt709});

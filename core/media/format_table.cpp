@@ -2,6 +2,8 @@
 // The table of pixel formats.
 #include <tenon/core/pixel_format.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include <tenon/core/carried_formats.hpp>
@@ -16,7 +18,7 @@ inline constexpr auto kRgbModel = ColourModel::kRgb;
 inline constexpr PlaneLayout kOne{1, 0, 0}, kFour{4, 0, 0};
 inline constexpr PlaneLayout kPair{4, 1, 0};  // Two pixels in four samples.
 
-inline constexpr PixelFormatInfo kFormats[] = {
+inline constexpr PixelFormatInfo kLittle[] = {
     {kGray8, "gray8", ColourModel::kGray, ElementType::kU8, 1, {{kOne}}},
     {kGray16, "gray16", ColourModel::kGray, ElementType::kU16, 1, {{kOne}}},
     {kNv12, "nv12", kYuvModel, ElementType::kU8, 2, {{kOne, {2, 1, 1}}}},
@@ -87,13 +89,103 @@ inline constexpr PixelFormatInfo kFormats[] = {
     {kAyuv64, "ayuv64", kYuvModel, ElementType::kU16, 1, {{kFour}}},
     {kY410, "y410", kYuvModel, ElementType::kU32, 1, {{kOne}}},
     {kY412, "y412", kYuvModel, ElementType::kU16, 1, {{kFour}}},
+    {kV216, "v216", kYuvModel, ElementType::kU16, 1, {{kPair}}},
+    {kUyyvyy, "uyyvyy", kYuvModel, ElementType::kU8, 1, {{{6, 2, 0}}}},
+    {kRgb48, "rgb48", kRgbModel, ElementType::kU16, 1, {{{3, 0, 0}}}},
+    {kBgr48, "bgr48", kRgbModel, ElementType::kU16, 1, {{{3, 0, 0}}}},
+    {kGray9, "gray9", ColourModel::kGray, ElementType::kU16, 1, {{kOne}}},
+    {kGray10, "gray10", ColourModel::kGray, ElementType::kU16, 1, {{kOne}}},
+    {kGray12, "gray12", ColourModel::kGray, ElementType::kU16, 1, {{kOne}}},
+    {kGray14, "gray14", ColourModel::kGray, ElementType::kU16, 1, {{kOne}}},
+    {kGrayF32, "grayf32", ColourModel::kGray, ElementType::kF32, 1, {{kOne}}},
+    {kGrayA8, "graya8", ColourModel::kGray, ElementType::kU8, 1, {{{2, 0, 0}}}},
+    {kGrayA16, "graya16", ColourModel::kGray, ElementType::kU16, 1, {{{2, 0, 0}}}},
+    {kGbr9, "gbrp9", kRgbModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kGbr14, "gbrp14", kRgbModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kGbr16, "gbrp16", kRgbModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kGbra16, "gbrap16", kRgbModel, ElementType::kU16, 4, {{kOne, kOne, kOne, kOne}}},
+    {kGbrF32, "gbrpf32", kRgbModel, ElementType::kF32, 3, {{kOne, kOne, kOne}}},
+    {kGbraF32, "gbrapf32", kRgbModel, ElementType::kF32, 4, {{kOne, kOne, kOne, kOne}}},
+    {kI440, "i440", kYuvModel, ElementType::kU8, 3, {{kOne, {1, 0, 1}, {1, 0, 1}}}},
+    {kI440p10, "i440p10", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 0, 1}, {1, 0, 1}}}},
+    {kI440p12, "i440p12", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 0, 1}, {1, 0, 1}}}},
+    {kI420p9, "i420p9", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 1}, {1, 1, 1}}}},
+    {kI422p9, "i422p9", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 0}, {1, 1, 0}}}},
+    {kI444p9, "i444p9", kYuvModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kI420p14, "i420p14", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 1}, {1, 1, 1}}}},
+    {kI422p14, "i422p14", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 0}, {1, 1, 0}}}},
+    {kI444p14, "i444p14", kYuvModel, ElementType::kU16, 3, {{kOne, kOne, kOne}}},
+    {kI420p16, "i420p16", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 1}, {1, 1, 1}}}},
+    {kI422p16, "i422p16", kYuvModel, ElementType::kU16, 3, {{kOne, {1, 1, 0}, {1, 1, 0}}}},
+    {kI422a, "i422a", kYuvModel, ElementType::kU8, 4, {{kOne, {1, 1, 0}, {1, 1, 0}, kOne}}},
+    {kI444a, "i444a", kYuvModel, ElementType::kU8, 4, {{kOne, kOne, kOne, kOne}}},
+    {kI420ap9, "i420ap9", kYuvModel, ElementType::kU16, 4, {{kOne, {1, 1, 1}, {1, 1, 1}, kOne}}},
+    {kI422ap9, "i422ap9", kYuvModel, ElementType::kU16, 4, {{kOne, {1, 1, 0}, {1, 1, 0}, kOne}}},
+    {kI444ap9, "i444ap9", kYuvModel, ElementType::kU16, 4, {{kOne, kOne, kOne, kOne}}},
+    {kI422ap12, "i422ap12", kYuvModel, ElementType::kU16, 4, {{kOne, {1, 1, 0}, {1, 1, 0}, kOne}}},
+    {kI444ap12, "i444ap12", kYuvModel, ElementType::kU16, 4, {{kOne, kOne, kOne, kOne}}},
+    {kI420ap16, "i420ap16", kYuvModel, ElementType::kU16, 4, {{kOne, {1, 1, 1}, {1, 1, 1}, kOne}}},
+    {kI422ap16, "i422ap16", kYuvModel, ElementType::kU16, 4, {{kOne, {1, 1, 0}, {1, 1, 0}, kOne}}},
+    {kI444ap16, "i444ap16", kYuvModel, ElementType::kU16, 4, {{kOne, kOne, kOne, kOne}}},
+    {kNv20, "nv20", kYuvModel, ElementType::kU16, 2, {{kOne, {2, 1, 0}}}},
+    {kNv42, "nv42", kYuvModel, ElementType::kU8, 2, {{kOne, {2, 0, 0}}}},
+    {kP210, "p210", kYuvModel, ElementType::kU16, 2, {{kOne, {2, 1, 0}}}},
+    {kP216, "p216", kYuvModel, ElementType::kU16, 2, {{kOne, {2, 1, 0}}}},
+    {kP410, "p410", kYuvModel, ElementType::kU16, 2, {{kOne, {2, 0, 0}}}},
+    {kP416, "p416", kYuvModel, ElementType::kU16, 2, {{kOne, {2, 0, 0}}}},
+    {kRgb10x2, "rgb10x2", kRgbModel, ElementType::kU32, 1, {{kOne}}},
+    {kBgr10x2, "bgr10x2", kRgbModel, ElementType::kU32, 1, {{kOne}}},
+    {kXrgb444, "xrgb444", kRgbModel, ElementType::kU16, 1, {{kOne}}},
+    {kXbgr444, "xbgr444", kRgbModel, ElementType::kU16, 1, {{kOne}}},
+    {kRgb332, "rgb332", kRgbModel, ElementType::kU8, 1, {{kOne}}},
+    {kBgr233, "bgr233", kRgbModel, ElementType::kU8, 1, {{kOne}}},
+    {kRgb121, "rgb121", kRgbModel, ElementType::kU8, 1, {{kOne}}},
+    {kBgr121, "bgr121", kRgbModel, ElementType::kU8, 1, {{kOne}}},
 };
+
+inline constexpr std::size_t kBigCount = static_cast<std::size_t>(
+    std::ranges::count_if(kLittle, [](const PixelFormatInfo& one) { return one.sample != ElementType::kU8; }));
+
+/// The names of big-endian formats, which no literal holds.
+struct BigNames {
+  std::array<std::array<char, 12>, kBigCount> text{};
+  std::array<std::size_t, kBigCount> size{};
+};
+constexpr BigNames big_names() {
+  BigNames made;
+  std::size_t next = 0;
+  for (const PixelFormatInfo& one : kLittle) {
+    if (one.sample == ElementType::kU8) continue;
+    const auto end =
+        std::ranges::copy(std::string_view("be"), std::ranges::copy(one.name, made.text[next].begin()).out).out;
+    made.size[next] = static_cast<std::size_t>(end - made.text[next].begin());
+    ++next;
+  }
+  return made;
+}
+inline constexpr BigNames kBigNames = big_names();
+
+/// Each format, and after them those whose samples have several bytes once more, in big-endian order.
+constexpr auto every_format() {
+  std::array<PixelFormatInfo, std::size(kLittle) + kBigCount> made{};
+  auto next = std::ranges::copy(kLittle, made.begin()).out;
+  std::size_t big = 0;
+  for (const PixelFormatInfo& one : kLittle) {
+    if (one.sample == ElementType::kU8) continue;
+    *next = one;
+    next->format = big_endian(one.format);
+    next->name = {kBigNames.text[big].data(), kBigNames.size[big]};
+    ++next, ++big;
+  }
+  return made;
+}
+inline constexpr auto kFormats = every_format();
 
 }  // namespace detail
 
 TENON_INLINE const PixelFormatInfo* all_formats(std::size_t& count) {
   count = std::size(detail::kFormats);
-  return detail::kFormats;
+  return detail::kFormats.data();
 }
 
 TENON_INLINE const PixelFormatInfo* find_format(std::uint32_t fourcc) {

@@ -18,14 +18,19 @@ namespace {
 /// The counts of the 256 levels of one component.
 using Levels = std::vector<std::int32_t>;
 
+/// The level of a sample: the 8 high bits of its value.
+std::uint8_t level_of(const FrameLayout&, std::uint8_t sample) { return sample; }
+std::uint8_t level_of(const FrameLayout& layout, std::uint16_t sample) {
+  return static_cast<std::uint8_t>(layout.value_of(sample) >> (layout.bits - 8));
+}
+
 template <typename T>
-void count(const Tensor& plane, const FrameComponent& component, std::size_t columns, std::size_t rows,
-           Levels& levels) {
-  constexpr unsigned kShift = 8 * (sizeof(T) - 1);  // Samples of 16 bits have their value in the high bits.
+void count(const FrameLayout& layout, const Tensor& plane, const FrameComponent& component, std::size_t columns,
+           std::size_t rows, Levels& levels) {
   for (std::size_t y = 0; y < rows; ++y) {
     const auto* row = reinterpret_cast<const T*>(static_cast<const std::byte*>(plane.data()) +
                                                  plane.byte_strides()[0] * static_cast<std::ptrdiff_t>(y));
-    for (std::size_t x = 0; x < columns; ++x) ++levels[row[x * component.step + component.offset] >> kShift];
+    for (std::size_t x = 0; x < columns; ++x) ++levels[level_of(layout, row[x * component.step + component.offset])];
   }
 }
 
@@ -50,8 +55,8 @@ class Histogram final : public TransformInplace {
                         rows = halved(info.height_px, component.shift_y);
       levels_.assign(256, 0);
       const Tensor& plane = host.plane(component.plane);
-      layout.bits > 8 ? count<std::uint16_t>(plane, component, columns, rows, levels_)
-                      : count<std::uint8_t>(plane, component, columns, rows, levels_);
+      layout.bits > 8 ? count<std::uint16_t>(layout, plane, component, columns, rows, levels_)
+                      : count<std::uint8_t>(layout, plane, component, columns, rows, levels_);
       for (std::size_t bin = 0; bin < bins_; ++bin) out[k * bins_ + bin] = 0;
       for (std::size_t level = 0; level < 256; ++level) out[k * bins_ + level * bins_ / 256] += levels_[level];
     }

@@ -37,8 +37,9 @@ class BgrRows {
   BgrRows(const Frame& frame, cv::Mat& out)
       : layout_(frame_layout(frame.info())), out_(out), width_(frame.info().width_px) {
     const ColourMap map = rgb_from(frame.info(), layout_);
+    down_ = layout_.bits > kMaxBits ? layout_.bits - kMaxBits : 0;
     for (std::size_t c = 0; c < 3; ++c) {
-      for (std::size_t k = 0; k < 3; ++k) matrix_[c][k] = fixed(map.matrix[c][k]);
+      for (std::size_t k = 0; k < 3; ++k) matrix_[c][k] = fixed(map.matrix[c][k] * (1 << down_));
       offset_[c] = fixed(map.offset[c]) + (1 << (kFraction - 1));
     }
     for (std::size_t p = 0; p < layout_.plane_count; ++p) {
@@ -59,12 +60,16 @@ class BgrRows {
 
  private:
   static constexpr int kFraction = 16;
+  static constexpr int kMaxBits = 12;  ///< With more the matrix would have too few.
   static std::int32_t fixed(double value) {
     return static_cast<std::int32_t>(std::lround(value * static_cast<double>(1 << kFraction)));
   }
   static std::uint8_t clamped(std::int32_t value) {
     return static_cast<std::uint8_t>(std::clamp(value >> kFraction, 0, 255));
   }
+
+  std::int32_t value(std::uint8_t sample) const { return sample; }
+  std::int32_t value(std::uint16_t sample) const { return layout_.value_of(sample) >> down_; }
 
   template <typename T>
   void row(int y, std::int32_t* chroma) const {
@@ -74,13 +79,12 @@ class BgrRows {
       from[k] = reinterpret_cast<const T*>(base_[c.plane] + (y >> c.shift_y) * pitch_[c.plane]) + c.offset;
     }
     auto* const bgr = out_.ptr<std::uint8_t>(y);
-    const int down = layout_.bits > 8 ? 16 - layout_.bits : 0;
     const std::size_t step = layout_.components[0].step;
     if (layout_.component_count == 1 || !layout_.is_yuv) {
       for (std::size_t x = 0; x < width_; ++x) {
         for (std::size_t c = 0; c < 3; ++c) {
           const std::size_t k = layout_.component_count == 1 ? 0 : 2 - c;
-          bgr[3 * x + c] = clamped(offset_[2 - c] + matrix_[2 - c][k] * (from[k][x * step] >> down));
+          bgr[3 * x + c] = clamped(offset_[2 - c] + matrix_[2 - c][k] * value(from[k][x * step]));
         }
       }
       return;
@@ -90,13 +94,13 @@ class BgrRows {
     const std::size_t samples = (width_ + (std::size_t{1} << u.shift_x) - 1) >> u.shift_x;
     const std::size_t chroma_step = u.step;
     for (std::size_t x = 0; x < samples; ++x) {
-      const std::int32_t cb = from[1][x * chroma_step] >> down, cr = from[2][x * chroma_step] >> down;
+      const std::int32_t cb = value(from[1][x * chroma_step]), cr = value(from[2][x * chroma_step]);
       chroma[3 * x] = offset_[2] + matrix_[2][1] * cb + matrix_[2][2] * cr;
       chroma[3 * x + 1] = offset_[1] + matrix_[1][1] * cb + matrix_[1][2] * cr;
       chroma[3 * x + 2] = offset_[0] + matrix_[0][1] * cb + matrix_[0][2] * cr;
     }
     for (std::size_t x = 0; x < width_; ++x) {
-      const std::int32_t luma = matrix_[0][0] * (from[0][x * step] >> down);
+      const std::int32_t luma = matrix_[0][0] * value(from[0][x * step]);
       const std::int32_t* const shared = chroma + 3 * (x >> u.shift_x);
       bgr[3 * x] = clamped(luma + shared[0]);
       bgr[3 * x + 1] = clamped(luma + shared[1]);
@@ -105,6 +109,7 @@ class BgrRows {
   }
 
   FrameLayout layout_;
+  int down_ = 0;
   cv::Mat& out_;
   std::size_t width_;
   std::int32_t matrix_[3][3] = {}, offset_[3] = {};

@@ -115,13 +115,30 @@ class Expansion {
     return planes;
   }
 
+  Output<Node> scaled(const Output<Node>& value, double by) {
+    return by == 1 ? value : binary("shift", "Multiply", value, channels({by}));
+  }
+  /// Drops the bits of whole numbers below 2^bits, and divides by that.
+  Output<Node> without_bits(const Output<Node>& value, int bits) {
+    return bits == 0 ? value : make("high_bits", "Floor", 1, {scaled(value, 1.0 / (1 << bits))});
+  }
+  /// The values in samples of 16 bits; see FrameLayout::value_of().
+  Output<Node> wide_values(Output<Node> value) {
+    if (spec_.layout.swapped) {
+      const Output<Node> high = without_bits(value, 8);
+      const Output<Node> low = binary("low_byte", "Subtract", value, scaled(high, 256));
+      value = binary("swapped", "Add", scaled(low, 256), high);
+    }
+    value = without_bits(value, spec_.layout.shift);
+    if (spec_.layout.bits + spec_.layout.shift == 16) return value;
+    const int bits = spec_.layout.bits;
+    return binary("low_bits", "Subtract", value, scaled(without_bits(value, bits), 1 << bits));
+  }
+
   /// One plane as f32 [1, step, rows, columns] of the whole frame; chroma is repeated for the pixels that share it.
   Output<Node> spread(const Output<Node>& plane, const FrameComponent& c) {
     Output<Node> value = as(plane, ElementType::kF32);
-    if (spec_.layout.bits > 8) {
-      const double unit = static_cast<double>(1 << (16 - spec_.layout.bits));
-      value = make("high_bits", "Floor", 1, {binary("shift", "Multiply", value, channels({1 / unit}))});
-    }
+    if (spec_.layout.bits > 8) value = wide_values(value);
     const Shape& shape = plane.get_shape();
     const std::size_t rows = shape[1], columns = shape[2] * shape[3] / c.step;
     if (c.step == 1)

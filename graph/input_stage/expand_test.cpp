@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
@@ -22,9 +23,40 @@ namespace expand_test {
 using namespace tenon;
 namespace fs = std::filesystem;
 
-constexpr PixelFormat kFormats[] = {kI420, kYv12, kI422, kI444,      kNv12,      kNv21,     kNv16,
-                                    kP010, kYuy2, kUyvy, kGray8,     kRgb24,     kBgr24,    kRgba,
-                                    kRgbx, kBgra, kBgrx, kRgbPlanar, kBgrPlanar, kGbrPlanar};
+constexpr PixelFormat kFormats[] = {kI420,
+                                    kYv12,
+                                    kI422,
+                                    kI444,
+                                    kNv12,
+                                    kNv21,
+                                    kNv16,
+                                    kP010,
+                                    kYuy2,
+                                    kUyvy,
+                                    kGray8,
+                                    kRgb24,
+                                    kBgr24,
+                                    kRgba,
+                                    kRgbx,
+                                    kBgra,
+                                    kBgrx,
+                                    kRgbPlanar,
+                                    kBgrPlanar,
+                                    kGbrPlanar,
+                                    kI420p10,
+                                    kGray16,
+                                    kY210,
+                                    kArgb,
+                                    kI411,
+                                    kVuya,
+                                    kGbra12,
+                                    kRgb48,
+                                    kNv12a,
+                                    kYvyu,
+                                    kI422p16,
+                                    big_endian(kI422p16),
+                                    big_endian(kP010),
+                                    big_endian(kI444p10)};
 
 class Dice {
  public:

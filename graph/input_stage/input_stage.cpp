@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <tenon/core/error.hpp>
@@ -244,13 +245,14 @@ std::shared_ptr<Node> make_input_stage(const OutputVector& planes, const InputSt
 }
 
 std::vector<std::string> plane_suffixes(PixelFormat format) {
-  if (format_info(format).plane_count == 1) return {""};
-  if (format_info(format).plane_count == 2) return {"/y", "/uv"};
-  if (format == kRgbPlanar) return {"/r", "/g", "/b"};
-  if (format == kBgrPlanar) return {"/b", "/g", "/r"};
-  if (format == kGbrPlanar) return {"/g", "/b", "/r"};
-  if (format == kYv12) return {"/y", "/v", "/u"};
-  return {"/y", "/u", "/v"};
+  const FrameLayout layout = frame_layout({format, 1, 1});
+  if (layout.plane_count == 1) return {""};
+  if (layout.plane_count == 2) return {"/y", "/uv"};
+  const std::string_view letters = layout.is_yuv ? "yuv" : "rgb";
+  std::vector<std::string> names(layout.plane_count);
+  for (std::size_t k = 0; k < layout.component_count; ++k)
+    names[layout.components[k].plane] = std::string("/") + letters[k];
+  return names;
 }
 
 InputStageSpec spec_of(const Node& node) { return make_spec(options_of(node)); }

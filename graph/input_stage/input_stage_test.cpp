@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
@@ -334,6 +335,10 @@ TEST(InputStage, ChecksPlanesBeforeItReadsThem) {
   const Tensor wide_uv = plane({1, 2, 3, 2}, {}, ElementType::kU16);
   EXPECT_NO_THROW(plane_views(wide, std::vector{plane({4, 6}, {14, 2}, ElementType::kU16), wide_uv}));
   EXPECT_THROW(plane_views(wide, std::vector{plane({4, 6}, {13, 2}, ElementType::kU16), wide_uv}), Error);
+  const InputStageSpec with_alpha = make_spec(basic(kNv12a, 6, 4, 3, 2));
+  EXPECT_NO_THROW(plane_views(with_alpha, std::vector{y, uv})) << "the planes of the model's inputs";
+  EXPECT_NO_THROW(plane_views(with_alpha, std::vector{y, uv, y})) << "the planes of a frame";
+  EXPECT_THROW(plane_views(with_alpha, std::vector{y, uv, y, y}), Error);
   const Tensor good(ElementType::kF32, {1, 3, 2, 3});
   EXPECT_NO_THROW(check_target(spec, good));
   EXPECT_THROW(check_target(spec, Tensor(ElementType::kF16, {1, 3, 2, 3})), Error);
@@ -476,6 +481,10 @@ TEST(InputStage, NamesThePlanesOfEveryFormat) {
   EXPECT_EQ(names(kRgb24), "image other ");
   EXPECT_EQ(names(kGray8), "image other ");
   EXPECT_EQ(names(kRgbPlanar), "image/r image/g image/b other ");
+  EXPECT_EQ(names(kYv12), "image/y image/v image/u other ");
+  EXPECT_EQ(names(kGbra16), "image/g image/b image/r other ") << "alpha is not read";
+  EXPECT_EQ(names(kNv12a), "image/y image/uv other ");
+  EXPECT_EQ(names(big_endian(kRgb48)), "image other ");
 }
 
 TEST(InputStage, RefusesAStageThatDoesNotFitTheInput) {

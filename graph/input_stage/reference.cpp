@@ -16,8 +16,7 @@ double sample(const InputStageSpec& spec, std::span<const PlaneView> planes, con
   const auto* row = static_cast<const std::uint8_t*>(plane.data) + (y >> component.shift_y) * plane.pitch_bytes;
   const std::size_t at = static_cast<std::size_t>(x >> component.shift_x) * component.step + component.offset;
   if (spec.layout.bits == 8) return row[at];
-  const unsigned value = row[2 * at] | row[2 * at + 1] << 8;
-  return value >> (16 - spec.layout.bits);
+  return spec.layout.value_of(static_cast<std::uint16_t>(row[2 * at] | row[2 * at + 1] << 8));
 }
 
 void store(const InputStageSpec& spec, void* target, std::size_t at, double value) {

@@ -163,14 +163,15 @@ InputStageSpec make_spec(const InputStageOptions& options) {
 
 std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const Tensor> tensors) {
   if (spec.packed && tensors.size() == 1) return packed_views(spec, tensors[0]);
-  if (tensors.size() != spec.input_count())
+  const bool with_alpha = spec.layout.has_alpha_plane && tensors.size() == spec.input_count() + 1u;
+  if (tensors.size() != spec.input_count() && !with_alpha)
     throw Error(Code::kInvalidArgument, "input stage: " + std::to_string(spec.input_count()) +
                                             " planes are read, but " + std::to_string(tensors.size()) +
                                             " tensors were given");
   std::array<PlaneView, 3> views;
   const ElementType type = spec.layout.sample_type();
   const auto item = static_cast<std::ptrdiff_t>(size_bytes(type));
-  for (std::size_t plane = 0; plane < tensors.size(); ++plane) {
+  for (std::size_t plane = 0; plane < spec.input_count(); ++plane) {
     const Tensor& tensor = tensors[plane];
     Shape wanted = spec.plane_shape(plane);
     if (!tensor || tensor.element_type() != type || !matches(tensor.shape(), wanted))

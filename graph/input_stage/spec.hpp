@@ -82,7 +82,8 @@ struct PlaneView {
 class Tensor;
 
 /// Checks `tensors` so that kernels stay inside their memory: count, type, shape ([1,h,w,c], [h,w,c] or [h,w*c]) and
-/// packed samples within a row. Returns their planes. A packed tensor must have its own shape and no gaps.
+/// packed samples within a row. Returns their planes. A packed tensor must have its own shape and no gaps. A frame's plane of
+/// alpha may follow; it is not read.
 /// @errors kInvalidArgument: names the plane, what was expected and what was found.
 TENON_API std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const Tensor> tensors);
 

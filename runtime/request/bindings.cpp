@@ -198,7 +198,7 @@ void Bindings::set_frame(std::size_t input, const Frame& frame) {
   const DeviceRequest& device = devices_.active();
   // Anything that can be refused comes before the first plane is bound.
   std::array<BoundPlane, 4> planes = planes_for(*model_, device, input, frame, ledger_);
-  for (std::size_t i = 0; i < frame.plane_count(); ++i)
+  for (std::size_t i = 0; i < device.variant->input_count[input]; ++i)
     device.impl->bind_input(device.variant->first_input[input] + i, planes[i].bound());
   slot.planes = std::move(planes);
   slot.plane_bytes = frame.size_bytes();

@@ -64,7 +64,7 @@ std::array<BoundPlane, 4> planes_for(const ModelState& model, const DeviceReques
   const CompiledModelImpl& compiled = device.compiled();
   const std::size_t first = device.variant->first_input[input];
   const std::size_t count = device.variant->input_count[input];
-  if (count != frame.plane_count()) {
+  if (count > frame.plane_count()) {  // A plane of alpha is left out.
     throw Error(Code::kInternal, "a frame of " + std::to_string(frame.plane_count()) +
                                      " planes meets an input stage of " + std::to_string(count));
   }

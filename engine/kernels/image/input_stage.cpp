@@ -51,7 +51,16 @@ struct Blend {
   std::int16_t weight;  ///< Of the row below, in 1/32768.
   std::size_t count;
   std::int16_t* out[4];
+  int down, up;  ///< For samples of 16 bits: shifts that leave the value in the high bits of 15.
+  bool swapped;  ///< They are big endian.
 };
+
+/// The value of a sample with 15 bits, as the vectors compute it.
+inline int value_of(const Blend& blend, std::uint16_t v) {
+  const unsigned sample = blend.swapped ? static_cast<unsigned>((v << 8 | v >> 8) & 0xffff) : v;
+  return static_cast<int>(sample >> blend.down << blend.up & 0x7fff);
+}
+inline int value_of(const Blend&, std::uint8_t v) { return v; }
 
 struct RowArguments {
   const Numbers* numbers;
@@ -90,12 +99,16 @@ using Wide = hn::ScalableTag<std::int16_t>;
 using Bytes = hn::Rebind<std::uint8_t, Wide>;
 using Words = hn::RebindToUnsigned<Wide>;
 
-// Samples as i16: 8 significant bits, or 10 from the top of 16.
+// Bits that samples lack of 15: wider ones are loaded with 15 bits.
 template <typename T>
-constexpr int kFraction = sizeof(T) == 1 ? 7 : 5;
+constexpr int kFraction = sizeof(T) == 1 ? 7 : 0;
 
 HWY_INLINE hn::Vec<Wide> Widen(hn::Vec<Bytes> v) { return hn::PromoteTo(Wide(), v); }
-HWY_INLINE hn::Vec<Wide> WidenWord(hn::Vec<Words> v) { return hn::BitCast(Wide(), hn::ShiftRight<6>(v)); }
+HWY_INLINE hn::Vec<Wide> WidenWord(const Blend& blend, hn::Vec<Words> v) {
+  if (blend.swapped) v = hn::Or(hn::ShiftLeft<8>(v), hn::ShiftRight<8>(v));
+  v = hn::ShiftLeftSame(hn::ShiftRightSame(v, blend.down), blend.up);
+  return hn::BitCast(Wide(), hn::And(v, hn::Set(Words(), 0x7fff)));
+}
 
 // a + (b - a) * weight with kFraction more bits; the product is rounded, so the error is half a unit of the last bit.
 template <int kBits>
@@ -105,7 +118,7 @@ HWY_INLINE hn::Vec<Wide> Mix(hn::Vec<Wide> a, hn::Vec<Wide> b, hn::Vec<Wide> wei
 }
 
 template <typename T, int kStep>
-HWY_INLINE void LoadSamples(const T* from, hn::Vec<Wide>* v) {
+HWY_INLINE void LoadSamples(const Blend& blend, const T* from, hn::Vec<Wide>* v) {
   if constexpr (sizeof(T) == 1) {
     const Bytes d;
     hn::Vec<Bytes> a, b, c, e;
@@ -123,12 +136,18 @@ HWY_INLINE void LoadSamples(const T* from, hn::Vec<Wide>* v) {
     }
   } else {
     const Words d;
-    hn::Vec<Words> a, b;
+    hn::Vec<Words> a, b, c, e;
     if constexpr (kStep == 1) {
-      v[0] = WidenWord(hn::LoadU(d, from));
-    } else {
+      v[0] = WidenWord(blend, hn::LoadU(d, from));
+    } else if constexpr (kStep == 2) {
       hn::LoadInterleaved2(d, from, a, b);
-      v[0] = WidenWord(a), v[1] = WidenWord(b);
+      v[0] = WidenWord(blend, a), v[1] = WidenWord(blend, b);
+    } else if constexpr (kStep == 3) {
+      hn::LoadInterleaved3(d, from, a, b, c);
+      v[0] = WidenWord(blend, a), v[1] = WidenWord(blend, b), v[2] = WidenWord(blend, c);
+    } else {
+      hn::LoadInterleaved4(d, from, a, b, c, e);
+      v[0] = WidenWord(blend, a), v[1] = WidenWord(blend, b), v[2] = WidenWord(blend, c), v[3] = WidenWord(blend, e);
     }
   }
 }
@@ -143,8 +162,8 @@ void BlendSamples(const Blend& blend) {
   const auto weight = hn::Set(d, blend.weight);
   const auto block = [&](std::size_t i) HWY_ATTR {
     hn::Vec<Wide> a[4], b[4];
-    LoadSamples<T, kStep>(above + i * kStep, a);
-    LoadSamples<T, kStep>(below + i * kStep, b);
+    LoadSamples<T, kStep>(blend, above + i * kStep, a);
+    LoadSamples<T, kStep>(blend, below + i * kStep, b);
     for (int s = 0; s < kStep; ++s) hn::StoreU(Mix<kBits>(a[s], b[s], weight), d, blend.out[s] + i);
   };
   std::size_t i = 0;
@@ -154,26 +173,29 @@ void BlendSamples(const Blend& blend) {
   if (blend.count >= lanes) return block(blend.count - lanes);
   for (; i < blend.count; ++i) {
     for (int s = 0; s < kStep; ++s) {
-      const auto sample = [](T v) { return sizeof(T) == 1 ? static_cast<int>(v) : static_cast<int>(v) >> 6; };
-      const int a = sample(above[i * kStep + s]), b = sample(below[i * kStep + s]);
+      const int a = value_of(blend, above[i * kStep + s]), b = value_of(blend, below[i * kStep + s]);
       const int product = ((b - a) * (1 << kBits) * blend.weight + (1 << 14)) >> 15;
       blend.out[s][i] = static_cast<std::int16_t>(a * (1 << kBits) + product);
     }
   }
 }
 
-void BlendRows(const Blend& blend, int step, bool words) {
-  if (words) return step == 1 ? BlendSamples<std::uint16_t, 1>(blend) : BlendSamples<std::uint16_t, 2>(blend);
+template <typename T>
+void BlendSteps(const Blend& blend, int step) {
   switch (step) {
     case 1:
-      return BlendSamples<std::uint8_t, 1>(blend);
+      return BlendSamples<T, 1>(blend);
     case 2:
-      return BlendSamples<std::uint8_t, 2>(blend);
+      return BlendSamples<T, 2>(blend);
     case 3:
-      return BlendSamples<std::uint8_t, 3>(blend);
+      return BlendSamples<T, 3>(blend);
     default:
-      return BlendSamples<std::uint8_t, 4>(blend);
+      return BlendSamples<T, 4>(blend);
   }
+}
+
+void BlendRows(const Blend& blend, int step, bool words) {
+  words ? BlendSteps<std::uint16_t>(blend, step) : BlendSteps<std::uint8_t>(blend, step);
 }
 
 // Horizontal blend, matrix, clamp and normalisation of one row; every value stays in registers.
@@ -317,7 +339,7 @@ using namespace input_stage;
 struct InputStagePlan::State {
   InputStageSpec spec;
   std::vector<Group> groups;
-  ColumnTaps taps[2];  ///< By shift_x.
+  ColumnTaps taps[3];  ///< By shift_x.
   std::size_t buffer_of[3] = {};
   std::size_t buffers = 0, buffer_length = 0, row_length = 0;
   Numbers numbers{};
@@ -360,9 +382,10 @@ void InputStagePlan::State::check() const {
   if (spec.type != ElementType::kF32 && spec.type != ElementType::kF16 && spec.type != ElementType::kU8)
     throw Error(Code::kUnimplemented,
                 "input stage: cannot write " + std::string(name(spec.type)) + "; it writes f32, f16 and u8");
-  if (spec.layout.bits != 8 && spec.layout.bits != 10)
-    throw Error(Code::kUnimplemented,
-                "input stage: cannot read samples of " + std::to_string(spec.layout.bits) + " bits; it reads 8 and 10");
+  if (spec.layout.bits < 8 || spec.layout.bits + spec.layout.shift > 16)
+    throw Error(Code::kUnimplemented, "input stage: cannot read samples of " + std::to_string(spec.layout.bits) +
+                                          " bits at bit " + std::to_string(spec.layout.shift) +
+                                          "; it reads 8 bits, and 9 to 16 in samples of 16");
 }
 
 void InputStagePlan::State::add_component(std::size_t k) {
@@ -471,7 +494,7 @@ bool InputStagePlan::State::is_straight() const {
 }
 
 void InputStagePlan::State::prepare_numbers() {
-  const double unit = spec.layout.bits == 8 ? 1.0 / 128 : 1.0 / 32;
+  const double unit = std::ldexp(1.0, spec.layout.bits - 15);
   for (std::size_t c = 0; c < spec.channels; ++c) {
     for (std::size_t k = 0; k < 3; ++k)
       numbers.matrix[c][k] = static_cast<float>((spec.convert_first ? c == k : spec.matrix[c][k]) * unit);
@@ -494,6 +517,9 @@ void InputStagePlan::State::blend(std::span<const PlaneView> planes, std::size_t
     blend.below = base + high * plane.pitch_bytes;
     blend.weight = static_cast<std::int16_t>(std::min(std::lround(weight * 32768.0f), 32767l));
     blend.count = group.count;
+    blend.down = spec.layout.shift + (spec.layout.bits == 16 ? 1 : 0);
+    blend.up = std::max(0, 15 - spec.layout.bits);
+    blend.swapped = spec.layout.swapped;
     for (std::size_t s = 0; s < group.step; ++s) blend.out[s] = samples + (group.first_buffer + s) * buffer_length;
     HWY_DYNAMIC_DISPATCH(BlendRows)(blend, group.step, spec.layout.bits > 8);
   }

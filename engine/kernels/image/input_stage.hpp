@@ -20,7 +20,7 @@ namespace engine {
 /// the reference kernel (input_stage_test).
 class InputStagePlan {
  public:
-  /// @errors kUnimplemented: an output type other than f32, f16 and u8, or samples of other than 8 or 10 bits.
+  /// @errors kUnimplemented: an output type other than f32, f16 and u8, or samples of other than 8 to 16 bits.
   explicit InputStagePlan(const InputStageSpec& spec);
   ~InputStagePlan();
   InputStagePlan(InputStagePlan&&) noexcept;

@@ -12,6 +12,7 @@
 #include <hwy/targets.h>
 #include <tbb/task_arena.h>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 
@@ -181,9 +182,23 @@ TEST_P(EveryFormat, MatchesReferenceForEveryColourSpaceAndRange) {
 
 INSTANTIATE_TEST_SUITE_P(InputStage, EveryFormat,
                          testing::Values(kI420, kYv12, kI422, kI444, kNv12, kNv21, kNv16, kP010, kYuy2, kUyvy, kGray8,
-                                         kRgb24, kBgr24, kRgba, kBgra, kRgbx, kBgrx, kRgbPlanar, kBgrPlanar,
-                                         kGbrPlanar),
+                                         kRgb24, kBgr24, kRgba, kBgra, kRgbx, kBgrx, kRgbPlanar, kBgrPlanar, kGbrPlanar,
+                                         kI411, kI420p10, kI444p16, kY210, kRgb48, kArgb64, kGray16,
+                                         big_endian(kI420p10), big_endian(kBgra64)),
                          [](const auto& info) { return std::string(format_info(info.param).name); });
+
+TEST(InputStagePlan, MatchesReferenceForEveryFormatThatIsRead) {
+  for (const PixelFormat format : readable_formats()) {
+    for (const auto& [width, height] : {std::pair<std::size_t, std::size_t>{37, 21}, {50, 16}, {9, 40}}) {
+      SCOPED_TRACE(to_string(format) + " to " + std::to_string(width) + "x" + std::to_string(height));
+      auto options = basic(format, 37, 21, width, height);
+      EXPECT_LE(worst_error(options), kTolerance);
+      options.channels = ChannelOrder::kGray;
+      options.source.colour_range = ColourRange::kFull;
+      EXPECT_LE(worst_error(options), kTolerance);
+    }
+  }
+}
 
 TEST(InputStagePlan, GivesTheSameBitsForAnyNumberOfThreadsAndAnySplit) {
   const InputStageSpec spec = make_spec(basic(kI420, 1280, 720, 512, 288));
@@ -363,6 +378,7 @@ TEST(InputStagePlan, RefusesWhatItCannotWriteOrRead) {
   EXPECT_THROW(engine::InputStagePlan{spec}, Error);
   spec.type = ElementType::kF32;
   spec.layout.bits = 12;
+  spec.layout.shift = 6;
   EXPECT_THROW(engine::InputStagePlan{spec}, Error);
 }
 

@@ -53,7 +53,7 @@ std::vector<float> expected_outputs(const Frame& frame, CompiledModel& compiled,
   const Tensor input = request.get_input_tensor();
   const auto views = plane_views(spec, frame.planes());
   const Tensor written(spec.type, spec.target_shape());
-  run_input_stage_reference(spec, std::span(views).first(frame.plane_count()), written.data());
+  run_input_stage_reference(spec, std::span(views).first(spec.input_count()), written.data());
   ByteStrides strides = input.byte_strides();
   if (spec.transposed) std::swap(strides[spec.planar ? 2 : 1], strides[spec.planar ? 3 : 2]);
   copy_strided(spec.type, spec.target_shape(), written.data(), written.byte_strides(), input.data(), strides);

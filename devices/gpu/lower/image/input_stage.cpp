@@ -50,6 +50,12 @@ std::string sample_text(const InputStageSpec& spec, std::size_t plane, const std
   return "PLANE0_IN(" + at + " / " + width + ", " + at + " % " + width + ")";
 }
 
+/// The value in a sample of 16 bits; see FrameLayout::value_of().
+std::string value_text(const FrameLayout& layout, std::string sample) {
+  if (layout.swapped) sample = "rotate((ushort)" + sample + ", (ushort)8)";
+  return "(" + sample + " >> " + std::to_string(layout.shift) + " & " + std::to_string((1 << layout.bits) - 1) + ")";
+}
+
 /// SAMPLE0(x, y)...: where a component's sample lies in its plane.
 void add_samples(Kernel& kernel, const InputStageSpec& spec) {
   const std::size_t count = spec.layout.component_count;
@@ -63,7 +69,7 @@ void add_samples(Kernel& kernel, const InputStageSpec& spec) {
     std::string text = sample_text(spec, component.plane, "(y) >> " + std::to_string(component.shift_y),
                                    "((x) >> " + std::to_string(component.shift_x) + ") * " +
                                        std::to_string(component.step) + " + " + std::to_string(component.offset));
-    if (spec.layout.bits != 8) text = "(" + text + " >> " + std::to_string(16 - spec.layout.bits) + ")";
+    if (spec.layout.bits != 8) text = value_text(spec.layout, text);
     kernel.define(name, "(float)" + text);
   }
 }

@@ -68,7 +68,7 @@ struct ColourMap {
 /// Applies the defaults for unknown colour space and range (resolved_colour_space, resolved_colour_range).
 TENON_API ColourMap rgb_from(const FrameInfo& info, const FrameLayout& layout);
 
-/// Weights of red and blue in luma. @source ITU-R BT.601-7, BT.709-6, BT.2020-2 (non-constant luminance)
+/// Weights of red and blue in luma. @source ITU-R BT.601-7, BT.709-6, BT.2020-2 (non-constant luminance), SMPTE 240M
 struct LumaWeights {
   double red = 0.299, blue = 0.114;
 };

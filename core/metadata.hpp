@@ -28,7 +28,7 @@ class Kind : public NameOf<Kind> {
   using NameOf::NameOf;
 };
 
-/// Corners in pixels of the frame that carries it, continuous: pixel i covers [i, i + 1).
+/// Corners in pixels of the frame that carries it, as it is upright, continuous: pixel i covers [i, i + 1).
 struct Box {
   float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
   friend bool operator==(const Box&, const Box&) = default;
@@ -124,6 +124,14 @@ struct TENON_API Source {
   std::uint64_t sequence = 0;  ///< Number of the frame in its stream.
   std::string json() const;
   friend bool operator==(const Source&, const Source&) = default;
+};
+
+/// Says that a model that looks at some of the frames did not look at this one, so that objects which are not here are not missing. Not
+/// in JSON lines.
+struct TENON_API NotLookedAt {
+  static constexpr Kind kKind{"not_looked_at"};
+  std::string model;
+  friend bool operator==(const NotLookedAt&, const NotLookedAt&) = default;
 };
 
 /// A record of another library, carried as the text that it writes itself (a GstStructure). Not interpreted.
@@ -257,15 +265,17 @@ TENON_API std::shared_ptr<const Collection> find(const Frame& frame);
 /// Replaces the collection of `frame` and of all frames that share its metadata. @thread a write of `frame`.
 TENON_API void set(Frame& frame, std::shared_ptr<Collection> collection);
 
-/// One JSON object on one line, without a line break: time, format and size of the frame, and its metadata. A batch has
-/// "frames". Text is written as valid UTF-8.
+/// One JSON object on one line, without a line break: time, format and size of the frame, and its metadata. The size is that of the
+/// upright picture, as the coordinates of boxes; where its planes lie otherwise, "rotation" says by how many degrees they are to be
+/// turned clockwise, and "mirrored" that they are mirrored before. A batch has "frames". Text is written as valid UTF-8.
 TENON_API std::string json_line(const Frame& frame);
 /// `text` as a JSON string, with quotes.
 TENON_API std::string json_string(std::string_view text);
 
 }  // namespace metadata
 
-/// The part of a picture in `x, y, width, height` (pixels), sharing its planes; metadata follows (Collection::cropped).
+/// The part of a picture in `x, y, width, height` (pixels of its planes, which lie as stored), sharing its planes. Metadata follows
+/// (Collection::cropped), in the coordinates of the upright picture. Colours are those of the whole picture.
 /// @errors kOutOfRange: it leaves the picture; kInvalidArgument: empty, an empty frame, a batch, tiled pixels, or a corner
 /// between two chroma samples (the message says the step).
 TENON_API Frame crop(const Frame& frame, std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height);

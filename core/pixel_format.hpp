@@ -81,27 +81,32 @@ TENON_API std::string to_string(PixelFormat format);
 TENON_API const PixelFormatInfo* all_formats(std::size_t& count);
 
 /// Matrix from YUV to RGB. @source ITU-T H.273 matrix coefficients.
-enum class ColourSpace : std::uint8_t { kUnknown, kBt601, kBt709, kBt2020 };
+enum class ColourSpace : std::uint8_t { kUnknown, kBt601, kBt709, kBt2020, kSmpte240m };
 enum class ColourRange : std::uint8_t { kUnknown, kLimited, kFull };
 
-/// How far a stored picture must be turned clockwise to be upright. Phones write this into videos instead of turning
-/// the pixels.
-enum class Rotation : std::uint8_t { kNone, k90, k180, k270 };
-/// Degrees.
-constexpr unsigned degrees(Rotation rotation) { return 90u * static_cast<unsigned>(rotation); }
+/// What must be done to a stored picture to make it upright: how far it is turned clockwise, after it was mirrored left to right if
+/// the name says so. Phones write this into videos and photographs instead of moving the pixels; EXIF numbers the eight values 1, 6,
+/// 3, 8, 2, 7, 4, 5.
+enum class Rotation : std::uint8_t { kNone, k90, k180, k270, kMirrored, kMirrored90, kMirrored180, kMirrored270 };
+/// Degrees of the turn.
+constexpr unsigned degrees(Rotation rotation) { return 90u * (static_cast<unsigned>(rotation) & 3u); }
+constexpr bool is_mirrored(Rotation rotation) { return rotation >= Rotation::kMirrored; }
 /// True when width and height are swapped.
-constexpr bool is_quarter_turn(Rotation rotation) { return rotation == Rotation::k90 || rotation == Rotation::k270; }
+constexpr bool is_quarter_turn(Rotation rotation) { return (static_cast<unsigned>(rotation) & 1u) != 0; }
+/// "turned by 90 degrees", "mirrored", "mirrored and turned by 180 degrees"; empty for kNone.
+TENON_API std::string to_string(Rotation rotation);
 
 /// Properties of an image, independent of its memory.
 struct FrameInfo {
   PixelFormat format;
   std::uint32_t width_px = 0, height_px = 0;         ///< As stored in the planes.
   ColourSpace colour_space = ColourSpace::kUnknown;  ///< Unknown: 709 from 720 rows up, else 601, as decoders assume.
-  ColourRange colour_range = ColourRange::kUnknown;  ///< Unknown: limited for YUV, full for RGB.
+  ColourRange colour_range = ColourRange::kUnknown;  ///< Unknown: limited for YUV, full for RGB and grey.
   Rotation rotation = Rotation::kNone;               ///< Planes are as stored; consumers rotate the pixels that they
                                                      ///< read.
 
-  /// Extents of the upright picture; detections and crops use its coordinates.
+  /// Extents of the upright picture. Detections and what a model sees use its coordinates, crop() those of the planes;
+  /// orientation.hpp converts.
   std::uint32_t upright_width_px() const { return is_quarter_turn(rotation) ? height_px : width_px; }
   std::uint32_t upright_height_px() const { return is_quarter_turn(rotation) ? width_px : height_px; }
   friend bool operator==(const FrameInfo&, const FrameInfo&) = default;

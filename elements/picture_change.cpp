@@ -10,6 +10,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/core/orientation.hpp>
 #include <tenon/elements/internal/text.hpp>
 
 namespace tenon {
@@ -119,7 +120,7 @@ FrameInfo VideoConvertParams::result_of(const FrameInfo& in) const {
     // scaling.
     out.colour_space = is_rgb ? ColourSpace::kUnknown : resolved_colour_space(in);
     out.colour_range = ColourRange::kUnknown;
-  } else if (!is_rgb) {
+  } else if (!is_rgb && (format_info(in.format).model == ColourModel::kYuv || !(out.format == in.format))) {
     out.colour_space = resolved_colour_space(in);
     out.colour_range = resolved_colour_range(in);
   }
@@ -140,12 +141,12 @@ void VideoConvertParams::carry(const Frame& source, const Part& used, Frame& res
   if (!found) return;
   const FrameInfo& from = source.info();
   const bool is_all = used.width == from.width_px && used.height == from.height_px;
-  const float left = static_cast<float>(used.x), top = static_cast<float>(used.y);
-  const std::shared_ptr<metadata::Collection> scaled =
-      is_all
-          ? found->copy()
-          : found->cropped({left, top, left + static_cast<float>(used.width), top + static_cast<float>(used.height)});
   // Boxes refer to the upright picture.
+  const auto at = [](std::uint32_t value) { return static_cast<float>(value); };
+  const Area<float> seen = upright_area<float>({at(used.x), at(used.y), at(used.width), at(used.height)}, from.rotation,
+                                               at(from.width_px), at(from.height_px));
+  const std::shared_ptr<metadata::Collection> scaled =
+      is_all ? found->copy() : found->cropped({seen.x, seen.y, seen.x + seen.width, seen.y + seen.height});
   float x = static_cast<float>(result.info().width_px) / static_cast<float>(used.width);
   float y = static_cast<float>(result.info().height_px) / static_cast<float>(used.height);
   if (is_quarter_turn(from.rotation)) std::swap(x, y);

@@ -87,7 +87,8 @@ std::vector<float> upright_rgb(const Frame& frame) {
 class EveryFormat : public testing::TestWithParam<PixelFormat> {};
 
 TEST_P(EveryFormat, WhatIsDrawnOnAFrameThatLiesDownStandsUpright) {
-  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kMirrored,
+                                  Rotation::kMirrored90, Rotation::kMirrored180, Rotation::kMirrored270}) {
     const bool quarter = is_quarter_turn(rotation);
     Frame upright = grey_frame(GetParam(), 48, 32);
     const Frame stored = grey_frame(GetParam(), quarter ? 32 : 48, quarter ? 48 : 32);

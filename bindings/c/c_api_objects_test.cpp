@@ -588,7 +588,7 @@ TEST(CApiFrames, SayWhatTheyAre) {
   EXPECT_EQ(back.rotation, TENON_ROTATION_NONE);
   tenon_frame_free(frame);
   info.struct_size = sizeof info;
-  for (const tenon_rotation_t wrong : {-1, 4, 90}) {
+  for (const tenon_rotation_t wrong : {-1, 8, 90}) {
     info.rotation = wrong;
     EXPECT_EQ(tenon_frame_create(&info, &frame), TENON_INVALID_ARGUMENT) << wrong;
     EXPECT_THAT(tenon_last_error_message(), ::testing::HasSubstr("rotation"));

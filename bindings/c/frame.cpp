@@ -11,11 +11,11 @@ namespace tenon::c {
 
 FrameInfo frame_info_of(const tenon_frame_info_t* from, const char* name) {
   const tenon_frame_info_t info = read_struct(from, name);
-  if (info.colour_space < 0 || info.colour_space > TENON_COLOUR_SPACE_BT2020)
+  if (info.colour_space < 0 || info.colour_space > TENON_COLOUR_SPACE_SMPTE240M)
     refuse("colour_space " + std::to_string(info.colour_space) + " does not exist");
   if (info.colour_range < 0 || info.colour_range > TENON_COLOUR_RANGE_FULL)
     refuse("colour_range " + std::to_string(info.colour_range) + " does not exist");
-  if (info.rotation < 0 || info.rotation > TENON_ROTATION_270)
+  if (info.rotation < 0 || info.rotation > TENON_ROTATION_MIRRORED_270)
     refuse("rotation " + std::to_string(info.rotation) + " does not exist; it is a tenon_rotation_t, not degrees");
   FrameInfo result;
   result.format = PixelFormat{info.fourcc, info.modifier};

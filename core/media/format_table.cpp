@@ -225,6 +225,13 @@ TENON_INLINE std::string to_string(PixelFormat format) {
   return text + modifier;
 }
 
+TENON_INLINE std::string to_string(Rotation rotation) {
+  std::string text = is_mirrored(rotation) ? "mirrored" : "";
+  if (const unsigned turn = degrees(rotation); turn != 0)
+    text += (text.empty() ? "turned by " : " and turned by ") + std::to_string(turn) + " degrees";
+  return text;
+}
+
 TENON_INLINE PlaneExtent plane_extent(const FrameInfo& info, std::size_t plane) {
   const PixelFormatInfo& format = format_info(info.format);
   if (plane >= format.plane_count) {

@@ -214,6 +214,8 @@ TENON_INLINE LumaWeights luma_weights(ColourSpace space) {
       return {0.2126, 0.0722};
     case ColourSpace::kBt2020:
       return {0.2627, 0.0593};
+    case ColourSpace::kSmpte240m:
+      return {0.212, 0.087};
     default:
       return {};
   }
@@ -228,16 +230,17 @@ TENON_INLINE ColourMap rgb_from(const FrameInfo& info, const FrameLayout& layout
     for (std::size_t c = 0; c < 3; ++c) map.matrix[c][c] = 255 / top;
     return map;
   }
+  const double luma = full ? 255 / top : 255 / (219 * unit);
   if (!layout.is_yuv) {
     for (std::size_t c = 0; c < 3; ++c) {
-      map.matrix[c] = {full ? 255 / top : 255 / (219 * unit), 0, 0};
-      map.offset[c] = full ? 0.0 : -16 * 255.0 / 219;
+      map.matrix[c] = {luma, 0, 0};
+      map.offset[c] = full ? 0.0 : -16 * unit * luma;
     }
     return map;
   }
   const auto [kr, kb] = luma_weights(resolved_colour_space(info));
   const double kg = 1 - kr - kb;
-  const double luma = full ? 255 / top : 255 / (219 * unit), chroma = full ? 255 / top : 255 / (224 * unit);
+  const double chroma = full ? 255 / top : 255 / (224 * unit);
   const double black = full ? 0 : 16 * unit, grey = 128 * unit;
   const double u[3] = {0, -2 * kb * (1 - kb) / kg, 2 * (1 - kb)}, v[3] = {2 * (1 - kr), -2 * kr * (1 - kr) / kg, 0};
   for (std::size_t c = 0; c < 3; ++c) {

@@ -10,6 +10,7 @@
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/orientation.hpp>
 #include <tenon/core/pixel_format.hpp>
 
 namespace tenon {
@@ -304,8 +305,11 @@ TENON_INLINE std::string json_line(const Frame& frame) {
   if (frame.timestamp_ns() != kNoTimestamp) field("timestamp_ns", std::to_string(frame.timestamp_ns()));
   if (frame.plane_count() != 0) {
     field("format", json_string(to_string(frame.info().format)));
-    field("width", std::to_string(frame.info().width_px));
-    field("height", std::to_string(frame.info().height_px));
+    const FrameInfo& info = frame.info();
+    field("width", std::to_string(info.upright_width_px()));
+    field("height", std::to_string(info.upright_height_px()));
+    if (const unsigned turn = degrees(info.rotation); turn != 0) field("rotation", std::to_string(turn));
+    if (is_mirrored(info.rotation)) field("mirrored", "true");
   }
   if (!frame.batch().empty()) {
     std::string frames = "[";
@@ -337,6 +341,10 @@ TENON_INLINE Frame crop(const Frame& frame, std::uint32_t x, std::uint32_t y, st
   FrameInfo part = info;
   part.width_px = width;
   part.height_px = height;
+  if (format.model == ColourModel::kYuv) {  // Where they are not stated they follow from the size of the whole picture.
+    part.colour_space = resolved_colour_space(info);
+    part.colour_range = resolved_colour_range(info);
+  }
   std::array<Tensor, 4> planes;
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     const std::uint32_t step_x = pairs ? 2 : 1u << format.planes[p].width_shift;
@@ -355,8 +363,10 @@ TENON_INLINE Frame crop(const Frame& frame, std::uint32_t x, std::uint32_t y, st
   if (!frame.metadata().empty()) {
     made.metadata() = frame.metadata();
     const auto at = [](std::uint32_t value) { return static_cast<float>(value); };
+    const Area<float> seen = upright_area<float>({at(x), at(y), at(width), at(height)}, info.rotation,
+                                                 at(info.width_px), at(info.height_px));
     if (const auto known = metadata::find(frame))
-      metadata::set(made, known->cropped({at(x), at(y), at(x) + at(width), at(y) + at(height)}));
+      metadata::set(made, known->cropped({seen.x, seen.y, seen.x + seen.width, seen.y + seen.height}));
   }
   return made;
 }

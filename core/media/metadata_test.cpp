@@ -153,6 +153,56 @@ TEST(Metadata, PointsFollowCrops) {
   EXPECT_EQ(found[1]->tensor.data(), where.data()) << "numbers that are no places";
 }
 
+TEST(Metadata, FollowsCropsOfPicturesThatLieOtherwise) {
+  // One pixel of the stored picture, followed by hand: its place in the upright picture is a detection, and stays one in the crop.
+  for (unsigned r = 0; r < 8; ++r) {
+    const auto rotation = static_cast<Rotation>(r);
+    Frame frame = Frame::allocate({kGray8, 8, 6, ColourSpace::kUnknown, ColourRange::kUnknown, rotation});
+    const auto upright_place = [rotation](float x, float y, float width, float height) {
+      if (is_mirrored(rotation)) x = width - 1 - x;
+      for (unsigned turn = 0; turn < degrees(rotation); turn += 90, std::swap(width, height)) {
+        const float next = height - 1 - y;
+        y = x, x = next;
+      }
+      return Box{x, y, x + 1, y + 1};
+    };
+    const Box whole = upright_place(5, 3, 8, 6);
+    metadata::of(frame).add(Detection{whole, "pixel", 0, 1, -1});
+    Tensor mask(element::u8, {1, 1}), points(element::f32, {1, 2});
+    points.data<float>()[0] = whole.x1, points.data<float>()[1] = whole.y1;
+    metadata::of(frame).add(metadata::Segmentation{whole, mask, {}});
+    metadata::of(frame).add(metadata::TensorOutput{points, "points", "pose", "keypoints"});
+    const Frame part = crop(frame, 4, 1, 3, 4);
+    const Box wanted = upright_place(1, 2, 3, 4);
+    const auto found = metadata::find(part);
+    ASSERT_EQ(found->all<Detection>().size(), 1u) << to_string(rotation);
+    EXPECT_EQ(found->first<Detection>()->box, wanted) << to_string(rotation);
+    EXPECT_EQ(found->first<metadata::Segmentation>()->box, wanted) << to_string(rotation);
+    EXPECT_EQ(found->first<metadata::TensorOutput>()->tensor.data<float>()[0], wanted.x1) << to_string(rotation);
+    EXPECT_EQ(found->first<metadata::TensorOutput>()->tensor.data<float>()[1], wanted.y1) << to_string(rotation);
+  }
+}
+
+TEST(Metadata, JsonLinesStateTheUprightSizeAndTheRotation) {
+  const auto line = [](Rotation rotation) {
+    return metadata::json_line(Frame::allocate({kGray8, 8, 6, ColourSpace::kUnknown, ColourRange::kUnknown, rotation}));
+  };
+  EXPECT_EQ(line(Rotation::kNone), R"({"format":"gray8","width":8,"height":6,"metadata":[]})");
+  EXPECT_EQ(line(Rotation::k90), R"({"format":"gray8","width":6,"height":8,"rotation":90,"metadata":[]})");
+  EXPECT_EQ(line(Rotation::kMirrored), R"({"format":"gray8","width":8,"height":6,"mirrored":true,"metadata":[]})");
+  EXPECT_EQ(line(Rotation::kMirrored270),
+            R"({"format":"gray8","width":6,"height":8,"rotation":270,"mirrored":true,"metadata":[]})");
+}
+
+TEST(Crop, KeepsTheColoursOfTheWholePicture) {
+  const Frame whole = Frame::allocate({kNv12, 1280, 720});
+  const Frame part = crop(crop(whole, 0, 0, 640, 360), 0, 0, 64, 36);
+  EXPECT_EQ(part.info().colour_space, ColourSpace::kBt709) << "as 720 rows say, not 36";
+  EXPECT_EQ(part.info().colour_range, ColourRange::kLimited);
+  const Frame rgb = crop(Frame::allocate({kRgb24, 1280, 720}), 0, 0, 64, 36);
+  EXPECT_EQ(rgb.info(), (FrameInfo{kRgb24, 64, 36})) << "RGB has no matrix";
+}
+
 TEST(Crop, SharesPlanesOfEveryFormat) {
   std::size_t count = 0;
   const PixelFormatInfo* formats = all_formats(count);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/frame_layout.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -44,19 +45,7 @@ Matrix multiply(const Matrix& a, const Matrix& b) {
 
 bool is_rgb(const FrameInfo& info) { return format_info(info.format).model == ColourModel::kRgb; }
 
-struct Weights {
-  double red, blue;
-};
-Weights weights_of(const FrameInfo& info) {
-  switch (resolved_colour_space(info)) {
-    case ColourSpace::kBt709:
-      return {0.2126, 0.0722};
-    case ColourSpace::kBt2020:
-      return {0.2627, 0.0593};
-    default:
-      return {0.299, 0.114};
-  }
-}
+LumaWeights weights_of(const FrameInfo& info) { return luma_weights(resolved_colour_space(info)); }
 
 /// The matrix from RGB of 0 to 255 to the components of the picture.
 Matrix from_rgb(const FrameInfo& info) {

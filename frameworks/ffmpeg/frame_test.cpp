@@ -479,13 +479,24 @@ TEST(FfmpegFrame, CarriesTheDisplayMatrixBothWays) {
   EXPECT_TRUE(same_matrix(ff::av_frame(own).get()));
   info.rotation = tenon::Rotation::kNone;
   EXPECT_EQ(av_frame_get_side_data(ff::av_frame(Frame::allocate(info)).get(), AV_FRAME_DATA_DISPLAYMATRIX), nullptr);
-  // Mirrored pictures, and those rotated by other angles, are left as stored.
-  for (const std::array<std::int32_t, 4>& other :
-       {std::array<std::int32_t, 4>{-(1 << 16), 0, 0, 1 << 16}, {46341, 46341, -46341, 46341}, {0, 0, 0, 0}}) {
+  const auto rotation_by = [&](std::int32_t a, std::int32_t b, std::int32_t c, std::int32_t d) {
     auto* matrix = reinterpret_cast<std::int32_t*>(av_frame_get_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX)->data);
-    matrix[0] = other[0], matrix[1] = other[1], matrix[3] = other[2], matrix[4] = other[3];
-    EXPECT_EQ(ff::wrap(av.get()).info().rotation, tenon::Rotation::kNone) << other[0] << ' ' << other[1];
+    matrix[0] = a, matrix[1] = b, matrix[3] = c, matrix[4] = d;
+    return ff::wrap(av.get()).info().rotation;
+  };
+  // A matrix takes the place x, y of a stored pixel to a x + c y, b x + d y of the upright picture.
+  constexpr std::int32_t kOne = 1 << 16;
+  EXPECT_EQ(rotation_by(-kOne, 0, 0, kOne), tenon::Rotation::kMirrored) << "EXIF 2";
+  EXPECT_EQ(rotation_by(kOne, 0, 0, -kOne), tenon::Rotation::kMirrored180) << "EXIF 4";
+  EXPECT_EQ(rotation_by(0, kOne, kOne, 0), tenon::Rotation::kMirrored270) << "EXIF 5";
+  EXPECT_EQ(rotation_by(0, -kOne, -kOne, 0), tenon::Rotation::kMirrored90) << "EXIF 7";
+  for (unsigned r = 0; r < 8; ++r) {
+    info.rotation = static_cast<tenon::Rotation>(r);
+    EXPECT_EQ(ff::wrap(ff::av_frame(Frame::allocate(info)).get()).info().rotation, info.rotation);
   }
+  // Pictures rotated by other angles are left as stored.
+  EXPECT_EQ(rotation_by(46341, 46341, -46341, 46341), tenon::Rotation::kNone);
+  EXPECT_EQ(rotation_by(0, 0, 0, 0), tenon::Rotation::kNone);
 }
 
 TEST(FfmpegEdges, MapAFrameOnceAndThenLookItUp) {

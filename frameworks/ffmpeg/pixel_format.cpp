@@ -48,6 +48,8 @@ TENON_INLINE ColourSpace colour_space(AVColorSpace space) {
     case AVCOL_SPC_BT2020_NCL:
     case AVCOL_SPC_BT2020_CL:
       return ColourSpace::kBt2020;
+    case AVCOL_SPC_SMPTE240M:
+      return ColourSpace::kSmpte240m;
     default:
       return ColourSpace::kUnknown;
   }
@@ -61,6 +63,8 @@ TENON_INLINE AVColorSpace av_colour_space(ColourSpace space) {
       return AVCOL_SPC_SMPTE170M;
     case ColourSpace::kBt2020:
       return AVCOL_SPC_BT2020_NCL;
+    case ColourSpace::kSmpte240m:
+      return AVCOL_SPC_SMPTE240M;
     case ColourSpace::kUnknown:
       break;
   }
@@ -102,21 +106,25 @@ TENON_INLINE std::string mapped_names() {
 
 inline constexpr std::size_t kMatrixBytes = 9 * sizeof(std::int32_t);
 
-/// None for matrices that mirror, or rotate by other than quarter turns: such pictures stay as stored.
+/// None for matrices that rotate by other than quarter turns: such pictures stay as stored. A matrix that mirrors is one that rotates,
+/// applied to a picture whose columns have changed sides.
 TENON_INLINE Rotation rotation_of_matrix(const void* data) {
   std::int32_t matrix[9];
   std::memcpy(matrix, data, kMatrixBytes);
   const double determinant = static_cast<double>(matrix[0]) * matrix[4] - static_cast<double>(matrix[1]) * matrix[3];
+  const bool mirrors = determinant < 0;
+  if (mirrors) matrix[0] = -matrix[0], matrix[1] = -matrix[1];
   const double clockwise = -av_display_rotation_get(matrix);
-  if (!(determinant > 0) || !std::isfinite(clockwise)) return Rotation::kNone;
+  if (determinant == 0 || !std::isfinite(clockwise)) return Rotation::kNone;
   const long quarters = std::lround(clockwise / 90);
   if (std::abs(clockwise - 90.0 * static_cast<double>(quarters)) > 1) return Rotation::kNone;
-  return static_cast<Rotation>((quarters % 4 + 4) % 4);
+  return static_cast<Rotation>((quarters % 4 + 4) % 4 + (mirrors ? 4 : 0));
 }
 
 TENON_INLINE void write_matrix(Rotation rotation, void* data) {
   std::int32_t matrix[9];
   av_display_rotation_set(matrix, degrees(rotation));
+  if (is_mirrored(rotation)) matrix[0] = -matrix[0], matrix[1] = -matrix[1];
   std::memcpy(data, matrix, kMatrixBytes);
 }
 

@@ -37,7 +37,7 @@ class Video {
 
   /// Format, size, colour and rotation of the last frame read; before the first, those in the stream's header. A
   /// rotated video's planes are as stored: FrameInfo::rotation says how to turn them, and the input stage does it.
-  /// Matrices that mirror, or rotate by other than quarter turns, are not reported.
+  /// Matrices that rotate by other than quarter turns are not reported.
   const FrameInfo& info() const;
   /// Frames per second from the stream's header or statistics; 0 when unknown.
   double fps() const;

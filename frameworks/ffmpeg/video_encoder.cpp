@@ -37,9 +37,11 @@ TENON_INLINE void VideoEncoder::add_to(AVFormatContext* format) {
 
 TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* format) {
   if (frame.info().rotation != info_.rotation) {
-    throw Error(Code::kInvalidArgument,
-                what_ + ": a frame to be turned by " + std::to_string(degrees(frame.info().rotation)) +
-                    " degrees cannot go into a video turned by " + std::to_string(degrees(info_.rotation)));
+    const auto turn = [](Rotation rotation) {
+      return rotation == Rotation::kNone ? std::string("shown as stored") : tenon::to_string(rotation);
+    };
+    throw Error(Code::kInvalidArgument, what_ + ": a frame that is to be " + turn(frame.info().rotation) +
+                                            " cannot go into a video whose pictures are to be " + turn(info_.rotation));
   }
   if (frame.info().width_px != info_.width_px || frame.info().height_px != info_.height_px) {
     throw Error(Code::kInvalidArgument, what_ + ": a frame of " + std::to_string(frame.info().width_px) + "x" +
@@ -68,7 +70,7 @@ TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* forma
 TENON_INLINE AVColorRange VideoEncoder::converted_range(const FormatMapping* mapping) const {
   const AVPixFmtDescriptor* of = mapping ? av_pix_fmt_desc_get(mapping->av) : nullptr;
   const bool is_yuv = of && (of->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) == 0;
-  return is_yuv && info_.colour_range == ColourRange::kFull ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+  return is_yuv && resolved_colour_range(info_) == ColourRange::kFull ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
 }
 
 TENON_INLINE bool VideoEncoder::takes(const AVOutputFormat& container, AVCodecID codec) {

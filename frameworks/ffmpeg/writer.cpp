@@ -65,9 +65,9 @@ TENON_INLINE void Writer::open() {
     throw Error(Code::kInvalidArgument, what() + ": no video container goes by that extension; use .mp4 or .mkv");
   }
   if (info_.rotation != Rotation::kNone && !says_rotation(*container)) {
-    throw Error(Code::kUnimplemented, what() + ": this container cannot say that its pictures are to be turned by " +
-                                          std::to_string(degrees(info_.rotation)) +
-                                          " degrees; use .mp4 or .mov, or write upright frames");
+    throw Error(Code::kUnimplemented, what() + ": this container cannot say that its pictures are to be " +
+                                          tenon::to_string(info_.rotation) +
+                                          "; use .mp4 or .mov, or write upright frames");
   }
   const std::string name = make_partial(folder);
   if (const int error = avformat_alloc_output_context2(&format_, container, nullptr, name.c_str()); error < 0) {

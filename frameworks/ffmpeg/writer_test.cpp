@@ -129,7 +129,8 @@ TEST(FfmpegWriter, SaysWhatRangeConvertedPicturesHave) {
 TEST(FfmpegWriter, SaysThatItsPicturesAreToBeTurned) {
   Folder folder;
   for (const tenon::Rotation rotation :
-       {tenon::Rotation::kNone, tenon::Rotation::k90, tenon::Rotation::k180, tenon::Rotation::k270}) {
+       {tenon::Rotation::kNone, tenon::Rotation::k90, tenon::Rotation::k180, tenon::Rotation::k270,
+        tenon::Rotation::kMirrored, tenon::Rotation::kMirrored90, tenon::Rotation::kMirrored270}) {
     Frame frame = gradient(tenon::kI420, 64, 48, 1);
     FrameInfo info = frame.info();
     info.rotation = rotation;
@@ -145,9 +146,12 @@ TEST(FfmpegWriter, SaysThatItsPicturesAreToBeTurned) {
     EXPECT_EQ(read->info().rotation, rotation);
     EXPECT_EQ(read->info().width_px, 64u);
     if (rotation == tenon::Rotation::kNone) continue;
-    EXPECT_EQ(code_of([&] { ff::Writer(folder.file("turned.avi"), info); }, "turned by"), Code::kUnimplemented);
+    EXPECT_EQ(code_of([&] { ff::Writer(folder.file("turned.avi"), info); },
+                      "pictures are to be " + tenon::to_string(rotation)),
+              Code::kUnimplemented);
     ff::Writer upright(folder.file("upright.mp4"), gradient(tenon::kI420, 64, 48, 1).info());
-    EXPECT_EQ(code_of([&] { upright.write(frame); }, "degrees"), Code::kInvalidArgument);
+    EXPECT_EQ(code_of([&] { upright.write(frame); }, "that is to be " + tenon::to_string(rotation)),
+              Code::kInvalidArgument);
   }
 }
 

@@ -45,6 +45,8 @@ TENON_INLINE ColourSpace colour_space(GstVideoColorMatrix matrix) {
       return ColourSpace::kBt601;
     case GST_VIDEO_COLOR_MATRIX_BT2020:
       return ColourSpace::kBt2020;
+    case GST_VIDEO_COLOR_MATRIX_SMPTE240M:
+      return ColourSpace::kSmpte240m;
     default:
       return ColourSpace::kUnknown;
   }
@@ -67,6 +69,11 @@ TENON_INLINE std::string colorimetry(const FrameInfo& info) {
         colours.matrix = GST_VIDEO_COLOR_MATRIX_BT2020;
         colours.transfer = GST_VIDEO_TRANSFER_BT2020_12;
         colours.primaries = GST_VIDEO_COLOR_PRIMARIES_BT2020;
+        break;
+      case ColourSpace::kSmpte240m:
+        colours.matrix = GST_VIDEO_COLOR_MATRIX_SMPTE240M;
+        colours.transfer = GST_VIDEO_TRANSFER_SMPTE240M;
+        colours.primaries = GST_VIDEO_COLOR_PRIMARIES_SMPTE240M;
         break;
       case ColourSpace::kBt709:
         colours.matrix = GST_VIDEO_COLOR_MATRIX_BT709;

@@ -165,10 +165,16 @@ TENON_INLINE void bgr(const Frame& frame, cv::Mat& out, const MatOptions& option
         });
         static_cast<void>(converted.load(std::memory_order_acquire));
         if (info.rotation == Rotation::kNone) return 0;
+        if (is_mirrored(info.rotation)) {
+          cv::flip(stored, degrees(info.rotation) == 0 ? out : stored, 1);
+          ledger.book_copied(edge, stored.total() * stored.elemSize());
+        }
+        const unsigned turn = degrees(info.rotation);
+        if (turn == 0) return 0;
         cv::rotate(stored, out,
-                   info.rotation == Rotation::k90    ? cv::ROTATE_90_CLOCKWISE
-                   : info.rotation == Rotation::k180 ? cv::ROTATE_180
-                                                     : cv::ROTATE_90_COUNTERCLOCKWISE);
+                   turn == 90    ? cv::ROTATE_90_CLOCKWISE
+                   : turn == 180 ? cv::ROTATE_180
+                                 : cv::ROTATE_90_COUNTERCLOCKWISE);
         ledger.book_copied(edge, stored.total() * stored.elemSize());
         return 0;
       });

@@ -45,6 +45,8 @@ TENON_INLINE ColourSpace colour_space(const Colorimetry& colour) {
     case V4L2_YCBCR_ENC_BT2020:
     case V4L2_YCBCR_ENC_BT2020_CONST_LUM:
       return ColourSpace::kBt2020;
+    case V4L2_YCBCR_ENC_SMPTE240M:
+      return ColourSpace::kSmpte240m;
     case V4L2_YCBCR_ENC_DEFAULT:
       break;
     default:
@@ -56,6 +58,8 @@ TENON_INLINE ColourSpace colour_space(const Colorimetry& colour) {
       return ColourSpace::kBt709;
     case V4L2_COLORSPACE_BT2020:
       return ColourSpace::kBt2020;
+    case V4L2_COLORSPACE_SMPTE240M:
+      return ColourSpace::kSmpte240m;
     case V4L2_COLORSPACE_SMPTE170M:
     case V4L2_COLORSPACE_470_SYSTEM_M:
     case V4L2_COLORSPACE_470_SYSTEM_BG:
@@ -78,6 +82,7 @@ TENON_INLINE Colorimetry colorimetry(ColourSpace space, ColourRange range) {
   Colorimetry colour;
   if (space == ColourSpace::kBt601) colour = {V4L2_COLORSPACE_SMPTE170M, V4L2_YCBCR_ENC_601};
   if (space == ColourSpace::kBt709) colour = {V4L2_COLORSPACE_REC709, V4L2_YCBCR_ENC_709};
+  if (space == ColourSpace::kSmpte240m) colour = {V4L2_COLORSPACE_SMPTE240M, V4L2_YCBCR_ENC_SMPTE240M};
   if (space == ColourSpace::kBt2020) colour = {V4L2_COLORSPACE_BT2020, V4L2_YCBCR_ENC_BT2020};
   if (range == ColourRange::kFull) colour.quantization = V4L2_QUANTIZATION_FULL_RANGE;
   if (range == ColourRange::kLimited) colour.quantization = V4L2_QUANTIZATION_LIM_RANGE;

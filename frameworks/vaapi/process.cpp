@@ -40,6 +40,8 @@ TENON_INLINE VAProcColorStandardType standard_of(ColourSpace space) {
       return VAProcColorStandardBT709;
     case ColourSpace::kBt2020:
       return VAProcColorStandardBT2020;
+    case ColourSpace::kSmpte240m:
+      return VAProcColorStandardSMPTE240M;
     case ColourSpace::kUnknown:
       break;
   }
@@ -173,7 +175,12 @@ class ProcessorState {
     parameters.output_color_properties.color_range = range_of(to);
     parameters.output_background_color = how.background;
     parameters.filter_flags = how.fast ? VA_FILTER_SCALING_FAST : VA_FILTER_SCALING_DEFAULT;
-    if (how.turns_upright) parameters.rotation_state = static_cast<std::uint32_t>(from.rotation);
+    if (how.turns_upright) {
+      // The driver turns first and mirrors then: the other way round the turn has the other direction.
+      const std::uint32_t quarters = degrees(from.rotation) / 90;
+      parameters.rotation_state = is_mirrored(from.rotation) ? (4 - quarters) % 4 : quarters;
+      parameters.mirror_state = is_mirrored(from.rotation) ? VA_MIRROR_HORIZONTAL : VA_MIRROR_NONE;
+    }
     return parameters;
   }
 

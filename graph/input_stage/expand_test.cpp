@@ -90,7 +90,8 @@ InputStageOptions random_options(Dice& dice, PixelFormat format) {
   o.resize = dice.of({ResizeMode::kLinear, ResizeMode::kLinear, ResizeMode::kNearest});
   o.fit = dice.of({Fit::kStretch, Fit::kLetterbox, Fit::kTopLeft, Fit::kCrop});
   o.pad = dice(0, 1) ? std::array<double, 3>{114, 114, 114} : std::array<double, 3>{114, 0, 255};
-  o.source.rotation = dice.of({Rotation::kNone, Rotation::kNone, Rotation::k90, Rotation::k180, Rotation::k270});
+  o.source.rotation = dice.of({Rotation::kNone, Rotation::kNone, Rotation::k90, Rotation::k180, Rotation::k270,
+                               Rotation::kMirrored, Rotation::kMirrored90});
   if (dice(0, 2) == 0) o.crop = {1, 0, o.source.upright_width_px() - 1, o.source.upright_height_px()};
   o.colour_rule = dice.of({ColourRule::kBlended, ColourRule::kPerPixel, ColourRule::kPerPixelRounded});
   return o;
@@ -173,6 +174,7 @@ TEST(ExpandInputStage, KeepsNamesAndLeavesTheModelAsItWas) {
   InputStageOptions options = random_options(dice, kNv12);
   options.colour_rule = ColourRule::kBlended;
   options.packed = false;
+  options.source.rotation = Rotation::kNone;
   const auto model = stage_model(options);
   const auto expanded = expand_input_stages(*model);
   EXPECT_EQ(expanded->input(1).get_any_name(), "plane1");

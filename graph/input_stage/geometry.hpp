@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/orientation.hpp>
 #include <tenon/core/pixel_format.hpp>
 
 namespace tenon {
@@ -36,16 +37,9 @@ struct PixelRect {
 
 /// Converts `rect` from the upright picture to the stored one, whose extents are `width` x `height`.
 inline PixelRect stored_rect(const PixelRect& rect, Rotation rotation, std::size_t width, std::size_t height) {
-  switch (rotation) {
-    case Rotation::k90:
-      return {rect.y, height - rect.x - rect.width, rect.height, rect.width};
-    case Rotation::k180:
-      return {width - rect.x - rect.width, height - rect.y - rect.height, rect.width, rect.height};
-    case Rotation::k270:
-      return {width - rect.y - rect.height, rect.x, rect.height, rect.width};
-    default:
-      return rect;
-  }
+  const Area<std::size_t> area =
+      stored_area<std::size_t>({rect.x, rect.y, rect.width, rect.height}, rotation, width, height);
+  return {area.x, area.y, area.width, area.height};
 }
 
 /// The part of the source that is used, and the part of the target that it fills.

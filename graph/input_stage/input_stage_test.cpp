@@ -131,6 +131,12 @@ TEST(InputStage, ConvertsTheCornersOfEveryColourSpace) {
 std::vector<std::uint8_t> turned(const std::vector<std::uint8_t>& stored, std::size_t width, std::size_t height,
                                  std::size_t pixel, unsigned quarters) {
   std::vector<std::uint8_t> now = stored;
+  if (quarters >= 4) {  // Mirrored left to right first.
+    quarters -= 4;
+    for (std::size_t y = 0; y < height; ++y)
+      for (std::size_t x = 0; x < width; ++x)
+        std::copy_n(&stored[(y * width + x) * pixel], pixel, &now[(y * width + (width - 1 - x)) * pixel]);
+  }
   for (; quarters > 0; --quarters, std::swap(width, height)) {
     std::vector<std::uint8_t> next(now.size());
     for (std::size_t y = 0; y < height; ++y)
@@ -158,8 +164,9 @@ std::vector<float> as_model_input(const InputStageSpec& spec, const std::vector<
 }
 
 TEST(InputStage, TurnsStoredPicturesUpright) {
-  for (const PixelFormat format : {kI420, kNv12, kI444, kP010, kGray8, kBgr24, kRgba, kGbrPlanar}) {
-    for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+  for (const PixelFormat format : {kI420, kNv12, kI444, kP010, kGray8, kGray16, kBgr24, kRgba, kGbrPlanar}) {
+    for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kMirrored,
+                                    Rotation::kMirrored90, Rotation::kMirrored180, Rotation::kMirrored270}) {
       for (const Fit fit : {Fit::kStretch, Fit::kLetterbox, Fit::kTopLeft, Fit::kCrop}) {
         for (const ResizeMode mode : {ResizeMode::kLinear, ResizeMode::kNearest}) {
           for (const ImageLayout layout : {ImageLayout::kNchw, ImageLayout::kNhwc}) {
@@ -209,7 +216,8 @@ TEST(InputStage, TurnsStoredPicturesUpright) {
 
 TEST(InputStage, TurnsHalvedColumnsToo) {
   // 4:2:2 turned by a quarter is no longer 4:2:2: compared with the same samples as 4:4:4.
-  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+  for (const Rotation rotation :
+       {Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kMirrored90, Rotation::kMirrored270}) {
     auto halved = basic(kI422, 20, 10, 16, 16), full = basic(kI444, 20, 10, 16, 16);
     halved.resize = full.resize = ResizeMode::kNearest;
     halved.source.rotation = full.source.rotation = rotation;
@@ -231,6 +239,34 @@ TEST(InputStage, APartOfATurnedPictureIsTheSameInBothPictures) {
   EXPECT_EQ(stored_rect({0, 0, 1, 1}, Rotation::k270, 4, 3), (PixelRect{3, 0, 1, 1}));
   EXPECT_EQ(stored_rect({1, 0, 2, 3}, Rotation::k270, 4, 3), (PixelRect{1, 1, 3, 2}));
   EXPECT_EQ(stored_rect({1, 0, 2, 3}, Rotation::kNone, 4, 3), (PixelRect{1, 0, 2, 3}));
+  EXPECT_EQ(stored_rect({0, 0, 1, 1}, Rotation::kMirrored, 4, 3), (PixelRect{3, 0, 1, 1}));
+  EXPECT_EQ(stored_rect({0, 0, 1, 1}, Rotation::kMirrored90, 4, 3), (PixelRect{3, 2, 1, 1}));
+  EXPECT_EQ(stored_rect({0, 0, 1, 1}, Rotation::kMirrored180, 4, 3), (PixelRect{0, 2, 1, 1}));
+  EXPECT_EQ(stored_rect({0, 1, 1, 1}, Rotation::kMirrored270, 4, 3), (PixelRect{1, 0, 1, 1}))
+      << "EXIF 5: a transposition";
+  for (unsigned r = 0; r < 8; ++r) {
+    const auto rotation = static_cast<Rotation>(r);
+    const Area<int> upright{1, 0, 2, 1};
+    EXPECT_EQ(upright_area(stored_area(upright, rotation, 4, 3), rotation, 4, 3), upright) << to_string(rotation);
+  }
+}
+
+TEST(InputStage, GreyOfSixteenBitsIsReadWhole) {
+  const std::uint16_t samples[] = {0, 0x0100, 0x8000, 0xffff};
+  const PlaneView plane{samples, 8};
+  InputStageOptions options = basic(kGray16, 4, 1, 4, 1);
+  options.channels = ChannelOrder::kGray;
+  const auto full = run(options, {&plane, 1});
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(full[i], samples[i] * 255.0 / 65535, 1e-4) << i;
+  options.source.colour_range = ColourRange::kLimited;
+  const auto limited = run(options, {&plane, 1});
+  EXPECT_NEAR(limited[2], (128.0 - 16) * 255 / 219, 1e-3);
+}
+
+TEST(InputStage, Smpte240mHasWeightsOfItsOwn) {
+  const LumaWeights weights = luma_weights(ColourSpace::kSmpte240m);
+  EXPECT_DOUBLE_EQ(weights.red, 0.212);
+  EXPECT_DOUBLE_EQ(weights.blue, 0.087);
 }
 
 TEST(InputStage, UnknownColourFollowsTheHeight) {

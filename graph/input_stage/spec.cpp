@@ -5,6 +5,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/orientation.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 
@@ -59,8 +60,8 @@ void place(FrameGeometry& geometry, const InputStageOptions& options) {
 /// From the upright picture and the model's input to the orientation that the kernel reads and writes.
 void turn(InputStageSpec& spec, const InputStageOptions& options) {
   const Rotation rotation = options.source.rotation;
-  spec.flip_x = rotation == Rotation::k180 || rotation == Rotation::k270;
-  spec.flip_y = rotation == Rotation::k180 || rotation == Rotation::k90;
+  spec.flip_x = flips_columns(rotation);
+  spec.flip_y = flips_rows(rotation);
   spec.transposed = is_quarter_turn(rotation);
   spec.geometry.crop = stored_rect(spec.upright.crop, rotation, spec.source_width, spec.source_height);
   spec.geometry.placed = spec.upright.placed;

@@ -235,7 +235,8 @@ TEST_F(Frames, AreTurnedUprightWithoutACopy) {
   auto model = compiled;
   auto request = model.create_infer_request();
   const auto wanted = outputs(request, upright);
-  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kNone}) {
+  for (const Rotation rotation :
+       {Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kMirrored, Rotation::kMirrored270, Rotation::kNone}) {
     const bool quarter = is_quarter_turn(rotation);
     Frame stored = grey_frame(kNv12, quarter ? 8 : 16, quarter ? 16 : 8, 0);
     FrameInfo info = stored.info();
@@ -243,10 +244,12 @@ TEST_F(Frames, AreTurnedUprightWithoutACopy) {
     const std::size_t w = info.width_px, h = info.height_px;
     for (std::size_t y = 0; y < h; ++y)
       for (std::size_t x = 0; x < w; ++x)
-        luma(stored, x, y) = rotation == Rotation::k90    ? luma(upright, h - 1 - y, x)
-                             : rotation == Rotation::k180 ? luma(upright, w - 1 - x, h - 1 - y)
-                             : rotation == Rotation::k270 ? luma(upright, y, w - 1 - x)
-                                                          : luma(upright, x, y);
+        luma(stored, x, y) = rotation == Rotation::k90            ? luma(upright, h - 1 - y, x)
+                             : rotation == Rotation::k180         ? luma(upright, w - 1 - x, h - 1 - y)
+                             : rotation == Rotation::k270         ? luma(upright, y, w - 1 - x)
+                             : rotation == Rotation::kMirrored    ? luma(upright, w - 1 - x, y)
+                             : rotation == Rotation::kMirrored270 ? luma(upright, y, x)
+                                                                  : luma(upright, x, y);
     const Frame frame(info, std::vector<Tensor>(stored.planes().begin(), stored.planes().end()));
     const std::uint64_t converted = request.ledger().total().converted;
     const auto found = outputs(request, frame);

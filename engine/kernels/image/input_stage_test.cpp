@@ -104,7 +104,8 @@ TEST_P(EveryFormat, MatchesReferenceAtManySizes) {
   for (const auto& s : sizes) {
     SCOPED_TRACE(std::to_string(s[0]) + "x" + std::to_string(s[1]) + " -> " + std::to_string(s[2]) + "x" +
                  std::to_string(s[3]));
-    for (const Rotation rotation : {Rotation::kNone, Rotation::k90, Rotation::k180, Rotation::k270}) {
+    for (const Rotation rotation :
+         {Rotation::kNone, Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kMirrored}) {
       auto options = basic(GetParam(), s[0], s[1], s[2], s[3]);
       options.source.rotation = rotation;
       EXPECT_LE(worst_error(options), kTolerance) << degrees(rotation);
@@ -131,7 +132,7 @@ TEST_P(EveryFormat, MatchesReferenceForEveryFitCropAndMode) {
 }
 
 TEST_P(EveryFormat, MatchesReferenceForEveryTurnFitCropAndMode) {
-  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kMirrored270}) {
     for (Fit fit : {Fit::kStretch, Fit::kLetterbox, Fit::kCrop}) {
       for (ResizeMode mode : {ResizeMode::kLinear, ResizeMode::kNearest}) {
         for (const PixelRect crop : {PixelRect{}, PixelRect{3, 5, 20, 21}}) {

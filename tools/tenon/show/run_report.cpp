@@ -113,12 +113,14 @@ std::string RunReport::to_json() const {
               {"width", info.width_px},
               {"height", info.height_px},
               {"rotation", degrees(info.rotation)},
+              {"mirrored", is_mirrored(info.rotation)},
               {"format", to_string(info.format)},
               {"frames", frames},
               {"seconds", seconds},
               {"fps", fps()},
               {"requests", requests},
               {"detections", detections},
+              {"frames_cut_by_top_k", cut_frames},
               {"bytes_copied_per_frame", per_frame(&HopReport::copied)},
               {"bytes_converted_per_frame", per_frame(&HopReport::converted)},
               {"bytes_converted_to_per_frame", converted_to},
@@ -154,11 +156,10 @@ std::string RunReport::to_json() const {
 }
 
 std::string RunReport::to_text() const {
-  std::string text =
-      fmt::format("{} frames of {} ({}x{} {}{}) in {:.1f} s on {}: {:.1f} frames/s, {} detections", frames, input,
-                  info.width_px, info.height_px, to_string(info.format),
-                  info.rotation == Rotation::kNone ? "" : fmt::format(", turned by {}", degrees(info.rotation)),
-                  seconds, device_name.empty() ? device : device_name, fps(), detections);
+  std::string text = fmt::format("{} frames of {} ({}x{} {}{}) in {:.1f} s on {}: {:.1f} frames/s, {} detections",
+                                 frames, input, info.width_px, info.height_px, to_string(info.format),
+                                 info.rotation == Rotation::kNone ? "" : ", " + to_string(info.rotation), seconds,
+                                 device_name.empty() ? device : device_name, fps(), detections);
   if (map50) text += fmt::format(", mAP@0.5 {:.4f}", *map50);
   if (interrupted) text += "  (interrupted)";
   text += "\n";
@@ -168,6 +169,9 @@ std::string RunReport::to_text() const {
   if (lost_frames)
     text += fmt::format("the camera took {} more pictures, for which no buffer was free in time\n", lost_frames);
   if (lost_packets) text += fmt::format("{} packets of the stream did not arrive\n", lost_packets);
+  if (cut_frames)
+    text +=
+        fmt::format("{} pictures have more than {} results; only the best are counted (--top-k)\n", cut_frames, top_k);
   if (damaged_frames) text += fmt::format("{} pictures came without some of their data\n", damaged_frames);
   text += "\n";
   std::string way;

@@ -39,6 +39,8 @@ struct RunReport {
   std::uint64_t lost_frames = 0;     ///< Pictures of a camera for which no buffer was free in time.
   std::uint64_t lost_packets = 0;    ///< Packets of a stream that did not arrive, if its elements count them.
   std::uint64_t damaged_frames = 0;  ///< Pictures that came without some of their data.
+  std::uint64_t cut_frames = 0;      ///< Pictures with more results than `top_k`.
+  std::size_t top_k = 0;
   double seconds = 0, compile_ms = 0, first_inference_ms = 0;
   bool interrupted = false;
   std::string ended_by;  ///< What ended the input early; empty otherwise.

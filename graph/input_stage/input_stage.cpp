@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/graph/input_stage/model_info.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/operation_table.hpp>
@@ -24,8 +25,10 @@ struct Named {
   const char* name;
 };
 
-constexpr Named<ColourSpace> kSpaces[] = {
-    {ColourSpace::kBt601, "bt601"}, {ColourSpace::kBt709, "bt709"}, {ColourSpace::kBt2020, "bt2020"}};
+constexpr Named<ColourSpace> kSpaces[] = {{ColourSpace::kBt601, "bt601"},
+                                          {ColourSpace::kBt709, "bt709"},
+                                          {ColourSpace::kBt2020, "bt2020"},
+                                          {ColourSpace::kSmpte240m, "smpte240m"}};
 constexpr Named<ColourRange> kRanges[] = {{ColourRange::kLimited, "limited"}, {ColourRange::kFull, "full"}};
 constexpr Named<ChannelOrder> kOrders[] = {
     {ChannelOrder::kRgb, "RGB"}, {ChannelOrder::kBgr, "BGR"}, {ChannelOrder::kGray, "GRAY"}};
@@ -35,8 +38,14 @@ constexpr Named<Fit> kFits[] = {{Fit::kStretch, "standard"},
                                 {Fit::kTopLeft, "fit_to_window"},
                                 {Fit::kLetterbox, "fit_to_window_letterbox"},
                                 {Fit::kCrop, "crop"}};
-constexpr Named<Rotation> kRotations[] = {
-    {Rotation::kNone, "0"}, {Rotation::k90, "90"}, {Rotation::k180, "180"}, {Rotation::k270, "270"}};
+constexpr Named<Rotation> kRotations[] = {{Rotation::kNone, "0"},
+                                          {Rotation::k90, "90"},
+                                          {Rotation::k180, "180"},
+                                          {Rotation::k270, "270"},
+                                          {Rotation::kMirrored, "mirrored"},
+                                          {Rotation::kMirrored90, "mirrored_90"},
+                                          {Rotation::kMirrored180, "mirrored_180"},
+                                          {Rotation::kMirrored270, "mirrored_270"}};
 constexpr Named<ColourRule> kRules[] = {{ColourRule::kBlended, "blended"},
                                         {ColourRule::kPerPixel, "per_pixel"},
                                         {ColourRule::kPerPixelRounded, "per_pixel_rounded"}};
@@ -66,15 +75,9 @@ std::vector<std::string> all_names(const Named<E> (&names)[N]) {
   return texts;
 }
 
-/// The text of rt_info["model_info"][key]; empty if absent.
-std::string info_text(const Model& model, const std::string& key) {
-  const std::vector<std::string> path{"model_info", key};
-  return model.has_rt_info(path) ? model.get_rt_info(path).as<std::string>() : std::string();
-}
-
 /// Reads one number for all channels, or one per channel.
-void read_numbers(const Model& model, const std::string& key, std::size_t channels, std::array<double, 3>& values) {
-  const std::string text = info_text(model, key);
+void read_numbers(const ModelInfo& info, const std::string& key, std::size_t channels, std::array<double, 3>& values) {
+  const std::string text = info.text(key);
   std::vector<double> numbers;
   const auto refuse = [&] {
     throw Error(Code::kInvalidArgument, "model_info " + key + " is \"" + text + "\"; it must be one number or " +
@@ -96,11 +99,11 @@ void read_numbers(const Model& model, const std::string& key, std::size_t channe
   for (std::size_t c = 0; c < channels; ++c) values[c] = numbers[numbers.size() == 1 ? 0 : c];
 }
 
-ChannelOrder order_of(const Model& model, std::size_t channels) {
+ChannelOrder order_of(const ModelInfo& info, std::size_t channels) {
   if (channels == 1) return ChannelOrder::kGray;
-  if (const std::string text = info_text(model, "color_space"); !text.empty())
+  if (const std::string text = info.text("color_space"); !text.empty())
     return value_of(kOrders, text, "model_info color_space");
-  const std::string text = info_text(model, "reverse_input_channels");
+  const std::string text = info.text("reverse_input_channels");
   if (text.empty()) return ChannelOrder::kRgb;
   bool reverse = false;
   if (!parse_text(text, reverse))
@@ -269,9 +272,10 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
   const auto colours = [&](std::size_t axis) {
     return shape[axis].is_static() && (shape[axis].get_length() == 1 || shape[axis].get_length() == 3);
   };
+  const ModelInfo info(model);
   InputStageOptions options;
   options.source = source;
-  if (const std::string text = info_text(model, "layout"); !text.empty()) {
+  if (const std::string text = info.text("layout"); !text.empty()) {
     // Model API also writes "image:NCHW": only the part after the colon matters.
     options.layout = value_of(kLayouts, text.substr(text.find(':') + 1), "model_info layout");
   } else {
@@ -283,16 +287,17 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
   const auto size = [&](std::size_t axis, std::size_t dynamic) {
     return shape[axis].is_static() ? static_cast<std::size_t>(shape[axis].get_length()) : dynamic;
   };
-  options.height = size(planar ? 2 : 1, source.upright_height_px());
-  options.width = size(planar ? 3 : 2, source.upright_width_px());
+  const std::vector<std::size_t> stated = info.picture_size();
+  options.height = size(planar ? 2 : 1, stated.empty() ? source.upright_height_px() : stated[0]);
+  options.width = size(planar ? 3 : 2, stated.empty() ? source.upright_width_px() : stated[1]);
   options.type = parameter->get_element_type();
-  options.channels = order_of(model, channels);
+  options.channels = order_of(info, channels);
   if ((options.channels == ChannelOrder::kGray) != (channels == 1))
     refuse("model_info color_space is GRAY, but it has " + std::to_string(channels) + " channels");
-  read_numbers(model, "mean_values", channels, options.mean);
-  read_numbers(model, "scale_values", channels, options.scale);
-  read_numbers(model, "pad_value", channels, options.pad);
-  if (const std::string text = info_text(model, "resize_type"); !text.empty())
+  read_numbers(info, "mean_values", channels, options.mean);
+  read_numbers(info, "scale_values", channels, options.scale);
+  read_numbers(info, "pad_value", channels, options.pad);
+  if (const std::string text = info.text("resize_type"); !text.empty())
     options.fit = value_of(kFits, text, "model_info resize_type");
   return options;
 }

@@ -53,14 +53,14 @@ struct InputStageOptions {
   friend bool operator==(const InputStageOptions&, const InputStageOptions&) = default;
 };
 
-/// Derives options from the input's shape and from rt_info["model_info"] as written by OpenVINO's Model API:
+/// Derives options from the input's shape and from what the model says of itself (ModelInfo), in the terms of OpenVINO's Model API:
 /// mean_values, scale_values, pad_value (one number or one per channel), resize_type (standard, fit_to_window,
 /// fit_to_window_letterbox, crop), layout (NCHW, NHWC), and the channel order:
 ///  - color_space (RGB, BGR, GRAY) takes precedence;
 ///  - reverse_input_channels: callers of Model API pass BGR pictures, so YES means that the model expects RGB, and NO
 ///    that it expects BGR. Our frames know their own order, so nothing is reversed blindly;
 ///  - neither: RGB. A model with one channel gets GRAY.
-/// Dynamic height and width are set to the frame's; a dynamic batch becomes 1. An empty `input` means the first one.
+/// Dynamic height and width are what the model was exported for, or the frame's; a dynamic batch becomes 1. An empty `input` means the first one.
 ///
 /// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read
 ///         (names key, value and what is accepted). kNotFound: no such input.

@@ -9,6 +9,7 @@
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/readers/side_file.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -32,9 +33,9 @@ bool looks_like_onnx(std::string_view bytes) {
   }
   return false;
 }
-}  // namespace
 
-std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights, bool map) {
+std::shared_ptr<Model> read_by_content(const std::filesystem::path& model, const std::filesystem::path& weights,
+                                       bool map) {
   const auto open = [map](const std::filesystem::path& path) { return map ? map_file(path) : read_file(path); };
   const Tensor bytes = open(model);
   const std::string origin = "\"" + model.string() + "\"";
@@ -63,6 +64,13 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
               origin +
                   " is no model in a format known here. Supported: ONNX (operation sets 7 to 22) and "
                   "OpenVINO IR (.xml with .bin, versions 10 and 11)");
+}
+}  // namespace
+
+std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights, bool map) {
+  std::shared_ptr<Model> read = read_by_content(model, weights, map);
+  add_side_file(model, *read);
+  return read;
 }
 
 }  // namespace v1

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <sstream>
+#include <memory>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/input_stage/model_info.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/vision/internal/decoders.hpp>
 #include <tenon/vision/internal/reading.hpp>
+#include <tenon/vision/internal/suppression.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -38,32 +40,45 @@ std::size_t kind_of(const std::string& model_type) {
                                           "; known are " + known);
 }
 
-std::string info_text(const Model& model, const char* key) {
-  const std::vector<std::string> path{"model_info", key};
-  return model.has_rt_info(path) ? model.get_rt_info(path).as<std::string>() : std::string();
-}
-
 template <typename T>
-void read_number(const Model& model, const char* key, T& value) {
-  const std::string text = info_text(model, key);
+void read_number(const ModelInfo& info, const char* key, T& value) {
+  const std::string text = info.text(key);
   if (text.empty()) return;
   if (!parse_text(text, value) || !(static_cast<double>(value) >= 0 && static_cast<double>(value) < 1e9))
     throw Error(Code::kInvalidArgument,
                 std::string("model_info ") + key + " is \"" + text + "\"; it must be a number of 0 or more");
 }
 
+/// Whether the model's only result comes from a sigmoid, perhaps in another type or shape.
+bool ends_in_sigmoid(const Model& model) {
+  if (model.get_results().size() != 1) return false;
+  std::shared_ptr<Node> node = model.get_results()[0]->input_value(0).get_node_shared_ptr();
+  while (is_op(node, "Reshape") || is_op(node, "Convert") || is_op(node, "Squeeze") || is_op(node, "Unsqueeze"))
+    node = node->input_value(0).get_node_shared_ptr();
+  return is_op(node, "Sigmoid");
+}
+
 DecodeOptions from_metadata(const Model& model) {
+  const ModelInfo info(model);
   DecodeOptions options;
-  options.model_type = info_text(model, "model_type");
-  std::istringstream labels(info_text(model, "labels"));
-  for (std::string label; labels >> label;) options.labels.push_back(label);
-  if (lower(options.model_type) == "classification") {
-    options.top_k = 5;
-    options.confidence_threshold = 0;
+  options.model_type = info.model_type();
+  options.labels = info.labels();
+  options.end_to_end = info.is_end_to_end();
+  options.keypoint_values = info.keypoint_values();
+  const bool is_class = lower(options.model_type) == "classification";
+  if (const std::string text = info.text("multilabel"); is_class && !text.empty()) {
+    if (!parse_text(text, options.multi_label))
+      throw Error(Code::kInvalidArgument, "model_info multilabel is \"" + text + "\"; it must be True or False");
+    options.has_sigmoid = ends_in_sigmoid(model);
   }
-  read_number(model, "confidence_threshold", options.confidence_threshold);
-  read_number(model, "iou_threshold", options.iou_threshold);
-  read_number(model, "topk", options.top_k);
+  read_number(info, "topk", options.top_k);
+  if (is_class) {
+    // Labels that exclude each other are ranked; independent ones are each above the threshold or not.
+    if (info.stated("topk").empty() && !options.multi_label) options.top_k = 5;
+    if (!options.multi_label) options.confidence_threshold = 0;
+  }
+  read_number(info, "confidence_threshold", options.confidence_threshold);
+  read_number(info, "iou_threshold", options.iou_threshold);
   return options;
 }
 
@@ -152,18 +167,16 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
                     std::to_string(options_.input_height) + "; there are:" + list_of(outputs));
   }
   candidates_.clear();
+  bool is_suppressed = kind.is_suppressed;
   if (chosen->element_count() > 0) {
-    DecodeScratch scratch{candidates_, best_score_, best_label_};
+    DecodeScratch scratch{candidates_, best_score_, best_label_, is_suppressed};
     kind.decode(options_, chosen->shape(), floats(*chosen, values_), scratch);
   }
   std::erase_if(candidates_, [](const Candidate& c) { return !is_finite(c); });
-  if (kind.suppresses) {
-    // Boxes are clipped first: those outside the picture must not count among the best.
-    for (Candidate& candidate : candidates_) candidate.box = clipped(options_, to_frame(options_, candidate.box));
-    std::erase_if(candidates_, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
-    suppress(candidates_, options_.iou_threshold, options_.top_k);
+  if (kind.has_boxes) {
+    keep_boxes(is_suppressed);
   } else {
-    suppress(candidates_, 1.0f, options_.top_k);
+    left_out_ = keep_best(candidates_, options_.top_k, never_suppresses, always_counts);
     for (Candidate& candidate : candidates_) {
       if (options_.frame_width)
         candidate.box = {0, 0, static_cast<float>(options_.frame_width), static_cast<float>(options_.frame_height)};
@@ -182,6 +195,21 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
       found_[i].label.assign("#").append(std::to_string(c.label_id));
   }
   return found_;
+}
+
+/// Whole boxes suppress each other, as in the models' own programs; then they are clipped. Those outside of the picture do not count
+/// among the best.
+void Decoder::keep_boxes(bool is_suppressed) {
+  for (Candidate& candidate : candidates_) candidate.box = to_frame(options_, candidate.box);
+  std::erase_if(candidates_, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
+  const auto is_visible = [&](const Candidate& c) {
+    const Box box = clipped(options_, c.box);
+    return box.width() > 0 && box.height() > 0;
+  };
+  left_out_ = is_suppressed
+                  ? keep_best(candidates_, options_.top_k, never_suppresses, is_visible)
+                  : keep_best(candidates_, options_.top_k, overlaps_more_than(options_.iou_threshold), is_visible);
+  for (Candidate& candidate : candidates_) candidate.box = clipped(options_, candidate.box);
 }
 
 std::vector<Detection> detections(std::span<const Tensor> outputs, const DecodeOptions& options) {

@@ -30,9 +30,16 @@ struct DecodeOptions {
   std::vector<std::string> labels;
   float confidence_threshold = 0.5f;  ///< Scores below it are dropped.
   float iou_threshold = 0.5f;
-  std::size_t top_k = 100;     ///< Most detections per picture; for classification most labels (5 when from metadata).
+  std::size_t top_k = 300;     ///< Most detections per picture; for classification most labels (5 when from metadata).
   std::size_t beam_width = 1;  ///< For CTC: texts that are followed at once; 1: the best class of each step.
-  bool multi_label = false;    ///< Report every label above the threshold, not only a box's best: for measuring mAP.
+  /// Report every label above the threshold, not only a box's best: for measuring mAP. For classification: labels are independent,
+  /// so that each score is the sigmoid of the output.
+  bool multi_label = false;
+  bool has_sigmoid = false;  ///< For classification with multi_label: the outputs are probabilities already.
+  /// Suppression is inside the model: rows are x1, y1, x2, y2, score, class, and further numbers. Not set: what the shape says, and
+  /// where it says nothing, the values.
+  std::optional<bool> end_to_end;
+  std::size_t keypoint_values = 3;  ///< Numbers of each keypoint: x, y and perhaps a score.
   /// Pixels of the model's input.
   std::size_t input_width = 0, input_height = 0;
   /// The mapping between the frame and that input. If it is not set, boxes stay in input pixels.
@@ -48,10 +55,13 @@ struct DecodeOptions {
 ///   YOLOv8, YOLOv11 [1,4+c,n] (or [1,n,4+c]): centre and size in input pixels, class scores
 ///   SSD             [1,1,n,7]: image, label, score, x1, y1, x2, y2 in 0..1 of the input; a negative image ends the list
 ///   Classification  [1,c], [1,c,1,1]: probabilities or logits (softmax is applied unless they are 0..1 and sum to 1)
+///   YOLOv10, YOLO26 [1,n,6]: x1, y1, x2, y2 in input pixels, score, class; suppression is inside the model. YOLOv5 and YOLOv8 read
+///                   such rows too (DecodeOptions::end_to_end)
+///   RT-DETR         [1,n,4+c]: centre and size in 0..1 of the input, class scores or logits; nothing is suppressed
 TENON_API std::vector<std::string> model_types();
 
-/// Reads rt_info["model_info"]: model_type, labels (separated by blanks), confidence_threshold, iou_threshold, topk;
-/// the input's size from its shape, or size and geometry from the input stage where the model has one.
+/// Reads what the model says of itself (ModelInfo): model_type, labels (separated by blanks), confidence_threshold, iou_threshold, topk,
+/// multilabel; the input's size from its shape, or size and geometry from the input stage where the model has one.
 /// @errors kInvalidArgument: a value that cannot be read (names the key).
 TENON_API DecodeOptions decode_options(const Model& model);
 /// The same for frames of `info` that are fed to the model's first input: boxes are in the frame's pixels.
@@ -74,10 +84,15 @@ class TENON_API Decoder {
   /// @param outputs  The model's, in any order, f32 or f16, packed, on the host; the first whose shape fits is read.
   /// @errors kInvalidArgument: none fits (names each shape and what is expected).
   const std::vector<Detection>& decode(std::span<const Tensor> outputs);
+  /// Whether top_k left out results of the last picture.
+  bool left_out() const { return left_out_; }
 
  private:
+  void keep_boxes(bool is_suppressed);
+
   DecodeOptions options_;
   std::size_t kind_ = 0;
+  bool left_out_ = false;
   std::vector<Candidate> candidates_;
   std::vector<Detection> found_;
   std::vector<float> values_;

@@ -108,6 +108,128 @@ TEST(DecodeYolov8, ReadsBothLayouts) {
   EXPECT_EQ(vision::detections(major, options("yolo_v8", {})).at(0).label, "#1");
 }
 
+/// Rows of x1 y1 x2 y2 score class, the rest of them 0.
+Tensor finished_rows(std::size_t count, const std::vector<std::vector<float>>& rows) {
+  const Tensor out = tensor({1, count, rows.at(0).size()});
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), out.data<float>() + i * rows[i].size());
+  return out;
+}
+
+std::vector<std::string> numbered(std::size_t count) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < count; ++i) labels.push_back("c" + std::to_string(i));
+  return labels;
+}
+
+TEST(DecodeFinished, ReadsRowsWithSuppressionInsideWhateverTheLabels) {
+  // The first two overlap by more than any threshold: the model itself has kept both.
+  const Tensor out =
+      finished_rows(300, {{100, 50, 200, 150, 0.9f, 0}, {101, 50, 200, 150, 0.8f, 0}, {300, 100, 400, 300, 0.7f, 1}});
+  for (const char* type : {"YOLOv8", "YOLOv5", "YOLOv10", "YOLO26", "yolo_v10", "YOLO"}) {
+    for (const std::size_t labels : {0, 2, 80}) {
+      auto o = options(type, numbered(labels));
+      o.input_width = o.input_height = 640;
+      const auto found = vision::detections(out, o);
+      ASSERT_EQ(found.size(), 3u) << type << labels;
+      EXPECT_EQ(found[0].box, (vision::Box{100, 50, 200, 150}));
+      EXPECT_FLOAT_EQ(found[0].score, 0.9f);
+      EXPECT_EQ(found[2].label_id, 1);
+    }
+  }
+  auto one = options("YOLOv8", {"only"});
+  one.input_width = one.input_height = 640;
+  EXPECT_EQ(vision::detections(finished_rows(300, {{100, 50, 200, 150, 0.9f, 0}}), one).at(0).label, "only");
+}
+
+TEST(DecodeFinished, LeavesHeadsOfTwoClassesAlone) {
+  // 8400 cells for 640x640: a raw head in rows. With another number of rows the values decide.
+  for (const std::size_t rows : {8400, 300}) {
+    auto o = options("YOLOv8");
+    o.input_width = o.input_height = 640;
+    const auto found = vision::detections(finished_rows(rows, {{100, 50, 20, 10, 0.2f, 0.75f}}), o);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].box, (vision::Box{90, 45, 110, 55}));
+    EXPECT_EQ(found[0].label, "dog");
+  }
+}
+
+TEST(DecodeFinished, StatedByTheModelNeedsNoGuess) {
+  auto o = options("YOLOv8");
+  o.end_to_end = true;
+  const Tensor out = finished_rows(kCells, {{1, 2, 3, 4, 0.75f, 1}});
+  EXPECT_EQ(vision::detections(out, o).at(0).box, (vision::Box{1, 2, 3, 4})) << "42 rows are also the cells of a grid";
+  o.end_to_end = false;
+  EXPECT_EQ(vision::detections(out, o).at(0).box, (vision::Box{0, 0, 2.5f, 4}));
+}
+
+TEST(DecodeFinished, SurvivesAnyValues) {
+  for (const float odd : {NAN, INFINITY, -INFINITY, -1.0f, 1e30f, 0.5f}) {
+    for (std::size_t at = 0; at < 6; ++at) {
+      std::vector<float> row{1, 2, 3, 4, 0.9f, 1};
+      row[at] = odd;
+      for (const char* type : {"YOLOv8", "YOLOv10"}) {
+        for (const auto& found : vision::detections(finished_rows(300, {row}), options(type))) {
+          EXPECT_TRUE(std::isfinite(found.score));
+          EXPECT_GE(found.label_id, 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(DecodeRtDetr, ReadsQueriesInFractionsOfTheInput) {
+  const std::vector<float> row{0.5f, 0.5f, 0.25f, 0.5f, 0.1f, 0.9f};
+  auto found = vision::detections(finished_rows(300, {row, row}), options("RT-DETR"));
+  ASSERT_EQ(found.size(), 2u) << "nothing is suppressed";
+  EXPECT_EQ(found[0].box, (vision::Box{24, 8, 40, 24}));
+  EXPECT_EQ(found[0].label, "dog");
+  found = vision::detections(finished_rows(1, {{0.5f, 0.5f, 0.25f, 0.5f, -3, 3}}), options("DETR"));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].score, 0.952574, 1e-5) << "logits";
+}
+
+TEST(Decoder, SuppressesBeforeItClips) {
+  // [-100,0,50,100] and [-20,0,50,100] overlap by 0.467; their parts in the picture are equal. cv2.dnn.NMSBoxes keeps both at 0.5.
+  const Tensor out = tensor({1, 5, 6});
+  const float values[2][5] = {{-25, 50, 150, 100, 0.9f}, {15, 50, 70, 100, 0.8f}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t k = 0; k < 5; ++k) out.data<float>()[k * 6 + i] = values[i][k];
+  }
+  auto o = options("YOLOv8", {"x"});
+  o.input_width = o.input_height = 640;
+  const auto found = vision::detections(out, o);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].box, (vision::Box{0, 0, 50, 100}));
+  EXPECT_EQ(found[1].box, (vision::Box{0, 0, 50, 100}));
+}
+
+TEST(Decoder, BoxesOutsideOfThePictureAreNotAmongTheBest) {
+  auto o = options("YOLOv10");
+  o.input_width = o.input_height = 640;
+  o.top_k = 1;
+  Decoder decoder(o);
+  const Tensor out = finished_rows(300, {{-90, 0, -10, 50, 0.9f, 0}, {10, 0, 20, 50, 0.8f, 1}});
+  ASSERT_EQ(decoder.decode({&out, 1}).size(), 1u);
+  EXPECT_EQ(decoder.decode({&out, 1})[0].label_id, 1);
+  EXPECT_FALSE(decoder.left_out());
+}
+
+TEST(Decoder, SaysWhetherItLeftOutObjects) {
+  std::vector<std::vector<float>> rows;
+  for (int i = 0; i < 400; ++i) rows.push_back({i * 10.0f, 10, 8, 8, 0.9f, 0.1f});
+  auto o = options("YOLOv8");
+  o.input_width = o.input_height = 6400;
+  Decoder decoder(o);
+  const Tensor many = finished_rows(400, rows);
+  EXPECT_EQ(decoder.decode({&many, 1}).size(), 300u) << "Ultralytics' max_det";
+  EXPECT_TRUE(decoder.left_out());
+  rows.resize(300);
+  const Tensor few = finished_rows(400, rows);
+  EXPECT_EQ(decoder.decode({&few, 1}).size(), 300u);
+  EXPECT_FALSE(decoder.left_out());
+}
+
 TEST(DecodeYolov5, MultipliesObjectness) {
   const Tensor out = tensor({1, 3, 7});
   const float values[7] = {20, 10, 8, 4, 0.8f, 0.9f, 0.2f};
@@ -145,6 +267,21 @@ TEST(DecodeClassification, RanksProbabilitiesAndLogits) {
   EXPECT_EQ(found.at(0).label, "c");
   EXPECT_NEAR(found.at(0).score, 0.75, 1e-4);
   EXPECT_NEAR(found.at(1).score, 0.25, 1e-4);
+}
+
+TEST(DecodeClassification, IndependentLabelsAreSigmoids) {
+  auto o = options("Classification", {"a", "b", "c"});
+  o.multi_label = true;
+  const Tensor out = tensor({1, 3});
+  out.data<float>()[0] = 2, out.data<float>()[1] = -1, out.data<float>()[2] = 0.5f;
+  const auto found = vision::detections(out, o);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NEAR(found[0].score, 0.880797, 1e-6);
+  EXPECT_NEAR(found[1].score, 0.622459, 1e-6);
+  o.has_sigmoid = true;
+  const Tensor shares = tensor({1, 3}, 0.75f);
+  EXPECT_EQ(vision::detections(shares, o).size(), 3u);
+  EXPECT_FLOAT_EQ(vision::detections(shares, o)[0].score, 0.75f);
 }
 
 TEST(Decoder, PicksTheOutputThatFitsAndReadsHalfPrecision) {
@@ -224,7 +361,7 @@ TEST(Decoder, TakesEmptyAndEnormousOutputs) {
                           out.data<float>()[i * 7 + 1] = static_cast<float>(i / 1000);
   auto o = options("YOLOv5");
   o.confidence_threshold = 0.1f;
-  EXPECT_EQ(vision::detections(out, o).size(), 100u);
+  EXPECT_EQ(vision::detections(out, o).size(), 300u);
 }
 
 TEST(Decoder, KeepsItsMemoryFromPictureToPicture) {
@@ -273,6 +410,23 @@ TEST(DecodeOptions, ComeFromTheModel) {
   EXPECT_THROW(vision::decode_options(*model({{"confidence_threshold", "high"}})), Error);
   EXPECT_THROW(vision::decode_options(*model({{"iou_threshold", "-1"}})), Error);
   EXPECT_EQ(vision::decode_options(*model({{"model_type", "Classification"}})).top_k, 5u);
+  EXPECT_EQ(vision::decode_options(*model({{"model_type", "YOLOX"}})).top_k, 300u);
+}
+
+TEST(DecodeOptions, OfIndependentLabels) {
+  const auto m = model({{"model_type", "Classification"}, {"multilabel", "True"}});
+  const auto o = vision::decode_options(*m);
+  EXPECT_TRUE(o.multi_label);
+  EXPECT_FALSE(o.has_sigmoid);
+  EXPECT_FLOAT_EQ(o.confidence_threshold, 0.5f) << "as OpenVINO's Model API";
+  EXPECT_THROW(vision::decode_options(*model({{"model_type", "Classification"}, {"multilabel", "maybe"}})), Error);
+  EXPECT_FALSE(vision::decode_options(*model({{"model_type", "YOLOX"}, {"multilabel", "True"}})).multi_label);
+  const auto image = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 32, 64});
+  const auto made = std::make_shared<Model>(
+      OutputVector{std::make_shared<op::v0::Sigmoid>(image->output(0))->output(0)}, ParameterVector{image}, "m");
+  made->set_rt_info(std::string("Classification"), {"model_info", "model_type"});
+  made->set_rt_info(std::string("True"), {"model_info", "multilabel"});
+  EXPECT_TRUE(vision::decode_options(*made).has_sigmoid);
 }
 
 }  // namespace vision_decode_test

@@ -2,8 +2,13 @@
 // The table of model types and how each is read.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 #include <tenon/vision/internal/decoders.hpp>
+#include <tenon/vision/internal/finished_rows.hpp>
+#include <tenon/vision/internal/reading.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -46,6 +51,22 @@ void add_labels(const DecodeOptions& options, DecodeScratch& scratch, const floa
   if (scores[best] * scale >= threshold) add(scratch, make_box(), scores[best] * scale, best, index);
 }
 
+// Rows of x1 y1 x2 y2 score class
+// -------------------------------------------------------------------------------------------------------
+
+bool fits_finished(const DecodeOptions&, const Shape& shape) {
+  return shape.size() == 3 && shape[0] == 1 && shape[2] == kFinishedRow;
+}
+
+void decode_finished(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
+  scratch.is_suppressed = true;
+  for (std::size_t i = 0; i < shape[1]; ++i) {
+    const float* row = values + i * shape[2];
+    if (!(row[4] >= options.confidence_threshold) || !is_class_number(row[5])) continue;
+    add(scratch, {row[0], row[1], row[2], row[3]}, row[4], static_cast<std::size_t>(row[5]), i);
+  }
+}
+
 // Rows of 5 + c values
 // -------------------------------------------------------------------------------------------------------
 
@@ -78,7 +99,13 @@ void decode_yolox(const DecodeOptions& options, const Shape& shape, const float*
   }
 }
 
+bool fits_yolov5(const DecodeOptions& options, const Shape& shape) {
+  return fits_rows(options, shape) || can_be_finished(options, shape, 0);
+}
+
 void decode_yolov5(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
+  if (is_finished(options, shape, 0, fits_rows(options, shape), values))
+    return decode_finished(options, shape, values, scratch);
   const std::size_t width = shape[2];
   for (std::size_t i = 0; i < shape[1]; ++i) {
     const float* row = values + i * width;
@@ -96,13 +123,19 @@ bool is_channel_major(const DecodeOptions& options, const Shape& shape) {
   return shape[1] < shape[2] || shape[2] < 5;
 }
 
-bool fits_yolov8(const DecodeOptions& options, const Shape& shape) {
+bool fits_raw_yolov8(const DecodeOptions& options, const Shape& shape) {
   if (shape.size() != 3 || shape[0] != 1) return false;
   const std::size_t wide = shape[is_channel_major(options, shape) ? 1 : 2];
   return options.labels.empty() ? wide >= 5 : wide == 4 + options.labels.size();
 }
 
+bool fits_yolov8(const DecodeOptions& options, const Shape& shape) {
+  return fits_raw_yolov8(options, shape) || can_be_finished(options, shape, 0);
+}
+
 void decode_yolov8(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
+  if (is_finished(options, shape, 0, fits_raw_yolov8(options, shape), values))
+    return decode_finished(options, shape, values, scratch);
   if (!is_channel_major(options, shape)) {
     for (std::size_t i = 0; i < shape[1]; ++i) {
       const float* row = values + i * shape[2];
@@ -140,6 +173,31 @@ void decode_yolov8(const DecodeOptions& options, const Shape& shape, const float
   }
 }
 
+// Queries, one row each
+// ---------------------------------------------------------------------------------------------
+
+bool fits_queries(const DecodeOptions& options, const Shape& shape) {
+  if (shape.size() != 3 || shape[0] != 1) return false;
+  return options.labels.empty() ? shape[2] >= 5 : shape[2] == 4 + options.labels.size();
+}
+
+void decode_queries(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
+  const std::size_t width = shape[2], labels = width - 4;
+  const auto w = static_cast<float>(options.input_width), h = static_cast<float>(options.input_height);
+  const auto is_score = [](float value) { return !(value < 0) && !(value > 1); };
+  bool are_scores = true;
+  for (std::size_t i = 0; i < shape[1] && are_scores; ++i)
+    are_scores = std::all_of(values + i * width + 4, values + (i + 1) * width, is_score);
+  std::vector<float>& scores = scratch.best_score;
+  scores.resize(labels);
+  for (std::size_t i = 0; i < shape[1]; ++i) {
+    const float* row = values + i * width;
+    for (std::size_t c = 0; c < labels; ++c) scores[c] = are_scores ? row[4 + c] : sigmoid(row[4 + c]);
+    add_labels(options, scratch, scores.data(), labels, 1, i,
+               [&] { return around(row[0] * w, row[1] * h, row[2] * w, row[3] * h); });
+  }
+}
+
 // Lists of finished detections
 // ---------------------------------------------------------------------------------------------
 
@@ -166,43 +224,59 @@ bool fits_classification(const DecodeOptions& options, const Shape& shape) {
   return shape[0] == 1 && shape[1] > 0 && (options.labels.empty() || shape[1] == options.labels.size());
 }
 
+/// What turns the outputs into probabilities.
+enum class Activation : std::uint8_t { kNone, kSigmoid, kSoftmax };
+
+Activation activation_of(const DecodeOptions& options, std::span<const float> values) {
+  if (options.multi_label) return options.has_sigmoid ? Activation::kNone : Activation::kSigmoid;
+  double sum = 0;
+  bool are_probabilities = true;
+  for (const float value : values) {
+    are_probabilities &= value >= 0 && value <= 1;
+    sum += value;
+  }
+  return are_probabilities && std::abs(sum - 1) < 1e-2 ? Activation::kNone : Activation::kSoftmax;
+}
+
 void decode_classification(const DecodeOptions& options, const Shape& shape, const float* values,
                            DecodeScratch& scratch) {
-  double sum = 0;
+  const std::span<const float> all(values, shape[1]);
+  const Activation activation = activation_of(options, all);
   float top = -INFINITY;
-  bool probabilities = true;
-  for (std::size_t c = 0; c < shape[1]; ++c) {
-    probabilities &= values[c] >= 0 && values[c] <= 1;
-    sum += values[c];
-    if (values[c] > top) top = values[c];
+  for (const float value : all) {
+    if (value > top) top = value;
   }
-  probabilities &= std::abs(sum - 1) < 1e-2;
   double total = 0;
-  if (!probabilities) {
-    for (std::size_t c = 0; c < shape[1]; ++c) total += std::exp(static_cast<double>(values[c] - top));
-  }
+  for (const float value : all) total += std::exp(static_cast<double>(value - top));
   const Box whole{0, 0, static_cast<float>(options.input_width), static_cast<float>(options.input_height)};
-  for (std::size_t c = 0; c < shape[1]; ++c) {
-    const float score =
-        probabilities ? values[c] : static_cast<float>(std::exp(static_cast<double>(values[c] - top)) / total);
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    float score = all[c];
+    if (activation == Activation::kSigmoid) score = sigmoid(score);
+    if (activation == Activation::kSoftmax)
+      score = static_cast<float>(std::exp(static_cast<double>(score - top)) / total);
     if (score >= options.confidence_threshold) add(scratch, whole, score, c, c);
   }
 }
 
 constexpr const char* kYolox[] = {"yolox"};
-constexpr const char* kYolov5[] = {"yolov5", "yolo_v5"};
-constexpr const char* kYolov8[] = {"yolov8", "yolo_v8", "yolov11", "yolo_v11", "yolo11", "yolo_v9", "yolov9"};
+constexpr const char* kYolov5[] = {"yolov5", "yolo_v5", "yolov7", "yolo_v7"};
+constexpr const char* kYolov8[] = {"yolov8", "yolo_v8", "yolov11",  "yolo_v11", "yolo11", "yolo_v9",
+                                   "yolov9", "yolov12", "yolo_v12", "yolo12",   "yolo"};
 constexpr const char* kSsd[] = {"ssd", "detection_output"};
 constexpr const char* kClassification[] = {"classification"};
+constexpr const char* kYolov10[] = {"yolov10", "yolo_v10", "yolo26", "yolov26", "yolo_v26"};
+constexpr const char* kRtDetr[] = {"rt-detr", "rtdetr", "rt_detr", "detr"};
 
 constexpr DecoderKind kKinds[] = {
-    {"YOLOX", kYolox, "[1,n,5+labels] with one row per cell of the grids of strides 8, 16, 32", true, true, fits_yolox,
-     decode_yolox},
-    {"YOLOv5", kYolov5, "[1,n,5+labels]", true, true, fits_rows, decode_yolov5},
-    {"YOLOv8", kYolov8, "[1,4+labels,n] or [1,n,4+labels]", true, true, fits_yolov8, decode_yolov8},
-    {"SSD", kSsd, "[1,1,n,7]", true, true, fits_ssd, decode_ssd},
-    {"Classification", kClassification, "[1,labels] or [1,labels,1,1]", false, false, fits_classification,
+    {"YOLOX", kYolox, "[1,n,5+labels] with one row per cell of the grids of strides 8, 16, 32", true, true, false,
+     fits_yolox, decode_yolox},
+    {"YOLOv5", kYolov5, "[1,n,5+labels] or [1,n,6]", true, true, false, fits_yolov5, decode_yolov5},
+    {"YOLOv8", kYolov8, "[1,4+labels,n] or [1,n,4+labels] or [1,n,6]", true, true, false, fits_yolov8, decode_yolov8},
+    {"SSD", kSsd, "[1,1,n,7]", true, true, false, fits_ssd, decode_ssd},
+    {"Classification", kClassification, "[1,labels] or [1,labels,1,1]", false, false, false, fits_classification,
      decode_classification},
+    {"YOLOv10", kYolov10, "[1,n,6]", true, true, true, fits_finished, decode_finished},
+    {"RT-DETR", kRtDetr, "[1,n,4+labels]", true, true, true, fits_queries, decode_queries},
 };
 
 }  // namespace

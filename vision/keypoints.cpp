@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include <tenon/core/error.hpp>
 #include <tenon/vision/internal/anchors.hpp>
@@ -58,21 +59,26 @@ Keypoints keypoints_of_maps(std::span<const Tensor> outputs, const DecodeOptions
 }
 
 std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  return posed_objects(outputs, options, nullptr);
+}
+
+std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const DecodeOptions& options, bool* is_cut) {
   const std::size_t labels = std::max<std::size_t>(options.labels.size(), 1);
-  std::size_t extra = 0;
+  const std::size_t step = options.keypoint_values == 2 ? 2 : 3;
+  const auto are_points = [&](std::size_t numbers) { return numbers % step == 0; };
+  std::optional<std::size_t> extra;
   const auto rows = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
-    if (!is_real(output) || output.shape().size() != 3 || output.shape()[1] <= 4 + labels) return false;
-    extra = output.shape()[1] - 4 - labels;
-    return extra % 3 == 0 && Anchors::fits(output, options, extra);
+    return (extra = Anchors::extra_of(output, options, labels, are_points)).has_value();
   });
   if (rows == outputs.end())
-    throw Error(Code::kInvalidArgument,
-                "decoding YOLOv8-pose: no output is [1,4+labels+3*points,n] of f32 or f16 with " +
-                    std::to_string(labels) + " labels; there are:" + list_of(outputs));
+    throw Error(Code::kInvalidArgument, "decoding YOLOv8-pose: no output is [1,4+labels+" + std::to_string(step) +
+                                            "*points,n] or [1,n,6+" + std::to_string(step) +
+                                            "*points] of f32 or f16 with " + std::to_string(labels) +
+                                            " labels; there are:" + list_of(outputs));
   std::vector<float> scratch;
-  const Anchors anchors(*rows, floats(*rows, scratch), options, extra);
+  const Anchors anchors(*rows, floats(*rows, scratch), options, *extra);
   std::vector<PosedObject> found;
-  for (const Candidate& candidate : anchors.best()) {
+  for (const Candidate& candidate : anchors.best(is_cut)) {
     const Box box = clipped(options, to_frame(options, candidate.box));
     PosedObject& made = found.emplace_back();
     made.object = {{box.x1, box.y1, box.x2, box.y2},
@@ -80,10 +86,11 @@ std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const De
                    candidate.label_id,
                    candidate.score,
                    -1};
-    made.points = made_points(extra / 3);
-    for (std::size_t k = 0; k < extra / 3; ++k)
-      put(made.points, k, options, anchors.extra(candidate.index, 3 * k), anchors.extra(candidate.index, 3 * k + 1),
-          anchors.extra(candidate.index, 3 * k + 2));
+    made.points = made_points(*extra / step);
+    for (std::size_t k = 0; k < *extra / step; ++k) {
+      const auto number = [&](std::size_t which) { return anchors.extra(candidate.index, step * k + which); };
+      put(made.points, k, options, number(0), number(1), step == 3 ? number(2) : 1.0f);
+    }
   }
   return found;
 }

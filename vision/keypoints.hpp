@@ -26,8 +26,12 @@ struct PosedObject {
   Keypoints points;
 };
 
-/// Objects with points as YOLOv8-pose has them: [1,4+labels+3*points,n], each point x, y in pixels of the input and a score. Without
-/// labels in the options there is one. @errors kInvalidArgument: no output fits.
+/// Objects with points as YOLOv8-pose has them: [1,4+labels+3*points,n], each point x, y in pixels of the input and a score; or, with
+/// suppression inside, [1,n,6+3*points]: two corners, score, class, points. options.keypoint_values may be 2: points have no score,
+/// and get 1. Without labels in the options there is one. @param is_cut  If not null: set to whether options.top_k left out objects.
+/// @errors kInvalidArgument: no output fits.
+TENON_API std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const DecodeOptions& options,
+                                                 bool* is_cut);
 TENON_API std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const DecodeOptions& options);
 
 }  // namespace vision

@@ -123,6 +123,10 @@ metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOpti
 }
 
 std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  return masked_objects(outputs, options, nullptr);
+}
+
+std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options, bool* is_cut) {
   check_input_size(options);
   const auto prototypes = std::find_if(outputs.begin(), outputs.end(), [](const Tensor& output) {
     return is_real(output) && output.shape().size() == 4 && output.shape()[0] == 1 && output.element_count() > 0;
@@ -132,15 +136,16 @@ std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const 
     return extra != 0 && Anchors::fits(output, options, extra);
   });
   if (rows == outputs.end())
-    throw Error(Code::kInvalidArgument,
-                "decoding YOLOv8-seg: no outputs are [1,4+labels+m,n] and [1,m,h,w] of f32 or f16; there are:" +
-                    list_of(outputs));
+    throw Error(
+        Code::kInvalidArgument,
+        "decoding YOLOv8-seg: no outputs are [1,4+labels+m,n] or [1,n,6+m], and [1,m,h,w] of f32 or f16; there are:" +
+            list_of(outputs));
   std::vector<float> scratch, prototype_scratch;
   const Anchors anchors(*rows, floats(*rows, scratch), options, extra);
   const float* base = floats(*prototypes, prototype_scratch);
   const std::size_t height = prototypes->shape()[2], width = prototypes->shape()[3], pixels = height * width;
   std::vector<MaskedObject> found;
-  for (const Candidate& candidate : anchors.best()) {
+  for (const Candidate& candidate : anchors.best(is_cut)) {
     const Cells cells = cells_of(candidate.box, width, height, options);
     MaskedObject& made = found.emplace_back();
     const Box box = clipped(options, to_frame(options, candidate.box));

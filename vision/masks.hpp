@@ -26,8 +26,11 @@ struct MaskedObject {
   metadata::Segmentation mask;  ///< u8, 0 or 1.
 };
 
-/// Objects with masks as YOLOv8-seg has them: [1,4+labels+m,n] and prototypes [1,m,h,w]. A pixel belongs to the object if the sum of
-/// its m coefficients times the prototypes is above 0. @errors kInvalidArgument: no two outputs fit.
+/// Objects with masks as YOLOv8-seg has them: [1,4+labels+m,n], or [1,n,6+m] with suppression inside, and prototypes [1,m,h,w]. A pixel
+/// belongs to the object if the sum of its m coefficients times the prototypes is above 0. @param is_cut  If not null: set to whether
+/// options.top_k left out objects. @errors kInvalidArgument: no two outputs fit.
+TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options,
+                                                   bool* is_cut);
 TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options);
 
 }  // namespace vision

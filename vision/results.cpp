@@ -11,6 +11,7 @@
 #include <tenon/vision/ctc.hpp>
 #include <tenon/vision/keypoints.hpp>
 #include <tenon/vision/masks.hpp>
+#include <tenon/vision/oriented.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -23,18 +24,27 @@ std::string lower(std::string text) {
 }
 
 /// The kinds of results beside those of Decoder.
-enum class Other : std::uint8_t { kSegmentation, kMaskedObjects, kPosedObjects, kHeatMaps, kCtc, kCtcBlankFirst };
+enum class Other : std::uint8_t {
+  kSegmentation,
+  kMaskedObjects,
+  kPosedObjects,
+  kOrientedObjects,
+  kHeatMaps,
+  kCtc,
+  kCtcBlankFirst
+};
 
 struct OtherName {
   const char* name;  ///< The name in messages.
-  std::array<const char*, 3> accepted;
+  std::array<const char*, 4> accepted;
   Other kind;
 };
 
 constexpr OtherName kOthers[] = {
     {"Segmentation", {"segmentation", "semantic_segmentation", "semanticsegmentation"}, Other::kSegmentation},
-    {"YOLOv8-seg", {"yolov8-seg", "yolov8_seg", "yolo11-seg"}, Other::kMaskedObjects},
-    {"YOLOv8-pose", {"yolov8-pose", "yolov8_pose", "yolo11-pose"}, Other::kPosedObjects},
+    {"YOLOv8-seg", {"yolov8-seg", "yolov8_seg", "yolo11-seg", "yolo26-seg"}, Other::kMaskedObjects},
+    {"YOLOv8-obb", {"yolov8-obb", "yolov8_obb", "yolo11-obb", "yolo26-obb"}, Other::kOrientedObjects},
+    {"YOLOv8-pose", {"yolov8-pose", "yolov8_pose", "yolo11-pose", "yolo26-pose"}, Other::kPosedObjects},
     {"Heatmaps", {"heatmaps", "keypoints", "keypoint_detection"}, Other::kHeatMaps},
     {"CTC", {"ctc", "ctc-greedy", "ocr"}, Other::kCtc},
     {"CTC-blank-first", {"ctc-blank-first", "ctc_blank_first", "paddle_ocr"}, Other::kCtcBlankFirst},
@@ -43,7 +53,7 @@ constexpr OtherName kOthers[] = {
 const OtherName* find_other(const std::string& model_type) {
   for (const OtherName& one : kOthers) {
     for (const char* name : one.accepted) {
-      if (lower(model_type) == name) return &one;
+      if (name && lower(model_type) == name) return &one;
     }
   }
   return nullptr;
@@ -78,6 +88,9 @@ class ResultReader::Objects final : public Kind {
                  parent);
       }
     }
+    // Labels that exclude each other are ranked, and only the first ones are asked for.
+    const DecodeOptions& options = decoder_.options();
+    if (decoder_.left_out() && (!is_class_ || options.multi_label)) into.add(LeftOut{options.top_k, model_}, parent);
   }
 
  private:
@@ -117,24 +130,31 @@ class ResultReader::Shapes final : public Kind {
     options_.frame_height = frame_height;
   }
   void read(std::span<const Tensor> outputs, metadata::Collection& into, metadata::Id parent) override {
+    bool is_cut = false;
     switch (kind_) {
       case Other::kSegmentation:
         into.add(segment(outputs, options_), parent);
         break;
       case Other::kMaskedObjects:
-        for (MaskedObject& found : masked_objects(outputs, options_)) {
+        for (MaskedObject& found : masked_objects(outputs, options_, &is_cut)) {
           const metadata::Id object = into.add(std::move(found.object), parent);
           into.add(std::move(found.mask), object);
         }
         break;
       case Other::kPosedObjects:
-        for (PosedObject& found : posed_objects(outputs, options_)) {
+        for (PosedObject& found : posed_objects(outputs, options_, &is_cut)) {
           const metadata::Id object = into.add(std::move(found.object), parent);
-          add_points(std::move(found.points), into, object);
+          add_points(std::move(found.points), "keypoints", into, object);
+        }
+        break;
+      case Other::kOrientedObjects:
+        for (OrientedObject& found : oriented_objects(outputs, options_, &is_cut)) {
+          const metadata::Id object = into.add(std::move(found.object), parent);
+          add_points(std::move(found.corners), "corners", into, object);
         }
         break;
       case Other::kHeatMaps:
-        add_points(keypoints_of_maps(outputs, options_), into, parent);
+        add_points(keypoints_of_maps(outputs, options_), "keypoints", into, parent);
         break;
       case Other::kCtc:
       case Other::kCtcBlankFirst: {
@@ -144,11 +164,12 @@ class ResultReader::Shapes final : public Kind {
         break;
       }
     }
+    if (is_cut) into.add(LeftOut{options_.top_k, model_}, parent);
   }
 
  private:
-  void add_points(Keypoints points, metadata::Collection& into, metadata::Id parent) const {
-    into.add(metadata::TensorOutput{std::move(points), "keypoints", model_, "keypoints"}, parent);
+  void add_points(Keypoints points, const char* name, metadata::Collection& into, metadata::Id parent) const {
+    into.add(metadata::TensorOutput{std::move(points), name, model_, "keypoints"}, parent);
   }
 
   DecodeOptions options_;
@@ -156,6 +177,10 @@ class ResultReader::Shapes final : public Kind {
   const Other kind_;
   CtcOptions ctc_;
 };
+
+std::string LeftOut::json() const {
+  return "\"top_k\":" + std::to_string(top_k) + ",\"model\":" + metadata::json_string(model);
+}
 
 std::vector<std::string> result_types() {
   std::vector<std::string> all = model_types();

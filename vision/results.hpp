@@ -17,10 +17,19 @@ namespace tenon {
 inline namespace v1 {
 namespace vision {
 
+/// Says that DecodeOptions::top_k left out results of a model.
+struct TENON_API LeftOut {
+  static constexpr metadata::Kind kKind{"left_out"};
+  std::size_t top_k = 0;
+  std::string model;
+  std::string json() const;
+};
+
 /// All that ResultReader reads: model_types(), and beside them
 ///   Segmentation     a metadata::Segmentation (vision::segment)
 ///   YOLOv8-seg       detections, each with a Segmentation (vision::masked_objects)
 ///   YOLOv8-pose      detections, each with a TensorOutput "keypoints" [points,3] (vision::posed_objects)
+///   YOLOv8-obb       detections, each with a TensorOutput "keypoints" [4,3], the corners of its turned box (vision::oriented_objects)
 ///   Heatmaps         a TensorOutput "keypoints" [points,3] (vision::keypoints_of_maps)
 ///   CTC              a Classification whose label is the text; labels are the alphabet, the blank is the last class (vision::ctc_text)
 ///   CTC-blank-first  the same with the blank as class 0
@@ -43,7 +52,7 @@ class TENON_API ResultReader {
   bool keeps_tensors() const;
   /// Does the same as Decoder::place().
   void place(const FrameGeometry& geometry, std::size_t frame_width, std::size_t frame_height);
-  /// Adds the results of one picture to the metadata, with `parent` as their parent. @param outputs  As Decoder::decode().
+  /// Adds the results of one picture to the metadata, with `parent` as their parent, and LeftOut if there are more. @param outputs  As Decoder::decode().
   /// @errors kInvalidArgument: no output fits the model type.
   void read(std::span<const Tensor> outputs, metadata::Collection& into, metadata::Id parent = metadata::kFrame);
 

@@ -44,8 +44,11 @@ std::vector<Parameter> infer_parameters() {
       {"min_size", "For on=objects: only objects of at least this many pixels in width and height", 0.0, false, 0, any},
       {"max_objects", "For on=objects: at most this many objects of a frame, in their order; 0: all", std::int64_t{0},
        false, 0, any},
-      {"interval", "Runs the model on every n-th frame of a stream; the others pass unchanged", std::int64_t{1}, false,
-       1, any},
+      {"interval",
+       "Runs the model on every n-th frame of a stream; the pictures of the others pass unchanged, and track goes on "
+       "with "
+       "the places that it expects",
+       std::int64_t{1}, false, 1, any},
       {"decode",
        "What the outputs mean: auto (as the model says, else tensors), none (tensors), or a model type such as YOLOX, "
        "SSD, classification",
@@ -53,7 +56,11 @@ std::vector<Parameter> infer_parameters() {
       {"labels_file", "File with one label per line, used instead of the model's labels", std::string()},
       {"confidence", "Minimum score of a result; -1: as the model says", -1.0, false, -1, 1},
       {"iou", "Overlap (IoU) above which boxes count as one object; -1: as the model says", -1.0, false, -1, 1},
-      {"top_k", "Maximum number of results per picture; 0: as the model says", std::int64_t{0}, false, 0, any},
+      {"top_k",
+       "Maximum number of results per picture; 0: as the model says, else 300 (5 for classification). Where it leaves "
+       "out "
+       "results, an entry left_out in the metadata says so",
+       std::int64_t{0}, false, 0, any},
   };
 }
 

@@ -19,6 +19,7 @@ struct DecodeScratch {
   std::vector<Candidate>& candidates;
   std::vector<float>& best_score;
   std::vector<std::int32_t>& best_label;
+  bool& is_suppressed;  ///< Set where the model itself has suppressed boxes, so that all are kept.
 };
 
 /// One row of the table of model types.
@@ -27,7 +28,8 @@ struct DecoderKind {
   std::span<const char* const> other_names;
   const char* expects;  ///< The output's shape, for messages.
   bool needs_input_size;
-  bool suppresses;  ///< Boxes go through suppression and are mapped to the frame.
+  bool has_boxes;  ///< Candidates have boxes, which are mapped to the frame; else each is a class of the whole picture.
+  bool is_suppressed;  ///< Boxes overlap only where the model means it.
   bool (*fits)(const DecodeOptions& options, const Shape& shape);
   /// Candidates above the threshold, boxes in pixels of the model's input. `values` holds the whole tensor.
   void (*decode)(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch);

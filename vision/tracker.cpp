@@ -83,6 +83,8 @@ Tracker::Tracker(const TrackerOptions& options) : options_(options) {
 
 void Tracker::take(Track& track, const Detection& detection, std::size_t index) {
   track.correct(detection.box);
+  track.seen = detection.box;
+  track.score = detection.score;
   track.label_id = detection.label_id;
   track.missing = 0;
   track.is_taken = true;
@@ -92,7 +94,7 @@ void Tracker::take(Track& track, const Detection& detection, std::size_t index) 
 }
 
 /// The assignment of rows_ to columns_ with the largest sum of overlaps; pairs below the threshold count nothing.
-void Tracker::assign(std::span<const Detection> detections) {
+void Tracker::assign(std::span<const Detection> detections, bool by_expected) {
   if (rows_.empty() || columns_.empty()) return;
   // The algorithm wants no more rows than columns.
   const bool is_turned = rows_.size() > columns_.size();
@@ -102,7 +104,7 @@ void Tracker::assign(std::span<const Detection> detections) {
   bool is_possible = false;
   for (std::size_t t = 0; t < rows_.size(); ++t) {
     const Track& track = tracks_[rows_[t]];
-    const Box expected = track.expected();
+    const Box expected = by_expected ? track.expected() : track.seen;
     for (std::size_t d = 0; d < columns_.size(); ++d) {
       const Detection& detection = detections[columns_[d]];
       if (!options_.across_labels && detection.label_id != track.label_id) continue;
@@ -164,27 +166,45 @@ void Tracker::solve(std::size_t rows, std::size_t columns) {
   }
 }
 
-std::span<const std::int64_t> Tracker::update(std::span<const Detection> detections) {
-  ids_.assign(detections.size(), -1);
-  is_assigned_.assign(detections.size(), 0);
+void Tracker::predict() {
   for (Track& track : tracks_) {
     track.predict();
     track.is_taken = false;
   }
-  const auto choose = [&](auto wants_track, bool is_weak) {
+}
+
+std::span<const Tracker::Expected> Tracker::skip() {
+  predict();
+  expected_.clear();
+  for (const Track& track : tracks_) {
+    if (track.id >= 0 && track.missing == 0)
+      expected_.push_back({track.id, track.expected(), track.label_id, track.score});
+  }
+  std::sort(expected_.begin(), expected_.end(), [](const Expected& a, const Expected& b) { return a.id < b.id; });
+  return expected_;
+}
+
+std::span<const std::int64_t> Tracker::update(std::span<const Detection> detections) {
+  ids_.assign(detections.size(), -1);
+  is_assigned_.assign(detections.size(), 0);
+  predict();
+  const auto choose = [&](auto wants_track, bool is_weak, bool by_expected) {
     rows_.clear();
     columns_.clear();
     for (std::size_t t = 0; t < tracks_.size(); ++t) {
       if (!tracks_[t].is_taken && wants_track(tracks_[t])) rows_.push_back(t);
     }
     for (std::size_t d = 0; d < detections.size(); ++d) {
-      if (is_usable(detections[d]) && (detections[d].score < options_.confidence_threshold) == is_weak)
+      if (is_assigned_[d] == 0 && is_usable(detections[d]) &&
+          (detections[d].score < options_.confidence_threshold) == is_weak)
         columns_.push_back(d);
     }
-    assign(detections);
+    assign(detections, by_expected);
   };
-  choose([](const Track&) { return true; }, false);
-  choose([](const Track& track) { return track.missing == 0; }, true);
+  const auto is_present = [](const Track& track) { return track.missing == 0; };
+  choose([](const Track&) { return true; }, false, true);
+  choose(is_present, false, false);
+  choose(is_present, true, true);
   for (Track& track : tracks_) {
     if (track.is_taken) continue;
     ++track.missing;
@@ -209,6 +229,8 @@ void Tracker::begin(const Detection& detection, std::size_t index) {
   for (std::size_t i = 0; i < values.size(); ++i)
     track.axes[i].start(values[i], kPositionNoise * box.height(), kVelocityNoise * box.height());
   track.label_id = detection.label_id;
+  track.seen = box;
+  track.score = detection.score;
   track.found = 1;
   if (options_.confirm_pictures <= 1) track.id = ++last_id_;
   ids_[index] = track.id;

@@ -102,6 +102,76 @@ TEST(Tracker, AnObjectIsConfirmedByPicturesInSequence) {
   EXPECT_EQ(ids(tracker, {at(50, 50)})[0], 1);
 }
 
+TEST(Tracker, PicturesThatWereNotLookedAtDoNotCountAsMissed) {
+  for (const int interval : {2, 3, 5}) {
+    for (const std::uint32_t confirm : {1u, 2u, 3u}) {
+      TrackerOptions options;
+      options.confirm_pictures = confirm;
+      options.keep_pictures = 1;
+      Tracker tracker(options);
+      for (int i = 0; i < 60; ++i) {
+        const auto x = 100 + 2 * static_cast<float>(i);
+        const bool is_known = i >= interval * static_cast<int>(confirm - 1);
+        if (i % interval == 0) {
+          // Weak ones keep their id as well.
+          const bool is_weak = i > interval * 4 && i / interval % 2 == 1;
+          EXPECT_EQ(ids(tracker, {at(x, 100, 60, 0, is_weak ? 0.3f : 0.9f)})[0], is_known ? 1 : -1) << i;
+        } else {
+          const auto expected = tracker.skip();
+          ASSERT_EQ(expected.size(), is_known ? 1u : 0u) << i;
+          if (i < 20 || !is_known) continue;
+          EXPECT_EQ(expected[0].id, 1);
+          EXPECT_NEAR(expected[0].box.x1, x - 30, 1);
+          EXPECT_NEAR(expected[0].box.y2, 130, 1);
+        }
+      }
+    }
+  }
+  Tracker tracker;
+  ids(tracker, {at(50, 50)});
+  ids(tracker, {});
+  EXPECT_TRUE(tracker.skip().empty()) << "it was missing when the last picture was looked at";
+}
+
+/// How often the only object of a path gets another id. @param place  Its centre in picture f.
+template <typename Place>
+std::size_t switches_along(Place place) {
+  Tracker tracker;
+  std::size_t switches = 0;
+  std::int64_t last = -1;
+  for (int f = 0; f < 100; ++f) {
+    const auto [x, y] = place(static_cast<float>(f));
+    const std::int64_t id = ids(tracker, {at(x, y, 60)})[0];
+    if (last >= 0 && id != last) ++switches;
+    last = id;
+  }
+  return switches;
+}
+
+TEST(Tracker, KeepsTheIdsOfObjectsThatTurnFast) {
+  // With the same boxes ByteTrack (supervision 0.25.1, gate 0.2) changes 0 to 7 times.
+  for (const float speed : {4.0f, 8.0f, 12.0f, 16.0f, 20.0f, 24.0f, 30.0f}) {
+    EXPECT_EQ(switches_along([&](float f) {
+                const float angle = speed / 150 * f;
+                return std::pair(400 + 150 * std::cos(angle), 400 + 150 * std::sin(angle));
+              }),
+              0u)
+        << "circle " << speed;
+    EXPECT_EQ(switches_along([&](float f) {
+                const float p = std::fmod(speed * f, 800.0f);
+                return std::pair(100 + (p < 400 ? p : 800 - p), 300.0f);
+              }),
+              0u)
+        << "bounce " << speed;
+    EXPECT_EQ(switches_along([&](float f) {
+                const float p = std::fmod(speed * f, 120.0f);
+                return std::pair(100 + speed * f / 2, 300 + (p < 60 ? p : 120 - p));
+              }),
+              0u)
+        << "zigzag " << speed;
+  }
+}
+
 TEST(Tracker, TakesTheAssignmentOfTheLargestOverlapInAll) {
   // A greedy assignment would give the second detection to the first object, and leave the second object without one.
   TrackerOptions options;

@@ -2,6 +2,8 @@
 // Passes detections from the metadata to the tracker, and its ids back.
 #include <tenon/elements/analysis/track.hpp>
 
+#include <algorithm>
+
 #include <tenon/core/metadata.hpp>
 
 namespace tenon {
@@ -26,7 +28,20 @@ Track::Track(const Parameters& given) : tracker_(options_from(given)) {}
 
 StreamInfo Track::open(std::uint32_t, const StreamInfo& in) {
   tracker_.reset();
+  labels_.clear();
   return in;
+}
+
+/// Objects at the places where they are expected, as far as these lie in the picture.
+void Track::add_expected(Frame& frame) {
+  const auto width = static_cast<float>(frame.info().upright_width_px());
+  const auto height = static_cast<float>(frame.info().upright_height_px());
+  for (const vision::Tracker::Expected& object : tracker_.skip()) {
+    const metadata::Box box{std::clamp(object.box.x1, 0.0f, width), std::clamp(object.box.y1, 0.0f, height),
+                            std::clamp(object.box.x2, 0.0f, width), std::clamp(object.box.y2, 0.0f, height)};
+    if (!(box.x2 > box.x1) || !(box.y2 > box.y1)) continue;
+    metadata::of(frame).add(metadata::Detection{box, labels_[object.id], object.label_id, object.score, object.id});
+  }
 }
 
 void Track::process(std::uint32_t, Frame& frame) {
@@ -36,6 +51,7 @@ void Track::process(std::uint32_t, Frame& frame) {
     return;
   }
   const auto entries = known->all<metadata::Detection>();
+  if (entries.empty() && known->first<metadata::NotLookedAt>()) return add_expected(frame);
   objects_.resize(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const metadata::Box& box = entries[i]->box;
@@ -45,8 +61,10 @@ void Track::process(std::uint32_t, Frame& frame) {
   }
   const auto ids = tracker_.update(objects_);
   metadata::Collection& results = metadata::of(frame);
+  labels_.clear();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (ids[i] < 0) continue;
+    labels_[ids[i]] = entries[i]->label;
     metadata::Detection found = *entries[i].value;
     found.track_id = ids[i];
     results.replace(entries[i].id, std::move(found));

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include <tenon/elements/element.hpp>
@@ -21,8 +23,11 @@ class Track final : public TransformInplace {
   void process(std::uint32_t stream, Frame& frame) override;
 
  private:
+  void add_expected(Frame& frame);
+
   vision::Tracker tracker_;
   std::vector<vision::Detection> objects_;
+  std::map<std::int64_t, std::string> labels_;  ///< By id, in the last frame that a model looked at.
 };
 
 }  // namespace analysis

@@ -63,5 +63,61 @@ TEST(TrackElement, CountsEachStreamForItself) {
   }
 }
 
+/// One object that moves to the right; a model looks at every third frame, where it is found.
+class EveryThird final : public TransformInplace {
+ public:
+  void process(std::uint32_t, Frame& frame) override {
+    const auto n = frame_++;
+    const float t = static_cast<float>(n) * 4;
+    frame = Frame(frame);
+    metadata::set(frame, std::make_shared<metadata::Collection>());
+    if (n % 3 == 0)
+      metadata::of(frame).add(metadata::Detection{{t, 20, t + 40, 60}, "a", 5, n % 6 == 3 ? 0.3f : 0.9f, -1});
+    else
+      metadata::of(frame).add(metadata::NotLookedAt{"model"});
+  }
+
+ private:
+  int frame_ = 0;
+};
+
+std::vector<std::vector<metadata::Detection>> seen;
+
+class Seen final : public Sink {
+ public:
+  void write(std::uint32_t, const Frame& frame) override {
+    const std::lock_guard lock(mutex);
+    auto& here = seen.emplace_back();
+    for (const auto& one : metadata::find(frame)->all<metadata::Detection>()) here.push_back(*one.value);
+  }
+};
+
+TEST(TrackElement, GivesPlacesInFramesThatNoModelLookedAt) {
+  register_element({"every_third", "Adds objects"},
+                   [](const Parameters&, const Environment&) -> AnyElement { return std::make_unique<EveryThird>(); });
+  register_element({"seen", "Keeps objects", Role::kSink, {}, true, true},
+                   [](const Parameters&, const Environment&) -> AnyElement { return std::make_unique<Seen>(); });
+  for (const char* confirm : {"1", "3"}) {
+    seen.clear();
+    Pipeline pipeline({{{"test", "one", {{"frames", "61"}, {"width", "320"}, {"height", "240"}}},
+                        {"every_third"},
+                        {"track", "", {{"confirm", confirm}}},
+                        {"seen"}}});
+    pipeline.start();
+    ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+    ASSERT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+    ASSERT_EQ(seen.size(), 61u);
+    for (std::size_t n = 12; n < seen.size(); ++n) {
+      ASSERT_EQ(seen[n].size(), 1u) << n;
+      const metadata::Detection& object = seen[n][0];
+      EXPECT_EQ(object.track_id, 1) << n << " with confirm " << confirm;
+      EXPECT_EQ(object.label, "a");
+      EXPECT_EQ(object.label_id, 5);
+      EXPECT_NEAR(object.box.x1, static_cast<float>(n) * 4, 3) << n;
+      EXPECT_NEAR(object.box.x2, static_cast<float>(n) * 4 + 40, 3) << n;
+    }
+  }
+}
+
 }  // namespace track_test
 }  // namespace tenon::elements

@@ -207,6 +207,8 @@ void Infer::process(Item item, Output& output) {
         add_frame(frame, stream, output);
       else
         add_objects(frame, stream, output);
+    } else if (on_ == "frame") {
+      metadata::of(frame.item.frame).add(metadata::NotLookedAt{name_});
     }
   } catch (...) {
     --frame.open;
@@ -246,9 +248,7 @@ void Infer::add_frame(Passing& frame, Stream& stream, Output& output) {
 void Infer::add_objects(Passing& frame, Stream& stream, Output& output) {
   const auto known = metadata::find(frame.item.frame);
   if (!known) return;
-  const bool is_turned = stream.info.upright_width_px() != stream.info.width_px;
-  const std::size_t width = is_turned ? stream.info.height_px : stream.info.width_px;
-  const std::size_t height = is_turned ? stream.info.width_px : stream.info.height_px;
+  const std::size_t width = stream.info.upright_width_px(), height = stream.info.upright_height_px();
   Frame host;
   std::size_t count = 0;
   for (const auto& object : known->all<metadata::Detection>()) {

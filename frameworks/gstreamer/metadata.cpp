@@ -212,6 +212,10 @@ TENON_INLINE void put(GstStructure* into, const metadata::Json& value) {
   gst_structure_set(into, "message", G_TYPE_STRING, value.text.c_str(), nullptr);
 }
 
+TENON_INLINE void put(GstStructure* into, const metadata::NotLookedAt& value) {
+  gst_structure_set(into, "model", G_TYPE_STRING, value.model.c_str(), nullptr);
+}
+
 TENON_INLINE void put(GstStructure* into, const metadata::Source& value) {
   gst_structure_set(into, "uri", G_TYPE_STRING, value.uri.c_str(), "stream", G_TYPE_UINT64,
                     static_cast<guint64>(value.stream), "sequence", G_TYPE_UINT64, static_cast<guint64>(value.sequence),
@@ -360,6 +364,7 @@ TENON_INLINE void write_metadata(const metadata::Collection& known, const FrameI
   for (const auto& each : known.all<metadata::AudioEvent>())
     detail::add_custom(buffer, *each.value, parent_of(each.parent));
   for (const auto& each : known.all<metadata::Json>()) detail::add_custom(buffer, *each.value, parent_of(each.parent));
+  for (const auto& each : known.all<metadata::NotLookedAt>()) detail::add_custom(buffer, *each.value, metadata::kFrame);
   for (const auto& each : known.all<metadata::Source>()) detail::add_custom(buffer, *each.value, metadata::kFrame);
   for (const auto& each : known.all<metadata::ReferenceTime>()) detail::add_time(buffer, *each.value);
   for (const auto& each : known.all<metadata::Record>()) detail::add_record(buffer, *each.value);
@@ -509,6 +514,8 @@ class MetaReader {
       known_.add(metadata::Json{field(fields, "message")}, parent);
     else if (kind == metadata::Source::kKind.name())
       known_.add(source(fields), parent);
+    else if (kind == metadata::NotLookedAt::kKind.name())
+      known_.add(metadata::NotLookedAt{field(fields, "model")}, parent);
     else
       throw Error(Code::kInvalidArgument, std::string("gstreamer: a ") + gst_structure_get_name(fields) +
                                               " says kind \"" + kind + "\", which this version does not know");

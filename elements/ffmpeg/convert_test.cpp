@@ -113,6 +113,90 @@ TEST(Convert, CropsWithoutACopyWhereNothingElseChanges) {
   EXPECT_EQ(pipeline.stats()[1].moved.copied + pipeline.stats()[1].moved.converted, 0u);
 }
 
+/// Runs `picture` through `node`. @param moved  Set to the bytes that the node copied and converted.
+Frame through(const Frame& picture, const NodeSpec& node, std::uint64_t& moved) {
+  StreamInfo info;
+  info.frame = picture.info();
+  const NodeSpec source =
+      node_of(source_of("one", info, [picture, given = false](Deadline) mutable -> std::optional<Frame> {
+        if (std::exchange(given, true)) return std::nullopt;
+        return picture;
+      }));
+  Arrived arrived;
+  arrived.holds = true;
+  Pipeline pipeline({{source, node, arrived.sink()}});
+  EXPECT_THAT(tenon_test::run(pipeline), IsEmpty());
+  moved = pipeline.stats()[1].moved.copied + pipeline.stats()[1].moved.converted;
+  return arrived.held.empty() ? Frame() : arrived.held.front();
+}
+
+/// A picture whose samples are all the same, component by component.
+Frame plain(const FrameInfo& info, std::initializer_list<int> samples) {
+  const Frame frame = Frame::allocate(info);
+  std::size_t p = 0;
+  for (const int sample : samples) {
+    for (std::uint32_t y = 0; y < plane_extent(info, p).height_px; ++y)
+      std::memset(static_cast<std::uint8_t*>(frame.plane(p).data()) + y * frame.plane(p).byte_strides()[0], sample,
+                  plane_extent(info, p).row_bytes);
+    ++p;
+  }
+  return frame;
+}
+
+TEST(Convert, CropsOfPicturesWithoutAStatedMatrixAreViewsAndKeepTheirColours) {
+  // BT.709 by its 720 rows; the half of them would be BT.601.
+  const Frame whole = plain({kI420, 1280, 720}, {90, 100, 200});
+  std::uint64_t moved = 1;
+  const Frame part = through(whole, convert({{"crop_width", "640"}, {"crop_height", "360"}}), moved);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(moved, 0u);
+  EXPECT_EQ(part.info().colour_space, ColourSpace::kBt709);
+  const Frame all_rgb = through(whole, convert({{"format", "rgb"}}), moved);
+  const Frame part_rgb =
+      through(whole, convert({{"crop_width", "640"}, {"crop_height", "360"}, {"format", "rgb"}}), moved);
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(pixel(part_rgb, 9, 9)[c], pixel(all_rgb, 9, 9)[c], 1) << c;
+  const Frame grey = plain({kGray8, 1280, 720}, {90});
+  ASSERT_TRUE(through(grey, convert({{"crop_width", "640"}, {"crop_height", "360"}}), moved));
+  EXPECT_EQ(moved, 0u);
+}
+
+TEST(Convert, MovesBoxesOfTurnedPicturesAsTheyLie) {
+  // Stored 64x32, to be turned by 90 degrees: the stored pixel (x, y) is (31 - y, x) of the upright 32x64.
+  for (const bool scaled : {false, true}) {
+    FrameInfo info{kRgb24, 64, 32, ColourSpace::kUnknown, ColourRange::kUnknown, Rotation::k90};
+    Frame turned = plain(info, {7});
+    metadata::Detection found;
+    found.box = {11, 40, 12, 41};  // The stored pixel (40, 20).
+    metadata::of(turned).add(found);
+    std::map<std::string, std::string> given{
+        {"crop_x", "36"}, {"crop_y", "16"}, {"crop_width", "8"}, {"crop_height", "16"}};
+    if (scaled) given["width"] = "16", given["height"] = "32";
+    std::uint64_t moved = 0;
+    const Frame part = through(turned, convert(given), moved);
+    ASSERT_TRUE(part);
+    const auto object = metadata::find(part)->first<metadata::Detection>();
+    ASSERT_TRUE(object);
+    // In the crop it is the stored pixel (4, 4) of 8x16, upright (11, 4).
+    const metadata::Box wanted = scaled ? metadata::Box{22, 8, 24, 10} : metadata::Box{11, 4, 12, 5};
+    EXPECT_EQ(object->box, wanted) << scaled;
+  }
+}
+
+TEST(Convert, GreyOfRgbAndBackIsTheSame) {
+  std::uint64_t moved = 0;
+  for (const int value : {0, 20, 250, 255}) {
+    const Frame rgb = plain({kRgb24, 64, 32}, {value});
+    const Frame grey = through(rgb, convert({{"format", "gray8"}}), moved);
+    ASSERT_TRUE(grey);
+    EXPECT_EQ(resolved_colour_range(grey.info()), ColourRange::kFull);
+    EXPECT_NEAR(*static_cast<const std::uint8_t*>(grey.plane(0).data()), value, 1);
+    for (const char* width : {"64", "32"}) {
+      const Frame back = through(grey, convert({{"format", "rgb"}, {"width", width}}), moved);
+      EXPECT_NEAR(pixel(back, 9, 9)[1], value, 1) << width;
+    }
+  }
+}
+
 TEST(Convert, ChangesFormatsAndSaysHowColoursAre) {
   const Frame yuv = through(convert({{"format", "nv12"}}));
   ASSERT_TRUE(yuv);

@@ -17,12 +17,23 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
+/// Pictures that have luma only, perhaps with alpha.
+TENON_INLINE bool is_grey(int format) {
+  const AVPixFmtDescriptor* d = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(format));
+  constexpr std::uint64_t kColours = AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_HWACCEL;
+  return d && d->nb_components <= 2 && (d->flags & kColours) == 0;
+}
+
 TENON_INLINE AVPixelFormat nearest_mapped(AVPixelFormat from) {
   AVPixelFormat best = AV_PIX_FMT_NONE;
   const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(from);
   const bool alpha = descriptor && (descriptor->flags & AV_PIX_FMT_FLAG_ALPHA);
   for (const FormatMapping& mapping : kMappings) {
     if (mapping.full_range) continue;  // The J formats are deprecated spellings.
+    if (!sws_isSupportedOutput(mapping.av)) continue;
+    // A column of chroma is worth more than two bits of depth, which is what P010 would keep of RGB and 4:4:4.
+    const AVPixFmtDescriptor* to = av_pix_fmt_desc_get(mapping.av);
+    if (descriptor && descriptor->log2_chroma_w == 0 && to->log2_chroma_w != 0) continue;
     int loss = 0;
     best = best == AV_PIX_FMT_NONE ? mapping.av : av_find_best_pix_fmt_of_2(best, mapping.av, from, alpha, &loss);
   }
@@ -43,7 +54,23 @@ TENON_INLINE bool is_other_layout(AVPixelFormat from, AVPixelFormat to) {
 
 TENON_INLINE Converter::~Converter() { sws_freeContext(context_); }
 
+/// swscale takes grey for a palette where it makes packed RGB without scaling, and ignores the range. As YUV it does not.
+TENON_INLINE FramePtr Converter::as_yuv(const AVFrame& source, Ledger& ledger) {
+  FramePtr yuv = new_frame();
+  yuv->format = AV_PIX_FMT_YUV444P;
+  yuv->width = source.width;
+  yuv->height = source.height;
+  if (const int error = av_frame_get_buffer(yuv.get(), 0); error < 0)
+    throw make_error(error, "conversion of " + describe(source) + " to yuv444p", "av_frame_get_buffer");
+  convert(source, *yuv, ledger);
+  return yuv;
+}
+
 TENON_INLINE void Converter::convert(const AVFrame& source, AVFrame& out, Ledger& ledger) {
+  const AVPixFmtDescriptor* target = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(out.format));
+  const bool is_colour = target && (target->flags & AV_PIX_FMT_FLAG_RGB) != 0;
+  if (source.format == AV_PIX_FMT_GRAY8 && source.color_range == AVCOL_RANGE_MPEG && is_colour)
+    return convert(*as_yuv(source, ledger), out, ledger);
   const auto from = static_cast<AVPixelFormat>(source.format), to = static_cast<AVPixelFormat>(out.format);
   const std::string what = "conversion of " + describe(source) + " to " + ffmpeg::to_string(to);
   context_ = sws_getCachedContext(context_, source.width, source.height, from, out.width, out.height, to,
@@ -73,8 +100,10 @@ TENON_INLINE void Converter::set_colours(const AVFrame& source, AVFrame& out) {
   const int* matrix = sws_getCoefficients(space == AVCOL_SPC_BT2020_CL ? SWS_CS_BT2020 : static_cast<int>(space));
   const bool j_name =
       std::string_view(ffmpeg::to_string(static_cast<AVPixelFormat>(source.format))).starts_with("yuvj");
-  const bool source_full = is_rgb(source.format) || j_name || source.color_range == AVCOL_RANGE_JPEG;
-  const bool out_full = is_rgb(out.format) || (!is_rgb(source.format) && source_full);
+  // Grey without a range is full, as core says; so is grey that is made of RGB.
+  const bool source_full = is_rgb(source.format) || j_name || source.color_range == AVCOL_RANGE_JPEG ||
+                           (is_grey(source.format) && source.color_range == AVCOL_RANGE_UNSPECIFIED);
+  const bool out_full = is_rgb(out.format) || (is_rgb(source.format) ? is_grey(out.format) : source_full);
   sws_setColorspaceDetails(context_, matrix, source_full, matrix, out_full, 0, 1 << 16, 1 << 16);
   out.color_range = out_full ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
   out.colorspace = is_rgb(out.format) ? AVCOL_SPC_RGB : space;

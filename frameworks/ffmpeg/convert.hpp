@@ -10,7 +10,7 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
-/// The format with a mapping that loses the least from `from`.
+/// The format with a mapping that loses the least from `from`, of those that swscale writes. Columns of chroma count before depth.
 AVPixelFormat nearest_mapped(AVPixelFormat from);
 
 /// Whether pictures of the two formats hold the same samples in another order (NV12 and I420, RGB and BGR), so that only
@@ -31,7 +31,8 @@ class Converter {
   void convert(const AVFrame& source, AVFrame& out, Ledger& ledger);
 
  private:
-  /// The source's matrix and range, or the decoders' defaults when unknown; the same on both sides for YUV.
+  FramePtr as_yuv(const AVFrame& source, Ledger& ledger);
+  /// The source's matrix and range, or core's defaults when unknown; the same on both sides for YUV and grey.
   void set_colours(const AVFrame& source, AVFrame& out);
 
   SwsContext* context_ = nullptr;

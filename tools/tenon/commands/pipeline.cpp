@@ -293,7 +293,7 @@ void add_pipeline(CLI::App& app) {
       ->add_option("--set", options->settings,
                    "NODE.PARAMETER=VALUE to use instead of the file's value; may be given several times")
       ->take_all();
-  command->add_option("--frames", options->frames, "Maximum number of frames of each stream; 0: all");
+  command->add_option("--frames,--max-frames", options->frames, "Maximum number of frames of each stream; 0: all");
   command->add_option("--duration", options->duration_s, "Stop after this many seconds; 0: run to the end")
       ->check(CLI::Range(0.0, 1e9));
   command->add_flag("--check", options->check,

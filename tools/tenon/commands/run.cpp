@@ -309,7 +309,7 @@ void add_run(CLI::App& app) {
                    "require: a copy is an error; prefer: copies are avoided and booked; allow: the cheapest way")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
-  command->add_option("--max-frames", options->max_frames, "Maximum number of frames of each input; 0: all")
+  command->add_option("--max-frames,--frames", options->max_frames, "Maximum number of frames of each input; 0: all")
       ->capture_default_str();
   command
       ->add_option("--requests", options->requests,
@@ -329,7 +329,11 @@ void add_run(CLI::App& app) {
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   command->add_option("--model-type", options->model_type,
-                      "Type of the model's outputs, if the model does not say: YOLOX, YOLOv8, SSD, ...");
+                      "Type of the model's outputs, if the model does not say: YOLOX, YOLOv8, SSD, Segmentation, ...");
+  command
+      ->add_option("--top-k", options->top_k,
+                   "Maximum number of results per picture; 0: as the model says, else 300 (5 for classification)")
+      ->check(CLI::Range(0, 1'000'000));
   command->add_flag("--no-compare", options->no_compare, "Skip the second pass with a forced copy");
   command->add_option("--trace", options->trace,
                       "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time");

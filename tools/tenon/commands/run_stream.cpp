@@ -70,7 +70,7 @@ void Stream::run(const std::function<void()>& seen) {
         seen();
       },
       [&](const Frame& frame) {
-        if (pictures_.wanted()) pictures_.show(frame, results_.found());
+        if (pictures_.wanted()) pictures_.show(frame, results_.found(), results_.all());
       });
   report_.seconds = ms_since(begin) / 1e3;
   fail(pipeline_->failure());
@@ -89,6 +89,8 @@ void Stream::fail(std::exception_ptr failure) {
 void Stream::close(const std::string& device, const Ledger* booked) {
   report_.frames = pipeline_->frames();
   report_.detections = results_.total();
+  report_.cut_frames = results_.cut();
+  report_.top_k = results_.top_k();
   report_.first_inference_ms = pipeline_->first_inference_ms();
   report_.interrupted = Interrupt::requested();
   report_.size_changes = source_->size_changes();

@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/orientation.hpp>
+#include <tenon/elements/registry.hpp>
 #include <tenon/frameworks/ffmpeg/client.hpp>
 #include <tenon/vision/draw.hpp>
 
@@ -75,16 +77,11 @@ Walk upright_walk(const Tensor& plane, const PlaneExtent& extent, Rotation rotat
   const std::size_t w = extent.width_px, h = extent.height_px;
   const std::ptrdiff_t last_row = row * static_cast<std::ptrdiff_t>(h - 1);
   const std::ptrdiff_t last_pixel = pixel * static_cast<std::ptrdiff_t>(w - 1);
-  switch (rotation) {
-    case Rotation::k90:
-      return {base + last_row, -row, pixel, h, w};
-    case Rotation::k180:
-      return {base + last_row + last_pixel, -pixel, -row, w, h};
-    case Rotation::k270:
-      return {base + last_pixel, row, -pixel, h, w};
-    default:
-      return {base, pixel, row, w, h};
-  }
+  const bool is_back = flips_columns(rotation), is_up = flips_rows(rotation);
+  const std::byte* const first = base + (is_back ? last_pixel : 0) + (is_up ? last_row : 0);
+  const std::ptrdiff_t along = is_back ? -pixel : pixel, down = is_up ? -row : row;
+  if (is_quarter_turn(rotation)) return {first, down, along, h, w};
+  return {first, along, down, w, h};
 }
 
 /// Transposes in tiles, so that a cache line that is read across serves several rows.
@@ -210,7 +207,18 @@ Frame Pictures::canvas(const Frame& frame) {
   return out;
 }
 
-void Pictures::show(const Frame& frame, std::span<const vision::Detection> detections) {
+void Pictures::draw_all(Frame& picture, const std::shared_ptr<metadata::Collection>& all) {
+  if (!draw_) {
+    draw_ =
+        std::get<std::unique_ptr<elements::TransformInplace>>(elements::make_element("draw", {}, {"draw", &ledger_}));
+    draw_->open(0, {info_});
+  }
+  metadata::set(picture, all);
+  draw_->process(0, picture);
+}
+
+void Pictures::show(const Frame& frame, std::span<const vision::Detection> detections,
+                    const std::shared_ptr<metadata::Collection>& all) {
   const double clarity = clarity_of(detections);
   const bool is_best = snapshot_ && clarity > best_clarity_;
   if (!writer_ && !is_best) return;
@@ -222,8 +230,11 @@ void Pictures::show(const Frame& frame, std::span<const vision::Detection> detec
     ++left_out_;
     return;
   }
-  const Frame picture = canvas(shown);
-  vision::draw(picture, detections);
+  Frame picture = canvas(shown);
+  if (all)
+    draw_all(picture, all);
+  else
+    vision::draw(picture, detections);
   if (is_best) {
     best_ = picture;
     best_clarity_ = clarity;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/elements/element.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/ffmpeg/client.hpp>
 #include <tenon/frameworks/ffmpeg/writer.hpp>
@@ -38,8 +41,9 @@ class Pictures {
 
   bool wanted() const { return writer_ || snapshot_; }
   /// Copies `frame`, upright, draws, passes it to the encoder. If the size changes, pictures keep the first one's:
-  /// cut, or with a black rim.
-  void show(const Frame& frame, std::span<const vision::Detection> detections);
+  /// cut, or with a black rim. @param all  If not null: drawn instead, with masks, points and texts.
+  void show(const Frame& frame, std::span<const vision::Detection> detections,
+            const std::shared_ptr<metadata::Collection>& all = nullptr);
   /// Writes the files. Otherwise they do not appear.
   void finish();
 
@@ -51,6 +55,7 @@ class Pictures {
 
  private:
   Frame as_i420(const Frame& frame);
+  void draw_all(Frame& picture, const std::shared_ptr<metadata::Collection>& all);
   Frame canvas(const Frame& frame);
 
   Ledger ledger_;
@@ -60,6 +65,7 @@ class Pictures {
   std::optional<ffmpeg::Writer> writer_;
   Unfinished unfinished_;
   ffmpeg::client::Converter converter_;
+  std::unique_ptr<elements::TransformInplace> draw_;  ///< Draws what is more than boxes.
   Frame best_;
   double best_clarity_ = -1;
   std::uint64_t left_out_ = 0;

@@ -6,9 +6,12 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/elements/inference/shared_model.hpp>
@@ -169,7 +172,66 @@ TEST_F(Inference, WithoutDecodingGivesTensorsThatStay) {
 TEST_F(Inference, OfEveryThirdFrameLetsTheOthersPass) {
   run({{{"clip"}, infer({{"interval", "3"}}), {"keep"}}});
   ASSERT_EQ(arrived[0].size(), 12u);
-  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(vision::detections(arrived[0][i]).empty(), i % 3 != 0) << i;
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(vision::detections(arrived[0][i]).empty(), i % 3 != 0) << i;
+    const auto known = metadata::find(arrived[0][i]);
+    EXPECT_EQ(known && known->first<metadata::NotLookedAt>(), i % 3 != 0) << i;
+  }
+}
+
+/// An export as Ultralytics' 8.3 writes it for OpenVINO, with suppression inside: one row, whose score is the largest value of the input.
+std::string ultralytics_export(const TemporaryFolder& folder) {
+  const auto image = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 64, 64});
+  image->output(0).set_names({"images"});
+  const auto real = [](const Shape& shape, const std::vector<float>& values) {
+    return op::v0::Constant::create(element::f32, shape, values);
+  };
+  const auto axes = op::v0::Constant::create(element::i64, Shape{3}, {1, 2, 3});
+  const auto most = std::make_shared<op::v1::ReduceMax>(image->output(0), axes->output(0), false);
+  const auto extents = op::v0::Constant::create(element::i64, Shape{3}, {1, 1, 1});
+  const auto score = std::make_shared<op::v1::Reshape>(most->output(0), extents->output(0), false);
+  const auto box = real(Shape{1, 1, 4}, {0, 16, 64, 48}), label = real(Shape{1, 1, 1}, {1});
+  const auto rows =
+      std::make_shared<op::v0::Concat>(OutputVector{box->output(0), score->output(0), label->output(0)}, 2);
+  const Model model(OutputVector{rows->output(0)}, ParameterVector{image}, "yolo");
+  const auto made = model.clone();
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"model_type", "YOLO"},
+                                                        {"reverse_input_channels", "YES"},
+                                                        {"pad_value", "114"},
+                                                        {"scale_values", "255"},
+                                                        {"iou_threshold", "0.7"},
+                                                        {"resize_type", "fit_to_window_letterbox"}})
+    made->set_rt_info(value, {"model_info", key});
+  std::string path = (folder.path() / "yolo.xml").string();
+  serialize(*made, path);
+  std::ofstream(folder.path() / "metadata.yaml")
+      << "author: Ultralytics\nstride: 32\ntask: detect\nimgsz:\n- 64\n- 64\nnames:\n  0: person\n  1: traffic light\n"
+         "args:\n  nms: true\n";
+  return path;
+}
+
+TEST_F(Inference, OfUltralyticsExportsNeedsNoOptions) {
+  const TemporaryFolder folder;
+  for (const PixelFormat format : {kGray8, kGray16, kRgb24}) {
+    const auto element = make({{"model", ultralytics_export(folder)}});
+    Frame white = Frame::allocate({format, 128, 64});
+    for (std::size_t y = 0; y < 64; ++y)
+      std::memset(static_cast<std::uint8_t*>(white.plane(0).data()) + y * white.plane(0).byte_strides()[0], 255,
+                  plane_extent(white.info(), 0).row_bytes);
+    Collected out;
+    element->open(0, {white.info(), 30, false});
+    element->process({0, white}, out);
+    element->end(0, out);
+    ASSERT_EQ(out.items.size(), 1u);
+    const auto found = vision::detections(out.items[0].frame);
+    ASSERT_EQ(found.size(), 1u) << to_string(format);
+    EXPECT_EQ(found[0].label, "traffic light");
+    EXPECT_NEAR(found[0].score, 1, 1e-3) << "white is 1, not 255";
+    EXPECT_NEAR(found[0].box.x2, 128, 0.01);
+    EXPECT_NEAR(found[0].box.y1, 0, 0.01) << "the letterbox begins at row 16";
+    EXPECT_NEAR(found[0].box.y2, 64, 0.01);
+  }
 }
 
 TEST_F(Inference, AFrameThatTheModelCannotReadFailsItsStreamOnly) {
@@ -179,7 +241,7 @@ TEST_F(Inference, AFrameThatTheModelCannotReadFailsItsStreamOnly) {
                        StreamInfo open(Deadline) override { return {}; }
                        std::optional<Frame> read(Deadline) override {
                          FrameInfo info;
-                         info.format = kGray16;
+                         info.format = kRgb565;
                          info.width_px = info.height_px = 64;
                          return Frame::allocate(info);
                        }

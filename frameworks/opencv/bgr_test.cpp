@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/core/carried_formats.hpp>
+
 namespace bgr_test {
 
 using namespace tenon;
@@ -156,7 +158,7 @@ TEST(OpenCvBgr, KeepsTheMatsMemoryAndRefusesWhatIsNoPicture) {
   opencv::bgr(frame, out);
   EXPECT_EQ(out.data, data);
   EXPECT_THROW(opencv::bgr(Frame()), Error);
-  EXPECT_THROW(opencv::bgr(noise({kGray16, 8, 8}, 1)), Error);
+  EXPECT_THROW(opencv::bgr(noise({kRgb565, 8, 8}, 1)), Error);
   // Users come here from the refusal of the in-place way, which names this function.
   try {
     opencv::mat(noise({kI420, 62, 30}, 1));

@@ -16,6 +16,7 @@
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/orientation.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
@@ -148,18 +149,18 @@ TENON_INLINE void put(GstStructure* into, const metadata::TensorOutput& value) {
 TENON_INLINE metadata::TensorOutput tensor_output(const GstStructure* from, const FrameInfo& info) {
   metadata::TensorOutput value{tensor(from), field(from, "layer_name"), field(from, "model_name"),
                                field(from, "format")};
-  guint width = info.width_px, height = info.height_px;
+  const guint own_width = info.upright_width_px(), own_height = info.upright_height_px();
+  guint width = own_width, height = own_height;
   gst_structure_get(from, "picture_width", G_TYPE_UINT, &width, "picture_height", G_TYPE_UINT, &height, nullptr);
-  if ((width == info.width_px && height == info.height_px) || width == 0 || height == 0 || !value.has_points())
-    return value;
-  const float by_x = static_cast<float>(info.width_px) / static_cast<float>(width);
-  const float by_y = static_cast<float>(info.height_px) / static_cast<float>(height);
+  if ((width == own_width && height == own_height) || width == 0 || height == 0 || !value.has_points()) return value;
+  const float by_x = static_cast<float>(own_width) / static_cast<float>(width);
+  const float by_y = static_cast<float>(own_height) / static_cast<float>(height);
   return value.moved([&](float& x, float& y) { x *= by_x, y *= by_y; });
 }
 
 /// The box as fractions of the picture, which stay true when it is scaled.
 TENON_INLINE void put_box(GstStructure* into, const metadata::Box& box, const FrameInfo& info) {
-  const double width = std::max(info.width_px, 1u), height = std::max(info.height_px, 1u);
+  const double width = std::max(info.upright_width_px(), 1u), height = std::max(info.upright_height_px(), 1u);
   gst_structure_set(into, "x_min", G_TYPE_DOUBLE, static_cast<double>(box.x1) / width, "x_max", G_TYPE_DOUBLE,
                     static_cast<double>(box.x2) / width, "y_min", G_TYPE_DOUBLE, static_cast<double>(box.y1) / height,
                     "y_max", G_TYPE_DOUBLE, static_cast<double>(box.y2) / height, nullptr);
@@ -171,7 +172,7 @@ TENON_INLINE bool get_box(const GstStructure* from, const FrameInfo& info, metad
   if (!gst_structure_get(from, "x_min", G_TYPE_DOUBLE, &x_min, "x_max", G_TYPE_DOUBLE, &x_max, "y_min", G_TYPE_DOUBLE,
                          &y_min, "y_max", G_TYPE_DOUBLE, &y_max, nullptr))
     return false;
-  const double width = info.width_px, height = info.height_px;
+  const double width = info.upright_width_px(), height = info.upright_height_px();
   box = {static_cast<float>(x_min * width), static_cast<float>(y_min * height), static_cast<float>(x_max * width),
          static_cast<float>(y_max * height)};
   return true;
@@ -257,8 +258,8 @@ TENON_INLINE void add_tensor(GstBuffer* buffer, const metadata::TensorOutput& va
   if (!value.has_points()) return add_custom(buffer, value, region);
   GstStructure* fields = new_custom(buffer, kPictureMetaName, value.kKind, region);
   put(fields, value);
-  gst_structure_set(fields, "picture_width", G_TYPE_UINT, static_cast<guint>(info.width_px), "picture_height",
-                    G_TYPE_UINT, static_cast<guint>(info.height_px), nullptr);
+  gst_structure_set(fields, "picture_width", G_TYPE_UINT, static_cast<guint>(info.upright_width_px()), "picture_height",
+                    G_TYPE_UINT, static_cast<guint>(info.upright_height_px()), nullptr);
 }
 
 TENON_INLINE void put(GstStructure* into, const metadata::Detection& object, const FrameInfo& info) {
@@ -273,8 +274,12 @@ TENON_INLINE guint rounded(double value) {
 TENON_INLINE void add_region(GstBuffer* buffer, const metadata::Entry<metadata::Detection>& entry,
                              const FrameInfo& info, const metadata::Collection& known) {
   const metadata::Detection& object = *entry.value;
-  const guint x = rounded(object.box.x1), y = rounded(object.box.y1);
-  const guint right = rounded(object.box.x2), bottom = rounded(object.box.y2);
+  // A region is a part of the buffer's picture, as it is stored; the fields beside it are of the upright one.
+  const metadata::Box& box = object.box;
+  const Area<float> part = stored_area<float>({box.x1, box.y1, box.x2 - box.x1, box.y2 - box.y1}, info.rotation,
+                                              static_cast<float>(info.width_px), static_cast<float>(info.height_px));
+  const guint x = rounded(part.x), y = rounded(part.y);
+  const guint right = rounded(part.x + part.width), bottom = rounded(part.y + part.height);
   GstVideoRegionOfInterestMeta* region =
       gst_buffer_add_video_region_of_interest_meta(buffer, object.label.empty() ? "object" : object.label.c_str(), x, y,
                                                    right > x ? right - x : 0, bottom > y ? bottom - y : 0);
@@ -414,20 +419,21 @@ class MetaReader {
 
   void read_region(const GstVideoRegionOfInterestMeta& region) {
     metadata::Detection object;
-    object.box = {static_cast<float>(region.x), static_cast<float>(region.y),
-                  static_cast<float>(region.x) + static_cast<float>(region.w),
-                  static_cast<float>(region.y) + static_cast<float>(region.h)};
+    const auto at = [](guint value) { return static_cast<float>(value); };
+    const Area<float> part = upright_area<float>({at(region.x), at(region.y), at(region.w), at(region.h)},
+                                                 info_.rotation, at(info_.width_px), at(info_.height_px));
+    object.box = {part.x, part.y, part.x + part.width, part.y + part.height};
     const char* type = g_quark_to_string(region.roi_type);
     object.label = type ? type : "";
     const auto details = details_.find(region.id);
     const bool ours = region.id > 0 && details != details_.end();
     if (ours) {
-      read_detection(details->second, region, object);
+      read_detection(details->second, object);
       object.track_id = integer64(details->second, "track_id", -1);
     }
     for (const GList* at = region.params; at && !ours; at = at->next) {
       const auto* param = static_cast<const GstStructure*>(at->data);
-      if (gst_structure_has_name(param, "detection")) read_detection(param, region, object);
+      if (gst_structure_has_name(param, "detection")) read_detection(param, object);
       if (gst_structure_has_name(param, "object_id")) object.track_id = integer(param, "id", -1);
     }
     const metadata::Id id = known_.add(std::move(object), entry_of(region.parent_id));
@@ -461,16 +467,15 @@ class MetaReader {
   }
 
   /// The exact box, unless an element has moved the region since it was written; scaling rounds it.
-  void read_detection(const GstStructure* from, const GstVideoRegionOfInterestMeta& region,
-                      metadata::Detection& object) {
+  void read_detection(const GstStructure* from, metadata::Detection& object) {
     if (gst_structure_has_field(from, "label")) object.label = field(from, "label");
     object.label_id = integer(from, "label_id", -1);
     object.score = static_cast<float>(number(from, "confidence", 0));
     metadata::Box exact;
     if (!get_box(from, info_, exact)) return;
-    const auto near = [](double a, double b) { return std::abs(a - b) <= 1; };
-    if (near(exact.x1, region.x) && near(exact.y1, region.y) && near(exact.x2, double{object.box.x2}) &&
-        near(exact.y2, double{object.box.y2}))
+    const auto near = [](float a, float b) { return std::abs(a - b) <= 1; };
+    if (near(exact.x1, object.box.x1) && near(exact.y1, object.box.y1) && near(exact.x2, object.box.x2) &&
+        near(exact.y2, object.box.y2))
       object.box = exact;
   }
 

@@ -95,6 +95,33 @@ TEST(GstMetadata, ComesBackWhole) {
   EXPECT_EQ(gs::read_metadata(buffer.get(), kInfo)->size(), known.size());
 }
 
+TEST(GstMetadata, OfPicturesThatLieOtherwiseComesBackWhole) {
+  for (unsigned r = 0; r < 8; ++r) {
+    FrameInfo info = kInfo;
+    info.rotation = static_cast<Rotation>(r);
+    Collection known;
+    fill(known);
+    known.add(metadata::NotLookedAt{"model"});
+    const gs::BufferPtr buffer = empty_buffer();
+    gs::write_metadata(known, info, buffer.get());
+    expect_filled(*gs::read_metadata(buffer.get(), info));
+    EXPECT_EQ(gs::read_metadata(buffer.get(), info)->first<metadata::NotLookedAt>()->model, "model");
+  }
+  // Upright 480x640: the stored picture's place of the box is that of the region, which elements of GStreamer use.
+  FrameInfo info = kInfo;
+  info.rotation = Rotation::k90;
+  Collection known;
+  known.add(Detection{{100, 600, 140, 630}, "low", 0, 1, -1});
+  const gs::BufferPtr buffer = empty_buffer();
+  gs::write_metadata(known, info, buffer.get());
+  const auto* region = gst_buffer_get_video_region_of_interest_meta(buffer.get());
+  ASSERT_TRUE(region);
+  EXPECT_EQ(region->x, 600u);
+  EXPECT_EQ(region->y, 340u);
+  EXPECT_EQ(region->w, 30u);
+  EXPECT_EQ(region->h, 40u);
+}
+
 TEST(GstMetadata, TensorsAreNotCopied) {
   const Tensor tensor = numbers({16});
   gs::BufferPtr buffer = empty_buffer();

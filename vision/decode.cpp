@@ -13,6 +13,7 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/vision/internal/decoders.hpp>
+#include <tenon/vision/internal/labelled_boxes.hpp>
 #include <tenon/vision/internal/reading.hpp>
 #include <tenon/vision/internal/suppression.hpp>
 
@@ -159,7 +160,8 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   const DecoderKind& kind = decoder_kinds()[kind_];
   const auto fits = [&](const Tensor& t) { return is_real(t) && kind.fits(options_, t.shape()); };
   const auto chosen = std::find_if(outputs.begin(), outputs.end(), fits);
-  if (chosen == outputs.end()) {
+  const auto boxes = chosen == outputs.end() && kind.has_boxes ? find_labelled_boxes(outputs) : std::nullopt;
+  if (chosen == outputs.end() && !boxes) {
     throw Error(Code::kInvalidArgument,
                 std::string("decoding ") + kind.name + ": no output is " + kind.expects + " of f32 or f16" +
                     (options_.labels.empty() ? "" : " with " + std::to_string(options_.labels.size()) + " labels") +
@@ -168,7 +170,10 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   }
   candidates_.clear();
   bool is_suppressed = kind.is_suppressed;
-  if (chosen->element_count() > 0) {
+  if (boxes) {
+    add_labelled_boxes(*boxes, options_, 0, candidates_);
+    is_suppressed = true;
+  } else if (chosen->element_count() > 0) {
     DecodeScratch scratch{candidates_, best_score_, best_label_, is_suppressed};
     kind.decode(options_, chosen->shape(), floats(*chosen, values_), scratch);
   }

@@ -58,6 +58,8 @@ struct DecodeOptions {
 ///   YOLOv10, YOLO26 [1,n,6]: x1, y1, x2, y2 in input pixels, score, class; suppression is inside the model. YOLOv5 and YOLOv8 read
 ///                   such rows too (DecodeOptions::end_to_end)
 ///   RT-DETR         [1,n,4+c]: centre and size in 0..1 of the input, class scores or logits; nothing is suppressed
+/// Where no output fits a type of detectors, boxes [n,5] (two corners in input pixels, score) beside labels [n], or boxes [n,4], scores
+/// [n] and labels [n], are read, each perhaps with a batch of 1 in front, as exports for OpenVINO's Model API have them.
 TENON_API std::vector<std::string> model_types();
 
 /// Reads what the model says of itself (ModelInfo): model_type, labels (separated by blanks), confidence_threshold, iou_threshold, topk,

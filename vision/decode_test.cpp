@@ -189,6 +189,45 @@ TEST(DecodeRtDetr, ReadsQueriesInFractionsOfTheInput) {
   EXPECT_NEAR(found[0].score, 0.952574, 1e-5) << "logits";
 }
 
+Tensor labels_of(const Shape& shape, std::vector<std::int64_t> values) {
+  Tensor made(ElementType::kI64, shape);
+  std::copy(values.begin(), values.end(), static_cast<std::int64_t*>(made.data()));
+  return made;
+}
+
+TEST(DecodeLabelledBoxes, AreReadWhereNoOutputFits) {
+  for (const char* type : {"SSD", "YOLOX"}) {
+    for (const bool has_batch : {false, true}) {
+      const Tensor boxes = tensor(has_batch ? Shape{1, 2, 5} : Shape{2, 5});
+      const float values[10] = {4, 2, 20, 10, 0.9f, 5, 2, 21, 10, 0.8f};
+      std::copy_n(values, 10, boxes.data<float>());
+      const std::vector<Tensor> outputs{labels_of(has_batch ? Shape{1, 2} : Shape{2}, {1, 1}), boxes};
+      const auto found = vision::detections(outputs, options(type));
+      ASSERT_EQ(found.size(), 2u) << "the model itself has suppressed";
+      EXPECT_EQ(found[0].box, (vision::Box{4, 2, 20, 10}));
+      EXPECT_EQ(found[0].label, "dog");
+    }
+  }
+  // Boxes, scores and labels; the boxes as parts of the input, or in pixels.
+  for (const float unit : {1.0f, 64.0f}) {
+    const Tensor boxes = tensor({1, 1, 4}), scores = tensor({1, 1}, 0.75f);
+    const float values[4] = {0.25f * unit, 0.25f * unit, 0.5f * unit, 0.5f * unit};
+    std::copy_n(values, 4, boxes.data<float>());
+    const std::vector<Tensor> outputs{boxes, scores, labels_of({1, 1}, {0})};
+    const auto found = vision::detections(outputs, options("SSD"));
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].box, unit == 1 ? (vision::Box{16, 8, 32, 16}) : (vision::Box{16, 16, 32, 32}));
+    EXPECT_EQ(found[0].label, "cat");
+  }
+}
+
+TEST(DecodeYolov5, ReadsTheHeadOfYolov8Too) {
+  const Tensor out = tensor({1, 6, kCells});
+  const float values[6] = {20, 10, 8, 4, 0.2f, 0.7f};
+  for (std::size_t k = 0; k < 6; ++k) out.data<float>()[k * kCells + 7] = values[k];
+  EXPECT_EQ(vision::detections(out, options("YOLOv5")).at(0).box, (vision::Box{16, 8, 24, 12}));
+}
+
 TEST(Decoder, SuppressesBeforeItClips) {
   // [-100,0,50,100] and [-20,0,50,100] overlap by 0.467; their parts in the picture are equal. cv2.dnn.NMSBoxes keeps both at 0.5.
   const Tensor out = tensor({1, 5, 6});

@@ -99,13 +99,7 @@ void decode_yolox(const DecodeOptions& options, const Shape& shape, const float*
   }
 }
 
-bool fits_yolov5(const DecodeOptions& options, const Shape& shape) {
-  return fits_rows(options, shape) || can_be_finished(options, shape, 0);
-}
-
-void decode_yolov5(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
-  if (is_finished(options, shape, 0, fits_rows(options, shape), values))
-    return decode_finished(options, shape, values, scratch);
+void decode_rows(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
   const std::size_t width = shape[2];
   for (std::size_t i = 0; i < shape[1]; ++i) {
     const float* row = values + i * width;
@@ -171,6 +165,20 @@ void decode_yolov8(const DecodeOptions& options, const Shape& shape, const float
     if (scratch.best_score[i] >= options.confidence_threshold)
       add(scratch, box(i), scratch.best_score[i], static_cast<std::size_t>(scratch.best_label[i]), i);
   }
+}
+
+// YOLOv5: its own rows, or the head of YOLOv8, which Ultralytics gave it later
+// ---------------------------------------------------------------------------------------------
+
+bool fits_yolov5(const DecodeOptions& options, const Shape& shape) {
+  return fits_rows(options, shape) || fits_yolov8(options, shape);
+}
+
+void decode_yolov5(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
+  if (is_finished(options, shape, 0, fits_rows(options, shape), values))
+    return decode_finished(options, shape, values, scratch);
+  fits_rows(options, shape) ? decode_rows(options, shape, values, scratch)
+                            : decode_yolov8(options, shape, values, scratch);
 }
 
 // Queries, one row each
@@ -270,7 +278,7 @@ constexpr const char* kRtDetr[] = {"rt-detr", "rtdetr", "rt_detr", "detr"};
 constexpr DecoderKind kKinds[] = {
     {"YOLOX", kYolox, "[1,n,5+labels] with one row per cell of the grids of strides 8, 16, 32", true, true, false,
      fits_yolox, decode_yolox},
-    {"YOLOv5", kYolov5, "[1,n,5+labels] or [1,n,6]", true, true, false, fits_yolov5, decode_yolov5},
+    {"YOLOv5", kYolov5, "[1,n,5+labels], [1,4+labels,n] or [1,n,6]", true, true, false, fits_yolov5, decode_yolov5},
     {"YOLOv8", kYolov8, "[1,4+labels,n] or [1,n,4+labels] or [1,n,6]", true, true, false, fits_yolov8, decode_yolov8},
     {"SSD", kSsd, "[1,1,n,7]", true, true, false, fits_ssd, decode_ssd},
     {"Classification", kClassification, "[1,labels] or [1,labels,1,1]", false, false, false, fits_classification,

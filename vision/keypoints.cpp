@@ -30,17 +30,50 @@ float quarter(const float* at, std::size_t place, std::size_t extent, std::size_
   return difference > 0 ? 0.25f : difference < 0 ? -0.25f : 0;
 }
 
+/// An empty tensor if no two outputs are scores along the axes.
+Keypoints keypoints_of_axes(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  const auto is_axis = [](const Tensor& output, std::size_t extent) {
+    return is_real(output) && output.shape().size() == 3 && output.shape()[0] == 1 && output.element_count() > 0 &&
+           output.shape()[2] % extent == 0;
+  };
+  // Where the input is a square, the first is that of x.
+  const auto x = std::find_if(outputs.begin(), outputs.end(),
+                              [&](const Tensor& output) { return is_axis(output, options.input_width); });
+  const auto y = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
+    return x != outputs.end() && &output != &*x && is_axis(output, options.input_height) &&
+           output.shape()[1] == x->shape()[1] &&
+           output.shape()[2] / options.input_height == x->shape()[2] / options.input_width;
+  });
+  if (x == outputs.end() || y == outputs.end()) return {};
+  const Keypoints points = made_points(x->shape()[1]);
+  std::vector<float> scratch_x, scratch_y;
+  const float *along = floats(*x, scratch_x), *down = floats(*y, scratch_y);
+  const std::size_t columns = x->shape()[2], rows = y->shape()[2];
+  const auto step = static_cast<float>(columns / options.input_width);
+  for (std::size_t k = 0; k < x->shape()[1]; ++k, along += columns, down += rows) {
+    const float* const best_x = std::max_element(along, along + columns);
+    const float* const best_y = std::max_element(down, down + rows);
+    put(points, k, options, static_cast<float>(best_x - along) / step, static_cast<float>(best_y - down) / step,
+        std::min(*best_x, *best_y));
+  }
+  return points;
+}
+
 }  // namespace
 
 Keypoints keypoints_of_maps(std::span<const Tensor> outputs, const DecodeOptions& options) {
   const auto maps = std::find_if(outputs.begin(), outputs.end(), [](const Tensor& output) {
     return is_real(output) && output.shape().size() == 4 && output.shape()[0] == 1 && output.element_count() > 0;
   });
+  if (maps == outputs.end() && options.input_width != 0 && options.input_height != 0) {
+    if (const Keypoints points = keypoints_of_axes(outputs, options)) return points;
+  }
   if (maps == outputs.end() || options.input_width == 0 || options.input_height == 0)
-    throw Error(Code::kInvalidArgument,
-                "decoding Keypoints: no output is [1,points,h,w] of f32 or f16, or the size of the input is not known; "
-                "there are:" +
-                    list_of(outputs));
+    throw Error(
+        Code::kInvalidArgument,
+        "decoding Keypoints: no output is [1,points,h,w], no two are [1,points,k*width] and [1,points,k*height] of "
+        "f32 or f16, or the size of the input is not known; there are:" +
+            list_of(outputs));
   std::vector<float> scratch;
   const float* values = floats(*maps, scratch);
   const std::size_t count = maps->shape()[1], height = maps->shape()[2], width = maps->shape()[3];

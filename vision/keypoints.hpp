@@ -19,6 +19,8 @@ using Keypoints = Tensor;
 
 /// From heat maps [1,points,h,w]: the place of each map's highest value, moved by a quarter cell towards its higher neighbour along
 /// each axis. @errors kInvalidArgument: no output fits. @source B. Xiao et al., Simple Baselines for Human Pose Estimation (2018).
+/// Or from two outputs [1,points,w k] and [1,points,h k] with a score for each place along each axis (SimCC): the best of each, and the
+/// lower of the two scores. @source Y. Li et al., SimCC: a Simple Coordinate Classification Perspective for Human Pose Estimation (2022).
 TENON_API Keypoints keypoints_of_maps(std::span<const Tensor> outputs, const DecodeOptions& options);
 
 struct PosedObject {

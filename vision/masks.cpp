@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/vision/internal/anchors.hpp>
+#include <tenon/vision/internal/labelled_boxes.hpp>
 #include <tenon/vision/internal/reading.hpp>
 #include <tenon/vision/nms.hpp>
 
@@ -166,6 +167,44 @@ std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const 
     }
   }
   return found;
+}
+
+std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options,
+                                             bool* is_cut) {
+  const auto found = find_labelled_boxes(outputs);
+  const auto masks = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
+    if (!is_real(output) || !found || &output == found->boxes) return false;
+    const Shape& shape = output.shape();
+    const std::size_t rank = shape.size();
+    return (rank == 3 || (rank == 4 && shape[0] == 1)) && shape[rank - 3] == found->count;
+  });
+  if (!found || masks == outputs.end())
+    throw Error(
+        Code::kInvalidArgument,
+        "decoding MaskRCNN: no outputs are boxes [n,5], labels [n] and masks [n,h,w]; there are:" + list_of(outputs));
+  std::vector<Candidate> best;
+  add_labelled_boxes(*found, options, 1, best);
+  std::erase_if(best, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
+  const bool is_more = keep_best(best, options.top_k, never_suppresses, always_counts);
+  if (is_cut) *is_cut = is_more;
+  std::vector<float> scratch;
+  const float* values = floats(*masks, scratch);
+  const std::size_t height = masks->shape()[masks->shape().size() - 2], width = masks->shape().back();
+  std::vector<MaskedObject> made;
+  for (const Candidate& candidate : best) {
+    MaskedObject& one = made.emplace_back();
+    const Box whole = to_frame(options, candidate.box), box = clipped(options, whole);
+    one.object = {{box.x1, box.y1, box.x2, box.y2},
+                  label_of(options, static_cast<std::size_t>(candidate.label_id)),
+                  candidate.label_id,
+                  candidate.score,
+                  -1};
+    one.mask = {{whole.x1, whole.y1, whole.x2, whole.y2}, Tensor(ElementType::kU8, Shape{height, width}), {}};
+    const float* from = values + candidate.index * height * width;
+    std::transform(from, from + height * width, static_cast<std::uint8_t*>(one.mask.mask.data()),
+                   [](float share) { return static_cast<std::uint8_t>(share >= 0.5f); });
+  }
+  return made;
 }
 
 }  // namespace vision

@@ -33,6 +33,12 @@ TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outpu
                                                    bool* is_cut);
 TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options);
 
+/// Objects of Mask R-CNN as OpenVINO's Model API knows it: boxes [n,5] (two corners in input pixels, score), labels [n] that count from the
+/// label behind the background's, and masks [n,h,w], probabilities over each box; each perhaps with a batch of 1 in front.
+/// @param is_cut  If not null: set to whether options.top_k left out objects. @errors kInvalidArgument: no three outputs fit.
+TENON_API std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options,
+                                                       bool* is_cut = nullptr);
+
 }  // namespace vision
 }  // namespace v1
 }  // namespace tenon

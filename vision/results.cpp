@@ -27,6 +27,7 @@ std::string lower(std::string text) {
 enum class Other : std::uint8_t {
   kSegmentation,
   kMaskedObjects,
+  kBoxMaskedObjects,
   kPosedObjects,
   kOrientedObjects,
   kHeatMaps,
@@ -42,7 +43,8 @@ struct OtherName {
 
 constexpr OtherName kOthers[] = {
     {"Segmentation", {"segmentation", "semantic_segmentation", "semanticsegmentation"}, Other::kSegmentation},
-    {"YOLOv8-seg", {"yolov8-seg", "yolov8_seg", "yolo11-seg", "yolo26-seg"}, Other::kMaskedObjects},
+    {"YOLOv8-seg", {"yolov8-seg", "yolov8_seg", "yolo11-seg", "yolo-seg"}, Other::kMaskedObjects},
+    {"MaskRCNN", {"maskrcnn", "mask_rcnn", "mask-rcnn"}, Other::kBoxMaskedObjects},
     {"YOLOv8-obb", {"yolov8-obb", "yolov8_obb", "yolo11-obb", "yolo26-obb"}, Other::kOrientedObjects},
     {"YOLOv8-pose", {"yolov8-pose", "yolov8_pose", "yolo11-pose", "yolo26-pose"}, Other::kPosedObjects},
     {"Heatmaps", {"heatmaps", "keypoints", "keypoint_detection"}, Other::kHeatMaps},
@@ -136,7 +138,9 @@ class ResultReader::Shapes final : public Kind {
         into.add(segment(outputs, options_), parent);
         break;
       case Other::kMaskedObjects:
-        for (MaskedObject& found : masked_objects(outputs, options_, &is_cut)) {
+      case Other::kBoxMaskedObjects:
+        for (MaskedObject& found : kind_ == Other::kMaskedObjects ? masked_objects(outputs, options_, &is_cut)
+                                                                  : box_masked_objects(outputs, options_, &is_cut)) {
           const metadata::Id object = into.add(std::move(found.object), parent);
           into.add(std::move(found.mask), object);
         }

@@ -174,6 +174,37 @@ TEST(Keypoints, MayHaveNoScore) {
   EXPECT_THAT(std::vector<float>(row, row + 6), ElementsAre(16, 16, 1, 56, 24, 1));
 }
 
+TEST(BoxMaskedObjects, HaveAMaskOverTheirBox) {
+  // Model API's MaskRCNN: labels count from the one behind the background's.
+  const Tensor boxes = reals({2, 5}, {16, 0, 32, 16, 0.9f, 32, 0, 48, 16, 0.1f});
+  const Tensor masks = reals({2, 2, 2}, {0.9f, 0.2f, 0.5f, 0.1f, 1, 1, 1, 1});
+  Tensor labels(ElementType::kI64, Shape{2});
+  static_cast<std::int64_t*>(labels.data())[0] = 0, static_cast<std::int64_t*>(labels.data())[1] = 1;
+  const std::vector<Tensor> outputs{labels, masks, boxes};
+  const auto found = vision::box_masked_objects(outputs, letterboxed("MaskRCNN", {"background", "cat", "dog"}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].object.label, "cat");
+  EXPECT_EQ(found[0].object.box, (metadata::Box{0, 0, 64, 64}));
+  EXPECT_EQ(found[0].mask.box, (metadata::Box{0, 0, 64, 64}));
+  EXPECT_THAT(bytes(found[0].mask.mask), ElementsAre(1, 0, 1, 0));
+  EXPECT_THAT(error_of([&] {
+                vision::box_masked_objects({&boxes, 1}, letterboxed("MaskRCNN"));
+              }).what(),
+              HasSubstr("masks [n,h,w]"));
+}
+
+TEST(Keypoints, OfTwoAxesAreTheirBestPlaces) {
+  // SimCC over an input of 64x32, two places a pixel.
+  const Tensor x = reals({1, 2, 128}), y = reals({1, 2, 64});
+  x.data<float>()[40] = 0.8f, y.data<float>()[10] = 0.6f;
+  x.data<float>()[128 + 97] = 0.3f, y.data<float>()[64 + 63] = 0.7f;
+  const std::vector<Tensor> outputs{x, y};
+  const Tensor found = vision::keypoints_of_maps(outputs, letterboxed("keypoint_detection"));
+  const float* row = found.data<float>();
+  EXPECT_THAT(std::vector<float>(row, row + 6),
+              ElementsAre((20 - 16) * 4, 5 * 4, 0.6f, (48.5f - 16) * 4, 31.5f * 4, 0.3f));
+}
+
 TEST(OrientedObjects, HaveTheCornersOfTheirBox) {
   // A box of 16x8 around (32, 16), turned by 90 degrees: 8 wide and 16 high.
   constexpr float kQuarter = 1.57079633f;

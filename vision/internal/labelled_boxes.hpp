@@ -9,12 +9,13 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/vision/decode.hpp>
 #include <tenon/vision/nms.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace vision {
+
+struct DecodeOptions;
 
 /// Boxes [n,5] or [1,n,5] of two corners and a score, in pixels of the input, and integer labels [n] or [1,n]; or boxes [n,4] or [1,n,4],
 /// scores and labels. Boxes of four numbers that all lie in 0..1 are parts of the input.

@@ -65,6 +65,7 @@ DecodeOptions from_metadata(const Model& model) {
   options.model_type = info.model_type();
   options.labels = info.labels();
   options.end_to_end = info.is_end_to_end();
+  options.keypoint_count = info.keypoint_count();
   options.keypoint_values = info.keypoint_values();
   const bool is_class = lower(options.model_type) == "classification";
   if (const std::string text = info.text("multilabel"); is_class && !text.empty()) {

@@ -39,6 +39,7 @@ struct DecodeOptions {
   /// Suppression is inside the model: rows are x1, y1, x2, y2, score, class, and further numbers. Not set: what the shape says, and
   /// where it says nothing, the values.
   std::optional<bool> end_to_end;
+  std::size_t keypoint_count = 0;   ///< Keypoints of each object; 0: what the shape says.
   std::size_t keypoint_values = 3;  ///< Numbers of each keypoint: x, y and perhaps a score.
   /// Pixels of the model's input.
   std::size_t input_width = 0, input_height = 0;

@@ -98,7 +98,9 @@ std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const De
 std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const DecodeOptions& options, bool* is_cut) {
   const std::size_t labels = std::max<std::size_t>(options.labels.size(), 1);
   const std::size_t step = options.keypoint_values == 2 ? 2 : 3;
-  const auto are_points = [&](std::size_t numbers) { return numbers % step == 0; };
+  const auto are_points = [&](std::size_t numbers) {
+    return options.keypoint_count == 0 ? numbers % step == 0 : numbers == options.keypoint_count * step;
+  };
   std::optional<std::size_t> extra;
   const auto rows = std::find_if(outputs.begin(), outputs.end(), [&](const Tensor& output) {
     return (extra = Anchors::extra_of(output, options, labels, are_points)).has_value();

@@ -164,6 +164,20 @@ TEST(Keypoints, WithSuppressionInsideAreRows) {
   EXPECT_THAT(std::vector<float>(row, row + 6), ElementsAre(16, 16, 0.5f, 56, 24, 0.25f));
 }
 
+TEST(Keypoints, AreAsManyAsTheModelSays) {
+  // 50 rows of 6 + 51 numbers are also 57 columns of 4 + 1 + 45: the number of points decides.
+  DecodeOptions options = letterboxed("YOLOv8-pose", {"person"});
+  options.keypoint_count = 17;
+  std::vector<float> row(57, 8);
+  const std::vector<float> first{28, 12, 36, 20, 0.9f, 0};
+  std::copy(first.begin(), first.end(), row.begin());
+  const Tensor rows = reals({1, 50, 57}, row);
+  const auto found = vision::posed_objects({&rows, 1}, options);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].points.shape(), (Shape{17, 3}));
+  EXPECT_EQ(found[0].object.box, (metadata::Box{48, 48, 80, 80}));
+}
+
 TEST(Keypoints, MayHaveNoScore) {
   DecodeOptions options = letterboxed("YOLOv8-pose", {"person"});
   options.keypoint_values = 2;

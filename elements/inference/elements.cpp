@@ -57,9 +57,8 @@ std::vector<Parameter> infer_parameters() {
       {"confidence", "Minimum score of a result; -1: as the model says", -1.0, false, -1, 1},
       {"iou", "Overlap (IoU) above which boxes count as one object; -1: as the model says", -1.0, false, -1, 1},
       {"top_k",
-       "Maximum number of results per picture; 0: as the model says, else 300 (5 for classification). Where it leaves "
-       "out "
-       "results, an entry left_out in the metadata says so",
+       "Maximum number of results per picture; 0: as the model says, else 300 (5 for classification). Where it "
+       "leaves out results, an entry left_out in the metadata says so",
        std::int64_t{0}, false, 0, any},
   };
 }

@@ -165,10 +165,14 @@ std::optional<bool> ModelInfo::is_end_to_end() const {
   return std::nullopt;  // Old exporters do not say it of models that have it.
 }
 
-std::size_t ModelInfo::keypoint_values() const {
+std::vector<std::size_t> ModelInfo::keypoint_shape() const {
   const std::vector<std::size_t> shape = read_literal_sizes(is_ultralytics_ ? entry("kpt_shape") : std::string());
-  return shape.size() == 2 && (shape[1] == 2 || shape[1] == 3) ? shape[1] : 3;
+  const bool is_shape = shape.size() == 2 && shape[0] < kMaxLabels && (shape[1] == 2 || shape[1] == 3);
+  return is_shape ? shape : std::vector<std::size_t>{0, 3};
 }
+
+std::size_t ModelInfo::keypoint_count() const { return keypoint_shape()[0]; }
+std::size_t ModelInfo::keypoint_values() const { return keypoint_shape()[1]; }
 
 std::vector<std::size_t> ModelInfo::picture_size() const {
   std::vector<std::size_t> size = read_literal_sizes(is_ultralytics_ ? entry("imgsz") : std::string());

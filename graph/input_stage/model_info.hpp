@@ -37,7 +37,8 @@ class TENON_API ModelInfo {
   std::string model_type() const;
   /// Whether suppression is inside, so that rows are x1 y1 x2 y2 score class; nothing if the model does not say.
   std::optional<bool> is_end_to_end() const;
-  /// Numbers of each keypoint (x, y and perhaps a score); 3 if the model does not say.
+  /// Keypoints of an object, 0 if the model does not say; and the numbers of each (x, y and perhaps a score), 3 if it does not say.
+  std::size_t keypoint_count() const;
   std::size_t keypoint_values() const;
   /// Height and width that the model was exported for, for inputs without a fixed size; empty if the model does not say.
   std::vector<std::size_t> picture_size() const;
@@ -45,6 +46,7 @@ class TENON_API ModelInfo {
  private:
   /// The value of an entry of Ultralytics' exporters; empty if there is none.
   std::string entry(const std::string& key) const;
+  std::vector<std::size_t> keypoint_shape() const;
   std::string yolo_type() const;
   std::string type_by_shapes() const;
   std::string task_default(const std::string& key) const;

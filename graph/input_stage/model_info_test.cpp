@@ -203,6 +203,7 @@ TEST(SideFile, DescribesModelsThatSayNothingOrYolo) {
   EXPECT_EQ(ModelInfo(*added("")).model_type(), "YOLOv8-pose");
   EXPECT_EQ(ModelInfo(*added("YOLO")).model_type(), "YOLOv8-pose");
   EXPECT_EQ(ModelInfo(*added("YOLO")).keypoint_values(), 2u);
+  EXPECT_EQ(ModelInfo(*added("YOLO")).keypoint_count(), 4u);
   EXPECT_EQ(ModelInfo(*added("SSD")).model_type(), "SSD");
   std::ofstream(folder / "metadata.yaml") << "names: a\n";
   EXPECT_EQ(ModelInfo(*added("")).model_type(), "") << "names alone say nothing of an exporter";

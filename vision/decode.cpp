@@ -81,6 +81,9 @@ DecodeOptions from_metadata(const Model& model) {
   }
   read_number(info, "confidence_threshold", options.confidence_threshold);
   read_number(info, "iou_threshold", options.iou_threshold);
+  read_number(info, "image_threshold", options.image_threshold);
+  read_number(info, "pixel_threshold", options.pixel_threshold);
+  read_number(info, "normalization_scale", options.normalization_scale);
   return options;
 }
 

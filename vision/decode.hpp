@@ -41,6 +41,8 @@ struct DecodeOptions {
   std::optional<bool> end_to_end;
   std::size_t keypoint_count = 0;   ///< Keypoints of each object; 0: what the shape says.
   std::size_t keypoint_values = 3;  ///< Numbers of each keypoint: x, y and perhaps a score.
+  /// For AnomalyDetection, in units of the output (vision::anomaly).
+  float image_threshold = 0.5f, pixel_threshold = 0.5f, normalization_scale = 1;
   /// Pixels of the model's input.
   std::size_t input_width = 0, input_height = 0;
   /// The mapping between the frame and that input. If it is not set, boxes stay in input pixels.

@@ -123,6 +123,42 @@ metadata::Segmentation segment(std::span<const Tensor> outputs, const DecodeOpti
           list_of(outputs));
 }
 
+Anomaly anomaly(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  const auto is_map = [](const Tensor& output) {
+    const Shape& shape = output.shape();
+    return is_real(output) && output.element_count() > 0 && shape[0] == 1 &&
+           (shape.size() == 3 || (shape.size() == 4 && shape[1] == 1));
+  };
+  const auto is_score = [](const Tensor& output) { return is_real(output) && output.element_count() == 1; };
+  auto found = std::find_if(outputs.begin(), outputs.end(), is_map);
+  const bool has_map = found != outputs.end();
+  if (!has_map) found = std::find_if(outputs.begin(), outputs.end(), is_score);
+  if (found == outputs.end())
+    throw Error(Code::kInvalidArgument,
+                "decoding AnomalyDetection: no output is [1,1,h,w], [1,h,w] or [1] of f32 or f16; there are:" +
+                    list_of(outputs));
+  std::vector<float> scratch;
+  const float* values = floats(*found, scratch);
+  const float most = *std::max_element(values, values + found->element_count());
+  Anomaly made;
+  made.label_id = most > options.image_threshold;
+  made.label = options.labels.size() > 1 ? options.labels[static_cast<std::size_t>(made.label_id)]
+               : made.label_id           ? "Anomaly"
+                                         : "Normal";
+  const float above = most - options.image_threshold;
+  const float score = options.normalization_scale > 0
+                          ? std::clamp(above / options.normalization_scale + 0.5f, 0.0f, 1.0f)
+                          : static_cast<float>(above > 0);
+  made.score = made.label_id ? score : 1 - score;
+  if (!has_map) return made;
+  check_input_size(options);
+  const Shape& shape = found->shape();
+  made.places = mask_over_frame(options, shape.back(), shape[shape.size() - 2], [&](std::size_t i) {
+    return static_cast<std::uint8_t>(values[i] >= options.pixel_threshold);
+  });
+  return made;
+}
+
 std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options) {
   return masked_objects(outputs, options, nullptr);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segmentation: a class for each pixel, or a mask for each object.
+// Segmentation: a class for each pixel, a mask for each object, or the places of an anomaly.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <tenon/core/export.hpp>
@@ -38,6 +40,19 @@ TENON_API std::vector<MaskedObject> masked_objects(std::span<const Tensor> outpu
 /// @param is_cut  If not null: set to whether options.top_k left out objects. @errors kInvalidArgument: no three outputs fit.
 TENON_API std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> outputs, const DecodeOptions& options,
                                                        bool* is_cut = nullptr);
+
+/// What an anomaly model says of a picture.
+struct Anomaly {
+  int label_id = 0;  ///< 1: it is an anomaly.
+  std::string label;
+  float score = 0;                               ///< Of that label, 0..1.
+  std::optional<metadata::Segmentation> places;  ///< 1 where the picture differs; nothing if the model gives no map.
+};
+
+/// From a map of differences [1,1,h,w] (or [1,h,w]), whose largest value is the picture's, or from that value alone, [1]. It is an anomaly
+/// above options.image_threshold, and each pixel from options.pixel_threshold on; scores are 0.5 at the threshold and grow by 1 in
+/// options.normalization_scale, as in OpenVINO's Model API. @errors kInvalidArgument: no output fits.
+TENON_API Anomaly anomaly(std::span<const Tensor> outputs, const DecodeOptions& options);
 
 }  // namespace vision
 }  // namespace v1

@@ -30,6 +30,7 @@ enum class Other : std::uint8_t {
   kBoxMaskedObjects,
   kPosedObjects,
   kOrientedObjects,
+  kAnomalies,
   kHeatMaps,
   kCtc,
   kCtcBlankFirst
@@ -48,6 +49,7 @@ constexpr OtherName kOthers[] = {
     {"YOLOv8-obb", {"yolov8-obb", "yolov8_obb", "yolo11-obb", "yolo26-obb"}, Other::kOrientedObjects},
     {"YOLOv8-pose", {"yolov8-pose", "yolov8_pose", "yolo11-pose", "yolo26-pose"}, Other::kPosedObjects},
     {"Heatmaps", {"heatmaps", "keypoints", "keypoint_detection"}, Other::kHeatMaps},
+    {"AnomalyDetection", {"anomalydetection", "anomaly_detection", "anomaly"}, Other::kAnomalies},
     {"CTC", {"ctc", "ctc-greedy", "ocr"}, Other::kCtc},
     {"CTC-blank-first", {"ctc-blank-first", "ctc_blank_first", "paddle_ocr"}, Other::kCtcBlankFirst},
 };
@@ -157,6 +159,12 @@ class ResultReader::Shapes final : public Kind {
           add_points(std::move(found.corners), "corners", into, object);
         }
         break;
+      case Other::kAnomalies: {
+        Anomaly found = anomaly(outputs, options_);
+        into.add(metadata::Classification{std::move(found.label), found.label_id, found.score, model_}, parent);
+        if (found.places) into.add(std::move(*found.places), parent);
+        break;
+      }
       case Other::kHeatMaps:
         add_points(keypoints_of_maps(outputs, options_), "keypoints", into, parent);
         break;

@@ -31,6 +31,7 @@ struct TENON_API LeftOut {
 ///   YOLOv8-pose      detections, each with a TensorOutput "keypoints" [points,3] (vision::posed_objects)
 ///   YOLOv8-obb       detections, each with a TensorOutput "keypoints" [4,3], the corners of its turned box (vision::oriented_objects)
 ///   MaskRCNN         detections, each with a Segmentation (vision::box_masked_objects)
+///   AnomalyDetection a Classification, and a metadata::Segmentation of the places if the model gives a map (vision::anomaly)
 ///   Heatmaps         a TensorOutput "keypoints" [points,3] (vision::keypoints_of_maps)
 ///   CTC              a Classification whose label is the text; labels are the alphabet, the blank is the last class (vision::ctc_text)
 ///   CTC-blank-first  the same with the blank as class 0

@@ -207,6 +207,26 @@ TEST(BoxMaskedObjects, HaveAMaskOverTheirBox) {
               HasSubstr("masks [n,h,w]"));
 }
 
+TEST(Anomaly, ComparesTheLargestDifferenceWithTheThreshold) {
+  // Expected scores: Model API's (value - threshold) / scale + 0.5, of a normal picture 1 minus that.
+  DecodeOptions options = letterboxed("AnomalyDetection", {"good", "bad"});
+  options.geometry.reset();
+  options.image_threshold = 10, options.pixel_threshold = 8, options.normalization_scale = 20;
+  const Tensor map = reals({1, 1, 1, 4}, {2, 8, 14, 7});
+  const vision::Anomaly bad = vision::anomaly({&map, 1}, options);
+  EXPECT_EQ(bad.label, "bad");
+  EXPECT_FLOAT_EQ(bad.score, 0.7f);
+  ASSERT_TRUE(bad.places);
+  EXPECT_THAT(bytes(bad.places->mask), ElementsAre(0, 1, 1, 0));
+  const Tensor score = reals({1}, {4});
+  const vision::Anomaly good = vision::anomaly({&score, 1}, options);
+  EXPECT_EQ(good.label, "good");
+  EXPECT_FLOAT_EQ(good.score, 0.8f);
+  EXPECT_FALSE(good.places);
+  const Tensor row = reals({1, 7});
+  EXPECT_THAT(error_of([&] { vision::anomaly({&row, 1}, options); }).what(), HasSubstr("[1,1,h,w]"));
+}
+
 TEST(Keypoints, OfTwoAxesAreTheirBestPlaces) {
   // SimCC over an input of 64x32, two places a pixel.
   const Tensor x = reals({1, 2, 128}), y = reals({1, 2, 64});

@@ -81,7 +81,10 @@ std::string ModelInfo::stated(const std::string& key) const { return text_at(mod
 
 std::string ModelInfo::text(const std::string& key) const {
   std::string found = stated(key);
-  return found.empty() && is_ultralytics_ ? task_default(key) : found;
+  if (!found.empty()) return found;
+  // Anomaly models have their mean and scale inside, and take 0..1, as Model API gives it to them.
+  if (key == "scale_values" && lower_case(stated("model_type")) == "anomalydetection") return "255";
+  return is_ultralytics_ ? task_default(key) : found;
 }
 
 std::string ModelInfo::task_default(const std::string& key) const {

@@ -45,7 +45,7 @@ TENON_API std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> o
 struct Anomaly {
   int label_id = 0;  ///< 1: it is an anomaly.
   std::string label;
-  float score = 0;                               ///< Of that label, 0..1.
+  float score = 0;                               ///< How sure the label is, 0..1.
   std::optional<metadata::Segmentation> places;  ///< 1 where the picture differs; nothing if the model gives no map.
 };
 

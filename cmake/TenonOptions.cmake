@@ -30,8 +30,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 include(GNUInstallDirs)
-# Installed libraries lie in one folder; its subfolder `tenon` has third-party ones that no package manager installed.
-set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/tenon;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../tenon")
+# Libraries lie in one folder; its subfolder `tenon` has third-party ones that no package manager installed. The build tree, which has the
+# same layout with the folder `lib`, uses the same path: see tenon_install_binary.
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/tenon;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../lib;$ORIGIN/../tenon")
+list(REMOVE_DUPLICATES CMAKE_INSTALL_RPATH)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # For libraries outside this tree: build/venv may be gone later.
 
 # Headers are included as <tenon/core/tensor.hpp> here and when installed; in the build this is a link to the tree.

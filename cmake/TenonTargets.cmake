@@ -108,6 +108,14 @@ function(tenon_add_private_library)
                         VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
+# tenon_install_binary(target folder): installs a library or program with the loader's search path that it has in the build already. CMake
+# would otherwise lengthen the build's path by colons, to overwrite it at installation, and the loader reads an empty element as the
+# current folder. The path is relative, since both trees have the same layout.
+function(tenon_install_binary target folder)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  install(TARGETS ${target} RUNTIME DESTINATION "${folder}" LIBRARY DESTINATION "${folder}")
+endfunction()
+
 # One export set and one pkg-config module (tenon-<name>) per component, so that find_package(Tenon COMPONENTS x) needs only what x needs.
 # tenon_install_component(name target [DEPENDS lines of TenonConfig.cmake] [PC_REQUIRES modules] [PC_CFLAGS flags] [PC_LIBS flags])
 function(tenon_install_component name target)
@@ -116,6 +124,7 @@ function(tenon_install_component name target)
     list(JOIN A_PC_${part} " " A_PC_${part})
     set_property(GLOBAL PROPERTY TENON_COMPONENT_${name}_PC_${part} "${A_PC_${part}}")
   endforeach()
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)  # As tenon_install_binary says.
   install(TARGETS ${target} EXPORT Tenon_${name} FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tenon"
           LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT Tenon_${name} NAMESPACE tenon:: FILE Tenon_${name}.cmake
@@ -283,7 +292,7 @@ extern \"C\" __attribute__((visibility(\"default\"))) void ${TENON_CONTEXTS_SYMB
 ${edges_source}${why_source}" @ONLY)
   add_library(tenon_contexts_${name} MODULE "${CMAKE_CURRENT_BINARY_DIR}/contexts.cpp")
   target_link_libraries(tenon_contexts_${name} PRIVATE tenon_flags tenon::${name})
-  install(TARGETS tenon_contexts_${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  tenon_install_binary(tenon_contexts_${name} "${CMAKE_INSTALL_LIBDIR}")
   set_property(GLOBAL APPEND PROPERTY TENON_CONTEXT_MODULES tenon_contexts_${name})
 endfunction()
 
@@ -315,7 +324,7 @@ function(tenon_add_device)
                             PC_REQUIRES tenon-runtime)
   endif()
   add_dependencies(tenon_demo tenon_device_${A_NAME})
-  install(TARGETS tenon_device_${A_NAME} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  tenon_install_binary(tenon_device_${A_NAME} "${CMAKE_INSTALL_LIBDIR}")
 endfunction()
 
 # tenon_add_elements(NAME x SOURCES ... [LINK targets]): a folder elements/x, whose elements.hpp declares
@@ -343,7 +352,7 @@ TENON_ELEMENT_MODULE(tenon::elements::${A_NAME}::elements)
     target_link_options(tenon_elements_${A_NAME} PRIVATE LINKER:-z,defs)  # Missing symbols fail here, not at load.
   endif()
   set_target_properties(tenon_elements_${A_NAME} PROPERTIES CXX_VISIBILITY_PRESET hidden)
-  install(TARGETS tenon_elements_${A_NAME} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  tenon_install_binary(tenon_elements_${A_NAME} "${CMAKE_INSTALL_LIBDIR}")
   set_property(GLOBAL APPEND PROPERTY TENON_ELEMENT_MODULES tenon_elements_${A_NAME})
   set(TENON_${upper}_ELEMENTS_ENABLED ON PARENT_SCOPE)
 endfunction()

@@ -20,6 +20,7 @@ hidden=("$top" "$build")
 # Nothing installed contains a path of the build: not where the loader looks, and not where CMake or pkg-config do.
 cd "$work"
 inside() { HIDDEN=$(printf '%s\n' "${hidden[@]}") awk 'BEGIN {n = split(ENVIRON["HIDDEN"], h, "\n")} {for (i = 1; i <= n; i++) if (h[i] != "" && index($0 "/", h[i] "/") == 1) print}'; }
+python3 "$here/loader_paths.py" prefix
 while read -r file; do
   found=$(readelf -d "$file" 2>/dev/null | sed -nE 's/.*\((RPATH|RUNPATH)\).*\[(.*)\]/\2/p' | tr ':' '\n' | inside)
   [ -z "$found" ] || { echo "install: the loader would look in the build for what $file needs: $found"; exit 1; }

@@ -64,6 +64,8 @@ class VersionBump : public ::testing::Test {
     libraries_ = environment("TENON_TEST_LIBRARIES");
     ASSERT_FALSE(libraries_.empty());
     folder_ = std::make_unique<TemporaryFolder>();
+    fs::create_directories(next());
+    fs::create_directory_symlink(libraries_ / "tenon", next() / "tenon");  // Where the loader looks for oneDNN.
     for (const char* room : {".", "examples"}) {
       fs::create_directories(next() / room);
       for (const auto& entry : fs::directory_iterator(libraries_ / room)) {

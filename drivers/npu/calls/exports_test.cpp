@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library as a file: its exports, its dependencies, and tables no longer than the requested version.
 #include <dlfcn.h>
-#include <unistd.h>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include <level_zero/zet_ddi.h>
 
 #include <tenon/frameworks/level_zero/abi/driver_npu.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::npu::test {
 namespace exports_test {
@@ -110,11 +110,12 @@ TEST(NpuLibrary, LoadsWithoutALoader) {
 /// The tables behind the handles of a fresh driver: a copy of the file that received no calls before.
 /// @param version  the loader's.
 void expect_handles_begin_with_tables(std::uint32_t version, const std::vector<const char*>& names) {
-  const auto copy = std::filesystem::temp_directory_path() /
-                    ("libze_tenon_" + std::to_string(::getpid()) + "_" + std::to_string(version) + ".so");
-  std::filesystem::copy_file(library_path(), copy, std::filesystem::copy_options::overwrite_existing);
+  const TemporaryFolder folder;
+  const auto copy = folder.path() / "libze_tenon_npu.so";
+  std::filesystem::copy_file(library_path(), copy);
+  const auto needed = std::filesystem::path(library_path()).parent_path() / "tenon";  // Where it looks for oneDNN.
+  std::filesystem::create_directory_symlink(needed, folder.path() / "tenon");
   const Library library(copy.string());
-  std::filesystem::remove(copy);
   ASSERT_TRUE(library.is_open()) << ::dlerror();
   const auto asked = static_cast<ze_api_version_t>(version);
   const auto table_of = [&](const char* name) {

@@ -99,7 +99,9 @@ TEST_F(NpuEnv, RefusesWithOneMessage) {
 TEST_F(NpuEnv, SaysWhereItLookedForTheDriver) {
   fs::create_directories(folder / "bin");
   fs::copy_file(from_environment("TENON_TOOL"), folder / "bin/tenon");
-  expect_one_message(tool("--version; bin/tenon npu-env -- true"), (fs::canonical(folder) / "lib").string());
+  const std::string libraries = find_library("libtenon_core.so").parent_path().string();
+  expect_one_message(tool("--version; LD_LIBRARY_PATH='" + libraries + "' bin/tenon npu-env -- true"),
+                     (fs::canonical(folder) / "lib").string());
 }
 
 TEST_F(NpuEnv, SaysThatTheLoaderCannotBeLoaded) {

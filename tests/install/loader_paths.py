@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks where the loader looks for libraries of every program and library in folders: loader_paths.py FOLDER...
+
+An empty or relative element of DT_RPATH or DT_RUNPATH, or a relative name of a needed library, is looked up from the current folder,
+where any file of that name would be loaded. Also fails if there is nothing to check.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+EXECUTABLE, SHARED = 2, 3  # e_type; object files (1) have no search path.
+
+
+def is_loaded(path):
+    if path.is_symlink() or not path.is_file():
+        return False
+    try:
+        head = path.open("rb").read(18)
+    except FileNotFoundError:  # Another test removed it.
+        return False
+    return head[:4] == b"\x7fELF" and int.from_bytes(head[16:18], "little" if head[5:6] == b"\x01" else "big") in (EXECUTABLE, SHARED)
+
+
+def complaints(paths):
+    environment = {**os.environ, "LC_ALL": "C"}
+    for path in paths:
+        dynamic = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True, env=environment).stdout
+        for kind, value in re.findall(r"\((RPATH|RUNPATH)\)[^\[]*\[(.*)\]", dynamic):
+            for element in dict.fromkeys(value.split(":")):
+                if not re.match(r"/|\$ORIGIN(?![^/])|\$\{ORIGIN\}(?![^/])", element):
+                    yield f"{path}: {kind} [{value}] has the element '{element}', which the loader takes from the current folder"
+        for name in re.findall(r"\(NEEDED\)[^\[]*\[(.*)\]", dynamic):
+            if "/" in name and not name.startswith(("/", "$ORIGIN/")):
+                yield f"{path}: needs '{name}', which the loader takes from the current folder"
+
+
+def main():
+    paths = [path for folder in sys.argv[1:] for path in sorted(pathlib.Path(folder).rglob("*")) if is_loaded(path)]
+    wrong = list(complaints(paths))
+    print("\n".join(wrong + [f"{len(paths)} programs and libraries, {len(wrong)} wrong"]))
+    sys.exit(1 if wrong or not paths else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ constexpr std::uint8_t kNone = 9;
 struct Slot {
   SlotState state;
   Object<Slot>* object = nullptr;
+  Slot* next = nullptr;
   static ObjectTable<Slot>& table() noexcept {
     static auto& all = *new ObjectTable<Slot>(kCapacity, kQuarantine);
     return all;

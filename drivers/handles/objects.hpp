@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference-counted objects behind slots, shared by the drivers: the count is in the slot's word, and the last
 // reference destroys the object. Each driver has its own slot, whose address or number is the handle:
-//   struct Slot { SlotState state; Object<Slot>* object; static ObjectTable<Slot>& table() noexcept; };
+//   struct Slot { SlotState state; Object<Slot>* object; Slot* next; static ObjectTable<Slot>& table() noexcept; };
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <tenon/drivers/handles/slots.hpp>
@@ -70,6 +71,20 @@ class Ref {
 
  private:
   T* object_ = nullptr;
+};
+
+/// A T that is never destroyed, since clients call from their own destructors, and that needs no memory from the heap.
+template <class T>
+class Immortal {
+ public:
+  template <class... Arguments>
+  explicit Immortal(Arguments&&... arguments) noexcept(noexcept(T(std::forward<Arguments>(arguments)...)))
+      : object_(new (place_) T(std::forward<Arguments>(arguments)...)) {}
+  T& operator*() const noexcept { return *object_; }
+
+ private:
+  alignas(T) std::byte place_[sizeof(T)];
+  T* const object_;
 };
 
 /// A driver's slots with the objects behind them. Never destroy one: clients call from their own destructors.

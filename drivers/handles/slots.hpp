@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace tenon::handles {
 
@@ -51,13 +51,14 @@ class SlotState {
   std::atomic<std::uint64_t> word_{0};  ///< Bit 63: the handle is valid; bits 48 to 55: its kind; below: references.
 };
 
-/// A table of up to `capacity` slots. Never destroy one that clients know: they call from their own destructors.
+/// A table of up to `capacity` slots, whose `Slot* next` belongs to the table. Never destroy one that clients know: they call
+/// from their own destructors. Allocates from the system alone, so that no call of it can fail for want of heap memory.
 /// @thread all members from any thread.
 template <class Slot>
 class SlotTable {
  public:
   /// @param quarantine  Number of free slots kept before the first is used again.
-  SlotTable(std::size_t capacity, std::size_t quarantine) : capacity_(capacity), quarantine_(quarantine) {
+  SlotTable(std::size_t capacity, std::size_t quarantine) noexcept : capacity_(capacity), quarantine_(quarantine) {
     void* memory = ::mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);  // Pages are committed on use.
     if (memory != MAP_FAILED) first_ = static_cast<Slot*>(memory);
@@ -77,23 +78,23 @@ class SlotTable {
   std::size_t used() const noexcept { return first_ ? used_.load(std::memory_order_acquire) : 0; }
 
   /// A free slot, or null: none is left.
-  Slot* take() {
+  Slot* take() noexcept {
     std::lock_guard lock(mutex_);
     const std::size_t used = used_.load(std::memory_order_relaxed);
-    if (free_.size() > quarantine_ || (used == capacity_ && !free_.empty())) {
-      Slot* slot = free_.front();
-      free_.pop_front();
-      return slot;
+    if (free_ > quarantine_ || (used == capacity_ && free_ > 0)) {
+      --free_;
+      return std::exchange(oldest_, oldest_->next);
     }
     if (!first_ || used == capacity_) return nullptr;
     Slot* slot = new (first_ + used) Slot;
     used_.store(used + 1, std::memory_order_release);
     return slot;
   }
-  void give_back(Slot* slot) noexcept try {
+  void give_back(Slot* slot) noexcept {
     std::lock_guard lock(mutex_);
-    free_.push_back(slot);
-  } catch (...) {  // Out of memory: the slot's bytes are lost.
+    slot->next = nullptr;
+    (free_++ > 0 ? newest_->next : oldest_) = slot;
+    newest_ = slot;
   }
 
  private:
@@ -101,7 +102,9 @@ class SlotTable {
   Slot* first_ = nullptr;
   std::atomic<std::size_t> used_{0};
   std::mutex mutex_;
-  std::deque<Slot*> free_;
+  Slot* oldest_ = nullptr;  ///< The free slots, which `next` joins.
+  Slot* newest_ = nullptr;
+  std::size_t free_ = 0;
 };
 
 }  // namespace tenon::handles

@@ -365,7 +365,6 @@ void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
   regions.result.commit();
 }
 
-const std::vector<std::string> kAutoPads{"explicit", "same_upper", "same_lower", "valid"};
 }  // namespace
 
 Spatial3 column_window(const Node& node, const std::vector<std::int64_t>& kernel, const Shape& picture) {
@@ -408,7 +407,7 @@ void add_sampling_rows(OperationTable& table) {
         .ints("pads_begin")
         .ints("pads_end")
         .ints("dilations")
-        .text("auto_pad", "explicit", kAutoPads)
+        .text("auto_pad", "explicit", {"explicit", "same_upper", "same_lower", "valid"})
         .integer("group", 1)
         .integer("deformable_group", 1);
     if (opset >= 8) row.flag("bilinear_interpolation_pad", false);

@@ -2,6 +2,7 @@
 // The core tables: each call's place, and the API version that added it.
 // @source Level Zero specification 1.17, ze_ddi.h of each version.
 #include <array>
+#include <tuple>
 #include <vector>
 
 #include <tenon/drivers/npu/calls/extensions.hpp>
@@ -284,19 +285,6 @@ Table virtual_mem_table() {
 
 using WholeTable = std::array<const void*, 64>;
 
-/// A table in the form that handles refer to, as long as in any known version. @param rest  fills its unset entries.
-const void* const* whole_table(Table entries, const void* rest = nullptr) {
-  auto* places = new WholeTable;  // Allocated once per table, never freed.
-  places->fill(rest);
-  for (std::size_t i = 0; i < entries.size(); ++i) (*places)[i] = entries[i].call;
-  return places->data();  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks)
-}
-
-/// A table of which the driver supports nothing, including entries of newer versions.
-const void* const* unsupported_table(Table entries = {}) {
-  return whole_table(entries, reinterpret_cast<const void*>(unsupported_call));
-}
-
 /// The structure to which a handle's first pointer points: a version, a validity flag, then one pointer per table.
 struct CoreDispatch {
   std::uint32_t version = kApiVersion;
@@ -310,43 +298,65 @@ struct NoDispatch {
   std::array<const void*, 64> tables{};
 };
 
-/// Tables in the struct's order. Loaders before 1.13 have none for the ray-tracing builder's first form.
-const CoreDispatch* make_dispatch(bool has_first_builders) {
-  const void* const* const none = unsupported_table();
-  std::vector<const void* const*> tables;
-  if (has_first_builders) tables.push_back(none);
-  tables.push_back(none);  // RTASBuilderExp
-  if (has_first_builders) tables.push_back(none);
-  tables.push_back(none);  // RTASParallelOperationExp
-  tables.push_back(whole_table(global_table()));
-  tables.push_back(whole_table(driver_table()));
-  tables.push_back(none);  // DriverExp
-  tables.push_back(whole_table(device_table()));
-  tables.push_back(none);  // DeviceExp
-  tables.push_back(whole_table(context_table()));
-  tables.push_back(whole_table(queue_table()));
-  tables.push_back(whole_table(list_table()));
-  tables.push_back(whole_table(list_exp_table()));
-  tables.push_back(unsupported_table(image_table()));
-  tables.push_back(unsupported_table(image_exp_table()));
-  tables.push_back(whole_table(memory_table_of_calls()));
-  tables.push_back(unsupported_table(memory_exp_table()));
-  tables.push_back(whole_table(fence_table()));
-  tables.push_back(whole_table(event_pool_table()));
-  tables.push_back(whole_table(event_table()));
-  tables.push_back(unsupported_table(event_exp_table()));
-  tables.push_back(unsupported_table(module_table()));
-  tables.push_back(none);  // ModuleBuildLog
-  tables.push_back(unsupported_table(kernel_table()));
-  tables.push_back(none);  // KernelExp
-  tables.push_back(unsupported_table(sampler_table()));
-  tables.push_back(unsupported_table(physical_mem_table()));
-  tables.push_back(unsupported_table(virtual_mem_table()));
-  tables.insert(tables.end(), 4, none);  // Fabrics and later tables.
-  auto* dispatch = new CoreDispatch;
-  for (std::size_t i = 0; i < tables.size() && i < dispatch->tables.size(); ++i) dispatch->tables[i] = tables[i];
-  return dispatch;
-}
+/// The core structure with its tables, as long as in any known version. It holds them itself, since a handle is made where no
+/// allocation may fail.
+class Dispatch {
+ public:
+  /// Tables in the struct's order. Loaders before 1.13 have none for the ray-tracing builder's first form.
+  explicit Dispatch(bool has_first_builders) noexcept {
+    const void* const* const none = unsupported({});
+    if (has_first_builders) add(none);
+    add(none);  // RTASBuilderExp
+    if (has_first_builders) add(none);
+    add(none);  // RTASParallelOperationExp
+    add(whole(global_table()));
+    add(whole(driver_table()));
+    add(none);  // DriverExp
+    add(whole(device_table()));
+    add(none);  // DeviceExp
+    add(whole(context_table()));
+    add(whole(queue_table()));
+    add(whole(list_table()));
+    add(whole(list_exp_table()));
+    add(unsupported(image_table()));
+    add(unsupported(image_exp_table()));
+    add(whole(memory_table_of_calls()));
+    add(unsupported(memory_exp_table()));
+    add(whole(fence_table()));
+    add(whole(event_pool_table()));
+    add(whole(event_table()));
+    add(unsupported(event_exp_table()));
+    add(unsupported(module_table()));
+    add(none);  // ModuleBuildLog
+    add(unsupported(kernel_table()));
+    add(none);  // KernelExp
+    add(unsupported(sampler_table()));
+    add(unsupported(physical_mem_table()));
+    add(unsupported(virtual_mem_table()));
+    while (listed_ < core_.tables.size()) add(none);  // Fabrics and later tables.
+  }
+  const CoreDispatch* core() const noexcept { return &core_; }
+
+ private:
+  void add(const void* const* table) noexcept {
+    if (listed_ < core_.tables.size()) core_.tables[listed_++] = table;
+  }
+  /// @param rest  fills unset entries.
+  const void* const* whole(Table entries, const void* rest = nullptr) noexcept {
+    WholeTable& places = places_[made_++];
+    places.fill(rest);
+    for (std::size_t i = 0; i < entries.size(); ++i) places[i] = entries[i].call;
+    return places.data();
+  }
+  /// A table of which the driver supports nothing, including entries of newer versions.
+  const void* const* unsupported(Table entries) noexcept {
+    return whole(entries, reinterpret_cast<const void*>(unsupported_call));
+  }
+
+  CoreDispatch core_;
+  std::array<WholeTable, std::tuple_size_v<decltype(CoreDispatch::tables)>> places_;
+  std::size_t listed_ = 0, made_ = 0;
+};
 
 }  // namespace
 
@@ -383,9 +393,9 @@ ze_result_t fill_unsupported(ze_api_version_t version, void* table, std::initial
 }
 
 void set_dispatch(const void** dispatch) noexcept {
-  static const CoreDispatch* const core = make_dispatch(loader_version() >= abi::version(1, 13));
+  static const Dispatch core(loader_version() >= abi::version(1, 13));
   static const NoDispatch none;
-  dispatch[0] = core;
+  dispatch[0] = core.core();
   dispatch[1] = dispatch[2] = dispatch[3] = &none;
 }
 

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 
+#include <tenon/drivers/handles/objects.hpp>
 #include <tenon/drivers/npu/objects/memory.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
@@ -117,7 +118,7 @@ std::uint64_t read_number(const char* path) {
 }  // namespace
 
 MemoryAccount& process_memory() noexcept {
-  static MemoryAccount& account = *new MemoryAccount;
+  static MemoryAccount account;  // Nothing is left to destroy at exit: clients free from their own destructors.
   return account;
 }
 
@@ -298,8 +299,8 @@ void MemoryTable::remove_all(const Context* context) {
 }
 
 MemoryTable& memory_table() noexcept {
-  static MemoryTable& table = *new MemoryTable;  // Never destroyed: clients free from their own destructors.
-  return table;
+  static const handles::Immortal<MemoryTable> table;
+  return *table;
 }
 
 }  // namespace tenon::npu

@@ -45,10 +45,9 @@ ze_result_t check_not_forked() noexcept {
 
 Slot::Slot() noexcept { set_dispatch(dispatch); }
 
-/// Never destroyed: clients call from their own destructors, which may run after ours.
 handles::ObjectTable<Slot>& Slot::table() noexcept {
-  static auto& all = *new handles::ObjectTable<Slot>(kSlots, kQuarantine);
-  return all;
+  static const handles::Immortal<handles::ObjectTable<Slot>> all(kSlots, kQuarantine);
+  return *all;
 }
 
 ze_result_t acquire_object(const void* handle, Kind kind, Object** object) noexcept {

@@ -35,6 +35,7 @@ struct alignas(64) Slot {
   const void* dispatch[4];  ///< Core, tools, sysman, runtime; see dispatch.hpp.
   handles::Object<Slot>* object = nullptr;
   handles::SlotState state;
+  Slot* next = nullptr;
   static handles::ObjectTable<Slot>& table() noexcept;
 };
 static_assert(sizeof(Slot) == 64);

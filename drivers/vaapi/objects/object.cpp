@@ -12,8 +12,8 @@ Slot* slot_of(VAGenericID id) noexcept { return Slot::table().at(std::size_t{id}
 }  // namespace
 
 handles::ObjectTable<Slot>& Slot::table() noexcept {
-  static auto& all = *new handles::ObjectTable<Slot>(std::size_t{1} << 22, std::size_t{1} << 14);
-  return all;
+  static const handles::Immortal<handles::ObjectTable<Slot>> all(std::size_t{1} << 22, std::size_t{1} << 14);
+  return *all;
 }
 
 VAGenericID Object::id() const noexcept { return static_cast<VAGenericID>(Slot::table().number(slot()) + 1); }

@@ -20,6 +20,7 @@ enum class Kind : std::uint8_t { kConfig = 1, kSurface, kContext, kBuffer, kImag
 struct Slot {
   handles::SlotState state;
   handles::Object<Slot>* object = nullptr;
+  Slot* next = nullptr;
   static handles::ObjectTable<Slot>& table() noexcept;
 };
 

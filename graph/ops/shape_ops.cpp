@@ -237,6 +237,17 @@ void evaluate_convert(const Node&, std::span<const Tensor> inputs, std::span<Ten
   });
 }
 
+void infer_bit_cast(Node& node) {
+  const element::Type from = node.get_input_element_type(0), to = node.get_attributes().get_type("destination_type");
+  if (!from.is_dynamic() && bit_width(from) != bit_width(to))
+    fail("input 0: expected a type of " + std::to_string(bit_width(to)) + " bits, as those of " + to.to_string() +
+         ", found " + from.to_string());
+  node.set_output_type(0, to, node.get_input_partial_shape(0));
+}
+void evaluate_bit_cast(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  move_tensor(inputs[0], outputs[0]);
+}
+
 /// Strides of `shape` broadcast to `target`: 0 along repeated axes; `map` gives the target axis of each axis.
 void evaluate_broadcast_to(const Tensor& input, Tensor& output, const std::vector<std::size_t>& map) {
   if (output.element_count() == 0) return;
@@ -362,6 +373,10 @@ void add_shape_rows(OperationTable& table) {
   table.add("ShapeOf", 3, 1, 1, infer_shape_of, evaluate_shape_of, "Shape of the input.")
       .type("output_type", ElementType::kI64);
   table.add("Convert", 1, 1, 1, infer_convert, evaluate_convert, "Another element type.").type("destination_type");
+  table
+      .add("BitCast", 1, 1, 1, infer_bit_cast, evaluate_bit_cast,
+           "The same bits as another element type of the same width.")
+      .type("destination_type");
   table.add("ConvertLike", 1, 2, 2, infer_convert_like, evaluate_convert, "The element type of the second input.");
   table.add("Broadcast", 1, 2, 3, infer_broadcast, evaluate_broadcast, "Repeats to a target shape.")
       .text("mode", "numpy", {"numpy", "explicit"});

@@ -18,6 +18,9 @@ bool keeps_type(const Node& node) {
   return is_op(&node, "Result") || is_op(&node, "Assign") || is_op(&node, "ReadValue");
 }
 
+/// What looks at the bits of a value needs its type.
+bool reads_bits(const Node& node) { return is_op(&node, "BitCast"); }
+
 bool has_narrow(const Model& model) {
   bool found = false;
   for_each_node(model, [&](const auto& node) {
@@ -35,10 +38,13 @@ class Widening {
   bool run() {
     std::map<const Node*, element::Type> declared;
     for (const auto& node : order_)
-      if (keeps_type(*node) && node->get_input_size() > 0) declared[node.get()] = node->get_input_element_type(0);
+      if ((keeps_type(*node) || reads_bits(*node)) && node->get_input_size() > 0)
+        declared[node.get()] = node->get_input_element_type(0);
     for (const auto& node : order_) {
       const auto wanted = declared.find(node.get());
-      if (wanted != declared.end() && !(is_body_ && is_op(node, "Result")))
+      if (reads_bits(*node))
+        narrow_input(*node, wanted->second);
+      else if (wanted != declared.end() && !(is_body_ && is_op(node, "Result")))
         keep_type(*node, wanted->second);
       else if (wanted != declared.end() || !(is_op(node, "Convert") || is_op(node, "ShapeOf")))
         widen_inputs(*node);
@@ -57,6 +63,12 @@ class Widening {
     narrow->output(0).set_names(source.get_names());
     source.get_node()->output(source.get_index()).set_names({});
     replace(node, 0, narrow->output(0));
+  }
+
+  void narrow_input(Node& node, element::Type type) {
+    if (node.get_input_element_type(0) != type)
+      replace(node, 0,
+              make_node("Convert", 1, {node.input_value(0)}, {{"destination_type", ElementType(type)}})->output(0));
   }
 
   void widen_inputs(Node& node) {

@@ -10,10 +10,6 @@ inline namespace v1 {
 namespace onnx_reader {
 
 namespace {
-Out reshape_like(const Out& x, const Ints& shape) {
-  return op("Reshape", 1, {x, ints(shape)}, {{"special_zero", true}});
-}
-
 /// A static extent, or nothing.
 std::optional<std::int64_t> known_extent(const Out& x, std::size_t axis) {
   const PartialShape& shape = x.get_partial_shape();

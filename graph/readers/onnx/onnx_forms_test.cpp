@@ -116,6 +116,48 @@ TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
   EXPECT_EQ(cropped.error().code(), Code::kInvalidArgument);
 }
 
+TEST(OnnxForms, NumbersOfTwoBitsKeepToThem) {
+  // Read through Identity and Reshape; ONNX's own node tests have the rest.
+  for (const int type : {25, 26}) {
+    Builder b(25);
+    b.input("x", {4}).output("y");
+    auto& numbers = b.initializer("w", {5}, type);
+    numbers.add_int32_data(0x4e), numbers.add_int32_data(0x02);  // 2, 3, 0, 1, 2, or -2, -1, 0, 1, -2
+    b.node("Identity", {"w"}, {"same"});
+    b.node("CastLike", {"x", "same"}, {"cut"});
+    auto& to = *b.node("Cast", {"cut"}, {"y"}).add_attribute();
+    to.set_name("to");
+    to.set_type(schema::AttributeProto::INT);
+    to.set_i(schema::TensorProto::FLOAT);
+    const auto y = values_of(evaluate(*b.read(), {floats({-3, 2, 5, 0.5f}, {4})})[0]);
+    EXPECT_EQ(y, type == 25 ? (std::vector<float>{1, 2, 1, 0}) : (std::vector<float>{1, -2, 1, 0}));
+    auto& scale = b.initializer("s", {});
+    scale.add_float_data(0.5f);
+    b.node("DequantizeLinear", {"w", "s"}, {"z"});
+    b.output("z");
+    const auto z = values_of(evaluate(*b.read(), {floats({0, 0, 0, 0}, {4})})[1]);
+    EXPECT_EQ(z, type == 25 ? (std::vector<float>{1, 1.5f, 0, 0.5f, 1}) : (std::vector<float>{-1, -0.5f, 0, 0.5f, -1}));
+    numbers.add_int32_data(0);
+    EXPECT_THAT(b.error().what(), AllOf(HasSubstr("'w'"), HasSubstr("2 entries")));
+  }
+}
+
+TEST(OnnxForms, BitsAreReadAsTypesOfTheirWidth) {
+  const auto cast = [](int type) {
+    Builder b(26);
+    b.input("x", {2}).output("y");
+    auto& to = *b.node("BitCast", {"x"}, {"y"}, "bits").add_attribute();
+    to.set_name("to");
+    to.set_type(schema::AttributeProto::INT);
+    to.set_i(type);
+    return b;
+  };
+  const auto y = evaluate(*cast(schema::TensorProto::INT32).read(), {floats({1, -0.0f}, {2})})[0];
+  EXPECT_EQ(y.data<std::int32_t>()[0], 0x3f800000);
+  EXPECT_EQ(y.data<std::int32_t>()[1], INT32_MIN);
+  EXPECT_THAT(cast(schema::TensorProto::INT64).error().what(), AllOf(HasSubstr("bits"), HasSubstr("64 bits")));
+}
+
 TEST(OnnxForms, SequencesAreWrittenOutForTheirElements) {
   const auto with = [](auto change) {
     Builder b;

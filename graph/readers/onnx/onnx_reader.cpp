@@ -179,6 +179,7 @@ class OnnxReader {
     for (auto& initializer : *graph.mutable_initializer()) {
       const std::string name = initializer.name();
       add(name, tensor_from_proto(initializer, external_, label(name)));
+      if (is_two_bits(initializer.data_type())) mark_two_bits(values.at(name));
     }
     for (auto& initializer : *graph.mutable_sparse_initializer()) {
       const std::string name = initializer.values().name();
@@ -209,6 +210,7 @@ class OnnxReader {
           std::make_shared<op::v0::Parameter>(element_type_from_onnx(type.elem_type(), what), read_shape(type));
       parameter->set_friendly_name(input.name());
       parameter->get_output_tensor(0).add_names({input.name()});
+      if (is_two_bits(type.elem_type())) mark_two_bits(parameter->output(0));
       values.emplace(input.name(), parameter->output(0));
       parameters.push_back(std::move(parameter));
     }
@@ -360,6 +362,7 @@ class OnnxReader {
       throw Error(code, prefix + describe_node(node) + ", operation set " + std::to_string(opset_of(node, opsets)) +
                             ": " + error.what());
     }
+    keep_two_bits(node, inputs, outputs);
     for (int i = 0; i < node.output_size(); ++i) {
       const std::string& name = node.output(i);
       if (name.empty()) continue;
@@ -379,6 +382,19 @@ class OnnxReader {
         output.get_node()->set_friendly_name(node.name().empty() || i > 0 ? name : node.name());
       }
       values.emplace(name, output);
+    }
+  }
+
+  /// What moves numbers of 2 bits keeps them; what makes numbers of a type says itself which.
+  static void keep_two_bits(const schema::NodeProto& node, const OutputVector& inputs, const OutputVector& outputs) {
+    const std::string& type = node.op_type();
+    for (const auto& attribute : node.attribute())
+      if (type == "Constant" && attribute.has_t() && is_two_bits(attribute.t().data_type())) mark_two_bits(outputs[0]);
+    if (type == "Cast" || type == "CastLike" || type == "QuantizeLinear") return;
+    for (const Out& input : inputs) {
+      if (!input || as_sequence(input) || !has_two_bits(input)) continue;
+      for (const Out& output : outputs)
+        if (output && output.get_element_type() == input.get_element_type()) mark_two_bits(output);
     }
   }
 

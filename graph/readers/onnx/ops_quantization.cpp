@@ -31,7 +31,8 @@ Out spread(const NodeContext& node, const Out& values, const Out& x) {
   return reshape(values, target);
 }
 
-std::pair<double, double> limits(ElementType type) {
+std::pair<double, double> limits(ElementType type, bool two_bits) {
+  if (two_bits) return type == ElementType::kI4 ? std::pair{-2.0, 1.0} : std::pair{0.0, 3.0};
   switch (type) {
     case ElementType::kU8:
       return {0, 255};
@@ -46,10 +47,11 @@ std::pair<double, double> limits(ElementType type) {
     case ElementType::kI4:
       return {-8, 7};
     default:
-      unimplemented("quantises to " + std::string(name(type)) +
-                    "; the forms that are written out are those to i4, u4, i8, u8, i16, u16 and floats of 4 and 8 "
-                    "bits: store the "
-                    "tensor in one of these, or unquantised");
+      unimplemented(
+          "quantises to " + std::string(name(type)) +
+          "; the forms that are written out are those to 2 and 4 bits, i8, u8, i16, u16 and floats of 4 and 8 "
+          "bits: store the "
+          "tensor in one of these, or unquantised");
   }
 }
 
@@ -67,10 +69,13 @@ OutputVector quantize_linear(const NodeContext& node) {
     const bool saturates = node.get_int("saturate", 1) != 0;
     return {convert(saturates ? op("Clamp", 1, {y}, {{"min", -*most}, {"max", *most}}) : y, target)};
   }
-  const auto [low, high] = limits(target);
+  const bool two_bits = node.has_input(2) ? has_two_bits(node.input(2)) : node.names_two_bits("output_dtype");
+  const auto [low, high] = limits(target, two_bits);
   Out y = op("Round", 5, {div(x, spread(node, scale, x))}, {{"mode", "half_to_even"}});
   if (node.has_input(2)) y = add(y, spread(node, convert(node.input(2), ElementType::kF32), x));
-  return {convert(op("Clamp", 1, {y}, {{"min", low}, {"max", high}}), target)};
+  const Out made = convert(op("Clamp", 1, {y}, {{"min", low}, {"max", high}}), target);
+  if (two_bits) mark_two_bits(made);
+  return {made};
 }
 
 /// A constant of whole blocks, with a separate axis for the values within a block: scales and zero points are then

@@ -46,6 +46,9 @@ Out convert(const Out& x, ElementType type) {
 
 Out reshape(const Out& x, const Out& shape) { return op("Reshape", 1, {x, shape}, {{"special_zero", false}}); }
 Out reshape(const Out& x, const Ints& shape) { return reshape(x, ints(shape)); }
+Out reshape_like(const Out& x, const Ints& shape) {
+  return op("Reshape", 1, {x, ints(shape)}, {{"special_zero", true}});
+}
 Out unsqueeze(const Out& x, const Ints& axes) { return op("Unsqueeze", 1, {x, ints(axes)}); }
 Out squeeze(const Out& x, const Ints& axes) { return op("Squeeze", 1, {x, ints(axes)}); }
 Out transpose(const Out& x, const Ints& order) { return op("Transpose", 1, {x, ints(order)}); }
@@ -118,10 +121,37 @@ Out per_channel(const Out& x, const Out& like) {
   return reshape(x, shape);
 }
 
+Ints channels_first(std::int64_t rank) {
+  Ints order{0, rank - 1};
+  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) order.push_back(axis);
+  return order;
+}
+Ints channels_last(std::int64_t rank) {
+  Ints order{0};
+  for (std::int64_t axis = 2; axis < rank; ++axis) order.push_back(axis);
+  order.push_back(1);
+  return order;
+}
+
 Out order_swapping(const Out& axis, std::int64_t place, std::int64_t rank) {
   const Out each = range(int_scalar(0), int_scalar(rank), int_scalar(1), ElementType::kI64), at = int_scalar(place);
   const Out wanted = op("FloorMod", 1, {convert(reshape(axis, Ints{}), ElementType::kI64), int_scalar(rank)});
   return select(op("Equal", 1, {each, wanted}), at, select(op("Equal", 1, {each, at}), wanted, each));
+}
+
+namespace {
+constexpr const char* kTwoBits = "onnx_two_bits";
+}
+bool has_two_bits(const Out& x) { return x.get_node()->get_rt_info().count(kTwoBits) > 0; }
+void mark_two_bits(const Out& x) { x.get_node()->get_rt_info()[kTwoBits] = true; }
+
+Out cut_to_bits(const Out& x, ElementType type, int bits) {
+  const bool is_real = info(x.get_element_type()).is_real, is_signed = type == ElementType::kI4;
+  const Out whole = convert(is_real ? op("Round", 5, {x}, {{"mode", "half_to_even"}}) : x, ElementType::kI32);
+  // The lower bits, counted from the least number of the type.
+  const auto number = [](double value) { return scalar(ElementType::kI32, value); };
+  const Out least = number(is_signed ? -(1 << bits) / 2 : 0);
+  return convert(add(op("FloorMod", 1, {sub(whole, least), number(1 << bits)}), least), type);
 }
 
 std::optional<double> largest_small_float(ElementType type) {

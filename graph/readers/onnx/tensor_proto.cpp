@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <tenon/core/host.hpp>
+#include <tenon/graph/readers/internal/few_bits.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/internal/tensor_proto.hpp>
 
@@ -188,6 +189,10 @@ ElementType element_type_from_onnx(int type, const std::string& what) {
       return ElementType::kF4E2M1;
     case 24:
       return ElementType::kF8E8M0;
+    case kUint2:
+      return ElementType::kU4;
+    case kInt2:
+      return ElementType::kI4;
     default:
       break;
   }
@@ -198,7 +203,7 @@ ElementType element_type_from_onnx(int type, const std::string& what) {
   throw Error(Code::kUnimplemented,
               what + " has element type " + label +
                   ", which is not supported; supported are bool, float16/32/64, bfloat16, the floats of 4 and 8 bits "
-                  "and the integers of 4 to 64 bits");
+                  "and the integers of 2 to 64 bits");
 }
 
 const Tensor& ExternalData::file(const std::string& location, const std::string& what) {
@@ -220,6 +225,20 @@ const Tensor& ExternalData::file(const std::string& location, const std::string&
   return files_.emplace(location, map_ ? map_file(target) : read_file(target)).first->second;
 }
 
+namespace {
+/// A tensor of 2-bit numbers, whose bytes hold four each.
+Tensor from_two_bits(const schema::TensorProto& proto, const Shape& shape, ExternalData& external,
+                     const std::string& what) {
+  const bool is_signed = proto.data_type() == kInt2;
+  const readers::FewBits stored{2, is_signed, is_signed ? ElementType::kI4 : ElementType::kU4};
+  schema::TensorProto bytes = proto;
+  bytes.set_data_type(schema::TensorProto::UINT8);
+  bytes.clear_dims();
+  bytes.add_dims(static_cast<std::int64_t>(stored.bytes(element_count(shape))));
+  return readers::widened(tensor_from_proto(bytes, external, what), stored, shape, what);
+}
+}  // namespace
+
 Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what) {
   const ElementType type = element_type_from_onnx(proto.data_type(), what);
   Shape shape;
@@ -230,6 +249,7 @@ Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, con
   const auto size = checked_size_bytes(type, shape);
   if (!size)
     throw Error(Code::kInvalidArgument, what + " of shape " + to_string(shape) + " has more than 2^62 elements");
+  if (is_two_bits(proto.data_type())) return from_two_bits(proto, shape, external, what);
   if (proto.has_segment())
     throw Error(Code::kUnimplemented, what + " is stored in segments; save it again in one piece");
   if (proto.data_location() == schema::TensorProto::EXTERNAL)

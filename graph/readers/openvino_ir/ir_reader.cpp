@@ -13,6 +13,7 @@
 
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/readers/internal/few_bits.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -440,12 +441,22 @@ class IrReader {
     const PartialShape shape = ir::shape_from_text(data.attribute("shape").as_string());
     if (shape.is_dynamic())
       throw Error(Code::kInvalidArgument, "a constant needs a static shape, found " + shape.to_string());
+    const std::string what = "constant '" + layer.name + "'";
+    if (const auto few = readers::few_bits_from_name(data.attribute("element_type").as_string())) {
+      const std::uint64_t size = few->bytes(element_count(shape.to_shape()));
+      const Tensor bytes = read_bytes(data, layer, ElementType::kU8, Shape{size}, what);
+      return readers::widened(bytes, *few, shape.to_shape(), what);
+    }
     const ElementType type = read_type(data);
     if (type == ElementType::kUndefined) throw Error(Code::kInvalidArgument, "a constant needs an element type");
-    const std::string what = "constant '" + layer.name + "'";
+    return read_bytes(data, layer, type, shape.to_shape(), what);
+  }
+
+  Tensor read_bytes(pugi::xml_node data, const Layer& layer, ElementType type, const Shape& shape,
+                    const std::string& what) const {
     if (const Tensor bytes = bytes_elsewhere(layer))
-      return readers::tensor_at(bytes, 0, bytes.size_bytes(), type, shape.to_shape(), what);
-    return readers::tensor_at(weights_, number(data, "offset"), number(data, "size"), type, shape.to_shape(), what);
+      return readers::tensor_at(bytes, 0, bytes.size_bytes(), type, shape, what);
+    return readers::tensor_at(weights_, number(data, "offset"), number(data, "size"), type, shape, what);
   }
 
   Tensor bytes_elsewhere(const Layer& layer) const {

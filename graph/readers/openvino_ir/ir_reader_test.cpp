@@ -107,6 +107,30 @@ TEST(IrReader, UsesAlignedConstantsInPlaceAndCopiesOthers) {
   EXPECT_EQ(constant_of(copied)->cast_vector<float>(), (std::vector<float>{1.5F, -2.5F}));
 }
 
+TEST(IrReader, ReadsConstantsOfTwoThreeAndSixBits) {
+  // The bytes of OpenVINO 2026.4.1's constants of these numbers.
+  struct Case {
+    const char* type;
+    std::vector<std::uint8_t> bytes;
+    std::vector<float> numbers;
+  };
+  for (const Case& each :
+       {Case{"u2", {0x39, 0x39, 0x01}, {1, 2, 3, 0, 1, 2, 3, 0, 1}},
+        Case{"u3", {0x6c, 0x6c, 0x4b, 0x6c, 0x00, 0x40}, {1, 6, 3, 0, 5, 2, 7, 4, 1, 6, 3}},
+        Case{"u6", {0x16, 0xb0, 0x01, 0x5a, 0xf4, 0x56, 0x90, 0x00, 0x80}, {1, 6, 11, 16, 21, 26, 31, 36, 41}}}) {
+    Tensor weights(ElementType::kU8, Shape{each.bytes.size()});
+    std::memcpy(weights.data(), each.bytes.data(), each.bytes.size());
+    const auto text = [&](std::size_t size) {
+      return net(constant("0", each.type, std::to_string(each.numbers.size()), 0, size) +
+                     layer("1", "Convert", 1, "<data destination_type=\"f32\"/>") + layer("2", "Result", 1),
+                 edge(0, 0, 1, 0) + edge(1, 1, 2, 0));
+    };
+    const Tensor y = evaluate(*read_ir(text(each.bytes.size()), weights), {})[0];
+    EXPECT_EQ(std::vector<float>(y.data<float>(), y.data<float>() + y.element_count()), each.numbers) << each.type;
+    EXPECT_THAT(read_error(text(each.bytes.size() - 1), weights).what(), HasSubstr("constant 'c0'")) << each.type;
+  }
+}
+
 TEST(IrReader, RefusesConstantsThatReachPastTheWeightsOrMisstateTheirSize) {
   const auto read = [](const std::string& type, const std::string& shape, std::size_t offset, std::size_t size) {
     return read_error(net(constant("0", type, shape, offset, size) + layer("1", "Result", 1), edge(0, 0, 1, 0)),

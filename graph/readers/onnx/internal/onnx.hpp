@@ -86,9 +86,15 @@ class NodeContext {
   Tensor get_sparse_tensor(std::string_view attribute) const;
   /// The element type that an integer attribute names.
   ElementType get_type(std::string_view attribute) const;
+  /// Whether that type is one of 2 bits.
+  bool names_two_bits(std::string_view attribute) const { return is_two_bits(static_cast<int>(get_int(attribute, 0))); }
   /// A graph attribute. @errors kInvalidArgument: missing.
   const schema::GraphProto& get_graph(std::string_view attribute) const;
   BodyReader& bodies() const { return bodies_; }
+  /// The same node with other inputs, read as an operation of `opset` of the standard: for those of other domains.
+  NodeContext with(OutputVector inputs, std::int64_t opset) const {
+    return NodeContext(proto_, std::move(inputs), opset, external_, bodies_);
+  }
 
  private:
   schema::AttributeProto* find(std::string_view attribute) const;
@@ -118,6 +124,10 @@ void add_features(ConverterTable& table);
 void add_training(ConverterTable& table);
 void add_sequences(ConverterTable& table);
 void add_microsoft(ConverterTable& table);
+void add_microsoft_layers(ConverterTable& table);
+void add_weight_only(ConverterTable& table);
+void add_experts(ConverterTable& table);
+void add_linear_attention(ConverterTable& table);
 void add_linear(ConverterTable& table);
 void add_quantization(ConverterTable& table);
 void add_resize(ConverterTable& table);
@@ -155,6 +165,8 @@ Out select(const Out& condition, const Out& x, const Out& y);
 Out convert(const Out& x, ElementType type);
 Out reshape(const Out& x, const Out& shape);
 Out reshape(const Out& x, const Ints& shape);
+/// A 0 in the shape keeps the extent of that axis.
+Out reshape_like(const Out& x, const Ints& shape);
 Out unsqueeze(const Out& x, const Ints& axes);
 Out squeeze(const Out& x, const Ints& axes);
 Out transpose(const Out& x, const Ints& order);
@@ -179,10 +191,18 @@ Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_
 /// Reshapes x so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
 /// `like`.
 Out per_channel(const Out& x, const Out& like);
+/// The orders of axes that bring the last axis, of channels, to place 1, and back.
+Ints channels_first(std::int64_t rank);
+Ints channels_last(std::int64_t rank);
 /// i64 [rank]: the order of axes in which `axis` (integer, one element, may be negative) and `place` are swapped.
 Out order_swapping(const Out& axis, std::int64_t place, std::int64_t rank);
 /// The integer values of a small tensor if known at conversion.
 std::optional<Ints> known_ints(const Out& x);
+/// Whether a value of i4 or u4 is INT2 or UINT2 in the file: what is converted to its type keeps to 2 bits.
+bool has_two_bits(const Out& x);
+void mark_two_bits(const Out& x);
+/// The lowest 2 or 4 bits of integers, or of reals rounded to such, as i4 or u4.
+Out cut_to_bits(const Out& x, ElementType type, int bits);
 /// The largest finite value of a float of 4 or 8 bits with a mantissa; nothing for other types.
 std::optional<double> largest_small_float(ElementType type);
 /// axis, or axis + rank if negative. @errors kInvalidArgument: out of range.

@@ -18,6 +18,10 @@ namespace onnx_reader {
 
 namespace schema = ::tenon::onnx_schema;
 
+/// Newer than some schema files. Tensors hold their numbers as those of 4 bits; see has_two_bits.
+inline constexpr int kUint2 = 25, kInt2 = 26;
+constexpr bool is_two_bits(int type) { return type == kUint2 || type == kInt2; }
+
 /// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex); names `what`.
 ElementType element_type_from_onnx(int type, const std::string& what);
 

@@ -11,28 +11,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
-import onnxruntime
+import onnx_microsoft_cases
 from onnx import TensorProto, helper, numpy_helper
-
-RANDOM = np.random.default_rng(13)
-CASES = {}
-
-
-def case(name, nodes, inputs, constants=None, opset=21, outputs=("y",), sparse=(), microsoft=False, is_open=False):
-    """@param inputs, constants  arrays by name; the model's inputs have their shapes, or with is_open (vectors apart) their ranks only."""
-    assert name not in CASES
-    CASES[name] = (nodes, inputs, constants or {}, opset, outputs, sparse, microsoft, is_open)
-
-
-def node(kind, inputs, outputs="y", **attributes):
-    split = lambda names: names.split() if isinstance(names, str) else names
-    return helper.make_node(kind, [n if n != "-" else "" for n in split(inputs)], [n if n != "-" else "" for n in split(outputs)],
-                            **attributes)
-
-
-def reals(*shape, scale=1.0):
-    return (RANDOM.standard_normal(shape) * scale).astype(np.float32)
+from onnx_case import CASES, RANDOM, case, fused, node, reals, write
 
 
 def resizes():
@@ -133,10 +114,6 @@ def forms():
          {"x": np.array([[1, 2]], np.int64)})
     case("constant_floats", [node("Constant", "", "k", value_floats=[2.0, -3.0]), node("Mul", "x k")],
          {"x": np.array([[1, 2]], np.float32)})
-
-
-def fused(kind, inputs, outputs="y", **attributes):
-    return node(kind, inputs, outputs, domain="com.microsoft", **attributes)
 
 
 def sequences():
@@ -384,32 +361,12 @@ def eight_bits():
              scales | {"r": np.float32(1 / 256), "p": kind(low)}, microsoft=True)
 
 
-def write(folder, nodes, inputs, constants, opset, outputs, sparse, microsoft, is_open):
-    values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), [None] * a.ndim if is_open and a.ndim > 1 else a.shape)
-              for n, a in inputs.items()]
-    results = [onnx.ValueInfoProto(name=n) for n in outputs]
-    graph = helper.make_graph(nodes, "case", values, results, [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()],
-                              sparse_initializer=list(sparse))
-    domains = [helper.make_opsetid("", opset)] + ([helper.make_opsetid("com.microsoft", 1)] if microsoft else [])
-    model = helper.make_model(graph, opset_imports=domains, ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    made = session.run(list(outputs), inputs)
-    data = folder / "test_data_set_0"
-    data.mkdir(parents=True)
-    onnx.save(model, folder / "model.onnx")
-    for prefix, arrays in (("input", inputs.values()), ("output", made)):
-        for k, array in enumerate(arrays):
-            (data / f"{prefix}_{k}.pb").write_bytes(numpy_helper.from_array(np.asarray(array)).SerializeToString())
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    for group in (resizes, quantisation, recurrences, forms, sequences, standard_attention, microsoft_attention, microsoft_layers, weight_only, eight_bits):
+    for group in (resizes, quantisation, recurrences, forms, sequences, standard_attention, microsoft_attention, microsoft_layers, weight_only, eight_bits,
+                  *onnx_microsoft_cases.GROUPS):
         group()
     shutil.rmtree(options.out, ignore_errors=True)
     failures = 0

@@ -23,6 +23,10 @@ const ConverterTable& converters() {
     add_linear(all);
     add_attention(all);
     add_microsoft(all);
+    add_microsoft_layers(all);
+    add_weight_only(all);
+    add_experts(all);
+    add_linear_attention(all);
     add_sequences(all);
     add_features(all);
     add_training(all);

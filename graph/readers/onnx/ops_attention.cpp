@@ -288,9 +288,9 @@ void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, co
   mask.add(select(counts, scalar(type, 0), scalar(type, filter)));
 }
 
-/// Inputs that com.microsoft's two attentions have at different indices; both have attention_bias at 5.
+/// Inputs that com.microsoft's attentions have at different indices.
 struct AttentionInputs {
-  std::size_t padding, past;
+  std::size_t padding, past, bias = 5;
 };
 
 /// From the heads' queries, keys and values to the output. @param scores  Filled if given.
@@ -302,7 +302,7 @@ Out attend_as_microsoft(const NodeContext& node, const Out& q, const Out& k, con
   const Out queries = extent_of(q, 2), keys = extent_of(k, 2);
   ScoreMask mask(q.get_element_type());
   if (node.has_input(at.padding)) add_padding(node, at.padding, mask, queries, keys, q);
-  if (node.has_input(5)) mask.add(node.input(5));
+  if (node.has_input(at.bias)) mask.add(node.input(at.bias));
   if (form.causal && (mask.sum() || node.has_input(at.past))) mask.add_causal(queries, keys, past);
   if (scores) {
     form.scores = scores;
@@ -363,14 +363,13 @@ OutputVector multi_head_attention(const NodeContext& node) {
   return {y, k, v, scores};
 }
 
-// input, weights, bias, mask_index, past, attention_bias; output, present [2, batch, heads, keys, size]
-OutputVector microsoft_attention(const NodeContext& node) {
+/// From the product with the weights of queries, keys and values, side by side, to output and present [2, batch, heads,
+/// keys, size].
+OutputVector attend_to_product(const NodeContext& node, const Out& all, AttentionInputs at) {
   if (node.get_int("do_rotary", 0) != 0) unimplemented("do_rotary 1 is not written out: use RotaryEmbedding before it");
   if (node.get_int("past_present_share_buffer", 0) != 0)
     unimplemented("past_present_share_buffer 1 is not written out");
   const std::int64_t heads = heads_of(node, "num_heads");
-  Out all = matmul(node.input(0), node.input(1));
-  if (node.has_input(2)) all = add(all, node.input(2));
   Ints widths = node.get_ints("qkv_hidden_sizes", Ints{});
   if (widths.empty()) {
     const Dimension width = node.input(1).get_partial_shape()[1];
@@ -382,15 +381,34 @@ OutputVector microsoft_attention(const NodeContext& node) {
   const OutputVector parts = ops("VariadicSplit", 1, {all, int_scalar(2), ints(widths)});
   const Out q = split_heads(parts[0], heads);
   Out k = split_heads(parts[1], heads), v = split_heads(parts[2], heads), past = int_scalar(0);
-  if (node.has_input(4)) {
-    const auto half = [&](std::int64_t index) { return squeeze(slice(node.input(4), index, index + 1, 0), {0}); };
-    past = extent_of(node.input(4), 3);
+  if (node.has_input(at.past)) {
+    const Out& state = node.input(at.past);
+    const auto half = [&](std::int64_t index) { return squeeze(slice(state, index, index + 1, 0), {0}); };
+    past = extent_of(state, 3);
     k = concat({half(0), k}, 2);
     v = concat({half(1), v}, 2);
   }
-  const Out y = attend_as_microsoft(node, q, k, v, past, {.padding = 3, .past = 4});
+  const Out y = attend_as_microsoft(node, q, k, v, past, at);
   if (!node.wants_output(1)) return {y};
   return {y, concat({unsqueeze(k, {0}), unsqueeze(v, {0})}, 0)};
+}
+
+// input, weights, bias, mask_index, past, attention_bias
+OutputVector microsoft_attention(const NodeContext& node) {
+  const Out all = matmul(node.input(0), node.input(1));
+  return attend_to_product(node, node.has_input(2) ? add(all, node.input(2)) : all, {.padding = 3, .past = 4});
+}
+
+// input and weights of 8 bits, bias, input_scale, weight_scale, mask_index, input_zero, weight_zero, past
+OutputVector quantized_attention(const NodeContext& node) {
+  const auto centred = [&](std::size_t index, std::size_t zero) {
+    const Out x = convert(node.input(index), ElementType::kF32);
+    return node.has_input(zero) ? sub(x, convert(node.input(zero), ElementType::kF32)) : x;
+  };
+  const ElementType type = node.type(3);
+  const Out scale = convert(mul(node.input(3), node.input(4)), ElementType::kF32);
+  const Out all = convert(mul(matmul(centred(0, 6), centred(1, 7)), scale), type);
+  return attend_to_product(node, add(all, node.input(2)), {.padding = 5, .past = 8, .bias = 9});
 }
 
 }  // namespace
@@ -403,6 +421,7 @@ void add_attention(ConverterTable& table) {
   table["com.microsoft:GroupQueryAttention"] = group_query_attention;
   table["com.microsoft:MultiHeadAttention"] = multi_head_attention;
   table["com.microsoft:Attention"] = microsoft_attention;
+  table["com.microsoft:QAttention"] = quantized_attention;
 }
 
 }  // namespace onnx_reader

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's own domain, com.microsoft: fused layers, grouped weights of 2 to 8 bits, arithmetic of 8-bit tensors.
-// Attention is in ops_attention.cpp.
+// ONNX Runtime's own domain, com.microsoft: fused layers, embeddings of few bits, arithmetic of 8-bit tensors. Attention is
+// in ops_attention.cpp; layers that are no fusion of others in ops_microsoft_layers.cpp, weights of few bits in
+// ops_weight_only.cpp and ops_experts.cpp.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
@@ -57,9 +58,16 @@ OutputVector skip_simplified_layer_normalization(const NodeContext& node) {
   return {rms_norm(sum, node.input(2), node.get_float("epsilon", 1e-12)), Out(), Out(), sum};
 }
 
+/// i32 [batch]: how many words of each sequence the mask keeps; 0 without a mask.
+Out mask_index_of(const NodeContext& node) {
+  if (!node.has_input(7))
+    return broadcast_to(scalar(ElementType::kI32, 0), reshape(extent_of(node.input(0), 0), Ints{1}));
+  const Out kept = op("Equal", 1, {node.input(7), scalar_like(node.input(7), 1)});
+  return reduce("ReduceSum", convert(kept, ElementType::kI32), ints({1}), false);
+}
+
 // input_ids, segment_ids, words, positions, segments, gamma, beta [, mask, position_ids]; y, mask_index, sum
 OutputVector embed_layer_normalization(const NodeContext& node) {
-  if (node.wants_output(1) && node.has_input(7)) unimplemented("its output 1 (mask_index) is not written out");
   const auto rows = [](const Out& table, const Out& ids) {
     return op("Gather", 8, {table, ids, int_scalar(0)}, {{"batch_dims", 0}});
   };
@@ -69,7 +77,7 @@ OutputVector embed_layer_normalization(const NodeContext& node) {
                          : unsqueeze(range(int_scalar(0), extent_of(ids, 1), int_scalar(1), ElementType::kI64), {0});
   Out sum = add(rows(node.input(2), ids), rows(node.input(3), places));
   if (node.has_input(1)) sum = add(sum, rows(node.input(4), node.input(1)));
-  return {layer_norm(sum, node.input(5), node.input(6), node.get_float("epsilon", 1e-12)), Out(), sum};
+  return {layer_norm(sum, node.input(5), node.input(6), node.get_float("epsilon", 1e-12)), mask_index_of(node), sum};
 }
 
 // --- products with something behind them -----------------------------------------------------------------------------
@@ -99,6 +107,26 @@ OutputVector fused_conv(const NodeContext& node) {
   return {activated(node, node.has_input(3) ? add(y, node.input(3)) : y)};
 }
 
+/// An operation whose pictures have their channels at the end, by the one with channels at axis 1.
+OutputVector with_channels_last(const NodeContext& node, Converter converter,
+                                const std::vector<std::size_t>& pictures) {
+  const std::int64_t rank = node.rank(0);
+  if (rank < 3) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 or more");
+  OutputVector inputs;
+  for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.has_input(i) ? node.input(i) : Out());
+  for (const std::size_t i : pictures)
+    if (node.has_input(i)) inputs[i] = transpose(inputs[i], channels_first(rank));
+  return {transpose(converter(node.with(std::move(inputs), node.opset()))[0], channels_last(rank))};
+}
+
+OutputVector nhwc_fused_conv(const NodeContext& node) { return with_channels_last(node, fused_conv, {0, 3}); }
+
+// The standard's, with an attribute more.
+OutputVector microsoft_qlinear_conv(const NodeContext& node) {
+  const Converter converter = converters().at(":QLinearConv");
+  return node.get_int("channels_last", 0) != 0 ? with_channels_last(node, converter, {0}) : converter(node);
+}
+
 OutputVector fused_gemm(const NodeContext& node) { return {activated(node, by_standard(node, ":Gemm")[0])}; }
 
 // The first axis before the rows: [rows, batch..., columns] to [batch..., rows, columns].
@@ -119,52 +147,7 @@ OutputVector fused_matmul(const NodeContext& node) {
   return {alpha == 1 ? y : mul(y, scalar_like(y, alpha))};
 }
 
-// --- weights of few bits ----------------------------------------------------------------------------------------------
-
-/// One value per block, as [n, blocks, 1].
-Out by_blocks(const NodeContext& node, std::size_t index, std::int64_t n, std::int64_t blocks) {
-  const PartialShape& shape = node.input(index).get_partial_shape();
-  if (shape.is_static() && element_count(shape.to_shape()) != static_cast<std::size_t>(n * blocks))
-    fail("input " + std::to_string(index) + " has the shape " + shape.to_string() + ", expected " + std::to_string(n) +
-         " rows of " + std::to_string(blocks) + " blocks");
-  return reshape(node.input(index), Ints{n, blocks, 1});
-}
-
-// a [.., K], b: N rows of blocks, scales, zero_points, g_idx, bias. In the form in which OpenVINO stores compressed
-// weights, [N, blocks, size]: Convert, Subtract, Multiply, Reshape, MatMul.
-OutputVector matmul_n_bits(const NodeContext& node) {
-  const std::int64_t k = node.get_int("K"), n = node.get_int("N"), bits = node.get_int("bits", 4),
-                     block = node.get_int("block_size");
-  if (bits != 4 && bits != 8)
-    unimplemented("bits is " + std::to_string(bits) + "; weights of 4 and 8 bits are written out");
-  if (k < 1 || n < 1 || block < 1)
-    fail("K " + std::to_string(k) + ", N " + std::to_string(n) + " and block_size " + std::to_string(block) +
-         " must be positive");
-  if (node.has_input(4))
-    unimplemented("g_idx (groups of any columns) is not written out; only blocks of neighbours are");
-  const std::int64_t blocks = (k + block - 1) / block;
-  const ElementType stored = bits == 4 ? ElementType::kU4 : ElementType::kU8, type = node.type(2);
-  const auto extent = [](std::int64_t value) { return static_cast<std::size_t>(value); };
-  const Out packed = reinterpreted(node, 1, stored, Shape{extent(n), extent(blocks), extent(block)});
-  Out zero;
-  if (!node.has_input(3)) {
-    zero = std::make_shared<op::v0::Constant>(stored, Shape{1, 1, 1}, Ints{bits == 4 ? 8 : 128})->output(0);
-  } else if (info(node.type(3)).is_real) {
-    zero = by_blocks(node, 3, n, blocks);
-  } else if (bits == 4 && blocks % 2 != 0) {
-    // Rows begin at whole bytes, so each may end with one superfluous value.
-    const Out wide = reinterpreted(node, 3, stored, Shape{extent(n), extent(blocks + 1), 1});
-    zero = slice(convert(wide, type), 0, blocks, 1);
-  } else {
-    zero = reinterpreted(node, 3, stored, Shape{extent(n), extent(blocks), 1});
-  }
-  const Out scale = by_blocks(node, 2, n, blocks);
-  Out weights = mul(sub(convert(packed, type), convert(zero, type)), scale);
-  weights = reshape(weights, Ints{n, blocks * block});
-  if (blocks * block != k) weights = slice(weights, 0, k, 1);
-  const Out y = matmul(node.input(0), convert(weights, node.type(0)), false, true);
-  return {node.has_input(5) ? add(y, node.input(5)) : y};
-}
+// --- embeddings of few bits --------------------------------------------------------------------------------------------
 
 /// Converts 4-bit values, packed in bytes along the last axis with the low one first, to reals.
 Out unpacked(const Out& bytes, std::int64_t rank, bool is_signed, ElementType type) {
@@ -250,8 +233,8 @@ Out quantized(const Out& x, const Out& scale, const Out& zero, ElementType type)
   return convert(op("Clamp", 1, {y}, {{"min", is_signed ? -128.0 : 0.0}, {"max", is_signed ? 127.0 : 255.0}}), type);
 }
 
-Out quantized_by(const NodeContext& node, const Out& x, std::size_t scale, std::size_t zero) {
-  return quantized(x, node.input(scale), node.has_input(zero) ? node.input(zero) : Out(), node.type(0));
+Out quantized_by(const NodeContext& node, const Out& x, std::size_t scale, std::size_t zero, std::size_t like = 0) {
+  return quantized(x, node.input(scale), node.has_input(zero) ? node.input(zero) : Out(), node.type(like));
 }
 
 // a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
@@ -284,6 +267,31 @@ OutputVector qlinear_global_average_pool(const NodeContext& node) {
   return {quantized_by(node, reduce("ReduceMean", dequantized(node, 0, 1, 2), ints(axes), true), 3, 4)};
 }
 
+// x, x_scale, x_zero, y_scale, y_zero
+OutputVector qlinear_average_pool(const NodeContext& node) {
+  const std::int64_t rank = node.rank(0);
+  Out x = dequantized(node, 0, 1, 2);
+  const bool is_last = node.get_int("channels_last", 0) != 0;
+  if (is_last) x = transpose(x, channels_first(rank));
+  // Before set 19 of the standard it had no dilations, as here.
+  const Out y = converters().at(":AveragePool")(node.with({x}, 11))[0];
+  return {quantized_by(node, is_last ? transpose(y, channels_last(rank)) : y, 3, 4)};
+}
+
+// data, data_scale, data_zero, reduced_scale, reduced_zero
+OutputVector qlinear_reduce_mean(const NodeContext& node) {
+  const Out x = dequantized(node, 0, 1, 2);
+  const Ints axes = node.get_ints("axes", Ints{});
+  const Out mean = reduce("ReduceMean", x, axes.empty() ? all_axes(x) : ints(axes), node.get_int("keepdims", 1) != 0);
+  return {quantized_by(node, mean, 3, 4)};
+}
+
+// condition, x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero
+OutputVector qlinear_where(const NodeContext& node) {
+  const Out z = select(node.input(0), dequantized(node, 1, 2, 3), dequantized(node, 4, 5, 6));
+  return {quantized_by(node, z, 7, 8, 1)};
+}
+
 // y_scale, y_zero, then a tensor with scale and zero point, any number of times
 OutputVector qlinear_concat(const NodeContext& node) {
   if (node.input_count() < 5 || (node.input_count() - 2) % 3 != 0)
@@ -296,6 +304,26 @@ OutputVector qlinear_concat(const NodeContext& node) {
 Out centred(const NodeContext& node, std::size_t index, std::size_t zero) {
   const Out x = as_real(node.input(index));
   return node.has_input(zero) ? sub(x, as_real(node.input(zero))) : x;
+}
+
+/// Weights of a recurrent layer, [directions, inputs, gates * hidden] of 8 bits, as the standard's [directions, gates *
+/// hidden, inputs]. One scale and zero point for a direction, or for each of its columns.
+Out recurrent_weights(const NodeContext& node, std::size_t index, std::size_t scale, std::size_t zero) {
+  const auto spread = [&](std::size_t input) {
+    const Out& values = node.input(input);
+    return unsqueeze(values, node.rank(input) == 1 ? Ints{1, 2} : Ints{1});
+  };
+  Out weights = as_real(node.input(index));
+  if (node.has_input(zero)) weights = sub(weights, as_real(spread(zero)));
+  return transpose(mul(weights, spread(scale)), {0, 2, 1});
+}
+
+// x, w, r, b, sequence_lens, initial_h, initial_c, p, and scale and zero point of w and r. Only weights are of 8 bits here:
+// what ONNX Runtime rounds at each step, the input and the state, stays f32, which is more exact.
+OutputVector dynamic_quantize_lstm(const NodeContext& node) {
+  OutputVector inputs{node.input(0), recurrent_weights(node, 1, 8, 9), recurrent_weights(node, 2, 10, 11)};
+  for (std::size_t i = 3; i < 8; ++i) inputs.push_back(node.has_input(i) ? node.input(i) : Out());
+  return converters().at(":LSTM")(node.with(std::move(inputs), 14));
 }
 
 // a in f32, quantised by its own range; b, b_scale, b_zero, bias
@@ -335,10 +363,12 @@ void add_microsoft(ConverterTable& table) {
   microsoft("SkipSimplifiedLayerNormalization") = skip_simplified_layer_normalization;
   microsoft("EmbedLayerNormalization") = embed_layer_normalization;
   microsoft("FusedConv") = fused_conv;
+  microsoft("NhwcConv") = nhwc_fused_conv;
+  microsoft("NhwcFusedConv") = nhwc_fused_conv;
+  microsoft("QLinearConv") = microsoft_qlinear_conv;
   microsoft("FusedGemm") = fused_gemm;
   microsoft("FusedMatMul") = fused_matmul;
   microsoft("TransposeMatMul") = fused_matmul;
-  microsoft("MatMulNBits") = matmul_n_bits;
   microsoft("QLinearAdd") = qlinear_binary;
   microsoft("QLinearMul") = qlinear_binary;
   microsoft("QLinearSigmoid") = qlinear_unary;
@@ -347,6 +377,10 @@ void add_microsoft(ConverterTable& table) {
   microsoft("QLinearGlobalAveragePool") = qlinear_global_average_pool;
   microsoft("GatherBlockQuantized") = gather_block_quantized;
   microsoft("QLinearConcat") = qlinear_concat;
+  microsoft("QLinearAveragePool") = qlinear_average_pool;
+  microsoft("QLinearReduceMean") = qlinear_reduce_mean;
+  microsoft("QLinearWhere") = qlinear_where;
+  microsoft("DynamicQuantizeLSTM") = dynamic_quantize_lstm;
   microsoft("DynamicQuantizeMatMul") = dynamic_quantize_matmul;
   microsoft("MatMulIntegerToFloat") = matmul_integer_to_float;
   microsoft("QGemm") = q_gemm;

@@ -46,11 +46,7 @@ OutputVector max_pool(const NodeContext& node) { return max_pool_of(node, node.i
 OutputVector nhwc_max_pool(const NodeContext& node) {
   const std::int64_t rank = node.rank(0);
   if (rank < 3) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 or more");
-  Ints to_first{0, rank - 1}, to_last{0};
-  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) to_first.push_back(axis);
-  for (std::int64_t axis = 2; axis < rank; ++axis) to_last.push_back(axis);
-  to_last.push_back(1);
-  return {transpose(max_pool_of(node, transpose(node.input(0), to_first))[0], to_last)};
+  return {transpose(max_pool_of(node, transpose(node.input(0), channels_first(rank)))[0], channels_last(rank))};
 }
 
 OutputVector average_pool(const NodeContext& node) {

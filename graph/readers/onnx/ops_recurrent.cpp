@@ -220,7 +220,7 @@ Out blocks(const Out& x, std::int64_t hidden, const Ints& order) {
 }
 
 /// `order`: the position of each of our gates among ONNX's. Nothing if the operation lacks a feature of the layer.
-std::optional<OutputVector> as_sequence(const NodeContext& node, std::string_view type, std::size_t states,
+std::optional<OutputVector> sequence_layer(const NodeContext& node, std::string_view type, std::size_t states,
                                         const Ints& order, std::vector<std::string> defaults) {
   const std::string direction = node.get_string("direction", "forward");
   const std::size_t directions = direction == "bidirectional" ? 2 : 1;
@@ -271,7 +271,7 @@ std::optional<OutputVector> as_sequence(const NodeContext& node, std::string_vie
 }
 
 OutputVector rnn(const NodeContext& node) {
-  if (auto made = as_sequence(node, "RNNSequence", 1, {0}, {"tanh"})) return *made;
+  if (auto made = sequence_layer(node, "RNNSequence", 1, {0}, {"tanh"})) return *made;
   const Recurrence r(node, 1, 1, {"Tanh"});
   std::vector<OutputVector> finals;
   return r.run<OutputVector>([&](std::int64_t direction) { return OutputVector{r.initial(5, direction)}; },
@@ -287,7 +287,7 @@ OutputVector rnn(const NodeContext& node) {
 
 // Gates in the order z, r, h.
 OutputVector gru(const NodeContext& node) {
-  if (auto made = as_sequence(node, "GRUSequence", 1, {0, 1, 2}, {"sigmoid", "tanh"})) return *made;
+  if (auto made = sequence_layer(node, "GRUSequence", 1, {0, 1, 2}, {"sigmoid", "tanh"})) return *made;
   const Recurrence r(node, 3, 2, {"Sigmoid", "Tanh"});
   const bool linear_before_reset = node.get_int("linear_before_reset", 0) != 0;
   std::vector<OutputVector> finals;
@@ -311,7 +311,7 @@ OutputVector gru(const NodeContext& node) {
 
 // Gates in the order i, o, f, c; peepholes i, o, f.
 OutputVector lstm(const NodeContext& node) {
-  if (auto made = as_sequence(node, "LSTMSequence", 2, {2, 0, 3, 1}, {"sigmoid", "tanh", "tanh"})) return *made;
+  if (auto made = sequence_layer(node, "LSTMSequence", 2, {2, 0, 3, 1}, {"sigmoid", "tanh", "tanh"})) return *made;
   const Recurrence r(node, 4, 3, {"Sigmoid", "Tanh", "Tanh"});
   const bool couples = node.get_int("input_forget", 0) != 0;  // The input gate is one minus the forget gate.
   std::vector<OutputVector> finals;

@@ -2,6 +2,9 @@
 // Operation classes construct the same nodes as make_node, and infer shapes from their arguments.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/operation_table.hpp>
@@ -46,6 +49,39 @@ TEST(Ops, OfOneOrTwoTensorsKeepOrBroadcastShapes) {
   EXPECT_EQ(shape_of<op::v1::Select>(std::make_shared<op::v1::Less>(x, y), x, y), "[2,3]");
   EXPECT_EQ(shape_of<op::v0::FakeQuantize>(x, real(0), real(1), real(0), real(1), 256), "[2,3]");
   EXPECT_EQ(shape_of<op::v5::LogSoftmax>(x, -1), "[2,3]");
+}
+
+TEST(Ops, InverseErrorFunctionHasTheDigitsOfItsType) {
+  // OpenVINO 2026.4.1's CPU plugin at -1, -0.5, 0, 0.3, 0.999999, 1 and 1.5; SciPy 1.15's erfinv in f64.
+  const std::vector<double> at = {-1, -0.5, 0, 0.3, 0.999999, 1, 1.5};
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> wanted = {-infinity, -0.4769362762044699, 0, 0.27246271472675443, 3.4589107372795, infinity,
+                                      NAN};
+  for (const element::Type type : {element::f64, element::f32}) {
+    const auto x = Constant::create(type, Shape{7}, at);
+    const auto y = Constant(evaluate_node(*make_node("ErfInv", 17, {x}), {x->get_tensor()})[0]).to_doubles();
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const double near = type == element::f64 ? 1e-14 : at[i] == 0.999999 ? 1e-2 : 1e-6;
+      if (std::isfinite(wanted[i]))
+        EXPECT_NEAR(y[i], wanted[i], near) << at[i];
+      else
+        EXPECT_TRUE(y[i] == wanted[i] || (std::isnan(y[i]) && std::isnan(wanted[i]))) << at[i];
+    }
+  }
+}
+
+TEST(Ops, GroupsOfRowsHaveMatricesOfTheirOwn) {
+  const auto rows = Constant::create(element::f32, Shape{4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto matrices = Constant::create(element::f32, Shape{3, 1, 2}, {1, 0, 0, 1, 1, 1});
+  const auto made = [](const OutputVector& inputs) {
+    std::vector<Tensor> values;
+    for (const auto& each : inputs) values.push_back(as_type<Constant>(each.get_node())->get_tensor());
+    return Constant(evaluate_node(*make_node("GroupedMatMul", 17, inputs), values)[0]).to_doubles();
+  };
+  // The second group is empty, and the last row belongs to none.
+  EXPECT_EQ(made({rows, matrices, ints({1, 1, 3})}), (std::vector<double>{1, 7, 11, 0}));
+  const auto batches = Constant::create(element::f32, Shape{3, 1, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(made({batches, matrices}), (std::vector<double>{1, 4, 11}));
 }
 
 TEST(Ops, ThatMoveAndReduce) {

@@ -2,6 +2,8 @@
 // Element-wise operations of one tensor.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <string>
 
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
@@ -100,6 +102,41 @@ TENON_FUNCTION(HSigmoid, std::clamp(x + T{3}, T{0}, T{6}) / T{6})
 TENON_FUNCTION(SoftPlus, std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x))))
 TENON_FUNCTION(SoftSign, x / (T{1} + std::abs(x)))
 TENON_FUNCTION(Mish, x* std::tanh(std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x)))))
+/// M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011: his polynomials for single precision, of
+/// w - 2.5 and sqrt(w) - 3 with w = -log(1 - x * x), below and from w = 5 on.
+constexpr double kNearErfInv[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                                  -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+constexpr double kFarErfInv[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                                 -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+
+double inverse_erf(double x) {
+  if (!(std::abs(x) < 1)) return x / std::sqrt(1 - std::abs(x));  // An infinity at the ends, NaN beyond them.
+  const double w = -std::log1p(-x * x), at = w < 5 ? w - 2.5 : std::sqrt(w) - 3;
+  double sum = 0;
+  for (const double factor : w < 5 ? kNearErfInv : kFarErfInv) sum = sum * at + factor;
+  double y = sum * x;
+  // Beside the ends 1 - |x| has the digits that erf(y) - x would lose.
+  for (int step = 0; step < 2; ++step) {
+    const double miss = std::copysign((1 - std::abs(x)) - std::erfc(std::abs(y)), x);
+    y -= miss / (1.1283791670955126 * std::exp(-y * y));
+  }
+  return y;
+}
+std::string inverse_erf_text() {
+  const auto polynomial = [](const auto& factors, const std::string& at) {
+    std::string text;
+    for (const double factor : factors) {
+      char number[32];
+      std::snprintf(number, sizeof number, "%.9ef", factor);
+      text = text.empty() ? number : "(" + text + " * " + at + " + " + number + ")";
+    }
+    return text;
+  };
+  const std::string w = "(-log1p(-x * x))";
+  return "abs(x) < 1 ? (" + w + " < 5 ? " + polynomial(kNearErfInv, "(" + w + " - 2.5f)") + " : " +
+         polynomial(kFarErfInv, "(sqrt(" + w + ") - 3)") + ") * x : x / sqrt(1 - abs(x))";
+}
+TENON_FUNCTION(ErfInv, inverse_erf(static_cast<double>(x)))
 TENON_FUNCTION(GeluErf, T(0.5) * x * (T{1} + std::erf(x * T(0.70710678118654752440))))
 TENON_FUNCTION(LogicalNot, x == T{0})
 struct Floor : Plain {
@@ -296,6 +333,7 @@ void add_activation_rows(OperationTable& table) {
   one("Sigmoid", 1, each_real<Sigmoid>, "1 / (1 + exp(-x)).", "1 / (1 + exp(-x))");
   one("Tanh", 1, each_real<Tanh>, "Hyperbolic tangent.", "tanh(x)");
   one("Erf", 1, each_real<Erf>, "Error function.", "erf(x)");
+  one("ErfInv", 17, each_real<ErfInv>, "Inverse error function.", inverse_erf_text().c_str(), infer_real);
   one("Exp", 1, each_real<Exp>, "e to the x.", "exp(x)");
   one("Log", 1, each_real<Log>, "Natural logarithm.", "log(x)");
   one("Sqrt", 1, each_real<Sqrt>, "Square root.", "sqrt(x)");

@@ -110,6 +110,16 @@ TEST(BadInput, OfSumsAndMatricesIsNamed) {
   EXPECT_THAT(refusal("Einsum", 7, {real({2, 3})}, {{"equation", "ij->ijk"}}), HasSubstr("no input has"));
   EXPECT_THAT(refusal("Einsum", 7, {real({2, 3})}, {{"equation", "i?->i"}}), HasSubstr("'?'"));
   EXPECT_THAT(refusal("Inverse", 14, {real({2, 3})}), HasSubstr("[2,3]"));
+  EXPECT_THAT(refusal("GroupedMatMul", 17, {real({6, 4}), real({3, 5, 4})}), HasSubstr("the groups' ends"));
+  EXPECT_THAT(refusal("GroupedMatMul", 17, {real({6, 3}), real({3, 5, 4}), ints({2, 2, 6})}),
+              AllOf(HasSubstr("[6,3]"), HasSubstr("[3,5,4]")));
+  const Tensor rows = tensor(Shape{2, 1}, Reals{1, 2}), matrices = tensor(Shape{2, 1, 1}, Reals{3, 4});
+  for (const Ints& ends : {Ints{2, 1}, Ints{1, 3}, Ints{-1, 2}, Ints{2}})
+    EXPECT_THAT(refusal_of_run("GroupedMatMul", 17, {rows, matrices, tensor(Shape{ends.size()}, ends)}),
+                HasSubstr("expected"))
+        << ends[0];
+  EXPECT_THAT(refusal("BitCast", 1, {real({2})}, {{"destination_type", ElementType::kI16}}),
+              AllOf(HasSubstr("16 bits"), HasSubstr("f32")));
   EXPECT_THAT(refusal_of_run("Inverse", 14, {tensor(Shape{2, 2}, Reals{1, 2, 2, 4})}),
               HasSubstr("matrix 0 is singular"));
   EXPECT_THAT(refusal_of_run("GatherTree", 1,

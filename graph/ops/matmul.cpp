@@ -118,9 +118,61 @@ void evaluate_matmul(const Node& node, std::span<const Tensor> inputs, std::span
     z.commit();
   });
 }
+// --- GroupedMatMul: a group's rows by the group's own matrix, which is stored transposed -------------------------------
+
+void infer_grouped(Node& node) {
+  const element::Type type = common_type(node, 0, 2);
+  const PartialShape &a = node.get_input_partial_shape(0), &b = node.get_input_partial_shape(1);
+  require_rank(node, 0, 2, 3);
+  require_rank(node, 1, 3, 3);
+  if (node.get_input_size() > 2) require_integral(node, 2);
+  if (a.rank().is_dynamic() || b.rank().is_dynamic()) return node.set_output_type(0, type, PartialShape::dynamic());
+  const bool by_offsets = a.size() == 2;
+  if (by_offsets != (node.get_input_size() > 2))
+    fail("expected the groups' ends as input 2 for rows of rank 2, and only for these; input 0 has the shape " +
+         a.to_string());
+  const bool fits = a[a.size() - 1].compatible(b[2]) && (by_offsets || a[0].compatible(b[0]));
+  if (!fits) fail("rows of shape " + a.to_string() + " do not fit matrices of shape " + b.to_string());
+  node.set_output_type(0, type, by_offsets ? PartialShape{a[0], b[1]} : PartialShape{a[0], a[1], b[1]});
+}
+
+void evaluate_grouped(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape &a = inputs[0].shape(), &b = inputs[1].shape();
+  const std::size_t groups = b[0], n = b[1], k = b[2], rows = a.size() == 2 ? a[0] : groups * a[1];
+  std::vector<std::int64_t> ends;
+  if (a.size() == 2)
+    ends = to_vector<std::int64_t>(inputs[2]);
+  else
+    for (std::size_t g = 0; g < groups; ++g) ends.push_back(static_cast<std::int64_t>((g + 1) * a[1]));
+  if (ends.size() != groups)
+    fail("input 2 has " + std::to_string(ends.size()) + " ends, expected one for each of " + std::to_string(groups) +
+         " groups");
+  std::int64_t begin = 0;
+  for (const std::int64_t end : ends) {
+    if (end < begin || end > static_cast<std::int64_t>(rows))
+      fail("a group ends at row " + std::to_string(end) + ", expected " + std::to_string(begin) + " to " +
+           std::to_string(rows));
+    begin = end;
+  }
+  dispatch_compute(inputs[0].element_type(), [&](auto zero) {
+    using T = decltype(zero);
+    const Read<T> x(inputs[0]), y(inputs[1]);
+    Write<T> z(outputs[0]);
+    std::fill(z.data(), z.data() + z.size(), T{0});  // Rows behind the last group stay so.
+    std::size_t first = 0;
+    for (std::size_t g = 0; g < groups && z.size() > 0 && k > 0; ++g) {
+      const auto end = static_cast<std::size_t>(ends[g]);
+      multiply(x.data() + first * k, k, 1, y.data() + g * n * k, 1, k, z.data() + first * n, end - first, k, n);
+      first = end;
+    }
+    z.commit();
+  });
+}
 }  // namespace
 
 void add_matmul_rows(OperationTable& table) {
+  table.add("GroupedMatMul", 17, 2, 3, infer_grouped, evaluate_grouped,
+            "Groups of rows, each by a matrix of its own; the groups' ends are an optional third input.");
   table
       .add("MatMul", 1, 2, 2, infer_matmul, evaluate_matmul,
            "Matrix product of the last two axes; the others broadcast.")

@@ -46,6 +46,7 @@ def unary():
     attempt("is finite", [special], opset10.is_finite)
     attempt("is inf", [special], lambda a: opset10.is_inf(a, {"detect_negative": False, "detect_positive": True}))
     attempt("logical not", [i(5, low=0, high=2).astype(bool)], opset1.logical_not)
+    attempt("inverse erf", [np.linspace(-1, 1, 41, dtype=F)], lambda a: raw("opset17", "ErfInv", [a], {}))
     attempt("relu rank 0", [np.array(-1.5, F)], opset1.relu)
     attempt("relu i32", [i(6, t=np.int32)], opset1.relu)
     attempt("abs i32", [i(6, t=np.int32)], opset1.abs)

@@ -2,8 +2,10 @@
 // The reference interpreter.
 #include <tenon/graph/evaluate.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/operation_table.hpp>
@@ -11,6 +13,34 @@
 
 namespace tenon {
 inline namespace v1 {
+
+namespace {
+/// Loops over inputs visit nothing where one is empty, and what nothing visits must not be what lay in memory before.
+void clear_if_unvisited(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (std::none_of(inputs.begin(), inputs.end(),
+                   [](const Tensor& input) { return input && input.element_count() == 0; }))
+    return;
+  for (const Tensor& output : outputs)
+    if (output && output.size_bytes() > 0) std::memset(output.data(), 0, output.size_bytes());
+}
+}  // namespace
+
+void evaluate_planned(const Node& node, std::span<const Tensor> inputs, std::span<const Tensor> planned,
+                      std::span<Tensor> outputs) {
+  clear_if_unvisited(inputs, outputs);
+  node.operation().evaluate(node, inputs, outputs);
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    if (outputs[i].data() == planned[i].data()) continue;
+    const Tensor made = std::exchange(outputs[i], planned[i]);
+    if (made.element_type() != planned[i].element_type() || made.shape() != planned[i].shape()) {
+      throw Error(Code::kInternal, node.describe() + ": output " + std::to_string(i) + " was planned as " +
+                                       std::string(name(planned[i].element_type())) + " " +
+                                       to_string(planned[i].shape()) + ", its kernel made " +
+                                       std::string(name(made.element_type())) + " " + to_string(made.shape()));
+    }
+    move_tensor(made, planned[i]);
+  }
+}
 
 namespace {
 bool shapes_as_inferred(const Node& node, const std::vector<Tensor>& inputs) {
@@ -34,7 +64,7 @@ std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inpu
     if (node.get_output_partial_shape(i).is_static())
       outputs[i] = Tensor(node.get_output_element_type(i), node.get_output_shape(i));
   }
-  node.operation().evaluate(node, inputs, outputs);
+  evaluate_planned(node, inputs, {}, outputs);
   return outputs;
 }
 }  // namespace

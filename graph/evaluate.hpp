@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Ten
 /// As above; `runner` is called before each kernel.
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
                                        const NodeHook& hook, const NodeRunner& runner);
+
+/// Runs the node's kernel. `outputs` are the first of `planned` at the beginning, and the results at the end: what a kernel
+/// makes in tensors of its own, since extents follow from values, is copied into the planned ones. Behind these, such
+/// tensors stay. @errors kInternal: such a tensor is of another type or shape than the planned one.
+TENON_API void evaluate_planned(const Node& node, std::span<const Tensor> inputs, std::span<const Tensor> planned,
+                                std::span<Tensor> outputs);
 
 /// Runs one node; output shapes are inferred from the inputs' actual shapes. @errors as above.
 TENON_API std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& inputs);

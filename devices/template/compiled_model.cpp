@@ -8,6 +8,7 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/template/template.hpp>
+#include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -108,7 +109,7 @@ class Program {
     for (Call& call : calls_) {
       inference.throw_if_cancelled();  // Between kernels, so that cancel() takes effect soon.
       const auto begin = std::chrono::steady_clock::now();
-      call.node->operation().evaluate(*call.node, call.inputs, call.outputs);
+      evaluate_planned(*call.node, call.inputs, call.planned, call.outputs);
       if (profile) profile->push_back(timing(*call.node, begin));
     }
     for (const Result& result : results_) {
@@ -136,6 +137,7 @@ class Program {
     std::shared_ptr<const Node> node;
     std::vector<std::size_t> reads, writes;  // Slots.
     std::vector<Tensor> inputs, outputs;     // The tensors that are currently in them.
+    std::vector<Tensor> planned;             // The outputs again: a kernel may put tensors of its own in their place.
   };
   struct Result {
     std::size_t slot;
@@ -151,6 +153,7 @@ class Program {
     for (Call& call : calls_) {
       for (std::size_t i = 0; i < call.reads.size(); ++i) call.inputs[i] = tensors_[call.reads[i]];
       for (std::size_t i = 0; i < call.writes.size(); ++i) call.outputs[i] = tensors_[call.writes[i]];
+      call.planned = call.outputs;
     }
   }
   std::vector<Tensor> tensors_;

@@ -3,7 +3,7 @@
 #include <array>
 
 #include <tenon/engine/plan/plan.hpp>
-#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/evaluate.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -84,12 +84,13 @@ class ReferenceState final : public StepState {
     for (std::size_t i = 0; i < pointers.size(); ++i) {
       (i < step_.input_count ? inputs_ : outputs_).push_back(borrow(step_.tensors[i], pointers[i]));
     }
+    planned_ = outputs_;
   }
-  void run(const dnnl::stream&) override { step_.node->operation().evaluate(*step_.node, inputs_, outputs_); }
+  void run(const dnnl::stream&) override { evaluate_planned(*step_.node, inputs_, planned_, outputs_); }
 
  private:
   const ReferenceStep& step_;
-  std::vector<Tensor> inputs_, outputs_;
+  std::vector<Tensor> inputs_, outputs_, planned_;
 };
 
 class TensorKernelState final : public TensorState {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include <tenon/core/tensor.hpp>
+#include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
@@ -109,7 +110,7 @@ Bounds bounds_of(const Node& node) {
     store_elements(positions.element_type(), order.data(), order.size(), positions.data());
     tensors.insert(tensors.begin(), positions);
     std::vector<Tensor> outputs{Tensor(node.get_output_element_type(0), out.to_shape())};
-    node.operation().evaluate(node, tensors, outputs);
+    evaluate_planned(node, tensors, {}, outputs);
     Bounds bounds;
     for (std::int64_t i : to_vector<std::int64_t>(outputs[0])) bounds.push_back(data.at(static_cast<std::size_t>(i)));
     return bounds;
@@ -159,7 +160,7 @@ void propagate_values(Node& node) {
     for (std::size_t i = 0; i < node.get_input_size(); ++i) inputs.push_back(*node.get_input_tensor(i).value());
     for (std::size_t i = 0; i < node.get_output_size(); ++i)
       outputs.emplace_back(node.get_output_element_type(i), node.get_output_shape(i));
-    node.operation().evaluate(node, inputs, outputs);
+    evaluate_planned(node, inputs, {}, outputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       node.get_output_tensor(i).set_value(std::make_shared<Tensor>(std::move(outputs[i])));
     }

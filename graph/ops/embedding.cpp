@@ -228,37 +228,39 @@ void infer_fill_rows(Node& node) {
 }
 
 void evaluate_fill_rows(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const auto values = to_vector<double>(inputs[0]);
+  const std::size_t count = inputs[0].element_count();
   const auto shape = to_vector<std::int64_t>(inputs[1]), indices = to_vector<std::int64_t>(inputs[2]);
-  if (shape.size() != 2 || shape[0] < 0 || shape[0] > kMaxSegments || indices.size() != values.size() * 2)
+  if (shape.size() != 2 || shape[0] < 0 || shape[0] > kMaxSegments || indices.size() != count * 2)
     fail("dense_shape has " + std::to_string(shape.size()) + " values and indices " + std::to_string(indices.size()) +
-         " numbers for " + std::to_string(values.size()) + " values");
-  const double fallback = to_vector<double>(inputs[3]).at(0);
-  std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, double>> all;
+         " numbers for " + std::to_string(count) + " values");
+  // Places, each with where its value is among the given ones; behind these is the fallback.
+  std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, std::size_t>> all;
   std::vector<std::int64_t> is_empty(static_cast<std::size_t>(shape[0]), 1);
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t row = indices[2 * i];
     if (row < 0 || row >= shape[0])
       fail("row " + std::to_string(row) + " is outside of " + std::to_string(shape[0]) + " rows");
     is_empty[static_cast<std::size_t>(row)] = 0;
-    all.push_back({{row, indices[2 * i + 1]}, values[i]});
+    all.push_back({{row, indices[2 * i + 1]}, i});
   }
   for (std::size_t row = 0; row < is_empty.size(); ++row)
-    if (is_empty[row]) all.push_back({{static_cast<std::int64_t>(row), 0}, fallback});
+    if (is_empty[row]) all.push_back({{static_cast<std::int64_t>(row), 0}, count});
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
   std::vector<std::int64_t> places;
-  std::vector<double> numbers;
-  for (const auto& [place, value] : all) {
-    places.insert(places.end(), {place.first, place.second});
-    numbers.push_back(value);
-  }
+  for (const auto& [place, value] : all) places.insert(places.end(), {place.first, place.second});
   outputs[0] = Tensor(inputs[2].element_type(), Shape{all.size(), 2});
   outputs[1] = Tensor(inputs[0].element_type(), Shape{all.size()});
   if (!outputs[2] || outputs[2].element_count() != is_empty.size())
     outputs[2] = Tensor(ElementType::kBool, Shape{is_empty.size()});
   if (!all.empty()) {
     store_elements(outputs[0].element_type(), places.data(), places.size(), outputs[0].data());
-    store_elements(outputs[1].element_type(), numbers.data(), numbers.size(), outputs[1].data());
+    dispatch_compute(inputs[0].element_type(), [&](auto zero) {
+      auto values = to_vector<decltype(zero)>(inputs[0]);
+      values.push_back(to_vector<decltype(zero)>(inputs[3]).at(0));
+      std::vector<decltype(zero)> numbers;
+      for (const auto& [place, value] : all) numbers.push_back(values[value]);
+      store_elements(outputs[1].element_type(), numbers.data(), numbers.size(), outputs[1].data());
+    });
   }
   if (!is_empty.empty()) store_elements(ElementType::kBool, is_empty.data(), is_empty.size(), outputs[2].data());
 }

@@ -20,12 +20,33 @@ ElementType range_type(const Node& node) {
   return node.get_attributes().has("output_type") ? node.get_attributes().get_type("output_type")
                                                   : static_cast<ElementType>(node.get_input_element_type(0));
 }
+/// How many of start, start + step, ... lie before stop, all of them integers; nothing where 2^64 are not enough.
+std::optional<std::uint64_t> steps_between(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  if (step > 0 ? start >= stop : start <= stop) return 0;
+  // The difference of any two i64 fits in 64 bits, and so does the size of any step.
+  const auto first = static_cast<std::uint64_t>(start), last = static_cast<std::uint64_t>(stop),
+             by = static_cast<std::uint64_t>(step);
+  const std::uint64_t distance = step > 0 ? last - first : first - last, size = step > 0 ? by : 0 - by;
+  return (distance - 1) / size + 1;
+}
+/// The same where each is known as an integer; an f64 does not hold every i64.
+std::optional<std::uint64_t> known_steps(const Node& node) {
+  for (std::size_t i = 0; i < 3; ++i)
+    if (node.get_input_element_type(i).is_dynamic() || node.get_input_element_type(i).is_real()) return std::nullopt;
+  const auto start = known_ints(node, 0), stop = known_ints(node, 1), step = known_ints(node, 2);
+  if (!start || !stop || !step || (*step)[0] == 0) return std::nullopt;
+  return steps_between((*start)[0], (*stop)[0], (*step)[0]);
+}
 void infer_range(Node& node) {
   for (std::size_t i = 0; i < 3; ++i) require_one_value(node, i);
   Dimension count;
   const auto start = known_doubles(node, 0), stop = known_doubles(node, 1), step = known_doubles(node, 2);
   if (step && (*step)[0] == 0) fail("the step is 0");
-  if (start && stop && step) {
+  constexpr double kMostSteps = 1e15;
+  if (const auto steps = known_steps(node)) {
+    if (static_cast<double>(*steps) > kMostSteps) fail("a range of " + std::to_string(*steps) + " values is too large");
+    count = Dimension(static_cast<std::int64_t>(*steps));
+  } else if (start && stop && step) {
     double first = (*start)[0], last = (*stop)[0], by = (*step)[0];
     if (!std::isfinite(first) || !std::isfinite(last) || std::isnan(by)) fail("start, stop and step must be finite");
     if (!info(range_type(node)).is_real) {
@@ -35,7 +56,7 @@ void infer_range(Node& node) {
       if (by == 0) fail("the step is 0");
     }
     const double steps = std::ceil((last - first) / by);
-    if (steps > 1e15) fail("a range of " + std::to_string(steps) + " values is too large");
+    if (steps > kMostSteps) fail("a range of " + std::to_string(steps) + " values is too large");
     count = Dimension(steps > 0 ? static_cast<std::int64_t>(steps) : 0);
   } else if (start && step && (*start)[0] == 0 && (*step)[0] == 1) {
     const auto bounds = node.get_input_element_type(1).is_real() ? std::nullopt : known_bounds(node, 1);

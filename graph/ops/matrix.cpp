@@ -300,32 +300,35 @@ void infer_gather_tree(Node& node) {
 void evaluate_gather_tree(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const std::size_t steps = shape[0], batch = shape[1], beams = shape[2];
-  const Read<double> ids(inputs[0]);
   const auto parents = to_vector<std::int64_t>(inputs[1]), lengths = to_vector<std::int64_t>(inputs[2]);
-  const double end = to_vector<double>(inputs[3]).at(0);
-  Write<double> y(outputs[0]);
-  for (std::size_t b = 0; b < batch; ++b) {
-    for (std::size_t beam = 0; beam < beams; ++beam) {
-      const auto at = [&](std::size_t step, std::size_t k) { return (step * batch + b) * beams + k; };
-      for (std::size_t t = 0; t < steps; ++t) y[at(t, beam)] = end;
-      const auto length =
-          static_cast<std::size_t>(std::clamp<std::int64_t>(lengths.at(b), 0, static_cast<std::int64_t>(steps)));
-      std::size_t from = beam;
-      for (std::size_t t = length; t-- > 0;) {
-        y[at(t, beam)] = ids[at(t, from)];
-        const std::int64_t parent = parents[at(t, from)];
-        if (parent < 0 || parent >= static_cast<std::int64_t>(beams))
-          fail("parent_idx holds " + std::to_string(parent) + ", outside of " + std::to_string(beams) + " beams");
-        from = static_cast<std::size_t>(parent);
-      }
-      bool ended = false;
-      for (std::size_t t = 0; t < length; ++t) {
-        if (ended) y[at(t, beam)] = end;
-        ended = ended || y[at(t, beam)] == end;
+  dispatch_compute(inputs[0].element_type(), [&](auto zero) {
+    using T = decltype(zero);
+    const Read<T> ids(inputs[0]);
+    const T end = to_vector<T>(inputs[3]).at(0);
+    Write<T> y(outputs[0]);
+    for (std::size_t b = 0; b < batch; ++b) {
+      for (std::size_t beam = 0; beam < beams; ++beam) {
+        const auto at = [&](std::size_t step, std::size_t k) { return (step * batch + b) * beams + k; };
+        for (std::size_t t = 0; t < steps; ++t) y[at(t, beam)] = end;
+        const auto length =
+            static_cast<std::size_t>(std::clamp<std::int64_t>(lengths.at(b), 0, static_cast<std::int64_t>(steps)));
+        std::size_t from = beam;
+        for (std::size_t t = length; t-- > 0;) {
+          y[at(t, beam)] = ids[at(t, from)];
+          const std::int64_t parent = parents[at(t, from)];
+          if (parent < 0 || parent >= static_cast<std::int64_t>(beams))
+            fail("parent_idx holds " + std::to_string(parent) + ", outside of " + std::to_string(beams) + " beams");
+          from = static_cast<std::size_t>(parent);
+        }
+        bool ended = false;
+        for (std::size_t t = 0; t < length; ++t) {
+          if (ended) y[at(t, beam)] = end;
+          ended = ended || y[at(t, beam)] == end;
+        }
       }
     }
-  }
-  y.commit();
+    y.commit();
+  });
 }
 
 // --- CTC: the best label of each step, without blanks and, if wished, repetitions ---------------------------------------

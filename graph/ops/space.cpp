@@ -353,13 +353,19 @@ void infer_bucketize(Node& node) {
 
 void evaluate_bucketize(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const bool right = node.get_attributes().get_bool("with_right_bound");
-  const Read<double> x(inputs[0]), bounds(inputs[1]);
-  Write<std::int64_t> y(outputs[0]);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double *first = bounds.data(), *last = first + bounds.size();
-    y[i] = (right ? std::lower_bound(first, last, x[i]) : std::upper_bound(first, last, x[i])) - first;
-  }
-  y.commit();
+  const auto compute = [&](auto zero) {
+    using T = decltype(zero);
+    const Read<T> x(inputs[0]), bounds(inputs[1]);
+    Write<std::int64_t> y(outputs[0]);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const T *first = bounds.data(), *last = first + bounds.size();
+      y[i] = (right ? std::lower_bound(first, last, x[i]) : std::upper_bound(first, last, x[i])) - first;
+    }
+    y.commit();
+  };
+  // An f64 holds integers up to 2^53 only.
+  const bool is_real = info(inputs[0].element_type()).is_real || info(inputs[1].element_type()).is_real;
+  is_real ? compute(double{}) : compute(std::int64_t{});
 }
 
 // --- GridSample: data [N, C, H, W], grid [N, rows, columns, 2] of x and y in -1..1 --------------------------------------

@@ -46,31 +46,36 @@ void evaluate_unique(const Node& node, std::span<const Tensor> inputs, std::span
   const std::size_t count = is_flat ? inputs[0].element_count() : shape[axis];
   const std::size_t outer = is_flat ? 1 : extent_product(shape, 0, axis);
   const std::size_t inner = is_flat ? 1 : extent_product(shape, axis + 1, shape.size());
-  const Read<double> x(inputs[0]);
-  const auto element = [&](std::size_t item, std::size_t k) {
-    return x[(k / inner * count + item) * inner + k % inner];
-  };
-  const auto compare = [&](std::size_t a, std::size_t b) {
-    for (std::size_t k = 0; k < outer * inner; ++k) {
-      const double p = element(a, k), q = element(b, k);
-      if (p != q) return p < q ? -1 : 1;
-    }
-    return 0;
-  };
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
+  std::vector<std::size_t> order(count), group_of(count);
   // Groups of equal items; the first of each represents it.
-  std::vector<std::size_t> group_of(count);
   std::vector<std::int64_t> first, counts;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i == 0 || compare(order[i - 1], order[i]) != 0) {
-      first.push_back(static_cast<std::int64_t>(order[i]));
-      counts.push_back(0);
+  // In the type's own arithmetic: an f64 holds integers up to 2^53 only.
+  dispatch_compute(inputs[0].element_type(), [&](auto zero) {
+    using T = decltype(zero);
+    const Read<T> x(inputs[0]);
+    const auto element = [&](std::size_t item, std::size_t k) {
+      return x[(k / inner * count + item) * inner + k % inner];
+    };
+    // NaN is the greatest, so that the order is total, and all NaNs are one value, as in numpy.unique.
+    const auto compare = [&](std::size_t a, std::size_t b) {
+      for (std::size_t k = 0; k < outer * inner; ++k) {
+        const T p = element(a, k), q = element(b, k);
+        if (p < q || (p == p && q != q)) return -1;
+        if (q < p || (p != p && q == q)) return 1;
+      }
+      return 0;
+    };
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i == 0 || compare(order[i - 1], order[i]) != 0) {
+        first.push_back(static_cast<std::int64_t>(order[i]));
+        counts.push_back(0);
+      }
+      group_of[order[i]] = first.size() - 1;
+      ++counts.back();
     }
-    group_of[order[i]] = first.size() - 1;
-    ++counts.back();
-  }
+  });
   std::vector<std::size_t> rank(first.size());
   std::iota(rank.begin(), rank.end(), std::size_t{0});
   if (!node.get_attributes().get_bool("sorted"))

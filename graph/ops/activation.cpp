@@ -79,7 +79,7 @@ struct Abs : Plain {
       return x < T{0} ? static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x)) : x;
   }
 };
-TENON_FUNCTION(Sign, T((x > T{0}) - (x < T{0})))
+TENON_FUNCTION(Sign, x != x ? x : T((x > T{0}) - (x < T{0})))
 TENON_FUNCTION(Sigmoid, T{1} / (T{1} + std::exp(-x)))
 TENON_FUNCTION(Tanh, std::tanh(x))
 TENON_FUNCTION(Erf, std::erf(x))
@@ -97,7 +97,7 @@ TENON_FUNCTION(Cosh, std::cosh(x))
 TENON_FUNCTION(Asinh, std::asinh(x))
 TENON_FUNCTION(Acosh, std::acosh(x))
 TENON_FUNCTION(Atanh, std::atanh(x))
-TENON_FUNCTION(HSwish, x* std::clamp(x + T{3}, T{0}, T{6}) / T{6})
+TENON_FUNCTION(HSwish, x*(std::clamp(x + T{3}, T{0}, T{6}) / T{6}))
 TENON_FUNCTION(HSigmoid, std::clamp(x + T{3}, T{0}, T{6}) / T{6})
 TENON_FUNCTION(SoftPlus, std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x))))
 TENON_FUNCTION(SoftSign, x / (T{1} + std::abs(x)))
@@ -183,14 +183,10 @@ struct Clamp {
       : low(node.get_attributes().get_double("min")), high(node.get_attributes().get_double("max")) {}
   template <typename T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_floating_point_v<T>)
       return x != x ? x : std::min(std::max(x, static_cast<T>(low)), static_cast<T>(high));
-    } else {
-      // For integers, fractional bounds are rounded inwards.
-      if (static_cast<double>(x) < low) return static_cast<T>(bounded<T>(std::ceil(low)));
-      if (static_cast<double>(x) > high) return static_cast<T>(bounded<T>(std::floor(high)));
-      return x;
-    }
+    else  // Fractional bounds are rounded inwards; an f64 does not hold every x.
+      return std::min(std::max(x, bounded<T>(std::ceil(low))), bounded<T>(std::floor(high)));
   }
   template <typename T>
   static T bounded(double value) {
@@ -230,7 +226,8 @@ struct HardSigmoid {
       : alpha(scalar_input(inputs, 1, 0)), beta(scalar_input(inputs, 2, 0)) {}
   template <typename T>
   T operator()(T x) const {
-    return std::max(T{0}, std::min(T{1}, static_cast<T>(alpha) * x + static_cast<T>(beta)));
+    const T y = static_cast<T>(alpha) * x + static_cast<T>(beta);
+    return y != y ? y : std::clamp(y, T{0}, T{1});
   }
   double alpha, beta;
 };

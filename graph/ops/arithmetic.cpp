@@ -204,37 +204,56 @@ TENON_TEST(And, (x != T{0}) && (y != T{0}))
 TENON_TEST(Or, (x != T{0}) || (y != T{0}))
 TENON_TEST(Xor, (x != T{0}) != (y != T{0}))
 
+// Numbers of fewer bits come with their sign or zeros in the others. T is unsigned for u64 alone.
 struct BitAnd {
-  static std::uint64_t of(std::uint64_t x, std::uint64_t y, unsigned) { return x & y; }
+  template <typename T>
+  static T of(T x, T y, unsigned) {
+    return x & y;
+  }
 };
 struct BitOr {
-  static std::uint64_t of(std::uint64_t x, std::uint64_t y, unsigned) { return x | y; }
+  template <typename T>
+  static T of(T x, T y, unsigned) {
+    return x | y;
+  }
 };
 struct BitXor {
-  static std::uint64_t of(std::uint64_t x, std::uint64_t y, unsigned) { return x ^ y; }
+  template <typename T>
+  static T of(T x, T y, unsigned) {
+    return x ^ y;
+  }
 };
+/// Shifts by the width and more shift everything out; a negative distance counts as such.
 struct ShiftLeft {
-  static std::uint64_t of(std::uint64_t x, std::uint64_t y, unsigned bits) { return y >= bits ? 0 : x << y; }
+  template <typename T>
+  static T of(T x, T y, unsigned bits) {
+    const auto distance = static_cast<std::uint64_t>(y);
+    return distance >= bits ? T{0} : static_cast<T>(static_cast<std::uint64_t>(x) << distance);
+  }
 };
 struct ShiftRight {
-  static std::uint64_t of(std::uint64_t x, std::uint64_t y, unsigned bits) {
-    if (y >= bits) return static_cast<std::int64_t>(x) < 0 ? ~std::uint64_t{0} : 0;
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(x) >> y);
+  template <typename T>
+  static T of(T x, T y, unsigned bits) {
+    const auto distance = static_cast<std::uint64_t>(y);
+    if (distance >= bits) return x < T{0} ? static_cast<T>(~T{0}) : T{0};
+    return static_cast<T>(x >> distance);
   }
 };
 template <typename F>
 void evaluate_bitwise(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const auto bits = static_cast<unsigned>(bit_width(inputs[0].element_type()));
-  const Read<std::int64_t> x(inputs[0]), y(inputs[1]);
-  Write<std::int64_t> z(outputs[0]);
-  for_each_row(inputs[0].shape(), inputs[1].shape(), outputs[0].shape(),
-               [&](std::size_t ai, std::size_t as, std::size_t bi, std::size_t bs, std::size_t at, std::size_t count) {
-                 for (std::size_t i = 0; i < count; ++i) {
-                   z[at + i] = static_cast<std::int64_t>(F::of(static_cast<std::uint64_t>(x[ai + i * as]),
-                                                               static_cast<std::uint64_t>(y[bi + i * bs]), bits));
-                 }
-               });
-  z.commit();
+  const auto compute = [&](auto zero) {
+    using T = decltype(zero);
+    const Read<T> x(inputs[0]), y(inputs[1]);
+    Write<T> z(outputs[0]);
+    for_each_row(
+        inputs[0].shape(), inputs[1].shape(), outputs[0].shape(),
+        [&](std::size_t ai, std::size_t as, std::size_t bi, std::size_t bs, std::size_t at, std::size_t count) {
+          for (std::size_t i = 0; i < count; ++i) z[at + i] = F::of(x[ai + i * as], y[bi + i * bs], bits);
+        });
+    z.commit();
+  };
+  inputs[0].element_type() == ElementType::kU64 ? compute(std::uint64_t{}) : compute(std::int64_t{});
 }
 
 void evaluate_select(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {

@@ -94,7 +94,9 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
       const T* plane = x.data() + p * in_plane;
       std::size_t at = p * out_plane;
       for_each_window(s, [&](const std::int64_t* start) {
-        T best = std::numeric_limits<T>::lowest();  // Remains where ceil rounding adds a window outside the data.
+        // Remains where ceil rounding adds a window outside the data. Nothing but a greater number replaces it, so that a
+        // NaN never does: so do the kernels of oneDNN, OpenVINO and the ONNX reference.
+        T best = std::numeric_limits<T>::lowest();
         std::int64_t where = -1, first[3], last[3];
         for (int a = 0; a < 3; ++a)
           taps_inside(s.window[a], start[a], static_cast<std::int64_t>(s.in[a]), first[a], last[a]);
@@ -106,7 +108,8 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
               const std::int64_t c = start[2] + kx * s.window[2].dilation;
               const std::int64_t i =
                   (z * static_cast<std::int64_t>(s.in[1]) + r) * static_cast<std::int64_t>(s.in[2]) + c;
-              if (where < 0 || plane[i] > best || (plane[i] != plane[i] && best == best)) {
+              if (where < 0) where = i;
+              if (plane[i] > best) {
                 best = plane[i];
                 where = i;
               }

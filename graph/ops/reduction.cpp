@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over axes, and running sums.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include <tenon/graph/ops/internal/kernel.hpp>
@@ -38,9 +40,19 @@ void infer_reduce_logical(Node& node) {
   infer_reduce(node);
 }
 
+/// What an infinity is in that type: for integers, their limit on that side.
+template <typename T>
+T extreme(ElementType type, double infinity) {
+  std::array<std::byte, sizeof(double)> stored{};
+  store_elements(type, &infinity, 1, stored.data());
+  T value{};
+  load_elements(type, stored.data(), 0, 1, &value);
+  return value;
+}
+
 struct Sum {
   template <typename T>
-  static T start() {
+  static T start(ElementType) {
     return 0;
   }
   template <typename T>
@@ -62,7 +74,7 @@ struct Mean : Sum {
 };
 struct Product : Sum {
   template <typename T>
-  static T start() {
+  static T start(ElementType) {
     return 1;
   }
   template <typename T>
@@ -72,8 +84,8 @@ struct Product : Sum {
 };
 struct Maximum : Sum {
   template <typename T>
-  static T start() {
-    return std::is_integral_v<T> ? std::numeric_limits<T>::lowest() : -std::numeric_limits<T>::infinity();
+  static T start(ElementType type) {
+    return extreme<T>(type, -std::numeric_limits<double>::infinity());
   }
   template <typename T>
   static T step(T held, T x) {
@@ -82,8 +94,8 @@ struct Maximum : Sum {
 };
 struct Minimum : Sum {
   template <typename T>
-  static T start() {
-    return std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
+  static T start(ElementType type) {
+    return extreme<T>(type, std::numeric_limits<double>::infinity());
   }
   template <typename T>
   static T step(T held, T x) {
@@ -108,7 +120,7 @@ struct L2 : Sum {
 };
 struct And : Sum {
   template <typename T>
-  static T start() {
+  static T start(ElementType) {
     return 1;
   }
   template <typename T>
@@ -144,7 +156,7 @@ void evaluate_reduce(const Node&, std::span<const Tensor> inputs, std::span<Tens
     using Held = std::conditional_t<std::is_same_v<T, float>, double, T>;
     const Read<T> x(inputs[0]);
     Write<T> y(outputs[0]);
-    std::vector<Held> held(y.size(), F::template start<Held>());
+    std::vector<Held> held(y.size(), F::template start<Held>(inputs[0].element_type()));
     if (x.size() > 0) {
       const std::size_t row = shape.empty() ? 1 : shape.back(), row_step = shape.empty() ? 0 : steps.back();
       Shape outer(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1);

@@ -83,7 +83,7 @@ struct GreatestElement {
   std::int64_t at;
 };
 
-template <bool kFindsNan>
+template <bool kSkipsNan>
 GreatestElement greatest_of(const WindowPool& what, const float* plane, const PoolWindows::One& z,
                             const PoolWindows::One& y, const PoolWindows::One& x) {
   if (z.count * y.count * x.count == 0) return {std::numeric_limits<float>::lowest(), 0};
@@ -92,14 +92,14 @@ GreatestElement greatest_of(const WindowPool& what, const float* plane, const Po
     return ((z.first + i * axes[0].step) * axes[1].extent + y.first + k * axes[1].step) * axes[2].extent + x.first;
   };
   auto at = static_cast<std::int64_t>(place(0, 0));
-  float best = plane[at];
+  float best = kSkipsNan ? std::numeric_limits<float>::lowest() : plane[at];
   for (std::size_t i = 0; i < z.count; ++i) {
     for (std::size_t k = 0; k < y.count; ++k) {
       auto next = static_cast<std::int64_t>(place(i, k));
       for (std::size_t c = 0; c < x.count; ++c, next += static_cast<std::int64_t>(axes[2].step)) {
         const float value = plane[next];
         // Without branches: which element is the greatest is as good as random.
-        const bool is_greater = kFindsNan ? !(value <= best) && best == best : value > best;
+        const bool is_greater = value > best;
         best = is_greater ? value : best;
         at = is_greater ? next : at;
       }
@@ -126,7 +126,7 @@ void window_greatest(const WindowPool& what, const GreatestRule& rule, const flo
       const std::size_t first = i / what.out_rows() * what.in_plane();
       const auto &z = deep[i / down.size() % deep.size()], &y = down[i % down.size()];
       for (std::size_t o = 0; o < columns.size(); ++o) {
-        const GreatestElement found = rule.finds_nan ? greatest_of<true>(what, from + first, z, y, columns[o])
+        const GreatestElement found = rule.skips_nan ? greatest_of<true>(what, from + first, z, y, columns[o])
                                                      : greatest_of<false>(what, from + first, z, y, columns[o]);
         to[i * columns.size() + o] = found.value;
         places[i * columns.size() + o] = static_cast<Index>((first + static_cast<std::size_t>(found.at)) % rule.places);

@@ -35,7 +35,8 @@ void window_means(const WindowPool& what, const float* from, float* to);
 
 /// How the greatest element of a window is chosen, and its place told.
 struct GreatestRule {
-  bool finds_nan = false;  ///< The first NaN is the greatest; else one counts only if it comes first.
+  bool skips_nan =
+      false;  ///< The value is that of the least number and all elements but NaNs; else a NaN that is first stays.
   std::size_t places = 1;  ///< Places start anew after so many elements.
 };
 /// from: f32 [planes, extents...]; to: f32 [planes, windows...], and the place of each; pixel is 1. Of windows of

@@ -29,7 +29,9 @@ void Columns(const float* x, float* out, std::size_t extent, std::size_t inner, 
     for (std::size_t k = 1; k < extent; ++k) greatest = hn::Max(greatest, load(x + k * inner + i));
     auto sum = hn::Zero(d);
     for (std::size_t k = 0; k < extent; ++k) {
-      const auto e = hn::Exp(d, hn::Sub(load(x + k * inner + i), greatest));
+      const auto below = hn::Sub(load(x + k * inner + i), greatest);
+      // The library's exponential of NaN is 0.
+      const auto e = hn::IfThenElse(hn::Eq(below, below), hn::Exp(d, below), below);
       sum = hn::Add(sum, e);
       store(e, out + k * inner + i);
     }

@@ -151,8 +151,10 @@ HWY_INLINE V Apply(V x, V y, V z, V alpha, V beta) {
   if constexpr (kWhat == E::kMish) return hn::Mul(x, TanhOf(SoftPlus(x)));
   if constexpr (kWhat == E::kSoftSign) return hn::Div(x, hn::Add(one, hn::Abs(x)));
   if constexpr (kWhat == E::kSelu) return hn::Mul(beta, GrowsBelow(x, alpha));
+  // The library's sine of -0 is 0.
   if constexpr (kWhat == E::kSin)
-    return AllWithin(x, kTurns) ? hn::Sin(d, x) : OneByOne(x, [](float v) { return std::sin(v); });
+    return AllWithin(x, kTurns) ? hn::IfThenElse(hn::Eq(x, zero), x, hn::Sin(d, x))
+                                : OneByOne(x, [](float v) { return std::sin(v); });
   if constexpr (kWhat == E::kCos)
     return AllWithin(x, kTurns) ? hn::Cos(d, x) : OneByOne(x, [](float v) { return std::cos(v); });
   if constexpr (kWhat == E::kTan) return OneByOne(x, [](float v) { return std::tan(v); });
@@ -168,7 +170,7 @@ HWY_INLINE V Apply(V x, V y, V z, V alpha, V beta) {
   if constexpr (kWhat == E::kCeiling) return hn::Ceil(x);
   if constexpr (kWhat == E::kRoundEven) return hn::Round(x);
   if constexpr (kWhat == E::kRoundAway) return OneByOne(x, [](float v) { return std::round(v); });
-  if constexpr (kWhat == E::kSign) return hn::Sub(OneWhere(hn::Gt(x, zero)), OneWhere(hn::Lt(x, zero)));
+  if constexpr (kWhat == E::kSign) return KeepNan(x, hn::Sub(OneWhere(hn::Gt(x, zero)), OneWhere(hn::Lt(x, zero))));
   if constexpr (kWhat == E::kIsTrue) return OneWhere(hn::Ne(x, zero));
   if constexpr (kWhat == E::kNot) return OneWhere(hn::Eq(x, zero));
   if constexpr (kWhat == E::kSquare) return hn::Mul(x, x);

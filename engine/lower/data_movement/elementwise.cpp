@@ -37,8 +37,6 @@ std::optional<kernels::Elementwise> small_kernel(algorithm algo) {
       return Elementwise::kSqrt;
     case algorithm::eltwise_exp:
       return Elementwise::kExp;
-    case algorithm::eltwise_linear:
-      return Elementwise::kLinear;
     case algorithm::eltwise_hardsigmoid:
       return Elementwise::kHardSigmoid;
     case algorithm::eltwise_hardswish:
@@ -82,6 +80,15 @@ void add_small(PlanBuilder& builder, const std::shared_ptr<Node>& node, kernels:
   builder.add_step(node, std::move(step), "small");
 }
 
+/// Whether oneDNN's kernel has the function's values at its ends, too. Others make a number of NaN (limits, exponentials),
+/// less than nothing of the softplus of -20, NaN of the gelu of infinity, and 0 of -(0), which is -0. Behind a product,
+/// whose step computes them in passing, they are taken nevertheless.
+bool is_exact(algorithm algo) {
+  return algo == algorithm::eltwise_logistic || algo == algorithm::eltwise_tanh || algo == algorithm::eltwise_elu ||
+         algo == algorithm::eltwise_abs || algo == algorithm::eltwise_sqrt || algo == algorithm::eltwise_swish ||
+         algo == algorithm::eltwise_gelu_tanh;
+}
+
 bool lower_activation(PlanBuilder& builder, const Chain& chain) {
   if (chain.nodes.size() > 1) return lower_8_bit_activation(builder, chain);
   const auto& node = chain.anchor();
@@ -98,6 +105,7 @@ bool lower_activation(PlanBuilder& builder, const Chain& chain) {
     add_small(builder, node, *what, {variant.place}, to, activation->alpha, activation->beta);
     return true;
   }
+  if (!is_exact(activation->algorithm) && is_dense(variant.desc) && lower_fused_loop(builder, chain)) return true;
   KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::eltwise), static_cast<std::uint64_t>(activation->algorithm)};
   append(key, activation->alpha);
   append(key, activation->beta);

@@ -12,7 +12,6 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-using dnnl::algorithm;
 using dims = dnnl::memory::dims;
 
 struct Reduction {
@@ -31,8 +30,8 @@ bool reduction_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, Reduc
   return true;
 }
 
-/// Mean or maximum over all spatial axes: global pooling, which works on blocked layouts.
-bool lower_global(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Reduction& reduction, algorithm algo) {
+/// Mean over all spatial axes: global pooling, which works on blocked layouts.
+bool lower_global(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Reduction& reduction) {
   Value& source = builder.input(node, 0);
   Value& made = builder.value(node->output(0));
   const Shape& shape = source.shape;
@@ -45,9 +44,9 @@ bool lower_global(PlanBuilder& builder, const std::shared_ptr<Node>& node, const
   out.insert(out.end(), window.size(), 1);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::pooling_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference, algo, layout,
-                                                 md(out, layout.get_data_type(), dnnl::memory::format_tag::any), ones,
-                                                 window, zeros, zeros, zeros, attr, true);
+  const dnnl::pooling_forward::primitive_desc pd(
+      builder.engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_avg_include_padding, layout,
+      md(out, layout.get_data_type(), dnnl::memory::format_tag::any), ones, window, zeros, zeros, zeros, attr, true);
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Shape pooled(out.begin(), out.end());
   const md dst = pd.dst_desc();
@@ -116,11 +115,8 @@ bool lower_reduce(PlanBuilder& builder, const Chain& chain) {
   Reduction reduction;
   if (element_count(source.shape) == 0 || source.shape.empty() || !reduction_of(builder, node, reduction)) return false;
   const std::string_view type = node->get_type_name();
-  if (source.type == ElementType::kF32) {
-    if (type == "ReduceMean" && lower_global(builder, node, reduction, algorithm::pooling_avg_include_padding))
-      return true;
-    if (type == "ReduceMax" && lower_global(builder, node, reduction, algorithm::pooling_max)) return true;
-  }
+  // Not maxima, too: a NaN among the elements is their maximum, and oneDNN's pooling passes over it.
+  if (type == "ReduceMean" && source.type == ElementType::kF32 && lower_global(builder, node, reduction)) return true;
   const auto what = fold_of(type, source.type);
   if (!what) return false;
   auto stages = stages_of(*what, source.shape, reduction.axes);

@@ -97,9 +97,12 @@ OutputVector arg_extreme(const NodeContext& node) {
   };
   // The last of equal elements is the first when read backwards.
   if (last) x = reversed(x);
+  // A NaN is the extreme on either side, and TopK has it behind all numbers: the least number is the greatest negated.
+  const bool is_negated = !kMax && info(x.get_element_type()).is_real;
+  if (is_negated) x = unary("Negative", x);
   Out index = ops("TopK", 11, {x, int_scalar(1)},
                   {{"axis", axis},
-                   {"mode", kMax ? "max" : "min"},
+                   {"mode", kMax || is_negated ? "max" : "min"},
                    {"sort", "value"},
                    {"stable", true},
                    {"index_element_type", ElementType::kI64}})[1];

@@ -65,6 +65,15 @@ TEST_F(VaProcess, ConvertsColoursFillsAndTurns) {
   EXPECT_EQ(turned.timestamp_ns(), 42);
   EXPECT_NEAR(at(turned, 32, 20), 40, 3) << "left becomes top";
   EXPECT_NEAR(at(turned, 32, 108), 200, 3);
+  vaapi::Processor wide(context(), {kNv12, 128, 64});
+  const auto mirrored = [&](vaapi::Processor& by, Rotation rotation) {
+    info.rotation = rotation;
+    return by.run(Frame(info, std::vector<Tensor>(source.planes().begin(), source.planes().end())), upright);
+  };
+  EXPECT_NEAR(at(mirrored(wide, Rotation::kMirrored), 20, 32), 200, 3) << "EXIF 2: right becomes left";
+  EXPECT_NEAR(at(mirrored(wide, Rotation::kMirrored180), 20, 32), 40, 3) << "EXIF 4: only rows are exchanged";
+  EXPECT_NEAR(at(mirrored(tall, Rotation::kMirrored270), 32, 20), 40, 3) << "EXIF 5: left becomes top";
+  EXPECT_NEAR(at(mirrored(tall, Rotation::kMirrored90), 32, 20), 200, 3) << "EXIF 7: right becomes top";
 }
 
 TEST_F(VaProcess, ResultIsSharedOnwards) {

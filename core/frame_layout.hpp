@@ -52,6 +52,9 @@ struct FrameLayout {
 /// @errors kUnimplemented: the format or modifier is not read pixel by pixel; the message says why, or lists those that are.
 TENON_API FrameLayout frame_layout(const FrameInfo& info);
 
+/// Whether two pixels share their chroma in one plane, as in YUYV: luma comes twice in its four samples.
+TENON_API bool is_packed_422(const PixelFormatInfo& format);
+
 /// Whether frame_layout() knows the format.
 TENON_API bool is_readable(PixelFormat format);
 

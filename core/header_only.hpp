@@ -22,6 +22,7 @@
 #include <tenon/core/media/frame.cpp>
 #include <tenon/core/media/frame_layout.cpp>
 #include <tenon/core/media/metadata.cpp>
+#include <tenon/core/media/upright.cpp>
 #include <tenon/core/route/ledger.cpp>
 #include <tenon/core/route/pointer_edges.cpp>
 #include <tenon/core/route/proof.cpp>

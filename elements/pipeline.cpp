@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/stream_time.hpp>
 #include <tenon/elements/internal/lane.hpp>
 
 namespace tenon {
@@ -119,6 +121,7 @@ class Pipeline::Engine final : public detail::Host {
     }
     if (stopping_ && node.element->role == Role::kSource) return;  // The source was interrupted.
     if (is_interrupted_ && is_cancelled(error)) return;
+    if (node.element->role != Role::kSource) streams_[stream].is_cut = true;
     if (streams_[stream].is_lost.exchange(true)) return;  // A consequence of the stream's first failure.
     {
       const std::lock_guard lock(mutex_);
@@ -126,7 +129,7 @@ class Pipeline::Engine final : public detail::Host {
     }
     if (spec_.on_error == OnError::kStop) request_stop();
   }
-  bool is_lost(std::uint32_t stream) const override { return streams_[stream].is_lost.load(std::memory_order_relaxed); }
+  bool is_lost(std::uint32_t stream) const override { return streams_[stream].is_cut.load(std::memory_order_relaxed); }
 
   void restarts(std::uint32_t stream) override {
     {
@@ -135,6 +138,7 @@ class Pipeline::Engine final : public detail::Host {
                                      [stream](const Failure& one) { return one.stream == stream; });
       if (last != failures_.rend()) last->was_restarted = true;
     }
+    streams_[stream].is_cut = false;
     streams_[stream].is_lost = false;
   }
 
@@ -192,6 +196,8 @@ class Pipeline::Engine final : public detail::Host {
  private:
   struct Stream {
     std::atomic<bool> is_lost{false};
+    /// An element lost it. After the failure of a source, the frames that it gave before are still worked on.
+    std::atomic<bool> is_cut{false};
     std::atomic<bool> is_over{
         false};  ///< A joined stream is lost for good, or no node needs the stream's frames any more.
   };
@@ -225,13 +231,14 @@ class Pipeline::Engine final : public detail::Host {
   void feed(const Node& node, Lane& lane) {
     const std::uint32_t stream = node.plan->streams.front();
     Restarts restarts_left(spec_);
+    StreamTime time;
     for (;;) {
       try {
-        read_stream(lane, stream, restarts_left);
+        read_stream(lane, stream, restarts_left, time);
       } catch (...) {
         failed(stream, node, lane.explained(stream, std::current_exception()));
       }
-      if (!is_lost(stream)) break;
+      if (!streams_[stream].is_lost) break;
       const auto pause = restarts_left.next();
       if (!pause) break;
       lane.pass_on(Message::Kind::kEnd, stream);
@@ -244,11 +251,20 @@ class Pipeline::Engine final : public detail::Host {
   }
 
   bool is_wanted(const Lane& lane, std::uint32_t stream) const {
-    return !stopping_ && !is_lost(stream) && !streams_[stream].is_over &&
+    return !stopping_ && !streams_[stream].is_lost && !streams_[stream].is_over &&
            (spec_.frames == 0 || lane.frames_out < spec_.frames);
   }
 
-  void read_stream(Lane& lane, std::uint32_t stream, Restarts& restarts) {
+  /// Puts the time of what a source gave on one line with what it gave before, over its restarts and jumps of its clock.
+  static void move_on(StreamTime& time, Message& next, const StreamInfo& info) {
+    if (next.audio && next.audio.timestamp_ns() != kNoTimestamp)
+      next.audio.set_timestamp_ns(time.next(next.audio.timestamp_ns(), 0));
+    if (next.audio || next.frame.timestamp_ns() == kNoTimestamp) return;
+    const double rate = info.frames_per_second;
+    next.frame.set_timestamp_ns(time.next(next.frame.timestamp_ns(), rate > 0 ? std::llround(1e9 / rate) : 0));
+  }
+
+  void read_stream(Lane& lane, std::uint32_t stream, Restarts& restarts, StreamTime& time) {
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
     if (!info.is_audio()) {
@@ -256,6 +272,7 @@ class Pipeline::Engine final : public detail::Host {
       source.allocate(negotiated.joined, negotiated.readers);
     }
     lane.pass_on(Message::Kind::kBegin, stream, std::make_shared<const StreamInfo>(info));
+    time.begin_again();
     auto silent_until = Clock::now() + spec_.patience;
     while (is_wanted(lane, stream)) {
       Message next;
@@ -268,6 +285,7 @@ class Pipeline::Engine final : public detail::Host {
         continue;
       }
       next.born = Clock::now();
+      move_on(time, next, info);
       restarts.had_frame(next.born);
       lane.trace(begin, next.born);
       lane.busy_ns.fetch_add((next.born - begin).count(), std::memory_order_relaxed);

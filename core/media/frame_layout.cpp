@@ -158,21 +158,20 @@ TENON_INLINE Error unreadable(PixelFormat format) {
                                          "; convert them to one of those that can:" + all);
 }
 
-/// Packed 4:2:2: luma comes twice in the four samples of two pixels.
-TENON_INLINE bool shares_chroma_in_plane(const PixelFormatInfo& format) {
-  return format.model == ColourModel::kYuv && format.plane_count == 1 &&
-         (format.planes[0].channels == 2 || format.planes[0].width_shift == 1);
-}
-
 TENON_INLINE FrameComponent component_at(const PixelFormatInfo& format, const ComponentOrder& order, std::size_t k) {
   const std::uint8_t plane = order.plane[k], offset = order.offset[k];
-  if (shares_chroma_in_plane(format))
+  if (is_packed_422(format))
     return k == 0 ? FrameComponent{plane, 2, offset, 0, 0} : FrameComponent{plane, 4, offset, 1, 0};
   const PlaneLayout& layout = format.planes[plane];
   return {plane, layout.channels, offset, layout.width_shift, layout.height_shift};
 }
 
 }  // namespace detail
+
+TENON_INLINE bool is_packed_422(const PixelFormatInfo& format) {
+  return format.model == ColourModel::kYuv && format.plane_count == 1 &&
+         (format.planes[0].channels == 2 || format.planes[0].width_shift == 1);
+}
 
 TENON_INLINE bool is_readable(PixelFormat format) { return detail::find_placement(format) != nullptr; }
 

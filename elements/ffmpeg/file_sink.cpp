@@ -83,7 +83,6 @@ class FileSink final : public Sink {
     options_.fps = fps_ > 0 ? fps_ : info.frames_per_second > 0 ? info.frames_per_second : 25;
     claim_ = {};
     claim_ = ClaimedPath(path_of_part(0), owner_);
-    is_new_ = true;
     // If the frames are known, a path that cannot be written fails here, before any work is done.
     if (!file_ && info.frame.format.fourcc != 0 && info.frame.width_px != 0) start(info.frame);
   }
@@ -91,9 +90,7 @@ class FileSink final : public Sink {
   void write(std::uint32_t, const Frame& frame) override {
     try {
       if (!file_ || !fits(frame.info())) start(frame.info());
-      Frame shown = on_host_.map(frame);
-      shown.set_timestamp_ns(stamp(frame.timestamp_ns()));
-      file_->write(shown);
+      file_->write(on_host_.map(frame));
     } catch (...) {
       file_.reset();  // This removes the temporary file.
       throw;
@@ -137,15 +134,6 @@ class FileSink final : public Sink {
     return numbered.string();
   }
 
-  /// Shifts timestamps so that a restarted stream continues where it was.
-  std::int64_t stamp(std::int64_t own) {
-    if (own == kNoTimestamp) return own;
-    if (std::exchange(is_new_, false) && last_ns_)
-      shift_ns_ = *last_ns_ + static_cast<std::int64_t>(1e9 / options_.fps) - own;
-    last_ns_ = own + shift_ns_;
-    return *last_ns_;
-  }
-
   const std::string owner_, path_;
   const double fps_;
   HostFrames on_host_;
@@ -155,9 +143,6 @@ class FileSink final : public Sink {
   std::unique_ptr<av::Writer> file_;
   FrameInfo info_;
   int part_ = 0;
-  bool is_new_ = true;
-  std::int64_t shift_ns_ = 0;
-  std::optional<std::int64_t> last_ns_;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/stream_time.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
 #include <tenon/elements/places.hpp>
@@ -134,8 +135,7 @@ class FileSource final : public Source {
     video_.reset();
     files_ = files_of(path_);
     next_file_ = 0;
-    begin_ns_ = 0;
-    last_ns_.reset();
+    time_ = {};
     clock_.reset();
     held_.reset();
     damaged_before_ = 0;
@@ -180,7 +180,7 @@ class FileSource final : public Source {
     video_.emplace(file, std::move(options));
     const bool is_still = is_picture(file);
     rate_ = is_still ? picture_rate_ : video_->fps();
-    is_new_ = true;
+    time_.begin_again();
     use_pool();
   }
 
@@ -200,7 +200,7 @@ class FileSource final : public Source {
     for (;;) {
       if (std::optional<Frame> frame = video_->read(deadline)) {
         if (by_va_ && lies_in_.empty()) lies_in_ = surface_of(*frame);
-        stamp(*frame);
+        frame->set_timestamp_ns(time_.next(frame->timestamp_ns(), rate_ > 0 ? std::llround(1e9 / rate_) : 0));
         return frame;
       }
       damaged_before_ += damaged();
@@ -216,19 +216,6 @@ class FileSource final : public Source {
 
   /// The damage in the present file.
   std::uint64_t damaged() const { return video_->damaged_packets() + video_->damaged_frames(); }
-
-  /// Sets the timestamp, which counts on over all files and rounds.
-  void stamp(Frame& frame) {
-    const std::int64_t step = rate_ > 0 ? std::llround(1e9 / rate_) : 0;
-    const std::int64_t own = frame.timestamp_ns();
-    if (std::exchange(is_new_, false)) {
-      if (last_ns_) begin_ns_ = *last_ns_ + step - (own == kNoTimestamp ? 0 : own);
-    } else if (own == kNoTimestamp) {
-      begin_ns_ = *last_ns_ + step;
-    }
-    last_ns_ = begin_ns_ + (own == kNoTimestamp ? 0 : own);
-    frame.set_timestamp_ns(*last_ns_);
-  }
 
   /// Waits until the held frame is due. @errors kDeadlineExceeded: it is not due yet, and stays held.
   void wait_for_its_time(Deadline deadline) {
@@ -253,9 +240,7 @@ class FileSource final : public Source {
   double rate_ = 0;
   std::string lies_in_;               ///< For decode=va: the memory of the first frame.
   std::uint64_t damaged_before_ = 0;  ///< The damage in earlier files.
-  bool is_new_ = true;                ///< No frame of video_ has been read yet.
-  std::int64_t begin_ns_ = 0;
-  std::optional<std::int64_t> last_ns_;
+  StreamTime time_;                   ///< Counts on over all files and rounds.
   std::optional<Clock::time_point> clock_;  ///< When the stream's time was 0.
   std::optional<Frame> held_;
 };

@@ -68,6 +68,7 @@ class Host {
   /// The stream failed in `node`. Its frames are dropped until it ends or begins again.
   /// @param error  If it is a NodeError, the failure is booked for the node that it names.
   virtual void failed(std::uint32_t stream, const Node& node, std::exception_ptr error) = 0;
+  /// Whether an element lost the stream, so that what others still emit of it is not wanted.
   virtual bool is_lost(std::uint32_t stream) const = 0;
   /// The stream that was lost begins again.
   virtual void restarts(std::uint32_t stream) = 0;

@@ -161,7 +161,10 @@ TENON_INLINE std::optional<AudioFrame> Audio::finish(AVFrame* decoded) {
     if (!decoded) return std::nullopt;
     Ref<FrameLease> lease = FrameLease::take();
     av_frame_move_ref(lease->frame(), decoded);
-    return detail::build_audio(lease, input_.stream()->time_base);
+    AudioFrame audio = detail::build_audio(lease, input_.stream()->time_base);
+    if (audio.timestamp_ns() != kNoTimestamp) audio.set_timestamp_ns(time_.next(audio.timestamp_ns(), step_ns_));
+    step_ns_ = av_rescale(static_cast<std::int64_t>(audio.sample_count()), 1'000'000'000, audio.info().rate_hz);
+    return audio;
   }
   return resample(decoded);
 }

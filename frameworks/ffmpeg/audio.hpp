@@ -9,6 +9,7 @@
 
 #include <tenon/core/audio.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/stream_time.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/input.hpp>
 
@@ -67,6 +68,8 @@ class Audio {
   int rate_hz_ = 0, channels_ = 0;
   std::int64_t begin_ns_ = kNoTimestamp, made_ = 0;
   bool flushed_ = false;
+  StreamTime time_;
+  std::int64_t step_ns_ = 0;  ///< The length of the last frame.
 };
 
 }  // namespace ffmpeg

@@ -15,6 +15,7 @@
 
 extern "C" {
 #include <libavdevice/avdevice.h>
+#include <libavutil/opt.h>
 }
 
 namespace tenon {
@@ -30,10 +31,22 @@ TENON_INLINE Input::Input(const std::string& name, const Options& options, AVMed
   read_timeout_ = std::chrono::duration_cast<Clock::duration>(options.read_timeout);
   try {
     open(options);
+  } catch (const Error& error) {
+    const Error known = explained(error);
+    close();
+    throw known;
   } catch (...) {
     close();
     throw;
   }
+}
+
+TENON_INLINE Error Input::explained(const Error& error) const {
+  if (is_cancelled()) return stopped();
+  // What FFmpeg calls invalid may only be unread: its demuxers take an interrupted read for the end.
+  const bool is_of_ffmpeg = error.code() == Code::kInvalidArgument || error.code() == Code::kDataLoss ||
+                            error.code() == Code::kUnknown;
+  return is_of_ffmpeg && is_late_ ? late("did not start") : error;
 }
 
 TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
@@ -47,10 +60,12 @@ TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
         av_packet_unref(packet);
         continue;
       }
-      corrupt_ = corrupt_ || (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
+      corrupt_ = (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
+      has_gaps_ = has_gaps_ || (corrupt_ && has_joints());
       note_time(*packet);
       return true;
     }
+    if (is_cancelled()) throw stopped();
     if (error == AVERROR(EAGAIN)) {
       if (interrupted(this)) throw late("gave no picture");
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -75,12 +90,17 @@ TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
 }
 
 TENON_INLINE int Input::interrupted(void* opaque) {
-  const auto* self = static_cast<Input*>(opaque);
-  return self->is_cancelled() || Clock::now() >= self->deadline_ ? 1 : 0;
+  auto* self = static_cast<Input*>(opaque);
+  self->is_late_ = Clock::now() >= self->deadline_;
+  return self->is_cancelled() || self->is_late_ ? 1 : 0;
+}
+
+TENON_INLINE Error Input::stopped() const {
+  return Error(Code::kCancelled, kind_ + " \"" + name_ + "\" was told to stop");
 }
 
 TENON_INLINE Error Input::late(const std::string& what) const {
-  if (is_cancelled()) return Error(Code::kCancelled, kind_ + " \"" + name_ + "\" was told to stop");
+  if (is_cancelled()) return stopped();
   return Error(Code::kDeadlineExceeded,
                kind_ + " \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone", "av_read_frame",
                AVERROR_EXIT);
@@ -142,7 +162,16 @@ TENON_INLINE void Input::open(const Options& options) {
                                      (type_ == AVMEDIA_TYPE_AUDIO ? "sound" : "picture") +
                                      " was found in it; it is truncated or damaged");
   }
-  live_ = device || fifo_ || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
+  live_ = device || fifo_ || is_endless() || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
+}
+
+TENON_INLINE bool Input::is_endless() const {
+  // The byte stream is that of the playlist, which says nothing of the segments.
+  const std::string_view demuxer = format_->iformat->name;
+  if (demuxer != "hls" && demuxer != "dash") return false;
+  const bool states_duration =
+      format_->duration > 0 && format_->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE;
+  return (format_->ctx_flags & AVFMTCTX_UNSEEKABLE) != 0 || !states_duration;
 }
 
 TENON_INLINE bool Input::is_unknown(const AVCodecParameters& stream) const {
@@ -211,8 +240,17 @@ TENON_INLINE void Input::note_time(const AVPacket& packet) {
   if (end > end_us_) end_us_ = end;
 }
 
+TENON_INLINE bool Input::has_part_of_a_packet() const {
+  std::int64_t packet = 0;
+  if (!format_->pb || std::string_view(format_->iformat->name) != "mpegts" ||
+      av_opt_get_int(format_->priv_data, "ts_packetsize", 0, &packet) < 0)
+    return false;
+  const std::int64_t size = avio_size(format_->pb);
+  return packet > 0 && size > 0 && size % packet != 0;
+}
+
 TENON_INLINE bool Input::index_past_end() const {
-  if (live_ || !format_->pb) return false;
+  if (!format_->pb) return false;
   const std::int64_t size = avio_size(format_->pb);
   const int count = avformat_index_get_entries_count(stream_);
   if (size <= 0 || count == 0) return false;
@@ -221,7 +259,7 @@ TENON_INLINE bool Input::index_past_end() const {
 }
 
 TENON_INLINE bool Input::ends_early() const {
-  if (live_ || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
+  if (format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
       format_->nb_streams != 1)
     return false;
   if (format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM) return false;

@@ -58,8 +58,14 @@ class Input {
   AVStream* stream() const { return stream_; }
   /// A camera or network stream, whose end is not known beforehand.
   bool live() const { return live_; }
-  /// True once a file has shown that some of its bytes are missing. Streams lose packets, and go on.
-  bool truncated() const { return (corrupt_ && !live_) || index_past_end() || ends_early(); }
+  /// Times of a stream of this kind may jump: its clock begins anew, or single ones are wrong.
+  bool clock_may_jump() const { return has_joints() || (live_ && !fifo_); }
+  /// Packets were missing in the middle, as in a recording of a broadcast. Pictures that they damage are no fault of the file.
+  bool has_gaps() const { return has_gaps_; }
+  /// True once a file has shown that some of its bytes are missing at its end. Streams lose packets, and go on.
+  bool truncated() const {
+    return !live_ && ((corrupt_ && !has_joints()) || has_part_of_a_packet() || index_past_end() || ends_early());
+  }
 
   /// The next packet of the video stream; false at the end. @errors kDeadlineExceeded, kUnavailable and others.
   bool read(AVPacket* packet, Deadline deadline);
@@ -68,9 +74,18 @@ class Input {
   static int interrupted(void* opaque);
   bool is_cancelled() const { return cancelled_ && *cancelled_; }
 
+  Error stopped() const;
   Error late(const std::string& what) const;
   void open(const Options& options);
+  /// A playlist to which segments are still added.
+  bool is_endless() const;
   bool is_unknown(const AVCodecParameters& stream) const;
+
+  /// Whether the container joins pieces by different clocks, and numbers its packets: MPEG-TS, HLS.
+  bool has_joints() const { return (format_->iformat->flags & AVFMT_TS_DISCONT) != 0; }
+
+  /// An error of open(). One that came because it was told to stop, or because its time was over, says so.
+  Error explained(const Error& error) const;
 
   /// Checks a path that is no URL. Returns what to open.
   std::string check_path(std::string& format);
@@ -84,6 +99,9 @@ class Input {
   void forgive_deadline();
 
   void note_time(const AVPacket& packet);
+
+  /// True when MPEG-TS ends within one of its packets, which all have one size.
+  bool has_part_of_a_packet() const;
 
   /// True when the index names bytes past the end of the file: the file was cut.
   bool index_past_end() const;
@@ -104,8 +122,10 @@ class Input {
   std::int64_t end_us_ = 0;
   UniqueFd fifo_;
   bool live_ = false;
+  bool is_late_ = false;  ///< A call of FFmpeg was interrupted because its time was over.
   Clock::duration read_timeout_{};
-  bool corrupt_ = false;
+  bool corrupt_ = false;  ///< The last packet lacks data.
+  bool has_gaps_ = false;
 };
 
 }  // namespace detail

@@ -120,6 +120,112 @@ TEST_F(FfmpegSource, TruncatedFilesSayHowMuchThereWas) {
   EXPECT_EQ(run(folder_.file("clip.mp4")).first, Code::kInvalidArgument);
 }
 
+/// The bytes of an MPEG-TS clip of 40 frames at 25 frames per second.
+std::string ts_bytes(const Folder& folder, const std::string& options = "g=10:bf=0") {
+  const std::string path = folder.file("piece.ts");
+  tenon_test::make_clip(path, {}, options);
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+std::vector<std::int64_t> times_ms(const std::string& path) {
+  std::vector<std::int64_t> times;
+  ff::Video video = ff::open(path);
+  while (const auto frame = video.read()) times.push_back((frame->timestamp_ns() + 500'000) / 1'000'000);
+  return times;
+}
+
+void expect_steps_of_40_ms(const std::vector<std::int64_t>& times, std::size_t count) {
+  ASSERT_EQ(times.size(), count);
+  for (std::size_t i = 1; i < count; ++i) EXPECT_EQ(times[i] - times[i - 1], 40) << "frame " << i;
+}
+
+/// Moves the times of one picture of an MPEG-TS stream, as recorders do that set their clock.
+std::string with_stray_time(std::string bytes, int picture, std::int64_t shift_90khz) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  int seen = 0;
+  for (std::size_t packet = 0; packet + 188 <= bytes.size(); packet += 188) {
+    if ((at(packet + 1) & 0x40) == 0 || ((at(packet + 1) & 31) << 8 | at(packet + 2)) != 256) continue;
+    std::size_t pes = packet + 4;
+    if (at(packet + 3) & 0x20) pes += 1u + at(packet + 4);
+    if (seen++ != picture) continue;
+    for (std::size_t field = pes + 9; field <= pes + (at(pes + 7) >> 6 == 3 ? 14u : 9u); field += 5) {
+      std::int64_t time = std::int64_t{at(field) >> 1 & 7} << 30 | at(field + 1) << 22 | at(field + 2) >> 1 << 15 |
+                          at(field + 3) << 7 | at(field + 4) >> 1;
+      time += shift_90khz;
+      bytes[field] = static_cast<char>((at(field) & 0xf0) | (time >> 30 & 7) << 1 | 1);
+      bytes[field + 1] = static_cast<char>(time >> 22);
+      bytes[field + 2] = static_cast<char>((time >> 15 & 127) << 1 | 1);
+      bytes[field + 3] = static_cast<char>(time >> 7);
+      bytes[field + 4] = static_cast<char>((time & 127) << 1 | 1);
+    }
+  }
+  return bytes;
+}
+
+// FFmpeg's tools give such files the same length: `ffmpeg -i twice.ts out.mp4` makes 3.2 s of them.
+TEST_F(FfmpegSource, RecordingsThatWereJoinedHaveOneLineOfTime) {
+  for (const char* options : {"g=10:bf=0", "g=10:bf=2"}) {
+    const std::string once = ts_bytes(folder_, options);
+    expect_steps_of_40_ms(times_ms(write(folder_.file("twice.ts"), once + once)), 80);
+  }
+}
+
+TEST_F(FfmpegSource, ASingleStrayTimeMovesNoOtherFrame) {
+  const std::string once = ts_bytes(folder_);
+  expect_steps_of_40_ms(times_ms(write(folder_.file("future.ts"), with_stray_time(once, 20, 9800 * 90'000))), 40);
+  expect_steps_of_40_ms(times_ms(write(folder_.file("past.ts"), with_stray_time(once, 20, -90'000))), 40);
+}
+
+TEST_F(FfmpegSource, PiecesOfAPlaylistAreJoinedAtADiscontinuity) {
+  const std::string once = ts_bytes(folder_);
+  write(folder_.file("0.ts"), once);
+  write(folder_.file("1.ts"), once);
+  const std::string list =
+      "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.6,\n0.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:1.6,\n1.ts\n";
+  expect_steps_of_40_ms(times_ms(write(folder_.file("list.m3u8"), list + "#EXT-X-ENDLIST\n")), 80);
+  EXPECT_FALSE(ff::open(folder_.file("list.m3u8")).live());
+  // Without an end, segments may be added at any time.
+  EXPECT_TRUE(ff::open(write(folder_.file("growing.m3u8"), list)).live());
+  EXPECT_TRUE(ff::open(write(folder_.file("event.m3u8"), "#EXTM3U\n#EXT-X-PLAYLIST-TYPE:EVENT\n" + list.substr(8))).live());
+}
+
+TEST_F(FfmpegSource, PacketsMissingWithinAStreamAreNoTruncation) {
+  const std::string once = ts_bytes(folder_);
+  const std::size_t middle = once.size() / 188 / 2 * 188;
+  std::size_t frames = 0;
+  EXPECT_EQ(run(write(folder_.file("gap.ts"), once.substr(0, middle) + once.substr(middle + 2 * 188)), {}, &frames),
+            (std::pair<Code, std::string>{Code::kOk, ""}));
+  EXPECT_GT(frames, 35u);
+  EXPECT_EQ(run(write(folder_.file("twice.ts"), once + once)).first, Code::kOk) << "counters begin anew";
+  const auto [code, text] = run(write(folder_.file("cut.ts"), once.substr(0, once.size() - 1017)));
+  EXPECT_EQ(code, Code::kDataLoss);
+  EXPECT_THAT(text, testing::HasSubstr("truncated"));
+}
+
+TEST_F(FfmpegSource, AnOpenThatIsToldToStopSaysSo) {
+  tenon_test::make_clip(folder_.file("clip.mp4"));
+  write(folder_.file("piece.ts"), ts_bytes(folder_));
+  for (const char* name : {"clip.mp4", "piece.ts"}) {
+    for (int us = 0; us < 6000; us += 60) {
+      const auto flag = std::make_shared<std::atomic<bool>>(us == 0);
+      ff::Options options;
+      options.cancelled = flag;
+      std::thread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(us));
+        *flag = true;
+      });
+      const auto [code, text] = run(folder_.file(name), options);
+      stopper.join();
+      if (code != Code::kOk) EXPECT_EQ(code, Code::kCancelled) << text;
+      ff::Options hasty;
+      hasty.open_timeout = std::chrono::microseconds(us + 1);
+      const auto [late, why] = run(folder_.file(name), hasty);
+      if (late != Code::kOk) EXPECT_EQ(late, Code::kDeadlineExceeded) << why;
+    }
+  }
+}
+
 TEST_F(FfmpegSource, EveryCutEndsInFramesOrAnError) {
   ClipSpec spec;
   spec.frames = 12;

@@ -12,6 +12,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/ref_counted.hpp>
+#include <tenon/core/stream_time.hpp>
 #include <tenon/frameworks/dmabuf/import_cache.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
@@ -336,7 +337,7 @@ struct Video::Impl {
       throw Error(Code::kDataLoss, what() + ": no frame could be decoded (" + std::to_string(damaged) +
                                        " damaged packets); the file is damaged");
     }
-    if (damaged != 0 && !input.live()) {
+    if (damaged != 0 && !input.live() && !input.has_gaps()) {
       throw Error(Code::kDataLoss, what() + ": " + std::to_string(damaged) + " packets were damaged, " +
                                        std::to_string(frames) + " frames could be read; copy or record it again");
     }
@@ -416,6 +417,7 @@ struct Video::Impl {
     // use_pool() was called stay where they are.
     if (decoder.pooled() && !in_pool && !frame->hw_frames_ctx && options.policy != ZeroCopy::kRequire) copy_into_pool();
     Frame result = detail::is_hardware(*frame) ? take_hardware() : adopt(frame.get(), input.stream()->time_base);
+    move_on(result);
     const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||
                          !(result.info().format == info.format) || result.info().rotation != info.rotation;
     if (changed && frames != 0) {
@@ -425,6 +427,19 @@ struct Video::Impl {
     info = result.info();
     ++frames;
     return result;
+  }
+
+  /// Joins the times of a stream whose clock jumps, as FFmpeg's tools do: with a limit of 10 s where jumps are common, beyond the
+  /// time that a live stream was silent, and of 30 hours elsewhere.
+  void move_on(Frame& result) {
+    if (result.timestamp_ns() == kNoTimestamp) return;
+    using std::chrono::nanoseconds;
+    nanoseconds most_ahead = input.clock_may_jump() ? std::chrono::seconds(10) : std::chrono::hours(30);
+    const Clock::time_point now = Clock::now();
+    if (input.live() && frames != 0) most_ahead += std::chrono::duration_cast<nanoseconds>(now - last_came);
+    last_came = now;
+    result.set_timestamp_ns(
+        time.next(result.timestamp_ns(), fps > 0 ? std::llround(1e9 / fps) : 0, most_ahead.count()));
   }
 
   Ledger& ledger() const { return options.ledger ? *options.ledger : Ledger::process(); }
@@ -443,6 +458,8 @@ struct Video::Impl {
   Rotation rotation = Rotation::kNone;  ///< From the container.
   double fps = 0;
   std::uint64_t frames = 0, size_changes = 0, damaged = 0, damaged_frames = 0;
+  StreamTime time;
+  Clock::time_point last_came;  ///< When the last frame came.
   std::exception_ptr source_failure;
   bool draining = false, ended = false;
   bool copied = false, converted = false;

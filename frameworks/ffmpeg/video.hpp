@@ -44,7 +44,7 @@ class Video {
   /// Number of frames if the container states it; exact for most files, for some an estimate from the duration.
   std::optional<std::uint64_t> frame_count() const;
   std::optional<std::chrono::nanoseconds> duration() const;
-  /// A camera or network stream, whose end is not known beforehand.
+  /// A camera, network stream or playlist that still grows: its end is not known beforehand.
   bool live() const;
   /// "h264".
   std::string codec() const;
@@ -64,11 +64,12 @@ class Video {
   /// @errors as above; kFailedPrecondition: a plan that is not possible, with its explanation.
   void use_pool(const AllocationPlan& plan, std::size_t limit = 1024);
 
-  /// The next frame; nothing at the end. A change of size, format or rotation in mid-stream appears in the frame's
+  /// The next frame; nothing at the end. Its time moves on even where the stream's clock jumps (StreamTime): in joined recordings,
+  /// at a discontinuity of HLS, when a sender was restarted. A change of size, format or rotation in mid-stream appears in the frame's
   /// info(), and once as metadata "size_changed".
   /// @param deadline  Of cameras and streams; a file has options.read_timeout at least.
   /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the
-  ///         file is truncated or damaged; kUnavailable: the camera or connection is lost; errors of use_pool()'s
+  ///         file is truncated or damaged (packets that are missing within MPEG-TS are only counted); kUnavailable: the camera or connection is lost; errors of use_pool()'s
   ///         allocator.
   std::optional<Frame> read(Deadline deadline);
   std::optional<Frame> read();

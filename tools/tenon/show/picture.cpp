@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/orientation.hpp>
+#include <tenon/core/upright.hpp>
 #include <tenon/elements/registry.hpp>
 #include <tenon/frameworks/ffmpeg/client.hpp>
 #include <tenon/vision/draw.hpp>
@@ -45,14 +45,6 @@ void fill_black(const Frame& frame) {
   }
 }
 
-/// Whether a plane turned by a quarter is a plane of the same format: chroma halved in both axes or none.
-bool turns_into_itself(PixelFormat format) {
-  const PixelFormatInfo& info = format_info(format);
-  if (format == kYuy2 || format == kUyvy) return false;
-  return std::all_of(info.planes.begin(), info.planes.begin() + info.plane_count,
-                     [](const PlaneLayout& plane) { return plane.width_shift == plane.height_shift; });
-}
-
 /// Saved pictures are upright, so that every player shows them correctly. Encoders need even extents: the last column
 /// or row of an odd picture is cut.
 FrameInfo picture_info(const FrameInfo& given) {
@@ -62,59 +54,6 @@ FrameInfo picture_info(const FrameInfo& given) {
   info.height_px = std::max<std::uint32_t>(2, given.upright_height_px() & ~1u);
   if (is_quarter_turn(given.rotation) && !turns_into_itself(given.format)) info.format = kI420;
   return info;
-}
-
-/// The offset of the upright picture's top left pixel in a plane, and the byte steps from it to the right and down.
-struct Walk {
-  const std::byte* first;
-  std::ptrdiff_t right, down;
-  std::size_t width_px, height_px;
-};
-
-Walk upright_walk(const Tensor& plane, const PlaneExtent& extent, Rotation rotation) {
-  const std::ptrdiff_t row = plane.byte_strides()[0], pixel = plane.byte_strides()[1];
-  const auto* const base = static_cast<const std::byte*>(plane.data());
-  const std::size_t w = extent.width_px, h = extent.height_px;
-  const std::ptrdiff_t last_row = row * static_cast<std::ptrdiff_t>(h - 1);
-  const std::ptrdiff_t last_pixel = pixel * static_cast<std::ptrdiff_t>(w - 1);
-  const bool is_back = flips_columns(rotation), is_up = flips_rows(rotation);
-  const std::byte* const first = base + (is_back ? last_pixel : 0) + (is_up ? last_row : 0);
-  const std::ptrdiff_t along = is_back ? -pixel : pixel, down = is_up ? -row : row;
-  if (is_quarter_turn(rotation)) return {first, down, along, h, w};
-  return {first, along, down, w, h};
-}
-
-/// Transposes in tiles, so that a cache line that is read across serves several rows.
-template <std::size_t kPixel>
-void copy_turned(const Walk& from, std::byte* to, std::ptrdiff_t pitch, std::size_t width, std::size_t height) {
-  constexpr std::size_t kTile = 32;
-  for (std::size_t top = 0; top < height; top += kTile) {
-    for (std::size_t left = 0; left < width; left += kTile) {
-      for (std::size_t y = top; y < std::min(top + kTile, height); ++y) {
-        const std::byte* source =
-            from.first + from.down * static_cast<std::ptrdiff_t>(y) + from.right * static_cast<std::ptrdiff_t>(left);
-        std::byte* target = to + pitch * static_cast<std::ptrdiff_t>(y) + left * kPixel;
-        for (std::size_t x = left; x < std::min(left + kTile, width); ++x, source += from.right, target += kPixel)
-          std::memcpy(target, source, kPixel);
-      }
-    }
-  }
-}
-
-/// @param pixel_bytes  1 to 4: a sample of up to 16 bits, or a whole packed pixel.
-void copy_upright(const Walk& from, std::size_t pixel_bytes, std::byte* to, std::ptrdiff_t pitch, std::size_t width,
-                  std::size_t height) {
-  if (from.right == static_cast<std::ptrdiff_t>(pixel_bytes)) {
-    for (std::size_t y = 0; y < height; ++y)
-      std::memcpy(to + pitch * static_cast<std::ptrdiff_t>(y), from.first + from.down * static_cast<std::ptrdiff_t>(y),
-                  width * pixel_bytes);
-    return;
-  }
-  if (pixel_bytes == 1) return copy_turned<1>(from, to, pitch, width, height);
-  if (pixel_bytes == 2) return copy_turned<2>(from, to, pitch, width, height);
-  if (pixel_bytes == 3) return copy_turned<3>(from, to, pitch, width, height);
-  if (pixel_bytes == 4) return copy_turned<4>(from, to, pitch, width, height);
-  throw Error(Code::kUnimplemented, "a picture of " + std::to_string(pixel_bytes) + " bytes a pixel is not turned");
 }
 
 /// Many confident detections make a good picture; doubtful ones hardly count.
@@ -191,17 +130,7 @@ Frame Pictures::canvas(const Frame& frame) {
   const FrameInfo& given = frame.info();
   const bool covers = given.upright_width_px() >= info_.width_px && given.upright_height_px() >= info_.height_px;
   if (!covers) fill_black(out);
-  std::uint64_t bytes = 0;
-  for (std::size_t p = 0; p < frame.plane_count(); ++p) {
-    const Tensor &from = frame.plane(p), &to = out.plane(p);
-    const PlaneExtent extent = plane_extent(info_, p);
-    const Walk walk = upright_walk(from, plane_extent(given, p), given.rotation);
-    const std::size_t width = std::min<std::size_t>(walk.width_px, extent.width_px);
-    const std::size_t height = std::min<std::size_t>(walk.height_px, extent.height_px);
-    const std::size_t pixel = extent.row_bytes / extent.width_px;
-    copy_upright(walk, pixel, static_cast<std::byte*>(to.data()), to.byte_strides()[0], width, height);
-    bytes += width * height * pixel;
-  }
+  const std::uint64_t bytes = copy_upright(frame, out);
   ledger_.book_map(edge, false);
   ledger_.book_copied(edge, bytes);
   return out;

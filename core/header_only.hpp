@@ -17,6 +17,8 @@
 #include <tenon/core/base/requirements.cpp>
 #include <tenon/core/base/shared_memory.cpp>
 #include <tenon/core/base/tensor.cpp>
+#include <tenon/core/base/unfinished.cpp>
+#include <tenon/core/base/used_files.cpp>
 #include <tenon/core/media/audio.cpp>
 #include <tenon/core/media/format_table.cpp>
 #include <tenon/core/media/frame.cpp>

@@ -26,7 +26,10 @@ class StreamTime {
   /// @return The time on the line. The first is the stream's own, or 0.
   std::int64_t next(std::int64_t own_ns, std::int64_t step_ns,
                     std::int64_t most_ahead_ns = std::numeric_limits<std::int64_t>::max()) {
-    if (!last_ns_) return *(last_ns_ = own_ns == kNoTimestamp ? 0 : own_ns);
+    if (!last_ns_) {
+      begins_ = false;
+      return *(last_ns_ = own_ns == kNoTimestamp ? 0 : own_ns);
+    }
     const std::int64_t expected = sum(*last_ns_, step_ns > 0 ? step_ns : interval_ns_);
     const std::int64_t time =
         own_ns == kNoTimestamp ? expected : sum(own_ns, shift_for(own_ns, expected, most_ahead_ns));

@@ -34,6 +34,7 @@ class StreamSink final : public Sink {
     options_.encoder.preset = given.text("preset");
     options_.encoder.low_delay = true;
     options_.encoder.ledger = environment.ledger;
+    options_.encoder.encoder = pairs_of(given, "encoder_options");
     options_.output = pairs_of(given, "options");
     options_.timeout = std::chrono::milliseconds(given.integer("timeout_ms"));
     options_.cancelled = cancelled_;
@@ -106,7 +107,8 @@ KnownElement stream_sink() {
         {"codec", "Encoder of FFmpeg; empty: libx264 if FFmpeg has it, else mpeg4", std::string()},
         {"quality", "Quality of libx264 as its crf: lower is better", std::int64_t{23}, false, 0, 51},
         {"preset", "Preset of libx264", std::string("ultrafast")},
-        {"options", "More options of FFmpeg's muxer or protocol: name=value:name=value", std::string()}},
+        {"options", "More options of FFmpeg's muxer or protocol: name=value:name=value", std::string()},
+        {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()}},
        false,
        true},
       [](const Parameters& given, const Environment& environment) -> AnyElement {

@@ -98,12 +98,15 @@ TENON_INLINE void Converter::set_colours(const AVFrame& source, AVFrame& out) {
   if (ffmpeg::colour_space(space) == ColourSpace::kUnknown)
     space = source.height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
   const int* matrix = sws_getCoefficients(space == AVCOL_SPC_BT2020_CL ? SWS_CS_BT2020 : static_cast<int>(space));
-  const bool j_name =
-      std::string_view(ffmpeg::to_string(static_cast<AVPixelFormat>(source.format))).starts_with("yuvj");
+  const auto is_j_name = [](int format) {
+    return std::string_view(ffmpeg::to_string(static_cast<AVPixelFormat>(format))).starts_with("yuvj");
+  };
   // Grey without a range is full, as core says; so is grey that is made of RGB.
-  const bool source_full = is_rgb(source.format) || j_name || source.color_range == AVCOL_RANGE_JPEG ||
+  const bool source_full = is_rgb(source.format) || is_j_name(source.format) ||
+                           source.color_range == AVCOL_RANGE_JPEG ||
                            (is_grey(source.format) && source.color_range == AVCOL_RANGE_UNSPECIFIED);
-  const bool out_full = is_rgb(out.format) || (is_rgb(source.format) ? is_grey(out.format) : source_full);
+  const bool out_full =
+      is_rgb(out.format) || is_j_name(out.format) || (is_rgb(source.format) ? is_grey(out.format) : source_full);
   sws_setColorspaceDetails(context_, matrix, source_full, matrix, out_full, 0, 1 << 16, 1 << 16);
   out.color_range = out_full ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
   out.colorspace = is_rgb(out.format) ? AVCOL_SPC_RGB : space;

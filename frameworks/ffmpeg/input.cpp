@@ -44,8 +44,8 @@ TENON_INLINE Input::Input(const std::string& name, const Options& options, AVMed
 TENON_INLINE Error Input::explained(const Error& error) const {
   if (is_cancelled()) return stopped();
   // What FFmpeg calls invalid may only be unread: its demuxers take an interrupted read for the end.
-  const bool is_of_ffmpeg = error.code() == Code::kInvalidArgument || error.code() == Code::kDataLoss ||
-                            error.code() == Code::kUnknown;
+  const bool is_of_ffmpeg =
+      error.code() == Code::kInvalidArgument || error.code() == Code::kDataLoss || error.code() == Code::kUnknown;
   return is_of_ffmpeg && is_late_ ? late("did not start") : error;
 }
 
@@ -61,6 +61,7 @@ TENON_INLINE bool Input::read(AVPacket* packet, Deadline deadline) {
         continue;
       }
       corrupt_ = (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
+      packet_at_ = packet->pos;
       has_gaps_ = has_gaps_ || (corrupt_ && has_joints());
       note_time(*packet);
       return true;
@@ -246,7 +247,8 @@ TENON_INLINE bool Input::has_part_of_a_packet() const {
       av_opt_get_int(format_->priv_data, "ts_packetsize", 0, &packet) < 0)
     return false;
   const std::int64_t size = avio_size(format_->pb);
-  return packet > 0 && size > 0 && size % packet != 0;
+  // Counted from a packet that was read: a recording may also begin within one. Those of 204 bytes are not where FFmpeg says.
+  return (packet == 188 || packet == 192) && packet_at_ >= 0 && size > packet_at_ && (size - packet_at_) % packet != 0;
 }
 
 TENON_INLINE bool Input::index_past_end() const {
@@ -259,7 +261,7 @@ TENON_INLINE bool Input::index_past_end() const {
 }
 
 TENON_INLINE bool Input::ends_early() const {
-  if (format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
+  if (has_joints() || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
       format_->nb_streams != 1)
     return false;
   if (format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM) return false;

@@ -34,6 +34,8 @@ struct Options {
   int hardware_frames = 16;
   /// Makes frames of the device's, taking over the AVFrame's references; empty: adopt_hardware(). Bridges have others.
   std::function<Frame(AVFrame* frame, AVRational time_base)> take_hardware;
+  /// Gives frames a metadata::ReferenceTime of the clock "ntp": the sender's, where the stream states it (RTCP, prft).
+  bool sender_time = false;
   bool frame_threads = true;            ///< Decode several pictures at once (more delay); else slices only.
   ZeroCopy policy = ZeroCopy::kPrefer;  ///< kRequire refuses a decoder that needs a copy or a conversion.
   Ledger* ledger = nullptr;             ///< Where copies and conversions are booked; null: the process ledger.
@@ -126,6 +128,7 @@ class Input {
   Clock::duration read_timeout_{};
   bool corrupt_ = false;  ///< The last packet lacks data.
   bool has_gaps_ = false;
+  std::int64_t packet_at_ = -1;  ///< Where the last packet lies in the file.
 };
 
 }  // namespace detail

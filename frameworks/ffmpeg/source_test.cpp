@@ -182,12 +182,14 @@ TEST_F(FfmpegSource, PiecesOfAPlaylistAreJoinedAtADiscontinuity) {
   write(folder_.file("0.ts"), once);
   write(folder_.file("1.ts"), once);
   const std::string list =
-      "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.6,\n0.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:1.6,\n1.ts\n";
+      "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.6,\n0.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:1.6,\n1."
+      "ts\n";
   expect_steps_of_40_ms(times_ms(write(folder_.file("list.m3u8"), list + "#EXT-X-ENDLIST\n")), 80);
   EXPECT_FALSE(ff::open(folder_.file("list.m3u8")).live());
   // Without an end, segments may be added at any time.
   EXPECT_TRUE(ff::open(write(folder_.file("growing.m3u8"), list)).live());
-  EXPECT_TRUE(ff::open(write(folder_.file("event.m3u8"), "#EXTM3U\n#EXT-X-PLAYLIST-TYPE:EVENT\n" + list.substr(8))).live());
+  EXPECT_TRUE(
+      ff::open(write(folder_.file("event.m3u8"), "#EXTM3U\n#EXT-X-PLAYLIST-TYPE:EVENT\n" + list.substr(8))).live());
 }
 
 TEST_F(FfmpegSource, PacketsMissingWithinAStreamAreNoTruncation) {
@@ -198,6 +200,7 @@ TEST_F(FfmpegSource, PacketsMissingWithinAStreamAreNoTruncation) {
             (std::pair<Code, std::string>{Code::kOk, ""}));
   EXPECT_GT(frames, 35u);
   EXPECT_EQ(run(write(folder_.file("twice.ts"), once + once)).first, Code::kOk) << "counters begin anew";
+  EXPECT_EQ(run(write(folder_.file("joined.ts"), once.substr(90))).first, Code::kOk) << "it begins within a packet";
   const auto [code, text] = run(write(folder_.file("cut.ts"), once.substr(0, once.size() - 1017)));
   EXPECT_EQ(code, Code::kDataLoss);
   EXPECT_THAT(text, testing::HasSubstr("truncated"));
@@ -217,11 +220,11 @@ TEST_F(FfmpegSource, AnOpenThatIsToldToStopSaysSo) {
       });
       const auto [code, text] = run(folder_.file(name), options);
       stopper.join();
-      if (code != Code::kOk) EXPECT_EQ(code, Code::kCancelled) << text;
+      EXPECT_TRUE(code == Code::kOk || code == Code::kCancelled) << text;
       ff::Options hasty;
       hasty.open_timeout = std::chrono::microseconds(us + 1);
       const auto [late, why] = run(folder_.file(name), hasty);
-      if (late != Code::kOk) EXPECT_EQ(late, Code::kDeadlineExceeded) << why;
+      EXPECT_TRUE(late == Code::kOk || late == Code::kDeadlineExceeded) << why;
     }
   }
 }

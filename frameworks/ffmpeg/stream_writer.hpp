@@ -32,7 +32,7 @@ class StreamWriter {
   };
 
   /// Connects. @param info  As of Writer.
-  /// @errors kInvalidArgument: a URL of another kind; kUnavailable: nobody answers; kDeadlineExceeded; as of Writer for the
+  /// @errors kInvalidArgument: a URL of another kind; kUnavailable: no answer; kDeadlineExceeded; as of Writer for the
   /// encoder.
   StreamWriter(const std::string& url, const FrameInfo& info, Options options);
   StreamWriter(StreamWriter&&) = delete;

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/stream_time.hpp>
@@ -288,6 +291,7 @@ struct Video::Impl {
       avcodec_send_packet(codec, nullptr);
       return;
     }
+    if (options.sender_time) note_sender_time();
     const int error = avcodec_send_packet(codec, packet.get());
     av_packet_unref(packet.get());
     decoder.rethrow();
@@ -411,6 +415,7 @@ struct Video::Impl {
     // A picture without a rotation of its own has the container's.
     if (rotation != Rotation::kNone && !av_frame_get_side_data(frame.get(), AV_FRAME_DATA_DISPLAYMATRIX))
       set_rotation(*frame, rotation);
+    const std::int64_t presented = frame->pts;
     convert_if_needed();
     const bool in_pool = frame->buf[0] && detail::pooled_at(frame->buf[0]->data);
     // Under `require` use_pool() admits only direct decoders. The few pictures that such a decoder began before
@@ -418,6 +423,11 @@ struct Video::Impl {
     if (decoder.pooled() && !in_pool && !frame->hw_frames_ctx && options.policy != ZeroCopy::kRequire) copy_into_pool();
     Frame result = detail::is_hardware(*frame) ? take_hardware() : adopt(frame.get(), input.stream()->time_base);
     move_on(result);
+    if (const auto stated = sender_times.find(presented); options.sender_time && stated != sender_times.end()) {
+      constexpr std::int64_t kFrom1900 = 2'208'988'800;
+      metadata::of(result).add(metadata::ReferenceTime{"ntp", (stated->second + kFrom1900 * 1'000'000) * 1000});
+      sender_times.erase(stated);
+    }
     const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||
                          !(result.info().format == info.format) || result.info().rotation != info.rotation;
     if (changed && frames != 0) {
@@ -427,6 +437,18 @@ struct Video::Impl {
     info = result.info();
     ++frames;
     return result;
+  }
+
+  /// Keeps the sender's clock of a packet until its picture comes.
+  void note_sender_time() {
+    std::size_t size = 0;
+    const std::uint8_t* data = av_packet_get_side_data(packet.get(), AV_PKT_DATA_PRFT, &size);
+    if (!data || size < sizeof(AVProducerReferenceTime) || packet->pts == AV_NOPTS_VALUE) return;
+    AVProducerReferenceTime stated;
+    std::memcpy(&stated, data, sizeof stated);
+    constexpr std::size_t kMost = 256;  // Pictures that are lost leave their times behind.
+    if (sender_times.size() == kMost) sender_times.erase(sender_times.begin());
+    sender_times[packet->pts] = stated.wallclock;
   }
 
   /// Joins the times of a stream whose clock jumps, as FFmpeg's tools do: with a limit of 10 s where jumps are common, beyond the
@@ -459,7 +481,8 @@ struct Video::Impl {
   double fps = 0;
   std::uint64_t frames = 0, size_changes = 0, damaged = 0, damaged_frames = 0;
   StreamTime time;
-  Clock::time_point last_came;  ///< When the last frame came.
+  std::map<std::int64_t, std::int64_t> sender_times;  ///< By the time of the packet: us since 1970.
+  Clock::time_point last_came;                        ///< When the last frame came.
   std::exception_ptr source_failure;
   bool draining = false, ended = false;
   bool copied = false, converted = false;

@@ -6,10 +6,13 @@
 #include <cerrno>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/core/upright.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
 
@@ -18,10 +21,108 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
+/// The formats in an encoder's list; empty: it names none.
+TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder) {
+  const AVPixelFormat* all = nullptr;
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
+  const void* found = nullptr;
+  if (avcodec_get_supported_config(nullptr, &encoder, AV_CODEC_CONFIG_PIX_FORMAT, 0, &found, nullptr) >= 0)
+    all = static_cast<const AVPixelFormat*>(found);
+#else
+  all = encoder.pix_fmts;
+#endif
+  std::vector<AVPixelFormat> formats;
+  for (; all && *all != AV_PIX_FMT_NONE; ++all) formats.push_back(*all);
+  // Containers name only some formats of pictures that are not encoded.
+  if (formats.empty() && encoder.id == AV_CODEC_ID_RAWVIDEO)
+    formats = {AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUYV422, AV_PIX_FMT_UYVY422, AV_PIX_FMT_BGR24};
+  return formats;
+}
+
+/// The rates in an encoder's list; null: any rate.
+TENON_INLINE const AVRational* listed_rates(const AVCodec& encoder) {
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
+  const void* found = nullptr;
+  avcodec_get_supported_config(nullptr, &encoder, AV_CODEC_CONFIG_FRAME_RATE, 0, &found, nullptr);
+  return static_cast<const AVRational*>(found);
+#else
+  return encoder.supported_framerates;
+#endif
+}
+
+TENON_INLINE bool is_x264(const AVCodec& encoder) { return std::string_view(encoder.name).starts_with("libx264"); }
+
+/// JPEG's samples have full range; FFmpeg names the formats of such samples apart.
+TENON_INLINE bool is_jpeg(AVCodecID codec) {
+  return codec == AV_CODEC_ID_MJPEG || codec == AV_CODEC_ID_LJPEG || codec == AV_CODEC_ID_AMV;
+}
+TENON_INLINE bool has_full_range(AVPixelFormat format) {
+  const FormatMapping* mapping = find_mapping(format);
+  return mapping && mapping->full_range;
+}
+/// The format of the same layout whose name says nothing of the range.
+TENON_INLINE AVPixelFormat of_any_range(AVPixelFormat format) {
+  return has_full_range(format) ? find_mapping(find_mapping(format)->format)->av : format;
+}
+TENON_INLINE bool is_rgb(AVPixelFormat format) {
+  const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(format);
+  return of && (of->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0;
+}
+
+TENON_INLINE AVPixelFormat encoder_format(const AVCodec& encoder, AVPixelFormat from) {
+  std::vector<AVPixelFormat> takes = listed_formats(encoder);
+  if (takes.empty()) return from;
+  std::erase_if(takes, [&](AVPixelFormat each) {
+    const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(each);
+    return !of || (of->flags & AV_PIX_FMT_FLAG_HWACCEL) != 0 || (each != from && !sws_isSupportedOutput(each));
+  });
+  if (is_jpeg(encoder.id) && std::ranges::any_of(takes, has_full_range))
+    std::erase_if(takes, [](AVPixelFormat each) { return !has_full_range(each) && !is_rgb(each); });
+  const auto has = [&](AVPixelFormat format) { return std::ranges::count(takes, format) != 0; };
+  const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(from);
+  const AVCodecDescriptor* codec = avcodec_descriptor_get(encoder.id);
+  const bool is_for_players =
+      codec && (codec->props & (AV_CODEC_PROP_LOSSY | AV_CODEC_PROP_INTRA_ONLY)) == AV_CODEC_PROP_LOSSY;
+  const bool is_yuv = of && of->nb_components >= 3 && !is_rgb(from);
+  if (is_for_players && !is_yuv && has(AV_PIX_FMT_YUV420P)) return AV_PIX_FMT_YUV420P;
+  if (has(from)) return from;
+  const bool has_alpha = of && (of->flags & AV_PIX_FMT_FLAG_ALPHA) != 0;
+  AVPixelFormat best = AV_PIX_FMT_NONE;
+  for (const AVPixelFormat each : takes)
+    best = best == AV_PIX_FMT_NONE ? each : av_find_best_pix_fmt_of_2(best, each, from, has_alpha, nullptr);
+  return best;
+}
+
+/// Containers whose pictures have numbers instead of times.
+TENON_INLINE bool counts_pictures(const AVOutputFormat& container) {
+  constexpr std::string_view kCounting[] = {"avi", "dv", "gxf", "mxf", "mxf_d10", "mxf_opatom", "swf", "yuv4mpegpipe"};
+  return (container.flags & AVFMT_NOTIMESTAMPS) != 0 || std::ranges::count(kCounting, container.name) != 0;
+}
+
+/// The muxers of MP4 and QuickTime write display matrices in every FFmpeg version.
+TENON_INLINE bool says_rotation(const AVOutputFormat& container) {
+  constexpr std::string_view kTurning[] = {"mov", "mp4", "3gp", "3g2", "ipod", "ismv"};
+  return std::ranges::count(kTurning, container.name) != 0;
+}
+
+/// The unit of times: fine enough for any source, unless the container or the encoder counts pictures.
+TENON_INLINE AVRational time_base_of(const AVCodec& encoder, const AVOutputFormat& container, AVRational rate) {
+  const AVRational step = av_inv_q(rate);
+  if (counts_pictures(container) || listed_rates(encoder) || encoder.id == AV_CODEC_ID_THEORA) return step;
+  if (encoder.id != AV_CODEC_ID_MPEG4) return {1, 90000};
+  const int parts = 65535 / rate.num;  // MPEG-4 has 16 bits for the unit.
+  return parts > 0 ? AVRational{rate.den, rate.num * parts} : step;
+}
+
 TENON_INLINE VideoEncoder::VideoEncoder(std::string what, const FrameInfo& info, WriterOptions options,
-                                        const AVOutputFormat& container)
-    : what_(std::move(what)), info_(info), options_(std::move(options)) {
-  open(container);
+                                        const AVOutputFormat& container, const std::string& path)
+    : what_(std::move(what)), given_(info), info_(info), options_(std::move(options)) {
+  if (info.rotation != Rotation::kNone && !says_rotation(container)) {
+    info_.width_px = info.upright_width_px();
+    info_.height_px = info.upright_height_px();
+    info_.rotation = Rotation::kNone;
+  }
+  open(choose(container, path), container);
 }
 
 TENON_INLINE void VideoEncoder::add_to(AVFormatContext* format) {
@@ -36,100 +137,188 @@ TENON_INLINE void VideoEncoder::add_to(AVFormatContext* format) {
 }
 
 TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* format) {
-  if (frame.info().rotation != info_.rotation) {
+  if (frame.info().rotation != given_.rotation) {
     const auto turn = [](Rotation rotation) {
       return rotation == Rotation::kNone ? std::string("shown as stored") : tenon::to_string(rotation);
     };
     throw Error(Code::kInvalidArgument, what_ + ": a frame that is to be " + turn(frame.info().rotation) +
-                                            " cannot go into a video whose pictures are to be " + turn(info_.rotation));
+                                            " cannot go into a video whose pictures are to be " +
+                                            turn(given_.rotation));
   }
-  if (frame.info().width_px != info_.width_px || frame.info().height_px != info_.height_px) {
+  if (frame.info().width_px != given_.width_px || frame.info().height_px != given_.height_px) {
     throw Error(Code::kInvalidArgument, what_ + ": a frame of " + std::to_string(frame.info().width_px) + "x" +
                                             std::to_string(frame.info().height_px) + " cannot go into a video of " +
-                                            std::to_string(info_.width_px) + "x" + std::to_string(info_.height_px));
+                                            std::to_string(given_.width_px) + "x" + std::to_string(given_.height_px));
   }
-  FramePtr picture = av_frame(frame, default_deadline(), options_.ledger);
-  const FormatMapping* mapping = find_mapping(frame.info().format);
-  // Planes are in the AVFrame's order here, so YV12 counts as yuv420p.
-  if (mapping->av != codec_->pix_fmt) {
-    FramePtr out = new_frame();
-    out->format = codec_->pix_fmt;
-    out->width = picture->width;
-    out->height = picture->height;
-    if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
-      throw make_error(error, what_, "av_frame_get_buffer");
-    converter_.convert(*picture, *out, options_.ledger ? *options_.ledger : Ledger::process());
-    picture = std::move(out);
-  }
+  const FramePtr picture = picture_of(info_.rotation == given_.rotation ? frame : upright(frame));
   picture->pts = next_time(frame.timestamp_ns());
   picture->time_base = codec_->time_base;
   picture->pict_type = AV_PICTURE_TYPE_NONE;  // Key frames are chosen anew, not taken from the decoder.
   encode(picture.get(), format);
 }
 
-TENON_INLINE AVColorRange VideoEncoder::converted_range(const FormatMapping* mapping) const {
-  const AVPixFmtDescriptor* of = mapping ? av_pix_fmt_desc_get(mapping->av) : nullptr;
-  const bool is_yuv = of && (of->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) == 0;
+TENON_INLINE FramePtr VideoEncoder::picture_of(const Frame& frame) {
+  FramePtr picture = av_frame(frame, default_deadline(), options_.ledger);
+  // An encoder that takes even extents only gets the picture without its last column or row.
+  picture->width = codec_->width;
+  picture->height = codec_->height;
+  // Planes are in the AVFrame's order here, so YV12 counts as yuv420p.
+  const AVPixelFormat own = find_mapping(frame.info().format)->av;
+  const bool is_full = resolved_colour_range(frame.info()) == ColourRange::kFull;
+  if (own == of_any_range(codec_->pix_fmt) && (is_full || !has_full_range(codec_->pix_fmt))) {
+    picture->format = codec_->pix_fmt;
+    return picture;
+  }
+  FramePtr out = new_frame();
+  out->format = codec_->pix_fmt;
+  out->width = picture->width;
+  out->height = picture->height;
+  if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
+    throw make_error(error, what_, "av_frame_get_buffer");
+  converter_.convert(*picture, *out, options_.ledger ? *options_.ledger : Ledger::process());
+  return out;
+}
+
+TENON_INLINE Frame VideoEncoder::upright(const Frame& frame) {
+  Ledger& ledger = options_.ledger ? *options_.ledger : Ledger::process();
+  const FramePtr picture = av_frame(frame, default_deadline(), options_.ledger);
+  FrameInfo info = frame.info();
+  Frame source = frame;
+  FramePtr converted;
+  if (is_quarter_turn(info.rotation) && !turns_into_itself(info.format)) {
+    converted = new_frame();
+    converted->format = AV_PIX_FMT_YUV420P;
+    converted->width = picture->width;
+    converted->height = picture->height;
+    if (const int error = av_frame_get_buffer(converted.get(), 0); error < 0)
+      throw make_error(error, what_, "av_frame_get_buffer");
+    to_i420_.convert(*picture, *converted, ledger);
+    const Frame made = wrap(converted.get());
+    const Rotation rotation = info.rotation;
+    info = made.info();
+    info.rotation = rotation;
+    source = Frame(info, {made.planes().begin(), made.planes().end()});
+  }
+  info.width_px = info_.width_px;
+  info.height_px = info_.height_px;
+  info.rotation = Rotation::kNone;
+  if (!turned_ || !(turned_->info() == info)) {
+    Requirements wanted;
+    wanted.pitch_alignment = 64;
+    turned_.emplace(info, wanted, 256);
+  }
+  static const EdgeId edge = register_edge("ffmpeg.upright");
+  const Frame out = turned_->acquire();
+  ledger.book_map(edge, false);
+  ledger.book_copied(edge, copy_upright(source, out));
+  return out;
+}
+
+TENON_INLINE AVColorRange VideoEncoder::range_of(AVPixelFormat format, const FormatMapping* mapping) const {
+  if (is_rgb(format) || has_full_range(format)) return AVCOL_RANGE_JPEG;
+  if (mapping && mapping->av == format) return av_colour_range(resolved_colour_range(info_));
+  const bool is_yuv = mapping && !is_rgb(mapping->av);
   return is_yuv && resolved_colour_range(info_) == ColourRange::kFull ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
 }
 
 TENON_INLINE bool VideoEncoder::takes(const AVOutputFormat& container, AVCodecID codec) {
+  // For pictures the name decides; the muxer takes any codec.
+  if (std::string_view(container.name) == "image2") return false;
   constexpr std::string_view kStreams[] = {"mpegts", "rtp", "rtp_mpegts", "rtsp"};
   const int answer = avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL);
   return answer == 1 || (answer == AVERROR_PATCHWELCOME && std::ranges::count(kStreams, container.name) != 0);
 }
 
-TENON_INLINE void VideoEncoder::open(const AVOutputFormat& container) {
+TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container, const std::string& path) const {
   const AVCodec* encoder = nullptr;
   if (!options_.codec.empty()) {
     encoder = avcodec_find_encoder_by_name(options_.codec.c_str());
   } else {
     encoder = avcodec_find_encoder_by_name("libx264");
     if (!encoder || !takes(container, encoder->id)) encoder = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
-    if (!encoder || !takes(container, encoder->id)) encoder = avcodec_find_encoder(container.video_codec);
+    if (!encoder || !takes(container, encoder->id))
+      encoder = avcodec_find_encoder(av_guess_codec(&container, nullptr, path.c_str(), nullptr, AVMEDIA_TYPE_VIDEO));
   }
   if (!encoder || encoder->type != AVMEDIA_TYPE_VIDEO) {
     throw Error(Code::kUnimplemented,
                 what_ + ": this FFmpeg has no video encoder \"" + options_.codec + "\"; leave the choice open");
   }
-  name_ = encoder->name;
-  if (info_.width_px == 0 || info_.height_px == 0 || info_.width_px > 16384 || info_.height_px > 16384 ||
-      info_.width_px % 2 || info_.height_px % 2) {
-    throw Error(Code::kInvalidArgument, what_ + ": a video of " + std::to_string(info_.width_px) + "x" +
-                                            std::to_string(info_.height_px) +
-                                            " cannot be encoded; extents must be even and 2..16384");
-  }
-  codec_.reset(avcodec_alloc_context3(encoder));
-  if (!codec_) throw Error(Code::kResourceExhausted, what_ + ": no memory for an encoder");
-  const bool x264 = name_ == "libx264";
+  return *encoder;
+}
+
+TENON_INLINE CodecPtr VideoEncoder::set_up(const AVCodec& encoder, const AVOutputFormat& container,
+                                           AVRational time_base, int width, int height) const {
+  CodecPtr codec(avcodec_alloc_context3(&encoder));
+  if (!codec) throw Error(Code::kResourceExhausted, what_ + ": no memory for an encoder");
   const FormatMapping* mapping = find_mapping(info_.format);
-  const bool direct = mapping && (mapping->av == AV_PIX_FMT_YUV420P ||
-                                  (x264 && (mapping->av == AV_PIX_FMT_NV12 || mapping->av == AV_PIX_FMT_YUV422P ||
-                                            mapping->av == AV_PIX_FMT_YUV444P)));
-  codec_->pix_fmt = direct ? mapping->av : AV_PIX_FMT_YUV420P;
-  codec_->width = static_cast<int>(info_.width_px);
-  codec_->height = static_cast<int>(info_.height_px);
-  codec_->colorspace = av_colour_space(resolved_colour_space(info_));
-  codec_->color_range = direct ? av_colour_range(resolved_colour_range(info_)) : converted_range(mapping);
-  const AVRational rate = av_d2q(options_.fps > 0 ? options_.fps : 25, 1001000);
-  codec_->framerate = rate;
-  // Frames carry their own times, in a unit fine enough for any source. MPEG-4 has only 16 bits for it.
-  codec_->time_base = x264 ? AVRational{1, 90000} : av_inv_q(rate);
-  codec_->thread_count = options_.threads;
-  if (container.flags & AVFMT_GLOBALHEADER) codec_->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
-  Dictionary dictionary;
-  if (x264) {
-    dictionary.set("preset", options_.preset);
-    dictionary.set("crf", std::to_string(options_.quality));
-    if (options_.low_delay) dictionary.set("tune", "zerolatency");
-  } else {
-    codec_->flags |= AV_CODEC_FLAG_QSCALE;
-    codec_->global_quality = FF_QP2LAMBDA * std::max(2, options_.quality / 6);
-    codec_->bit_rate = 0;
+  codec->pix_fmt = encoder_format(encoder, mapping ? mapping->av : AV_PIX_FMT_YUV420P);
+  if (codec->pix_fmt == AV_PIX_FMT_NONE)
+    throw Error(Code::kUnimplemented,
+                what_ + ": encoder " + encoder.name + " takes no pictures in host memory; choose another encoder");
+  codec->width = width;
+  codec->height = height;
+  codec->colorspace = is_rgb(codec->pix_fmt) ? AVCOL_SPC_RGB : av_colour_space(resolved_colour_space(info_));
+  codec->color_range = range_of(codec->pix_fmt, mapping);
+  codec->framerate = rate_;
+  codec->time_base = time_base;
+  codec->thread_count = options_.threads;
+  if (container.flags & AVFMT_GLOBALHEADER) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
+  if (is_x264(encoder)) return codec;
+  // The scale of WebP's encoders is another one.
+  if (encoder.id != AV_CODEC_ID_WEBP) {
+    codec->flags |= AV_CODEC_FLAG_QSCALE;
+    codec->global_quality = FF_QP2LAMBDA * std::max(2, options_.quality / 6);
   }
-  if (const int error = avcodec_open2(codec_.get(), encoder, dictionary.get()); error < 0) {
-    throw make_error(error, what_ + ": encoder " + name_, "avcodec_open2");
+  codec->bit_rate = 0;
+  return codec;
+}
+
+/// The options of the encoder that are not the user's.
+TENON_INLINE void add_own_options(const AVCodecContext& codec, const WriterOptions& options, Dictionary& to) {
+  if (is_x264(*codec.codec)) {
+    to.set("preset", options.preset);
+    to.set("crf", std::to_string(options.quality));
+    if (options.low_delay) to.set("tune", "zerolatency");
   }
+  // It writes to standard error by itself.
+  if (std::string_view(codec.codec->name) == "libx265" && av_log_get_level() <= AV_LOG_FATAL)
+    to.set("x265-params", "log-level=none");
+  // Without a profile it is DNxHD, which has a few sizes and bit rates only.
+  if (std::string_view(codec.codec->name) == "dnxhd")
+    to.set("profile", codec.pix_fmt == AV_PIX_FMT_YUV422P     ? "dnxhr_sq"
+                      : codec.pix_fmt == AV_PIX_FMT_YUV422P10 ? "dnxhr_hqx"
+                                                              : "dnxhr_444");
+}
+
+TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputFormat& container) {
+  name_ = encoder.name;
+  const std::string size = std::to_string(info_.width_px) + "x" + std::to_string(info_.height_px);
+  if (info_.width_px == 0 || info_.height_px == 0 || info_.width_px > 16384 || info_.height_px > 16384)
+    throw Error(Code::kInvalidArgument,
+                what_ + ": a video of " + size + " cannot be encoded; extents must be 1..16384");
+  rate_ = av_d2q(options_.fps > 0 ? options_.fps : 25, 1001000);
+  if (const AVRational* rates = listed_rates(encoder)) rate_ = rates[av_find_nearest_q_idx(rate_, rates)];
+  const AVRational fine = time_base_of(encoder, container, rate_), step = av_inv_q(rate_);
+  const int width = static_cast<int>(info_.width_px), height = static_cast<int>(info_.height_px);
+  const bool is_odd = (width > 1 && width % 2 != 0) || (height > 1 && height % 2 != 0);
+  int error = 0;
+  for (const bool cuts : {false, true}) {
+    if (cuts && !is_odd) break;
+    for (const AVRational base : {fine, step}) {
+      codec_ = set_up(encoder, container, base, cuts && width > 1 ? width & ~1 : width,
+                      cuts && height > 1 ? height & ~1 : height);
+      Dictionary dictionary;
+      add_own_options(*codec_, options_, dictionary);
+      for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
+      error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
+      if (error >= 0) return dictionary.check_all_taken(what_ + ": encoder " + name_);
+      if (av_cmp_q(fine, step) == 0) break;
+    }
+  }
+  throw make_error(error,
+                   what_ + ": encoder " + name_ + " takes no pictures of " + size + " in " +
+                       ffmpeg::to_string(codec_->pix_fmt) + " with these options",
+                   "avcodec_open2");
 }
 
 TENON_INLINE std::int64_t VideoEncoder::next_time(std::int64_t timestamp_ns) {
@@ -137,8 +326,9 @@ TENON_INLINE std::int64_t VideoEncoder::next_time(std::int64_t timestamp_ns) {
   const std::int64_t step = std::max<std::int64_t>(1, av_rescale_q(1, av_inv_q(codec_->framerate), base));
   std::int64_t time = last_time_ ? *last_time_ + step : 0;
   if (timestamp_ns != kNoTimestamp) {
-    if (!first_ns_) first_ns_ = timestamp_ns;
-    const std::int64_t stated = av_rescale_q(timestamp_ns - *first_ns_, AVRational{1, 1'000'000'000}, base);
+    const std::int64_t time_ns = line_.next(timestamp_ns, av_rescale_q(1, av_inv_q(rate_), {1, 1'000'000'000}));
+    if (!first_ns_) first_ns_ = time_ns;
+    const std::int64_t stated = av_rescale_q(time_ns - *first_ns_, AVRational{1, 1'000'000'000}, base);
     time = last_time_ ? std::max(stated, *last_time_ + 1) : stated;
   }
   last_time_ = time;

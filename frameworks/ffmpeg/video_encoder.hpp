@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/stream_time.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
@@ -17,22 +20,31 @@ inline namespace v1 {
 namespace ffmpeg {
 
 struct WriterOptions {
-  double fps = 25;                  ///< For frames without timestamps.
-  std::string codec;                ///< FFmpeg's name of an encoder; empty: libx264 if built in, else mpeg4.
+  double fps = 25;  ///< For frames without timestamps.
+  /// FFmpeg's name of an encoder; empty: libx264 if built in and the container takes it, else mpeg4, else the container's own.
+  std::string codec;
   int quality = 23;                 ///< libx264's crf; mpeg4's quantiser is derived from it. Lower is better.
   std::string preset = "veryfast";  ///< For libx264.
   bool low_delay = false;           ///< For libx264: no picture waits for later ones.
   int threads = 0;                  ///< 0: as many as there are processors.
   Ledger* ledger = nullptr;         ///< Where conversions are booked; null: the process ledger.
+  std::map<std::string, std::string> encoder = {};  ///< FFmpeg's options of the encoder ("profile" = "dnxhr_hq").
 };
 
 namespace detail {
 
+/// The format of pictures for `encoder`: 4:2:0 for RGB and grey where players expect it (H.264 and its like); else `from` if it
+/// takes that; else the one that loses the least. @return AV_PIX_FMT_NONE: it takes no format that pictures can be converted to.
+AVPixelFormat encoder_format(const AVCodec& encoder, AVPixelFormat from);
+
 /// An encoder and its stream in a container. @thread one at a time.
 class VideoEncoder {
  public:
-  /// @param what  Names the output in messages. @errors as Writer
-  VideoEncoder(std::string what, const FrameInfo& info, WriterOptions options, const AVOutputFormat& container);
+  /// @param what  Names the output in messages.
+  /// @param path  Its extension tells the encoder of a container that has several.
+  /// @errors as Writer
+  VideoEncoder(std::string what, const FrameInfo& info, WriterOptions options, const AVOutputFormat& container,
+               const std::string& path = {});
 
   /// "libx264".
   const std::string& name() const { return name_; }
@@ -47,13 +59,26 @@ class VideoEncoder {
   void flush(AVFormatContext* format) { encode(nullptr, format); }
 
  private:
-  /// The range of pictures that the converter makes: it keeps YUV's, and makes RGB limited.
-  AVColorRange converted_range(const FormatMapping* mapping) const;
+  /// The range of the encoded pictures: that of the frames; limited for RGB that becomes YUV; full where the format says so.
+  AVColorRange range_of(AVPixelFormat format, const FormatMapping* mapping) const;
 
   /// RTSP, RTP and MPEG-TS do not say which codecs they take; H.264 is what most receivers expect of them.
   static bool takes(const AVOutputFormat& container, AVCodecID codec);
 
-  void open(const AVOutputFormat& container);
+  /// @errors kUnimplemented: this FFmpeg has none of that name
+  const AVCodec& choose(const AVOutputFormat& container, const std::string& path) const;
+
+  void open(const AVCodec& encoder, const AVOutputFormat& container);
+
+  /// A context for pictures of that size with times in that unit.
+  CodecPtr set_up(const AVCodec& encoder, const AVOutputFormat& container, AVRational time_base, int width,
+                  int height) const;
+
+  /// The frame as the encoder's picture. Copies or converts only where it must.
+  FramePtr picture_of(const Frame& frame);
+
+  /// A copy of the frame that is turned upright.
+  Frame upright(const Frame& frame);
 
   /// Strictly increasing, whatever timestamps the source has.
   std::int64_t next_time(std::int64_t timestamp_ns);
@@ -61,12 +86,15 @@ class VideoEncoder {
   void encode(const AVFrame* picture, AVFormatContext* format);
 
   std::string what_;
-  FrameInfo info_;
+  FrameInfo given_, info_;  ///< Of the frames; of them as they are encoded, which may be upright.
+  AVRational rate_{25, 1};
   WriterOptions options_;
   std::string name_;
   CodecPtr codec_;
   PacketPtr packet_ = new_packet();
-  Converter converter_;
+  Converter converter_, to_i420_;
+  std::optional<cpu::FramePool> turned_;
+  StreamTime line_;
   std::optional<std::int64_t> last_time_, first_ns_;
 };
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writer: encodes frames into a file that appears only when it is complete.
+// Writer: encodes frames into files that appear only when they are complete.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include <tenon/core/file.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/unfinished.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/video_encoder.hpp>
 
@@ -15,16 +18,20 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// Writes one video stream. The file is built under a temporary name beside the target and renamed by finish(): a
-/// program that dies or fails leaves the old file in place. @thread one at a time.
+/// Writes one video stream, or pictures: a file for each frame where the path ends like one of a picture and has a number
+/// (shot%04d.png, from 1). Each file is built under a temporary name beside its target and then renamed: a program that dies or
+/// fails leaves the old file in place. @thread one at a time.
 class Writer {
  public:
   /// Creates the temporary file at once, so that a path that cannot be written fails before the work.
-  /// @param info  Size, colour and usual format of the frames. I420, NV12 (libx264 only) and I422, I444 (libx264) go to
-  ///              the encoder unchanged; other formats become I420, booked as "ffmpeg.swscale": NV12 and NV21
-  ///              as copied, since no value changes, the rest as converted.
+  /// @param info  Size, colour and usual format of the frames. They go to the encoder unchanged in a format that it takes;
+  ///              others are converted to the nearest that it takes (encoder_format()), booked as "ffmpeg.swscale": NV12 and
+  ///              NV21 to I420 as copied, since no value changes, the rest as converted. Turned pictures are written upright
+  ///              ("ffmpeg.upright") where the container cannot say that they are turned. An encoder that takes even extents
+  ///              only gets odd pictures without their last column or row.
   /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension without an FFmpeg
-  ///         container, odd extents; kUnimplemented: no such encoder, or a container that cannot store info.rotation.
+  ///         container, a size or options that the encoder refuses; kUnimplemented: no such encoder, or a container of
+  ///         several files.
   Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {});
   Writer(Writer&&) = delete;
   Writer& operator=(Writer&&) = delete;
@@ -32,9 +39,12 @@ class Writer {
   ~Writer() { discard(); }
 
   /// Encodes `frame`. Reads its bytes in place; the encoder may hold them until finish().
-  /// @errors kInvalidArgument: another size or rotation than the first; kFailedPrecondition: after finish(), or no host
-  /// address.
+  /// @errors kInvalidArgument: a frame that it does not take, a second one for one picture; kFailedPrecondition: after finish(),
+  /// or no host address.
   void write(const Frame& frame);
+
+  /// Whether frames of that size and rotation fit: pictures may differ.
+  bool takes(const FrameInfo& info) const;
 
   /// Writes what the encoder still holds, closes the file and renames it to its target. Nothing may be written after.
   /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the target cannot be replaced.
@@ -43,27 +53,36 @@ class Writer {
   std::uint64_t frames_written() const { return frames_; }
   /// The encoder's name, such as "libx264".
   const std::string& codec() const { return encoder_name_; }
-  /// The temporary file until finish(), for programs that remove it when ended by a signal; empty afterwards.
-  const std::string& temporary_path() const { return partial_; }
 
  private:
   std::string what() const { return "output \"" + path_.string() + "\""; }
 
   void open();
 
-  /// The muxers of MP4 and QuickTime write display matrices in every FFmpeg version.
-  static bool says_rotation(const AVOutputFormat& container);
+  /// Checks the target's folder, and that the target is free or a file.
+  void check_path() const;
 
-  /// Creates an empty file beside the target, so that the rename stays within one file system.
-  std::string make_partial(const std::filesystem::path& folder);
+  /// Begins a file. @errors as the constructor
+  void begin(const std::filesystem::path& target);
+
+  /// Completes the file and gives it its name.
+  void complete();
+
+  static bool fits(const FrameInfo& a, const FrameInfo& b);
+  static bool has_number(const std::filesystem::path& path);
+  /// The file of the next picture, or of the video.
+  std::filesystem::path next_picture() const;
 
   void discard() noexcept;
 
   std::filesystem::path path_;
-  std::string partial_;
   FrameInfo info_;
   WriterOptions options_;
   std::string encoder_name_;
+  const AVOutputFormat* container_ = nullptr;
+  bool makes_pictures_ = false, is_finished_ = false;
+  std::unique_ptr<NewFile> file_;
+  Unfinished unfinished_;
   AVFormatContext* format_ = nullptr;
   std::optional<detail::VideoEncoder> encoder_;
   std::uint64_t frames_ = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenon/frameworks/ffmpeg/writer.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -146,9 +148,6 @@ TEST(FfmpegWriter, SaysThatItsPicturesAreToBeTurned) {
     EXPECT_EQ(read->info().rotation, rotation);
     EXPECT_EQ(read->info().width_px, 64u);
     if (rotation == tenon::Rotation::kNone) continue;
-    EXPECT_EQ(code_of([&] { ff::Writer(folder.file("turned.avi"), info); },
-                      "pictures are to be " + tenon::to_string(rotation)),
-              Code::kUnimplemented);
     ff::Writer upright(folder.file("upright.mp4"), gradient(tenon::kI420, 64, 48, 1).info());
     EXPECT_EQ(code_of([&] { upright.write(frame); }, "that is to be " + tenon::to_string(rotation)),
               Code::kInvalidArgument);
@@ -223,6 +222,204 @@ TEST(FfmpegWriter, ConvertsOtherFormatsAndBooksIt) {
   EXPECT_EQ(ledger.total().converted, 64u * 64 * 3);
 }
 
+/// Writes three frames and reads them back.
+std::vector<Frame> written(const std::string& path, const Frame& frame, const ff::WriterOptions& options) {
+  ff::Writer writer(path, frame.info(), options);
+  for (int i = 0; i < 3; ++i) writer.write(frame);
+  writer.finish();
+  std::vector<Frame> read;
+  ff::Video video = ff::open(path);
+  while (auto each = video.read()) read.push_back(*each);
+  return read;
+}
+
+/// The colour of a pixel of any frame, by swscale: R, G, B.
+std::array<int, 3> rgb_at(const Frame& frame, int x, int y) {
+  const ff::FramePtr in = ff::av_frame(frame);
+  ff::FramePtr out = ff::detail::new_frame();
+  out->format = AV_PIX_FMT_RGB24;
+  out->width = in->width, out->height = in->height;
+  EXPECT_EQ(av_frame_get_buffer(out.get(), 0), 0);
+  ff::detail::Converter().convert(*in, *out, tenon::Ledger::process());
+  const std::uint8_t* pixel = out->data[0] + y * out->linesize[0] + 3 * x;
+  return {pixel[0], pixel[1], pixel[2]};
+}
+
+/// One colour: Y 110, Cb 90, Cr 160 of limited range, or what stands for it in RGB.
+Frame plain(tenon::PixelFormat format, std::uint32_t width, std::uint32_t height) {
+  Frame yuv = Frame::allocate({tenon::kI420, width, height, tenon::ColourSpace::kBt601, tenon::ColourRange::kLimited});
+  const int values[] = {110, 90, 160};
+  for (std::size_t p = 0; p < 3; ++p) std::memset(yuv.plane(p).data(), values[p], yuv.plane(p).size_bytes());
+  if (format == tenon::kI420) return yuv;
+  const ff::FramePtr in = ff::av_frame(yuv);
+  ff::FramePtr out = ff::detail::new_frame();
+  out->format = ff::find_mapping(format)->av;
+  out->width = in->width, out->height = in->height;
+  EXPECT_EQ(av_frame_get_buffer(out.get(), 0), 0);
+  ff::detail::Converter().convert(*in, *out, tenon::Ledger::process());
+  return ff::wrap(out.get());
+}
+
+TEST(FfmpegWriter, GivesEachEncoderPicturesOfAFormatThatItTakes) {
+  ff::silence_log();
+  Folder folder;
+  const auto near = [](const std::array<int, 3>& a, const std::array<int, 3>& b, int most) {
+    return std::abs(a[0] - b[0]) <= most && std::abs(a[1] - b[1]) <= most && std::abs(a[2] - b[2]) <= most;
+  };
+  struct Case {
+    const char *file, *codec;
+    int most = 6;
+  };
+  const Case cases[] = {
+      {"o.avi", "mjpeg"},      {"o.mkv", "huffyuv"},  {"o.mov", "png"},        {"o.mov", "prores_ks"},
+      {"o.mkv", "libx264rgb"}, {"o.gif", "", 60},     {"o.mov", "qtrle"},      {"o.mov", "dnxhd"},
+      {"o.mkv", "ffv1"},       {"o.avi", "rawvideo"}, {"o.mkv", "libvpx-vp9"}, {"o.mp4", "libx265"},
+      {"o.mp4", "mpeg4"},      {"o.mkv", "mjpeg"},    {"o.mkv", "utvideo"},    {"o.mpg", "mpeg2video"},
+      {"o.webm", "libvpx"},    {"o.mkv", "libx264"},  {"o.avi", "libx264"},    {"o.avi", "magicyuv"}};
+  for (const Case& each : cases) {
+    if (*each.codec && !avcodec_find_encoder_by_name(each.codec)) continue;
+    for (const auto& format : {tenon::kI420, tenon::kNv12, tenon::kRgb24, tenon::kBgra, tenon::kYuy2, tenon::kP010}) {
+      SCOPED_TRACE(std::string(each.codec) + " in " + each.file + " of " + tenon::to_string(format));
+      const Frame frame = plain(format, 320, 180);
+      ff::WriterOptions options;
+      options.codec = each.codec;
+      const std::vector<Frame> read = written(folder.file(each.file), frame, options);
+      ASSERT_EQ(read.size(), 3u);
+      EXPECT_EQ(read[1].info().width_px, 320u);
+      EXPECT_TRUE(near(rgb_at(read[1], 100, 100), rgb_at(frame, 100, 100), each.most))
+          << testing::PrintToString(rgb_at(read[1], 100, 100)) << " for "
+          << testing::PrintToString(rgb_at(frame, 100, 100));
+    }
+  }
+}
+
+TEST(FfmpegWriter, ChoosesTheNearestFormat) {
+  const auto of = [](const char* encoder, AVPixelFormat from) {
+    return ff::to_string(ff::detail::encoder_format(*avcodec_find_encoder_by_name(encoder), from));
+  };
+  // FFmpeg's own choice for these (`ffmpeg -i IN -c:v ENCODER`), but for RGB to H.264, where it takes yuv444p.
+  EXPECT_EQ(of("mjpeg", AV_PIX_FMT_NV12), "yuvj420p");
+  EXPECT_EQ(of("mjpeg", AV_PIX_FMT_YUV422P), "yuvj422p");
+  EXPECT_EQ(of("huffyuv", AV_PIX_FMT_NV12), "yuv422p");
+  EXPECT_EQ(of("huffyuv", AV_PIX_FMT_RGB24), "rgb24");
+  EXPECT_EQ(of("png", AV_PIX_FMT_NV12), "rgb24");
+  EXPECT_EQ(of("png", AV_PIX_FMT_GRAY8), "gray");
+  EXPECT_EQ(of("png", AV_PIX_FMT_RGBA), "rgba");
+  EXPECT_EQ(of("prores_ks", AV_PIX_FMT_NV12), "yuv422p10le");
+  EXPECT_EQ(of("mpeg4", AV_PIX_FMT_P010LE), "yuv420p");
+  if (avcodec_find_encoder_by_name("libx264")) {
+    EXPECT_EQ(of("libx264", AV_PIX_FMT_RGB24), "yuv420p");
+    EXPECT_EQ(of("libx264", AV_PIX_FMT_GRAY8), "yuv420p");
+    EXPECT_EQ(of("libx264", AV_PIX_FMT_P010LE), "yuv420p10le");
+    EXPECT_EQ(of("libx264", AV_PIX_FMT_NV12), "nv12");
+  }
+}
+
+TEST(FfmpegWriter, KeepsBurstsOfVariableRateWhereTheyWere) {
+  ff::silence_log();
+  Folder folder;
+  const std::int64_t times[] = {0, 40, 50, 60, 70, 80, 90, 100, 110, 120, 400, 440, 900};
+  for (const auto& [file, codec] :
+       {std::pair{"o.mp4", "libx264"}, std::pair{"o.mp4", "libx265"}, std::pair{"o.mkv", "libvpx-vp9"},
+        std::pair{"o.mp4", "mpeg4"}, std::pair{"o.mkv", "mjpeg"}, std::pair{"o.mkv", "ffv1"},
+        std::pair{"o.mkv", "libsvtav1"}, std::pair{"o.mkv", "libaom-av1"}}) {
+    if (!avcodec_find_encoder_by_name(codec)) continue;
+    ff::WriterOptions options;
+    options.codec = codec;
+    if (std::string(codec) == "libaom-av1") options.encoder["cpu-used"] = "8";
+    ff::Writer writer(folder.file(file), {tenon::kI420, 64, 64}, options);
+    for (const std::int64_t time : times) {
+      Frame frame = gradient(tenon::kI420, 64, 64, static_cast<int>(time));
+      frame.set_timestamp_ns(time * 1'000'000);
+      writer.write(frame);
+    }
+    writer.finish();
+    std::vector<std::int64_t> read;
+    ff::Video video = ff::open(folder.file(file));
+    while (const auto frame = video.read()) read.push_back(frame->timestamp_ns());
+    ASSERT_EQ(read.size(), std::size(times)) << codec;
+    for (std::size_t i = 0; i < std::size(times); ++i)
+      EXPECT_NEAR(static_cast<double>(read[i] - read[0]) / 1e6, static_cast<double>(times[i]), 1.1)
+          << codec << " " << i;
+  }
+}
+
+TEST(FfmpegWriter, MakesAPictureOfEachFrame) {
+  ff::silence_log();
+  Folder folder;
+  for (const char* name : {"shot%03d.png", "shot%d.jpg", "s%d.bmp", "s%d.tiff"}) {
+    const std::string path = folder.file(name);
+    ff::Writer writer(path, {tenon::kI420, 64, 48});
+    for (int i = 0; i < 3; ++i) writer.write(plain(tenon::kI420, i == 2 ? 31 : 64, 48));
+    writer.finish();
+    EXPECT_EQ(writer.frames_written(), 3u);
+    for (int i = 1; i <= 3; ++i) {
+      char numbered[4096];
+      ASSERT_EQ(av_get_frame_filename(numbered, sizeof numbered, path.c_str(), i), 0);
+      const auto read = ff::open(numbered).read();
+      ASSERT_TRUE(read) << numbered;
+      EXPECT_EQ(read->info().width_px, i == 3 ? 31u : 64u);
+      EXPECT_NEAR(rgb_at(*read, 10, 10)[0], rgb_at(plain(tenon::kI420, 64, 48), 10, 10)[0], 4) << numbered;
+    }
+  }
+  EXPECT_EQ(files_in(folder), 12u) << "no temporary is left";
+  ff::Writer one(folder.file("one.png"), {tenon::kI420, 64, 48});
+  one.write(plain(tenon::kI420, 64, 48));
+  EXPECT_EQ(code_of([&] { one.write(plain(tenon::kI420, 64, 48)); }, "one%04d.png"), Code::kInvalidArgument);
+}
+
+TEST(FfmpegWriter, TakesOddExtents) {
+  ff::silence_log();
+  Folder folder;
+  for (const auto& [file, codec, width] :
+       {std::tuple{"o.mp4", "libx264", 62u}, std::tuple{"o.mp4", "mpeg4", 63u}, std::tuple{"o.avi", "mjpeg", 63u},
+        std::tuple{"o.mkv", "ffv1", 63u}, std::tuple{"o.mkv", "huffyuv", 62u}, std::tuple{"o.mp4", "libx265", 62u}}) {
+    if (!avcodec_find_encoder_by_name(codec)) continue;
+    ff::WriterOptions options;
+    options.codec = codec;
+    for (const auto& format : {tenon::kI420, tenon::kNv12}) {
+      const std::vector<Frame> read = written(folder.file(file), plain(format, 63, 47), options);
+      ASSERT_EQ(read.size(), 3u) << codec;
+      EXPECT_EQ(read[0].info().width_px, width) << codec;
+      const tenon::Tensor& luma = read[0].plane(0);
+      for (const int x : {0, 30, 61})
+        EXPECT_NEAR(static_cast<const std::uint8_t*>(luma.data())[45 * luma.byte_strides()[0] + x], 110, 3)
+            << codec << " " << tenon::to_string(format) << " " << x;
+    }
+  }
+}
+
+TEST(FfmpegWriter, TurnsPicturesUprightWhereTheContainerCannotSayIt) {
+  ff::silence_log();
+  Folder folder;
+  for (const auto& format : {tenon::kI420, tenon::kNv12, tenon::kYuy2, tenon::kRgb24}) {
+    for (const tenon::Rotation rotation : {tenon::Rotation::k90, tenon::Rotation::k180, tenon::Rotation::k270}) {
+      Frame stored = plain(format, 64, 48);
+      for (int y = 24; y < 48; ++y) {
+        auto* row = static_cast<std::uint8_t*>(stored.plane(0).data()) + y * stored.plane(0).byte_strides()[0];
+        std::memset(row + 32 * stored.plane(0).byte_strides()[1], 0,
+                    32 * static_cast<std::size_t>(stored.plane(0).byte_strides()[1]));
+      }
+      FrameInfo info = stored.info();
+      info.rotation = rotation;
+      const Frame frame(info, std::vector<tenon::Tensor>(stored.planes().begin(), stored.planes().end()));
+      ff::WriterOptions options;
+      options.codec = "ffv1";
+      const std::vector<Frame> read = written(folder.file("upright.mkv"), frame, options);
+      ASSERT_EQ(read.size(), 3u);
+      EXPECT_EQ(read[0].info().rotation, tenon::Rotation::kNone);
+      const bool is_quarter = tenon::is_quarter_turn(rotation);
+      ASSERT_EQ(read[0].info().width_px, is_quarter ? 48u : 64u);
+      // The stored picture's bottom right is dark: turned by 90 degrees clockwise it is at the bottom left.
+      const int width = is_quarter ? 48 : 64, height = is_quarter ? 64 : 48;
+      const bool is_left = rotation != tenon::Rotation::k270, is_bottom = rotation == tenon::Rotation::k90;
+      const auto dark = rgb_at(read[0], is_left ? 2 : width - 3, is_bottom ? height - 3 : 2);
+      const auto light = rgb_at(read[0], is_left ? width - 3 : 2, is_bottom ? 2 : height - 3);
+      EXPECT_LT(dark[0] + 40, light[0]) << tenon::to_string(format) << " " << static_cast<int>(rotation);
+    }
+  }
+}
+
 TEST(FfmpegWriter, ReEncodesDecodedFramesInPlace) {
   Folder folder;
   tenon_test::make_clip(folder.file("in.mp4"));
@@ -266,7 +463,9 @@ TEST(FfmpegWriter, RefusesAtOpenWhatCannotBeWritten) {
   EXPECT_EQ(open("/proc/out.mp4", info) == Code::kOk, false);
   EXPECT_EQ(open(folder.file("out.unknown"), info), Code::kInvalidArgument);
   EXPECT_EQ(open(folder.file("out.wav"), info), Code::kInvalidArgument);
-  EXPECT_EQ(open(folder.file("out.mp4"), {tenon::kI420, 63, 64}), Code::kInvalidArgument);
+  EXPECT_EQ(open(folder.file("out.m3u8"), info), Code::kUnimplemented);
+  EXPECT_EQ(open(folder.file("out.mpd"), info), Code::kUnimplemented);
+  EXPECT_EQ(open(folder.file("none/out%d.png"), info), Code::kNotFound);
   EXPECT_EQ(open(folder.file("out.mp4"), {tenon::kI420, 0, 64}), Code::kInvalidArgument);
   EXPECT_EQ(open(folder.file("out.mp4"), info, "no-such-encoder"), Code::kUnimplemented);
   EXPECT_EQ(files_in(folder), 0u);

@@ -2,8 +2,6 @@
 // Signals: Ctrl-C ends a command cleanly, a second one ends it at once, and neither leaves a half-written file.
 #pragma once
 
-#include <filesystem>
-
 namespace tenon::tool {
 
 /// While it lives, signals that end the process first remove the files of Unfinished. The tool's main() holds one.
@@ -14,23 +12,6 @@ class SignalCleanup {
   ~SignalCleanup();
   SignalCleanup(const SignalCleanup&) = delete;
   SignalCleanup& operator=(const SignalCleanup&) = delete;
-};
-
-/// A file that must not be left half-written. Registers its path with SignalCleanup for its lifetime.
-/// @thread created and destroyed in any thread.
-class Unfinished {
- public:
-  Unfinished() = default;
-  /// @errors kResourceExhausted: more files at once, or a longer path, than a signal handler can know.
-  explicit Unfinished(const std::filesystem::path& path);
-  Unfinished(Unfinished&& other) noexcept;
-  Unfinished& operator=(Unfinished&& other) noexcept;
-  ~Unfinished() { forget(); }
-  /// Call when the file has its name, or is gone.
-  void forget() noexcept;
-
- private:
-  int slot_ = -1;
 };
 
 /// While it lives, the first SIGINT, SIGTERM or SIGHUP sets a flag; a second one ends the process. One at a time.

@@ -5,7 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <tenon/core/error.hpp>
@@ -19,34 +18,6 @@ namespace {
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 }  // namespace
-
-void CommandFiles::add_input(const std::string& path, const std::string& what) {
-  // FFmpeg's spelling of a local file.
-  const std::string name = path.rfind("file:", 0) == 0 ? path.substr(5) : path;
-  struct stat status {};
-  if (name.empty() || ::stat(name.c_str(), &status) != 0) return;
-  add({status.st_dev, status.st_ino, "", what + " \"" + name + "\"", false});
-}
-
-void CommandFiles::add_output(const fs::path& path, const std::string& option) {
-  const std::string text = option + " \"" + path.string() + "\"";
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) return add({status.st_dev, status.st_ino, "", text, true});
-  if (::stat(folder_of(path).c_str(), &status) == 0)
-    add({status.st_dev, status.st_ino, path.filename().string(), text, true});
-}
-
-void CommandFiles::add(File file) {
-  for (const File& known : files_) {
-    if (!known.same_as(file) || (!known.output && !file.output)) continue;
-    const bool both = known.output && file.output;
-    const File &output = file.output ? file : known, &other = file.output ? known : file;
-    throw Error(Code::kInvalidArgument, output.text + (both ? " and " : " would replace ") + other.text +
-                                            (both ? " are one file" : ", which is read: they are one file") +
-                                            "; give another name");
-  }
-  files_.push_back(std::move(file));
-}
 
 std::shared_ptr<Model> read_model(Core& core, CommandFiles& files, const std::string& path,
                                   const std::string& weights) {

@@ -3,16 +3,16 @@
 // none of the files that the command reads.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
+#include <tenon/core/unfinished.hpp>
+#include <tenon/core/used_files.hpp>
 #include <tenon/graph/model.hpp>
 
 #include <tenon/tools/tenon/shared/interrupt.hpp>
@@ -25,31 +25,8 @@ class Core;
 
 namespace tenon::tool {
 
-/// The files that one command reads and writes. Files are told apart by device and inode, so that a link counts as the file
-/// that it leads to. A command registers each input and output here, in any order; of two that clash the second is refused.
-class CommandFiles {
- public:
-  /// @param what  "the model", for messages. A path that is not a file (a URL, a free name) is not checked here, but by the
-  /// code that opens it.
-  /// @errors kInvalidArgument: an output would replace it
-  void add_input(const std::string& path, const std::string& what);
-  /// @param option  "--report", for messages.
-  /// @errors kInvalidArgument: it is an input, or another output
-  void add_output(const std::filesystem::path& path, const std::string& option);
-
- private:
-  struct File {
-    std::uint64_t device = 0, inode = 0;
-    std::string name;  ///< For an output that does not exist yet: its name in the folder with this device and inode.
-    std::string text;  ///< For messages.
-    bool output = false;
-    bool same_as(const File& other) const {
-      return device == other.device && inode == other.inode && name == other.name;
-    }
-  };
-  void add(File file);
-  std::vector<File> files_;
-};
+/// The files that one command reads and writes, each of which it registers here.
+using CommandFiles = UsedFiles;
 
 /// Core::read_model, which registers the model, its weights and all other files that it reads as inputs.
 /// @errors kInvalidArgument: an output would replace one of them; as Core::read_model

@@ -108,7 +108,6 @@ Pictures::Pictures(const std::string& video_path, const std::string& snapshot_pa
   files.add_output(video_path, "--save");
   const HeldSignals held;  // Between creating the file and registering it as unfinished.
   writer_.emplace(video_path, info_, writer_options(fps, ledger_));
-  unfinished_ = Unfinished(writer_->temporary_path());
 }
 
 Frame Pictures::as_i420(const Frame& frame) {
@@ -173,7 +172,6 @@ void Pictures::show(const Frame& frame, std::span<const vision::Detection> detec
 
 void Pictures::finish() {
   if (writer_) writer_->finish();
-  unfinished_.forget();
   if (!snapshot_) return;
   if (!best_)
     throw Error(Code::kFailedPrecondition,

@@ -63,7 +63,6 @@ class Pictures {
   OutputFile snapshot_;
   cpu::FramePool pool_;
   std::optional<ffmpeg::Writer> writer_;
-  Unfinished unfinished_;
   ffmpeg::client::Converter converter_;
   std::unique_ptr<elements::TransformInplace> draw_;  ///< Draws what is more than boxes.
   Frame best_;

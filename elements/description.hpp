@@ -22,6 +22,14 @@ using AnyElement = std::variant<std::unique_ptr<Source>, std::unique_ptr<Transfo
                                 std::unique_ptr<Sink>>;
 enum class Role : std::uint8_t { kSource, kTransform, kTransformInplace, kSink };  ///< In the order of AnyElement.
 
+/// The files that an element with given parameters reads and writes, as far as they are known before it is made. Files that do not
+/// exist may be left out.
+struct ElementFiles {
+  std::vector<std::string> read = {}, written = {};
+  bool appends = false;  ///< It appends lines to those that it writes, so that other elements may do so, too.
+};
+using FilesOf = std::function<ElementFiles(const Parameters& given, const Environment& environment)>;
+
 /// Which kinds of streams an element takes; for a source: which kind it gives.
 enum class Takes : std::uint8_t { kPictures, kAudio, kBoth };
 
@@ -40,6 +48,8 @@ struct Description {
   std::vector<PixelFormat> formats = {};
   /// For a shared transform: it joins its streams into one (a mosaic). Items that it emits may name any of its streams.
   bool joins = false;
+  /// Null: it reads and writes none. A pipeline refuses to write over what it reads.
+  FilesOf files = {};
 };
 
 /// Makes an element. @param given  Parameters that were checked against the description one by one.

@@ -21,6 +21,7 @@
 #include <tenon/core/policy.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/core/used_files.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -71,6 +72,8 @@ struct Environment {
   std::string name;                         ///< The element's name in its pipeline, for messages.
   Ledger* ledger = nullptr;                 ///< The element's ledger, where it books copies, conversions and waits.
   std::vector<std::uint32_t> streams = {};  ///< The numbers of the streams that the element gets.
+  /// The files of the whole pipeline, for elements that learn later which they read or write; may be null.
+  std::shared_ptr<UsedFiles> files = {};
 };
 
 /// The base of all elements.
@@ -85,6 +88,9 @@ class TENON_API Element {
   virtual Requirements wanted(const StreamInfo& in) const;
   /// The context in which the element uses frames, if that is a device's context; null: the host. @thread any.
   virtual Context used_in(const StreamInfo& in) const;
+  /// Whether frames must say where they come from. The pipeline then adds to what sources upstream give a metadata::Source (the
+  /// source's node and the number of the frame in it) and a metadata::ReferenceTime of the clock "unix": when it was read.
+  virtual bool wants_origin() const { return false; }
   /// Makes calls that wait end soon with kCancelled. Calls that come after it end in the same way: the element is not
   /// opened again. @thread any, also during any other member.
   virtual void interrupt() noexcept {}

@@ -90,7 +90,7 @@ Lane::Lane(const PipelineSpec& spec, Host& host, Node& node, std::vector<std::ui
       node_(node),
       streams_(std::move(streams)),
       open_(streams_.size()) {
-  element = make_node(node.plan->spec, {node.plan->spec.name, &ledger, streams_});
+  element = make_node(node.plan->spec, {node.plan->spec.name, &ledger, streams_, spec_.files});
   if (node.plan->has_thread && node.element->role != Role::kSource)
     queue.emplace(node.plan->spec.queue.value_or(QueueOptions{}));
   if (node.element->joins) joined_.emplace(Joined{nullptr, Restarts(spec_), {}, false});

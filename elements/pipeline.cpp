@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/internal/lane.hpp>
 
@@ -48,12 +49,43 @@ bool is_cancelled(const std::exception_ptr& error) {
   }
 }
 
+PipelineSpec with_files(PipelineSpec spec) {
+  if (!spec.files) spec.files = std::make_shared<UsedFiles>();
+  return spec;
+}
+
+/// Whether an element that gets frames of the node wants to know where they come from.
+bool origin_is_wanted(const Node& source, std::uint32_t stream) {
+  std::vector<std::pair<const Node*, std::uint32_t>> open{{&source, stream}};
+  while (!open.empty()) {
+    const auto [node, number] = open.back();
+    open.pop_back();
+    if (std::visit([](const auto& one) { return one->wants_origin(); }, node->lane_of(number).element)) return true;
+    for (const Node* next : node->to) open.emplace_back(next, node->gives(number));
+  }
+  return false;
+}
+
+/// Adds the source, the number and the time of the frame to its metadata.
+void add_origin(Message& frame, const std::string& source, std::uint64_t number) {
+  const auto known = frame.audio ? frame.audio.find_metadata() : metadata::find(frame.frame);
+  const auto made = known ? known->copy() : std::make_shared<metadata::Collection>();
+  if (!made->first<metadata::Source>()) made->add(metadata::Source{source, frame.stream, number});
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  made->add(metadata::ReferenceTime{"unix", std::chrono::nanoseconds(now).count()});
+  if (frame.audio)
+    frame.audio.set_metadata(made);
+  else
+    metadata::set(frame.frame, made);
+}
+
 }  // namespace
 
 class Pipeline::Engine final : public detail::Host {
  public:
   explicit Engine(const PipelineSpec& spec)
-      : spec_(spec), plan_(plan_pipeline(spec)), streams_(plan_.streams + plan_.joined) {
+      : spec_(with_files(spec)), plan_(plan_pipeline(spec)), streams_(plan_.streams + plan_.joined) {
+    add_files(*spec_.files, plan_);  // Before any element opens a file for writing.
     nodes_.reserve(plan_.nodes.size());
     for (const PipelinePlan::Node& planned : plan_.nodes)
       nodes_.push_back({&planned, &description_of(planned.spec), {}, {}});
@@ -234,7 +266,7 @@ class Pipeline::Engine final : public detail::Host {
     StreamTime time;
     for (;;) {
       try {
-        read_stream(lane, stream, restarts_left, time);
+        read_stream(node, lane, restarts_left, time);
       } catch (...) {
         failed(stream, node, lane.explained(stream, std::current_exception()));
       }
@@ -264,7 +296,8 @@ class Pipeline::Engine final : public detail::Host {
     next.frame.set_timestamp_ns(time.next(next.frame.timestamp_ns(), rate > 0 ? std::llround(1e9 / rate) : 0));
   }
 
-  void read_stream(Lane& lane, std::uint32_t stream, Restarts& restarts, StreamTime& time) {
+  void read_stream(const Node& node, Lane& lane, Restarts& restarts, StreamTime& time) {
+    const std::uint32_t stream = node.plan->streams.front();
     Source& source = *std::get<std::unique_ptr<Source>>(lane.element);
     const StreamInfo info = source.open(Clock::now() + spec_.patience);
     if (!info.is_audio()) {
@@ -272,6 +305,7 @@ class Pipeline::Engine final : public detail::Host {
       source.allocate(negotiated.joined, negotiated.readers);
     }
     lane.pass_on(Message::Kind::kBegin, stream, std::make_shared<const StreamInfo>(info));
+    const bool tells_origin = origin_is_wanted(node, stream);
     time.begin_again();
     auto silent_until = Clock::now() + spec_.patience;
     while (is_wanted(lane, stream)) {
@@ -286,6 +320,7 @@ class Pipeline::Engine final : public detail::Host {
       }
       next.born = Clock::now();
       move_on(time, next, info);
+      if (tells_origin) add_origin(next, node.plan->spec.name, lane.frames_out);
       restarts.had_frame(next.born);
       lane.trace(begin, next.born);
       lane.busy_ns.fetch_add((next.born - begin).count(), std::memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tenon/core/export.hpp>
+#include <tenon/core/used_files.hpp>
 #include <tenon/elements/description.hpp>
 #include <tenon/elements/queue.hpp>
 
@@ -58,6 +59,8 @@ struct PipelineSpec {
   /// The maximum number of frames of each stream, over all its restarts; 0: no limit. Files cannot set it: the program that runs
   /// the pipeline decides.
   std::uint64_t frames = 0;
+  /// Files that the program reads and writes itself: a pipeline adds its own, and refuses those that clash. Null: none.
+  std::shared_ptr<UsedFiles> files = {};
 };
 
 /// A checked spec: names, roles and connections are valid. Each node stands behind the nodes that feed it.
@@ -81,6 +84,10 @@ struct PipelinePlan {
 /// nodes of one name, a cycle (the message names it), a source that is fed, a sink that feeds a node, a node other than a sink
 /// that feeds nothing, a stream that reaches a node on two paths, no source, a queue of size 0.
 TENON_API PipelinePlan plan_pipeline(const PipelineSpec& spec);
+
+/// Adds the files that the elements of the plan read and write, as far as they are known before the elements are made.
+/// @errors kInvalidArgument: an element would write over a file that is read, or that another one writes; as check_element()
+TENON_API void add_files(UsedFiles& files, const PipelinePlan& plan);
 
 /// Parses a pipeline from JSON: {"on_error": "stop" | "end" | "restart", "restarts": 3, "restart_delay_ms": 500, "patience_ms":
 /// 10000, "nodes":

@@ -86,12 +86,17 @@ class Counting final : public Source {
 class Throwing final : public TransformInplace {
  public:
   explicit Throwing(const Parameters& given) : at_(given.integer("at")), only_(given.integer("stream")) {}
-  void process(std::uint32_t stream, Frame& frame) override {
-    if (frame.timestamp_ns() == at_ && (only_ < 0 || only_ == stream)) throw std::runtime_error("throwing: this frame");
+  StreamInfo open(std::uint32_t, const StreamInfo& in) override {
+    count_ = 0;
+    return in;
+  }
+  void process(std::uint32_t stream, Frame&) override {
+    if (count_++ == at_ && (only_ < 0 || only_ == stream)) throw std::runtime_error("throwing: this frame");
   }
 
  private:
   const std::int64_t at_, only_;
+  std::int64_t count_ = 0;
 };
 
 /// Emits `size` frames at once, of any streams, or after a while those that have come.
@@ -278,6 +283,20 @@ TEST_F(Pipelines, AStreamThatFailsStartsAgain) {
   EXPECT_EQ(scene_.finished, 1);
   ASSERT_EQ(pipeline.failures().size(), 1u);
   EXPECT_TRUE(pipeline.failures()[0].was_restarted);
+}
+
+TEST_F(Pipelines, FramesThatCameBeforeASourceFailedAreFinished) {
+  for (const OnError on_error : {OnError::kEnd, OnError::kStop, OnError::kRestart}) {
+    scene_.written.clear();
+    PipelineSpec spec{{{"counting", "a", {{"fail_at", "3"}}}, {"batching"}, {"recording"}}};
+    spec.on_error = on_error;
+    spec.restarts = 0;
+    Pipeline pipeline(spec);
+    pipeline.start();
+    ASSERT_TRUE(pipeline.wait(soon()));
+    EXPECT_EQ(pipeline.failures().size(), 1u);
+    EXPECT_EQ(scene_.written[0], up_to(3)) << "the batch held them when the source failed";
+  }
 }
 
 TEST_F(Pipelines, AFailureBetweenFramesIsOneOfAllStreams) {

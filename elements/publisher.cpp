@@ -47,6 +47,10 @@ void Publisher::write_audio(std::uint32_t stream, const AudioFrame& audio) {
 
 std::vector<Parameter> publisher_parameters(std::vector<Parameter> own) {
   own.push_back({"only_results", "Only frames in which something was found", false});
+  own.push_back({"origin",
+                 "Adds to the metadata of each frame the name of its source, its number there (source) and the time at "
+                 "which it was read (reference_time of the clock unix)",
+                 false});
   return own;
 }
 

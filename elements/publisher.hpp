@@ -24,7 +24,9 @@ TENON_API std::string result_line(std::uint32_t stream, const AudioFrame& audio)
 /// Turns frames into lines of JSON. Derived classes send the lines.
 class TENON_API Publisher : public Sink {
  public:
-  explicit Publisher(const Parameters& given) : only_results_(given.flag("only_results")) {}
+  explicit Publisher(const Parameters& given)
+      : only_results_(given.flag("only_results")), wants_origin_(given.flag("origin")) {}
+  bool wants_origin() const override { return wants_origin_; }
   void write(std::uint32_t stream, const Frame& frame) final;
   void write_audio(std::uint32_t stream, const AudioFrame& audio) final;
 
@@ -33,7 +35,7 @@ class TENON_API Publisher : public Sink {
   virtual void send(std::uint32_t stream, std::string line) = 0;
 
  private:
-  const bool only_results_;
+  const bool only_results_, wants_origin_;
 };
 
 /// `own` and the parameters that every Publisher has.

@@ -157,6 +157,11 @@ void check_element(const Description& element, const std::map<std::string, std::
   checked(element, parameters, environment);
 }
 
+ElementFiles element_files(const Description& element, const std::map<std::string, std::string>& parameters,
+                           const Environment& environment) {
+  return element.files ? element.files(checked(element, parameters, environment), environment) : ElementFiles();
+}
+
 AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,
                         const Environment& environment) {
   return make_element(find(name), parameters, environment);

@@ -34,6 +34,9 @@ TENON_API const Description& find_element(const std::string& name);
 /// Checks the parameters without making the element. @errors as Parameters.
 TENON_API void check_element(const Description& element, const std::map<std::string, std::string>& parameters,
                              const Environment& environment);
+/// The files that it would read and write. @errors as check_element()
+TENON_API ElementFiles element_files(const Description& element, const std::map<std::string, std::string>& parameters,
+                                     const Environment& environment);
 /// Makes an element. @errors as find_element(), check_element() and the factory; kInternal: the factory made an element of
 /// another role.
 TENON_API AnyElement make_element(const std::string& name, const std::map<std::string, std::string>& parameters,

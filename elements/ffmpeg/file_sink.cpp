@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sink "write": encodes a stream into a file.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
+#include <tenon/elements/ffmpeg/options.hpp>
+#include <tenon/elements/ffmpeg/read_files.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/ffmpeg/writer.hpp>
@@ -61,14 +64,25 @@ class ClaimedPath {
   std::string name_;
 };
 
+std::string path_of_stream(std::string path, std::uint32_t stream) {
+  if (const std::size_t at = path.find("{stream}"); at != std::string::npos)
+    path.replace(at, 8, std::to_string(stream));
+  return path;
+}
+
 class FileSink final : public Sink {
  public:
   FileSink(const Parameters& given, const Environment& environment)
-      : owner_(given.owner()), path_(given.text("path")), fps_(given.number("fps")), on_host_(environment.ledger) {
+      : owner_(given.owner()),
+        path_(given.text("path")),
+        fps_(given.number("fps")),
+        files_(environment.files),
+        on_host_(environment.ledger) {
     options_.codec = given.text("codec");
     options_.quality = static_cast<int>(given.integer("quality"));
     options_.preset = given.text("preset");
     options_.threads = static_cast<int>(given.integer("threads"));
+    options_.encoder = pairs_of(given, "encoder_options");
     options_.ledger = environment.ledger;
   }
 
@@ -89,7 +103,7 @@ class FileSink final : public Sink {
 
   void write(std::uint32_t, const Frame& frame) override {
     try {
-      if (!file_ || !fits(frame.info())) start(frame.info());
+      if (!file_ || !file_->takes(frame.info())) start(frame.info());
       file_->write(on_host_.map(frame));
     } catch (...) {
       file_.reset();  // This removes the temporary file.
@@ -107,10 +121,6 @@ class FileSink final : public Sink {
   }
 
  private:
-  bool fits(const FrameInfo& info) const {
-    return info.width_px == info_.width_px && info.height_px == info_.height_px && info.rotation == info_.rotation;
-  }
-
   /// Opens a file for frames of this size. After a change of size the stream continues in another file.
   void start(const FrameInfo& info) {
     if (file_ && file_->frames_written() != 0) {
@@ -118,15 +128,16 @@ class FileSink final : public Sink {
       ++part_;
     }
     file_.reset();
-    file_ = std::make_unique<av::Writer>(path_of_part(part_), info, options_);
-    info_ = info;
+    const std::string path = path_of_part(part_);
+    if (part_ != 0 && files_ && files_->is_input(path))
+      throw Error(Code::kInvalidArgument, owner_ + ": the stream changed its size and would go on in \"" + path +
+                                              "\", which is read; give another path");
+    file_ = std::make_unique<av::Writer>(path, info, options_);
   }
 
   /// The path of a part: "out.mp4", "out-2.mp4".
   std::string path_of_part(int part) const {
-    std::string path = path_;
-    if (const std::size_t at = path.find("{stream}"); at != std::string::npos)
-      path.replace(at, 8, std::to_string(stream_));
+    const std::string path = path_of_stream(path_, stream_);
     if (part == 0) return path;
     std::filesystem::path numbered(path);
     numbered.replace_filename(numbered.stem().string() + "-" + std::to_string(part + 1) +
@@ -136,35 +147,53 @@ class FileSink final : public Sink {
 
   const std::string owner_, path_;
   const double fps_;
+  const std::shared_ptr<UsedFiles> files_;
   HostFrames on_host_;
   av::WriterOptions options_;
   std::uint32_t stream_ = 0;
   ClaimedPath claim_;
   std::unique_ptr<av::Writer> file_;
-  FrameInfo info_;
   int part_ = 0;
 };
 
 }  // namespace
 
 KnownElement file_sink() {
-  return {{"write",
-           "Encodes a stream into a file, which appears when it is complete",
-           Role::kSink,
-           {{"path",
-             "Output file, .mp4 or .mkv. {stream} becomes the stream's number. A stream that changes size continues in "
-             "NAME-2.mp4",
-             std::string("out.mp4"), true},
-            {"fps", "Frames per second of frames without timestamps; 0: as the source", 0.0, false, 0, 1000},
-            {"codec", "Encoder of FFmpeg; empty: libx264 if FFmpeg has it, else mpeg4", std::string()},
-            {"quality", "Quality of libx264 as its crf: lower is better", std::int64_t{23}, false, 0, 51},
-            {"preset", "Preset of libx264: faster ones make larger files", std::string("veryfast")},
-            {"threads", "Threads of the encoder; 0: one for each processor", std::int64_t{0}, false, 0, 256}},
-           false,
-           true},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
-            return std::make_unique<FileSink>(given, environment);
-          }};
+  KnownElement made{
+      {"write",
+       "Encodes a stream into a file, which appears when it is complete, or into a picture for each frame",
+       Role::kSink,
+       {{"path",
+         "Output file, .mp4 or .mkv, or pictures with a number (shot%04d.png). {stream} becomes the stream's number. "
+         "A video that changes size continues in NAME-2.mp4",
+         std::string("out.mp4"), true},
+        {"fps", "Frames per second of frames without timestamps; 0: as the source", 0.0, false, 0, 1000},
+        {"codec",
+         "Encoder of FFmpeg; empty: libx264 if FFmpeg has it and the file can hold it, else mpeg4, else the usual one "
+         "for such files",
+         std::string()},
+        {"quality", "Quality of libx264 as its crf: lower is better", std::int64_t{23}, false, 0, 51},
+        {"preset", "Preset of libx264: faster ones make larger files", std::string("veryfast")},
+        {"threads", "Threads of the encoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
+        {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()}},
+       false,
+       true},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<FileSink>(given, environment);
+      }};
+  made.description.files = [](const Parameters& given, const Environment& environment) {
+    ElementFiles files;
+    for (const std::uint32_t stream : environment.streams) {
+      const std::string path = path_of_stream(given.text("path"), stream);
+      files.written.push_back(path);
+      for (const std::string& picture : numbered_files(path)) files.written.push_back(picture);
+    }
+    // Streams that share a path are told so when the second begins.
+    std::sort(files.written.begin(), files.written.end());
+    files.written.erase(std::unique(files.written.begin(), files.written.end()), files.written.end());
+    return files;
+  };
+  return made;
 }
 
 }  // namespace ffmpeg

@@ -99,6 +99,56 @@ TEST_F(FileSink, GoesOnInTheSameFileAfterARestart) {
   EXPECT_EQ(times.back(), 2 * times[times.size() / 2 - 1] + 40);  // Both rounds are equal, and one frame apart.
 }
 
+TEST_F(FileSink, TheFileAndWhatOthersSeeHaveOneTime) {
+  std::vector<std::int64_t> seen;
+  int next = 0;
+  StreamInfo info;
+  info.frames_per_second = 25;
+  NodeSpec source = node_of(source_of("camera", info, [&](Deadline) -> std::optional<Frame> {
+    if (next == 30) return std::nullopt;
+    if (next++ % 10 == 9) throw Error(Code::kUnavailable, "camera: gone");
+    FrameInfo picture;
+    picture.format = kI420;
+    picture.width_px = picture.height_px = 64;
+    Frame frame = Frame::allocate(picture);
+    frame.set_timestamp_ns((5 + next % 10) * 40'000'000);  // Its clock begins anew with each restart.
+    return frame;
+  }));
+  NodeSpec look = node_of(
+      transform_of("look", [&](std::uint32_t, Frame& frame) { seen.push_back(frame.timestamp_ns() / 1'000'000); }));
+  PipelineSpec spec{{source, look, write("out.mp4")}};
+  spec.on_error = OnError::kRestart;
+  spec.restart_delay = std::chrono::milliseconds(1);
+  EXPECT_EQ(tenon_test::run(spec).size(), 3u);
+  const std::vector<std::int64_t> written = times_in(folder_.file("out.mp4"));
+  ASSERT_EQ(written.size(), seen.size());
+  ASSERT_EQ(seen.size(), 27u);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i] - seen[0], static_cast<std::int64_t>(i) * 40);
+    EXPECT_EQ(written[i], seen[i] - seen[0]);
+  }
+}
+
+TEST_F(FileSink, WritesNumberedPicturesAndGoesOnWhenTheSizeChanges) {
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("3"), write("shot%02d.png")}}), IsEmpty());
+  EXPECT_EQ(files(), 3u);
+  EXPECT_EQ(times_in(folder_.file("shot03.png")).size(), 1u);
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("3"), write("list.m3u8")}}), ElementsAre(HasSubstr("several files")));
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("3"), write("one.png")}}), ElementsAre(HasSubstr("one%04d.png")));
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{test("3"), write("o.gif")}}), IsEmpty());
+  EXPECT_EQ(times_in(folder_.file("o.gif")).size(), 3u);
+}
+
+TEST_F(FileSink, DoesNotGoOnInAFileThatIsRead) {
+  tenon_test::make_clip(folder_.file("a.mkv"), {.width = 64, .height = 48, .frames = 5});
+  tenon_test::make_clip(folder_.file("out-2.mkv"), {.width = 32, .height = 48, .frames = 5});
+  const auto size = std::filesystem::file_size(folder_.file("out-2.mkv"));
+  const NodeSpec source{"file", "", {{"path", folder_.file("*.mkv")}}};
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{source, write("out.mkv")}}),
+              ElementsAre(HasSubstr("out-2.mkv\", which is read")));
+  EXPECT_EQ(std::filesystem::file_size(folder_.file("out-2.mkv")), size);
+}
+
 TEST_F(FileSink, StopFinishesTheFile) {
   Pipeline pipeline({{test("0"), write("out.mp4")}});
   pipeline.start();

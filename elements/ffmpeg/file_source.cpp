@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The source "file": reads videos, pictures and network streams by FFmpeg.
-#include <glob.h>
-#include <string.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -20,6 +16,7 @@
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
+#include <tenon/elements/ffmpeg/read_files.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/runtime/properties.hpp>
@@ -32,55 +29,6 @@ namespace {
 
 namespace av = tenon::ffmpeg;
 namespace fs = std::filesystem;
-
-bool is_picture(const fs::path& file) {
-  static constexpr std::array<std::string_view, 9> kEndings{".png",  ".jpg", ".jpeg", ".bmp", ".webp",
-                                                            ".tiff", ".tif", ".ppm",  ".pgm"};
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter; });
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
-}
-
-/// Sorts numbers by value: frame2 comes before frame10.
-void sort_by_number(std::vector<std::string>& files) {
-  std::sort(files.begin(), files.end(),
-            [](const std::string& a, const std::string& b) { return ::strverscmp(a.c_str(), b.c_str()) < 0; });
-}
-
-std::vector<std::string> pictures_in(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
-    if (is_picture(at->path())) files.push_back(at->path().string());
-  if (failure)
-    throw Error(Code::kPermissionDenied, "folder \"" + folder + "\" cannot be read: " + failure.message(), "readdir",
-                failure.value());
-  if (files.empty())
-    throw Error(Code::kNotFound, "folder \"" + folder + "\" holds no picture: .png, .jpg, .bmp, .webp, .tiff, .ppm");
-  sort_by_number(files);
-  return files;
-}
-
-std::vector<std::string> matching(const std::string& pattern) {
-  glob_t found{};
-  const int error = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> files;
-  if (error == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (files.empty()) throw Error(Code::kNotFound, "no file matches \"" + pattern + "\"; check the path");
-  sort_by_number(files);
-  return files;
-}
-
-/// The files that `path` stands for, in order.
-std::vector<std::string> files_of(const std::string& path) {
-  std::error_code ignored;
-  if (path.find("://") != std::string::npos || fs::is_regular_file(path, ignored)) return {path};
-  if (fs::is_directory(path, ignored)) return pictures_in(path);
-  if (path.find_first_of("*?[") != std::string::npos) return matching(path);
-  return {path};
-}
 
 av::HardwareDevice open_va(const std::string& node) {
   try {
@@ -116,6 +64,7 @@ class FileSource final : public Source {
         cancelled_(std::make_shared<std::atomic<bool>>(false)) {
     options_.threads = static_cast<int>(given.integer("threads"));
     options_.frame_threads = !given.flag("low_delay");
+    options_.sender_time = given.flag("sender_time");
     options_.hardware_frames = static_cast<int>(given.integer("surfaces"));
     options_.policy = Any(given.text("zero_copy")).as<ZeroCopy>();
     options_.ledger = environment.ledger;
@@ -238,9 +187,9 @@ class FileSource final : public Source {
   std::size_t next_file_ = 0;
   std::optional<av::Video> video_;
   double rate_ = 0;
-  std::string lies_in_;               ///< For decode=va: the memory of the first frame.
-  std::uint64_t damaged_before_ = 0;  ///< The damage in earlier files.
-  StreamTime time_;                   ///< Counts on over all files and rounds.
+  std::string lies_in_;                     ///< For decode=va: the memory of the first frame.
+  std::uint64_t damaged_before_ = 0;        ///< The damage in earlier files.
+  StreamTime time_;                         ///< Counts on over all files and rounds.
   std::optional<Clock::time_point> clock_;  ///< When the stream's time was 0.
   std::optional<Frame> held_;
 };
@@ -248,31 +197,40 @@ class FileSource final : public Source {
 }  // namespace
 
 KnownElement file_source() {
-  return {{"file",
-           "Reads videos, pictures and network streams, decoded by FFmpeg into memory that all readers share",
-           Role::kSource,
-           {{"path", "A file, a URL (rtsp, http, udp), a folder of pictures, or a pattern (shot%04d.png, *.jpg)",
-             std::string("clip.mp4"), true},
-            {"loop", "Starts again from the beginning at the end", false},
-            {"realtime", "Delivers frames at the pace of their timestamps, as a camera does", false},
-            {"never_ends", "Treats the end as a failure, after which a pipeline may restart the stream: for cameras",
-             false},
-            {"fps", "Pictures per second of a folder or pattern", 25.0, false, 0.001, 1000},
-            choice("decode", "What decodes: FFmpeg on the CPU, or a VA-API driver", "cpu", {"cpu", "va"}),
-            {"node", "DRM render node for decode=va", std::string("/dev/dri/renderD128")},
-            {"surfaces", "Frames that may be held at a time with decode=va", std::int64_t{24}, false, 1, 256},
-            {"threads", "Threads of the decoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
-            {"low_delay", "Lets the decoder's threads share one picture, instead of decoding several at a time", false},
-            choice("transport", "Transport of RTSP; auto: TCP if the server offers it", "auto",
-                   {"auto", "tcp", "udp", "http"}),
-            choice("zero_copy",
-                   "Conversions and copies of frames: require: they are errors; prefer: they are avoided; allow: the "
-                   "cheapest way",
-                   "prefer", {"require", "prefer", "allow"}),
-            {"options", "More options of FFmpeg's demuxer or protocol: name=value:name=value", std::string()}}},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
-            return std::make_unique<FileSource>(given, environment);
-          }};
+  KnownElement made{
+      {"file",
+       "Reads videos, pictures and network streams, decoded by FFmpeg into memory that all readers share",
+       Role::kSource,
+       {{"path", "A file, a URL (rtsp, http, udp), a folder of pictures, or a pattern (shot%04d.png, *.jpg)",
+         std::string("clip.mp4"), true},
+        {"loop", "Starts again from the beginning at the end", false},
+        {"realtime", "Delivers frames at the pace of their timestamps, as a camera does", false},
+        {"never_ends", "Treats the end as a failure, after which a pipeline may restart the stream: for cameras",
+         false},
+        {"fps", "Pictures per second of a folder or pattern", 25.0, false, 0.001, 1000},
+        choice("decode", "What decodes: FFmpeg on the CPU, or a VA-API driver", "cpu", {"cpu", "va"}),
+        {"node", "DRM render node for decode=va", std::string("/dev/dri/renderD128")},
+        {"surfaces", "Frames that may be held at a time with decode=va", std::int64_t{24}, false, 1, 256},
+        {"threads", "Threads of the decoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
+        {"low_delay", "Lets the decoder's threads share one picture, instead of decoding several at a time", false},
+        {"sender_time",
+         "Adds the sender's clock to the metadata (reference_time of the clock ntp), where RTSP and RTP servers tell "
+         "it",
+         false},
+        choice("transport", "Transport of RTSP; auto: TCP if the server offers it", "auto",
+               {"auto", "tcp", "udp", "http"}),
+        choice("zero_copy",
+               "Conversions and copies of frames: require: they are errors; prefer: they are avoided; allow: the "
+               "cheapest way",
+               "prefer", {"require", "prefer", "allow"}),
+        {"options", "More options of FFmpeg's demuxer or protocol: name=value:name=value", std::string()}}},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<FileSource>(given, environment);
+      }};
+  made.description.files = [](const Parameters& given, const Environment&) {
+    return ElementFiles{files_read_for(given.text("path"))};
+  };
+  return made;
 }
 
 }  // namespace ffmpeg

@@ -12,6 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
+#include <tenon/elements/ffmpeg/read_files.hpp>
 #include <tenon/frameworks/ffmpeg/audio.hpp>
 
 namespace tenon {
@@ -112,7 +113,7 @@ class SoundSource final : public Source {
 }  // namespace
 
 KnownElement sound_source() {
-  return {
+  KnownElement made{
       {"sound",
        "Reads sound from files, network streams and microphones, decoded by FFmpeg; as decoded, or in windows for a "
        "model",
@@ -132,6 +133,10 @@ KnownElement sound_source() {
       [](const Parameters& given, const Environment& environment) -> AnyElement {
         return std::make_unique<SoundSource>(given, environment);
       }};
+  made.description.files = [](const Parameters& given, const Environment&) {
+    return given.text("device").empty() ? ElementFiles{files_read_for(given.text("path"))} : ElementFiles();
+  };
+  return made;
 }
 
 }  // namespace ffmpeg

@@ -57,6 +57,7 @@ AudioEventsElement::AudioEventsElement(const Parameters& given, const Environmen
                   : given.text("activation") == "sigmoid" ? Activation::kSigmoid
                                                           : Activation::kNone),
       options_(options_from(given)),
+      files_(environment.files),
       ledger_(environment.ledger ? *environment.ledger : Ledger::process()) {
   settings_.model = given.text("model");
   settings_.device = given.text("device");
@@ -68,7 +69,7 @@ AudioEventsElement::AudioEventsElement(const Parameters& given, const Environmen
 
 StreamInfo AudioEventsElement::open(std::uint32_t, const StreamInfo& in) {
   try {
-    if (!model_) model_ = share_model(settings_, std::nullopt);
+    if (!model_) model_ = share_model(settings_, std::nullopt, files_.get());
   } catch (const Error& error) {
     throw Error(error.code(), owner_ + ": " + error.what());
   }

@@ -38,6 +38,7 @@ class AudioEventsElement final : public Transform {
   const Activation activation_;
   ModelSettings settings_;
   vision::AudioEventOptions options_;
+  const std::shared_ptr<UsedFiles> files_;
   Ledger& ledger_;
   std::shared_ptr<const SharedModel> model_;
   InferRequest request_;

@@ -2,6 +2,8 @@
 // The descriptions of the elements "infer" and "audio_events".
 #include <tenon/elements/inference/elements.hpp>
 
+#include <filesystem>
+
 #include <tenon/elements/inference/audio_events.hpp>
 #include <tenon/elements/inference/infer.hpp>
 
@@ -88,10 +90,18 @@ std::vector<Parameter> audio_parameters() {
   };
 }
 
+/// The files that parameters name. Those that the model refers to are added when it is read.
+ElementFiles named_files(const Parameters& given, const Environment&) {
+  std::filesystem::path model = given.text("model");
+  ElementFiles files{{model.string(), given.text("labels_file")}};
+  if (model.extension() == ".xml") files.read.push_back(model.replace_extension(".bin").string());
+  return files;
+}
+
 }  // namespace
 
 std::vector<KnownElement> elements() {
-  return {
+  std::vector<KnownElement> all{
       {{"audio_events",
         "Runs a model on windows of sound and adds the events that it finds, with their begin and end, to the metadata",
         Role::kTransform, audio_parameters(), false, true, Takes::kAudio},
@@ -103,6 +113,8 @@ std::vector<KnownElement> elements() {
        [](const Parameters& given, const Environment& environment) -> AnyElement {
          return std::make_unique<Infer>(given, environment);
        }}};
+  for (KnownElement& each : all) each.description.files = &named_files;
+  return all;
 }
 
 }  // namespace inference

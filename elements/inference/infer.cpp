@@ -84,6 +84,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
       model_labels_(lines_of(given.text("labels_file"), given.owner())),
       object_labels_(split(given.text("labels"), ',')),
       settings_(settings_from(given)),
+      files_(environment.files),
       ledger_(environment.ledger ? *environment.ledger : Ledger::process()) {
   check_model_file(settings_.model, owner_);
   if (decode_ != "auto" && decode_ != "none") {
@@ -111,7 +112,7 @@ const SharedModel& Infer::model(const std::optional<FrameInfo>& frames) const {
   const std::lock_guard lock(mutex_);
   if (!model_) {
     try {
-      model_ = share_model(settings_, frames);
+      model_ = share_model(settings_, frames, files_.get());
     } catch (const Error& error) {
       throw Error(error.code(), owner_ + ": " + error.what());
     } catch (const std::exception& error) {

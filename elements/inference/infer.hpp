@@ -106,6 +106,7 @@ class Infer final : public Transform {
   const bool is_direct_;  ///< The device reads frames itself; else pictures are written into its input.
   std::vector<std::string> model_labels_, object_labels_;
   ModelSettings settings_;
+  const std::shared_ptr<UsedFiles> files_;
   Ledger& ledger_;
 
   mutable std::mutex mutex_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/mapped_file.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/passes/pass.hpp>
@@ -102,7 +103,9 @@ std::shared_ptr<SharedModel> load(const std::shared_ptr<Core>& core, const Model
                                   const std::optional<FrameInfo>& frames) {
   auto made = std::make_shared<SharedModel>();
   made->core = core;
+  const MappedFiles mapped;
   const std::shared_ptr<Model> single = read(*core, settings);
+  for (const MappedFiles::File& file : mapped.all()) made->files.push_back(file.path.string());
   made->single = single;
   const NodeVector nodes = single->get_ordered_ops();
   made->keeps_state =
@@ -125,19 +128,25 @@ std::shared_ptr<SharedModel> load(const std::shared_ptr<Core>& core, const Model
 
 }  // namespace
 
-std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, const std::optional<FrameInfo>& frames) {
+std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, const std::optional<FrameInfo>& frames,
+                                               UsedFiles* files) {
+  const auto note = [&](const std::shared_ptr<const SharedModel>& model) {
+    for (const std::string& file : model->files)
+      if (files) files->add_input(file, "the model's file");
+    return model;
+  };
   static std::mutex mutex;
   static std::weak_ptr<Core> weak_core;
   static std::map<ModelSettings, std::weak_ptr<const SharedModel>> known;
   const std::lock_guard lock(mutex);  // Two elements with equal settings must not both compile the model.
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const SharedModel>& place = known[settings];
-  if (auto model = place.lock()) return model;
+  if (auto model = place.lock()) return note(model);
   std::shared_ptr<Core> core = weak_core.lock();
   if (!core) weak_core = core = std::make_shared<Core>();
   const std::shared_ptr<const SharedModel> made = load(core, settings, frames);
   place = made;
-  return made;
+  return note(made);
 }
 
 }  // namespace inference

@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <tenon/core/pixel_format.hpp>
+#include <tenon/core/used_files.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/core.hpp>
 
@@ -28,13 +30,16 @@ struct SharedModel {
   std::shared_ptr<const Model> single;  ///< For a batch of 1.
   CompiledModel compiled;               ///< For the batch.
   bool keeps_state = false;
+  std::vector<std::string> files;  ///< All that the model was read from.
 };
 
 /// The model with these settings. It is compiled if no element of this process has it. All models share one Core.
 /// @param frames  The frames to compile for first, if the model must be compiled and takes frames.
+/// @param files   Where the files that it was read from are added, beside those that the settings name; may be null.
 /// @thread any. @errors Those of reading, reshaping and compiling; kInvalidArgument: properties that are not KEY=VALUE, or
-/// inputs or outputs that pictures or batches do not fit.
-std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, const std::optional<FrameInfo>& frames);
+/// inputs or outputs that pictures or batches do not fit, or a file of the model that the pipeline would write over.
+std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, const std::optional<FrameInfo>& frames,
+                                               UsedFiles* files);
 
 }  // namespace inference
 }  // namespace elements

@@ -95,6 +95,7 @@ std::vector<KnownElement> elements() {
         std::string()}});
   mqtt.is_shared = true;
   mqtt.takes = Takes::kBoth;
+  mqtt.files = [](const Parameters& given, const Environment&) { return ElementFiles{{given.text("ca_file")}}; };
   return {{mqtt, [](const Parameters& given, const Environment&) -> AnyElement {
              return std::make_unique<MqttSink>(given);
            }}};

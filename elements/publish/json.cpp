@@ -13,6 +13,7 @@ namespace {
 class JsonSink final : public Publisher {
  public:
   explicit JsonSink(const Parameters& given) : Publisher(given), file_(given.text("path"), given.flag("append")) {}
+  void open(std::uint32_t, const StreamInfo&) override { file_.begin(); }
   void interrupt() noexcept override { file_.interrupt(); }
 
  private:
@@ -33,6 +34,12 @@ KnownElement json() {
   json.is_shared = true;
   json.has_thread = true;
   json.takes = Takes::kBoth;
+  json.files = [](const Parameters& given, const Environment&) {
+    ElementFiles files;
+    if (given.text("path") != "-") files.written = {given.text("path")};
+    files.appends = given.flag("append");
+    return files;
+  };
   return {json,
           [](const Parameters& given, const Environment&) -> AnyElement { return std::make_unique<JsonSink>(given); }};
 }

@@ -15,6 +15,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/elements/callback.hpp>
 #include <tenon/elements/pipeline.hpp>
 #include <tenon/elements/publisher.hpp>
 #include <tenon/elements/registry.hpp>
@@ -69,6 +70,61 @@ TEST_F(Json, TwoStreamsOfAPipelineMeetInOneFile) {
   std::size_t of_b = 0;
   for (const std::string& line : lines) of_b += line.starts_with("{\"stream\":1,\"timestamp_ns\":");
   EXPECT_EQ(of_b, 5u);
+}
+
+TEST_F(Json, SaysWhereFramesComeFromIfToldSo) {
+  int next = 0;
+  const auto read = [&](Deadline) -> std::optional<Frame> {
+    if (next == 8) return std::nullopt;
+    if (next++ == 4) throw Error(Code::kUnavailable, "the camera is gone");
+    return picture(std::int64_t{(next - 1) % 5} * 1'000'000);
+  };
+  StreamInfo info;
+  info.frames_per_second = 1000;
+  NodeSpec camera = node_of(source_of("camera", info, read));
+  camera.name = "gate";
+  PipelineSpec spec;
+  spec.nodes = {camera,
+                {"json", "told", {{"path", path("told.jsonl")}, {"origin", "true"}}, {"gate"}},
+                {"json", "plain", {{"path", path("plain.jsonl")}}, {"gate"}}};
+  spec.on_error = OnError::kRestart;
+  spec.restart_delay = 1ms;
+  Pipeline pipeline(spec);
+  const auto before = std::chrono::system_clock::now().time_since_epoch();
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  const auto lines = lines_of(path("told.jsonl"));
+  ASSERT_EQ(lines.size(), 7u);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string number = std::to_string(i);
+    EXPECT_THAT(lines[i], HasSubstr("\"timestamp_ns\":" + std::to_string(i * 1'000'000)))
+        << "it goes on after the restart";
+    EXPECT_THAT(lines[i], HasSubstr("\"kind\":\"source\",\"uri\":\"gate\",\"stream\":0,\"sequence\":" + number));
+    const std::size_t clock = lines[i].find("\"clock\":\"unix\",\"time_ns\":");
+    ASSERT_NE(clock, std::string::npos) << lines[i];
+    const auto passed = std::chrono::nanoseconds(std::stoll(lines[i].substr(clock + 25))) - before;
+    EXPECT_TRUE(passed > -1s && passed < 60s) << lines[i];
+  }
+}
+
+TEST_F(Json, LinesAreAsBeforeUnlessToldOtherwise) {
+  PipelineSpec spec;
+  spec.nodes = {{"test", "a", {{"frames", "1"}, {"width", "32"}, {"height", "16"}}},
+                {"json", "out", {{"path", path("out.jsonl")}}}};
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_EQ(lines_of(path("out.jsonl")),
+            std::vector<std::string>{
+                R"({"stream":0,"timestamp_ns":0,"format":"nv12","width":32,"height":16,"metadata":[]})"});
+}
+
+TEST_F(Json, ReplacesAFileOnlyOnceItRuns) {
+  std::ofstream(path("old.jsonl")) << "{}\n";
+  PipelineSpec spec;
+  spec.nodes = {{"test", "a", {{"frames", "1"}}}, {"json", "out", {{"path", path("old.jsonl")}}}};
+  { const Pipeline never_started(spec); }
+  EXPECT_EQ(lines_of(path("old.jsonl")), std::vector<std::string>{"{}"});
 }
 
 TEST_F(Json, SaysWhatWasFoundAndLeavesOutTheRest) {

@@ -80,7 +80,7 @@ std::string reason_of(int error) {
 }  // namespace
 
 LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {
-  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (append ? O_APPEND : O_TRUNC);
+  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (append ? O_APPEND : 0);
   fd_ = UniqueFd(path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path_.c_str(), mode, 0666));
   if (fd_.get() < 0) {
     const int error = errno;
@@ -89,9 +89,17 @@ LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {
   struct stat state {};
   is_regular_ = path_ != "-" && ::fstat(fd_.get(), &state) == 0 && S_ISREG(state.st_mode);
   size_ = is_regular_ ? state.st_size : 0;
+  replaces_ = is_regular_ && !append;
+}
+
+void LineFile::begin() {
+  if (!std::exchange(replaces_, false)) return;
+  size_ = 0;
+  if (::ftruncate(fd_.get(), 0) != 0) fail(errno);
 }
 
 void LineFile::write(std::string_view line) {
+  begin();
   buffer_.assign(line);
   buffer_ += '\n';
   const NoPipeSignal quiet;

@@ -18,9 +18,11 @@ namespace publish {
 class LineFile {
  public:
   /// @param path    "-": standard output. A named pipe must have a reader.
-  /// @param append  True: appends to the file; false: replaces its content.
+  /// @param append  True: appends to the file; false: replaces its content, with the first line or begin().
   /// @errors kNotFound, kPermissionDenied, kUnavailable: all name the path and the remedy.
   LineFile(std::string path, bool append);
+  /// Removes what the file held before, unless lines are appended.
+  void begin();
 
   /// Writes a line and a line break. A file keeps whole lines only: if a line fails, the part that was written is removed.
   /// @errors kResourceExhausted: the disk is full; kUnavailable: the reader has gone; kDeadlineExceeded: the reader took nothing
@@ -35,7 +37,7 @@ class LineFile {
 
   const std::string path_;
   UniqueFd fd_;
-  bool is_regular_ = false;
+  bool is_regular_ = false, replaces_ = false;
   std::int64_t size_ = 0;  ///< The size of the whole lines, in bytes.
   std::string buffer_;
   std::atomic<bool> is_interrupted_{false};

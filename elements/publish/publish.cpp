@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/elements/publish/elements.hpp>
+#include <tenon/elements/publisher.hpp>
 #include <tenon/elements/registry.hpp>
 
 namespace tenon {
@@ -45,7 +46,7 @@ void add_address(const std::string& address, Texts& to) {
 std::pair<std::string, Texts> sink_of(const Parameters& given) {
   const std::string& method = given.text("method");
   const std::string &address = given.text("address"), &topic = given.text("topic");
-  Texts texts{{"only_results", to_text(given.flag("only_results"))}};
+  Texts texts{{"only_results", to_text(given.flag("only_results"))}, {"origin", to_text(given.flag("origin"))}};
   if (method == "file") {
     if (!address.empty() || !topic.empty())
       throw Error(Code::kInvalidArgument, given.owner() + ": address and topic are for brokers: method=mqtt or kafka");
@@ -83,6 +84,7 @@ class Publish final : public TransformInplace {
     sink_->end(stream);
     if (--running_ == 0) sink_->finish();
   }
+  bool wants_origin() const override { return sink_->wants_origin(); }
   void interrupt() noexcept override { sink_->interrupt(); }
 
  private:
@@ -99,13 +101,18 @@ KnownElement publish() {
       "Passes frames on, and writes or sends the metadata of each as a line of JSON, as the sinks json, mqtt and kafka "
       "do";
   made.role = Role::kTransformInplace;
-  made.parameters = {
-      choice("method", "Where the lines go", "file", {"file", "mqtt", "kafka"}),
-      {"path", "For method=file: a file, a named pipe, or - for standard output", std::string("-")},
-      {"address", "For mqtt and kafka: HOST:PORT of the broker; empty: this machine", std::string()},
-      {"topic", "For mqtt and kafka, which need one: topic to publish to", std::string()},
-      {"only_results", "Only frames in which something was found", false},
-      {"options", "More parameters of the element json, mqtt or kafka: NAME=VALUE;NAME=VALUE", std::string()}};
+  made.parameters = publisher_parameters(
+      {choice("method", "Where the lines go", "file", {"file", "mqtt", "kafka"}),
+       {"path", "For method=file: a file, a named pipe, or - for standard output", std::string("-")},
+       {"address", "For mqtt and kafka: HOST:PORT of the broker; empty: this machine", std::string()},
+       {"topic", "For mqtt and kafka, which need one: topic to publish to", std::string()},
+       {"options", "More parameters of the element json, mqtt or kafka: NAME=VALUE;NAME=VALUE", std::string()}});
+  made.files = [](const Parameters& given, const Environment& environment) {
+    const auto [name, texts] = sink_of(given);
+    if (name == "json") return element_files(find_element(name), texts, environment);
+    const auto certificates = texts.find("ca_file");
+    return certificates == texts.end() ? ElementFiles() : ElementFiles{{certificates->second}};
+  };
   made.is_shared = true;
   made.has_thread = true;
   made.takes = Takes::kBoth;

@@ -245,8 +245,12 @@ class Watchers {
 void run(const PipelineOptions& options) {
   ffmpeg::silence_log();  // Tenon reports the errors itself.
   PipelineSpec spec = read_spec(options);
+  spec.files = std::make_shared<CommandFiles>();
+  CommandFiles& files = *spec.files;
+  if (options.file != "-") files.add_input(options.file, "the pipeline");
   if (options.dot || options.check) {
     const PipelinePlan plan = elements::plan_pipeline(spec);
+    add_files(files, plan);
     if (options.dot)
       fmt::print("{}", elements::to_dot(plan));
     else
@@ -256,8 +260,6 @@ void run(const PipelineOptions& options) {
   for (const elements::NodeSpec& node : spec.nodes)
     if (const auto device = node.parameters.find("device"); device != node.parameters.end())
       stand_in_for_npu(device->second);
-  CommandFiles files;
-  if (options.file != "-") files.add_input(options.file, "the pipeline");
   OutputFile trace_file(options.trace, "--trace", files), page_file(options.report_html, "--report-html", files);
   if (!options.metrics.empty() && !is_number(options.metrics)) files.add_output(options.metrics, "--metrics");
   std::FILE* const out = uses_stdout(spec) ? stderr : stdout;

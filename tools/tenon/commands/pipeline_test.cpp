@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -73,6 +74,101 @@ TEST_F(PipelineCommand, TheSchemaThatTheBuildWritesIsTheTools) {
   EXPECT_EQ(definitions.size(), list.at("elements").size());
   for (const json& element : list.at("elements"))
     EXPECT_TRUE(definitions.contains(element.at("name").get<std::string>())) << element.at("name");
+}
+
+/// Nothing that a pipeline reads may be lost, by whatever name an element or an option writes it.
+TEST_F(PipelineCommand, WritesOverNothingThatItReads) {
+  write_clip("clips/clip.mp4", 64, 48, 3);
+  write_clip("clips/other.mp4", 64, 48, 3);
+  for (const char* name : {"pictures/p1.png", "pictures/p2.png"})
+    fs::create_directories(folder / "pictures"), write_clip(name, 32, 32, 1, "png", AV_PIX_FMT_RGB24);
+  write("list.ffconcat", "ffconcat version 1.0\nfile 'clips/clip.mp4'\n");
+  fs::copy_file(model("demo.onnx"), file("m.onnx"));
+  fs::copy_file(model("colour.xml"), file("c.xml"));
+  fs::copy_file(model("colour.bin"), file("c.bin"));
+  write("labels.txt", "a\nb\n");
+  fs::create_symlink(file("clips/clip.mp4"), folder / "link.mp4");
+  fs::create_directory_symlink(file("clips"), folder / "elsewhere");
+  fs::create_hard_link(file("clips/clip.mp4"), folder / "hard.mp4");
+
+  std::map<std::string, std::string> before;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) before[entry.path().string()] = text_of(entry.path());
+
+  struct Input {
+    const char *path, *target;  ///< What the source reads, and a file of that.
+  };
+  const Input inputs[] = {{"clips/clip.mp4", "clips/clip.mp4"},
+                          {"file:clips/clip.mp4", "clips/clip.mp4"},
+                          {"link.mp4", "clips/clip.mp4"},
+                          {"hard.mp4", "clips/clip.mp4"},
+                          {"clips/clip.mp4", "link.mp4"},
+                          {"clips/clip.mp4", "hard.mp4"},
+                          {"clips/clip.mp4", "elsewhere/clip.mp4"},
+                          {"clips/*.mp4", "clips/other.mp4"},
+                          {"pictures", "pictures/p2.png"},
+                          {"pictures/p%d.png", "pictures/p1.png"},
+                          {"concat:clips/clip.mp4|clips/other.mp4", "clips/other.mp4"},
+                          {"list.ffconcat", "clips/clip.mp4"},
+                          {"clips/clip.mp4", "./clips/../clips/clip.mp4"}};
+  const auto run = [&](json nodes, const std::string& options) {
+    write("q.json", json{{"nodes", nodes}}.dump());
+    before[file("q.json")] = text_of(file("q.json"));
+    const Outcome refused = tool("pipeline q.json -q " + options);
+    SCOPED_TRACE(nodes.dump() + " " + options);
+    expect_one_message(refused, "which is read");
+    for (const auto& [path, bytes] : before) EXPECT_EQ(text_of(path) == bytes, true) << path << " was written over";
+  };
+  const auto node = [](const char* element, json parameters) {
+    return json{{"element", element}, {"parameters", std::move(parameters)}};
+  };
+  const json end = {{"element", "null"}};
+  for (const Input& each : inputs) {
+    const json source = node("file", {{"path", each.path}});
+    run({source, node("json", {{"path", each.target}})}, "");
+    run({source, node("publish", {{"path", each.target}}), end}, "");
+    run({source, node("write", {{"path", each.target}})}, "");
+  }
+  const json source = node("file", {{"path", "clips/clip.mp4"}});
+  run({source, node("json", {{"path", "clips/clip.mp4"}, {"append", true}})}, "");
+  run({source, node("publish", {{"options", "path=clips/clip.mp4"}}), end}, "");
+  run({node("file", {{"path", "pictures"}}), node("write", {{"path", "pictures/p%d.png"}})}, "");
+  run({node("sound", {{"path", "clips/clip.mp4"}}), node("json", {{"path", "clips/clip.mp4"}})}, "");
+  for (const char* option : {"--trace", "--report-html", "--metrics"})
+    run({source, end}, std::string(option) + " elsewhere/clip.mp4");
+  const json infer = node("infer", {{"model", "m.onnx"}, {"labels_file", "labels.txt"}});
+  const json named = node("infer", {{"model", "c.xml"}});
+  for (const char* target : {"m.onnx", "labels.txt", "q.json"}) {
+    run({source, infer, node("json", {{"path", target}})}, "");
+    run({source, infer, node("publish", {{"path", target}}), end}, "");
+    for (const char* option : {"--trace", "--report-html", "--metrics"})
+      run({source, infer, end}, std::string(option) + " " + target);
+  }
+  for (const char* target : {"c.xml", "c.bin"}) run({source, named, node("json", {{"path", target}})}, "");
+}
+
+TEST_F(PipelineCommand, TwoElementsDoNotWriteOneFile) {
+  const auto with = [&](const std::string& parameters) {
+    write("two.json", R"({"nodes": [{"element": "test", "name": "a", "parameters": {"frames": 2}},
+        {"element": "json", "name": "x", "from": "a", "parameters": {)" +
+                          parameters + R"(}},
+        {"element": "json", "name": "y", "from": "a", "parameters": {)" +
+                          parameters + "}}]}");
+    return tool("pipeline two.json -q");
+  };
+  expect_one_message(with(R"("path": "out.jsonl")"), "are one file");
+  EXPECT_EQ(with(R"("path": "out.jsonl", "append": true)").status, 0);
+  EXPECT_EQ(with(R"("path": "/dev/null")").status, 0);
+}
+
+TEST_F(PipelineCommand, ElementsWithFilesSayWhichTheyAre) {
+  for (const auto& element : elements::known_elements()) {
+    for (const auto& parameter : element.parameters) {
+      const bool names_a_file =
+          parameter.name == "path" || parameter.name == "model" || parameter.name.ends_with("_file");
+      EXPECT_TRUE(element.files || !names_a_file) << element.name << ", " << parameter.name;
+    }
+  }
 }
 
 TEST_F(PipelineCommand, RunsAndReports) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tenon run on streams of this machine: rtsp by GStreamer's server, with and without loss, and MPEG-TS by UDP.
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <sstream>
 #include <thread>
 
 #include <arpa/inet.h>
@@ -95,6 +98,32 @@ TEST_F(RunRtsp, StreamsAreDecodedWhereTheModelReads) {
   const Server server(folder.string(), demo());
   expect_in_place(tool(with_model(server.url()) + "--zero-copy require --max-frames 20"),
                   "h264 -> pool(memfd) -> input stage -> CPU");
+}
+
+TEST_F(RunRtsp, LinesHaveTheSendersClock) {
+  const Server server(
+      folder.string(),
+      "videotestsrc is-live=true ! video/x-raw,width=64,height=48,framerate=25/1 ! x264enc tune=zerolatency "
+      "key-int-max=25 ! rtph264pay name=pay0 pt=96 config-interval=1");
+  if (std::system("gst-inspect-1.0 --exists x264enc") != 0) GTEST_SKIP() << "no x264enc";
+  write("clock.json",
+        R"({"nodes": [{"element": "file", "name": "gate", "parameters": {"sender_time": true, "path": ")" +
+            server.url() + R"("}}, {"element": "json", "parameters": {"path": "l.jsonl", "origin": true}}]})");
+  const Outcome done = tool("pipeline clock.json -q --frames 250");
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::istringstream lines(text_of(file("l.jsonl")));
+  int with_clock = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::int64_t unix_ns = 0, ntp_ns = 0;
+    for (const json& each : json::parse(line).at("metadata"))
+      if (each.at("kind") == "reference_time") (each.at("clock") == "ntp" ? ntp_ns : unix_ns) = each.at("time_ns");
+    EXPECT_NE(unix_ns, 0) << line;
+    if (ntp_ns == 0) continue;  // The first report of the server comes later.
+    ++with_clock;
+    constexpr std::int64_t kSecond = 1'000'000'000, kFrom1900 = 2'208'988'800;
+    EXPECT_LT(std::abs(ntp_ns - kFrom1900 * kSecond - unix_ns), 20 * kSecond) << line;
+  }
+  EXPECT_GT(with_clock, 0);
 }
 
 TEST_F(RunRtsp, AServerRecordsWhatAPipelineSends) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/elements/registry.hpp>
 #include <tenon/frameworks/ffmpeg/context.hpp>
 #include <tenon/runtime/properties.hpp>
 
@@ -43,6 +44,9 @@ Stream::Stream(const RunOptions& options, const std::string& input, CommandFiles
       pictures_(options.save, options.snapshot, files, source_->info(), source_->fps()),
       results_(options, std::move(model)),
       live_(source_->live()) {
+  if (source_->kind() == FrameSource::Kind::kFile)
+    for (const std::string& file : elements::element_files(elements::find_element("file"), {{"path", input}}, {}).read)
+      files.add_input(file, "the video");
   report_.input = input;
   report_.model = options.model;
   report_.info = source_->info();

@@ -11,7 +11,7 @@ KERNEL {
         const int place = (iz * IH + iy) * IW + ix;
         const ACC value = (ACC)X(begin + place);
 #if IS_MAX
-        if (count == 0 || value > sum) sum = value, where = place;
+        if (count == 0 || value > sum || sum != sum) sum = value, where = place;
 #else
         sum += value;
 #endif

@@ -87,7 +87,7 @@ KERNEL {
   JOIN_QUADS(total, SUM_OF);
   __local float* const results = (__local float*)tiles;
   EACH_ROW {
-    const float scale = total[i][h] > 0 ? 1 / total[i][h] : 0;
+    const float scale = total[i][h] == 0 ? 0 : 1 / total[i][h];
 #pragma unroll
     for (int j = 0; j < PARTS_N; ++j) {
       __local float* const to = results + (first_row + i * 16 + h * 8) * OUT_ROW + first_column + j * 8;

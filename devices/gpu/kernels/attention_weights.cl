@@ -4,11 +4,11 @@ KERNEL {
   __local float shared[LANES];
   const int lane = (int)get_local_id(0), row = (int)get_group_id(0), begin = row * KEYS;
   float most = -INFINITY;
-  for (int k = lane; k < KEYS; k += LANES) most = max(most, X(begin + k));
+  for (int k = lane; k < KEYS; k += LANES) most = tn_greater(most, X(begin + k));
   shared[lane] = most;
   for (int width = LANES / 2; width > 0; width /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane < width) shared[lane] = max(shared[lane], shared[lane + width]);
+    if (lane < width) shared[lane] = tn_greater(shared[lane], shared[lane + width]);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   most = shared[0];
@@ -26,5 +26,5 @@ KERNEL {
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   const float total = shared[0];
-  for (int k = lane; k < KEYS; k += LANES) X_SET(begin + k, total > 0 ? X(begin + k) / total : 0);
+  for (int k = lane; k < KEYS; k += LANES) X_SET(begin + k, total == 0 ? 0 : X(begin + k) / total);
 }

@@ -18,7 +18,7 @@ KERNEL {
         const int at = (z * IH + y) * IW + x;
         const ACC value = (ACC)X(begin + at);
 #if IS_MAX
-        if (inside == 0 || value > sum) sum = value, where = at;
+        if (inside == 0 || value > sum || sum != sum) sum = value, where = at;  // Numbers displace a NaN.
 #else
         sum += value;
 #endif

@@ -15,7 +15,7 @@ KERNEL {
       float in[8];
       X_LOAD8(image * X_IMAGE + y * X_LINE + x * X_PIXEL + chunk * 8, in);
 #pragma unroll
-      for (int j = 0; j < 8; ++j) v[j] = !IS_MAX ? v[j] + in[j] : inside == 0 || in[j] > v[j] ? in[j] : v[j];
+      for (int j = 0; j < 8; ++j) v[j] = !IS_MAX ? v[j] + in[j] : inside == 0 || in[j] > v[j] || v[j] != v[j] ? in[j] : v[j];
       ++inside;
     }
   }

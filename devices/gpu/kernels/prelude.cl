@@ -73,11 +73,28 @@ TN_NUMBERS(u8, uchar8, uchar)
 TN_NUMBERS(i8, char8, char)
 #undef TN_NUMBERS
 
-// Functions of the operation table's expressions. A NaN in x stays one.
+// Functions of the operation table's expressions. A NaN in x stays one, and y is none.
 #define tn_max(x, y) ((x) < (y) ? (y) : (x))
 #define tn_min(x, y) ((y) < (x) ? (y) : (x))
+// A NaN on either side is the result: OpenCL's fmax and fmin drop it, its max and min leave open what they do.
+#define tn_greater(x, y) ((((x) >= (y)) | ((x) != (x))) ? (x) : (y))
+#define tn_lesser(x, y) ((((x) <= (y)) | ((x) != (x))) ? (x) : (y))
 #define tn_abs(x) ((x) < 0 ? -(x) : (x))
-#define tn_sign(x) (((x) > 0) - ((x) < 0))
+#define tn_sign(x) ((x) != (x) ? (x) : ((x) > 0) - ((x) < 0))
+// Beyond these the nearest number is 1, which tanh may miss by some units in the last place.
+#define tn_tanh(x) ((x) > 9.1f ? 1.0f : (x) < -9.1f ? -1.0f : tanh(x))
+#define tn_tanh_64(x) ((x) > 19.1 ? 1.0 : (x) < -19.1 ? -1.0 : tanh(x))
+// The remainder with the sign of y, exact: a rounded quotient leaves another.
+#define TN_FLOOR_MOD(name, type)                                   \
+  inline type name(type x, type y) {                               \
+    const type rest = fmod(x, y);                                  \
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest; \
+  }
+TN_FLOOR_MOD(floor_mod, float)
+#ifdef cl_khr_fp64
+TN_FLOOR_MOD(floor_mod_64, double)
+#endif
+#undef TN_FLOOR_MOD
 
 // Where an index from data points, which may be negative and count from the end; -1: nowhere.
 inline int place_of(long index, int extent) {
@@ -85,23 +102,35 @@ inline int place_of(long index, int extent) {
   return index >= 0 && index < extent ? (int)index : -1;
 }
 
-// Integer functions: of quotients rounded down, and powers.
+// Integer functions: of quotients rounded down, and powers. The least number by -1 is itself, as where sums wrap: processors end
+// a program that divides it so.
+inline long divide(long x, long y) { return y == 0 ? 0 : y == -1 ? (long)(0 - (ulong)x) : x / y; }
+inline long remainder_of(long x, long y) { return y == 0 || y == -1 ? 0 : x % y; }
 inline long floor_divide(long x, long y) {
-  if (y == 0) return 0;
-  const long quotient = x / y;
-  return x % y != 0 && ((x < 0) != (y < 0)) ? quotient - 1 : quotient;
+  return divide(x, y) - (remainder_of(x, y) != 0 && (x < 0) != (y < 0));
 }
-inline long divide(long x, long y) { return y == 0 ? 0 : x / y; }
-inline long remainder_of(long x, long y) { return y == 0 ? 0 : x % y; }
-inline long floor_remainder(long x, long y) { return y == 0 ? 0 : x - floor_divide(x, y) * y; }
+inline long floor_remainder(long x, long y) {
+  const long rest = remainder_of(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
 inline ulong divide_u(ulong x, ulong y) { return y == 0 ? 0 : x / y; }
 inline ulong remainder_u(ulong x, ulong y) { return y == 0 ? 0 : x % y; }
+inline ulong power_u(ulong x, ulong y) {
+  ulong result = 1;
+  for (; y > 0; y >>= 1, x *= x)
+    if (y & 1) result *= x;
+  return result;
+}
 inline long power(long x, long y) {
   if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 ? -1 : 1) : 0;
-  ulong result = 1;
-  for (ulong base = (ulong)x; y > 0; y >>= 1, base *= base)
-    if (y & 1) result *= base;
-  return (long)result;
+  return (long)power_u((ulong)x, (ulong)y);
+}
+// The square root, rounded down.
+inline ulong root_of(ulong x) {
+  ulong root = (ulong)sqrt((float)x) + 1;
+  root = min((root + x / root) / 2, 0xfffffffful);  // At least what is wanted, and less than 2 more.
+  while (root * root > x) --root;
+  return root;
 }
 
 // Where the window of a pixel begins in the input, of convolutions and poolings.

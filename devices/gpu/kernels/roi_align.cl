@@ -15,10 +15,10 @@ KERNEL {
     begin[axis] = (ROI(roi * 4 + axis) + BEFORE) * SCALE + AFTER;
     float length = (ROI(roi * 4 + 2 + axis) + BEFORE) * SCALE + AFTER - begin[axis];
 #if IS_A_PIXEL_AT_LEAST
-    length = max(length, 1.0f);
+    length = tn_max(length, 1.0f);
 #endif
     size[axis] = length / cells;
-    samples[axis] = RATIO > 0 ? RATIO : (int)clamp(ceil(size[axis]), 0.0f, MOST_SAMPLES);
+    samples[axis] = RATIO > 0 ? RATIO : size[axis] > 0 ? (int)tn_min(ceil(size[axis]), MOST_SAMPLES) : 0;
   }
   float result = 0;
   for (int i = 0; i < samples[0] * samples[1]; ++i) {
@@ -39,12 +39,12 @@ KERNEL {
       const int y = corner / 2 ? high[1] : low[1], x = corner % 2 ? high[0] : low[0];
       const float part = (corner / 2 ? rest[1] : 1 - rest[1]) * (corner % 2 ? rest[0] : 1 - rest[0]) * X(plane + y * IW + x);
       sum += part;
-      greatest = max(greatest, part);
+      greatest = tn_greater(greatest, part);
     }
 #if IS_BY_CORNERS
-    result = i == 0 ? greatest : max(result, greatest);
+    result = i == 0 ? greatest : tn_greater(result, greatest);
 #elif IS_MAX
-    result = max(result, sum);
+    result = tn_greater(result, sum);
 #else
     result += sum;
 #endif

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -301,17 +302,46 @@ Statements statements(const ExpressionRef& root, const std::function<std::string
 
 namespace {
 
+/// Functions of reals where the table's expression is inexact or overflows, or where what the device has for it may do so.
+std::string real_text(std::string_view name, ElementType type) {
+  const std::string wide = type == ElementType::kF64 ? "_64" : "";
+  if (name == "Abs") return "fabs($0)";  // Also where x is -0.
+  if (name == "Tanh") return "tn_tanh" + wide + "($0)";
+  if (name == "FloorMod") return "floor_mod" + wide + "($0, $1)";
+  if (name == "HSwish") return "($0 * (tn_min(tn_max($0 + 3, 0), 6) / 6))";
+  return {};
+}
+
+/// Integers wrap, as the CPU's do: computed without a sign, because overflow is undefined otherwise.
+std::string wrapping_text(std::string_view name, ElementType type) {
+  const std::string u = info(type).bits == 64 ? "(ulong)" : "(uint)",
+                    cast = std::string("(") + compute_name(type) + ")";
+  if (name == "Add") return "(" + cast + "(" + u + "$0 + " + u + "$1))";
+  if (name == "Subtract") return "(" + cast + "(" + u + "$0 - " + u + "$1))";
+  if (name == "Multiply") return "(" + cast + "(" + u + "$0 * " + u + "$1))";
+  if (name == "SquaredDifference") return "(" + cast + "((" + u + "$0 - " + u + "$1) * (" + u + "$0 - " + u + "$1)))";
+  if (name == "Negative") return "(" + cast + "(0 - " + u + "$0))";
+  if (name == "Abs" && info(type).is_signed) return "($0 < 0 ? " + cast + "(0 - " + u + "$0) : $0)";
+  return {};
+}
+
 /// Functions of integers that the table's expression does not give.
 std::string integer_text(const Node& node, ElementType type) {
   const std::string_view name = node.get_type_name();
   const bool is_signed = info(type).is_signed;
+  if (std::string text = wrapping_text(name, type); !text.empty()) return text;
+  // All bits are out after as many steps as there are, or, of a negative shift, at once; OpenCL counts steps modulo the width.
+  const std::string bits = std::to_string(info(type).bits), is_out = "((ulong)$1 >= " + bits + " ? ";
+  if (name == "BitwiseLeftShift") return is_out + "0 : $0 << $1)";
+  if (name == "BitwiseRightShift")
+    return is_out + (is_signed ? "$0 >> " + std::to_string(info(type).bits - 1) : "0") + " : $0 >> $1)";
   if (name == "Divide") {
     if (!is_signed) return "divide_u($0, $1)";
     return node.get_attributes().get_bool("m_pythondiv") ? "floor_divide($0, $1)" : "divide($0, $1)";
   }
   if (name == "Mod") return is_signed ? "remainder_of($0, $1)" : "remainder_u($0, $1)";
   if (name == "FloorMod") return is_signed ? "floor_remainder($0, $1)" : "remainder_u($0, $1)";
-  if (name == "Power") return "power($0, $1)";
+  if (name == "Power") return is_signed ? "power($0, $1)" : "power_u($0, $1)";
   if (name == "Floor" || name == "Ceiling") return "$0";
   if (name == "Abs" && !is_signed) return "$0";
   if (name == "Sign" && !is_signed) return "($0 > 0)";
@@ -327,8 +357,8 @@ bool is_lane_wise(const Expression& root) {
   if (root.view()) return root.view()->type == ElementType::kF32;
   if (root.is_computed()) return true;
   // Comparisons give -1 in vectors, and 1 else; casts have a width.
-  static const std::set<std::string_view> functions = {"tn_max", "tn_min", "exp",  "log",
-                                                       "sqrt",   "rsqrt",  "tanh", "erf"};
+  static const std::set<std::string_view> functions = {"tn_max", "tn_min", "tn_greater", "tn_lesser", "exp", "log",
+                                                       "sqrt",   "rsqrt",  "tn_tanh",    "tanh",      "erf", "fabs"};
   const std::string& text = root.text();
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
@@ -349,15 +379,22 @@ std::string expression_text(const Node& node, ElementType type) {
   const std::string& source = node.operation().expression;
   if (source.empty()) return {};
   const bool is_real = info(type).is_real;
-  if (!is_real && type != ElementType::kBool) {
-    std::string special = integer_text(node, type);
+  const std::string_view name = node.get_type_name();
+  if (name == "Maximum") return "tn_greater($0, $1)";
+  if (name == "Minimum") return "tn_lesser($0, $1)";
+  if (type != ElementType::kBool) {
+    std::string special = is_real ? real_text(name, type) : integer_text(node, type);
     if (!special.empty()) return special;
   }
   static const std::map<std::string, std::string, std::less<>> functions = {
       {"max", "tn_max"}, {"min", "tn_min"}, {"abs", "tn_abs"}, {"sign", "tn_sign"}};
   std::vector<double> numbers;  // a, b...
-  for (const auto& attribute : node.operation().attributes)
-    if (attribute.kind == AttributeKind::kDouble) numbers.push_back(node.get_attributes().get_double(attribute.name));
+  for (const auto& attribute : node.operation().attributes) {
+    if (attribute.kind != AttributeKind::kDouble) continue;
+    const double number = node.get_attributes().get_double(attribute.name);
+    // Bounds of integers are integers between them.
+    numbers.push_back(is_real || name != "Clamp" ? number : numbers.empty() ? std::ceil(number) : std::floor(number));
+  }
   std::string text;
   for (std::size_t i = 0; i < source.size();) {
     std::size_t end = i;

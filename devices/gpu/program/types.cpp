@@ -121,6 +121,29 @@ std::string code_text(ElementType type, const std::string& value) {
   return "((" + value + ") & " + (type == ElementType::kU1 ? "1" : "15") + ")";
 }
 
+namespace {
+
+/// The ends of an integer type.
+double least_of(ElementType type) { return info(type).is_signed ? -std::ldexp(1.0, info(type).bits - 1) : 0; }
+double greatest_of(ElementType type) {
+  return type == ElementType::kBool ? 1 : std::ldexp(1.0, info(type).bits - info(type).is_signed) - 1;
+}
+
+}  // namespace
+
+std::string least_text(ElementType type) {
+  const ElementTypeInfo& of = info(type);
+  if (of.is_real) return type == ElementType::kF64 ? "(-(double)INFINITY)" : "(-INFINITY)";
+  if (!of.is_signed) return "0";
+  return of.bits == 64 ? "LONG_MIN" : "(" + std::to_string(-(std::int64_t{1} << (of.bits - 1))) + "l)";
+}
+std::string greatest_text(ElementType type) {
+  const ElementTypeInfo& of = info(type);
+  if (of.is_real) return type == ElementType::kF64 ? "((double)INFINITY)" : "INFINITY";
+  if (of.bits == 64) return of.is_signed ? "LONG_MAX" : "ULONG_MAX";
+  return type == ElementType::kBool ? "1" : std::to_string((std::int64_t{1} << (of.bits - of.is_signed)) - 1) + "l";
+}
+
 std::string literal_text(ElementType type, double value) {
   const bool is_double = type == ElementType::kF64;
   if (info(type).is_real) {
@@ -131,15 +154,13 @@ std::string literal_text(ElementType type, double value) {
       std::snprintf(text, sizeof text, "%a", value);
     else
       std::snprintf(text, sizeof text, "%af", static_cast<double>(static_cast<float>(value)));
-    return value < 0 ? "(" + std::string(text) + ")" : text;
+    return std::signbit(value) ? "(" + std::string(text) + ")" : text;
   }
+  // Beyond the ends the nearest number. The least one of 64 bits has no literal of its own.
+  if (value <= least_of(type)) return least_text(type);
+  if (value >= greatest_of(type)) return greatest_text(type);
   if (type == ElementType::kU64) return std::to_string(static_cast<std::uint64_t>(value)) + "ul";
-  if (type == ElementType::kI64) {
-    // The least number has no literal of its own.
-    if (value <= -9223372036854775808.0) return "LONG_MIN";
-    if (value >= 9223372036854775807.0) return "LONG_MAX";
-    return "(" + std::to_string(static_cast<std::int64_t>(value)) + "l)";
-  }
+  if (type == ElementType::kI64) return "(" + std::to_string(static_cast<std::int64_t>(value)) + "l)";
   return "((" + std::string(compute_name(type)) + ")(" + std::to_string(static_cast<std::int64_t>(value)) + "))";
 }
 

@@ -34,8 +34,11 @@ std::string store_text(ElementType type, const std::string& pointer, const std::
 std::string convert_text(ElementType from, ElementType to, const std::string& value);
 /// The bits of a value of a type whose elements share bytes, in the low bits of a byte.
 std::string code_text(ElementType type, const std::string& value);
-/// A literal. @param type  Decides the suffix.
+/// A literal. @param type  Decides the suffix; integers beyond its ends are the ends.
 std::string literal_text(ElementType type, double value);
+/// The type's ends: infinities of reals.
+std::string least_text(ElementType type);
+std::string greatest_text(ElementType type);
 
 /// The tables and functions of reals of 8 bits and fewer that a kernel's text calls.
 std::string small_float_support(const std::string& text);

@@ -45,8 +45,9 @@ void lower_round(Builder& builder, const Node& node) {
 
 void lower_gelu(Builder& builder, const Node& node) {
   const bool by_tanh = node.get_attributes().get_string("approximation_mode", "ERF") == "TANH";
+  const std::string tanh = node.get_output_element_type(0) == element::f64 ? "tn_tanh_64" : "tn_tanh";
   set_call(builder, node,
-           by_tanh ? "(0.5f * $0 * (1 + tanh(0.79788456080286536f * ($0 + 0.044715f * $0 * $0 * $0))))"
+           by_tanh ? "(0.5f * $0 * (1 + " + tanh + "(0.79788456080286536f * ($0 + 0.044715f * $0 * $0 * $0))))"
                    : "(0.5f * $0 * (1 + erf($0 * 0.70710678118654752f)))",
            operands(builder, node));
 }

@@ -78,7 +78,7 @@ void define_activations(Kernel& kernel, const Node& node, const Layer& layer) {
     kernel.define("ACT" + std::to_string(i) + "(x)", activation_text(names[i]));
   const double clip = node.get_attributes().get_double("clip");
   const std::string most = literal_text(layer.type, clip);
-  kernel.define("CLIP(x)", clip > 0 ? "clamp(x, -" + most + ", " + most + ")" : "(x)");
+  kernel.define("CLIP(x)", clip > 0 ? "tn_min(tn_max(x, -" + most + "), " + most + ")" : "(x)");
 }
 
 /// Where the weights of gate g are: an LSTMCell of the first set says it, the others have one order.

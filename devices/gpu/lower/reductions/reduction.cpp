@@ -22,10 +22,10 @@ struct Rule {
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> all = {
       {"ReduceSum", {"0", "a + x", "a + b", "a"}},
-      {"ReduceMean", {"0", "a + x", "a + b", "a / COUNT"}},
+      {"ReduceMean", {"0", "a + x", "a + b", "COUNT ? a / COUNT : NOTHING"}},
       {"ReduceProd", {"1", "a * x", "a * b", "a"}},
-      {"ReduceMax", {"LEAST", "tn_max(a, x)", "tn_max(a, b)", "a"}},
-      {"ReduceMin", {"MOST", "tn_min(a, x)", "tn_min(a, b)", "a"}},
+      {"ReduceMax", {"LEAST", "tn_greater(a, x)", "tn_greater(a, b)", "a"}},
+      {"ReduceMin", {"MOST", "tn_lesser(a, x)", "tn_lesser(a, b)", "a"}},
       {"ReduceL1", {"0", "a + tn_abs(x)", "a + b", "a"}},
       {"ReduceL2", {"0", "a + x * x", "a + b", "ROOT(a)"}},
       {"ReduceLogicalAnd", {"1", "a && x", "a && b", "a"}},
@@ -67,13 +67,10 @@ void emit_reduction(Builder& builder, const Node& node, const ExpressionRef& inp
   const ElementType type = input->type();
   const bool is_real = info(type).is_real;
   kernel.define("ACC", accumulator_name(type));
-  kernel.define("LEAST", is_real                ? "-INFINITY"
-                         : info(type).is_signed ? "LONG_MIN"
-                                                : "0")
-      .define("MOST", is_real                ? "INFINITY"
-                      : info(type).is_signed ? "LONG_MAX"
-                                             : "ULONG_MAX")
-      .define("ROOT(a)", is_real ? "sqrt(a)" : "(ACC)sqrt((float)(a))");
+  kernel.define("LEAST", least_text(type))
+      .define("MOST", greatest_text(type))
+      .define("NOTHING", is_real ? "NAN" : "0")  // The mean of no elements.
+      .define("ROOT(a)", is_real ? "sqrt(a)" : "(ACC)root_of((ulong)(a))");
   const Coordinates row = take_apart(kernel, rows, "i", "row"), step = take_apart(kernel, steps, "k", "at");
   const Statements value = statements(
       input,

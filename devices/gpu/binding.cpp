@@ -20,6 +20,10 @@ EdgeId download_edge() {
   static const EdgeId edge = register_edge("GPU: download");
   return edge;
 }
+EdgeId aside_edge() {
+  static const EdgeId edge = register_edge("GPU: output that shares memory");
+  return edge;
+}
 EdgeId image_edge() {
   static const EdgeId edge = register_edge("GPU: to image");
   return edge;
@@ -30,6 +34,30 @@ std::size_t picture_rows(const Shape& shape) {
   const std::size_t rank = shape.size();
   return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);
 }
+
+/// Bytes of an object: of the process's memory if that is null.
+struct Extent {
+  const void* object = nullptr;
+  std::size_t begin = 0, end = 0;
+  bool overlaps(const Extent& other) const { return object == other.object && begin < other.end && other.begin < end; }
+};
+
+/// A part of a buffer is known by the whole.
+Extent extent_of(const Tensor& tensor, const BoundMemory& memory) {
+  const std::size_t bytes = tensor.element_count() ? checked_extent_bytes(tensor.info()).value_or(0) : 0;
+  const auto from = [&](const void* object, std::size_t begin) { return Extent{object, begin, begin + bytes}; };
+  if (tensor.is_host_addressable()) return from(nullptr, reinterpret_cast<std::uintptr_t>(tensor.data()));
+  if (!memory.buffer) return from(nullptr, reinterpret_cast<std::uintptr_t>(memory.pointer + memory.offset));
+  const auto ask = [&](auto answer, cl_mem_info key) {
+    return client::info<decltype(answer)>(clGetMemObjectInfo, "clGetMemObjectInfo", memory.buffer, key);
+  };
+  const cl_mem whole = ask(cl_mem{}, CL_MEM_ASSOCIATED_MEMOBJECT);
+  return whole ? from(whole, memory.offset + ask(std::size_t{}, CL_MEM_OFFSET)) : from(memory.buffer, memory.offset);
+}
+
+Extent extent_of(const Binding& port) { return extent_of(port.tensor, port.aside.value_or(port.memory)); }
+/// What is moved to the device, and what is copied from there, has memory of its own.
+bool is_direct(const Binding& port) { return port.tensor && !port.is_moved && !port.image; }
 
 constexpr const cl_event* kNoEvents = nullptr;
 constexpr cl_event* kNoEvent = nullptr;
@@ -42,6 +70,7 @@ void Binding::place(const Gpu& gpu, const Tensor& given, Access access, bool tak
   if (mapped) mapped = Tensor();
   is_moved = false;
   image.reset();
+  aside.reset();
   if (form != InputForm{}) form = {};
   if (!tensor) return;
   if (const auto plain = plain_memory(gpu, tensor, takes_pitch)) {
@@ -59,15 +88,40 @@ void Binding::place(const Gpu& gpu, const Tensor& given, Access access, bool tak
     form = std::move(location.form);
     return;
   }
-  const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
-  if (staging_bytes < bytes) {
-    staging = client::make_buffer(gpu.native(), CL_MEM_READ_WRITE, bytes, nullptr,
-                                  "a buffer for a tensor in host memory or in an image");
-    gpu.count_memory(staging.get(), bytes);
-    staging_bytes = bytes;
-  }
+  make_staging(gpu, "a buffer for a tensor in host memory or in an image");
   // Moved rows lie side by side.
   memory = {staging.get(), nullptr, 0, tensor.size_bytes() / std::max<std::size_t>(picture_rows(tensor.shape()), 1)};
+}
+
+void Binding::make_staging(const Gpu& gpu, const char* what) {
+  const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
+  if (staging_bytes >= bytes) return;
+  staging = client::make_buffer(gpu.native(), CL_MEM_READ_WRITE, bytes, nullptr, what);
+  gpu.count_memory(staging.get(), bytes);
+  staging_bytes = bytes;
+}
+
+bool Binding::set_aside(const Gpu& gpu, bool is_aside) {
+  if (is_aside == aside.has_value()) return false;
+  if (is_aside) {
+    make_staging(gpu, "a buffer for an output that shares memory with another port");
+    aside = std::exchange(memory, BoundMemory{staging.get(), nullptr, 0, 0});
+  } else {
+    memory = *std::exchange(aside, std::nullopt);
+  }
+  return true;
+}
+
+bool Binding::overlaps(const Binding& other) const {
+  if (!is_direct(*this)) return false;
+  const Extent own = extent_of(*this);
+  return (is_direct(other) && own.overlaps(extent_of(other))) ||
+         std::any_of(other.items.begin(), other.items.end(),
+                     [&](const Location& item) { return own.overlaps(extent_of(item.mapped, item.memory)); });
+}
+
+bool Binding::begins_at(const Binding& other) const {
+  return other.items.empty() && extent_of(*this).begin == extent_of(other).begin;
 }
 
 void Binding::place_batch(const Gpu& gpu, std::span<const Tensor> given) {
@@ -106,12 +160,35 @@ void Binding::move_in(cl_command_queue queue, Ledger& ledger) const {
 void Binding::move_out(cl_command_queue queue, Inference& inference) const {
   if (!tensor || tensor.size_bytes() == 0) return;
   if (image) return put_into_image(queue, inference);
+  if (aside) return put_back(queue, inference);
   if (!is_moved) return;
   Tensor target = tensor;
   client::check(client::call(clEnqueueReadBuffer, queue, memory.buffer, cl_bool{CL_FALSE}, std::size_t{0},
                              target.size_bytes(), static_cast<void*>(target.data()), cl_uint{0}, kNoEvents, kNoEvent),
                 "clEnqueueReadBuffer", "moving an output from the device");
   inference.ledger().book_transferred(download_edge(), target.size_bytes());
+}
+
+void Binding::put_back(cl_command_queue queue, Inference& inference) const {
+  const std::size_t bytes = tensor.size_bytes();
+  if (inference.policy() == ZeroCopy::kRequire)
+    throw Error(Code::kFailedPrecondition,
+                "GPU: " + to_string(tensor) +
+                    " is an output that shares memory with another port of the same inference, "
+                    "which kernels still need when they write it, so " +
+                    std::to_string(bytes) +
+                    " bytes would be copied, which the zero-copy policy 'require' forbids; give "
+                    "it memory of its own");
+  const char* const what = "putting out a result that shares memory";
+  if (aside->buffer)
+    client::check(client::call(clEnqueueCopyBuffer, queue, staging.get(), aside->buffer, std::size_t{0}, aside->offset,
+                               bytes, cl_uint{0}, kNoEvents, kNoEvent),
+                  "clEnqueueCopyBuffer", what);
+  else
+    client::check(client::call(clEnqueueReadBuffer, queue, staging.get(), cl_bool{CL_FALSE}, std::size_t{0}, bytes,
+                               static_cast<void*>(aside->pointer + aside->offset), cl_uint{0}, kNoEvents, kNoEvent),
+                  "clEnqueueReadBuffer", what);
+  inference.ledger().book_copied(aside_edge(), bytes);
 }
 
 /// Kernels write buffers: the device copies the bytes into the image.

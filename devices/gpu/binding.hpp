@@ -24,6 +24,7 @@ struct Binding {
   client::Handle<cl_mem> staging;    ///< Of one that is moved, or put into an image.
   std::size_t staging_bytes = 0;
   BoundMemory memory;
+  std::optional<BoundMemory> aside;  ///< Where a shared output belongs: `memory` is `staging`, copied there.
   InputForm form;
   std::vector<Location> items;  ///< Of a batch in several tensors.
   Shape batch_shape;
@@ -34,6 +35,14 @@ struct Binding {
   /// Of an input. @errors kFailedPrecondition.
   void place_batch(const Gpu& gpu, std::span<const Tensor> given);
 
+  /// Kernels write `staging` instead of the output, or the output again. @return whether `memory` is another one now.
+  /// @errors those of native calls.
+  bool set_aside(const Gpu& gpu, bool is_aside);
+  /// Whether kernels that write this find the other's bytes there. @errors those of native calls.
+  bool overlaps(const Binding& other) const;
+  /// Whether they begin at the same byte. @pre overlaps()
+  bool begins_at(const Binding& other) const;
+
   /// Enqueues what brings an input to the device. @errors those of native calls.
   void move_in(cl_command_queue queue, Ledger& ledger) const;
   /// Enqueues what brings an output to where it was wanted. @errors kFailedPrecondition: the policy forbids the copy into
@@ -41,7 +50,9 @@ struct Binding {
   void move_out(cl_command_queue queue, Inference& inference) const;
 
  private:
+  void make_staging(const Gpu& gpu, const char* what);
   void put_into_image(cl_command_queue queue, Inference& inference) const;
+  void put_back(cl_command_queue queue, Inference& inference) const;
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -75,6 +75,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
     outputs_.at(index).place(*owner_->gpu(), tensor, Access::kWrite);
+    is_settled_ = false;
     if (!owner_->is_open() && tensor) parts_[0].execution->bind_output(index, outputs_[index].memory);
   }
 
@@ -115,6 +116,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// next inference. Subgraphs of a deferred model are bound at each inference.
   void bind_input(std::size_t index) {
     const Binding& input = inputs_[index];
+    is_settled_ = false;
     if (owner_->is_open() || !input.is_bound()) return;
     Execution& execution = *parts_[0].execution;
     if (execution.plan().inputs[index].form != input.form) {
@@ -182,6 +184,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
       if (has_other_forms_) use_forms_of_now(inference);
+      if (!is_settled_) settle();
       if (!wait_list_.empty()) barrier(wait_list_);
       for (const Binding& input : inputs_) input.move_in(queue_.get(), inference.ledger());
       if (owner_->is_open())
@@ -199,6 +202,24 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       throw;
     }
   }
+  /// After a bind: outputs over memory that kernels still read, or that another output is written to, are put aside.
+  void settle() {
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i].tensor) settle(i);
+    is_settled_ = true;
+  }
+  void settle(std::size_t index) {
+    Binding& output = outputs_[index];
+    bool is_shared = false;
+    for (std::size_t i = 0; i < inputs_.size() && !is_shared; ++i)
+      is_shared = output.overlaps(inputs_[i]) &&
+                  (owner_->is_open() || !output.begins_at(inputs_[i]) || !parts_[0].plan().may_share(i, index));
+    for (std::size_t i = 0; i < index && !is_shared; ++i)
+      is_shared = !outputs_[i].aside && output.overlaps(outputs_[i]);
+    if (output.set_aside(*owner_->gpu(), is_shared) && !owner_->is_open())
+      parts_[0].execution->bind_output(index, output.memory);
+  }
+
   /// Next values become present ones, and the other way round.
   void turn_states() noexcept {
     for (State* state : state_outputs_) state->turn();
@@ -329,8 +350,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       const Tensor& next = state_outputs_[index - outputs_.size()]->next(shape);
       return {opencl::buffer(next), nullptr, next.offset()};
     }
-    if (owner_->ports().outputs[index].get_partial_shape().is_dynamic())
+    if (owner_->ports().outputs[index].get_partial_shape().is_dynamic()) {
       outputs_[index].place(*owner_->gpu(), inference.output(index, shape), Access::kWrite);
+      settle(index);
+    }
     return outputs_[index].memory;
   }
 
@@ -451,7 +474,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     std::vector<InputForm> forms;
     for (const Binding& input : inputs_) forms.push_back(input.form);
     use(0, wanted_by(inference, [&] { return owner_->subgraph_for(forms); }));
-    has_other_forms_ = false;
+    has_other_forms_ = is_settled_ = false;
   }
 
   bool profiles() const { return owner_->config().profiling && has_times_; }
@@ -496,6 +519,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   std::shared_ptr<CompiledModel> owner_;
   client::Handle<cl_command_queue> queue_;
   bool is_in_order_ = true, has_times_ = false, ran_ = false;
+  bool is_settled_ = false;       ///< Outputs are aside that have to be.
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Binding> inputs_, outputs_;
   std::vector<std::shared_ptr<State>> states_;

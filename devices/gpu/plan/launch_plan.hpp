@@ -79,6 +79,10 @@ struct LaunchPlan {
     return static_cast<std::uint32_t>(item * inputs.size() + input);
   }
   std::shared_ptr<const Model> model;  ///< That was lowered: for reports.
+
+  /// Whether an input and an output may begin at one address: no kernel reads the input once the output is written, or one does
+  /// so that reads each element before it writes it.
+  bool may_share(std::size_t input, std::size_t output) const;
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -276,6 +276,11 @@ using BodyRunner = std::function<std::vector<Tensor>(std::size_t index, const st
 TENON_API std::vector<Tensor> run_subgraph(const op::util::MultiSubGraphOp& node, std::span<const Tensor> inputs,
                                            const BodyRunner& run);
 
+/// What a loop that never begins puts out where no input is the output's first value: zeros of the extents that are known, 0
+/// of the others and of the axis along which values would be joined.
+TENON_API Tensor nothing_of(const op::util::SubGraphOp& loop,
+                            const op::util::MultiSubGraphOp::OutputDescription& output);
+
 /// Calls `visit` with every node of the model and of all bodies in it, at any depth.
 TENON_API void for_each_node(const Model& model, const std::function<void(const std::shared_ptr<Node>&)>& visit);
 

@@ -162,33 +162,11 @@ class LoopRun {
       const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(description);
       if (merged && merged->m_body_value_index == output.m_body_value_index) return inputs_[merged->m_input_index];
     }
-    return nothing(output, -1);
-  }
-
-  /// A tensor of zeros; unknown extents, and that of `axis`, are 0.
-  Tensor nothing(const MultiSubGraphOp::OutputDescription& output, std::ptrdiff_t axis) const {
-    const op::v0::Result& result = *body_.get_results()[output.m_body_value_index];
-    const PartialShape& known = result.get_output_partial_shape(0);
-    Shape shape;
-    if (known.rank().is_static()) {
-      for (const Dimension& extent : known)
-        shape.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
-    } else {
-      shape = Shape{0};
-    }
-    if (axis >= 0 && static_cast<std::size_t>(axis) < shape.size()) shape[static_cast<std::size_t>(axis)] = 0;
-    Tensor zeros(result.get_output_element_type(0), shape);
-    if (zeros.size_bytes() > 0) std::memset(zeros.data(), 0, zeros.size_bytes());
-    return zeros;
+    return nothing_of(node_, output);
   }
 
   Tensor join(const MultiSubGraphOp::ConcatOutputDescription& joint, const std::vector<Tensor>& parts) const {
-    if (parts.empty()) {
-      const PartialShape& known = body_.get_results()[joint.m_body_value_index]->get_output_partial_shape(0);
-      return nothing(joint, known.rank().is_static()
-                                ? static_cast<std::ptrdiff_t>(normalized_axis(joint.m_axis, known.size()))
-                                : 0);
-    }
+    if (parts.empty()) return nothing_of(node_, joint);
     Shape shape = parts[0].shape();
     const std::size_t axis = normalized_axis(joint.m_axis, shape.size());
     if (shape[axis] != static_cast<std::size_t>(joint.m_part_size))
@@ -232,6 +210,19 @@ std::vector<Tensor> run_branch(const op::v8::If& node, std::span<const Tensor> i
   return outputs;
 }
 }  // namespace
+
+Tensor nothing_of(const op::util::SubGraphOp& loop, const MultiSubGraphOp::OutputDescription& output) {
+  const op::v0::Result& result = *loop.get_function()->get_results()[output.m_body_value_index];
+  const PartialShape& known = result.get_output_partial_shape(0);
+  Shape shape(known.rank().is_static() ? known.size() : 1, 0);
+  for (std::size_t axis = 0; known.rank().is_static() && axis < known.size(); ++axis)
+    if (known[axis].is_static()) shape[axis] = static_cast<std::size_t>(known[axis].get_length());
+  const auto* joint = dynamic_cast<const MultiSubGraphOp::ConcatOutputDescription*>(&output);
+  if (joint && !shape.empty()) shape[normalized_axis(joint->m_axis, shape.size())] = 0;
+  Tensor zeros(result.get_output_element_type(0), shape);
+  if (zeros.size_bytes() > 0) std::memset(zeros.data(), 0, zeros.size_bytes());
+  return zeros;
+}
 
 std::vector<Tensor> run_subgraph(const MultiSubGraphOp& node, std::span<const Tensor> inputs, const BodyRunner& run) {
   if (const auto* branch = as_type<op::v8::If>(&node)) return run_branch(*branch, inputs, run);

@@ -163,12 +163,36 @@ bool has_static_slices(const op::util::SubGraphOp& node) {
   });
 }
 
+/// Whether a loop is known to end before its first iteration.
+bool never_begins(const op::util::SubGraphOp& node) {
+  if (!as_type<op::v5::Loop>(&node)) return node.get_num_iterations() == 0;
+  const auto trips = known_number(node.input_value(0)), begins = known_number(node.input_value(1));
+  return (trips && *trips == 0) || (begins && *begins == 0);
+}
+
+/// Its outputs then: the states that came in, and nothing of what its body would have made.
+OutputVector without_iterations(const op::util::SubGraphOp& node) {
+  const auto& inputs = node.get_input_descriptions();
+  OutputVector values(node.get_output_descriptions().size());
+  for (const auto& output : node.get_output_descriptions()) {
+    const auto state = std::find_if(inputs.begin(), inputs.end(), [&](const auto& input) {
+      const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(input);
+      return merged && merged->m_body_value_index == output->m_body_value_index;
+    });
+    const bool is_joint = as<MultiSubGraphOp::ConcatOutputDescription>(output) != nullptr;
+    values[output->m_output_index] = state != inputs.end() && !is_joint
+                                         ? node.input_value((*state)->m_input_index)
+                                         : std::make_shared<op::v0::Constant>(nothing_of(node, *output))->output(0);
+  }
+  return values;
+}
+
 /// @param left  The number of nodes that may still be created.
 OutputVector iterations_as_nodes(const Node& node, std::size_t& left) {
   const auto* loop = dynamic_cast<const op::util::SubGraphOp*>(&node);
+  if (loop && never_begins(*loop)) return without_iterations(*loop);
   if (!loop || !has_static_slices(*loop) || !loop->get_function()->get_sinks().empty()) return {};
   const auto count = iterations_of(*loop);
-  // Without an iteration, only the loop can provide its outputs.
   if (!count || *count < 1) return {};
   const std::size_t each = std::max<std::size_t>(loop->get_function()->get_ordered_ops().size(), 1);
   if (static_cast<std::size_t>(*count) > left / each) return {};
@@ -290,7 +314,10 @@ bool peel(const std::shared_ptr<Node>& node) {
 bool unroll(const std::shared_ptr<Node>& node, std::size_t& left) {
   const OutputVector values = iterations_as_nodes(*node, left);
   for (std::size_t i = 0; i < values.size(); ++i) node->output(i).replace(values[i]);
-  if (values.size() == 1) values[0].get_node()->set_friendly_name(node->get_friendly_name());
+  // Not what the loop only hands on.
+  const OutputVector given = node->input_values();
+  if (values.size() == 1 && std::find(given.begin(), given.end(), values[0]) == given.end())
+    values[0].get_node()->set_friendly_name(node->get_friendly_name());
   return !values.empty();
 }
 }  // namespace

@@ -15,7 +15,7 @@ std::string refuses_loop(const Node& node) {
   for (std::size_t i = 0; i < 2; ++i)
     if (const std::string why = wants_constant(node, i); !why.empty())
       return (i ? "its condition, " : "its trip count, ") + why;
-  // The passes took it apart, unless it never begins, which they folded.
+  // The passes took it apart.
   if (pass::can_peel(node)) return {};
   return "it runs so often that it cannot be unrolled, or its body ends it and it reads slices";
 }

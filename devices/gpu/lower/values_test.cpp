@@ -414,6 +414,40 @@ TEST_F(GpuLowering, LoopsThatTheirBodiesEnd) {
   }
 }
 
+/// A loop whose trip count and first condition come with the data, also where it never begins: the state is what came in, and what
+/// is joined is nothing.
+TEST_F(GpuLowering, LoopsThatNeverBegin) {
+  for (const bool is_known : {false, true}) {
+    for (const std::int64_t trips : {std::int64_t{0}, std::int64_t{1}, std::int64_t{3}}) {
+      for (const bool begins : {false, true}) {
+        SCOPED_TRACE(std::to_string(trips) + (begins ? ", begins" : "") + (is_known ? ", known" : ""));
+        const auto x = parameter({1, 4}), state = parameter({1, 4});
+        const auto count = parameter({}, element::i64), first = parameter({}, element::boolean);
+        const Out next = outputs("Multiply", 1, {state, real(2)})[0];
+        const Out goes_on = op::v0::Constant::create(element::boolean, Shape{}, {true});
+        const auto body = std::make_shared<Model>(OutputVector{goes_on, next}, ParameterVector{state}, "body");
+        const auto loop = std::make_shared<op::v5::Loop>(
+            is_known ? scalar(trips) : count->output(0),
+            is_known ? op::v0::Constant::create(element::boolean, Shape{}, {begins ? 1.0 : 0.0})->output(0)
+                     : first->output(0));
+        loop->set_function(body);
+        loop->set_special_body_ports({-1, 0});
+        loop->set_merged_input(state, x, next);
+        const Out last = loop->get_iter_value(next), all = loop->get_concatenated_slices(next, 0, 1, 1, -1, 0);
+        loop->validate_and_infer_types();
+        Tensor number(element::i64, Shape{}), condition(element::boolean, Shape{});
+        *number.data<std::int64_t>() = trips;
+        *condition.data<bool>() = begins;
+        ParameterVector parameters{x};
+        if (!is_known) parameters.insert(parameters.end(), {count, first});
+        std::vector<Tensor> inputs{random_tensor(ElementType::kF32, {1, 4}, 3), number, condition};
+        inputs.resize(parameters.size());
+        judge({outputs("Negative", 0, {last})[0], last, all}, parameters, inputs);
+      }
+    }
+  }
+}
+
 TEST_F(GpuLowering, ResultsThatValuesDecideAreBookedAndWaitedFor) {
   // So many that the wait begins before the kernels are over.
   const auto x = parameter({2, 400000});

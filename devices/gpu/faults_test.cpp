@@ -52,6 +52,26 @@ std::vector<float> answer(CompiledModel& model) {
   return {y.data<float>(), y.data<float>() + y.element_count()};
 }
 
+/// In a process that has not looked for devices yet. @return 0 if each call that failed was named with its code, and the next look
+/// found the devices.
+int look_with_each_call_failing(Core& core) {
+  for (int call = 0; call < 500; ++call) {
+    Probe::countdown = call + 1;
+    const auto missing = core.get_unavailable_devices();
+    Probe::countdown = 0;
+    const auto gpu = missing.find("GPU");
+    if (gpu == missing.end()) return call < 2 ? 1 : core.get_available_devices().empty() ? 2 : 0;
+    for (const char* said : {kInjected, "cl", "gave -5"})
+      if (gpu->second.find(said) == std::string::npos) return 3;
+  }
+  return 4;
+}
+
+TEST_F(Gpu, LooksForDevicesAgainWhereACallFailed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(look_with_each_call_failing(core)), ::testing::ExitedWithCode(0), "");
+}
+
 TEST_F(Gpu, EveryCallOfACompilationMayFail) {
   // The programs used last are kept. With as many as there may be, each new one takes the place of another.
   for (int i = 0; i < 70; ++i) core.compile_model(fresh_model(), "GPU");

@@ -170,23 +170,66 @@ const std::vector<std::shared_ptr<const Gpu>>& parts_as_gpus(const Gpu& whole) {
 
 }  // namespace
 
-const std::vector<std::shared_ptr<const Gpu>>& all_gpus() {
-  static const auto* const all = [] {
-    auto* found = new std::vector<std::shared_ptr<const Gpu>>;  // Tensors may outlive static objects.
-    for (const cl_device_id device : client::all_devices()) {
-      try {
-        found->push_back(std::make_shared<Gpu>(opencl::make_context(device), std::to_string(found->size()), false));
-      } catch (const Error&) {  // A device whose driver cannot make a context is none.
-      }
+namespace {
+
+/// The devices that work, and why others do not, which is asked again the next time.
+struct Probed {
+  std::vector<std::shared_ptr<const Gpu>> gpus;
+  std::vector<Error> failures;
+  std::string failure_text() const {
+    std::string text;
+    for (const Error& failure : failures) text += (text.empty() ? "" : "; ") + std::string(failure.what());
+    return text;
+  }
+};
+
+/// The device with the least number from `wanted` on that no other has: where a platform did not answer before, others came
+/// forward.
+std::string free_id(const std::vector<std::shared_ptr<const Gpu>>& known, std::size_t wanted) {
+  const auto is_taken = [&](const std::string& id) {
+    return std::any_of(known.begin(), known.end(), [&](const auto& gpu) { return gpu->id() == id; });
+  };
+  while (is_taken(std::to_string(wanted))) ++wanted;
+  return std::to_string(wanted);
+}
+
+Probed probe() {
+  static std::mutex mutex;
+  static auto* const known = new Probed;  // Tensors may outlive static objects.
+  static bool is_whole = false;
+  const std::lock_guard lock(mutex);
+  if (is_whole) return *known;
+  known->failures.clear();
+  const std::vector<cl_device_id> devices = client::find_devices(known->failures);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto is_same = [&](const auto& gpu) { return gpu->native().device.id == devices[i]; };
+    if (std::any_of(known->gpus.begin(), known->gpus.end(), is_same)) continue;
+    try {
+      known->gpus.push_back(std::make_shared<Gpu>(opencl::make_context(devices[i]), free_id(known->gpus, i), false));
+    } catch (const Error& error) {
+      known->failures.push_back(error);
     }
-    return found;
-  }();
-  return *all;
+  }
+  std::sort(known->gpus.begin(), known->gpus.end(),
+            [](const auto& a, const auto& b) { return std::stoul(a->id()) < std::stoul(b->id()); });
+  is_whole = known->failures.empty();
+  return *known;
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const Gpu>> all_gpus() {
+  Probed probed = probe();
+  if (!probed.gpus.empty() || probed.failures.empty()) return std::move(probed.gpus);
+  const Error& first = probed.failures.front();
+  throw Error(Code::kUnavailable,
+              "GPU: no OpenCL device can be used; the next call looks again: " + probed.failure_text(),
+              first.native_api(), first.native_code());
 }
 
 std::string id_of(cl_device_id device) {
   while (device) {
-    for (const auto& known : all_gpus())
+    for (const auto& known : probe().gpus)
       if (known->native().device.id == device) return known->id();
     device = ask<cl_device_id>(device, CL_DEVICE_PARENT_DEVICE);
   }
@@ -194,7 +237,7 @@ std::string id_of(cl_device_id device) {
 }
 
 std::shared_ptr<const Gpu> find_gpu(const std::string& id) {
-  const auto& all = all_gpus();
+  const auto all = all_gpus();
   if (all.empty())
     throw Error(Code::kUnavailable,
                 "GPU: no OpenCL platform with a device is installed: install the driver of the GPU, or pocl-opencl-icd "
@@ -214,7 +257,9 @@ std::shared_ptr<const Gpu> find_gpu(const std::string& id) {
     }
     ids += (ids.empty() ? "" : ", ") + gpu->id();
   }
-  throw Error(Code::kInvalidArgument, "GPU: there is no device \"" + id + "\"; there are: " + ids);
+  const std::string others = probe().failure_text();
+  throw Error(Code::kInvalidArgument, "GPU: there is no device \"" + id + "\"; there are: " + ids +
+                                          (others.empty() ? "" : "; others fail: " + others));
 }
 
 }  // namespace tenon::inline v1::gpu_device

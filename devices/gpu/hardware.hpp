@@ -73,8 +73,10 @@ class Gpu {
 client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint::Priority priority,
                                             hint::Priority throttle);
 
-/// Of all platforms, in the loader's order; the same objects for the whole process. Empty without a platform.
-const std::vector<std::shared_ptr<const Gpu>>& all_gpus();
+/// All devices, numbered in the loader's order; the same objects for the whole process. Devices that fail keep their numbers,
+/// and are tried again at the next call. Empty without a platform.
+/// @errors kUnavailable: there is none because calls failed, which it names with their codes.
+std::vector<std::shared_ptr<const Gpu>> all_gpus();
 
 /// As all_gpus() numbers it; a sub-device has the number of its whole device. Empty: it is none of them.
 std::string id_of(cl_device_id device);

@@ -34,6 +34,7 @@ using detail::Probe;
 // Handles, what they say of themselves, and waiting for events.
 using detail::all_devices;
 using detail::devices_of;
+using detail::find_devices;
 using detail::finish;
 using detail::Handle;
 using detail::info;

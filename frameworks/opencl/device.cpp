@@ -109,25 +109,40 @@ TENON_INLINE Device read_device(cl_device_id id) {
   return device;
 }
 
-TENON_INLINE std::vector<cl_device_id> all_devices() {
+/// What a call lists that says how many there are when it is asked for none. @param none  The code that says so.
+template <typename Id, typename Ask>
+std::vector<Id> listed(const Ask& ask, const char* function, cl_int none, std::vector<Error>& failures) {
   cl_uint count = 0;
-  // "No platform" (-1001) is a valid answer, not a failure; so is a platform without devices.
-  if (call(clGetPlatformIDs, cl_uint{0}, static_cast<cl_platform_id*>(nullptr), &count) != CL_SUCCESS) return {};
-  std::vector<cl_platform_id> platforms(count);
-  if (count == 0 || call(clGetPlatformIDs, count, platforms.data(), static_cast<cl_uint*>(nullptr)) != CL_SUCCESS)
+  std::vector<Id> ids;
+  try {
+    const cl_int status = ask(cl_uint{0}, static_cast<Id*>(nullptr), &count);
+    if (status == none || (status == CL_SUCCESS && count == 0)) return ids;
+    check(status, function, "looking for devices");
+    ids.resize(count);
+    check(ask(count, ids.data(), static_cast<cl_uint*>(nullptr)), function, "looking for devices");
+    return ids;
+  } catch (const Error& error) {
+    failures.push_back(error);
     return {};
+  }
+}
+
+TENON_INLINE std::vector<cl_device_id> find_devices(std::vector<Error>& failures) {
+  constexpr cl_int kNoPlatform = -1001;  // The loader's CL_PLATFORM_NOT_FOUND_KHR.
   std::vector<cl_device_id> all;
-  for (cl_platform_id platform : platforms) {
-    if (call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, cl_uint{0},
-             static_cast<cl_device_id*>(nullptr), &count) != CL_SUCCESS ||
-        count == 0)
-      continue;
-    std::vector<cl_device_id> devices(count);
-    if (call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, count, devices.data(),
-             static_cast<cl_uint*>(nullptr)) == CL_SUCCESS)
-      all.insert(all.end(), devices.begin(), devices.end());
+  for (const cl_platform_id platform : listed<cl_platform_id>(
+           [](auto... given) { return call(clGetPlatformIDs, given...); }, "clGetPlatformIDs", kNoPlatform, failures)) {
+    const auto devices = listed<cl_device_id>(
+        [&](auto... given) { return call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, given...); },
+        "clGetDeviceIDs", CL_DEVICE_NOT_FOUND, failures);
+    all.insert(all.end(), devices.begin(), devices.end());
   }
   return all;
+}
+
+TENON_INLINE std::vector<cl_device_id> all_devices() {
+  std::vector<Error> failures;
+  return find_devices(failures);
 }
 
 TENON_INLINE std::string typable(const std::string& name) {

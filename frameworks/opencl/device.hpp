@@ -67,6 +67,9 @@ T device_info(cl_device_id id, cl_device_info key) {
 Device read_device(cl_device_id id);
 
 /// All devices of all platforms. Empty without a platform, or if no loader finds one.
+/// @param failures  The calls that neither found devices nor said that there is none: the others go on.
+std::vector<cl_device_id> find_devices(std::vector<Error>& failures);
+/// The same, where failures do not matter.
 std::vector<cl_device_id> all_devices();
 
 /// A name that can be typed: at most 32 lower-case letters and dashes. "NVIDIA H200" gives "nvidia-h200".

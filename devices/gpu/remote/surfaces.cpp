@@ -156,7 +156,7 @@ AnyMap params_of(const VaSurface& surface) {
 }
 
 std::shared_ptr<const Gpu> gpu_for_surfaces(void* display) {
-  const auto& gpus = all_gpus();
+  const auto gpus = all_gpus();
   if (gpus.empty()) throw Error(Code::kUnavailable, "GPU: there is no OpenCL device to share a VADisplay with");
   try {
     Context shared = opencl::make_va_context(display);

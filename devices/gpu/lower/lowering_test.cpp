@@ -151,6 +151,30 @@ TEST_F(GpuLowering, AdaptivePoolsAndWhatReadsTheirIndices) {
       {x});
 }
 
+/// Regions of whole pixels and of fractions, beyond the picture, without pixels, and after one of no picture.
+TEST_F(GpuLowering, RegionsArePooled) {
+  std::mt19937 random(11);
+  for (const char* method : {"max", "bilinear"}) {
+    for (const auto& [rows, columns] : {std::pair{1, 1}, std::pair{3, 2}, std::pair{7, 7}}) {
+      const bool is_max = std::string(method) == "max";
+      const double scale = is_max ? (rows == 3 ? 0.3 : 0.0625) : 1;
+      SCOPED_TRACE(std::string(method) + " of " + std::to_string(rows));
+      std::uniform_real_distribution<float> place(-0.2f, 1.2f);
+      Tensor regions(element::f32, Shape{9, 5});
+      for (std::size_t r = 0; r < 9; ++r) {
+        float* const region = regions.data<float>() + r * 5;
+        region[0] = r == 7 ? -1.0f : static_cast<float>(r % 2);
+        for (int i = 1; i < 5; ++i) region[i] = place(random) * (is_max ? static_cast<float>(12 / scale) : 1.0f);
+      }
+      const auto x = parameter({2, 3, 12, 9}), boxes = parameter({9, 5});
+      judge(outputs(
+                "ROIPooling", 2, {x, boxes},
+                {{"pooled_h", rows}, {"pooled_w", columns}, {"spatial_scale", scale}, {"method", std::string(method)}}),
+            {x, boxes}, {random_tensor(ElementType::kF32, {2, 3, 12, 9}, 5), regions});
+    }
+  }
+}
+
 TEST_F(GpuLowering, FirstElementsInEveryOrder) {
   Tensor ties(ElementType::kF32, Shape{2, 9, 3});
   for (std::size_t i = 0; i < ties.element_count(); ++i) ties.data<float>()[i] = static_cast<float>(i * 7 % 5);

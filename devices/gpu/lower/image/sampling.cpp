@@ -62,6 +62,38 @@ void lower_roi_align(Builder& builder, const Node& node) {
   });
 }
 
+/// How many regions come before the first of picture -1, which ends the list.
+View listed_regions(Builder& builder, const Node& node, const View& regions) {
+  const View listed = builder.scratch(ElementType::kI32, {1});
+  Kernel kernel = builder.kernel("listed_regions");
+  kernel.reads("ROI", regions).writes("OUT", listed);
+  kernel.number("REGIONS", static_cast<std::int64_t>(regions.shape[0]));
+  launch_each(
+      builder, node, kernel, 1,
+      "  int listed = 0;\n  while (listed < REGIONS && ROI(listed * 5) != -1) ++listed;\n  OUT_SET(0, listed);\n");
+  return listed;
+}
+
+void lower_roi_pooling(Builder& builder, const Node& node) {
+  const View data = builder.packed(node.input_value(0)), regions = builder.packed(node.input_value(1)),
+             listed = listed_regions(builder, node, regions);
+  const double scale = node.get_attributes().get_double("spatial_scale");
+  const bool is_max = node.get_attributes().get_string("method") == "max";
+  const Shape& out = node.get_output_shape(0);
+  // As the reference does: a rounded place decides which pixels count.
+  const ElementType type = builder.target().has_f64 ? ElementType::kF64 : ElementType::kF32;
+  set_whole(builder, node, "roi_pool", ElementType::kF32, kernels::roi_pool, [=](Kernel& kernel) {
+    kernel.reads("X", data).reads("ROI", regions).reads("LISTED", listed);
+    add_picture(kernel, data.shape);
+    kernel.number("PICTURES", static_cast<std::int64_t>(data.shape[0]))
+        .number("OH", static_cast<std::int64_t>(out[2]))
+        .number("OW", static_cast<std::int64_t>(out[3]));
+    kernel.define("REAL", compute_name(type))
+        .define("SCALE", literal_text(type, scale))
+        .define("IS_MAX", is_max ? 1 : 0);
+  });
+}
+
 /// The displaced pixels in memory, [N, channels * taps, pixels].
 View deformable_columns(Builder& builder, const Node& node, const Spatial3& window) {
   const View data = builder.packed(node.input_value(0)), offsets = builder.packed(node.input_value(1));
@@ -134,6 +166,7 @@ std::string kernel_known(const Node& node) { return wants_constant(node, 2); }
 void register_sampling(LoweringTable& table) {
   table["GridSample"] = {lower_grid_sample};
   table["ROIAlign"] = {lower_roi_align};
+  table["ROIPooling"] = {lower_roi_pooling};
   table["DeformableConvolution"] = {lower_deformable_convolution};
   table["Col2Im"] = {lower_col2im, kernel_known};
 }

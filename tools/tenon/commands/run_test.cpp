@@ -216,6 +216,27 @@ TEST_F(RunCommand, PhonesVideosAreTurnedUprightForTheModelThePictureAndTheFile) 
   }
 }
 
+TEST_F(RunCommand, ReadsAndDrawsMasksAndPointsToo) {
+  write_clip("clip.mp4", 64, 64, 4);
+  write("relu.onnx", proto::onnx_model("Relu", {1, 3, 64, 64}));
+  for (const char* type : {"Segmentation", "Heatmaps"}) {
+    for (const char* limit : {"--frames", "--max-frames"}) {
+      const Outcome done = tool(std::string("run clip.mp4 -m relu.onnx --model-type ") + type +
+                                " --save out.mp4 --report r.json --quiet --no-compare " + limit + " 3");
+      ASSERT_EQ(done.status, 0) << type << done.err;
+      EXPECT_EQ(json::parse(text_of(file("r.json")))["frames"], 3) << type;
+      EXPECT_EQ(ffmpeg::open(file("out.mp4")).frame_count(), 3u) << type;
+    }
+  }
+}
+
+TEST_F(RunCommand, SaysThatTopKLeftOutObjects) {
+  const Outcome done = run_demo("--quiet --no-compare --max-frames 3 --top-k 1 --report r.json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(json::parse(text_of(file("r.json")))["frames_cut_by_top_k"], 3);
+  EXPECT_NE(done.out.find("3 pictures have more than 1 results"), std::string::npos) << done.out;
+}
+
 TEST_F(RunCommand, ATurnedPictureOfHalvedColumnsIsSavedToo) {
   write_clip("lying.mkv", 320, 176, 6, "ffv1", AV_PIX_FMT_YUV422P);
   tenon_test::remux_turned(file("lying.mkv"), file("turned.mov"), 90);

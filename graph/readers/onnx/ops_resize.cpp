@@ -12,9 +12,8 @@ namespace onnx_reader {
 namespace {
 
 std::string interpolation(const std::string& mode) {
-  if (mode == "nearest") return "nearest";
-  if (mode == "linear" || mode == "bilinear") return "linear_onnx";
-  if (mode == "cubic") return "cubic";
+  if (mode == "nearest" || mode == "cubic") return mode;
+  if (mode == "linear" || mode == "bilinear") return "linear";
   fail("mode \"" + mode + "\" is none of nearest, linear, cubic");
 }
 
@@ -24,82 +23,74 @@ bool is_absent(const NodeContext& node, std::size_t index) {
   return shape.rank() == Rank(1) && shape[0] == Dimension(0);
 }
 
-/// Whether it is known that no axis shrinks; antialiasing has an effect only on shrinking axes.
-bool never_shrinks(const NodeContext& node, const Out& target, bool by_sizes, const Ints& axes) {
-  const auto& value = target.get_tensor().value();
+/// Whether scales are known, and none shrinks its axis; antialiasing has an effect only on shrinking axes.
+bool only_grow(const Out& scales) {
+  const auto& value = scales.get_tensor().value();
   if (!value) return false;
   const std::vector<double> numbers = op::v0::Constant(*value).to_doubles();
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const Dimension& present = node.input(0).get_partial_shape()[static_cast<std::size_t>(axes[i])];
-    const bool shrinks =
-        by_sizes ? present.is_dynamic() || numbers[i] < static_cast<double>(present.get_length()) : !(numbers[i] >= 1);
-    if (shrinks) return false;
-  }
-  return true;
+  return std::all_of(numbers.begin(), numbers.end(), [](double scale) { return scale >= 1; });
 }
 
-/// The form of a Resize that Interpolate lacks; nothing for other forms.
-std::optional<ResizeForm> beyond_interpolate(const NodeContext& node, const std::string& coordinates, const Out& target,
-                                             bool by_sizes, const Ints& axes) {
-  const std::string mode = interpolation(node.get_string("mode", "nearest"));
-  ResizeForm form{mode == "cubic" ? "cubic" : "linear", coordinates, node.get_float("cubic_coeff_a", -0.75)};
-  const bool is_symmetric = coordinates == "half_pixel_symmetric";
-  if (coordinates == "tf_crop_and_resize") {
-    if (mode == "nearest")
-      unimplemented(
-          "mode nearest with coordinate_transformation_mode tf_crop_and_resize is a form of Resize that the reader "
-          "does "
-          "not write out yet; crop by a Slice, then resize with \"align_corners\"");
-    if (is_absent(node, 1)) fail("coordinate_transformation_mode tf_crop_and_resize needs a roi");
-    form.roi = node.input(1);
-    form.outside = node.get_float("extrapolation_value", 0);
-    form.antialias = node.get_int("antialias", 0) != 0 && !never_shrinks(node, target, by_sizes, axes);
-    form.exclude_outside = node.get_int("exclude_outside", 0) != 0;
-    return form;
-  }
-  if (mode == "nearest") {
-    if (is_symmetric) {
-      unimplemented(
-          "mode nearest with coordinate_transformation_mode half_pixel_symmetric is a form of Resize that the reader "
-          "does not write out yet; where sizes are whole multiples, half_pixel is the same");
-    }
-    return std::nullopt;
-  }
-  form.antialias = node.get_int("antialias", 0) != 0 && !never_shrinks(node, target, by_sizes, axes);
-  // At most one of two taps is outside, so repeating and excluding the border are the same.
-  form.exclude_outside = node.get_int("exclude_outside", 0) != 0 && (mode == "cubic" || form.antialias);
-  if (!form.antialias && !form.exclude_outside && !is_symmetric) return std::nullopt;
-  return form;
+/// Whether a scale may be other than the output's extent over the input's although both extents are equal. Interpolate
+/// leaves such an axis as it is.
+bool may_keep_extent(const Out& scales) {
+  const auto& value = scales.get_tensor().value();
+  if (!value) return true;
+  const std::vector<double> numbers = op::v0::Constant(*value).to_doubles();
+  // From 1.5 on only an axis of one element keeps its extent.
+  return std::any_of(numbers.begin(), numbers.end(), [](double scale) { return scale > 1 && scale < 1.5; });
+}
+
+/// Whether Interpolate lacks the form.
+bool is_beyond_interpolate(const ResizeForm& form, const Out& target, bool by_sizes) {
+  return form.antialias || form.exclude_outside || form.roi || form.scale ||
+         form.coordinates == "half_pixel_symmetric" || (!by_sizes && may_keep_extent(target));
+}
+
+Out resized(const Out& x, const Out& target, bool by_sizes, const Ints& axes, const ResizeForm& form) {
+  if (is_beyond_interpolate(form, target, by_sizes)) return resize_written_out(x, target, by_sizes, axes, form);
+  return op("Interpolate", 11, {x, target, ints(axes)},
+            {{"mode", form.mode == "linear" ? "linear_onnx" : form.mode},
+             {"shape_calculation_mode", by_sizes ? "sizes" : "scales"},
+             {"coordinate_transformation_mode", form.coordinates},
+             {"nearest_mode", form.rounding},
+             {"cube_coeff", form.cube_coeff}});
+}
+
+/// Resize-10 and Upsample have only scales, and a mode that later versions call asymmetric. Nearest rounds up where an
+/// axis shrinks, as ONNX Runtime and OpenVINO do.
+OutputVector resize_by_scales(const NodeContext& node, const Out& scales) {
+  Ints axes;
+  for (std::int64_t axis = 0; axis < node.rank(0); ++axis) axes.push_back(axis);
+  return {resized(node.input(0), convert(scales, ElementType::kF32), false, axes,
+                  {interpolation(node.get_string("mode", "nearest")), "asymmetric", "simple"})};
+}
+
+OutputVector upsample(const NodeContext& node) {
+  return resize_by_scales(node,
+                          node.has_input(1) ? node.input(1) : reals(ElementType::kF32, node.get_floats("scales")));
 }
 
 OutputVector resize(const NodeContext& node) {
+  if (node.opset() < 11) return resize_by_scales(node, node.input(1));
   const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
-  Attributes attributes{{"mode", interpolation(node.get_string("mode", "nearest"))},
-                        {"nearest_mode", node.get_string("nearest_mode", "round_prefer_floor")},
-                        {"cube_coeff", node.get_float("cubic_coeff_a", -0.75)}};
-  std::string coordinates = node.get_string("coordinate_transformation_mode", "half_pixel");
-  std::size_t scales = 2;
-  if (node.opset() < 11) {
-    // Resize-10 has only scales, and the mode that later versions call asymmetric with floor.
-    scales = 1;
-    coordinates = "asymmetric";
-    attributes.set("nearest_mode", "floor");
-  }
-  static const std::vector<std::string> kKnown = {"half_pixel",    "pytorch_half_pixel",   "asymmetric",
-                                                  "align_corners", "tf_half_pixel_for_nn", "half_pixel_symmetric"};
-  const bool is_cropped = coordinates == "tf_crop_and_resize";
-  if (!is_cropped && std::find(kKnown.begin(), kKnown.end(), coordinates) == kKnown.end())
-    fail("coordinate_transformation_mode \"" + coordinates + "\" is not one of ONNX's");
+  ResizeForm form{interpolation(node.get_string("mode", "nearest")),
+                  node.get_string("coordinate_transformation_mode", "half_pixel"),
+                  node.get_string("nearest_mode", "round_prefer_floor"), node.get_float("cubic_coeff_a", -0.75)};
+  static const std::vector<std::string> kKnown = {"half_pixel",        "pytorch_half_pixel",   "asymmetric",
+                                                  "align_corners",     "tf_half_pixel_for_nn", "half_pixel_symmetric",
+                                                  "tf_crop_and_resize"};
+  if (std::find(kKnown.begin(), kKnown.end(), form.coordinates) == kKnown.end())
+    fail("coordinate_transformation_mode \"" + form.coordinates + "\" is not one of ONNX's");
   Ints axes = node.get_ints("axes", {});
   if (!node.has("axes")) {
     for (std::int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
   }
   for (std::int64_t& axis : axes) axis = normalized_axis(axis, rank);
-  const bool by_sizes = is_absent(node, scales);
+  const bool by_sizes = is_absent(node, 2);
   if (by_sizes && is_absent(node, 3)) fail("has neither scales nor sizes");
-  attributes.set("shape_calculation_mode", by_sizes ? "sizes" : "scales");
-  Out target = by_sizes ? convert(node.input(3), ElementType::kI64) : convert(node.input(scales), ElementType::kF32);
+  Out target = by_sizes ? convert(node.input(3), ElementType::kI64) : convert(node.input(2), ElementType::kF32);
   const PartialShape& targets = target.get_partial_shape();
   const auto wanted = static_cast<std::int64_t>(axes.size());
   if (targets.rank() != Rank(1) || !targets[0].compatible(Dimension(wanted)))
@@ -107,29 +98,27 @@ OutputVector resize(const NodeContext& node) {
          std::to_string(wanted) + "]: one for each axis");
   const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
   if (by_sizes && policy != "stretch") {
+    if (policy != "not_larger" && policy != "not_smaller")
+      fail("keep_aspect_ratio_policy \"" + policy + "\" is none of stretch, not_larger, not_smaller");
     // One scale for all axes; sizes are rounded half up.
     const Out present =
         convert(op("Gather", 8, {shape_of(x), ints(axes), int_scalar(0)}, {{"batch_dims", 0}}), ElementType::kF32);
     const Out ratio = div(convert(target, ElementType::kF32), present);
-    const Out scale = reduce(policy == "not_larger" ? "ReduceMin" : "ReduceMax", ratio, ints({0}), false);
-    target = convert(unary("Floor", add(mul(present, scale), scalar(ElementType::kF32, 0.5))), ElementType::kI64);
+    form.scale = reduce(policy == "not_larger" ? "ReduceMin" : "ReduceMax", ratio, ints({0}), false);
+    target = convert(unary("Floor", add(mul(present, form.scale), scalar(ElementType::kF32, 0.5))), ElementType::kI64);
   }
-  if (const auto form = beyond_interpolate(node, coordinates, target, by_sizes, axes))
-    return {resize_by_products(x, target, by_sizes, axes, *form)};
-  attributes.set("coordinate_transformation_mode", coordinates);
-  return {op("Interpolate", 11, {x, target, ints(axes)}, attributes)};
-}
-
-OutputVector upsample(const NodeContext& node) {
-  const Out& x = node.input(0);
-  const Out scales = node.has_input(1) ? node.input(1) : reals(ElementType::kF32, node.get_floats("scales"));
-  Ints axes;
-  for (std::int64_t axis = 0; axis < node.rank(0); ++axis) axes.push_back(axis);
-  return {op("Interpolate", 11, {x, scales, ints(axes)},
-             {{"mode", interpolation(node.get_string("mode", "nearest"))},
-              {"shape_calculation_mode", "scales"},
-              {"coordinate_transformation_mode", "asymmetric"},
-              {"nearest_mode", "floor"}})};
+  // The modes differ where a scale is not the ratio of the extents.
+  if (form.coordinates == "half_pixel_symmetric" && by_sizes && !form.scale) form.coordinates = "half_pixel";
+  if (form.coordinates == "tf_crop_and_resize") {
+    if (is_absent(node, 1)) fail("coordinate_transformation_mode tf_crop_and_resize needs a roi");
+    form.roi = node.input(1);
+    form.outside = node.get_float("extrapolation_value", 0);
+  }
+  // Nearest has one tap, and at most one of linear's two is outside: repeating and excluding the border are the same.
+  const bool filters = form.mode != "nearest";
+  form.antialias = filters && node.get_int("antialias", 0) != 0 && (by_sizes || !only_grow(target));
+  form.exclude_outside = filters && node.get_int("exclude_outside", 0) != 0 && (form.mode == "cubic" || form.antialias);
+  return {resized(x, target, by_sizes, axes, form)};
 }
 
 /// Sampling along one axis: the index (as a real) and the weight of each neighbour.

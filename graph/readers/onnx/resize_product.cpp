@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: forms of Resize that Interpolate lacks (antialiasing, exclude_outside, symmetric half pixels), as a product
-// with one matrix of weights per axis. Weights that depend only on constants are folded.
+// ONNX: forms of Resize that Interpolate lacks (antialiasing, exclude_outside, symmetric half pixels, a roi, scales that
+// are not the ratio of the extents), axis by axis: as a sum of elements that are gathered around each centre, or, where
+// antialiasing takes any number of them, as a product with a matrix. What depends only on constants is folded.
 #include <algorithm>
 #include <cmath>
 
@@ -12,13 +13,13 @@ namespace onnx_reader {
 
 namespace {
 
-/// The matrix of one axis: for each output position, the weights of all input positions.
-class Weights {
+/// One axis: for each output position, the input positions that it is made of, and their weights.
+class ResizedAxis {
  public:
   /// @param extent, count, scale  scalars: extents before and after (i64), and their ratio in the compute type.
   /// @param begin, end  scalars, with a roi: the part of the axis that is resized.
-  Weights(const ResizeForm& form, const Out& extent, const Out& count, const Out& scale, const Out& begin,
-          const Out& end)
+  ResizedAxis(const ResizeForm& form, const Out& extent, const Out& count, const Out& scale, const Out& begin,
+              const Out& end)
       : form_(form),
         type_(scale.get_element_type()),
         extent_(extent),
@@ -33,9 +34,41 @@ class Weights {
     return op("LogicalAnd", 1, {op("GreaterEqual", 1, {at, real(0)}), op("LessEqual", 1, {at, last})});
   }
 
+  /// The sum of one (nearest), two (linear) or four (cubic) elements of an axis of x.
+  Out gathered(const Out& x, std::int64_t axis, std::int64_t rank) const {
+    const Out at = centres(), last = convert(sub(extent_, int_scalar(1)), type_);
+    const auto clamped = [&](const Out& place) { return op("Minimum", 1, {op("Maximum", 1, {place, real(0)}), last}); };
+    const auto pick = [&](const Out& place) {
+      return op("Gather", 8, {x, convert(clamped(place), ElementType::kI64), int_scalar(axis)}, {{"batch_dims", 0}});
+    };
+    if (form_.mode == "nearest") return pick(rounded(at));
+    const Out base = unary("Floor", at);
+    const std::int64_t first = form_.mode == "cubic" ? -1 : 0;
+    OutputVector places, weights;
+    for (std::int64_t i = first; i <= 1 - first; ++i) {
+      places.push_back(add(base, real(static_cast<double>(i))));
+      weights.push_back(filter(unary("Abs", sub(places.back(), at))));
+      if (form_.exclude_outside)
+        weights.back() = mul(weights.back(), convert(op("Equal", 1, {clamped(places.back()), places.back()}), type_));
+    }
+    const auto sum_of = [](const OutputVector& parts) {
+      Out sum = parts[0];
+      for (std::size_t i = 1; i < parts.size(); ++i) sum = add(sum, parts[i]);
+      return sum;
+    };
+    const Out whole = form_.exclude_outside ? sum_of(weights) : Out();
+    Ints shape(static_cast<std::size_t>(rank), 1);
+    shape[static_cast<std::size_t>(axis)] = -1;
+    OutputVector parts;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      parts.push_back(mul(pick(places[i]), reshape(whole ? div(weights[i], whole) : weights[i], shape)));
+    return sum_of(parts);
+  }
+
+  /// Weights of all elements of the axis: [outputs, elements].
   Out matrix() const {
     const Out zero = int_scalar(0), one = int_scalar(1), last = sub(extent_, one), centre = unsqueeze(centres(), {1});
-    const Out slope = form_.antialias ? op("Minimum", 1, {scale_, real(1)}) : real(1);
+    const Out slope = op("Minimum", 1, {scale_, real(1)});
     const auto over = [&](const Out& places) {
       return filter(unary("Abs", mul(sub(convert(places, type_), centre), slope)));
     };
@@ -81,6 +114,16 @@ class Weights {
       return add(mul(div(in, real(2)), sub(real(1), kept)), middle);
     }
     return middle;
+  }
+
+  Out rounded(const Out& at) const {
+    const Out half = real(0.5);
+    if (form_.rounding == "floor") return unary("Floor", at);
+    if (form_.rounding == "ceil") return unary("Ceiling", at);
+    if (form_.rounding == "round_prefer_ceil") return unary("Floor", add(at, half));
+    if (form_.rounding == "simple")
+      return select(op("Less", 1, {scale_, real(1)}), unary("Ceiling", at), unary("Floor", at));
+    return unary("Ceiling", sub(at, half));
   }
 
   /// A triangle, or Keys' cubic.
@@ -130,22 +173,28 @@ std::pair<double, double> range_of(ElementType type) {
 
 }  // namespace
 
-Out resize_by_products(const Out& x, const Out& target, bool by_sizes, const Ints& axes, const ResizeForm& form) {
+Out resize_written_out(const Out& x, const Out& target, bool by_sizes, const Ints& axes, const ResizeForm& form) {
   const std::int64_t rank = x.get_partial_shape().rank().get_length();
   const ElementType type = x.get_element_type(), real = type == ElementType::kF64 ? type : ElementType::kF32;
+  const bool copies = form.mode == "nearest";
   const auto known = known_numbers(target);
   if (known) require_possible(*known, by_sizes);
-  Out y = convert(x, real);
+  Out y = copies ? x : convert(x, real);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Dimension& dimension = x.get_partial_shape()[static_cast<std::size_t>(axes[i])];
-    if (known && !form.roi &&
-        (by_sizes ? dimension == Dimension(static_cast<std::int64_t>((*known)[i])) : (*known)[i] == 1))
-      continue;
+    // Batch and channels that stay as they are do so after Model::reshape, too.
+    const bool stays =
+        known && (by_sizes ? axes[i] < 2 && dimension == static_cast<std::int64_t>((*known)[i]) : (*known)[i] == 1);
+    if (stays && !form.roi && !form.scale) continue;
     const auto at = static_cast<std::int64_t>(i);
     const Out extent = extent_of(x, axes[i]), entry = squeeze(slice(target, at, at + 1, 0), {0});
-    const Out wide = convert(extent, real), scale = by_sizes ? div(convert(entry, real), wide) : convert(entry, real);
+    // As everywhere, whether a product with a scale reaches the next whole number is decided in f32.
+    const Out product = by_sizes ? Out() : mul(convert(extent, ElementType::kF32), entry);
     const Out count =
-        by_sizes ? entry : convert(unary("Floor", add(mul(wide, scale), scalar(real, 1e-6))), ElementType::kI64);
+        by_sizes ? entry : convert(unary("Floor", add(product, scalar(ElementType::kF32, 1e-6))), ElementType::kI64);
+    const Out scale = form.scale ? convert(form.scale, real)
+                      : by_sizes ? div(convert(entry, real), convert(extent, real))
+                                 : convert(entry, real);
     Out begin, end;
     if (form.roi) {
       const auto entry_of = [&](std::int64_t index) {
@@ -153,14 +202,14 @@ Out resize_by_products(const Out& x, const Out& target, bool by_sizes, const Int
       };
       begin = entry_of(at), end = entry_of(at + static_cast<std::int64_t>(axes.size()));
     }
-    const Weights weights(form, extent, count, scale, begin, end);
-    y = along(y, weights.matrix(), axes[i], rank);
+    const ResizedAxis axis(form, extent, count, scale, begin, end);
+    y = form.antialias ? along(y, axis.matrix(), axes[i], rank) : axis.gathered(y, axes[i], rank);
     if (!form.roi) continue;
     Ints shape(static_cast<std::size_t>(rank), 1);
     shape[static_cast<std::size_t>(axes[i])] = -1;
-    y = select(reshape(weights.inside(), shape), y, scalar(real, form.outside));
+    y = select(reshape(axis.inside(), shape), y, scalar_like(y, form.outside));
   }
-  if (info(type).is_real) return convert(y, type);
+  if (copies || info(type).is_real) return convert(y, type);
   y = op("Round", 5, {y}, {{"mode", "half_to_even"}});
   if (bit_width(type) <= 16) {
     const auto [low, high] = range_of(type);

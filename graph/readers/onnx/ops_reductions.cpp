@@ -2,7 +2,7 @@
 // ONNX: reductions, extremes along an axis, running sums.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
-#include <algorithm>
+#include <limits>
 
 namespace tenon {
 inline namespace v1 {
@@ -38,15 +38,27 @@ Reduction arguments(const NodeContext& node) {
   return r;
 }
 
+double largest_finite(ElementType type) {
+  if (type == ElementType::kF64) return std::numeric_limits<double>::max();
+  return type == ElementType::kF16 ? 65504 : type == ElementType::kBf16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
+}
+
 Out reduced(const Reduction& r, const char* type, const Out& x) {
   return r.is_identity ? x : reduce(type, x, r.axes, r.keep_dims);
 }
 
 template <int kIndex>
 OutputVector plain(const NodeContext& node) {
-  static constexpr const char* kTypes[] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2"};
+  static constexpr const char* kTypes[] = {"ReduceSum", "ReduceMean", "ReduceProd"};
   const Reduction r = arguments(node);
   return {reduced(r, kTypes[kIndex], r.x)};
+}
+
+// The norm of each element by itself is its magnitude.
+template <bool kSquares>
+OutputVector norm(const NodeContext& node) {
+  const Reduction r = arguments(node);
+  return {r.is_identity ? unary("Abs", r.x) : reduce(kSquares ? "ReduceL2" : "ReduceL1", r.x, r.axes, r.keep_dims)};
 }
 
 // Booleans have their own reductions since version 20.
@@ -64,26 +76,25 @@ OutputVector sum_square(const NodeContext& node) {
   return {reduced(r, "ReduceSum", mul(r.x, r.x))};
 }
 
+// Integers are summed as they are; the logarithm is taken of reals, and cut to an integer again.
 OutputVector log_sum(const NodeContext& node) {
   const Reduction r = arguments(node);
-  return {unary("Log", reduced(r, "ReduceSum", r.x))};
+  const ElementType type = r.x.get_element_type();
+  const Out sum = reduced(r, "ReduceSum", r.x);
+  return {convert(unary("Log", info(type).is_real ? sum : convert(sum, ElementType::kF64)), type)};
 }
 
-// Relative to the maximum, so that the exponentials stay finite. For no elements, the sum is 0 and its logarithm minus
-// infinity, which only the plain form gives.
+// Relative to the maximum, so that the exponentials stay finite. An infinite maximum, also that of no elements, is
+// replaced by the nearest finite number: the exponential of the difference is then infinite or 0, as it must be.
 OutputVector log_sum_exp(const NodeContext& node) {
   const Reduction r = arguments(node);
   if (r.is_identity) return {r.x};
-  const PartialShape& shape = r.x.get_partial_shape();
-  const bool may_be_empty =
-      shape.rank().is_dynamic() ||
-      std::any_of(shape.begin(), shape.end(), [](const Dimension& d) { return d.get_min_length() == 0; });
-  if (may_be_empty && info(r.x.get_element_type()).is_real) {
-    return {unary("Log", reduce("ReduceSum", unary("Exp", r.x), r.axes, r.keep_dims))};
-  }
-  const Out top = reduce("ReduceMax", r.x, r.axes, true);
-  const Out sum = unary("Log", reduce("ReduceSum", unary("Exp", sub(r.x, top)), r.axes, r.keep_dims));
-  return {add(sum, r.keep_dims ? top : op("Squeeze", 1, {top, r.axes}))};
+  const ElementType type = r.x.get_element_type();
+  const Out x = info(type).is_real ? r.x : convert(r.x, ElementType::kF64);
+  const double most = largest_finite(x.get_element_type());
+  const Out top = op("Clamp", 1, {reduce("ReduceMax", x, r.axes, true)}, {{"min", -most}, {"max", most}});
+  const Out sum = unary("Log", reduce("ReduceSum", unary("Exp", sub(x, top)), r.axes, r.keep_dims));
+  return {convert(add(sum, r.keep_dims ? top : op("Squeeze", 1, {top, r.axes})), type)};
 }
 
 template <bool kMax>
@@ -148,8 +159,8 @@ void add_reductions(ConverterTable& table) {
   table[":ReduceSum"] = plain<0>;
   table[":ReduceMean"] = plain<1>;
   table[":ReduceProd"] = plain<2>;
-  table[":ReduceL1"] = plain<3>;
-  table[":ReduceL2"] = plain<4>;
+  table[":ReduceL1"] = norm<false>;
+  table[":ReduceL2"] = norm<true>;
   table[":ReduceMax"] = extreme<true>;
   table[":ReduceMin"] = extreme<false>;
   table[":ReduceSumSquare"] = sum_square;

@@ -19,6 +19,10 @@ Out mean_variance(const Out& x, const Ints& axes, double epsilon, bool inside) {
             {{"normalize_variance", true}, {"eps", epsilon}, {"eps_mode", inside ? "INSIDE_SQRT" : "OUTSIDE_SQRT"}});
 }
 
+ElementType stash_type(const NodeContext& node) {
+  return node.has("stash_type") ? node.get_type("stash_type") : ElementType::kF32;
+}
+
 OutputVector batch_normalization(const NodeContext& node) {
   const Out& x = node.input(0);
   const double epsilon = node.get_float("epsilon", 1e-5);
@@ -57,10 +61,12 @@ OutputVector layer_normalization(const NodeContext& node) {
   Out y = mul(mean_variance(x, axes, epsilon, true), node.input(1));
   if (node.has_input(2)) y = add(y, node.input(2));
   if (!node.wants_output(1) && !node.wants_output(2)) return {y};
-  const Out mean = reduce("ReduceMean", x, ints(axes), true), centred = sub(x, mean);
+  // Statistics have a type of their own, and are computed in it.
+  const Out wide = convert(x, stash_type(node));
+  const Out mean = reduce("ReduceMean", wide, ints(axes), true), centred = sub(wide, mean);
   const Out variance = reduce("ReduceMean", mul(centred, centred), ints(axes), true);
-  const Out deviation = unary("Sqrt", add(variance, scalar_like(x, epsilon)));
-  return {y, mean, div(scalar_like(x, 1), deviation)};
+  const Out deviation = unary("Sqrt", add(variance, scalar_like(wide, epsilon)));
+  return {y, mean, div(scalar_like(wide, 1), deviation)};
 }
 
 // Normalises each group of channels together. Scale and bias are per group before 21, per channel since then.
@@ -94,20 +100,39 @@ OutputVector lp_normalization(const NodeContext& node) {
   return {div(x, select(op("Equal", 1, {norm, scalar_like(x, 0)}), scalar_like(x, 1), norm))};
 }
 
+// Each element is divided by (bias + alpha * mean)^beta, where the mean is of squares over `size` channels: those before
+// it are rounded down, those behind it up. The table's operation takes as many on both sides.
 OutputVector lrn(const NodeContext& node) {
-  return {op("LRN", 1, {node.input(0), ints({1})},
-             {{"alpha", node.get_float("alpha", 1e-4)},
-              {"beta", node.get_float("beta", 0.75)},
-              {"bias", node.get_float("bias", 1)},
-              {"size", node.get_int("size")}})};
+  const Out& x = node.input(0);
+  const double alpha = node.get_float("alpha", 1e-4), beta = node.get_float("beta", 0.75);
+  const double bias = node.get_float("bias", 1);
+  const std::int64_t size = node.get_int("size");
+  if (size % 2 != 0)
+    return {op("LRN", 1, {x, ints({1})}, {{"alpha", alpha}, {"beta", beta}, {"bias", bias}, {"size", size}})};
+  if (size < 2) fail("size is " + std::to_string(size) + ", expected at least 1");
+  const Out shape = shape_of(x);
+  const Out planes = concat({slice(shape, 0, 1, 0), ints({1}), slice(shape, 1, 2, 0), ints({-1})}, 0);
+  const Out mean = op("AvgPool", 14, {reshape(mul(x, x), planes)},
+                      {{"kernel", Ints{size, 1}},
+                       {"strides", Ints{1, 1}},
+                       {"pads_begin", Ints{size / 2 - 1, 0}},
+                       {"pads_end", Ints{size / 2, 0}},
+                       {"exclude-pad", false},
+                       {"rounding_type", "floor"}});
+  const Out base = add(mul(reshape(mean, shape), scalar_like(x, alpha)), scalar_like(x, bias));
+  return {div(x, power(base, beta))};
 }
 
+// Squares of narrow reals would leave their range, so the mean and the quotient have a type of their own.
 OutputVector rms_normalization(const NodeContext& node) {
-  const Out& x = node.input(0);
+  const Out& given = node.input(0);
   const std::int64_t rank = node.rank(0);
   const Ints axes = axes_from(normalized_axis(node.get_int("axis", -1), rank), rank);
+  const ElementType type = given.get_element_type();
+  const Out x = type == ElementType::kF64 ? given : convert(given, stash_type(node));
   const Out mean = reduce("ReduceMean", mul(x, x), ints(axes), true);
-  return {mul(div(x, unary("Sqrt", add(mean, scalar_like(x, node.get_float("epsilon", 1e-5))))), node.input(1))};
+  const Out normal = div(x, unary("Sqrt", add(mean, scalar_like(x, node.get_float("epsilon", 1e-5)))));
+  return {mul(convert(normal, type), node.input(1))};
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// numpy's rules: negative positions count from the end, all are clamped to the axis.
+/// Negative positions count from the end, and all are clamped to the axis. Backwards, ONNX and OpenVINO clamp a start
+/// before the first element to that element, where numpy takes none.
 AxisSlice slice_axis(std::int64_t begin, std::int64_t end, std::int64_t step, std::int64_t extent) {
   if (step == 0) fail("a slice's step is 0");
   const auto clamped = [&](std::int64_t at, std::int64_t low, std::int64_t high) {
@@ -25,7 +26,7 @@ AxisSlice slice_axis(std::int64_t begin, std::int64_t end, std::int64_t step, st
     const std::int64_t stop = clamped(end, 0, extent);
     slice.count = stop > slice.start ? (stop - slice.start - 1) / step + 1 : 0;
   } else {
-    slice.start = clamped(begin, -1, extent - 1);
+    slice.start = extent == 0 ? -1 : clamped(begin, 0, extent - 1);
     const std::int64_t stop = clamped(end, -1, extent - 1);
     // The smallest int64 has no positive counterpart. No axis is that long: a step of the axis' length does the same.
     if (step < -extent) slice.step = step = -std::max<std::int64_t>(extent, 1);

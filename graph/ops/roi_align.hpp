@@ -34,41 +34,43 @@ inline RoiTap roi_tap(double at, std::int64_t extent) {
   return tap;
 }
 
-/// The samples of a region along one axis: `samples` in each of its cells.
+/// The samples of a region along one axis: `samples` in each of its cells. In f32, as ONNX Runtime and OpenVINO compute
+/// them: whether a sample on a border counts depends on the rounding.
 struct RoiAxis {
-  double begin = 0, cell = 0;  ///< In pixels.
+  float begin = 0, cell = 0;  ///< In pixels.
   std::int64_t samples = 0;
   bool is_finite() const { return std::isfinite(cell); }
   double at(std::size_t index, std::int64_t sample) const {
-    return begin +
-           (static_cast<double>(index) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples)) * cell;
+    const float start = begin + static_cast<float>(index) * cell;
+    return static_cast<double>(start + (static_cast<float>(sample) + 0.5f) * cell / static_cast<float>(samples));
   }
 };
 
 /// The sampling attributes of a ROIAlign.
 struct RoiAlignRule {
-  double before = 0, after = 0, scale = 1;
+  float before = 0, after = 0, scale = 1;
   bool is_a_pixel_at_least = false;
   std::int64_t ratio = 0;  ///< Samples per cell and axis; 0: as many as a cell has pixels.
 
   explicit RoiAlignRule(const Attributes& attributes)
-      : scale(attributes.get_double("spatial_scale")), ratio(attributes.get_int("sampling_ratio")) {
+      : scale(static_cast<float>(attributes.get_double("spatial_scale"))), ratio(attributes.get_int("sampling_ratio")) {
     const std::string aligned = attributes.get_string("aligned_mode", "asymmetric");
-    before = aligned == "half_pixel" ? 0.5 : 0;
-    after = aligned == "asymmetric" ? 0 : -0.5;
+    before = aligned == "half_pixel" ? 0.5f : 0;
+    after = aligned == "asymmetric" ? 0 : -0.5f;
     is_a_pixel_at_least = aligned == "asymmetric";
   }
   /// The samples of a region from `first` to `last`, divided into `cells`.
-  RoiAxis axis(double first, double last, std::size_t cells) const {
+  RoiAxis axis(float first, float last, std::size_t cells) const {
     RoiAxis axis;
     axis.begin = (first + before) * scale + after;
-    double length = (last + before) * scale + after - axis.begin;
-    if (is_a_pixel_at_least) length = std::max(length, 1.0);
-    axis.cell = length / static_cast<double>(cells);
+    float length = (last + before) * scale + after - axis.begin;
+    if (is_a_pixel_at_least) length = std::max(length, 1.0f);
+    axis.cell = length / static_cast<float>(cells);
     if (ratio > 0)
       axis.samples = ratio;
     else if (axis.is_finite())
-      axis.samples = static_cast<std::int64_t>(std::clamp(std::ceil(axis.cell), 0.0, kMaxRoiSamples));
+      axis.samples =
+          static_cast<std::int64_t>(std::clamp(static_cast<double>(std::ceil(axis.cell)), 0.0, kMaxRoiSamples));
     return axis;
   }
 };

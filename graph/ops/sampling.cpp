@@ -113,7 +113,8 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
   std::vector<Corners> samples;
   for (std::size_t roi = 0; roi < out[0]; ++roi) {
     const double* box = regions.box(roi);
-    const RoiAxis across = rule.axis(box[0], box[2], out[3]), down = rule.axis(box[1], box[3], out[2]);
+    const auto corner = [&](std::size_t i) { return static_cast<float>(box[i]); };
+    const RoiAxis across = rule.axis(corner(0), corner(2), out[3]), down = rule.axis(corner(1), corner(3), out[2]);
     if (!across.is_finite() || !down.is_finite()) fail("a region is not finite");
     for (std::size_t py = 0; py < out[2]; ++py) {
       for (std::size_t px = 0; px < out[3]; ++px) {

@@ -27,7 +27,7 @@ KERNEL {
     float rest[2];
     for (int axis = 0; axis < 2; ++axis) {
       const int extent = axis ? IH : IW;
-      float x = begin[axis] + (cell[axis] + (sample[axis] + 0.5f) / samples[axis]) * size[axis];
+      float x = begin[axis] + cell[axis] * size[axis] + (sample[axis] + 0.5f) * size[axis] / samples[axis];
       if (!(x >= -1 && x <= extent)) is_inside = 0;
       x = clamp(x, 0.0f, (float)extent);
       low[axis] = min((int)x, extent - 1);

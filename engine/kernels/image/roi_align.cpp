@@ -300,8 +300,7 @@ void check_finite(bool is_finite, const char* operation, std::size_t region) {
 }
 
 RoiAxis align_axis(const RoiCells& what, const RoiAlignRule& rule, const float* box, std::size_t axis) {
-  return rule.axis(static_cast<double>(box[axis]), static_cast<double>(box[axis + 2]),
-                   axis == 0 ? what.columns : what.rows);
+  return rule.axis(box[axis], box[axis + 2], axis == 0 ? what.columns : what.rows);
 }
 
 /// Of a cell each: the pixels of all its samples, with their weights, which lie anywhere in the picture.

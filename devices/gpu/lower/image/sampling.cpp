@@ -51,9 +51,9 @@ void lower_roi_align(Builder& builder, const Node& node) {
     kernel.number("PICTURES", static_cast<std::int64_t>(data.shape[0]))
         .number("OH", static_cast<std::int64_t>(out[2]))
         .number("OW", static_cast<std::int64_t>(out[3]));
-    kernel.define("BEFORE", real(rule.before))
-        .define("AFTER", real(rule.after))
-        .define("SCALE", real(rule.scale))
+    kernel.define("BEFORE", real(static_cast<double>(rule.before)))
+        .define("AFTER", real(static_cast<double>(rule.after)))
+        .define("SCALE", real(static_cast<double>(rule.scale)))
         .define("IS_A_PIXEL_AT_LEAST", rule.is_a_pixel_at_least ? 1 : 0)
         .define("RATIO", rule.ratio)
         .define("MOST_SAMPLES", real(kMaxRoiSamples))

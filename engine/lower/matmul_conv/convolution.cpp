@@ -9,6 +9,7 @@
 #include <tenon/engine/lower/build/table.hpp>
 #include <tenon/engine/lower/build/window.hpp>
 #include <tenon/engine/lower/matmul_conv/upsampling.hpp>
+#include <tenon/graph/windows.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -258,6 +259,18 @@ bool lower(PlanBuilder& builder, const Chain& chain, Problem<Primitive> problem,
   return lower_in(builder, chain, problem, filter, groups);
 }
 
+/// The window of a transposed convolution. "Same" pads are on the other side than those of a plain one.
+Window transposed_window(const Node& node, const dims& out, const dims& in, const dims& kernel) {
+  Window window = make_window(node, out, in, kernel);
+  const Spatial3 rule = sliding_window(node);
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const std::int64_t both = window.pads_begin[i] + window.pads_end[i];
+    window.pads_begin[i] = rule.window[3 - kernel.size() + i].pad_begin;
+    window.pads_end[i] = both - window.pads_begin[i];
+  }
+  return window;
+}
+
 bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool transposed) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32) return false;
@@ -286,15 +299,12 @@ bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool tran
     if (!weights) filter.computed = builder.plain(weights_value);
     return lower(builder, chain, problem, filter, groups);
   }
-  // An explicit output shape with explicit pads does not say which side is cut: left to the reference kernel.
-  if (node->get_input_size() > 2 && node->get_attributes().get_string("auto_pad", "explicit") == "explicit")
-    return false;
   Problem<dnnl::deconvolution_forward> problem{algorithm::deconvolution_direct,
                                                src,
                                                dst,
                                                filter.shape,
                                                false,
-                                               make_window(*node, spatial(dst), spatial(src), kernel)};
+                                               transposed_window(*node, spatial(dst), spatial(src), kernel)};
   if (!weights) filter.computed = builder.plain(weights_value);
   if (weights && !grouped && lower_upsampling(builder, chain, problem.window, weights)) return true;
   return lower(builder, chain, problem, filter, groups);

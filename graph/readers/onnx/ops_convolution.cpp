@@ -92,32 +92,14 @@ OutputVector conv_transpose(const NodeContext& node) {
     fail("filters have rank " + std::to_string(node.rank(1)) + ", expected " + std::to_string(axes + 2));
   }
   if (node.has("output_shape")) {
-    // ONNX puts the extra pixel of an odd total in front unless told otherwise; the table's "same" modes do the
-    // reverse.
-    const Ints wanted = node.get_ints("output_shape");
-    const PartialShape& x = node.input(0).get_partial_shape();
-    const PartialShape& w = node.input(1).get_partial_shape();
-    if (static_cast<std::size_t>(node.rank(0)) != axes + 2) fail("the input's rank does not fit the filters'");
-    if (x.is_dynamic() || w.is_dynamic() || wanted.size() != axes) unimplemented("output_shape needs static shapes");
-    const Ints extra = node.get_ints("output_padding", Ints(axes, 0));
-    if (extra.size() != axes)
-      fail("output_padding has " + std::to_string(extra.size()) + " entries, expected " + std::to_string(axes));
-    Ints begin(axes), end(axes), padding = extra;
-    for (std::size_t i = 0; i < axes; ++i) {
-      const std::int64_t in = x[i + 2].get_length(), kernel = w[i + 2].get_length();
-      const std::int64_t full = window.strides[i] * (in - 1) + extra[i] + (kernel - 1) * window.dilations[i] + 1;
-      const std::int64_t total = full - wanted[i];
-      // An output larger than the window reaches is zero beyond.
-      if (total < 0) padding[i] -= total;
-      const std::int64_t pads = std::max<std::int64_t>(total, 0);
-      const bool upper = window.auto_pad == "same_upper";
-      begin[i] = upper ? pads / 2 : pads - pads / 2;
-      end[i] = pads - begin[i];
-    }
-    attributes.set("pads_begin", begin);
-    attributes.set("pads_end", end);
-    attributes.set("output_padding", padding);
-    attributes.set("auto_pad", "explicit");
+    // Pads follow from the input's extents. ONNX puts the extra pixel of an odd total in front unless told otherwise;
+    // the table's "same" modes do the reverse.
+    Ints wanted = node.get_ints("output_shape");
+    if (wanted.size() == axes + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+    if (wanted.size() != axes)
+      fail("output_shape has " + std::to_string(wanted.size()) + " entries, expected " + std::to_string(axes));
+    inputs.push_back(ints(wanted));
+    attributes.set("auto_pad", window.auto_pad == "same_upper" ? "same_lower" : "same_upper");
   } else if (window.auto_pad == "same_upper" || window.auto_pad == "same_lower") {
     // "Same" means output = input * stride here.
     const PartialShape& w = node.input(1).get_partial_shape();

@@ -76,7 +76,8 @@ Dimension window_count(const WindowAxis& given, const Dimension& extent, const s
     return windows;
   };
   if (extent.is_static()) return Dimension(count(extent.get_length()));
-  const WindowAxis& axis = given;
+  WindowAxis axis = given;
+  if (auto_pad == "valid") axis.pad_begin = axis.pad_end = 0;
   const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;
   const bool padding_varies = auto_pad == "same_upper" || auto_pad == "same_lower";
   const std::int64_t min = padding_varies ? extent.get_min_length()

@@ -2,7 +2,7 @@
 // ONNX: regions and boxes.
 #include <limits>
 
-#include <tenon/graph/readers/onnx/internal/onnx.hpp>
+#include <tenon/graph/readers/onnx/internal/spatial.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -53,17 +53,15 @@ OutputVector max_unpool(const NodeContext& node) {
   const Ints kernel = node.get_ints("kernel_shape");
   const Ints strides = node.get_ints("strides", Ints(kernel.size(), 1));
   const Ints pads = node.get_ints("pads", Ints(2 * kernel.size(), 0));
-  const PartialShape& shape = x.get_partial_shape();
-  if (shape.is_dynamic()) unimplemented("the input's shape must be known");
-  const Shape in = shape.to_shape();
-  if (in.size() != kernel.size() + 2 || strides.size() != kernel.size() || pads.size() != 2 * kernel.size()) {
-    fail("kernel_shape, strides and pads do not fit an input of shape " + to_string(in));
+  const std::int64_t rank = node.rank(0);
+  if (static_cast<std::size_t>(rank) != kernel.size() + 2 || strides.size() != kernel.size() ||
+      pads.size() != 2 * kernel.size()) {
+    fail("kernel_shape, strides and pads do not fit an input of rank " + std::to_string(rank));
   }
-  Ints plain{static_cast<std::int64_t>(in[0]), static_cast<std::int64_t>(in[1])};
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    plain.push_back((static_cast<std::int64_t>(in[i + 2]) - 1) * strides[i] + kernel[i] - pads[i] -
-                    pads[i + kernel.size()]);
-  }
+  Ints beyond;
+  for (std::size_t i = 0; i < kernel.size(); ++i) beyond.push_back(kernel[i] - pads[i] - pads[i + kernel.size()]);
+  const Out shape = shape_of(x), windows = sub(slice(shape, 2, rank, 0), int_scalar(1));
+  const Out plain = concat({slice(shape, 0, 2, 0), add(mul(windows, ints(strides)), ints(beyond))}, 0);
   // Indices refer to the default shape; a larger output shape is padded at the end.
   const auto scattered = [&](const Out& target) {
     const Out count = reduce("ReduceProd", target, ints({0}), true);
@@ -72,21 +70,43 @@ OutputVector max_unpool(const NodeContext& node) {
         op("ScatterElementsUpdate", 3, {zeros, reshape(indices, Ints{-1}), reshape(x, Ints{-1}), int_scalar(0)}),
         target);
   };
-  if (!node.has_input(2)) return {scattered(ints(plain))};
-  const Out y = scattered(ints(plain)), wanted = convert(node.input(2), ElementType::kI64);
-  const Out begin = ints(Ints(in.size(), 0));
-  return {op("Pad", 12, {y, begin, sub(wanted, ints(plain)), scalar_like(x, 0)}, {{"pad_mode", "constant"}})};
+  if (!node.has_input(2)) return {scattered(plain)};
+  const Out y = scattered(plain), wanted = convert(node.input(2), ElementType::kI64);
+  const Out begin = ints(Ints(static_cast<std::size_t>(rank), 0));
+  return {op("Pad", 12, {y, begin, sub(wanted, plain), scalar_like(x, 0)}, {{"pad_mode", "constant"}})};
+}
+
+// Windows over other than two axes: a transposed convolution whose filters put each place of a window where it belongs.
+Out columns_to_image(const NodeContext& node, const Window& window) {
+  const Out &columns = node.input(0), one = int_scalar(1);
+  const Out image = convert(node.input(1), ElementType::kI64), kernel = convert(node.input(2), ElementType::kI64);
+  Ints pads;
+  for (std::size_t i = 0; i < window.strides.size(); ++i) pads.push_back(window.pads_begin[i] + window.pads_end[i] - 1);
+  const Out reach = mul(sub(kernel, one), ints(window.dilations));
+  const Out windows = add(div(sub(add(image, ints(pads)), reach), ints(window.strides)), one);
+  const Out places = reduce("ReduceProd", kernel, ints({0}), true);
+  const Out place = range(int_scalar(0), squeeze(places, {0}), one, ElementType::kI64);
+  const Out identity = op("Equal", 1, {unsqueeze(place, {1}), unsqueeze(place, {0})});
+  const Out filters = reshape(convert(identity, columns.get_element_type()), concat({places, ints({1}), kernel}, 0));
+  const Out y = op("ConvolutionBackpropData", 1,
+                   {reshape(columns, concat({ints({-1}), places, windows}, 0)), filters, image}, window.attributes());
+  return reshape(y, concat({slice(shape_of(columns), 0, 1, 0), ints({-1}), image}, 0));
 }
 
 OutputVector col2im(const NodeContext& node) {
-  const std::size_t axes = 2;
-  const Ints pads = node.get_ints("pads", Ints(2 * axes, 0));
-  if (pads.size() != 2 * axes) unimplemented("two spatial axes are supported");
-  return {op("Col2Im", 15, {node.input(0), node.input(1), node.input(2)},
-             {{"strides", node.get_ints("strides", Ints(axes, 1))},
-              {"dilations", node.get_ints("dilations", Ints(axes, 1))},
-              {"pads_begin", Ints(pads.begin(), pads.begin() + 2)},
-              {"pads_end", Ints(pads.begin() + 2, pads.end())}})};
+  const PartialShape& shape = node.input(2).get_partial_shape();
+  const bool is_known = shape.rank() == Rank(1) && shape[0].is_static();
+  const std::size_t axes =
+      is_known ? static_cast<std::size_t>(shape[0].get_length()) : node.get_ints("pads", Ints(4)).size() / 2;
+  const Window window(node, axes);
+  if (axes == 2)
+    return {op("Col2Im", 15, {node.input(0), node.input(1), node.input(2)},
+               {{"strides", window.strides},
+                {"dilations", window.dilations},
+                {"pads_begin", window.pads_begin},
+                {"pads_end", window.pads_end}})};
+  if (axes != 1 && axes != 3) unimplemented("has " + std::to_string(axes) + " spatial axes; 1 to 3 are written out");
+  return {columns_to_image(node, window)};
 }
 
 }  // namespace

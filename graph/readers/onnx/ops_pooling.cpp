@@ -3,6 +3,7 @@
 #include <tenon/graph/readers/onnx/internal/spatial.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace tenon {
 inline namespace v1 {
@@ -62,42 +63,46 @@ OutputVector average_pool(const NodeContext& node) {
   return {op("AvgPool", 14, {node.input(0)}, attributes)};
 }
 
-// (sum |x|^p)^(1/p), where the sum is the average times the window's size, pads included.
+/// i64 [spatial axes]: the zeros that "same" windows need before the input and behind it.
+std::pair<Out, Out> zeros_around(const Out& x, const Window& window, const Ints& kernel) {
+  Ints spans;
+  for (std::size_t i = 0; i < kernel.size(); ++i) spans.push_back((kernel[i] - 1) * window.dilations[i] + 1);
+  const Out in = slice(shape_of(x), 2, static_cast<std::int64_t>(kernel.size()) + 2, 0);
+  const Out stride = ints(window.strides), one = int_scalar(1);
+  const Out windows = div(sub(add(in, stride), one), stride);
+  const Out missing = sub(add(mul(sub(windows, one), stride), ints(spans)), in);
+  const Out total = op("Maximum", 1, {missing, int_scalar(0)});
+  const Out less = div(total, int_scalar(2)), more = sub(total, less);
+  return window.auto_pad == "same_upper" ? std::pair(less, more) : std::pair(more, less);
+}
+
+// (sum |x|^p)^(1/p), where the sum is the average times the window's size, pads included. With ceil_mode, what a window
+// covers beyond the padding does not count, so that its average is taken for the whole: as in onnx.reference, OpenVINO
+// and PyTorch. ONNX Runtime adds up what is there.
 OutputVector lp_pool(const NodeContext& node) {
   const Ints kernel = kernel_shape(node);
   const Window window(node, kernel.size());
+  if (static_cast<std::size_t>(node.rank(0)) != kernel.size() + 2)
+    fail("kernel_shape does not fit an input of rank " + std::to_string(node.rank(0)));
   Attributes attributes = window.attributes();
   attributes.set("kernel", kernel);
   attributes.set("exclude-pad", false);
-  attributes.set("rounding_type", "floor");
-  if (node.get_int("ceil_mode", 0) != 0)
-    unimplemented("has ceil_mode 1, a form that is not written out: pad the input and use ceil_mode 0");
+  attributes.set("rounding_type", rounding(node));
   double size = 1;
   for (std::int64_t extent : kernel) size *= static_cast<double>(extent);
   const double p = static_cast<double>(node.get_int("p", 2));
   const Out& x = node.input(0);
-  const Out powers = power(unary("Abs", x), p);
+  Out powers = power(unary("Abs", x), p);
   const bool is_dilated =
       std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });
   if (!is_dilated) attributes.erase("dilations");
   // "Same" pads count as elements too, but AvgPool never counts pads that it computed itself.
   if (window.auto_pad == "same_upper" || window.auto_pad == "same_lower") {
-    const PartialShape& shape = x.get_partial_shape();
-    Ints begin, end;
-    for (std::size_t i = 0; i < kernel.size(); ++i) {
-      if (shape.is_dynamic()) unimplemented("auto_pad needs a static shape");
-      if (shape.size() != kernel.size() + 2)
-        fail("kernel_shape does not fit an input of rank " + std::to_string(shape.size()));
-      const std::int64_t in = shape[i + 2].get_length(), stride = window.strides[i];
-      const std::int64_t out = (in + stride - 1) / stride;
-      const std::int64_t total =
-          std::max<std::int64_t>((out - 1) * stride + (kernel[i] - 1) * window.dilations[i] + 1 - in, 0);
-      begin.push_back(window.auto_pad == "same_upper" ? total / 2 : total - total / 2);
-      end.push_back(total - begin.back());
-    }
-    attributes.set("pads_begin", begin);
-    attributes.set("pads_end", end);
-    attributes.set("auto_pad", "explicit");
+    const auto [begin, end] = zeros_around(x, window, kernel);
+    const Out none = ints({0, 0});
+    powers = op("Pad", 12, {powers, concat({none, begin}, 0), concat({none, end}, 0), scalar_like(x, 0)},
+                {{"pad_mode", "constant"}});
+    attributes.set("auto_pad", "valid");
   }
   const Out mean = op("AvgPool", is_dilated ? 16 : 14, {powers}, attributes);
   return {power(mul(mean, scalar_like(x, size)), 1 / p)};

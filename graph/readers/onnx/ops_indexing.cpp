@@ -2,6 +2,8 @@
 // ONNX: gathering, scattering and finding elements by index.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
+#include <limits>
+
 namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {
@@ -24,13 +26,10 @@ OutputVector gather_elements(const NodeContext& node) {
   return {op("GatherElements", 6, {x, from_zero(node.input(1), extent_of(x, axis))}, {{"axis", axis}})};
 }
 
-// Extents of the indexed axes, so that negative indices can be made positive.
+// Extents of the indexed axes, so that negative indices can be made positive. Their number is the indices' last extent.
 Out indexed_extents(const Out& x, const Out& indices, std::int64_t batch_dims) {
-  const PartialShape& shape = indices.get_partial_shape();
-  if (shape.rank().is_dynamic() || shape.rank() == Rank(0) || shape[shape.size() - 1].is_dynamic()) {
-    unimplemented("indices need a known last extent");
-  }
-  return slice(shape_of(x), batch_dims, batch_dims + shape[shape.size() - 1].get_length(), 0);
+  const Out last = slice(shape_of(indices), -1, std::numeric_limits<std::int64_t>::max(), 0);
+  return op("Slice", 8, {shape_of(x), ints({batch_dims}), add(last, ints({batch_dims})), ints({1}), ints({0})});
 }
 
 OutputVector gather_nd(const NodeContext& node) {

@@ -28,12 +28,19 @@ Waves waves(const Out& length, const Out& inputs, const Out& outputs, ElementTyp
 // transform.
 Out transform(const Out& x, const Dimension& components, const Out& length, bool inverse, bool onesided) {
   const std::int64_t rank = x.get_partial_shape().rank().get_length();
-  if (components.is_dynamic() || (components != Dimension(1) && components != Dimension(2))) {
+  if (components.is_static() && components != Dimension(1) && components != Dimension(2)) {
     fail("the last extent is " + components.to_string() + ", expected 1 (real) or 2 (complex)");
   }
   const ElementType type = x.get_element_type();
   const Out used = op("Minimum", 1, {extent_of(x, rank - 2), length});
-  const Out cut = op("Slice", 8, {x, ints({0}), reshape(used, Ints{1}), ints({1}), ints({rank - 2})});
+  Out cut = op("Slice", 8, {x, ints({0}), reshape(used, Ints{1}), ints({1}), ints({rank - 2})});
+  if (components.is_dynamic()) {
+    // Numbers that turn out to be real get imaginary parts of 0.
+    const Ints none(static_cast<std::size_t>(rank), 0), others(static_cast<std::size_t>(rank - 1), 0);
+    const Out missing = sub(int_scalar(2), extent_of(x, rank - 1));
+    cut = op("Pad", 12, {cut, ints(none), concat({ints(others), reshape(missing, Ints{1})}, 0), scalar(type, 0)},
+             {{"pad_mode", "constant"}});
+  }
   const Out outputs = onesided ? add(div(length, int_scalar(2)), int_scalar(1)) : length;
   const Waves w = waves(length, used, outputs, type);
   // Moves the transformed axis to the end for the product.
@@ -42,7 +49,7 @@ Out transform(const Out& x, const Dimension& components, const Out& length, bool
   };
   const Out re = component(0), sign = scalar(type, inverse ? 1 : -1);
   Out real = matmul(re, w.cosine), imaginary = mul(matmul(re, w.sine), sign);
-  if (components == Dimension(2)) {
+  if (components != Dimension(1)) {
     const Out im = component(1);
     real = sub(real, mul(matmul(im, w.sine), sign));
     imaginary = add(imaginary, matmul(im, w.cosine));
@@ -77,7 +84,8 @@ Out along_second_to_last(const NodeContext& node, const Out& x) {
   const std::int64_t rank = node.rank(0);
   if (node.get_int("inverse", 0) != 0 && node.get_int("onesided", 0) != 0) {
     const Dimension components = node.input(0).get_partial_shape()[static_cast<std::size_t>(rank - 1)];
-    if (components != Dimension(2)) fail("the last extent is " + components.to_string() + ", expected 2 (complex)");
+    if (components.is_static() && components != Dimension(2))
+      fail("the last extent is " + components.to_string() + ", expected 2 (complex)");
     const Out twice = mul(sub(extent_of(x, rank - 2), int_scalar(1)), int_scalar(2));
     return real_inverse(x, node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : twice);
   }

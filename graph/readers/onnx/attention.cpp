@@ -127,14 +127,14 @@ Out attend(const Out& q, const Out& keys, const Out& values, const Out& mask, co
   return matmul(scores, v);
 }
 
-Out rotate(const Out& x, const Out& cosine, const Out& sine, std::int64_t rotated, bool interleaved) {
+Out rotate(const Out& x, const Out& cosine, const Out& sine, std::optional<std::int64_t> rotated, bool interleaved) {
   const std::int64_t last = x.get_partial_shape().rank().get_length() - 1;
   const auto size = known_extent(x, static_cast<std::size_t>(last));
-  if (rotated % 2 != 0 || rotated < 0 || (size && rotated > *size))
-    fail("rotates " + std::to_string(rotated) + " numbers of heads of " +
+  if (rotated && (*rotated % 2 != 0 || *rotated < 0 || (size && *rotated > *size)))
+    fail("rotates " + std::to_string(*rotated) + " numbers of heads of " +
          (size ? std::to_string(*size) : std::string("unknown size")) + ": expected an even number, at most that");
-  const bool is_partial = rotated > 0 && !(size && *size == rotated);
-  const Out part = is_partial ? slice(x, 0, rotated, last) : x;
+  const bool is_partial = rotated && *rotated > 0 && !(size && *size == *rotated);
+  const Out part = is_partial ? slice(x, 0, *rotated, last) : x;
   Out turned;
   if (interleaved) {
     Ints pairs(static_cast<std::size_t>(last), 0);
@@ -154,7 +154,7 @@ Out rotate(const Out& x, const Out& cosine, const Out& sine, std::int64_t rotate
     turned = add(mul(part, concat({cosine, cosine}, -1)), mul(half_turn, concat({sine, sine}, -1)));
   }
   if (!is_partial) return turned;
-  return concat({turned, slice(x, rotated, std::numeric_limits<std::int64_t>::max(), last)}, last);
+  return concat({turned, slice(x, *rotated, std::numeric_limits<std::int64_t>::max(), last)}, last);
 }
 
 }  // namespace onnx_reader

@@ -127,10 +127,10 @@ Out waves_at(const Out& table, const Out& positions, ElementType type) {
   return convert(unsqueeze(rows, {1}), type);
 }
 
-std::int64_t rotated_by(const Out& table) {
+/// How many numbers of a head a table of cosines turns, if its width is known.
+std::optional<std::int64_t> rotated_by(const Out& table) {
   const PartialShape& shape = table.get_partial_shape();
-  if (shape.rank().is_dynamic() || shape[shape.size() - 1].is_dynamic())
-    unimplemented("the width of the table of cosines is known only when the model runs; give it a static shape");
+  if (shape.rank().is_dynamic() || shape[shape.size() - 1].is_dynamic()) return std::nullopt;
   return 2 * shape[shape.size() - 1].get_length();
 }
 
@@ -138,14 +138,18 @@ OutputVector rotary(const NodeContext& node, const Out& cosine, const Out& sine,
   const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   if (rank != 3 && rank != 4) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 or 4");
-  const std::int64_t rotated = rotated_by(cosine), asked = node.get_int("rotary_embedding_dim", 0);
-  if (asked > 0 && asked != rotated)
-    fail("rotary_embedding_dim is " + std::to_string(asked) + ", but the tables are for " + std::to_string(rotated));
+  auto rotated = rotated_by(cosine);
+  const std::int64_t asked = node.get_int("rotary_embedding_dim", 0);
+  if (asked > 0 && rotated && asked != *rotated)
+    fail("rotary_embedding_dim is " + std::to_string(asked) + ", but the tables are for " + std::to_string(*rotated));
+  // Without either, whole heads are turned.
+  if (asked > 0) rotated = asked;
   std::int64_t heads = node.get_int("num_heads", 0);
   if (rank == 3 && heads == 0) {
     const Dimension width = x.get_partial_shape()[2];
-    if (width.is_dynamic()) fail("num_heads is missing, and the width of input 0 is unknown");
-    heads = width.get_length() / rotated;
+    if (width.is_dynamic() || !rotated || *rotated < 1)
+      fail("num_heads is missing, and the width of input 0 or of the tables is unknown");
+    heads = width.get_length() / *rotated;
   }
   const Out split = rank == 3 ? split_heads(x, heads) : x;
   const ElementType type = x.get_element_type();
@@ -215,7 +219,9 @@ OutputVector group_query_attention(const NodeContext& node) {
   if (node.get_int("do_rotary", 0) != 0) {
     const Out positions =
         node.has_input(9) ? node.input(9) : add(unsqueeze(steps(queries), {0}), reshape(before, Ints{-1, 1}));
-    const std::int64_t rotated = rotated_by(node.input(7));
+    const auto rotated = rotated_by(node.input(7));
+    if (!rotated)
+      unimplemented("the width of the table of cosines is known only when the model runs; give it a static shape");
     const Out cosine = waves_at(node.input(7), positions, type), sine = waves_at(node.input(8), positions, type);
     const bool interleaved = node.get_int("rotary_interleaved", 0) != 0;
     q = rotate(q, cosine, sine, rotated, interleaved);

@@ -58,7 +58,8 @@ Out attend(const Out& q, const Out& k, const Out& v, const Out& mask, const Atte
 
 /// Rotates pairs of the last axis. Halves in the form of today's exporters: x * cos + rotate_half(x) * sin.
 /// @param cosine, sine  [..., rotated / 2], broadcastable to x; elements beyond `rotated` are unchanged.
-Out rotate(const Out& x, const Out& cosine, const Out& sine, std::int64_t rotated, bool interleaved);
+/// @param rotated  Without it, all elements are turned.
+Out rotate(const Out& x, const Out& cosine, const Out& sine, std::optional<std::int64_t> rotated, bool interleaved);
 
 /// i64 [0, 1, ... count).
 Out steps(const Out& count);

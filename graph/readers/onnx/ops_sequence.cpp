@@ -76,11 +76,49 @@ OutputVector sequence_erase(const NodeContext& node) {
   return {list_of(std::move(elements))};
 }
 
+std::int64_t rank_of_known(const Out& x) {
+  const Rank rank = x.get_partial_shape().rank();
+  if (rank.is_dynamic())
+    unimplemented("its elements have a dynamic rank, and joining them is written out for a known one");
+  return rank.get_length();
+}
+
+bool have_one_static_shape(const OutputVector& parts) {
+  return std::all_of(parts.begin(), parts.end(), [&](const Out& part) {
+    return part.get_partial_shape().is_static() && part.get_partial_shape() == parts[0].get_partial_shape();
+  });
+}
+
+/// An element of a list whose elements differ in shape: cut out of all their numbers in a row.
+Out cut_out(const OutputVector& parts, const Out& position) {
+  const std::int64_t rank = rank_of_known(parts[0]);
+  OutputVector rows, numbers;
+  for (const Out& part : parts) {
+    if (rank_of_known(part) != rank)
+      unimplemented("takes an element at a computed position of a sequence with elements of ranks " +
+                    std::to_string(rank) + " and " + std::to_string(rank_of_known(part)) +
+                    "; written out are elements of one rank: take them at constant positions");
+    rows.push_back(unsqueeze(shape_of(part), {0}));
+    numbers.push_back(reshape(part, Ints{-1}));
+  }
+  const Out shapes = concat(rows, 0), sizes = reduce("ReduceProd", shapes, ints({1}), false);
+  const Out begins = op("CumSum", 3, {sizes, int_scalar(0)}, {{"exclusive", true}, {"reverse", false}});
+  const Out at = reshape(convert(position, ElementType::kI64), Ints{1});
+  const auto row = [&](const Out& table) { return op("Gather", 8, {table, at, int_scalar(0)}, {{"batch_dims", 0}}); };
+  const Out begin = row(begins), end = add(begin, row(sizes));
+  const Out cut = op("Slice", 8, {concat(numbers, 0), begin, end, ints({1}), ints({0})});
+  return reshape(cut, squeeze(row(shapes), {0}));
+}
+
 OutputVector sequence_at_position(const NodeContext& node) {
   const Sequence& sequence = sequence_at(node, 0);
   if (sequence.form() == Sequence::Form::kList && node.known_ints(1)) {
     const OutputVector elements = elements_of(sequence);
     return {elements[static_cast<std::size_t>(position(node, 1, static_cast<std::int64_t>(elements.size()), false))]};
+  }
+  if (sequence.form() == Sequence::Form::kList) {
+    const OutputVector elements = elements_of(sequence);
+    if (!elements.empty() && !have_one_static_shape(elements)) return {cut_out(elements, node.input(1))};
   }
   return {op("Gather", 8, {stack_of(sequence), reshape(node.input(1), Ints{}), int_scalar(0)}, {{"batch_dims", 0}})};
 }
@@ -90,13 +128,6 @@ OutputVector sequence_length(const NodeContext& node) {
   if (sequence.form() == Sequence::Form::kList)
     return {int_scalar(static_cast<std::int64_t>(sequence.get_input_size()))};
   return {extent_of(stack_of(sequence), 0)};
-}
-
-std::int64_t rank_of_known(const Out& x) {
-  const Rank rank = x.get_partial_shape().rank();
-  if (rank.is_dynamic())
-    unimplemented("its elements have a dynamic rank, and joining them is written out for a known one");
-  return rank.get_length();
 }
 
 OutputVector concat_from_sequence(const NodeContext& node) {
@@ -237,14 +268,10 @@ Out stack_of(const Sequence& sequence) {
   if (sequence.form() == Sequence::Form::kStack) return sequence.input_value(0);
   OutputVector parts = elements_of(sequence);
   if (parts.empty()) fail("takes an element of an empty sequence");
-  const PartialShape& first = parts[0].get_partial_shape();
-  for (Out& part : parts) {
-    if (part.get_partial_shape().is_dynamic() || !(part.get_partial_shape() == first))
-      unimplemented("takes an element at a computed position of a sequence with elements of shapes " +
-                    first.to_string() + " and " + part.get_partial_shape().to_string() +
-                    "; written out are equal, static shapes");
-    part = unsqueeze(part, {0});
-  }
+  if (!have_one_static_shape(parts))
+    unimplemented("joins elements of different or dynamic shapes, such as " + parts[0].get_partial_shape().to_string() +
+                  ", into a sequence of any length; written out are equal, static shapes");
+  for (Out& part : parts) part = unsqueeze(part, {0});
   return concat(parts, 0);
 }
 

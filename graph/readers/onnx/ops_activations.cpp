@@ -33,8 +33,10 @@ OutputVector leaky_relu(const NodeContext& node) {
 // ONNX broadcasts the slope like any operand, the table's PRelu along channels: both agree only for a single
 // slope.
 OutputVector prelu(const NodeContext& node) {
-  const Out &x = node.input(0), &slope = node.input(1);
+  const Out& x = node.input(0);
   const Out zero = scalar_like(x, 0);
+  // Before 7 there is a slope for each channel.
+  const Out slope = node.opset() < 7 ? per_channel(node.input(1), x) : node.input(1);
   const PartialShape& shape = slope.get_partial_shape();
   if (shape.is_static() && element_count(shape.to_shape()) == 1 && info(x.get_element_type()).is_real) {
     return {op("PRelu", 1, {x, reshape(slope, Ints{1})})};
@@ -94,9 +96,8 @@ Out coerced(const NodeContext& node, const Out& x, Out (*function)(const Out&, s
   const std::int64_t rank = node.rank(0);
   const std::int64_t axis = rank == 0 ? 0 : normalized_axis(node.get_int("axis", 1), std::max<std::int64_t>(rank, 2));
   if (axis == rank - 1 || rank <= 1) return function(x, -1);
-  const Out shape = shape_of(x);
-  const Out outer = op("ReduceProd", 1, {slice(shape, 0, axis, 0), ints({0})}, {{"keep_dims", true}});
-  return reshape(function(reshape(x, concat({outer, ints({-1})}, 0)), 1), shape);
+  // Both extents are written, since one that is 0 does not tell the other.
+  return reshape(function(reshape(x, concat({product_of(x, 0, axis), product_of(x, axis, rank)}, 0)), 1), shape_of(x));
 }
 
 Out softmax_of(const Out& x, std::int64_t axis) {
@@ -105,18 +106,21 @@ Out softmax_of(const Out& x, std::int64_t axis) {
 }
 Out log_softmax_of(const Out& x, std::int64_t axis) { return op("LogSoftmax", 5, {x}, {{"axis", axis}}); }
 
-// One at the first maximum along the axis, zero elsewhere.
+// One at the first maximum along the axis, zero elsewhere. An axis of no elements has no maximum.
 Out hardmax_of(const Out& x, std::int64_t axis) {
-  const OutputVector top = ops("TopK", 11, {x, int_scalar(1)},
+  if (x.get_partial_shape().rank() == Rank(0)) return broadcast_to(scalar_like(x, 1), ints({}));
+  const std::int64_t rank = x.get_partial_shape().rank().get_length();
+  const auto place = static_cast<std::size_t>(normalized_axis(axis, rank));
+  const Out count = op("Minimum", 1, {extent_of(x, axis), int_scalar(1)});
+  const OutputVector top = ops("TopK", 11, {x, count},
                                {{"axis", axis},
                                 {"mode", "max"},
                                 {"sort", "value"},
                                 {"stable", true},
                                 {"index_element_type", ElementType::kI64}});
   const Out positions = range(int_scalar(0), extent_of(x, axis), int_scalar(1), ElementType::kI64);
-  const std::int64_t rank = x.get_partial_shape().rank().get_length();
   Ints shape(static_cast<std::size_t>(rank), 1);
-  shape[static_cast<std::size_t>(normalized_axis(axis, rank))] = -1;
+  shape[place] = -1;
   return convert(op("Equal", 1, {reshape(positions, shape), top[1]}), x.get_element_type());
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: shapes and the movement of elements.
-#include <algorithm>
 #include <limits>
 
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
@@ -32,8 +31,7 @@ OutputVector flatten(const NodeContext& node) {
   if (axis == 0) return {reshape(x, Ints{1, -1})};
   if (axis == 1) return {op("Reshape", 1, {x, ints({0, -1})}, {{"special_zero", true}})};
   if (axis == rank) return {reshape(x, Ints{-1, 1})};
-  const Out outer = op("ReduceProd", 1, {slice(shape_of(x), 0, axis, 0), ints({0})}, {{"keep_dims", true}});
-  return {reshape(x, concat({outer, ints({-1})}, 0))};
+  return {reshape(x, concat({product_of(x, 0, axis), product_of(x, axis, rank)}, 0))};
 }
 
 OutputVector squeeze_converter(const NodeContext& node) {
@@ -56,19 +54,18 @@ OutputVector split_converter(const NodeContext& node) {
   if (node.has_input(1)) return ops("VariadicSplit", 1, {x, int_scalar(axis), node.input(1)});
   if (node.has("split")) return ops("VariadicSplit", 1, {x, int_scalar(axis), ints(node.get_ints("split"))});
   const auto count = static_cast<std::int64_t>(node.output_count());
-  const std::int64_t rank = node.rank(0);
-  const Dimension& extent = x.get_partial_shape()[static_cast<std::size_t>(normalized_axis(axis, rank))];
-  if (extent.is_static() && count > 0 && extent.get_length() % count != 0) {
-    // Since 18 the last part may be smaller.
-    const std::int64_t piece = (extent.get_length() + count - 1) / count;
-    Ints lengths;
-    for (std::int64_t left = extent.get_length(), i = 0; i < count; ++i) {
-      lengths.push_back(std::min(piece, left));
-      left -= lengths.back();
-    }
-    return ops("VariadicSplit", 1, {x, int_scalar(axis), ints(lengths)});
-  }
-  return ops("Split", 1, {x, int_scalar(axis)}, {{"num_splits", count}});
+  const PartialShape& shape = x.get_partial_shape();
+  Dimension extent;
+  if (shape.rank().is_static())
+    extent = shape[static_cast<std::size_t>(normalized_axis(axis, shape.rank().get_length()))];
+  const bool is_even = extent.is_static() ? count > 0 && extent.get_length() % count == 0 : node.opset() < 18;
+  if (is_even) return ops("Split", 1, {x, int_scalar(axis)}, {{"num_splits", count}});
+  // Since 18 the last part may be smaller.
+  const Out whole = extent_of(x, axis), piece = div(add(whole, int_scalar(count - 1)), int_scalar(count));
+  Ints each;
+  for (std::int64_t i = 0; i < count; ++i) each.push_back(i);
+  const Out left = op("Maximum", 1, {sub(whole, mul(ints(each), piece)), int_scalar(0)});
+  return ops("VariadicSplit", 1, {x, int_scalar(axis), op("Minimum", 1, {left, piece})});
 }
 
 OutputVector slice_converter(const NodeContext& node) {

@@ -97,6 +97,10 @@ Out extent_of(const Out& x, std::int64_t axis) {
   return op("Gather", 8, {shape_of(x), int_scalar(axis), int_scalar(0)}, {{"batch_dims", 0}});
 }
 
+Out product_of(const Out& x, std::int64_t begin, std::int64_t end) {
+  return op("ReduceProd", 1, {slice(shape_of(x), begin, end, 0), ints({0})}, {{"keep_dims", true}});
+}
+
 Out all_axes(const Out& x) {
   const Rank rank = x.get_partial_shape().rank();
   if (rank.is_dynamic()) return range(int_scalar(0), rank_of(x), int_scalar(1), ElementType::kI64);

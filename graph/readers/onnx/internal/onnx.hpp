@@ -184,6 +184,8 @@ Out shape_of(const Out& x);
 Out rank_of(const Out& x);
 /// i64 scalar: one extent.
 Out extent_of(const Out& x, std::int64_t axis);
+/// i64 [1]: the product of the extents [begin, end).
+Out product_of(const Out& x, std::int64_t begin, std::int64_t end);
 /// i64 [0, 1, ... rank): all axes.
 Out all_axes(const Out& x);
 Out range(const Out& start, const Out& stop, const Out& step, ElementType type);

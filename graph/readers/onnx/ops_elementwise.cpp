@@ -67,16 +67,29 @@ OutputVector unary_converter(const NodeContext& node) {
   return {op(entry.type, entry.version, {node.input(0)})};
 }
 
-OutputVector binary_converter(const NodeContext& node) {
-  const Rename& entry = row(kBinary, node.op_type());
-  return {op(entry.type, entry.version, {node.input(0), node.input(1)})};
+// Before 7 the second operand may start at an axis of the first, and then gets axes of extent 1 behind its own.
+Out second_operand(const NodeContext& node) {
+  const Out& y = node.input(1);
+  if (node.opset() >= 7 || node.get_int("broadcast", 0) == 0 || !node.has("axis")) return y;
+  const std::int64_t rank = node.rank(0), own = node.rank(1), axis = normalized_axis(node.get_int("axis"), rank);
+  if (axis + own > rank)
+    fail("input 1 of rank " + std::to_string(own) + " does not fit into rank " + std::to_string(rank) + " from axis " +
+         std::to_string(axis) + " on");
+  Ints behind;
+  for (std::int64_t i = own; i < rank - axis; ++i) behind.push_back(i);
+  return behind.empty() ? y : unsqueeze(y, behind);
 }
 
-OutputVector div_converter(const NodeContext& node) { return {div(node.input(0), node.input(1))}; }
+OutputVector binary_converter(const NodeContext& node) {
+  const Rename& entry = row(kBinary, node.op_type());
+  return {op(entry.type, entry.version, {node.input(0), second_operand(node)})};
+}
+
+OutputVector div_converter(const NodeContext& node) { return {div(node.input(0), second_operand(node))}; }
 
 // Integer powers of another type are computed in the base's type, as ONNX requires; real exponents keep their fraction.
 OutputVector pow_converter(const NodeContext& node) {
-  const Out &base = node.input(0), &exponent = node.input(1);
+  const Out &base = node.input(0), exponent = second_operand(node);
   const ElementType type = base.get_element_type(), other = exponent.get_element_type();
   if (type == other) return {op("Power", 1, {base, exponent})};
   if (!info(type).is_real && info(other).is_real)

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes that a model goes through before lowering.
 #include <tenon/engine/lower/passes.hpp>
+
+#include <tenon/engine/lower/build/precise.hpp>
 #include <tenon/graph/passes/original_names.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::engine {
 
-std::shared_ptr<const Model> run_passes(const Model& model, const Options& options, const TimeLimit& time) {
-  const auto mine = model.clone();
-  if (!options.fuse || options.reference_only) return mine;
+namespace {
+
+void run_fusions(const Model& model, const std::shared_ptr<Model>& mine, const TimeLimit& time) {
   const auto check = [&](const Model&, const std::string&, bool) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
   };
@@ -21,6 +23,14 @@ std::shared_ptr<const Model> run_passes(const Model& model, const Options& optio
   common.set_hook(check);
   common.run(mine);
   pass::note_original_nodes(model, *mine);
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> run_passes(const Model& model, const Options& options, const TimeLimit& time) {
+  const auto mine = model.clone();
+  if (options.fuse && !options.reference_only) run_fusions(model, mine, time);
+  if (options.precision != ElementType::kF32) mark_deciding_nodes(*mine);
   return mine;
 }
 

@@ -40,14 +40,6 @@ void check_supported(const NodeVector& order) {
   }
 }
 
-/// Whether input `index` says where something lies, or in which order: rounding it to bf16 would choose other places.
-bool names_places(std::string_view type, std::size_t index) {
-  if (type == "NonMaxSuppression" || type == "TopK" || type == "NonZero") return true;
-  if (type.find("ROI") != type.npos || type == "GridSample" || type.substr(0, 6) == "Gather") return index > 0;
-  if (type == "DeformableConvolution") return index == 1;
-  return type.substr(0, 7) == "Scatter" && (index == 1 || index == 3);
-}
-
 /// Nodes whose values a convolution, matrix product or attention reads, directly or through other operations that do
 /// not take them for places.
 std::unordered_set<const Node*> before_products(const NodeVector& order) {
@@ -195,7 +187,7 @@ void Walk::use_inputs(const std::shared_ptr<Node>& node, int change) {
 }
 
 void Walk::lower_chain(const Chain& chain) {
-  if (chain.nodes.size() > 1) {
+  if (chain.nodes.size() > 1 || chain.lower) {
     for (const auto& node : chain.nodes) use_inputs(node, -1);
     begin_anchor(chain.anchor());
     const LowerFunction lower = chain.lower ? chain.lower : lowering_table().at(chain.anchor()->get_type_name()).lower;
@@ -285,6 +277,7 @@ void Walk::lower_grown(const std::shared_ptr<Node>& node) {
 
 void Walk::lower_product_of_weight_only(const Chain& chain) {
   for (const auto& node : chain.nodes) use_inputs(node, -1);
+  begin_anchor(chain.anchor());
   if (const WeightOnlyWeights* weights = weight_only_->find(chain.anchor().get()))
     lower_weight_only(builder_, chain, *weights);
   else

@@ -143,9 +143,25 @@ std::optional<ReadWeights> read_fake_quantized(const Constants& constants, const
   return read;
 }
 
-std::optional<ReadWeights> read_weights(const Constants& constants, const Node* node) {
-  auto read = read_dequantized(constants, node);
-  return read ? read : read_fake_quantized(constants, node);
+/// A constant that holds integers of 8 bits as real numbers, as products of integers have them.
+std::optional<ReadWeights> read_integers(const Constants& constants, const Output<Node>& value) {
+  const Tensor numbers = constants.of(value);
+  if (!numbers || numbers.element_type() != ElementType::kF32 || !numbers.is_contiguous()) return std::nullopt;
+  const float *first = numbers.data<float>(), *last = first + numbers.element_count();
+  if (!std::all_of(first, last, [](float x) { return x >= -128 && x <= 127 && x == std::nearbyint(x); }))
+    return std::nullopt;
+  const auto narrowed = [&] {
+    Tensor values(ElementType::kI8, numbers.shape());
+    std::transform(first, last, values.data<std::int8_t>(), [](float x) { return static_cast<std::int8_t>(x); });
+    return values;
+  };
+  return ReadWeights{constants.derived(numbers, "integers of 8 bits", narrowed), {1}, numbers.shape().size()};
+}
+
+std::optional<ReadWeights> read_weights(const Constants& constants, const Output<Node>& value) {
+  auto read = read_dequantized(constants, value.get_node());
+  if (!read) read = read_fake_quantized(constants, value.get_node());
+  return read ? read : read_integers(constants, value);
 }
 
 }  // namespace
@@ -178,6 +194,36 @@ std::optional<Quantization> quantization_of(const Constants& constants, const No
   return Quantization{static_cast<float>(scale), static_cast<std::int32_t>(zero_point), ElementType::kU8};
 }
 
+std::optional<Dequantized> dequantized_of(const Constants& constants, const std::shared_ptr<Node>& last) {
+  if (last->get_output_size() != 1 || last->get_output_element_type(0) != element::f32) return std::nullopt;
+  Dequantized found;
+  std::shared_ptr<Node> node = last;
+  // Goes to input 0 if the node is of that type, and input 1 one number, which leaves the shape as it is.
+  const auto step_over = [&](std::string_view type, float& number) {
+    if (!is_type(node.get(), type)) return true;
+    std::vector<float> numbers = floats_of(node->get_input_node_ptr(1));
+    if (const Tensor known = constants.of(node->input_value(1)); numbers.empty() && scalar(known))
+      numbers = {*scalar(known)};
+    if (numbers.size() != 1 || node->get_input_partial_shape(0) != node->get_output_partial_shape(0)) return false;
+    number = numbers[0];
+    found.nodes.insert(found.nodes.begin(), node);
+    node = node->get_input_node_shared_ptr(0);
+    return node->count_output_readers(0) == 1;
+  };
+  float zero = 0;
+  if (!step_over("Multiply", found.quantization.scale) || !step_over("Subtract", zero)) return std::nullopt;
+  if (!is_type(node.get(), "Convert") || constants.of(node->input_value(0)) || !(found.quantization.scale > 0))
+    return std::nullopt;
+  const ElementType type = node->get_input_element_type(0);
+  const float low = type == ElementType::kI8 ? -128 : 0;
+  if (!is_8_bit(type) || zero < low || zero > low + 255 || zero != std::nearbyint(zero)) return std::nullopt;
+  found.nodes.insert(found.nodes.begin(), node);
+  found.numbers = node->input_value(0);
+  found.quantization.zero_point = static_cast<std::int32_t>(zero);
+  found.quantization.type = type;
+  return found;
+}
+
 bool keeps_numbers(const Node& node) {
   for (const char* mover :
        {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Split", "VariadicSplit", "Interpolate"})
@@ -186,10 +232,11 @@ bool keeps_numbers(const Node& node) {
 }
 
 std::optional<QuantizedWeights> quantized_filter(const Constants& constants, const Node& node, std::size_t channels) {
-  const Node* source = node.get_input_node_ptr(1);
+  const Output<Node> source = node.input_value(1);
   const Shape shape = node.get_input_shape(1);
-  const Node* base = is_type(source, "Reshape") ? source->get_input_node_ptr(0) : source;
-  auto read = read_weights(constants, base);
+  auto read =
+      read_weights(constants, is_type(source.get_node(), "Reshape") ? source.get_node()->input_value(0) : source);
+  if (!read) read = read_integers(constants, source);
   if (!read) return std::nullopt;
   const std::size_t rank = read->values.shape().size();
   const bool per_channel = read->scales.size() > 1;
@@ -203,7 +250,7 @@ std::optional<QuantizedWeights> quantized_filter(const Constants& constants, con
 }
 
 std::optional<QuantizedWeights> quantized_matrix(const Constants& constants, const Node& node, std::size_t axis) {
-  auto read = read_weights(constants, node.get_input_node_ptr(1));
+  auto read = read_weights(constants, node.input_value(1));
   if (!read || read->values.shape() != node.get_input_shape(1)) return std::nullopt;
   if (read->scales.size() > 1 && read->axis != axis) return std::nullopt;
   return QuantizedWeights{read->values, read->scales};

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,15 @@ std::optional<std::size_t> axis_of(const Shape& shape, std::size_t rank);
 std::optional<Quantization> quantization_of(const Constants& constants, const Node& node);
 /// Whether output 0 of `node` holds 8-bit numbers if its input 0 does: it only moves them, or chooses among them.
 bool keeps_numbers(const Node& node);
+
+/// Real numbers that 8-bit ones stand for: (Convert(numbers) - zero point) * scale, the last two as far as there are any.
+struct Dequantized {
+  Output<Node> numbers;
+  Quantization quantization;
+  NodeVector nodes;  ///< In order; nothing but the next reads any before the last.
+};
+/// What `last` makes of 8-bit numbers; nothing if it is no such node, or one that reads constants.
+std::optional<Dequantized> dequantized_of(const Constants& constants, const std::shared_ptr<Node>& last);
 
 /// Constant 8-bit weights with one scale, or one per output channel.
 struct QuantizedWeights {

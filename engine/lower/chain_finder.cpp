@@ -40,14 +40,14 @@ bool rounds_8_bits(PlanBuilder& builder, const std::shared_ptr<Node>& node, cons
                    const std::shared_ptr<Node>& anchor) {
   if (previous != anchor || !quantization_of(builder, node)) return false;
   for (std::size_t i = 0; i < anchor->get_input_size(); ++i)
-    if (!is_quantized(builder, anchor->get_input_node_ptr(i))) return false;
+    if (!is_quantized(builder, anchor->get_input_node_shared_ptr(i))) return false;
   return true;
 }
 
 /// Whether the chain stays a function of one 8-bit tensor, as x * sigmoid(x) with all its rounding: a table holds it.
 bool continues_table(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                      const std::shared_ptr<Node>& anchor) {
-  if (!is_quantized(builder, anchor->get_input_node_ptr(0))) return false;
+  if (!is_quantized(builder, anchor->get_input_node_shared_ptr(0))) return false;
   if (quantization_of(builder, node) || activation_of(builder, node)) return true;
   return binary_of(node) && node->get_input_size() == 2 &&
          node->input_value(other_operand(node, previous)) == anchor->input_value(0);
@@ -70,9 +70,11 @@ bool is_fusible(PlanBuilder& builder, const std::shared_ptr<Node>& node, const s
   if (is_norm(anchor)) return continues_norm(builder, node, previous);
   if (activation_of(builder, anchor)) return continues_table(builder, node, previous, anchor);
   if (!is_convolution(anchor) && !is_product(anchor)) return rounds_8_bits(builder, node, previous, anchor);
-  if (activation_of(builder, node)) return true;
+  // oneDNN's softplus of numbers about -20 is negative, and a logarithm may follow.
+  if (const auto activation = activation_of(builder, node))
+    return activation->algorithm != dnnl::algorithm::eltwise_soft_relu;
   if (std::string_view(node->get_type_name()) == "FakeQuantize")
-    return is_quantized(builder, anchor->get_input_node_ptr(0)) && quantization_of(builder, node);
+    return is_quantized(builder, anchor->get_input_node_shared_ptr(0)) && quantization_of(builder, node);
   if (is_batch_norm(builder, node)) return previous == anchor && is_convolution(anchor);
   const auto algorithm = binary_of(node);
   if (!algorithm || node->get_input_size() != 2) return false;
@@ -146,6 +148,7 @@ bool ChainFinder::add_pattern(const NodeVector& nodes, bool (*lower)(PlanBuilder
 void ChainFinder::find_patterns(PlanBuilder& builder, const NodeVector& order) {
   for (const auto& node : order) {
     if (const auto norm = match_rms_norm(builder, node)) add_pattern(norm->nodes, lower_rms_norm);
+    if (const auto real = dequantized_of(builder, node)) add_pattern(real->nodes, lower_dequantized);
     const auto attention = match_attention(builder, node);
     if (!attention || attention->nodes.size() < 2 || !is_faster_whole(builder, *attention)) continue;
     if (!add_pattern(attention->nodes, lower_attention)) continue;

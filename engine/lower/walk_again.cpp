@@ -218,8 +218,8 @@ class Walk::Repetition {
       if (walk_.is_known(member) || walk_.fold(member)) return false;
     if (is_any(unit.writes, is_renewed_)) {
       const Chain* found = chains.chain_of(node);
-      if (unit.chain.nodes.size() == 1 ? found != nullptr
-                                       : !found || found->nodes != unit.chain.nodes || found->lower != unit.chain.lower)
+      if (found ? found->nodes != unit.chain.nodes || found->lower != unit.chain.lower
+                : unit.chain.nodes.size() != 1 || unit.chain.lower)
         return false;
     }
     walk_.lower_chain(unit.chain);

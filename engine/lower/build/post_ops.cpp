@@ -59,12 +59,14 @@ Tensor bias_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, const st
   return axis_tensor(builder, node, previous, shape, axis);
 }
 
-ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Shape& shape) {
+ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Shape& shape, bool with_scales) {
   const std::size_t channels = shape[1];
   ChannelAffine affine{std::vector<float>(channels, 1), std::vector<float>(channels, 0)};
   for (; affine.end < chain.nodes.size(); ++affine.end) {
     const auto& node = chain.nodes[affine.end];
     std::vector<float> scale(channels, 1), shift(channels, 0);
+    const std::string_view type = node->get_type_name();
+    if (!with_scales && type != "Add" && type != "Subtract") return affine;
     if (is_batch_norm(builder, node)) {
       const bool old = std::string_view(node->operation().version) == "opset1";  // gamma, beta, data, mean, variance
       const auto values = [&](std::size_t index) { return builder.constant_input(node, index).data<float>(); };
@@ -76,7 +78,6 @@ ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Sha
       }
       affine.has_scale = affine.has_shift = true;
     } else {
-      const std::string_view type = node->get_type_name();
       const auto values = axis_constant(builder, node, chain.nodes[affine.end - 1], shape, 1);
       if (!values || !binary_of(node)) return affine;
       for (std::size_t i = 0; i < channels; ++i) {

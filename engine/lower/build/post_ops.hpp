@@ -77,12 +77,13 @@ Tensor axis_tensor(PlanBuilder& builder, const std::shared_ptr<Node>& node, cons
 Tensor bias_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                const Shape& shape, std::size_t axis);
 
-/// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can absorb into its weights.
+/// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can absorb into its weights, or only
+/// those that add.
 struct ChannelAffine {
   std::vector<float> scale, shift;
   bool has_scale = false, has_shift = false;
   std::size_t end = 1;  ///< First node that is not part of it.
 };
-ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Shape& shape);
+ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Shape& shape, bool with_scales = true);
 
 }  // namespace tenon::inline v1::engine

@@ -119,9 +119,32 @@ std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::sha
   return planning::quantization_of(KnownConstants(builder), *node);
 }
 
-bool is_quantized(PlanBuilder& builder, const Node* node) {
-  if (planning::keeps_numbers(*node)) return is_quantized(builder, node->get_input_node_ptr(0));
-  return planning::quantization_of(KnownConstants(builder), *node).has_value();
+std::optional<planning::Dequantized> dequantized_of(PlanBuilder& builder, const std::shared_ptr<Node>& last) {
+  const auto multiplies_it = [](const auto& reader) {
+    const std::string_view type = reader.get_node()->get_type_name();
+    return reader.get_index() == 0 && (type == "MatMul" || type == "Convolution" || type == "GroupConvolution");
+  };
+  auto found = planning::dequantized_of(KnownConstants(builder), last);
+  if (!found) return std::nullopt;
+  const auto readers = last->get_output_target_inputs(0);
+  if (std::none_of(readers.begin(), readers.end(), multiplies_it)) return std::nullopt;
+  return found;
+}
+
+bool lower_dequantized(PlanBuilder& builder, const Chain& chain) {
+  const auto found = dequantized_of(builder, chain.last());
+  Value& made = builder.value(chain.last()->output(0));
+  if (!found || element_count(made.shape) == 0) return false;
+  made.quantization = found->quantization;
+  builder.define_view(made, plain_desc(found->quantization.type, made.shape),
+                      builder.plain(builder.value(found->numbers)));
+  for (const auto& node : found->nodes) builder.note_optimized_out(node);
+  return true;
+}
+
+bool is_quantized(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+  if (planning::keeps_numbers(*node)) return is_quantized(builder, node->get_input_node_shared_ptr(0));
+  return planning::quantization_of(KnownConstants(builder), *node).has_value() || dequantized_of(builder, node);
 }
 
 namespace {

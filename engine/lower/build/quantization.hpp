@@ -21,8 +21,13 @@ namespace tenon::inline v1::engine {
 /// The 8-bit numbers to which a FakeQuantize with one range for the whole tensor rounds; nothing if it has other
 /// ranges, other levels, or limits that are not whole steps away from zero.
 std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::shared_ptr<Node>& node);
-/// Whether output 0 of `node` holds such numbers: it is such a FakeQuantize, or only moves the result of one.
-bool is_quantized(PlanBuilder& builder, const Node* node);
+/// The nodes up to `last` that make 8-bit numbers real, if a product or convolution reads them from `last`: in 8 bits,
+/// there is nothing to be done for these. Nothing else.
+std::optional<planning::Dequantized> dequantized_of(PlanBuilder& builder, const std::shared_ptr<Node>& last);
+/// Lowers them.
+bool lower_dequantized(PlanBuilder& builder, const Chain& chain);
+/// Whether output 0 of `node` holds such numbers: it is such a FakeQuantize or dequantises others, or only moves these.
+bool is_quantized(PlanBuilder& builder, const std::shared_ptr<Node>& node);
 
 /// Weights on input 1 of a convolution, if this CPU sums their products exactly.
 std::optional<planning::QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,

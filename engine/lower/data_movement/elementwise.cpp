@@ -37,6 +37,8 @@ std::optional<kernels::Elementwise> small_kernel(algorithm algo) {
       return Elementwise::kSqrt;
     case algorithm::eltwise_exp:
       return Elementwise::kExp;
+    case algorithm::eltwise_linear:  // Which only Negative is.
+      return Elementwise::kNegative;
     case algorithm::eltwise_hardsigmoid:
       return Elementwise::kHardSigmoid;
     case algorithm::eltwise_hardswish:

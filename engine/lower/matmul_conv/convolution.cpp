@@ -102,7 +102,9 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
               std::size_t groups, const std::vector<float>& weight_scales = {}) {
   const auto& node = chain.anchor();
   Value& source = builder.input(node, 0);
-  const ChannelAffine affine = channel_affine(builder, chain, problem.dst);
+  // Sums of integers stay integers until the graph itself multiplies them.
+  const bool has_integers = source.quantization && source.quantization->scale == 1;
+  const ChannelAffine affine = channel_affine(builder, chain, problem.dst, !has_integers);
   const std::size_t begin = affine.end;
   // In 8 bits, a factor per channel goes to the weights' scales.
   const bool in_8_bits = is_8_bit(problem.type);

@@ -65,7 +65,6 @@ TEST(Convolution, TakesEveryActivationAsPostOp) {
                                 op1("HSwish", 4, {y()}),
                                 op1("HSigmoid", 5, {y()}),
                                 op1("Mish", 4, {y()}),
-                                op1("SoftPlus", 4, {y()}),
                                 op1("Gelu", 7, {y()}, {{"approximation_mode", "ERF"}}),
                                 op1("Gelu", 7, {y()}, {{"approximation_mode", "TANH"}}),
                                 op1("PRelu", 1, {y(), scalar(0.1)}),

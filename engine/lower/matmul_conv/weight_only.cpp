@@ -140,7 +140,7 @@ std::optional<WeightOnlyWeights> weight_only_weights(PlanBuilder& builder, const
   const auto type = weight_only_type(numbers.element_type());
   // 8-bit numbers on both sides have kernels that multiply them as they are.
   const bool is_8_bit_product =
-      bit_width(numbers.element_type()) == 8 && is_quantized(builder, matmul->get_input_node_ptr(0));
+      bit_width(numbers.element_type()) == 8 && is_quantized(builder, matmul->get_input_node_shared_ptr(0));
   if (!type || !numbers.is_contiguous() || is_8_bit_product) return std::nullopt;
 
   // [columns, depth], [columns, groups, neighbours], or with the depth first.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu npu-clients va media gpu vm package chroot12-full chroot12 chroot13 npu13)
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo npu npu-clients va media gpu vm package
+  chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -181,10 +182,26 @@ check_fake_intel_gpu() {
 check_graphs() {
   local count="${TENON_GRAPHS:-50000}"
   export TENON_GRAPHS_SEED="${TENON_GRAPHS_SEED:-$(date +%s)000000}"
-  configure release && build release graphs_test && TENON_GRAPHS="$count" build/release/tests/graphs_test || return 1
+  configure release && build release graphs_test && TENON_GRAPHS="$count" MALLOC_PERTURB_=200 build/release/tests/graphs_test || return 1
   grep -q '^build gpu_graphs_test:' build/release/build.ninja || return 0
   build release gpu_graphs_test &&
     TENON_GRAPHS="$((count / 200 + 1))" TENON_DEVICE_PATH="$PWD/build/release/lib" build/release/tests/gpu_graphs_test
+}
+
+# NaN, infinities, ends of types and nothing through every kind of function, beside numpy and ONNX Runtime: by the reference kernels and
+# on each device of this machine, each over memory that is filled.
+check_special_values() {
+  local python cases=build/data/special_values folder=build/release device failed=0 code launch
+  python=$(venv_python)
+  configure release && build release && "$python" tests/special_values/special_values.py --out "$cases" || return 1
+  for device in "" CPU NPU GPU; do
+    launch=() code=0
+    [ "$device" != NPU ] || launch=("$folder/bin/tenon" npu-env --)
+    MALLOC_PERTURB_=200 TENON_DEVICE_PATH="$PWD/$folder/lib" "${launch[@]}" "$python" tests/special_values/run.py --cases "$cases" \
+      --backend-tests "$folder/tests/backend_tests" ${device:+--device "$device"} || code=$?
+    [ "$code" = 0 ] || [ "$code" = 77 ] || failed=1
+  done
+  [ "$failed" = 0 ]
 }
 
 # Fifty defects, planted one at a time: how many do the fast tests find?

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ONNX backend-test folders through the reference interpreter, or through the runtime on a device:
-// backend_tests [--device CPU] [--at-least N] [--all] [--faults FILE] [--share K/N] [--list] FOLDER...
+// backend_tests [--device CPU [--default-precision]] [--at-least N] [--all] [--faults FILE] [--share K/N] [--list] [--rtol R] [--atol A]
+// [--signed-zeros] FOLDER...
 // With --all every test must pass, and there must be some. With --faults no output may differ from the recorded one,
 // except in tests that FILE lists ("name: why the test is wrong"); each of those must exist and differ.
 // --share runs every Nth test from the Kth on, from 0.
@@ -24,13 +25,16 @@
 
 namespace {
 
+/// What bf16 makes of a few layers: a number has eight binary digits, and sums of some of them one less.
+constexpr tenon::BackendTestTolerance kDefaultPrecision{.rtol = 0.04, .atol = 0.04};
 constexpr int kNoDevice = 77;  ///< The exit code that ctest takes for a skipped test.
 
 /// The result of a run on a device, and how much of it used the operation table's slow kernels.
 struct DeviceRun {
   tenon::Core core;
   std::string device;
-  std::string by_reference;  ///< Types of the nodes that ran by a slow kernel of the operation table.
+  bool has_default_precision = false;  ///< As programs get it that set no property.
+  std::string by_reference;            ///< Types of the nodes that ran by a slow kernel of the operation table.
 
   bool is_available() {
     const std::vector<std::string> names = core.get_available_devices();
@@ -39,8 +43,9 @@ struct DeviceRun {
 
   std::vector<tenon::Tensor> operator()(const std::shared_ptr<tenon::Model>& model,
                                         const std::vector<tenon::Tensor>& inputs) {
-    auto compiled = core.compile_model(
-        model, device, tenon::AnyMap{{"INFERENCE_PRECISION_HINT", tenon::element::f32}, {"PERF_COUNT", true}});
+    tenon::AnyMap properties{{"PERF_COUNT", true}};
+    if (!has_default_precision) properties["INFERENCE_PRECISION_HINT"] = tenon::element::f32;
+    auto compiled = core.compile_model(model, device, properties);
     auto request = compiled.create_infer_request();
     for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
     request.infer();
@@ -90,6 +95,7 @@ int main(int count, char** arguments) {
   bool list = false, all = false, has_faults = false;
   std::map<std::string, std::string> faults;
   std::unique_ptr<DeviceRun> device;
+  tenon::BackendTestTolerance tolerance;
   std::vector<fs::path> folders;
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
@@ -98,6 +104,15 @@ int main(int count, char** arguments) {
     } else if (argument == "--device" && i + 1 < count) {
       device = std::make_unique<DeviceRun>();
       device->device = arguments[++i];
+    } else if (argument == "--default-precision" && device) {
+      device->has_default_precision = true;
+      tolerance = kDefaultPrecision;
+    } else if (argument == "--rtol" && i + 1 < count) {
+      tolerance.rtol = std::atof(arguments[++i]);
+    } else if (argument == "--atol" && i + 1 < count) {
+      tolerance.atol = std::atof(arguments[++i]);
+    } else if (argument == "--signed-zeros") {
+      tolerance.tells_zeros_apart = true;
     } else if (argument == "--faults" && i + 1 < count) {
       faults = read_faults(arguments[++i]);
       has_faults = true;
@@ -125,9 +140,12 @@ int main(int count, char** arguments) {
   int passed = 0, failed = 0, skipped = 0, by_reference = 0, unexpected = 0;
   for (const fs::path& folder : folders) {
     if (device) device->by_reference.clear();
-    const auto result = tenon::run_backend_test(folder, [&](const auto& model, const auto& inputs) {
-      return device ? (*device)(model, inputs) : tenon::evaluate(*model, inputs);
-    });
+    const auto result = tenon::run_backend_test(
+        folder,
+        [&](const auto& model, const auto& inputs) {
+          return device ? (*device)(model, inputs) : tenon::evaluate(*model, inputs);
+        },
+        tolerance);
     const bool is_passed = result.outcome == tenon::BackendTestOutcome::kPassed;
     passed += is_passed;
     by_reference += is_passed && device && !device->by_reference.empty();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device, through the runtime, on small and full zoo models against ONNX Runtime and OpenVINO. TENON_ORACLE_DEVICE names
-// it; without it, the CPU.
+// it; without it, the CPU. With TENON_ORACLE_PRECISION=default, in the precision that programs get which set no property:
+// bf16 where the CPU has it.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -29,6 +30,19 @@ std::string device() {
   return name ? name : "CPU";
 }
 
+bool is_in_default_precision() { return std::getenv("TENON_ORACLE_PRECISION") != nullptr; }
+
+/// What a model of any depth may differ by in bf16, whose numbers have eight binary digits.
+Limits limits_in_use(const std::string& model) {
+  if (!is_in_default_precision()) return limits_of(model);
+  return {.min_cosine = 0.998, .max_relative_error = 0.25, .max_deviation_error = 0.1};
+}
+
+AnyMap precision_in_use() {
+  if (is_in_default_precision()) return {};
+  return {{"INFERENCE_PRECISION_HINT", element::f32}};
+}
+
 struct Case {
   const char* model;
   const char* format;
@@ -45,14 +59,20 @@ class OracleDevice : public ::testing::TestWithParam<Case> {};
 
 TEST_P(OracleDevice, AgreesWithBothJudges) {
   const std::string name = GetParam().model, format = GetParam().format;
+  if (is_in_default_precision() && (name.find("ssd") == 0 || name.find("rcnn") != name.npos))
+    GTEST_SKIP() << "suppression chooses among scores of random weights, which differ by less than bf16 tells apart";
+  if (is_in_default_precision() && name.find("yolo_int8") == 0 && format == ".onnx")
+    GTEST_SKIP()
+        << "its boxes are as wide as one or two steps of its 8-bit numbers, and bf16 makes a difference of one";
   // A full IR holds f16 weights: ONNX Runtime, which has them in f32, then differs by their rounding.
   const bool has_f16_weights = format == ".xml" && name.find("_tiny") == std::string::npos && name != "relu1";
   const fs::path data = folder("TENON_ORACLE") / name;
   Core core;
   require_device(core);
   if (IsSkipped()) return;
-  CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + format), device(),
-                                              AnyMap{{"INFERENCE_PRECISION_HINT", element::f32}, {"PERF_COUNT", true}});
+  AnyMap properties = precision_in_use();
+  properties["PERF_COUNT"] = true;
+  CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + format), device(), properties);
   InferRequest request = compiled.create_infer_request();
   for (std::size_t i = 0; i < compiled.inputs().size(); ++i) {
     request.set_input_tensor(i, read_npy(data / ("input_" + std::to_string(i) + ".npy")));
@@ -75,7 +95,7 @@ TEST_P(OracleDevice, AgreesWithBothJudges) {
       std::printf("%s%s on %s, output %zu against %s: 1 - cosine %.1e, max relative error %.1e, of what varies %.1e\n",
                   name.c_str(), format.c_str(), device().c_str(), i, judge.c_str(), 1 - a.cosine, a.max_relative_error,
                   a.deviation_error);
-      const Limits limits = limits_of(name);
+      const Limits limits = limits_in_use(name);
       EXPECT_GE(a.cosine, is_rounded ? std::min(0.9999, limits.min_cosine) : limits.min_cosine)
           << judge << ", output " << i;
       EXPECT_LE(a.max_relative_error,
@@ -93,8 +113,7 @@ TEST(OracleDeviceState, AgreesWithBothJudgesOverSeveralSteps) {
     Core core;
     require_device(core);
     if (IsSkipped()) return;
-    CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + ".xml"), device(),
-                                                AnyMap{{"INFERENCE_PRECISION_HINT", element::f32}});
+    CompiledModel compiled = core.compile_model(folder("TENON_ZOO") / (name + ".xml"), device(), precision_in_use());
     InferRequest request = compiled.create_infer_request();
     int steps = 0;
     for (; fs::exists(folder("TENON_ORACLE") / name / ("step_" + std::to_string(steps))); ++steps) {
@@ -105,9 +124,9 @@ TEST(OracleDeviceState, AgreesWithBothJudgesOverSeveralSteps) {
       for (const std::string judge : {"onnxruntime", "openvino"}) {
         const Tensor expected = read_npy(data / (judge + "_0.npy"));
         const Agreement a = agreement(actual, expected);
-        EXPECT_GE(a.cosine, limits_of(name).min_cosine) << judge << ", step " << steps;
-        EXPECT_LE(a.max_relative_error, limits_of(name).max_relative_error) << judge << ", step " << steps;
-        EXPECT_LE(a.deviation_error, limits_of(name).max_deviation_error) << judge << ", step " << steps;
+        EXPECT_GE(a.cosine, limits_in_use(name).min_cosine) << judge << ", step " << steps;
+        EXPECT_LE(a.max_relative_error, limits_in_use(name).max_relative_error) << judge << ", step " << steps;
+        EXPECT_LE(a.deviation_error, limits_in_use(name).max_deviation_error) << judge << ", step " << steps;
       }
     }
     EXPECT_GE(steps, 2) << name;

@@ -61,9 +61,11 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Backe
   }
   const auto a = op::v0::Constant(actual).to_doubles(), e = op::v0::Constant(expected).to_doubles();
   for (std::size_t i = 0; i < e.size(); ++i) {
-    if (a[i] == e[i] || (std::isnan(a[i]) && std::isnan(e[i]))) continue;
-    const bool is_close =
-        std::isfinite(e[i]) && std::abs(a[i] - e[i]) <= tolerance.atol + tolerance.rtol * std::abs(e[i]);
+    const bool is_other_zero =
+        tolerance.tells_zeros_apart && e[i] == 0 && a[i] == 0 && std::signbit(a[i]) != std::signbit(e[i]);
+    if ((a[i] == e[i] && !is_other_zero) || (std::isnan(a[i]) && std::isnan(e[i]))) continue;
+    const bool is_close = !is_other_zero && std::isfinite(e[i]) &&
+                          std::abs(a[i] - e[i]) <= tolerance.atol + tolerance.rtol * std::abs(e[i]);
     if (!is_close)
       return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " + std::to_string(e[i]);
   }

@@ -31,6 +31,7 @@ struct BackendTestResult {
 struct BackendTestTolerance {
   double rtol = 1e-3;
   double atol = 1e-5;
+  bool tells_zeros_apart = false;  ///< -0 is not 0.
 };
 
 /// Runs `model` on inputs in parameter order; returns its outputs in order.

@@ -20,7 +20,7 @@ TEST_F(Commands, HelpOfEachNamesItsOptions) {
       {"query", {"--device", "--shape", "--set", "--all", "--json", "Examples"}},
       {"compile", {"--device", "--output", "--dump-graph", "--shape", "--set", "--json", "Examples"}},
       {"convert", {"--weights", "--shape", "--compress-to-fp16", "--json", "Examples"}},
-      {"verify", {"--device", "--json", "--rtol", "--atol", "--filter"}},
+      {"verify", {"--device", "--json", "--rtol", "--atol", "--filter", "--default-precision"}},
       {"matrix", {"--json", "--list", "--markdown"}},
       {"route", {"--format", "--size", "--explain", "--json"}},
       {"devices", {"--json"}}};

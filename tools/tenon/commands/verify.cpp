@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -27,9 +28,16 @@ namespace fs = std::filesystem;
 struct VerifyOptions {
   std::vector<std::string> folders;
   std::string device = "CPU", json, filter;
-  double rtol = 1e-3, atol = 1e-5;
-  bool quiet = false, verbose = false;
+  std::optional<double> rtol, atol;
+  bool has_default_precision = false, quiet = false, verbose = false;
 };
+
+/// @return What outputs may differ by if they are computed in `type`: bf16 has eight binary digits, f16 eleven.
+BackendTestTolerance tolerance_of(element::Type type) {
+  if (type == element::bf16) return {.rtol = 0.04, .atol = 0.04};
+  if (type == element::f16) return {.rtol = 5e-3, .atol = 5e-3};
+  return {};
+}
 
 /// The tests in `folder`: itself, or the folders below it that hold a model, sorted. A folder without one is a test
 /// too, which is skipped.
@@ -68,13 +76,23 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
   }
 }
 
-std::vector<Tensor> run_on(Core& core, const std::string& device, const std::shared_ptr<Model>& model,
-                           const std::vector<Tensor>& inputs) {
-  // The published outputs were computed in f32, so devices that prefer bf16 must compute in f32, too.
+/// What a device is given. The published outputs were computed in f32, so devices that prefer bf16 must compute in f32, too,
+/// unless that is what is to be verified.
+AnyMap properties_for(Core& core, const VerifyOptions& options, BackendTestTolerance& tolerance) {
   AnyMap properties;
-  for (const PropertyName& property : core.get_property(device, supported_properties))
-    if (property == hint::execution_mode.name() && property.is_mutable())
+  for (const PropertyName& property : core.get_property(options.device, supported_properties)) {
+    if (options.has_default_precision && property == hint::inference_precision.name())
+      tolerance = tolerance_of(core.get_property(options.device, hint::inference_precision));
+    if (!options.has_default_precision && property == hint::execution_mode.name() && property.is_mutable())
       properties.insert(hint::execution_mode(hint::ExecutionMode::ACCURACY));
+  }
+  tolerance.rtol = options.rtol.value_or(tolerance.rtol);
+  tolerance.atol = options.atol.value_or(tolerance.atol);
+  return properties;
+}
+
+std::vector<Tensor> run_on(Core& core, const std::string& device, const AnyMap& properties,
+                           const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs) {
   CompiledModel compiled = core.compile_model(std::shared_ptr<const Model>(model), device, properties);
   InferRequest request = compiled.create_infer_request();
   for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
@@ -111,11 +129,12 @@ void verify(const VerifyOptions& options) {
   std::uint64_t done = 0;
   nlohmann::json list = nlohmann::json::array();
   const char* const names[] = {"passed", "failed", "skipped"};
-  const BackendTestTolerance tolerance{options.rtol, options.atol};
+  BackendTestTolerance tolerance;
+  const AnyMap properties = properties_for(core, options, tolerance);
   for (const fs::path& test : tests) {
     if (Interrupt::requested()) break;
     const auto run = [&](const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs) {
-      return run_on(core, options.device, model, inputs);
+      return run_on(core, options.device, properties, model, inputs);
     };
     const BackendTestResult result = run_backend_test(test, run, tolerance);
     const auto outcome = static_cast<std::size_t>(result.outcome);
@@ -152,12 +171,18 @@ void add_verify(CLI::App& app) {
       ->required();
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}");
-  command->add_option("--rtol", options->rtol, "Relative tolerance of real numbers")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--atol", options->atol, "Absolute tolerance of real numbers")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  command
+      ->add_option("--rtol", options->rtol,
+                   "Relative tolerance of real numbers; by default 1e-3 for f32, 5e-3 for f16, 0.04 for bf16")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--atol", options->atol,
+                   "Absolute tolerance of real numbers; by default 1e-5 for f32, else as --rtol")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag(
+      "--default-precision", options->has_default_precision,
+      "Compute as programs do that set no property, in bf16 on processors that have it; else in f32, as the "
+      "recorded outputs were");
   command->add_option("--filter", options->filter, "Run only tests whose name contains this text");
   command->add_flag("-q,--quiet", options->quiet, "Print only the last line");
   command->add_flag("-v,--verbose", options->verbose, "Print every test, not only those that fail");

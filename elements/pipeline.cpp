@@ -236,9 +236,15 @@ class Pipeline::Engine final : public detail::Host {
 
   /// Whether frames of the stream that come to the node still reach a sink.
   bool reaches_a_sink(const Node& node, std::uint32_t stream) const {
-    if (streams_[stream].is_over) return false;
-    return node.to.empty() || std::any_of(node.to.begin(), node.to.end(),
-                                          [&](const Node* next) { return reaches_a_sink(*next, node.gives(stream)); });
+    std::vector<std::pair<const Node*, std::uint32_t>> open{{&node, stream}};  // No recursion: pipelines may be long.
+    while (!open.empty()) {
+      const auto [next, comes] = open.back();
+      open.pop_back();
+      if (streams_[comes].is_over) continue;
+      if (next->to.empty()) return true;
+      for (const Node* to : next->to) open.emplace_back(to, next->gives(comes));
+    }
+    return false;
   }
 
   template <typename Body>

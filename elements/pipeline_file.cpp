@@ -18,6 +18,9 @@ namespace {
 
 using nlohmann::json;
 
+/// The format has 5 levels. More would only cost time and stack.
+constexpr int kMaxDepth = 64;
+
 [[noreturn]] void refuse(const std::string& where, const std::string& message) {
   throw Error(Code::kInvalidArgument, "pipeline file: " + (where.empty() ? "" : where + ": ") + message);
 }
@@ -47,9 +50,11 @@ std::string text_of(const json& value, const std::string& where) {
   return value.get<std::string>();
 }
 
-std::uint32_t count_of(const json& value, const std::string& where, std::uint32_t min) {
-  if (!value.is_number_integer() || value.get<std::int64_t>() < min || value.get<std::int64_t>() > 1'000'000'000)
-    refuse(where, "must be an integer from " + std::to_string(min) + " to 1000000000, and is " + value.dump());
+std::uint32_t count_of(const json& value, const std::string& where, std::uint32_t min,
+                       std::uint32_t max = 1'000'000'000) {
+  if (!value.is_number_integer() || value.get<std::int64_t>() < min || value.get<std::int64_t>() > max)
+    refuse(where, "must be an integer from " + std::to_string(min) + " to " + std::to_string(max) + ", and is " +
+                      (value.is_number() ? value.dump() : std::string(value.type_name())));
   return value.get<std::uint32_t>();
 }
 
@@ -66,14 +71,15 @@ T choice_of(const json& value, const std::string& where, const std::vector<std::
 
 QueueOptions queue_of(const json& value, const std::string& where) {
   QueueOptions queue;
-  read_object(value, where,
-              {{"size", [&](const json& v, const std::string& w) { queue.size = count_of(v, w, 1); }},
-               {"when_full", [&](const json& v, const std::string& w) {
-                  queue.when_full = choice_of<WhenFull>(v, w,
-                                                        {{"block", WhenFull::kBlock},
-                                                         {"drop_oldest", WhenFull::kDropOldest},
-                                                         {"drop_newest", WhenFull::kDropNewest}});
-                }}});
+  read_object(
+      value, where,
+      {{"size", [&](const json& v, const std::string& w) { queue.size = count_of(v, w, 1, QueueOptions::kMaxSize); }},
+       {"when_full", [&](const json& v, const std::string& w) {
+          queue.when_full = choice_of<WhenFull>(v, w,
+                                                {{"block", WhenFull::kBlock},
+                                                 {"drop_oldest", WhenFull::kDropOldest},
+                                                 {"drop_newest", WhenFull::kDropNewest}});
+        }}});
   return queue;
 }
 
@@ -107,8 +113,13 @@ NodeSpec node_of(const json& value, const std::string& where) {
 
 PipelineSpec parse_pipeline(std::string_view text) {
   json document;
+  const auto shallow = [](int depth, json::parse_event_t, const json&) {
+    if (depth > kMaxDepth)
+      refuse("", "lists and objects lie deeper within each other than " + std::to_string(kMaxDepth) + " levels");
+    return true;
+  };
   try {
-    document = json::parse(text, nullptr, true, true);
+    document = json::parse(text, shallow, true, true);
   } catch (const json::exception& error) {
     refuse("", error.what());
   }

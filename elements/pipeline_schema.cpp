@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <tenon/elements/queue.hpp>
 #include <tenon/elements/registry.hpp>
 
 namespace tenon {
@@ -15,12 +16,8 @@ namespace {
 
 using Schema = nlohmann::ordered_json;
 
-Schema count_schema(const char* about, std::int64_t by_default, std::int64_t min) {
-  return {{"type", "integer"},
-          {"description", about},
-          {"minimum", min},
-          {"maximum", 1'000'000'000},
-          {"default", by_default}};
+Schema count_schema(const char* about, std::int64_t by_default, std::int64_t min, std::int64_t max = 1'000'000'000) {
+  return {{"type", "integer"}, {"description", about}, {"minimum", min}, {"maximum", max}, {"default", by_default}};
 }
 
 Schema choice_schema(const char* about, const Schema& choices) {
@@ -75,7 +72,7 @@ Schema node_schema(const std::vector<Description>& known) {
       {"type", "object"},
       {"description", "Queue of frames before the node, which then runs in a thread of its own"},
       {"properties",
-       {{"size", count_schema("Capacity in frames", 4, 1)},
+       {{"size", count_schema("Capacity in frames", 4, 1, QueueOptions::kMaxSize)},
         {"when_full",
          choice_schema(
              "block: the node before it waits; drop_oldest, drop_newest: the oldest or the newest frame is dropped",
@@ -120,7 +117,7 @@ std::string pipeline_schema() {
       {"required", {"nodes"}},
       {"additionalProperties", false},
       {"$defs", definitions}};
-  return schema.dump(2) + "\n";
+  return schema.dump(2, ' ', false, Schema::error_handler_t::replace) + "\n";
 }
 
 }  // namespace elements

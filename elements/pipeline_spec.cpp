@@ -3,7 +3,7 @@
 #include <tenon/elements/pipeline_spec.hpp>
 
 #include <algorithm>
-#include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -20,9 +20,14 @@ namespace {
   throw Error(Code::kInvalidArgument, "pipeline: " + message);
 }
 
+/// The number of nodes that call each other in one thread. More would need more stack than a thread has, so the next node of a longer
+/// chain gets a queue and a thread of its own.
+constexpr std::size_t kMaxNodesInThread = 100;
+
 /// Names nodes that have no name: with the element's name, and a number if that name is taken.
 void name_nodes(std::vector<NodeSpec>& nodes) {
   std::set<std::string> taken;
+  std::map<std::string, int> numbers;  // The last one of each element.
   for (const NodeSpec& node : nodes) {
     if (!node.name.empty() && !taken.insert(node.name).second)
       refuse_graph("there are two nodes named " + in_quotes(node.name));
@@ -30,16 +35,16 @@ void name_nodes(std::vector<NodeSpec>& nodes) {
   for (NodeSpec& node : nodes) {
     if (!node.name.empty()) continue;
     node.name = node.element;
-    for (int number = 2; !taken.insert(node.name).second; ++number) node.name = node.element + std::to_string(number);
+    int& number = numbers.try_emplace(node.element, 1).first->second;
+    while (!taken.insert(node.name).second) node.name = node.element + std::to_string(++number);
   }
 }
 
-std::size_t index_of(const std::vector<NodeSpec>& nodes, const std::string& name, const std::string& reader) {
+std::size_t index_of(const std::map<std::string, std::size_t>& places, const std::string& name,
+                     const std::string& reader) {
+  if (const auto found = places.find(name); found != places.end()) return found->second;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].name == name) return i;
-    names.push_back(nodes[i].name);
-  }
+  for (const auto& [known, place] : places) names.push_back(known);
   const std::string nearest = nearest_name(name, names);
   throw Error(Code::kNotFound, "pipeline: node " + in_quotes(reader) + " is fed by " + in_quotes(name) +
                                    ", which does not exist" +
@@ -49,6 +54,8 @@ std::size_t index_of(const std::vector<NodeSpec>& nodes, const std::string& name
 /// For each node, the indices of the nodes that feed it. Fills in `from` where it is empty.
 std::vector<std::vector<std::size_t>> feeders_of(std::vector<NodeSpec>& nodes) {
   std::vector<std::vector<std::size_t>> feeders(nodes.size());
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < nodes.size(); ++i) places.emplace(nodes[i].name, i);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     NodeSpec& node = nodes[i];
     const Role role = description_of(node).role;
@@ -61,7 +68,7 @@ std::vector<std::vector<std::size_t>> feeders_of(std::vector<NodeSpec>& nodes) {
       node.from.push_back(nodes[i - 1].name);
     }
     for (const std::string& name : node.from) {
-      const std::size_t from = index_of(nodes, name, node.name);
+      const std::size_t from = index_of(places, name, node.name);
       if (description_of(nodes[from]).role == Role::kSink)
         refuse_graph("node " + in_quotes(node.name) + " is fed by " + in_quotes(name) + ", which is a sink");
       feeders[i].push_back(from);
@@ -75,23 +82,34 @@ std::vector<std::size_t> ordered(const std::vector<NodeSpec>& nodes,
                                  const std::vector<std::vector<std::size_t>>& feeders) {
   enum class Mark : std::uint8_t { kNew, kOpen, kDone };
   std::vector<Mark> marks(nodes.size(), Mark::kNew);
-  std::vector<std::size_t> order, path;
-  const std::function<void(std::size_t)> visit = [&](std::size_t i) {
-    if (marks[i] == Mark::kDone) return;
-    path.push_back(i);
+  std::vector<std::size_t> order;
+  // The way from a node to what feeds it, each with the number of its feeders that were looked at: no recursion, since a pipeline may
+  // be longer than the stack is deep.
+  std::vector<std::pair<std::size_t, std::size_t>> path;
+  const auto open = [&](std::size_t i) {
     if (marks[i] == Mark::kOpen) {
-      std::string circle;
-      for (auto at = std::find(path.begin(), path.end(), i); at != path.end(); ++at)
-        circle = in_quotes(nodes[*at].name) + (circle.empty() ? "" : " -> " + circle);
-      refuse_graph("a cycle: " + circle);
+      std::string circle = in_quotes(nodes[i].name);
+      for (auto at = path.rbegin(); at != path.rend() && at->first != i; ++at)
+        circle += " -> " + in_quotes(nodes[at->first].name);
+      refuse_graph("a cycle: " + circle + " -> " + in_quotes(nodes[i].name));
     }
+    if (marks[i] == Mark::kDone) return;
     marks[i] = Mark::kOpen;
-    for (const std::size_t from : feeders[i]) visit(from);
-    marks[i] = Mark::kDone;
-    path.pop_back();
-    order.push_back(i);
+    path.emplace_back(i, 0);
   };
-  for (std::size_t i = 0; i < nodes.size(); ++i) visit(i);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    open(i);
+    while (!path.empty()) {
+      auto& [node, seen] = path.back();
+      if (seen < feeders[node].size()) {
+        open(feeders[node][seen++]);
+        continue;
+      }
+      marks[node] = Mark::kDone;
+      order.push_back(node);
+      path.pop_back();
+    }
+  }
   return order;
 }
 
@@ -100,6 +118,7 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
   // The threads that call each node: its own thread, or that of the source or node upstream; for one stream or for all.
   std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> callers(plan.nodes.size());
   constexpr auto kAll = static_cast<std::uint32_t>(-1);
+  std::vector<std::size_t> calls(plan.nodes.size());  // How many nodes call each other, up to this one.
   const auto role_of = [](const PipelinePlan::Node& node) { return description_of(node.spec).role; };
   const auto sources = std::count_if(plan.nodes.begin(), plan.nodes.end(),
                                      [&](const auto& node) { return role_of(node) == Role::kSource; });
@@ -116,6 +135,7 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
     std::set<std::pair<std::size_t, std::uint32_t>> threads;
     for (const std::size_t from : feeders[i]) {
       plan.nodes[from].to.push_back(i);
+      calls[i] = std::max(calls[i], calls[from] + 1);
       threads.insert(callers[from].begin(), callers[from].end());
       for (const std::uint32_t stream : plan.nodes[from].gives) {
         if (std::find(node.streams.begin(), node.streams.end(), stream) != node.streams.end())
@@ -126,7 +146,9 @@ void follow_streams(PipelinePlan& plan, const std::vector<std::vector<std::size_
     node.gives = node.streams;
     if (element.joins) node.gives = {static_cast<std::uint32_t>(sources) + static_cast<std::uint32_t>(plan.joined++)};
     node.writers = threads.size();
-    node.has_thread = node.spec.queue || element.has_thread || (element.is_shared && threads.size() > 1);
+    node.has_thread = node.spec.queue || element.has_thread || (element.is_shared && threads.size() > 1) ||
+                      calls[i] >= kMaxNodesInThread;
+    if (node.has_thread) calls[i] = 0;
     if (!node.has_thread) {
       callers[i] = threads;
     } else if (element.is_shared) {
@@ -156,6 +178,10 @@ PipelinePlan plan_pipeline(const PipelineSpec& spec) {
     for (const std::size_t from : feeders[i]) placed[place[i]].push_back(place[from]);
     if (nodes[i].queue && nodes[i].queue->size == 0)
       refuse_graph("the queue of node " + in_quotes(nodes[i].name) + " has no room: its size is 0");
+    if (nodes[i].queue && nodes[i].queue->size > QueueOptions::kMaxSize)
+      refuse_graph("the queue of node " + in_quotes(nodes[i].name) + " has a size of " +
+                   std::to_string(nodes[i].queue->size) + "; at most " + std::to_string(QueueOptions::kMaxSize) +
+                   " frames may wait");
     plan.nodes.push_back({nodes[i], {}, {}, {}, 0, false});
   }
   follow_streams(plan, placed);

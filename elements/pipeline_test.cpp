@@ -463,6 +463,35 @@ TEST_F(Pipelines, WrongGraphsAreRefusedByName) {
               HasSubstr("on two paths"));
   EXPECT_THAT(refusal_of({{{"counting", "a"}, {"counting", "b", {}, {"a"}}, {"null"}}}), HasSubstr("is a source"));
   EXPECT_THAT(refusal_of({{{"counting"}, {"null", "", {}, {}, QueueOptions{0}}}}), HasSubstr("its size is 0"));
+  EXPECT_THAT(refusal_of({{{"counting"}, {"null", "", {}, {}, QueueOptions{1'000'001}}}}),
+              HasSubstr("at most 1000000 frames"));
+}
+
+TEST_F(Pipelines, LongChainsNeedNoDeepStack) {
+  PipelineSpec spec{{{"counting", "", {{"frames", "3"}}}}};
+  for (int i = 0; i < 3000; ++i) spec.nodes.push_back({"identity"});
+  spec.nodes.push_back({"recording"});
+  Pipeline pipeline(spec);
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 100s));
+  EXPECT_TRUE(pipeline.failures().empty());
+  EXPECT_THAT(scene_.written[0], ElementsAre(0, 1, 2));
+  EXPECT_EQ(pipeline.stats()[3000].name, "identity3000");
+}
+
+TEST_F(Pipelines, LongPlansAreMadeInTime) {
+  constexpr std::size_t kNodes = 30'000;
+  PipelineSpec spec{{{"counting"}}};
+  for (std::size_t i = 1; i < kNodes; ++i) spec.nodes.push_back({"identity"});
+  spec.nodes.push_back({"null", "end"});
+  // The last node comes first, so that the way to its source is as long as the pipeline.
+  spec.nodes.back().from = {"identity" + std::to_string(kNodes - 1)};
+  std::rotate(spec.nodes.begin(), spec.nodes.end() - 1, spec.nodes.end());
+  const PipelinePlan plan = plan_pipeline(spec);
+  EXPECT_EQ(plan.nodes.size(), kNodes + 1);
+  EXPECT_EQ(plan.nodes.back().spec.name, "end");
+  spec.nodes[1] = {"identity", "", {}, {"identity2"}};
+  EXPECT_THAT(refusal_of(spec), HasSubstr("a cycle: "));
 }
 
 TEST_F(Pipelines, ParametersAreChecked) {
@@ -503,6 +532,11 @@ TEST_F(Pipelines, AreReadFromJson) {
   EXPECT_THAT(refusal(R"({"node": []})"), HasSubstr("did you mean 'nodes'?"));
   EXPECT_THAT(refusal(R"({"nodes": [{"name": "x"}]})"), HasSubstr("/nodes/0: has no element"));
   EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "queue": {"size": 0}}]})"), HasSubstr("/nodes/0/queue/size"));
+  EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "queue": {"size": 1000000000}}]})"),
+              HasSubstr("must be an integer from 1 to 1000000, and is 1000000000"));
+  const std::string deep(1'000'000, '[');
+  EXPECT_THAT(refusal(("{\"nodes\": [{\"element\": \"x\", \"queue\": {\"size\": " + deep).c_str()),
+              HasSubstr("deeper"));
   EXPECT_THAT(refusal(R"({"on_error": "explode"})"), HasSubstr("stop, end, restart"));
   EXPECT_THAT(refusal(R"({"nodes": [{"element": "x", "parameters": {"y": []}}]})"), HasSubstr("/parameters/y"));
 }

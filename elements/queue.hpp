@@ -2,6 +2,7 @@
 // A bounded queue between two threads of a pipeline.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -24,28 +25,30 @@ enum class WhenFull : std::uint8_t {
 };
 
 struct QueueOptions {
-  std::size_t size = 4;  ///< Capacity in frames, at least 1.
+  static constexpr std::size_t kMaxSize = 1'000'000;
+  std::size_t size = 4;  ///< Capacity in frames: 1 to kMaxSize.
   WhenFull when_full = WhenFull::kBlock;
 };
 
 /// A queue with a fixed capacity. Items pushed with may_drop false (the ends of streams) are never dropped.
-/// @thread any number of writers and readers. @cost A lock, and a wake-up only if a thread sleeps. Allocates nothing after
-/// its construction.
+/// @thread any number of writers and readers. @cost A lock, and a wake-up only if a thread sleeps. Has room for as many items as
+/// ever waited at once, and allocates only when that number grows.
 template <typename T>
 class Queue {
  public:
-  /// @pre options.size > 0
-  explicit Queue(const QueueOptions& options) : options_(options), ring_(options.size) {}
+  /// @pre 0 < options.size <= options.kMaxSize
+  explicit Queue(const QueueOptions& options) : options_(options), ring_(std::min<std::size_t>(options.size, 8)) {}
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
   /// Adds an item at the end. @param may_drop  False: waits for room whatever the policy.
   /// @return The number of items that were dropped, which may include this one; nothing if the queue is closed.
+  /// @errors std::bad_alloc: no memory for one more item.
   std::optional<std::size_t> push(T item, bool may_drop) {
     std::optional<T> oldest;  // Destroyed after the lock is released: its destructor may call this queue.
     std::unique_lock lock(mutex_);
     std::size_t dropped = 0;
-    while (count_ == ring_.size() && !closed_) {
+    while (count_ == options_.size && !closed_) {
       if (may_drop && options_.when_full == WhenFull::kDropNewest) return 1;
       if (may_drop && options_.when_full == WhenFull::kDropOldest && (oldest = take_oldest())) {
         ++dropped;
@@ -56,6 +59,7 @@ class Queue {
       --writers_;
     }
     if (closed_) return std::nullopt;
+    if (count_ == ring_.size()) grow();
     at(count_++) = {std::move(item), may_drop};
     if (readers_ > 0) has_item_.notify_one();
     return dropped;
@@ -87,7 +91,7 @@ class Queue {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     if (drop_rest) {
-      rest = std::exchange(ring_, std::vector<Slot>(ring_.size()));
+      rest.swap(ring_);
       count_ = 0;
     }
     has_room_.notify_all();
@@ -108,6 +112,13 @@ class Queue {
     std::optional<T> item;
     bool may_drop = true;
   };
+
+  void grow() {
+    std::vector<Slot> larger(std::min(options_.size, 2 * ring_.size()));
+    for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move(at(i));
+    ring_.swap(larger);
+    first_ = 0;
+  }
 
   Slot& at(std::size_t index) { return ring_[(first_ + index) % ring_.size()]; }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -23,6 +24,7 @@
 #include <tenon/elements/internal/restarts.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/elements/testing/alive.hpp>
+#include <tenon/tests/support/resident.hpp>
 
 namespace tenon::elements {
 namespace scheduling_test {
@@ -526,6 +528,23 @@ TEST(Scheduling, MemoryIsBoundedByTheQueues) {
   EXPECT_LE(Alive::most, static_cast<int>(kStreams + kQueue + 1));
   EXPECT_GE(Alive::most, static_cast<int>(kQueue)) << "otherwise the test proves nothing";
   EXPECT_EQ(Alive::count, 0);
+}
+
+TEST(Queues, TakeMemoryForWhatWaits) {
+  using Large = std::array<char, 1000>;
+  const std::size_t before = resident_bytes();
+  Queue<Large> queue({QueueOptions::kMaxSize});
+  EXPECT_EQ(queue.capacity(), 1'000'000u);
+  char next = 0, oldest = 0;
+  for (int round = 0; round < 40; ++round) {  // It grows while its first item is anywhere in the ring.
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(queue.push(Large{next++}, true), 0u);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ((*queue.pop())[0], oldest++);
+  }
+  EXPECT_EQ(queue.size(), 120u);
+  EXPECT_LT(resident_bytes(), before + (std::size_t{100} << 20));
+  queue.close(false);
+  while (const auto left = queue.pop()) EXPECT_EQ((*left)[0], oldest++);
+  EXPECT_EQ(oldest, next);
 }
 
 TEST(Queues, EndWhatTheyDropBehindTheirLock) {

@@ -249,7 +249,12 @@ std::array<int, 3> rgb_at(const Frame& frame, int x, int y) {
 Frame plain(tenon::PixelFormat format, std::uint32_t width, std::uint32_t height) {
   Frame yuv = Frame::allocate({tenon::kI420, width, height, tenon::ColourSpace::kBt601, tenon::ColourRange::kLimited});
   const int values[] = {110, 90, 160};
-  for (std::size_t p = 0; p < 3; ++p) std::memset(yuv.plane(p).data(), values[p], yuv.plane(p).size_bytes());
+  for (std::size_t p = 0; p < 3; ++p) {
+    const tenon::Tensor& plane = yuv.plane(p);
+    for (std::size_t y = 0; y < plane.shape()[0]; ++y)
+      std::memset(static_cast<std::uint8_t*>(plane.data()) + static_cast<std::ptrdiff_t>(y) * plane.byte_strides()[0],
+                  values[p], plane.shape()[1]);
+  }
   if (format == tenon::kI420) return yuv;
   const ff::FramePtr in = ff::av_frame(yuv);
   ff::FramePtr out = ff::detail::new_frame();

@@ -113,10 +113,17 @@ TEST_F(RunningPipeline, CtrlCEndsItWithItsReport) {
 TEST_F(RunningPipeline, ASecondCtrlCEndsItAtOnce) {
   const tenon_test::SilentServer server;
   write_slow(server.port());
+  // A file is written beside, and not complete when the second signal comes.
+  json nodes = json::parse(text_of(file("slow.json")));
+  nodes["nodes"][0]["name"] = "camera";
+  nodes["nodes"].push_back({{"element", "write"}, {"from", "camera"}, {"parameters", {{"path", "out.mp4"}}}});
+  write("slow.json", nodes.dump());
   Running tool(folder, "pipeline slow.json -q" + to_files());
   std::this_thread::sleep_for(1s);
+  EXPECT_EQ(left_behind().size(), 3u) << "live.json, slow.json and the temporary file, or this is no trial";
   EXPECT_FALSE(tool.signalled(SIGINT, 1s)) << "nothing is in flight, and this is no trial";
   ASSERT_TRUE(tool.signalled(SIGINT, 3s));
+  EXPECT_EQ(left_behind(), (std::vector<std::string>{"live.json", "slow.json"})) << "a hidden file is left";
   ASSERT_TRUE(WIFSIGNALED(tool.status())) << "its parent must see why: " << err();
   EXPECT_EQ(WTERMSIG(tool.status()), SIGINT);
 }

@@ -78,8 +78,13 @@ TENON_INLINE std::string type_name(abi::DLDataType type) {
   return text + " of " + std::to_string(type.bits) + " bits, " + std::to_string(type.lanes) + " lanes";
 }
 
+/// Whether an element of DLPack is several below a byte, in whole bytes: torch's float4_e2m1fn_x2 has two lanes of 4 bits.
+TENON_INLINE bool is_packed_group(abi::DLDataType type) {
+  return type.lanes > 1 && type.bits < 8 && type.bits * type.lanes % 8 == 0;
+}
+
 TENON_INLINE ElementType from_dl(abi::DLDataType type) {
-  if (type.lanes == 1) {
+  if (type.lanes == 1 || is_packed_group(type)) {
     for (const TypeRow& row : kTypes) {
       if (row.code == type.code && row.bits == type.bits) return row.type;
     }
@@ -167,11 +172,17 @@ TENON_INLINE TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_stri
                   what + ": extent " + std::to_string(dl.shape[axis]) + " at axis " + std::to_string(axis));
     info.shape.push_back(static_cast<std::size_t>(dl.shape[axis]));
   }
+  if (detail::is_packed_group(dl.dtype)) {  // The last axis counts groups.
+    if (dl.ndim == 0) info.shape.push_back(1);
+    std::size_t& last = info.shape[info.shape.size() - 1];
+    if (__builtin_mul_overflow(last, std::size_t{dl.dtype.lanes}, &last)) last = SIZE_MAX;
+  }
   const auto bytes = checked_size_bytes(info.type, info.shape);
   if (!bytes)
     throw Error(Code::kInvalidArgument, what + " " + to_string(info.shape) + ": its size does not fit 63 bits");
   const std::size_t item = size_bytes(info.type);
-  if (item == 0 && (legacy || (flags & abi::kFlagSubbyteTypePadded))) {
+  const bool is_packed = !legacy || detail::is_packed_group(dl.dtype);
+  if (item == 0 && (!is_packed || (flags & abi::kFlagSubbyteTypePadded))) {
     throw Error(Code::kUnimplemented,
                 what + " of " + detail::type_name(dl.dtype) + ": elements below a byte are taken packed only, " +
                     (legacy ? "which legacy DLPack does not promise" : "these are padded to bytes"));

@@ -36,10 +36,11 @@ abi::DLManagedTensorVersioned* export_tensor(const Tensor& tensor, const ExportO
 /// byte.
 abi::DLManagedTensor* export_legacy(const Tensor& tensor, const ExportOptions& options = {});
 
-/// Imports a DLPack 1.x tensor and takes ownership. The producer's deleter (if any) is called exactly once: when the
+/// Imports a DLPack 1.x tensor and takes ownership. A type of several lanes below a byte that fill bytes (torch's
+/// float4_e2m1fn_x2) becomes the type of one lane, and the last extent counts lanes. The producer's deleter (if any) is called exactly once: when the
 /// last tensor over the memory goes, from any thread, or before this throws.
 /// @errors kUnimplemented: another major version, a device that is not host memory, a type that has no element type
-/// here (8-bit floats, complex, vectors); kInvalidArgument: null, or invalid extents, strides or offsets.
+/// here (complex, vectors of whole bytes); kInvalidArgument: null, or invalid extents, strides or offsets.
 /// @cost one allocation; no bytes are touched. A copy that the producer made (kFlagIsCopied) is booked in `ledger`.
 Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledger = nullptr);
 

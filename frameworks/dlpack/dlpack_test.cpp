@@ -133,6 +133,38 @@ TYPED_TEST(DlpackImport, RefusesExtentsAndStridesThatMakeNoSense) {
   EXPECT_THAT(refused([](auto& p) { p.dl().data = nullptr; }).what(), HasSubstr("NULL"));
 }
 
+// torch.float4_e2m1fn_x2 goes over as 4 bits with two lanes, and a shape in bytes.
+TYPED_TEST(DlpackImport, TakesPackedLanesBelowAByte) {
+  const auto shape_of = [](DLDataType type, std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
+    TypeParam producer;
+    producer.dl().dtype = type;
+    producer.set(std::move(shape), std::move(strides));
+    reinterpret_cast<std::uint8_t*>(producer.data)[1] = 0x21;
+    const Tensor tensor = dlpack::import_tensor(&producer.managed);
+    EXPECT_EQ(tensor.data(), producer.data);
+    EXPECT_EQ(static_cast<const std::uint8_t*>(tensor.data())[1], 0x21);
+    return std::pair(tensor.element_type(), tensor.shape());
+  };
+  using Found = std::pair<ElementType, Shape>;
+  EXPECT_EQ(shape_of({kDLFloat4_e2m1fn, 4, 2}, {2, 3}, {3, 1}), Found(ElementType::kF4E2M1, {2, 6}));
+  EXPECT_EQ(shape_of({kDLFloat4_e2m1fn, 4, 2}, {}, {}), Found(ElementType::kF4E2M1, {2}));
+  EXPECT_EQ(shape_of({kDLInt, 4, 2}, {4}, {1}), Found(ElementType::kI4, {8}));
+  EXPECT_EQ(shape_of({kDLUInt, 1, 8}, {1, 2}, {2, 1}), Found(ElementType::kU1, {1, 16}));
+}
+
+TYPED_TEST(DlpackImport, RefusesLanesThatDoNotFillBytesOrHaveGaps) {
+  const auto refused = [](DLDataType type, std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
+    TypeParam producer;
+    producer.dl().dtype = type;
+    producer.set(std::move(shape), std::move(strides));
+    return producer.refusal().code();
+  };
+  EXPECT_EQ(refused({kDLFloat4_e2m1fn, 4, 3}, {2, 3}, {3, 1}), Code::kUnimplemented);
+  EXPECT_EQ(refused({kDLFloat4_e2m1fn, 4, 2}, {2, 3}, {4, 1}), Code::kUnimplemented);
+  const std::int64_t huge = std::int64_t{1} << 62;
+  EXPECT_EQ(refused({kDLFloat4_e2m1fn, 4, 2}, {2, huge}, {huge, 1}), Code::kInvalidArgument);
+}
+
 TYPED_TEST(DlpackImport, RefusesTypesAndDevicesByName) {
   const auto refused = [](auto change) {
     TypeParam producer;

@@ -2,6 +2,7 @@
 // Frames of every format as BGR, compared at every pixel with the standards' formulas in double.
 #include <tenon/frameworks/opencv/opencv.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <tenon/core/carried_formats.hpp>
+#include <tenon/core/frame_layout.hpp>
 
 namespace bgr_test {
 
@@ -148,6 +150,38 @@ TEST(OpenCvBgr, TurnsPicturesUprightAndBooksThatToo) {
     EXPECT_EQ(cv::norm(bgr, wanted, cv::NORM_INF), 0) << to_string(rotation);
     const bool is_both = is_mirrored(rotation) && degrees(rotation) != 0;
     EXPECT_EQ(ledger.total().copied, (is_both ? 2u : 1u) * 6 * 4 * 3);
+  }
+}
+
+TEST(OpenCvBgr, ReadsEveryFormatThatIsRead) {
+  for (const PixelFormat format : readable_formats()) {
+    FrameInfo info{format, 11, 5, ColourSpace::kBt709};
+    for (const ColourRange range : {ColourRange::kLimited, ColourRange::kFull}) {
+      info.colour_range = range;
+      const Frame frame = noise(info, 3);
+      const cv::Mat out = opencv::bgr(frame);
+      const FrameLayout layout = frame_layout(info);
+      const ColourMap map = rgb_from(info, layout);
+      for (int y = 0; y < 5; ++y) {
+        for (int x = 0; x < 11; ++x) {
+          double sample[3] = {};
+          for (std::size_t k = 0; k < layout.component_count; ++k) {
+            const FrameComponent& c = layout.components[k];
+            const Tensor& plane = frame.plane(c.plane);
+            const auto* row =
+                static_cast<const std::uint8_t*>(plane.data()) + (y >> c.shift_y) * plane.byte_strides()[0];
+            const int at = (x >> c.shift_x) * c.step + c.offset;
+            sample[k] = layout.bits == 8 ? row[at] : layout.value_of(reinterpret_cast<const std::uint16_t*>(row)[at]);
+          }
+          for (std::size_t c = 0; c < 3; ++c) {
+            double value = map.offset[c];
+            for (std::size_t k = 0; k < 3; ++k) value += map.matrix[c][k] * sample[k];
+            ASSERT_NEAR(out.at<cv::Vec3b>(y, x)[static_cast<int>(2 - c)], std::clamp(value, 0.0, 255.0), 1.0)
+                << to_string(format) << " channel " << c << " at " << x << "," << y;
+          }
+        }
+      }
+    }
   }
 }
 

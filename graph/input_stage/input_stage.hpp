@@ -24,6 +24,9 @@ class Node;
 template <typename T>
 class Output;
 
+/// kGray is the luma of the picture as RGB, 0 to 255: limited range is stretched (Y 16 gives 0), so that a picture gives the same
+/// values however it is stored. OpenVINO's GPU plugin computes the same of NV12 surfaces; a Y plane as it lies is given as a tensor,
+/// or by PrePostProcessor with the format GRAY.
 enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray };
 /// How colours are computed. kBlended: from blended samples, with one conversion per target pixel and exact
 /// coefficients. Otherwise like separate operations: per source pixel before the resize, with the coefficients of

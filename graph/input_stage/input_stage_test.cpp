@@ -3,6 +3,7 @@
 // frames.
 #include <tenon/graph/input_stage/input_stage.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -281,6 +282,20 @@ TEST(InputStage, UnknownColourFollowsTheHeight) {
   EXPECT_EQ(of(719, ColourSpace::kUnknown), of(719, ColourSpace::kBt601));
   EXPECT_EQ(of(720, ColourSpace::kUnknown), of(720, ColourSpace::kBt709));
   EXPECT_NE(of(720, ColourSpace::kUnknown), of(720, ColourSpace::kBt601));
+}
+
+// OpenVINO's GPU plugin reads NV12 surfaces for a model of one channel as Y * 296.82 / 255 - 18.624, clamped.
+TEST(InputStage, OneChannelIsTheLumaOfThePictureAsRgb) {
+  std::vector<std::uint8_t> y{0, 16, 17, 100, 126, 234, 235, 255}, uv(8, 128);
+  auto options = basic(kNv12, 8, 1, 8, 1);
+  options.channels = ChannelOrder::kGray;
+  const PlaneView planes[] = {{y.data(), 8}, {uv.data(), 8}};
+  const auto limited = run(options, planes);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    EXPECT_NEAR(limited[i], std::clamp(y[i] * 296.82 / 255 - 18.624, 0.0, 255.0), 0.1) << static_cast<int>(y[i]);
+  options.source.colour_range = ColourRange::kFull;
+  const auto full = run(options, planes);
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(full[i], y[i], 1e-3);
 }
 
 TEST(InputStage, P010HoldsItsValueInTheHighBits) {

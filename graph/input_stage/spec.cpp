@@ -108,7 +108,7 @@ std::array<PlaneView, 3> packed_views(const InputStageSpec& spec, const Tensor& 
   const auto* at = static_cast<const std::uint8_t*>(tensor.data());
   for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
     const Shape shape = spec.plane_shape(plane);
-    const std::size_t pitch = shape[2] * shape[3];
+    const std::size_t pitch = shape[2] * shape[3] * size_bytes(spec.layout.sample_type());
     views[plane] = {at, static_cast<std::ptrdiff_t>(pitch)};
     at += shape[1] * pitch;
   }

@@ -6,6 +6,7 @@
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
 #include <tenon/frameworks/ffmpeg/hardware_device.hpp>
+#include <tenon/frameworks/ffmpeg/repack.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -21,6 +22,10 @@ using detail::make_error;
 using detail::make_frames;
 using detail::new_frame;
 using detail::new_packet;
+using detail::planar_of;
+using detail::repack;
+using detail::swscale_reads;
+using detail::swscale_writes;
 
 }  // namespace client
 

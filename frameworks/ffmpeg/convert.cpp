@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
@@ -30,7 +32,7 @@ TENON_INLINE AVPixelFormat nearest_mapped(AVPixelFormat from) {
   const bool alpha = descriptor && (descriptor->flags & AV_PIX_FMT_FLAG_ALPHA);
   for (const FormatMapping& mapping : kMappings) {
     if (mapping.full_range) continue;  // The J formats are deprecated spellings.
-    if (!sws_isSupportedOutput(mapping.av)) continue;
+    if (!is_readable(mapping.format) || is_big_endian(mapping.format) || !sws_isSupportedOutput(mapping.av)) continue;
     // A column of chroma is worth more than two bits of depth, which is what P010 would keep of RGB and 4:4:4.
     const AVPixFmtDescriptor* to = av_pix_fmt_desc_get(mapping.av);
     if (descriptor && descriptor->log2_chroma_w == 0 && to->log2_chroma_w != 0) continue;
@@ -45,6 +47,10 @@ TENON_INLINE bool is_other_layout(AVPixelFormat from, AVPixelFormat to) {
   constexpr std::uint64_t kNoSamples = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BITSTREAM;
   if (!a || !b || ((a->flags | b->flags) & kNoSamples) != 0 || a->nb_components != b->nb_components) return false;
   if (((a->flags ^ b->flags) & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_BE | AV_PIX_FMT_FLAG_FLOAT)) != 0) return false;
+  // swscale moves RGB through other values where it has no way of its own: other than 8 bits, alpha into planes.
+  const bool changes_planes = ((a->flags ^ b->flags) & AV_PIX_FMT_FLAG_PLANAR) != 0;
+  if ((a->flags & AV_PIX_FMT_FLAG_RGB) != 0 && (a->comp[0].depth != 8 || (changes_planes && a->nb_components == 4)))
+    return false;
   if (a->log2_chroma_w != b->log2_chroma_w || a->log2_chroma_h != b->log2_chroma_h) return false;
   for (int c = 0; c < a->nb_components; ++c) {
     if (a->comp[c].depth != b->comp[c].depth || a->comp[c].shift != b->comp[c].shift) return false;

@@ -20,6 +20,7 @@
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/core/shape.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/pool.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
 
@@ -37,8 +38,8 @@ TENON_INLINE const FormatMapping& check_wrappable(const AVFrame& frame) {
   }
   const FormatMapping* mapping = find_mapping(format);
   if (!mapping) {
-    throw Error(Code::kUnimplemented,
-                describe(frame) + ": no Tenon format has these planes; convert it to one of" + mapped_names());
+    throw Error(Code::kUnimplemented, describe(frame) + ": " + reason_against(format) + "; convert it to " +
+                                          ffmpeg::to_string(nearest_mapped(format)) + " with swscale");
   }
   if (!frame.buf[0]) {
     throw Error(Code::kInvalidArgument, describe(frame) +

@@ -19,6 +19,7 @@ namespace ffmpeg {
 /// reference: `frame` may be unreferenced at once, and the bytes live until the last plane goes. Memory of a Tenon pool comes
 /// out as that memory, with its views; other buffers have kind "ffmpeg". Not writable while `frame` or a decoder holds references too.
 /// @param time_base  Time base of frame->pts; {0, 0} means frame->time_base.
+/// FFmpeg's software formats are described in place, big endian ones too, but for those of find_mapping().
 /// @errors kUnimplemented: devices that hand out no dma-bufs, formats without a Tenon layout, bottom-up pictures;
 ///         kInvalidArgument: not reference-counted, a linesize or plane that does not fit; kResourceExhausted.
 /// @thread any, while no other thread writes fields of `frame`. @cost av_frame_ref and one small object per buffer;

@@ -15,6 +15,7 @@
 #include <tenon/frameworks/ffmpeg/input.cpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.cpp>
 #include <tenon/frameworks/ffmpeg/pool.cpp>
+#include <tenon/frameworks/ffmpeg/repack.cpp>
 #include <tenon/frameworks/ffmpeg/stream_writer.cpp>
 #include <tenon/frameworks/ffmpeg/video.cpp>
 #include <tenon/frameworks/ffmpeg/video_encoder.cpp>

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
 
 extern "C" {
@@ -94,14 +96,20 @@ TENON_INLINE FrameInfo make_info(const FormatMapping& mapping, int width, int he
   return info;
 }
 
-TENON_INLINE std::string mapped_names() {
-  std::string names;
-  AVPixelFormat last = AV_PIX_FMT_NONE;
-  for (const FormatMapping& mapping : kMappings) {
-    if (mapping.av != last) names += " " + to_string(mapping.av);
-    last = mapping.av;
-  }
-  return names;
+TENON_INLINE const FormatMapping* find_readable(AVPixelFormat format) {
+  const FormatMapping* const mapping = find_mapping(format);
+  return mapping && is_readable(mapping->format) ? mapping : nullptr;
+}
+
+TENON_INLINE std::string reason_against(AVPixelFormat format) {
+  const AVPixFmtDescriptor* const descriptor = av_pix_fmt_desc_get(format);
+  const std::uint64_t flags = descriptor ? descriptor->flags : 0;
+  if (flags & AV_PIX_FMT_FLAG_PAL) return "its samples are places in a palette";
+  if (flags & AV_PIX_FMT_FLAG_BITSTREAM) return "several of its pixels share a byte";
+  if (flags & AV_PIX_FMT_FLAG_BAYER) return "its samples are a sensor's mosaic";
+  if (flags & AV_PIX_FMT_FLAG_HWACCEL) return "its pixels lie on a device";
+  if (std::string_view(to_string(format)).starts_with("xyz")) return "its colours are CIE XYZ, not RGB or YUV";
+  return "no Tenon format has these planes";
 }
 
 inline constexpr std::size_t kMatrixBytes = 9 * sizeof(std::int32_t);

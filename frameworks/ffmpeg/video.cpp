@@ -183,9 +183,9 @@ class Decoder {
   static int get_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
     auto* self = static_cast<Decoder*>(codec->opaque);
     if (frame->hw_frames_ctx || codec->hw_frames_ctx) return self->get_surface(codec, frame, flags);
-    // Formats that Tenon cannot describe are converted afterwards, so FFmpeg allocates their buffers.
+    // Formats that Tenon does not read are converted afterwards, so FFmpeg allocates their buffers.
     if (codec->codec_type != AVMEDIA_TYPE_VIDEO || !self->pooled() ||
-        !(codec->codec->capabilities & AV_CODEC_CAP_DR1) || !find_mapping(static_cast<AVPixelFormat>(frame->format))) {
+        !(codec->codec->capabilities & AV_CODEC_CAP_DR1) || !find_readable(static_cast<AVPixelFormat>(frame->format))) {
       return avcodec_default_get_buffer2(codec, frame, flags);
     }
     bool filled = false;
@@ -217,14 +217,13 @@ struct Video::Impl {
       : options(std::move(given)), input(name, options), decoder(name, *input.stream(), options) {
     const AVCodecParameters& parameters = *input.stream()->codecpar;
     auto format = static_cast<AVPixelFormat>(parameters.format);
-    const FormatMapping* mapping = find_mapping(format);
+    const FormatMapping* mapping = detail::find_readable(format);
     if (!mapping && format != AV_PIX_FMT_NONE) {
       const AVPixelFormat target = detail::nearest_mapped(format);
       if (options.policy == ZeroCopy::kRequire) {
         throw Error(Code::kFailedPrecondition, what() + ": its pictures are " + ffmpeg::to_string(format) +
                                                    ", which would be converted to " + ffmpeg::to_string(target) +
-                                                   ", and zero copy is required; the formats read in place are" +
-                                                   detail::mapped_names());
+                                                   ", and zero copy is required");
       }
       converted = true;
       mapping = find_mapping(target);
@@ -232,6 +231,7 @@ struct Video::Impl {
     if (!mapping) mapping = find_mapping(AV_PIX_FMT_YUV420P);  // Not known before the first frame.
     // Devices write chroma interleaved.
     if (decoder.is_hardware() && mapping->format == kI420) mapping = find_mapping(kNv12);
+    if (decoder.is_hardware() && mapping->format == kI420p10) mapping = find_mapping(kP010);
     info = detail::make_info(*mapping, parameters.width, parameters.height, parameters.color_space,
                              parameters.color_range);
     info.rotation = rotation = rotation_of(*input.stream());
@@ -350,7 +350,7 @@ struct Video::Impl {
   void convert_if_needed() {
     const auto format = static_cast<AVPixelFormat>(frame->format);
     const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(format);
-    if (find_mapping(format) || !descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) return;
+    if (detail::find_readable(format) || !descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) return;
     const AVPixelFormat target = detail::nearest_mapped(format);
     if (options.policy == ZeroCopy::kRequire) {
       throw Error(Code::kFailedPrecondition, what() + ": a picture is " + ffmpeg::to_string(format) +

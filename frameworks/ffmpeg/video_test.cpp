@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/edge.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
@@ -519,12 +520,29 @@ TEST(FfmpegVideo, ADecoderWithoutDirectRenderingCopiesAndSaysSo) {
   EXPECT_THROW(strict.use_pool(), Error);
 }
 
-TEST(FfmpegVideo, AFormatWithoutAMappingIsConvertedAndBooked) {
+TEST(FfmpegVideo, PicturesOfMoreBitsAreReadInPlace) {
   Folder folder;
   const std::string clip = folder.file("ten.mkv");
   ClipSpec spec;
   spec.codec = "ffv1";
   spec.format = AV_PIX_FMT_YUV422P10LE;
+  spec.frames = 2;
+  tenon_test::make_clip(clip, spec);
+  tenon::Ledger ledger;
+  ff::Options options;
+  options.ledger = &ledger;
+  options.policy = tenon::ZeroCopy::kRequire;
+  ff::Video video = ff::open(clip, options);
+  for (const Frame& frame : video) EXPECT_EQ(frame.info().format, tenon::kI422p10);
+  EXPECT_EQ(ledger.total().converted + ledger.total().copied, 0u);
+}
+
+TEST(FfmpegVideo, AFormatThatIsNotReadIsConvertedAndBooked) {
+  Folder folder;
+  const std::string clip = folder.file("words.nut");
+  ClipSpec spec;
+  spec.codec = "rawvideo";
+  spec.format = AV_PIX_FMT_RGB565LE;
   spec.frames = 3;
   tenon_test::make_clip(clip, spec);
   for (const bool pool : {false, true}) {
@@ -541,7 +559,7 @@ TEST(FfmpegVideo, AFormatWithoutAMappingIsConvertedAndBooked) {
       ++count;
     }
     EXPECT_EQ(count, 3u);
-    EXPECT_EQ(booked(ledger, "ffmpeg.swscale").converted, 3u * 320 * 180 * 4);
+    EXPECT_EQ(booked(ledger, "ffmpeg.swscale").converted, 3u * 320 * 180 * 2);
     EXPECT_EQ(ledger.total().copied, 0u);
   }
   ff::Options strict;
@@ -551,7 +569,7 @@ TEST(FfmpegVideo, AFormatWithoutAMappingIsConvertedAndBooked) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
-                testing::AllOf(testing::HasSubstr("yuv422p10le"), testing::HasSubstr("zero copy is required")));
+                testing::AllOf(testing::HasSubstr("rgb565le"), testing::HasSubstr("zero copy is required")));
   }
 }
 

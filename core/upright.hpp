@@ -18,7 +18,7 @@ TENON_API bool turns_into_itself(PixelFormat format);
 /// Copies the picture of `from`, turned upright, into `to`, as far as it fits: its right columns and lower rows are cut. Rows and
 /// columns of `to` beyond it stay as they are. @return The number of bytes copied.
 /// @pre Both have the same linear format and are in host memory; turns_into_itself() where it is a quarter turn.
-/// @errors kUnimplemented: pixels of more than 4 bytes
+/// @errors kUnimplemented: pixels of more than 4 samples
 TENON_API std::uint64_t copy_upright(const Frame& from, const Frame& to);
 
 }  // namespace v1

@@ -58,9 +58,7 @@ class Convert final : public Transform {
   StreamInfo open(std::uint32_t stream, const StreamInfo& in) override {
     in_ = in;
     if (chosen_) return chosen_->open(stream, in);
-    StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
-    return out;
+    return params_.stream_of(in);
   }
   void allocate(std::uint32_t stream, const Requirements& wanted, std::span<const Party> readers) override {
     readers_ = Wanted(wanted, readers);
@@ -124,9 +122,10 @@ KnownElement convert_element() {
       parameters.begin(),
       choice("by", "Which converter does the work; auto: the one for the memory that holds the first frame", "auto",
              {"auto", "cpu", "opencl", "va"}));
-  return {{"convert", "Crops, scales and converts pictures, on the device whose memory holds them", Role::kTransform,
-           std::move(parameters)},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
+  Description made{"convert", "Crops, scales and converts pictures, on the device whose memory holds them",
+                   Role::kTransform, std::move(parameters)};
+  made.formats = convertible_formats();
+  return {std::move(made), [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<Convert>(given, environment);
           }};
 }

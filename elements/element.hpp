@@ -38,6 +38,7 @@ struct StreamInfo {
   /// How long a frame may wait for other frames, summed over all elements upstream. An element that collects frames (a
   /// batch) adds its own waiting time in open().
   std::chrono::nanoseconds delay{0};
+  std::uint32_t aspect_num = 1, aspect_den = 1;  ///< Width to height of a pixel.
 };
 
 /// The facts that a source knows of its stream beside the frames. Reports show them.

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/core/orientation.hpp>
 #include <tenon/elements/internal/text.hpp>
@@ -72,6 +76,14 @@ void scale_points(metadata::Collection& all, float by_x, float by_y) {
 
 }  // namespace
 
+std::vector<PixelFormat> convertible_formats() {
+  std::vector<PixelFormat> all = readable_formats();
+  for (const PixelFormat format : {kRgb565, kBgr565, kXrgb555, kXbgr555, kXrgb444, kXbgr444, kRgb10a2, kBgr10a2,
+                                   kRgb10x2, kBgr10x2, kRgb332, kBgr233})
+    all.push_back(format);
+  return all;
+}
+
 const std::vector<Parameter>& VideoConvertParams::parameters() {
   static const auto& all = *new std::vector<Parameter>{
       {"width", "Width of the result in pixels; 0: unchanged, or in proportion to height if only that is given",
@@ -130,6 +142,29 @@ FrameInfo VideoConvertParams::result_of(const FrameInfo& in) const {
   if (height_ && !width_) width = height * part.width / part.height;
   out.width_px = rounded(width, wide);
   out.height_px = rounded(height, high);
+  return out;
+}
+
+StreamInfo VideoConvertParams::stream_of(const StreamInfo& in) const {
+  StreamInfo out = in;
+  if (in.frame.format.fourcc == 0 || in.frame.width_px == 0) return out;
+  out.frame = result_of(in.frame);
+  if (width_ == 0 || height_ == 0) return out;
+  const Part part = part_of(in.frame);
+  std::uint64_t num = std::uint64_t{part.width} * out.frame.height_px,
+                den = std::uint64_t{part.height} * out.frame.width_px;
+  const auto reduce = [](std::uint64_t& a, std::uint64_t& b) {
+    const std::uint64_t common = std::gcd(a, b);
+    if (common != 0) a /= common, b /= common;
+  };
+  std::uint64_t in_num = in.aspect_num, in_den = in.aspect_den;
+  reduce(num, den), reduce(num, in_den), reduce(in_num, den);
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  const double whole_num = static_cast<double>(num) * static_cast<double>(in_num),
+               whole_den = static_cast<double>(den) * static_cast<double>(in_den);
+  const double scale = std::max({whole_num / kMost, whole_den / kMost, 1.0});
+  out.aspect_num = static_cast<std::uint32_t>(std::max(1.0, whole_num / scale));
+  out.aspect_den = static_cast<std::uint32_t>(std::max(1.0, whole_den / scale));
   return out;
 }
 

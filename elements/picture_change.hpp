@@ -9,11 +9,15 @@
 #include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/pixel_format.hpp>
+#include <tenon/elements/element.hpp>
 #include <tenon/elements/parameters.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace elements {
+
+/// The formats that "convert" takes and gives, the best first: those that are read pixel by pixel, and words of RGB.
+TENON_API std::vector<PixelFormat> convertible_formats();
 
 /// The conversion that the parameters of a converter ask for.
 class TENON_API VideoConvertParams {
@@ -33,6 +37,9 @@ class TENON_API VideoConvertParams {
   /// The result for a picture like `in`. If only one extent is given, the result keeps the proportions of the part. Extents of
   /// formats with halved chroma are even. @errors as part_of()
   FrameInfo result_of(const FrameInfo& in) const;
+  /// The stream of results for a stream `in`, whose size need not be known. Pixels that are stretched have another aspect; an
+  /// extent that follows from the other one leaves it. @errors as part_of()
+  StreamInfo stream_of(const StreamInfo& in) const;
   /// Copies the timestamp and the metadata of `source` to `result`. Boxes and points are moved to where they are in `result`.
   /// @param used  The part of `source` that `result` shows.
   static void carry(const Frame& source, const Part& used, Frame& result);

@@ -53,7 +53,7 @@ void copy_turned(const UprightWalk& from, std::byte* to, std::ptrdiff_t pitch, s
   }
 }
 
-/// @param pixel_bytes  1 to 4: a sample of up to 16 bits, or a whole packed pixel.
+/// @param pixel_bytes  A sample of up to 16 bits, or a whole packed pixel of up to 4 samples.
 TENON_INLINE void copy_plane_upright(const UprightWalk& from, std::size_t pixel_bytes, std::byte* to,
                                      std::ptrdiff_t pitch, std::size_t width, std::size_t height) {
   if (from.right == static_cast<std::ptrdiff_t>(pixel_bytes)) {
@@ -66,6 +66,8 @@ TENON_INLINE void copy_plane_upright(const UprightWalk& from, std::size_t pixel_
   if (pixel_bytes == 2) return copy_turned<2>(from, to, pitch, width, height);
   if (pixel_bytes == 3) return copy_turned<3>(from, to, pitch, width, height);
   if (pixel_bytes == 4) return copy_turned<4>(from, to, pitch, width, height);
+  if (pixel_bytes == 6) return copy_turned<6>(from, to, pitch, width, height);
+  if (pixel_bytes == 8) return copy_turned<8>(from, to, pitch, width, height);
   throw Error(Code::kUnimplemented, "a picture of " + std::to_string(pixel_bytes) + " bytes a pixel is not turned");
 }
 

@@ -32,11 +32,7 @@ class CpuConverter final : public Transform {
     all.host_access = true;
     return all;
   }
-  StreamInfo open(std::uint32_t, const StreamInfo& in) override {
-    StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
-    return out;
-  }
+  StreamInfo open(std::uint32_t, const StreamInfo& in) override { return params_.stream_of(in); }
   void allocate(std::uint32_t, const Requirements& wanted, std::span<const Party> readers) override {
     results_.allocate(Wanted(wanted, readers));
   }
@@ -56,11 +52,46 @@ class CpuConverter final : public Transform {
  private:
   Frame converted(const Frame& source, const FrameInfo& info) {
     Frame result = results_.acquire(info);
+    if (has_same_values(source.info(), info)) {
+      av::client::repack(source, result, ledger_);
+    } else if (av::client::swscale_writes(info.format)) {
+      scale(source, result);
+    } else {
+      const Frame planar = Frame::allocate(planar_form(info));
+      scale(source, planar);
+      av::client::repack(planar, result, ledger_);
+    }
+    VideoConvertParams::carry(source, {0, 0, source.info().width_px, source.info().height_px}, result);
+    return result;
+  }
+
+  /// @errors kUnimplemented: swscale does not know the format, and neither do we read it pixel by pixel.
+  static FrameInfo planar_form(const FrameInfo& info) {
+    FrameInfo planar = info;
+    const auto format = av::client::planar_of(info.format);
+    if (!format)
+      throw Error(Code::kUnimplemented, "convert_cpu: neither swscale nor Tenon converts " + to_string(info.format) +
+                                            "; give or ask for another format, such as nv12 or rgb");
+    planar.format = *format;
+    return planar;
+  }
+  /// Whether only the places of samples differ, for formats that swscale does not know: NV16 and NV61.
+  static bool has_same_values(const FrameInfo& from, const FrameInfo& to) {
+    if (av::client::swscale_reads(from.format) && av::client::swscale_writes(to.format)) return false;
+    FrameInfo moved = from;
+    moved.format = to.format;
+    const auto planar = av::client::planar_of(from.format);
+    return planar && planar == av::client::planar_of(to.format) && moved == to;
+  }
+  void scale(const Frame& source, const Frame& result) {
+    if (!av::client::swscale_reads(source.info().format)) {
+      const Frame planar = Frame::allocate(planar_form(source.info()));
+      av::client::repack(source, planar, ledger_);
+      return scale(planar, result);
+    }
     const av::FramePtr from = av::av_frame(source, default_deadline(), &ledger_);
     const av::FramePtr to = av::av_frame(result, default_deadline(), &ledger_);
     swscale_.convert(*from, *to, ledger_);
-    VideoConvertParams::carry(source, {0, 0, source.info().width_px, source.info().height_px}, result);
-    return result;
   }
 
   const VideoConvertParams params_;
@@ -73,9 +104,10 @@ class CpuConverter final : public Transform {
 }  // namespace
 
 KnownElement convert() {
-  return {{"convert_cpu", "Crops, scales and converts pictures on the CPU, into memory that all readers share",
-           Role::kTransform, VideoConvertParams::parameters()},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
+  Description made{"convert_cpu", "Crops, scales and converts pictures on the CPU, into memory that all readers share",
+                   Role::kTransform, VideoConvertParams::parameters()};
+  made.formats = convertible_formats();
+  return {std::move(made), [](const Parameters& given, const Environment& environment) -> AnyElement {
             return std::make_unique<CpuConverter>(given, environment);
           }};
 }

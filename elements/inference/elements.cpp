@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/elements/inference/audio_events.hpp>
 #include <tenon/elements/inference/infer.hpp>
 
@@ -109,7 +110,7 @@ std::vector<KnownElement> elements() {
          return std::make_unique<AudioEventsElement>(given, environment);
        }},
       {{"infer", "Runs a model on frames, or on the objects found in them, and adds its results to their metadata",
-        Role::kTransform, infer_parameters(), true, true},
+        Role::kTransform, infer_parameters(), true, true, Takes::kPictures, readable_formats()},
        [](const Parameters& given, const Environment& environment) -> AnyElement {
          return std::make_unique<Infer>(given, environment);
        }}};

@@ -94,6 +94,13 @@ std::vector<Component> components_of(PixelFormat format) {
   return all;
 }
 
+std::vector<PixelFormat> known_formats() {
+  std::vector<PixelFormat> all;
+  for (const Order& order : kOrders) all.push_back(order.format);
+  all.push_back(kGray8);
+  return all;
+}
+
 ColourMatrix colours_between(const FrameInfo& from, const FrameInfo& to) {
   const bool are_alike =
       is_rgb(from) == is_rgb(to) && (is_rgb(from) || (resolved_colour_space(from) == resolved_colour_space(to) &&

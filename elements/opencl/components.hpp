@@ -23,6 +23,9 @@ struct Component {
 /// packed format in which pixels share components (YUYV).
 std::vector<Component> components_of(PixelFormat format);
 
+/// All formats that components_of() takes.
+std::vector<PixelFormat> known_formats();
+
 /// A matrix of 3x4, row by row: out = m[0..2] * in + m[3], for values from 0 to 255. Gray counts as Y with neutral U and V.
 using ColourMatrix = std::array<float, 12>;
 ColourMatrix colours_between(const FrameInfo& from, const FrameInfo& to);

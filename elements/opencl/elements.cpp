@@ -141,11 +141,7 @@ class ClConverter final : public Transform {
 
   Requirements wanted(const StreamInfo&) const override { return context_->requirements(); }
   Context used_in(const StreamInfo&) const override { return context_; }
-  StreamInfo open(std::uint32_t, const StreamInfo& in) override {
-    StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
-    return out;
-  }
+  StreamInfo open(std::uint32_t, const StreamInfo& in) override { return params_.stream_of(in); }
   void allocate(std::uint32_t, const Requirements& wanted, std::span<const Party> readers) override {
     results_.allocate(Wanted(wanted, readers));
   }
@@ -254,9 +250,10 @@ class ClConverter final : public Transform {
 std::vector<KnownElement> elements() {
   std::vector<Parameter> parameters = VideoConvertParams::parameters();
   parameters.push_back({"device", "Part of the OpenCL device's name; empty: the first device", std::string()});
-  return {{{"convert_cl", "Crops, scales and converts pictures by OpenCL, into memory that all readers share",
-            Role::kTransform, std::move(parameters)},
-           [](const Parameters& given, const Environment& environment) -> AnyElement {
+  Description made{"convert_cl", "Crops, scales and converts pictures by OpenCL, into memory that all readers share",
+                   Role::kTransform, std::move(parameters)};
+  made.formats = known_formats();
+  return {{std::move(made), [](const Parameters& given, const Environment& environment) -> AnyElement {
              return std::make_unique<ClConverter>(given, environment);
            }}};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/elements/overlay/known.hpp>
@@ -193,6 +194,7 @@ KnownElement draw() {
       "Draws a frame's metadata on a copy of it: boxes, labels, masks, keypoints; frames without metadata are passed "
       "on";
   made.role = Role::kTransformInplace;
+  made.formats = readable_formats();
   made.parameters = {
       {"boxes", "Draws the boxes of objects", true},
       {"labels", "Writes the labels of objects on their boxes", true},

@@ -79,6 +79,7 @@ KnownElement histogram() {
   made.name = "histogram";
   made.about = "Adds a histogram of the frame's samples to its metadata, as a tensor [components, bins]";
   made.role = Role::kTransformInplace;
+  made.formats = readable_formats();
   made.parameters = {
       {"bins", "Number of bins of equal width for the values 0 to 255", std::int64_t{32}, false, 1, 256}};
   return {made, [](const Parameters& given, const Environment& environment) -> AnyElement {

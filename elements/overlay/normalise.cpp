@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/core/metadata.hpp>
 #include <tenon/elements/overlay/known.hpp>
 #include <tenon/elements/overlay/stage.hpp>
@@ -93,6 +94,7 @@ KnownElement normalise() {
   made.name = "normalise";
   made.about = "Adds the picture as an f32 tensor, (value - mean) / scale, to the frame's metadata";
   made.role = Role::kTransformInplace;
+  made.formats = readable_formats();
   made.parameters = {
       {"width", "Width of the tensor in pixels; 0: that of the picture", std::int64_t{0}, false, 0, 65536},
       {"height", "Height of the tensor in pixels; 0: that of the picture", std::int64_t{0}, false, 0, 65536},

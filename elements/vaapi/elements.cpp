@@ -36,11 +36,7 @@ class VaConverter final : public Transform {
     display_ = all.front();
   }
 
-  StreamInfo open(std::uint32_t, const StreamInfo& in) override {
-    StreamInfo out = in;
-    if (in.frame.format.fourcc != 0 && in.frame.width_px != 0) out.frame = params_.result_of(in.frame);
-    return out;
-  }
+  StreamInfo open(std::uint32_t, const StreamInfo& in) override { return params_.stream_of(in); }
 
   void process(Item item, Output& output) override {
     const FrameInfo& in = item.frame.info();

@@ -32,17 +32,9 @@ ffmpeg::WriterOptions writer_options(double fps, Ledger& ledger) {
   return options;
 }
 
-/// Luma 16 and neutral chroma, or zeros: black in every format that can be drawn on.
 void fill_black(const Frame& frame) {
-  const PixelFormatInfo& format = format_info(frame.info().format);
-  for (std::size_t p = 0; p < frame.plane_count(); ++p) {
-    const Tensor& plane = frame.plane(p);
-    const PlaneExtent extent = plane_extent(frame.info(), p);
-    const int value = format.model != ColourModel::kYuv ? 0 : p == 0 ? 16 : 128;
-    for (std::uint32_t y = 0; y < extent.height_px; ++y) {
-      std::memset(static_cast<std::byte*>(plane.data()) + plane.byte_strides()[0] * y, value, extent.row_bytes);
-    }
-  }
+  vision::Canvas canvas(frame);
+  canvas.fill(0, 0, canvas.width(), canvas.height(), {0, 0, 0});
 }
 
 /// Saved pictures are upright, so that every player shows them correctly. Encoders need even extents: the last column

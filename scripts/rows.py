@@ -78,6 +78,24 @@ def missed_tests(name, checklist, ran):
                 yield f"{name}: '{row['name']}' names the test {test}, which did not run here: give the row a `tier`"
 
 
+def text_of(header: str, seen: set) -> str:
+    """A header of this repository without comments, and those that it includes."""
+    file = ROOT / header
+    if header in seen or not file.is_file():
+        return ""
+    seen.add(header)
+    text = file.read_text()
+    return re.sub(r"//.*", "", text) + "".join(text_of(each, seen) for each in re.findall(r"#include <tenon/([^>]+)>", text))
+
+
+def absent_names(row):
+    """Names of C++ in the row that none of its headers declares."""
+    text = "".join(text_of(header, set()) for header in row["headers"])
+    for name in re.findall(r"`(?:\w+::)*(\w+)(?:\([^`]*\))?`", row["here"]):
+        if not re.search(rf"\b{name}\b", text):
+            yield name
+
+
 def faults(name, checklist, tests):
     if "files" in checklist:
         yield from misplaced_files(name, checklist)
@@ -91,6 +109,8 @@ def faults(name, checklist, tests):
         for header in row.get("headers", []):
             if not (ROOT / header).is_file():
                 yield f"{name}: '{row['name']}' names the header {header}, which is not there"
+        for absent in absent_names(row) if row.get("headers") and "here" in row else ():
+            yield f"{name}: '{row['name']}' names {absent}, which none of its headers declares"
         for test in row.get("tests", []):
             if test not in tests and not (ROOT / test).is_file():
                 yield f"{name}: '{row['name']}' names the test {test}, which is not there"

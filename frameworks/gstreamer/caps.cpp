@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -191,6 +192,50 @@ TENON_INLINE std::string memory_feature(const GstCaps* caps) {
 
 inline constexpr gint kMostPx = 1 << 20;
 
+struct FreeStructure {
+  void operator()(GstStructure* structure) const { gst_structure_free(structure); }
+};
+using StructurePtr = std::unique_ptr<GstStructure, FreeStructure>;
+
+/// The fields that VideoCaps has no member for, as text.
+TENON_INLINE std::string other_fields(const GstStructure* structure) {
+  const StructurePtr others(gst_structure_copy(structure));
+  gst_structure_remove_fields(others.get(), "format", "width", "height", "framerate", "pixel-aspect-ratio",
+                              "drm-format", "colorimetry", nullptr);
+  return gst_structure_n_fields(others.get()) == 0 ? std::string() : take_text(gst_structure_to_string(others.get()));
+}
+
+/// Adds VideoCaps::others to caps, but for what `video` says otherwise.
+TENON_INLINE void add_others(const VideoCaps& video, GstVideoFormat format, GstCaps* caps) {
+  const StructurePtr others(video.others.empty() ? nullptr : gst_structure_from_string(video.others.c_str(), nullptr));
+  if (!others) return;
+  const char* const mode = gst_structure_get_string(others.get(), "interlace-mode");
+  if (mode && (std::string_view(mode) != "progressive") != video.interlaced)
+    gst_structure_remove_fields(others.get(), "interlace-mode", "field-order", nullptr);
+  const GstVideoFormatInfo* const info = gst_video_format_get_info(format);
+  const bool shares_chroma = GST_VIDEO_FORMAT_INFO_IS_YUV(info) && GST_VIDEO_FORMAT_INFO_W_SUB(info, 1) != 0;
+  if (!shares_chroma) gst_structure_remove_field(others.get(), "chroma-site");
+  gst_structure_foreach(
+      others.get(),
+      [](GQuark field, const GValue* value, gpointer to) -> gboolean {
+        gst_structure_id_set_value(static_cast<GstStructure*>(to), field, value);
+        return TRUE;
+      },
+      gst_caps_get_structure(caps, 0));
+}
+
+/// VideoCaps::colorimetry as long as it says the same as `info`; else what follows from `info`.
+TENON_INLINE std::string colorimetry(const VideoCaps& video) {
+  GstVideoColorimetry known;
+  if (!video.colorimetry.empty() && gst_video_colorimetry_from_string(&known, video.colorimetry.c_str())) {
+    const bool is_rgb = format_info(video.info.format).model == ColourModel::kRgb;
+    if (is_rgb == (known.matrix == GST_VIDEO_COLOR_MATRIX_RGB) &&
+        colour_space(known.matrix) == video.info.colour_space && colour_range(known.range) == video.info.colour_range)
+      return video.colorimetry;
+  }
+  return colorimetry(video.info);
+}
+
 }  // namespace detail
 
 TENON_INLINE VideoCaps video_caps(const GstVideoInfo& video) {
@@ -242,6 +287,8 @@ TENON_INLINE VideoCaps video_caps(const GstCaps* caps) {
   VideoCaps result = video_caps(video);
   if (drm) result.info.format.modifier = drm_format.modifier;
   result.memory = detail::memory_feature(caps);
+  if (const char* colours = gst_structure_get_string(structure, "colorimetry")) result.colorimetry = colours;
+  result.others = detail::other_fields(structure);
   return result;
 }
 
@@ -273,8 +320,9 @@ TENON_INLINE CapsPtr caps(const VideoCaps& video) {
       video.interlaced ? "interleaved" : "progressive", nullptr));
   if (drm)
     gst_caps_set_simple(made.get(), "drm-format", G_TYPE_STRING, detail::drm_format_text(info.format).c_str(), nullptr);
-  if (const std::string colours = detail::colorimetry(info); !colours.empty())
+  if (const std::string colours = detail::colorimetry(video); !colours.empty())
     gst_caps_set_simple(made.get(), "colorimetry", G_TYPE_STRING, colours.c_str(), nullptr);
+  detail::add_others(video, mapping->gst, made.get());
   const std::string memory = video.memory.empty() && tiled ? "memory:DMABuf" : video.memory;
   if (!memory.empty()) gst_caps_set_features(made.get(), 0, gst_caps_features_new(memory.c_str(), nullptr));
   return made;

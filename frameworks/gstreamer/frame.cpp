@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/memory_kind.hpp>
 #include <tenon/core/pixel_format.hpp>
@@ -137,9 +139,11 @@ struct Layout {
   FrameInfo info;
   std::array<std::size_t, 4> offset{};
   std::array<std::size_t, 4> pitch{};
+  guint skipped = 0;  ///< Columns at the left that the crop leaves out, of a group that shares chroma in one plane.
 };
 
-/// Moves into the picture to the crop's corner. @errors kInvalidArgument: outside; kUnimplemented: between chroma samples
+/// Moves into the picture to the crop's corner. A corner within a group of pixels that share chroma takes the group's chroma, as
+/// videocrop does. @errors kInvalidArgument: outside
 TENON_INLINE void apply_crop(const GstVideoCropMeta& crop, guint stored_width, guint stored_height,
                              const VideoCaps& caps, const PixelFormatInfo& format, Layout& layout) {
   const std::string what = describe(caps) + ": its crop of " + std::to_string(crop.width) + "x" +
@@ -151,13 +155,12 @@ TENON_INLINE void apply_crop(const GstVideoCropMeta& crop, guint stored_width, g
   const bool pairs = layout.info.format.fourcc == kYuy2.fourcc || layout.info.format.fourcc == kUyvy.fourcc;
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     const PlaneLayout& plane = format.planes[p];
-    const guint columns = pairs ? 2 : 1u << plane.width_shift;
-    if (crop.x % columns != 0 || crop.y % (1u << plane.height_shift) != 0)
-      throw Error(Code::kUnimplemented, what + " begins between two chroma samples; put videocrop before it");
-    layout.offset[p] += std::size_t{crop.y >> plane.height_shift} * layout.pitch[p] +
-                        std::size_t{crop.x >> plane.width_shift} * plane.channels * size_bytes(format.sample);
+    if (format.plane_count == 1) layout.skipped = crop.x % (pairs ? 2 : 1u << plane.width_shift);
+    layout.offset[p] +=
+        std::size_t{crop.y >> plane.height_shift} * layout.pitch[p] +
+        std::size_t{(crop.x - layout.skipped) >> plane.width_shift} * plane.channels * size_bytes(format.sample);
   }
-  layout.info.width_px = crop.width;
+  layout.info.width_px = crop.width + layout.skipped;
   layout.info.height_px = crop.height;
 }
 
@@ -177,8 +180,10 @@ TENON_INLINE Layout layout_of(GstBuffer* buffer, const VideoCaps& caps, const Pi
   guint width = caps.info.width_px, height = caps.info.height_px;
   if (meta) {
     const FormatMapping* mapping = find_mapping(caps.info.format);
-    const bool same = mapping && (meta->format == mapping->gst || meta->format == GST_VIDEO_FORMAT_ENCODED ||
-                                  caps.info.format.modifier != kModifierLinear);
+    const FormatMapping* said = find_mapping(meta->format);
+    const bool same =
+        mapping && ((said && said->format.fourcc == mapping->format.fourcc) ||
+                    meta->format == GST_VIDEO_FORMAT_ENCODED || caps.info.format.modifier != kModifierLinear);
     if (!same || meta->n_planes < format.plane_count || meta->width < width || meta->height < height)
       throw Error(Code::kInvalidArgument,
                   describe(caps) + ": its GstVideoMeta says " + gst_video_format_to_string(meta->format) + " " +
@@ -258,13 +263,60 @@ TENON_INLINE Frame build_merged(const Ref<BufferLease>& lease, const Layout& lay
   return Frame(layout.info, std::span(planes).first(format.plane_count), lease, timestamp_ns(lease->buffer()));
 }
 
+/// Copies `columns` samples of a component in each row; a row that has room for more repeats the last one.
+template <typename T>
+void copy_columns(const Tensor& from, const Tensor& to, const FrameComponent& c, std::size_t skipped,
+                  std::size_t columns) {
+  const std::size_t samples = to.shape()[1] * (to.shape().size() == 3 ? to.shape()[2] : 1);
+  const auto row = [&](const Tensor& plane, std::size_t y) {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(plane.data()) +
+                                plane.byte_strides()[0] * static_cast<std::ptrdiff_t>(y)) +
+           c.offset;
+  };
+  for (std::size_t y = 0; y < to.shape()[0]; ++y) {
+    const T* const source = row(from, y) + skipped * c.step;
+    T* const target = row(to, y);
+    for (std::size_t x = 0; x * c.step + c.offset < samples; ++x)
+      target[x * c.step] = source[std::min(x, columns - 1) * c.step];
+  }
+}
+
+/// The picture without its first columns, which share chroma with the rest in one plane: luma moves, chroma stays.
+/// @errors kUnimplemented: the CPU does not reach it, or does not read the format
+TENON_INLINE Frame without_columns(const Frame& frame, const Layout& layout, const Wish& wish) {
+  FrameInfo info = layout.info;
+  info.width_px -= layout.skipped;
+  if (!frame.plane(0).is_host_addressable() || !is_readable(info.format))
+    throw Error(Code::kUnimplemented, "GstBuffer " + to_string(info.format) + ": its crop begins within a group of " +
+                                          "pixels that share chroma, in memory or a format that the CPU cannot read; " +
+                                          "crop at a multiple of 4 columns");
+  const FrameLayout samples = frame_layout(info);
+  Frame cropped = Frame::allocate(info);
+  for (std::size_t k = 0; k < samples.component_count; ++k) {
+    const FrameComponent& c = samples.components[k];
+    const std::size_t columns = (std::size_t{info.width_px} + (1u << c.shift_x) - 1) >> c.shift_x;
+    const std::size_t skipped = layout.skipped >> c.shift_x;
+    samples.bits > 8 ? copy_columns<std::uint16_t>(frame.plane(0), cropped.plane(0), c, skipped, columns)
+                     : copy_columns<std::uint8_t>(frame.plane(0), cropped.plane(0), c, skipped, columns);
+  }
+  static const EdgeId edge = register_edge("gstreamer.crop");
+  Ledger& booked = wish.ledger ? *wish.ledger : Ledger::process();
+  booked.book_map(edge, false);
+  booked.book_copied(edge, cropped.size_bytes());
+  cropped.set_timestamp_ns(frame.timestamp_ns());
+  return cropped;
+}
+
 /// The picture in the buffer that `lease` holds. @errors as wrap()
 TENON_INLINE Frame build(const Ref<BufferLease>& lease, const VideoCaps& caps, const Wish& wish) {
   GstBuffer* const buffer = lease->buffer();
   const PixelFormatInfo& format = format_info(caps.info.format);
   const Layout layout = layout_of(buffer, caps, format);
   Parts parts(buffer);
-  if (has_broken_planes(parts, layout, format)) return build_merged(lease, layout, format, wish);
+  const auto cropped = [&](Frame frame) {
+    return layout.skipped == 0 ? std::move(frame) : without_columns(frame, layout, wish);
+  };
+  if (has_broken_planes(parts, layout, format)) return cropped(build_merged(lease, layout, format, wish));
   std::array<PlanePlace, 4> planes;
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     Part* const part = parts.find(layout.offset[p]);
@@ -287,7 +339,7 @@ TENON_INLINE Frame build(const Ref<BufferLease>& lease, const VideoCaps& caps, c
                       " with a stride of " + std::to_string(layout.pitch[p]) + " reaches past the buffer's end at " +
                       std::to_string(part->begin + part->size) + "; it is truncated, or its caps are another stream's");
   }
-  return Frame(layout.info, std::span(planes).first(format.plane_count), lease, timestamp_ns(buffer));
+  return cropped(Frame(layout.info, std::span(planes).first(format.plane_count), lease, timestamp_ns(buffer)));
 }
 
 }  // namespace detail
@@ -416,6 +468,10 @@ TENON_INLINE GstBuffer* common_buffer(const Frame& frame) {
 TENON_INLINE bool describes(GstBuffer* buffer, const Frame& frame) {
   const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
   if (gst_buffer_get_video_crop_meta(buffer)) return false;
+  // Planes of a surface are no places in the buffer: the whole picture is the buffer's.
+  if (frame.plane(0).memory()->kind() != kDeviceMemory &&
+      gst_memory_is_type(gst_buffer_peek_memory(buffer, 0), "VAMemory"))
+    return meta && meta->width == frame.info().width_px && meta->height == frame.info().height_px;
   GstVideoInfo standard;
   const FormatMapping* mapping = find_mapping(frame.info().format);
   if (!meta && !gst_video_info_set_format(&standard, mapping->gst, frame.info().width_px, frame.info().height_px))

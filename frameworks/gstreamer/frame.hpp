@@ -32,14 +32,16 @@ std::int64_t timestamp_ns(const GstBuffer* buffer);
 /// Wraps the picture in `buffer` in place, for reading. Takes its own reference: the caller may unref theirs, and the
 /// buffer returns to its pool when the last plane goes and nothing runs on it. Memory of Tenon's pool (pool.hpp) comes out
 /// as that memory with its views; dma-bufs and sealed memfds have kind "dmabuf", memory of devices "gstreamer.device", all
-/// other "gstreamer". GstVideoMeta and GstVideoCropMeta are heeded.
+/// other "gstreamer". GstVideoMeta and GstVideoCropMeta are heeded; a crop between chroma samples has luma where it says and
+/// chroma from the sample before, as videocrop writes it (packed 4:2:2: a copy, booked as "gstreamer.crop").
 ///
 /// While the frame lives its memory is mapped for reading, so GStreamer refuses to map it for writing.
 /// @param caps    Of the buffer's stream: CapsCache::of(gst_sample_get_caps(sample)).
 /// @param ledger  Where a copy is booked that GStreamer makes because a plane lies in several memories ("gstreamer.merge");
 /// null: the process ledger.
 /// @errors kInvalidArgument: null, a GstVideoMeta or a crop that contradicts `caps`; kOutOfRange: a plane past the
-/// buffer's end; kUnimplemented: bottom-up pictures, crops between chroma samples, tiled pixels in no dma-buf;
+/// buffer's end; kUnimplemented: bottom-up pictures, tiled pixels in no dma-buf, a crop within a group of packed pixels that share chroma
+/// (YUY2, UYVY and such) where the CPU cannot copy it;
 /// kFailedPrecondition: GStreamer does not map it.
 /// @thread any. @cost a reference, a map per memory; allocates nothing in the steady state, moves no bytes.
 Frame wrap(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger = nullptr);

@@ -539,10 +539,26 @@ TENON_INLINE void read_metadata(GstBuffer* buffer, const FrameInfo& info, metada
   detail::MetaReader(info, known).read(buffer);
 }
 
+TENON_INLINE FrameInfo whole_picture(GstBuffer* buffer, const FrameInfo& info) {
+  FrameInfo whole = info;
+  const GstVideoMeta* const meta = gst_buffer_get_video_crop_meta(buffer) ? gst_buffer_get_video_meta(buffer) : nullptr;
+  if (meta) whole.width_px = meta->width, whole.height_px = meta->height;
+  return whole;
+}
+
+TENON_INLINE std::shared_ptr<metadata::Collection> cropped(GstBuffer* buffer,
+                                                           std::shared_ptr<metadata::Collection> known) {
+  const GstVideoCropMeta* const crop = gst_buffer_get_video_crop_meta(buffer);
+  if (!crop || known->empty()) return known;
+  const auto left = static_cast<float>(crop->x), top = static_cast<float>(crop->y);
+  return known->cropped({left, top, left + static_cast<float>(crop->width), top + static_cast<float>(crop->height)});
+}
+
 TENON_INLINE std::shared_ptr<metadata::Collection> read_metadata(GstBuffer* buffer, const FrameInfo& info) {
   auto known = std::make_shared<metadata::Collection>();
-  read_metadata(buffer, info, *known);
-  return known;
+  if (!buffer) throw Error(Code::kInvalidArgument, "gstreamer::read_metadata: a null GstBuffer");
+  read_metadata(buffer, whole_picture(buffer, info), *known);
+  return cropped(buffer, std::move(known));
 }
 
 TENON_INLINE Frame wrap_with_metadata(GstSample* sample, CapsCache& cache) {

@@ -41,7 +41,11 @@ void write_metadata(const metadata::Collection& known, const FrameInfo& info, Gs
 /// @param info  Of the picture; of no meaning for audio.
 /// @errors kInvalidArgument: null, or a meta of Tenon's that is damaged; kOutOfRange: a tensor larger than its bytes.
 void read_metadata(GstBuffer* buffer, const FrameInfo& info, metadata::Collection& known);
-/// As above, in a collection of its own.
+/// The picture to which the metas of `buffer` refer: `info`, or the whole one of which a GstVideoCropMeta leaves a part.
+FrameInfo whole_picture(GstBuffer* buffer, const FrameInfo& info);
+/// What that crop leaves of `known`, at the places of the cropped picture; `known` itself without a crop.
+std::shared_ptr<metadata::Collection> cropped(GstBuffer* buffer, std::shared_ptr<metadata::Collection> known);
+/// As read_metadata() above, in a collection of its own that is cropped as the picture is.
 std::shared_ptr<metadata::Collection> read_metadata(GstBuffer* buffer, const FrameInfo& info);
 
 /// The picture in the buffer of `sample` with what its metas say, if they say anything. @errors as wrap(),

@@ -146,6 +146,7 @@ class Filter final : public Host, private elements::Output {
   StreamInfo out_info_;
   FrameInfo pushed_info_;
   Downstream downstream_;
+  std::unique_ptr<Surfaces> surfaces_;  ///< Set for streams in VA memory.
   GstSegment segment_{};
   bool keeps_memory_ = true;
   bool is_open_ = false, is_dropping_ = false, was_late_ = false;
@@ -259,6 +260,8 @@ bool Filter::set_caps(GstCaps* caps) {
                  [&] {
                    in_video_ = gs::video_caps(caps);
                    in_caps_.reset(gst_caps_ref(caps));
+                   if (in_video_.memory == "memory:VAMemory" && !surfaces_)
+                     surfaces_ = elements::gstreamer::load_surfaces();
                  }) &&
          open();
 }
@@ -280,7 +283,7 @@ bool Filter::open() {
     if (out_info_.frame.format.fourcc != 0) {  // Otherwise the first frame tells it.
       pushed_info_ = out_info_.frame;
       keeps_memory_ = true;
-      is_agreed = push_caps(caps_after(in_caps_.get(), in_video_, pushed_info_));
+      is_agreed = push_caps(caps_after(in_caps_.get(), in_video_, out_info_));
     }
     if (Transform* one = transform()) one->allocate(kStream, downstream_.wanted, {});
   });
@@ -333,7 +336,7 @@ GstFlowReturn Filter::chain(gs::BufferPtr buffer) {
   if (gst_pad_check_reconfigure(src_) && out_caps_) downstream_ = ask_downstream(src_, out_caps_.get());
   timings_.note(buffer.get());
   const bool is_done = guarded(During::kStream, [&] {
-    Frame frame = to_frame(std::move(buffer), in_video_, &ledger);
+    Frame frame = to_frame(std::move(buffer), in_video_, surfaces_, &ledger);
     last_in_ = frame.timestamp_ns();
     if (Transform* one = transform()) return one->process({kStream, std::move(frame)}, *this);
     inplace()->process(kStream, frame);
@@ -373,7 +376,9 @@ void Filter::push(Frame frame) {
   if (!out_caps_ || frame.info() != pushed_info_ || keeps_memory != keeps_memory_) {
     pushed_info_ = frame.info();
     keeps_memory_ = keeps_memory;
-    if (!push_caps(caps_after(in_caps_.get(), in_video_, pushed_info_, keeps_memory))) {
+    StreamInfo now = out_info_;
+    now.frame = pushed_info_;
+    if (!push_caps(caps_after(in_caps_.get(), in_video_, now, keeps_memory))) {
       flow_ = is_flushing_ ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
       return;
     }

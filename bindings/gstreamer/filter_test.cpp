@@ -59,6 +59,24 @@ TEST(GstFilter, MetadataGoesInAndOut) {
   EXPECT_EQ(objects[1]->label_id, 3);
 }
 
+TEST(GstFilter, ObjectsFollowACropThatComesAsAMeta) {
+  const HarnessPtr h = harness("tenonidentity", "video/x-raw,format=GRAY8,width=32,height=16,framerate=30/1");
+  GstBuffer* const sent = picture(0);
+  gst_buffer_add_video_meta(sent, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, 64, 32);
+  GstVideoCropMeta* const crop = gst_buffer_add_video_crop_meta(sent);
+  crop->x = 4, crop->y = 6, crop->width = 32, crop->height = 16;
+  gst_buffer_add_video_region_of_interest_meta(sent, "inside", 10, 12, 20, 8);
+  gst_buffer_add_video_region_of_interest_meta(sent, "outside", 40, 0, 20, 4);
+  const gs::BufferPtr got(gst_harness_push_and_pull(h.get(), sent));
+  ASSERT_TRUE(got);
+  EXPECT_FALSE(gst_buffer_get_video_crop_meta(got.get()));
+  const auto known = gs::read_metadata(got.get(), FrameInfo{kGray8, 32, 16});
+  const auto objects = known->all<metadata::Detection>();
+  ASSERT_EQ(objects.size(), 1u);
+  EXPECT_EQ(objects[0]->label, "inside");
+  EXPECT_EQ(objects[0]->box, (metadata::Box{6, 6, 26, 14}));
+}
+
 TEST(GstFilter, PropertiesAreTheParameters) {
   load_plugin();
   const gs::ObjectPtr<GstElement> marking(

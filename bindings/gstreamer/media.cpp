@@ -27,13 +27,17 @@ namespace gs = tenon::gstreamer;
 /// Writes a list of formats as "{ NV12, I420 }".
 std::string format_list(const std::vector<PixelFormat>& formats) {
   std::string list;
-  const auto add = [&](const gs::FormatMapping* mapping) {
-    if (mapping) list += (list.empty() ? "" : ", ") + std::string(gst_video_format_to_string(mapping->gst));
+  const auto add = [&](GstVideoFormat format) {
+    list += (list.empty() ? "" : ", ") + std::string(gst_video_format_to_string(format));
   };
-  for (const PixelFormat& format : formats) add(gs::find_mapping(format));
+  for (const PixelFormat& format : formats) {
+    if (const gs::FormatMapping* mapping = gs::find_mapping(format)) add(mapping->gst);
+  }
   guint count = 0;
   const GstVideoFormat* const raw = gst_video_formats_raw(&count);  // In GStreamer's order: the best first.
-  for (guint i = 0; formats.empty() && i < count; ++i) add(gs::find_mapping(raw[i]));
+  for (guint i = 0; formats.empty() && i < count; ++i) {
+    if (gs::find_mapping(raw[i])) add(raw[i]);
+  }
   return "{ " + list + " }";
 }
 
@@ -71,6 +75,19 @@ struct UnrefQuery {
 };
 using QueryPtr = std::unique_ptr<GstQuery, UnrefQuery>;
 
+/// The surface in `buffer`, which all readers take by its descriptor; empty if it is none, or can only be copied from.
+Frame surface_of(GstBuffer* buffer, const gs::VideoCaps& video, std::unique_ptr<Surfaces>& surfaces, Ledger* ledger) {
+  if (!surfaces || video.memory != "memory:VAMemory") return {};
+  try {
+    Frame surface = surfaces->export_surface(buffer, video, ledger);
+    const bool is_linear = surface.info().format.modifier == kModifierLinear;
+    return is_linear ? surface : Frame();
+  } catch (const Error&) {  // GStreamer's own way to its pixels is left.
+    surfaces.reset();
+    return {};
+  }
+}
+
 }  // namespace
 
 gs::CapsPtr template_caps(const std::vector<PixelFormat>& formats) {
@@ -88,6 +105,8 @@ elements::StreamInfo stream_info(const gs::VideoCaps& video, GstPad* sink) {
   elements::StreamInfo info;
   info.frame = video.info;
   if (video.rate_num > 0) info.frames_per_second = static_cast<double>(video.rate_num) / video.rate_den;
+  info.aspect_num = static_cast<std::uint32_t>(video.aspect_num);
+  info.aspect_den = static_cast<std::uint32_t>(video.aspect_den);
   const QueryPtr query(gst_query_new_latency());
   if (sink && gst_pad_peer_query(sink, query.get())) {
     gboolean is_live = FALSE;
@@ -97,22 +116,33 @@ elements::StreamInfo stream_info(const gs::VideoCaps& video, GstPad* sink) {
   return info;
 }
 
-gs::CapsPtr caps_after(GstCaps* in_caps, const gs::VideoCaps& in, const FrameInfo& out, bool keeps_memory) {
-  if (out == in.info && (keeps_memory || in.memory.empty())) return gs::CapsPtr(gst_caps_ref(in_caps));
+gs::CapsPtr caps_after(GstCaps* in_caps, const gs::VideoCaps& in, const elements::StreamInfo& out, bool keeps_memory) {
+  const bool has_same_pixels = std::uint64_t{out.aspect_num} * static_cast<std::uint64_t>(in.aspect_den) ==
+                               std::uint64_t{out.aspect_den} * static_cast<std::uint64_t>(in.aspect_num);
+  if (out.frame == in.info && has_same_pixels && (keeps_memory || in.memory.empty()))
+    return gs::CapsPtr(gst_caps_ref(in_caps));
   gs::VideoCaps video = in;
-  video.info = out;
+  video.info = out.frame;
+  if (!has_same_pixels) {
+    video.aspect_num = static_cast<int>(out.aspect_num);
+    video.aspect_den = static_cast<int>(out.aspect_den);
+  }
   video.memory.clear();
   return gs::caps(video);
 }
 
-Frame to_frame(gs::BufferPtr buffer, const gs::VideoCaps& video, Ledger* ledger) {
+Frame to_frame(gs::BufferPtr buffer, const gs::VideoCaps& video, std::unique_ptr<Surfaces>& surfaces, Ledger* ledger) {
   auto known = std::make_shared<metadata::Collection>();
-  gs::read_metadata(buffer.get(), video.info, *known);
+  gs::read_metadata(buffer.get(), gs::whole_picture(buffer.get(), video.info), *known);
 #ifdef TENON_GSTREAMER_ANALYTICS
   read_analytics(buffer.get(), *known);
 #endif
-  Frame frame = gs::adopt(buffer.get(), video, ledger);
-  static_cast<void>(buffer.release());  // The frame owns it now.
+  known = gs::cropped(buffer.get(), std::move(known));
+  Frame frame = surface_of(buffer.get(), video, surfaces, ledger);
+  if (!frame) {
+    frame = gs::adopt(buffer.get(), video, ledger);
+    static_cast<void>(buffer.release());  // The frame owns it now.
+  }
   if (!known->empty()) metadata::set(frame, std::move(known));
   return frame;
 }
@@ -186,7 +216,14 @@ Requirements joined(const Requirements& own, const Requirements& downstream) {
 gs::BufferPtr packed(gs::BufferPtr buffer, GstCaps* caps, Ledger& ledger) {
   const GstVideoMeta* const meta = gst_buffer_get_video_meta(buffer.get());
   GstVideoInfo standard;
-  if (!meta || !gst_video_info_from_caps(&standard, caps) || is_default(*meta, standard)) return buffer;
+  if (!meta || !gst_video_info_from_caps(&standard, caps)) return buffer;
+  if (is_default(*meta, standard)) {
+    if (gst_buffer_get_size(buffer.get()) == standard.size) return buffer;
+    // Elements that read no GstVideoMeta take all bytes for the picture; the memory may be padded at its end.
+    buffer.reset(gst_buffer_make_writable(buffer.release()));
+    gst_buffer_resize(buffer.get(), 0, static_cast<gssize>(standard.size));
+    return buffer;
+  }
   static const EdgeId edge = register_edge("gstreamer.pack");
   gs::BufferPtr copy(gst_buffer_new_allocate(nullptr, standard.size, nullptr));
   if (!copy)

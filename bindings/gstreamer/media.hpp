@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/elements/element.hpp>
+#include <tenon/elements/gstreamer/surfaces.hpp>
 #include <tenon/frameworks/gstreamer/caps.hpp>
 
 namespace tenon {
@@ -28,12 +30,17 @@ elements::StreamInfo stream_info(const gstreamer::VideoCaps& video, GstPad* sink
 
 /// The caps of the stream that an element makes of a stream with `in_caps`. They are `in_caps` if nothing that caps say changes.
 /// @param keeps_memory  False: the frames lie in system memory now, wherever they came from.
-gstreamer::CapsPtr caps_after(GstCaps* in_caps, const gstreamer::VideoCaps& in, const FrameInfo& out,
+gstreamer::CapsPtr caps_after(GstCaps* in_caps, const gstreamer::VideoCaps& in, const elements::StreamInfo& out,
                               bool keeps_memory = true);
+
+/// Exports buffers in VA memory by the descriptors of their surfaces.
+using Surfaces = elements::gstreamer::Surfaces;
 
 /// The picture in `buffer`, with the metadata from its metas. Takes over the reference, on failure too. @errors as
 /// gstreamer::adopt() and read_metadata()
-Frame to_frame(gstreamer::BufferPtr buffer, const gstreamer::VideoCaps& video, Ledger* ledger);
+/// @param surfaces  Null, or what gives buffers in VA memory without a copy; made null where that does not work.
+Frame to_frame(gstreamer::BufferPtr buffer, const gstreamer::VideoCaps& video, std::unique_ptr<Surfaces>& surfaces,
+               Ledger* ledger);
 
 /// `frame` as a buffer, with its metadata as metas (regions of interest, and GstAnalytics if GStreamer has it). Releases the
 /// frame, so that only the caller refers to the buffer unless there were other references before. @errors as gstreamer::buffer()

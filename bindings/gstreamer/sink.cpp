@@ -48,6 +48,7 @@ class SinkHost final : public Host {
   std::optional<elements::AnyElement> element_;  ///< Set between start and stop.
   gs::CapsPtr caps_;
   gs::VideoCaps video_;
+  std::unique_ptr<Surfaces> surfaces_;  ///< Set for streams in VA memory.
   bool is_open_ = false;
   bool has_written_ = false;  ///< Since the last finish().
 };
@@ -99,6 +100,8 @@ bool SinkHost::set_caps(GstCaps* caps) {
                  [&] {
                    video_ = gs::video_caps(caps);
                    caps_.reset(gst_caps_ref(caps));
+                   if (video_.memory == "memory:VAMemory" && !surfaces_)
+                     surfaces_ = elements::gstreamer::load_surfaces();
                  }) &&
          open();
 }
@@ -153,7 +156,7 @@ GstFlowReturn SinkHost::render(GstBuffer* buffer) {
   if (!is_open_ && !open()) return GST_FLOW_ERROR;
   ++frames_in;
   const bool is_done = guarded(During::kStream, [&] {
-    sink().write(kStream, to_frame(gs::BufferPtr(gst_buffer_ref(buffer)), video_, &ledger));
+    sink().write(kStream, to_frame(gs::BufferPtr(gst_buffer_ref(buffer)), video_, surfaces_, &ledger));
   });
   return is_done ? GST_FLOW_OK : GST_FLOW_ERROR;
 }

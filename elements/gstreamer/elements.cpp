@@ -36,7 +36,7 @@ class GstSink final : public Sink {
     all.host_access = true;
     return all;
   }
-  void open(std::uint32_t, const StreamInfo& info) override { fps_ = info.frames_per_second; }
+  void open(std::uint32_t, const StreamInfo& info) override { stream_ = info; }
 
   void write(std::uint32_t, const Frame& frame) override {
     with_remedy([&] {
@@ -62,7 +62,9 @@ class GstSink final : public Sink {
     launched_.reset();
     gs::VideoCaps caps;
     caps.info = info;
-    if (fps_ > 0) gst_util_double_to_fraction(fps_, &caps.rate_num, &caps.rate_den);
+    if (stream_.frames_per_second > 0)
+      gst_util_double_to_fraction(stream_.frames_per_second, &caps.rate_num, &caps.rate_den);
+    caps.aspect_num = static_cast<int>(stream_.aspect_num), caps.aspect_den = static_cast<int>(stream_.aspect_den);
     gs::start();
     launched_ = std::make_unique<gs::LaunchedSink>(line_, gs::caps(caps).get(), cancelled_);
     info_ = info;
@@ -83,7 +85,7 @@ class GstSink final : public Sink {
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   HostFrames on_host_;
-  double fps_ = 0;
+  StreamInfo stream_;
   FrameInfo info_;
   std::unique_ptr<gs::LaunchedSink> launched_;
 };

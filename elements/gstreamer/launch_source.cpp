@@ -13,7 +13,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
-#include <tenon/elements/gstreamer/internal/surfaces.hpp>
+#include <tenon/elements/gstreamer/surfaces.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
@@ -100,7 +100,9 @@ class LaunchSource final : public Source {
     gs::start();
     if (wants_va_) prefer_va(line_);
     start(deadline);
-    return {first_->info(), fps_, launched_->live()};
+    StreamInfo info{first_->info(), fps_, launched_->live()};
+    info.aspect_num = aspect_num_, info.aspect_den = aspect_den_;
+    return info;
   }
 
   /// A live stream keeps the memory that it has, because starting a camera again would lose pictures. Other streams begin again
@@ -183,6 +185,8 @@ class LaunchSource final : public Source {
   Frame frame_of(gs::SamplePtr sample) {
     const gs::VideoCaps& caps = caps_.of(gst_sample_get_caps(sample.get()));
     fps_ = caps.rate_den ? static_cast<double>(caps.rate_num) / caps.rate_den : 0;
+    aspect_num_ = static_cast<std::uint32_t>(caps.aspect_num),
+    aspect_den_ = static_cast<std::uint32_t>(caps.aspect_den);
     gs::BufferPtr buffer(gst_buffer_ref(gst_sample_get_buffer(sample.get())));
     sample.reset();
     if (GST_BUFFER_FLAG_IS_SET(buffer.get(), GST_BUFFER_FLAG_CORRUPTED)) ++damaged_;
@@ -204,6 +208,7 @@ class LaunchSource final : public Source {
   std::unique_ptr<gs::LaunchedSource> launched_;
   std::optional<Frame> first_;
   double fps_ = 0;
+  std::uint32_t aspect_num_ = 1, aspect_den_ = 1;
   std::string arrives_as_, lies_in_;
   bool decodes_by_va_ = false;
   std::uint64_t damaged_ = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the module that exports VA surfaces.
-#include <tenon/elements/gstreamer/internal/surfaces.hpp>
+#include <tenon/elements/gstreamer/surfaces.hpp>
 
 #include <dlfcn.h>
 
 #include <tenon/core/module_files.hpp>
+#include <tenon/elements/registry.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -15,7 +16,7 @@ namespace {
 using Make = Surfaces* (*)();
 
 Make find_maker() {
-  const auto folders = module_folders("TENON_ELEMENT_PATH", reinterpret_cast<const void*>(&load_surfaces));
+  const auto folders = module_folders("TENON_ELEMENT_PATH", reinterpret_cast<const void*>(&known_elements));
   for (const auto& [name, path] : find_modules("libtenon_gstreamer_", folders)) {
     // RTLD_GLOBAL, as for contexts of frameworks. The module is never closed, because GStreamer cannot be unloaded.
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);

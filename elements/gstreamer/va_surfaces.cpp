@@ -2,7 +2,7 @@
 // The module libtenon_gstreamer_surfaces.so, which needs libva.
 #include <tenon/bridges/gstreamer_vaapi/gstreamer_vaapi.hpp>
 #include <tenon/core/router.hpp>
-#include <tenon/elements/gstreamer/internal/surfaces.hpp>
+#include <tenon/elements/gstreamer/surfaces.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 
 namespace {

@@ -149,6 +149,16 @@ class Halving final : public elements::Transform, Alive {
   int count_ = 0;
 };
 
+/// Keeps the last tensor in the metadata of the frames.
+class Tap final : public elements::TransformInplace {
+ public:
+  void process(std::uint32_t, Frame& frame) override {
+    const auto all = metadata::of(frame).all<metadata::TensorOutput>();
+    if (!all.empty()) held = all.back()->tensor;
+  }
+  static inline Tensor held;
+};
+
 class GreyOnly final : public elements::TransformInplace {
  public:
   StreamInfo open(std::uint32_t, const StreamInfo& in) override {
@@ -251,6 +261,7 @@ inline void register_all() {
                     {{"wait_ms", "How long", std::int64_t{60'000}, false, 0}}},
                    factory<Batching>());
   register_element({"halving", "Half the pictures, of half the size", Role::kTransform}, factory<Halving>());
+  register_element({"tap", "Keeps a tensor", Role::kTransformInplace}, factory<Tap>());
   elements::Description grey{"grey_only", "Takes one format", Role::kTransformInplace};
   grey.formats = {kGray8};
   register_element(std::move(grey), factory<GreyOnly>());

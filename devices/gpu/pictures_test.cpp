@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoded pictures on the GPU device: planes in images and buffers, every colour and resize, batches of surfaces; the
 // CPU device is the judge.
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/devices/gpu/testing/pictures.hpp>
 
 namespace tenon::gpu_testing {
@@ -291,6 +292,30 @@ TEST_F(Pictures, PartsThatValuesDecideReadImages) {
   }
   const auto steps = compiled.get_runtime_model();
   EXPECT_EQ(steps->get_parameters().size(), 1u);
+}
+
+// Samples of 16 bits in any place and order, chroma shared by four columns, alpha that is not read.
+TEST_F(Pictures, FramesOfManyFormatsGiveWhatTheCpuGives) {
+  ClContext context(core, app.context);
+  const auto model = picture_model(3, true);
+  auto on_gpu = core.compile_model(model, context).create_infer_request();
+  auto on_cpu = core.compile_model(model, "CPU").create_infer_request();
+  for (const PixelFormat format : {kI420p10, kY210, kGray16, kI411, kNv12a, kRgb48, kAyuv, big_endian(kI422p16)}) {
+    Frame host = Frame::allocate({format, kWidth, kHeight});
+    std::mt19937 random(9);
+    for (const Tensor& plane : host.planes()) {
+      for (std::size_t y = 0; y < plane.shape()[0]; ++y) {
+        auto* row = static_cast<std::uint8_t*>(plane.data()) + plane.byte_strides()[0] * static_cast<std::ptrdiff_t>(y);
+        std::generate_n(row, plane.size_bytes() / plane.shape()[0],
+                        [&] { return static_cast<std::uint8_t>(random()); });
+      }
+    }
+    on_cpu.set_frame("x", host);
+    on_cpu.infer();
+    on_gpu.set_frame("x", host);
+    EXPECT_LE(largest_step(infer_in(context, on_gpu), values_of(on_cpu.get_tensor("y"))), 1)
+        << format_info(format).name;
+  }
 }
 
 TEST_F(Pictures, FramesOfImagesAndOfBuffersAreReadWhereTheyLie) {

@@ -117,8 +117,8 @@ double inverse_erf(double x) {
   double y = sum * x;
   // Beside the ends 1 - |x| has the digits that erf(y) - x would lose.
   for (int step = 0; step < 2; ++step) {
-    const double miss = std::copysign((1 - std::abs(x)) - std::erfc(std::abs(y)), x);
-    y -= miss / (1.1283791670955126 * std::exp(-y * y));
+    const double miss = (1 - std::abs(x)) - std::erfc(std::abs(y));
+    y -= (x < 0 ? -miss : miss) / (1.1283791670955126 * std::exp(-y * y));
   }
   return y;
 }

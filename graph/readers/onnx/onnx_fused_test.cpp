@@ -123,6 +123,8 @@ TEST(OnnxFused, WeightsOfWeightOnlyStayPackedAndAreChecked) {
   node.mutable_attribute(2)->set_i(4);
   node.mutable_attribute(3)->set_i(0);
   EXPECT_THAT(b.error().what(), HasSubstr("block_size 0"));
+  node.mutable_attribute(3)->set_i(INT64_MAX);
+  EXPECT_THAT(b.error().what(), HasSubstr("at most"));
 }
 
 TEST(OnnxFused, WeightsOfTwoBitsBecomeFourBits) {
@@ -238,6 +240,7 @@ TEST(OnnxFused, LayersWithStatesSayWhatDoesNotFit) {
               AllOf(HasSubstr("layer"), HasSubstr("no decay")));
   EXPECT_THAT(linear("gated", {"q", "k", "v"}).error().what(), HasSubstr("a decay"));
   EXPECT_THAT(linear("gated", {"q", "k", "v", "", "d"}).error().what(), HasSubstr("width 3"));
+  EXPECT_THAT(linear("linear", {"q", "q", "v"}).error().what(), AllOf(HasSubstr("width 16"), HasSubstr("8")));
   EXPECT_THAT(linear("other", {"q", "k", "v"}).error().what(), HasSubstr("\"other\""));
   Builder b(27);
   b.input("x", {1, 4, -1}).input("w", {4, 1, -1}).output("y");

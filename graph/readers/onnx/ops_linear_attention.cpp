@@ -127,6 +127,9 @@ OutputVector linear_attention(const NodeContext& node) {
     fail("q_num_heads is " + std::to_string(q_heads) + ", which is no multiple of kv_num_heads, " +
          std::to_string(heads));
   if (node.get_int("state_window", 0) != 0) unimplemented("state_window other than 0 is not written out");
+  for (const std::size_t i : {0, 1, 2, 4, 5})
+    if (node.has_input(i) && node.rank(i) != 3)
+      fail("input " + std::to_string(i) + " has rank " + std::to_string(node.rank(i)) + ", expected 3");
   const std::string rule = node.get_string("update_rule", "gated_delta");
   const bool decays = rule == "gated" || rule == "gated_delta", corrects = rule == "delta" || rule == "gated_delta";
   if (!decays && !corrects && rule != "linear")
@@ -139,6 +142,8 @@ OutputVector linear_attention(const NodeContext& node) {
   if (q_width % q_heads != 0 || v_width % heads != 0 || k_size < 1 || v_size < 1)
     fail("widths of " + std::to_string(q_width) + " and " + std::to_string(v_width) + " do not divide into " +
          std::to_string(q_heads) + " and " + std::to_string(heads) + " heads");
+  if (const std::int64_t k_width = static_extent(node, 1, 2, "the width"); k_width != heads * k_size)
+    fail("input 1 (key) has the width " + std::to_string(k_width) + ", expected " + std::to_string(heads * k_size));
   constexpr ElementType kInner = ElementType::kF32;
   const auto split = [&](std::size_t input, const Ints& shape) {
     return reshape_like(convert(node.input(input), kInner), shape);

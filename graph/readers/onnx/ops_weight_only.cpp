@@ -23,6 +23,15 @@ Out by_blocks(const NodeContext& node, std::size_t index, std::int64_t n, std::i
   return reshape(node.input(index), Ints{n, blocks, 1});
 }
 
+/// Extents whose products fit in 64 bits.
+void require_extents(std::int64_t k, std::int64_t n, std::int64_t block) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (const std::int64_t value : {k, n, block})
+    if (value < 1 || value > kMost)
+      fail("K " + std::to_string(k) + ", N " + std::to_string(n) + " and block_size " + std::to_string(block) +
+           " must be positive and at most " + std::to_string(kMost));
+}
+
 struct Blocks {
   std::int64_t n, k, bits, size, count;
   std::int64_t width() const { return count * size; }
@@ -33,9 +42,7 @@ Blocks blocks_of(const NodeContext& node) {
                      block = node.get_int("block_size");
   if (bits != 2 && bits != 4 && bits != 8)
     unimplemented("bits is " + std::to_string(bits) + "; weights of 2, 4 and 8 bits are written out");
-  if (k < 1 || n < 1 || block < 1)
-    fail("K " + std::to_string(k) + ", N " + std::to_string(n) + " and block_size " + std::to_string(block) +
-         " must be positive");
+  require_extents(k, n, block);
   return {n, k, bits, block, (k + block - 1) / block};
 }
 
@@ -126,9 +133,7 @@ Tensor swapped_halves(const NodeContext& node, std::size_t index, ElementType ty
 OutputVector matmul_bnb4(const NodeContext& node) {
   const std::int64_t k = node.get_int("K"), n = node.get_int("N"), block = node.get_int("block_size"),
                      kind = node.get_int("quant_type");
-  if (k < 1 || n < 1 || block < 1 || n > std::numeric_limits<std::int64_t>::max() / 2 / k)
-    fail("K " + std::to_string(k) + ", N " + std::to_string(n) + " and block_size " + std::to_string(block) +
-         " must be positive");
+  require_extents(k, n, block);
   if (kind != 0 && kind != 1) fail("quant_type is " + std::to_string(kind) + ", expected 0 (fp4) or 1 (nf4)");
   const Tensor codes = swapped_halves(node, 1, kind == 1 ? ElementType::kNf4 : ElementType::kU4, n * k);
   const std::int64_t blocks = (n * k + block - 1) / block;

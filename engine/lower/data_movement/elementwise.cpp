@@ -88,7 +88,7 @@ void add_small(PlanBuilder& builder, const std::shared_ptr<Node>& node, kernels:
 bool is_exact(algorithm algo) {
   return algo == algorithm::eltwise_logistic || algo == algorithm::eltwise_tanh || algo == algorithm::eltwise_elu ||
          algo == algorithm::eltwise_abs || algo == algorithm::eltwise_sqrt || algo == algorithm::eltwise_swish ||
-         algo == algorithm::eltwise_gelu_tanh;
+         algo == algorithm::eltwise_gelu_tanh || algo == algorithm::eltwise_mish;
 }
 
 bool lower_activation(PlanBuilder& builder, const Chain& chain) {

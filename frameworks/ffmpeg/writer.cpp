@@ -120,8 +120,9 @@ TENON_INLINE void Writer::begin(const std::filesystem::path& target) {
     throw Error(error.code(), what() + " cannot be written; choose a folder that you may write to: " + error.what(),
                 error.native_api(), error.native_code());
   }
-  unfinished_ = Unfinished(file_->temporary());
-  const std::string url = "file:" + file_->temporary().string();
+  partial_ = file_->temporary().string();
+  unfinished_ = Unfinished(partial_);
+  const std::string url = "file:" + partial_;
   if (const int error = avformat_alloc_output_context2(&format_, container_, nullptr, url.c_str()); error < 0)
     throw detail::make_error(error, what(), "avformat_alloc_output_context2");
   WriterOptions options = options_;
@@ -147,6 +148,7 @@ TENON_INLINE void Writer::discard() noexcept {
     format_ = nullptr;
   }
   file_.reset();  // Removes a file that was not committed.
+  partial_.clear();
   unfinished_.forget();
 }
 

@@ -53,6 +53,9 @@ class Writer {
   std::uint64_t frames_written() const { return frames_; }
   /// The encoder's name, such as "libx264".
   const std::string& codec() const { return encoder_name_; }
+  /// The temporary file that is being written; empty between pictures and after finish(). Handlers of signals that end the program
+  /// remove it by remove_unfinished().
+  const std::string& temporary_path() const { return partial_; }
 
  private:
   std::string what() const { return "output \"" + path_.string() + "\""; }
@@ -82,6 +85,7 @@ class Writer {
   const AVOutputFormat* container_ = nullptr;
   bool makes_pictures_ = false, is_finished_ = false;
   std::unique_ptr<NewFile> file_;
+  std::string partial_;
   Unfinished unfinished_;
   AVFormatContext* format_ = nullptr;
   std::optional<detail::VideoEncoder> encoder_;

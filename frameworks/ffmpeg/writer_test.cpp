@@ -450,6 +450,7 @@ TEST(FfmpegWriter, LeavesNothingHalfWritten) {
     ff::Writer writer(path, {tenon::kI420, 64, 64});
     writer.write(gradient(tenon::kI420, 64, 64, 0));
     EXPECT_EQ(files_in(folder), 2u);
+    EXPECT_TRUE(std::filesystem::exists(writer.temporary_path()));
   }
   EXPECT_EQ(files_in(folder), 1u);
   std::ifstream in(path);

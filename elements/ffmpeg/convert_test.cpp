@@ -7,8 +7,10 @@
 #include <cstring>
 #include <thread>
 
+#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/metadata.hpp>
+#include <tenon/elements/picture_change.hpp>
 #include <tenon/elements/testing/run.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -205,6 +207,29 @@ TEST(Convert, ChangesFormatsAndSaysHowColoursAre) {
   const auto* luma = static_cast<const std::uint8_t*>(yuv.plane(0).data());
   EXPECT_NEAR(luma[8], 81, 3);   // Red in BT.601, limited.
   EXPECT_NEAR(luma[50], 41, 3);  // Blue.
+}
+
+TEST(Convert, GivesAndTakesEveryFormatThatItNames) {
+  for (const PixelFormat format : convertible_formats()) {
+    if (is_big_endian(format)) continue;  // As their other order; the plugin's test has them.
+    SCOPED_TRACE(to_string(format));
+    Arrived arrived;
+    arrived.holds = true;
+    const NodeSpec there = convert({{"format", std::string(format_info(format).name)}});
+    const auto failures =
+        tenon_test::run(PipelineSpec{{one_picture(), there, convert({{"format", "rgb"}}), arrived.sink()}});
+    ASSERT_THAT(failures, IsEmpty());
+    ASSERT_EQ(arrived.held.size(), 1u);
+    const std::uint8_t *red = pixel(arrived.held[0], 4, 8), *blue = pixel(arrived.held[0], 60, 8);
+    if (format_info(format).model == ColourModel::kGray) {
+      EXPECT_NEAR(red[0], 76, 12);
+      continue;
+    }
+    EXPECT_GT(red[0], 220);
+    EXPECT_LT(red[2], 30);
+    EXPECT_GT(blue[2], 220);
+    EXPECT_LT(blue[0], 30);
+  }
 }
 
 TEST(Convert, WritesIntoMemoryThatReadersWant) {

@@ -7,9 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <tenon/core/carried_formats.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/core/frame_layout.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
@@ -32,7 +30,7 @@ TENON_INLINE AVPixelFormat nearest_mapped(AVPixelFormat from) {
   const bool alpha = descriptor && (descriptor->flags & AV_PIX_FMT_FLAG_ALPHA);
   for (const FormatMapping& mapping : kMappings) {
     if (mapping.full_range) continue;  // The J formats are deprecated spellings.
-    if (!is_readable(mapping.format) || is_big_endian(mapping.format) || !sws_isSupportedOutput(mapping.av)) continue;
+    if (!find_common(mapping.av) || !sws_isSupportedOutput(mapping.av)) continue;
     // A column of chroma is worth more than two bits of depth, which is what P010 would keep of RGB and 4:4:4.
     const AVPixFmtDescriptor* to = av_pix_fmt_desc_get(mapping.av);
     if (descriptor && descriptor->log2_chroma_w == 0 && to->log2_chroma_w != 0) continue;

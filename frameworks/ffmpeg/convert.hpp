@@ -10,8 +10,7 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
-/// The little-endian format that swscale writes and Tenon reads pixel by pixel, and that loses the least from `from`. Columns of chroma count
-/// before depth.
+/// The format of find_common() that swscale writes and that loses the least from `from`. Columns of chroma count before depth.
 AVPixelFormat nearest_mapped(AVPixelFormat from);
 
 /// Whether pictures of the two formats hold the same samples in another order (NV12 and I420, RGB and BGR), so that only

@@ -2,6 +2,7 @@
 // FFmpeg's pixel formats, colours and rotations in Tenon's terms, and back.
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
@@ -96,9 +97,18 @@ TENON_INLINE FrameInfo make_info(const FormatMapping& mapping, int width, int he
   return info;
 }
 
-TENON_INLINE const FormatMapping* find_readable(AVPixelFormat format) {
+/// Formats that GStreamer and VA-API lack.
+inline constexpr PixelFormat kFfmpegsOwn[] = {
+    kGray9,    kGray10,   kGray12,   kGray14,  kGrayA8,  kGrayA16, kRgb48,   kBgr48,   kGbr9,     kGbr14,
+    kGbr16,    kGbra16,   kI440,     kI440p10, kI440p12, kI420p9,  kI422p9,  kI444p9,  kI420p14,  kI422p14,
+    kI444p14,  kI420p16,  kI422p16,  kI422a,   kI444a,   kI420ap9, kI422ap9, kI444ap9, kI422ap12, kI444ap12,
+    kI420ap16, kI422ap16, kI444ap16, kNv20,    kNv42,    kP210,    kP216,    kP410,    kP416,
+};
+
+TENON_INLINE const FormatMapping* find_common(AVPixelFormat format) {
   const FormatMapping* const mapping = find_mapping(format);
-  return mapping && is_readable(mapping->format) ? mapping : nullptr;
+  if (!mapping || !is_readable(mapping->format) || is_big_endian(mapping->format)) return nullptr;
+  return std::ranges::find(kFfmpegsOwn, mapping->format) == std::end(kFfmpegsOwn) ? mapping : nullptr;
 }
 
 TENON_INLINE std::string reason_against(AVPixelFormat format) {

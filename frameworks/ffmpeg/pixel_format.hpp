@@ -236,8 +236,9 @@ namespace detail {
 /// Properties of a picture in Tenon's terms. Precondition: `mapping` belongs to the picture's format.
 FrameInfo make_info(const FormatMapping& mapping, int width, int height, AVColorSpace space, AVColorRange range);
 
-/// As find_mapping(); null also for formats that Tenon describes and does not read pixel by pixel.
-const FormatMapping* find_readable(AVPixelFormat format);
+/// As find_mapping(), for pictures that go on as they are decoded; null also for formats that Tenon does not read pixel by pixel,
+/// and for those of FFmpeg alone, which other libraries would refuse (9 and 14 bits, big endian, grey with alpha...).
+const FormatMapping* find_common(AVPixelFormat format);
 
 /// Why Tenon describes no planes of `format`. Precondition: find_mapping(format) is null.
 std::string reason_against(AVPixelFormat format);

@@ -185,7 +185,7 @@ class Decoder {
     if (frame->hw_frames_ctx || codec->hw_frames_ctx) return self->get_surface(codec, frame, flags);
     // Formats that Tenon does not read are converted afterwards, so FFmpeg allocates their buffers.
     if (codec->codec_type != AVMEDIA_TYPE_VIDEO || !self->pooled() ||
-        !(codec->codec->capabilities & AV_CODEC_CAP_DR1) || !find_readable(static_cast<AVPixelFormat>(frame->format))) {
+        !(codec->codec->capabilities & AV_CODEC_CAP_DR1) || !find_common(static_cast<AVPixelFormat>(frame->format))) {
       return avcodec_default_get_buffer2(codec, frame, flags);
     }
     bool filled = false;
@@ -217,7 +217,7 @@ struct Video::Impl {
       : options(std::move(given)), input(name, options), decoder(name, *input.stream(), options) {
     const AVCodecParameters& parameters = *input.stream()->codecpar;
     auto format = static_cast<AVPixelFormat>(parameters.format);
-    const FormatMapping* mapping = detail::find_readable(format);
+    const FormatMapping* mapping = detail::find_common(format);
     if (!mapping && format != AV_PIX_FMT_NONE) {
       const AVPixelFormat target = detail::nearest_mapped(format);
       if (options.policy == ZeroCopy::kRequire) {
@@ -350,7 +350,7 @@ struct Video::Impl {
   void convert_if_needed() {
     const auto format = static_cast<AVPixelFormat>(frame->format);
     const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(format);
-    if (detail::find_readable(format) || !descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) return;
+    if (detail::find_common(format) || !descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) return;
     const AVPixelFormat target = detail::nearest_mapped(format);
     if (options.policy == ZeroCopy::kRequire) {
       throw Error(Code::kFailedPrecondition, what() + ": a picture is " + ffmpeg::to_string(format) +

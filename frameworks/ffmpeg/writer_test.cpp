@@ -94,6 +94,23 @@ TEST(FfmpegConverter, BooksAsCopiedWhatChangesNoValue) {
   EXPECT_GE(pairs, 4);
 }
 
+TEST(FfmpegConverter, KeepsWhatPicturesHaveThatAreNotHandedOn) {
+  const auto target = [](AVPixelFormat from) { return ff::to_string(ff::detail::nearest_mapped(from)); };
+  // By the depth, the chroma and the colours of the descriptors: no less of any.
+  for (const AVPixelFormat from : {AV_PIX_FMT_RGB48BE, AV_PIX_FMT_GRAY16BE, AV_PIX_FMT_GBRP16LE, AV_PIX_FMT_YUV420P9LE,
+                                   AV_PIX_FMT_YUV422P10BE, AV_PIX_FMT_YUV444P12BE, AV_PIX_FMT_RGB565LE, AV_PIX_FMT_PAL8,
+                                   AV_PIX_FMT_YUV440P, AV_PIX_FMT_GRAY10LE, AV_PIX_FMT_P210LE}) {
+    const AVPixelFormat to = ff::detail::nearest_mapped(from);
+    const AVPixFmtDescriptor *a = av_pix_fmt_desc_get(from), *b = av_pix_fmt_desc_get(to);
+    EXPECT_TRUE(ff::detail::find_common(to)) << target(from);
+    EXPECT_TRUE(sws_isSupportedOutput(to)) << target(from);
+    EXPECT_GE(b->comp[0].depth, a->comp[0].depth) << ff::to_string(from) << " to " << target(from);
+    EXPECT_LE(b->log2_chroma_w, a->log2_chroma_w) << ff::to_string(from) << " to " << target(from);
+    EXPECT_LE(b->log2_chroma_h, a->log2_chroma_h) << ff::to_string(from) << " to " << target(from);
+  }
+  EXPECT_EQ(target(AV_PIX_FMT_GRAY16BE), "gray16le");
+}
+
 TEST(FfmpegWriter, BooksAnotherLayoutAsCopied) {
   Folder folder;
   tenon::Ledger ledger;

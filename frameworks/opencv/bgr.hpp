@@ -12,7 +12,7 @@ inline namespace v1 {
 namespace opencv {
 
 /// The picture as upright BGR, 8UC3. Always a conversion, since no decoder writes BGR. Reads any format that the input
-/// stage reads (4:2:0, 4:2:2, 4:4:4, P010, packed and planar RGB, grey) in its own colour space and range; a pixel has
+/// stage reads (readable_formats(): YUV, RGB and grey of 8 to 16 bits) in its own colour space and range; a pixel has
 /// the chroma of its block, not interpolated. The bytes read are booked under "opencv.bgr" as converted; rotating a
 /// frame is booked there as copied.
 /// @param out      Keeps its memory if size and type fit, so a loop allocates once. Must not overlap the frame.

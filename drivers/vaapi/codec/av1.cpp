@@ -85,6 +85,8 @@ class Av1Writer final : public StreamWriter {
     return VA_STATUS_SUCCESS;
   }
 
+  void repeat_sequence() noexcept override { last_sequence_.clear(); }
+
  private:
   /// A picture for which no slot was free.
   struct Pending {

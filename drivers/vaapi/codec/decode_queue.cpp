@@ -83,6 +83,7 @@ VAStatus DecodeQueue::push(Job job) noexcept {
   } catch (const std::exception&) {
     status = VA_STATUS_ERROR_ALLOCATION_FAILED;
   }
+  lost_ = true;
   end_work(job, VA_STATUS_ERROR_DECODING_ERROR);
   return status;
 }
@@ -139,6 +140,7 @@ void DecodeQueue::begin(std::unique_lock<std::mutex>& lock) noexcept {
     decoder_->give(job.stream, job.target, std::exchange(last_target_, job.target->id()) == job.target->id());
     begun = true;
   } catch (const std::exception&) {  // Out of memory: the picture is lost, like a damaged one.
+    lost_ = true;
     end_access(job);
     end_work(job, VA_STATUS_ERROR_DECODING_ERROR);
   }

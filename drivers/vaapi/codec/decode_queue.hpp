@@ -2,6 +2,7 @@
 // Queue of pictures for a decoder, and the thread that decodes them in order.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +48,8 @@ class DecodeQueue {
   void hurry(const Surface& wanted) noexcept;
   /// Decodes all queued pictures even if no further picture follows.
   void hurry() noexcept;
+  /// Whether, since the last call, a job was lost before the decoder got it.
+  bool has_lost() noexcept { return lost_.exchange(false); }
   /// Memory for a stream, reused from an earlier job if possible.
   Bytes spare();
 
@@ -67,6 +70,7 @@ class DecodeQueue {
   std::vector<Bytes> spare_;
   std::uint64_t last_number_ = 0, wanted_ = 0;
   bool ends_ = false;
+  std::atomic<bool> lost_{false};
   std::optional<Decoder> decoder_;  ///< Used by the thread only.
   VASurfaceID last_target_ = VA_INVALID_SURFACE;
   std::thread thread_;

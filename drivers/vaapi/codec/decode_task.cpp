@@ -106,8 +106,9 @@ class PictureOrder final : public Worker {
     const std::lock_guard lock(mutex_);
     release(&picture);
     if (writer_->pixels(picture) > max_pixels(target)) return VA_STATUS_ERROR_DECODING_ERROR;
+    if (queue_.has_lost()) writer_->repeat_sequence();
     DecodeQueue::Job job{queue_.spare(), Ref<Surface>(target), {}};
-    if (const VAStatus status = writer_->write(picture, job.stream)) return status;
+    if (const VAStatus status = write(picture, job.stream)) return status;
     job.may_run_ahead = writer_->may_run_ahead();
     job.is_waited_for = target.is_seen_elsewhere();
     job.shown = acquire<Surface>(*target.display(), writer_->shown_surface());
@@ -118,6 +119,15 @@ class PictureOrder final : public Worker {
     if (!writer_->holds()) return queue_.push(std::move(job));
     held_ = std::move(job);
     return VA_STATUS_SUCCESS;
+  }
+
+  VAStatus write(const Picture& picture, Bytes& stream) try {
+    const VAStatus status = writer_->write(picture, stream);
+    if (status != VA_STATUS_SUCCESS) writer_->repeat_sequence();
+    return status;
+  } catch (...) {
+    writer_->repeat_sequence();
+    throw;
   }
 
   /// Holders of the descriptor read it as soon as vaEndPicture has returned (GStreamer's decoders do) and rely on
@@ -132,6 +142,7 @@ class PictureOrder final : public Worker {
     try {
       writer_->release(next, job.stream);
     } catch (const std::exception&) {
+      writer_->repeat_sequence();
       end_work(job, VA_STATUS_ERROR_DECODING_ERROR);
       return;
     }

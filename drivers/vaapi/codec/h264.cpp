@@ -132,6 +132,11 @@ class H264Writer final : public StreamWriter {
     return VA_STATUS_SUCCESS;
   }
 
+  void repeat_sequence() noexcept override {
+    last_sps_.clear();
+    last_pps_.clear();
+  }
+
   /// Filler packets must not come between two fields, and the second field may be late.
   bool may_run_ahead() const override { return !is_interlaced_; }
 

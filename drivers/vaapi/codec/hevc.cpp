@@ -392,6 +392,12 @@ class HevcWriter final : public StreamWriter {
     return VA_STATUS_SUCCESS;
   }
 
+  void repeat_sequence() noexcept override {
+    last_vps_.clear();
+    last_sps_.clear();
+    last_pps_.clear();
+  }
+
  private:
   static bool is_valid(const Parameters& picture) {
     return picture.num_tile_columns_minus1 <= 19 && picture.num_tile_rows_minus1 <= 21 &&

@@ -69,6 +69,9 @@ class StreamWriter {
   /// The surfaces to which a picture refers. For codecs whose clients create a new context for a new size and continue
   /// with the old references.
   virtual std::vector<VASurfaceID> references(const Picture& /*picture*/) const { return {}; }
+  /// A picture did not reach the decoder: the next one repeats what it has to know of the sequence, without which it would decode
+  /// none any more.
+  virtual void repeat_sequence() noexcept {}
   /// A surface that shows the last picture besides the target, which is only a reference then (AV1's film grain).
   virtual VASurfaceID shown_surface() const { return VA_INVALID_SURFACE; }
 };

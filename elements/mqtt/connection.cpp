@@ -140,10 +140,14 @@ void Connection::lost(const std::string& why) {
   is_open_ = is_connected_ = false;
   const std::lock_guard lock(mutex_);
   report_.trouble = why;
+  if (options_.qos > 0) return;
+  // Without acknowledgements the library does not send again what it had not sent, and tells nothing of it.
+  report_.dropped += std::exchange(in_flight_, 0);
+  changed_.notify_all();
 }
 
-/// Passes waiting messages to the library. The library itself sends them again if the connection breaks before the broker has
-/// acknowledged them.
+/// Passes waiting messages to the library. Those that the broker acknowledges, the library itself sends again if the connection breaks
+/// before that.
 void Connection::hand_over() {
   for (;;) {
     Message message;
@@ -193,7 +197,7 @@ void Connection::on_connect(mosquitto*, void* self, int result) {
 void Connection::on_publish(mosquitto*, void* self, int) {
   auto& me = *static_cast<Connection*>(self);
   const std::lock_guard lock(me.mutex_);
-  --me.in_flight_;
+  if (me.in_flight_ > 0) --me.in_flight_;
   ++me.report_.delivered;
   me.changed_.notify_all();
 }

@@ -79,7 +79,8 @@ class Connection {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Message> waiting_;
-  std::size_t in_flight_ = 0;  ///< Messages that the library has and the broker has not acknowledged.
+  /// Messages that the library has and the broker has not acknowledged; with qos 0, that were not written to the socket.
+  std::size_t in_flight_ = 0;
   Report report_;
   bool stopping_ = false, is_interrupted_ = false;
   // Only the thread uses these.

@@ -3,12 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <vector>
 
 #include <tenon/bindings/c/testing/fixture.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::c_api_test {
 namespace c_api_objects_test {
@@ -424,6 +428,34 @@ TEST_F(CApiObjects, CompiledModelsAreExportedAndImported) {
   EXPECT_EQ(tenon_compiled_model_export_file(compiled_model, "/no/such/folder/blob"), TENON_NOT_FOUND);
   tenon_compiled_model_free(from_file);
   tenon_tensor_free(blob);
+}
+
+TEST_F(CApiObjects, ExportsToOneFileAreWholeAndFollowNoLink) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "blob", precious = folder.path() / "precious";
+  std::ofstream(precious) << "mine";
+  for (const char* link : {"blob", "blob.part"}) std::filesystem::create_symlink(precious, folder.path() / link);
+  std::atomic<int> failed{0};
+  const auto export_often = [&] {
+    for (int i = 0; i < 100; ++i) failed += tenon_compiled_model_export_file(compiled_model, path.c_str()) != TENON_OK;
+  };
+  ASSERT_EQ(tenon_compiled_model_export_file(compiled_model, path.c_str()), TENON_OK) << tenon_last_error_message();
+  std::thread first(export_often), second(export_often);
+  for (int i = 0; i < 100; ++i) {
+    tenon_compiled_model_t* read = nullptr;
+    EXPECT_EQ(tenon_core_import_file(core, path.c_str(), "PLACES", nullptr, &read), TENON_OK)
+        << tenon_last_error_message();
+    tenon_compiled_model_free(read);
+  }
+  first.join();
+  second.join();
+  EXPECT_EQ(failed, 0);
+  std::string text;
+  std::getline(std::ifstream(precious), text);
+  EXPECT_EQ(text, "mine");
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
+  EXPECT_EQ(files, 3u) << "nothing is left beside it";
 }
 
 TEST_F(CApiObjects, QueryVersionsAndRuntimeModelAnswer) {

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,16 +67,19 @@ TENON_INLINE void expect_regular(const std::filesystem::path& path, mode_t mode)
                 "cannot read \"" + path.string() + "\": it is " + kind_of(mode) + ", and a regular file is expected");
 }
 
-/// Differs between processes with equal ids too: in containers the first process is always 1.
+/// Random, so that another user of the folder cannot tell which name comes next; without random numbers of the system, unlike those of
+/// other processes (in containers the first process is always 1).
 TENON_INLINE std::string unique_digits() {
-  static std::atomic<std::uint64_t> serial{0};
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  std::uint64_t value =
-      static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-  value ^= (static_cast<std::uint64_t>(::getpid()) << 40) + serial.fetch_add(1, std::memory_order_relaxed);
-  value *= 0x9e3779b97f4a7c15u;
-  value ^= value >> 29;
+  std::uint64_t value = 0;
+  if (::getrandom(&value, sizeof value, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof value)) {
+    static std::atomic<std::uint64_t> serial{0};
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    value = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+    value ^= (static_cast<std::uint64_t>(::getpid()) << 40) + serial.fetch_add(1, std::memory_order_relaxed);
+    value *= 0x9e3779b97f4a7c15u;
+    value ^= value >> 29;
+  }
   char text[kUniqueDigits + 1];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
   return text;

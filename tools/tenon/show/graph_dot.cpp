@@ -153,13 +153,14 @@ bool can_draw() {
   static const bool works = [] {
     if (program("dot").empty()) return false;
     std::error_code ignored;
-    const std::string base =
-        (std::filesystem::temp_directory_path(ignored) / ("tenon_dot_" + std::to_string(::getpid()))).string();
+    // A folder of its own: no other user of the temporary folder can have put a link at these names.
+    std::string folder = (std::filesystem::temp_directory_path(ignored) / "tenon_dot_XXXXXX").string();
+    if (!::mkdtemp(folder.data())) return false;
+    const std::string base = folder + "/try";
     std::ofstream(base + ".dot") << "digraph { a -> b; }\n";
     const bool drew = draw(base + ".dot", base + ".svg", std::chrono::seconds(30)) &&
                       std::filesystem::file_size(base + ".svg", ignored) > 0 && !ignored;
-    std::filesystem::remove(base + ".dot", ignored);
-    std::filesystem::remove(base + ".svg", ignored);
+    std::filesystem::remove_all(folder, ignored);
     return drew;
   }();
   return works;

@@ -13,6 +13,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/runtime/device/general_properties.hpp>
 #include <tenon/runtime/internal/core_impl.hpp>
+#include <tenon/runtime/request/process_end.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -26,6 +27,7 @@ Core::Core() {
                        [this] {
                          impl_ = std::make_shared<Impl>();
                          impl_->self = impl_;
+                         process_end::watch_this_thread();
                        });
 }
 

@@ -29,6 +29,9 @@ class RequestHandle;
 /// inference: its outputs then hold the results, the caller's memory is no longer touched, and the callback is not
 /// called any more. Call cancel() first if the results are not wanted.
 ///
+/// The end of the process waits for running inferences, too: those of static requests, and of requests that are never
+/// destroyed. After ten seconds it cancels them. From then on inferences are refused (kUnavailable).
+///
 /// Tensors that the device can use lie where they are; others are copied at every inference and booked in the ledger,
 /// or refused with the reason under zero_copy(ZeroCopy::kRequire). Names are tensor names, else friendly names of
 /// parameters and results. Ports may be those of the compiled model or of the model that it came from.

@@ -257,6 +257,8 @@ InferRequest CompiledModel::create_infer_request() {
                               [&] {
                                 auto handle = std::make_shared<RequestHandle>(state_);
                                 handle->state->prime();
+                                process_end::add(handle->state, state_->device().name());
+                                process_end::watch_this_thread();
                                 return InferRequest(std::move(handle));
                               });
 }

@@ -2,7 +2,9 @@
 // One request's life: start, run, wait, cancel, end.
 #include <tenon/runtime/request/request.hpp>
 
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include <tenon/core/hazards.hpp>
 
@@ -37,6 +39,14 @@ RequestState::RequestState(std::shared_ptr<ModelState> model)
 
 void RequestState::begin(bool calls_back, const Inference* within) {
   phases_.begin(calls_back);
+  started_.fetch_add(1, std::memory_order_relaxed);
+  if (process_end::has_begun()) {  // Either this sees the end, or the end sees this inference and waits for it.
+    phases_.withdraw();
+    throw Error(Code::kUnavailable,
+                subject() +
+                    " cannot start: the process ends, and the device's own static objects may be gone; "
+                    "infer before main returns");
+  }
   cancelled_.store(false, std::memory_order_relaxed);
   is_part_ = within != nullptr;
   if (within) {
@@ -204,6 +214,17 @@ std::vector<ProfilingInfo> RequestState::profiling_info() {
 std::vector<std::shared_ptr<VariableStateImpl>> RequestState::query_state() {
   check_not_busy();
   return devices_.active().impl->query_state();
+}
+
+bool RequestState::settle(Deadline deadline) noexcept {
+  const std::uint32_t started = started_.load(std::memory_order_relaxed);
+  try {
+    if (phases_.is_running()) run_if_queued(deadline);  // This may be the very thread that would run it.
+  } catch (...) {
+  }
+  const auto runs = [&] { return phases_.is_running() && started_.load(std::memory_order_relaxed) == started; };
+  while (runs() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return !runs();
 }
 
 void RequestState::abandon() noexcept {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
@@ -24,13 +25,17 @@
 #include <tenon/runtime/request/executor.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 #include <tenon/runtime/request/phases.hpp>
+#include <tenon/runtime/request/process_end.hpp>
 
 namespace tenon {
 inline namespace v1 {
 
 /// @thread infer, start_async, wait, cancel and set_callback from any thread; the rest by one thread at a time, while
 /// no inference runs (Busy otherwise).
-class RequestState final : public Inference, public Task, public std::enable_shared_from_this<RequestState> {
+class RequestState final : public Inference,
+                           public Task,
+                           public process_end::Request,
+                           public std::enable_shared_from_this<RequestState> {
  public:
   explicit RequestState(std::shared_ptr<ModelState> model);
   ~RequestState() override = default;
@@ -51,7 +56,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   void start_async(const Inference* within = nullptr);
   void wait() { wait_until(Deadline::max()); }
   bool wait_until(Deadline deadline);
-  void cancel() noexcept;
+  void cancel() noexcept override;
   void set_callback(RequestPhases::Callback callback) { phases_.set_callback(std::move(callback)); }
   std::vector<ProfilingInfo> profiling_info();
   std::vector<std::shared_ptr<VariableStateImpl>> query_state();
@@ -63,6 +68,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   /// request's memory, unless the request's own callback dropped the handle.
   void abandon() noexcept;
 
+  // process_end::Request
+  bool settle(Deadline deadline) noexcept override;
   // Inference
   Tensor output(std::size_t index, const Shape& shape) override { return bindings_.output(index, shape); }
   void finish(std::exception_ptr error) noexcept override;
@@ -98,18 +105,22 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   DeviceRequests devices_;
   Bindings bindings_;
   RequestPhases phases_;
-  bool is_part_ = false;                ///< Whether this is a part of a composite device's inference.
-  Ref<End> end_;                        ///< Replaced after a failure, so that it holds one at most.
-  TimelinePoint running_;               ///< The point of end_; ready() if none was noted.
-  std::atomic<bool> posted_{false};     ///< Believed to be in the executor's queue.
-  std::shared_ptr<RequestState> self_;  ///< Keeps the state while a worker or device has it.
+  std::atomic<std::uint32_t> started_{0};  ///< The number of inferences that began, modulo 2^32.
+  bool is_part_ = false;                   ///< Whether this is a part of a composite device's inference.
+  Ref<End> end_;                           ///< Replaced after a failure, so that it holds one at most.
+  TimelinePoint running_;                  ///< The point of end_; ready() if none was noted.
+  std::atomic<bool> posted_{false};        ///< Believed to be in the executor's queue.
+  std::shared_ptr<RequestState> self_;     ///< Keeps the state while a worker or device has it.
 };
 
 /// Shared by handles. Separate from the state, which a worker may hold a little longer.
 class RequestHandle {
  public:
   explicit RequestHandle(std::shared_ptr<ModelState> model) : state(std::make_shared<RequestState>(std::move(model))) {}
-  ~RequestHandle() { state->abandon(); }
+  ~RequestHandle() {
+    state->abandon();
+    process_end::remove(*state);
+  }
   RequestHandle(const RequestHandle&) = delete;
   RequestHandle& operator=(const RequestHandle&) = delete;
 

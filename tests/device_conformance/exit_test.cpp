@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that ends while an inference runs: in a static request, in one that is never destroyed, from another thread, within a
+// callback. Each in a process of its own, which ends as it would have without the inference.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include <tenon/tests/device_conformance/suite.hpp>
+
+namespace tenon::testing {
+namespace exit_test {
+
+/// Takes some hundredths of a second on a processor.
+std::shared_ptr<Model> long_model() {
+  constexpr std::size_t kExtent = 320;
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{kExtent, kExtent});
+  Output<Node> value = x->output(0);
+  for (int i = 0; i < 12; ++i)
+    value = std::make_shared<op::v0::Relu>(std::make_shared<op::v0::MatMul>(value, x->output(0))->output(0))->output(0);
+  return std::make_shared<Model>(ResultVector{std::make_shared<op::v0::Result>(value)}, ParameterVector{x}, "long");
+}
+
+class Exit : public OnDevice {
+ protected:
+  Exit() { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+  /// Never destroyed, like a handle of the C API that was not released.
+  InferRequest& lost_request() {
+    auto& used = *new Core;
+    auto& request = *new InferRequest(used.compile_model(long_model(), name).create_infer_request());
+    request.get_input_tensor();
+    return request;
+  }
+};
+TENON_ON_EVERY_DEVICE(Exit);
+
+InferRequest request_of_the_program;
+
+TEST_P(Exit, WaitsForARequestThatIsLost) {
+  const auto end = [this] {
+    lost_request().start_async();
+    std::exit(7);
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(7), "");
+}
+
+TEST_P(Exit, WaitsForAStaticRequest) {
+  const auto end = [this] {
+    request_of_the_program = lost_request();
+    request_of_the_program.start_async();
+    std::exit(7);
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(7), "");
+}
+
+TEST_P(Exit, WaitsForARequestThatStartsAgain) {
+  const auto end = [this] {
+    InferRequest& request = lost_request();
+    request.set_callback([&request](std::exception_ptr) { request.start_async(); });
+    request.start_async();
+    std::exit(7);
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(7), "");
+}
+
+TEST_P(Exit, MayComeFromAnotherThread) {
+  const auto end = [this] {
+    InferRequest& request = lost_request();
+    std::thread([&] {
+      try {
+        for (;;) request.infer();
+      } catch (const Error&) {  // No inference can start any more.
+        std::this_thread::sleep_for(std::chrono::seconds(60));
+      }
+    }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::thread([] { std::exit(7); }).join();
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(7), "");
+}
+
+TEST_P(Exit, MayComeWithinACallback) {
+  const auto end = [this] {
+    InferRequest &request = lost_request(), &other = lost_request();
+    request.set_callback([](std::exception_ptr) { std::exit(7); });
+    request.start_async();
+    other.start_async();
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(7), "");
+}
+
+}  // namespace exit_test
+}  // namespace tenon::testing

@@ -2,6 +2,7 @@
 // The ring of spans behind Trace, and its Chrome JSON.
 #include <tenon/core/file.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/core/trace_name.hpp>
 
 #include <algorithm>
@@ -38,25 +39,6 @@ struct TraceNames {
 TENON_INLINE TraceNames& trace_names() {
   static TraceNames* names = new TraceNames;
   return *names;
-}
-
-/// Escaped for a JSON string: node names may contain anything.
-TENON_INLINE std::string json_text(const char* text) {
-  std::string escaped;
-  for (; *text; ++text) {
-    const auto letter = static_cast<unsigned char>(*text);
-    if (letter == '"' || letter == '\\') {
-      escaped += '\\';
-      escaped += *text;
-    } else if (letter < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", letter);
-      escaped += code;
-    } else {
-      escaped += *text;
-    }
-  }
-  return escaped;
 }
 
 }  // namespace detail
@@ -101,10 +83,11 @@ TENON_INLINE void Trace::write(const std::string& path) {
     const auto& event = ring.events[(ring.recorded - count + i) % ring.events.size()];
     const auto us = [](auto duration) { return std::chrono::duration<double, std::micro>(duration).count(); };
     char times[96];
-    std::snprintf(times, sizeof times, "\",\"ts\":%.3f,\"dur\":%.3f}", us(event.begin.time_since_epoch()),
+    std::snprintf(times, sizeof times, ",\"ts\":%.3f,\"dur\":%.3f}", us(event.begin.time_since_epoch()),
                   us(event.end - event.begin));
-    text += (i ? ",\n" : "\n") + ("{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(event.thread)) + ",\"name\":\"" +
-            detail::json_text(event.name) + "\",\"cat\":\"" + detail::json_text(event.category) + times;
+    text += (i ? ",\n" : "\n") + ("{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(event.thread)) +
+            ",\"name\":" + metadata::json_string(event.name) + ",\"cat\":" + metadata::json_string(event.category) +
+            times;
   }
   text += "\n]}\n";
   file.write(text.data(), text.size());

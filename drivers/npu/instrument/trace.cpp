@@ -15,6 +15,7 @@
 #include <string>
 
 #include <tenon/core/fd.hpp>
+#include <tenon/core/metadata.hpp>
 #include <tenon/drivers/npu/instrument/trace.hpp>
 #include <tenon/drivers/npu/objects/object.hpp>
 #include <tenon/drivers/npu/objects/wait.hpp>
@@ -42,15 +43,6 @@ std::string name_of(ze_result_t result) {
 std::string microseconds(std::uint64_t ns) {
   std::string digits = std::to_string(ns % 1000);
   return std::to_string(ns / 1000) + "." + std::string(3 - digits.size(), '0') + digits;
-}
-
-std::string json_text(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + '"';
 }
 
 void say(const std::string& path, const char* what) {
@@ -141,15 +133,16 @@ void Trace::add_json(const Event& event, const char* category, std::uint64_t lan
     try {
   const std::string where =
       ",\"pid\":" + std::to_string(::getpid()) + ",\"tid\":" + std::to_string(lane) + ",\"args\":{";
-  std::string text = "{\"name\":" + json_text(event.name) + ",\"cat\":\"" + category +
+  std::string text = "{\"name\":" + metadata::json_string(event.name) + ",\"cat\":\"" + category +
                      "\",\"ph\":\"X\",\"ts\":" + microseconds(event.begin_ns - std::min(begin_ns_, event.begin_ns)) +
                      ",\"dur\":" + microseconds(event.end_ns - event.begin_ns) + where +
-                     "\"arguments\":" + json_text(event.arguments) + ",\"result\":" + json_text(name_of(event.result)) +
-                     "}}";
+                     "\"arguments\":" + metadata::json_string(event.arguments) +
+                     ",\"result\":" + metadata::json_string(name_of(event.result)) + "}}";
   std::lock_guard lock(mutex_);
   if (!lane_name.empty() && std::find(lanes_.begin(), lanes_.end(), lane) == lanes_.end()) {
     lanes_.push_back(lane);
-    text = "{\"name\":\"thread_name\",\"ph\":\"M\"" + where + "\"name\":" + json_text(lane_name) + "}},\n" + text;
+    text = "{\"name\":\"thread_name\",\"ph\":\"M\"" + where + "\"name\":" + metadata::json_string(lane_name) + "}},\n" +
+           text;
   }
   write((end_ > 2 ? ",\n" : "\n") + text);
 } catch (...) {

@@ -17,6 +17,7 @@
 #include <tenon/tools/tenon/proof/allocation_count.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/load.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
@@ -183,7 +184,7 @@ void bench(const BenchOptions& options) {
   const double own = static_cast<double>(m.allocations.own) / runs,
                libraries = static_cast<double>(m.allocations.libraries) / runs;
   if (options.json) {
-    fmt::print("{}\n", json_of(m, options, own, libraries).dump(2));
+    fmt::print("{}", json_text(json_of(m, options, own, libraries)));
     if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
     return;
   }

@@ -15,6 +15,7 @@
 #include <tenon/runtime/model_cache.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
@@ -51,7 +52,7 @@ void show(const std::vector<cache::EntryReport>& entries, const std::string& fol
                     date_of(entry.used), state});
   }
   if (json) {
-    fmt::print("{}\n", nlohmann::json{{"folder", folder}, {"bytes", total}, {"entries", list}}.dump(2));
+    fmt::print("{}", json_text(nlohmann::json{{"folder", folder}, {"bytes", total}, {"entries", list}}));
     return;
   }
   if (!entries.empty()) fmt::print("{}", text_table(rows));
@@ -89,7 +90,7 @@ void add_cache(CLI::App& app) {
   add(*command, "clear", "Remove all entries; other files stay", options)->callback([options] {
     const std::size_t count = cache::clear(options->folder);
     if (options->json)
-      fmt::print("{}\n", nlohmann::json{{"folder", options->folder}, {"removed", count}}.dump(2));
+      fmt::print("{}", json_text(nlohmann::json{{"folder", options->folder}, {"removed", count}}));
     else
       fmt::print("{} entries removed from {}\n", count, options->folder);
   });

@@ -12,6 +12,7 @@
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
@@ -129,7 +130,7 @@ void compile(const CompileOptions& options) {
     done.export_ms = ms_since(begin);
   }
   if (options.json)
-    fmt::print("{}\n", json_of(done, options, passes, steps).dump(2));
+    fmt::print("{}", json_text(json_of(done, options, passes, steps)));
   else
     print_text(done, options, passes, steps);
 }

@@ -12,6 +12,7 @@
 #include <tenon/runtime/core.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
@@ -80,7 +81,7 @@ void convert(const ConvertOptions& options) {
                            {"bytes_after", compressed.bytes_after},
                            {"largest_relative_error", compressed.largest_error}};
     }
-    fmt::print("{}\n", all.dump(2));
+    fmt::print("{}", json_text(all));
     return;
   }
   fmt::print("{}: {} nodes, {} + {} of weights in {}\n", xml.string(), nodes, in_bytes(bytes_of(xml)),

@@ -7,6 +7,7 @@
 #include <tenon/runtime/core.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
@@ -41,7 +42,7 @@ void show_devices(bool json) {
         "no devices: no libtenon_device_<name>.so lies beside the runtime or in a folder of TENON_DEVICE_PATH\n");
     return;
   }
-  fmt::print("{}", json ? nlohmann::json{{"devices", list}}.dump(2) + "\n" : text_table(rows) + reasons);
+  fmt::print("{}", json ? json_text(nlohmann::json{{"devices", list}}) : text_table(rows) + reasons);
 }
 
 }  // namespace

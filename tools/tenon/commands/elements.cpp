@@ -11,6 +11,7 @@
 #include <tenon/elements/registry.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
@@ -101,7 +102,7 @@ void show_all(bool json) {
     ordered_json all = {{"elements", ordered_json::array()}, {"absent", ordered_json::array()}};
     for (const Description& element : known) all["elements"].push_back(element_json(element));
     for (const auto& module : absent) all["absent"].push_back({{"module", module.module}, {"reason", module.reason}});
-    fmt::print("{}\n", all.dump(2));
+    fmt::print("{}", json_text(all));
     return;
   }
   std::vector<std::vector<std::string>> rows{{"element", "role", "about"}};
@@ -116,7 +117,7 @@ void show(const ElementsOptions& options) {
   else if (options.name.empty())
     show_all(options.json);
   else if (options.json)
-    fmt::print("{}\n", element_json(elements::find_element(options.name)).dump(2));
+    fmt::print("{}", json_text(element_json(elements::find_element(options.name))));
   else
     show_element(elements::find_element(options.name));
 }

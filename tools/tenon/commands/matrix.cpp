@@ -12,6 +12,7 @@
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_contexts.hpp>
 #include <tenon/tools/tenon/show/text_table.hpp>
 
@@ -80,8 +81,8 @@ void print_json(const Matrix& matrix) {
   for (const AbsentFramework& framework : known_contexts().absent) {
     absent.push_back({{"framework", framework.name}, {"reason", framework.reason}, {"loads", framework.loads}});
   }
-  fmt::print("{}\n",
-             nlohmann::json{{"pairs", pairs}, {"absent", absent}, {"frameworks", known_contexts().names}}.dump(2));
+  fmt::print("{}",
+             json_text(nlohmann::json{{"pairs", pairs}, {"absent", absent}, {"frameworks", known_contexts().names}}));
 }
 
 void print_list(const Matrix& matrix) {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +24,7 @@
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/shared/web_server.hpp>
@@ -52,11 +52,25 @@ struct PipelineOptions {
   bool json = false, dot = false, check = false, quiet = false;
 };
 
+constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;  ///< Ten thousand nodes take one or two MiB.
+
+/// @errors kInvalidArgument: more than kMaxFileBytes.
+std::string read_all(std::istream& in) {
+  std::string text(kMaxFileBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMaxFileBytes)
+    throw Error(Code::kInvalidArgument, "a pipeline file of more than " + std::to_string(kMaxFileBytes >> 20) +
+                                            " MiB is not read; is it another file, or one with data in it?");
+  text.shrink_to_fit();
+  return text;
+}
+
 std::string read_all(const std::string& file) {
-  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (file == "-") return read_all(std::cin);
   const RegularFile known(file);  // Throws, with the reason, if it is not a regular file.
   std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_all(in);
 }
 
 /// Applies "node.parameter=value". @errors kInvalidArgument: not of that form; kNotFound: no such node.
@@ -121,7 +135,7 @@ void show_plan(const PipelinePlan& plan, bool json) {
                     has_queue ? fmt::format("{}", size) : "-"});
   }
   if (json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"streams", plan.streams}, {"nodes", nodes}}.dump(2));
+    fmt::print("{}", json_text(nlohmann::ordered_json{{"streams", plan.streams}, {"nodes", nodes}}));
   else
     fmt::print("{}", text_table(rows));
 }

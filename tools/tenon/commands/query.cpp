@@ -13,6 +13,7 @@
 #include <tenon/runtime/core.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/show/stage.hpp>
@@ -110,7 +111,7 @@ void print_json(const Answer& answer, const QueryOptions& options) {
   nlohmann::json all{{"model", options.model}, {"device", options.device},        {"nodes", nodes},
                      {"types", types},         {"not_supported", answer.lacking}, {"whole_model", answer.lacking == 0}};
   if (!answer.device_says.empty()) all["device_says"] = answer.device_says;
-  fmt::print("{}\n", all.dump(2));
+  fmt::print("{}", json_text(all));
 }
 
 void print_text(const Answer& answer, const QueryOptions& options) {

@@ -9,6 +9,7 @@
 #include <tenon/runtime/properties.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_contexts.hpp>
 
 namespace tenon::tool {
@@ -74,12 +75,11 @@ void show_route(const RouteOptions& options) {
   if (options.json) {
     nlohmann::json planes = nlohmann::json::array();
     for (const auto& plane : plan->planes()) planes.push_back(hops_json(*plane));
-    fmt::print("{}\n", nlohmann::json{{"possible", plan->possible()},
-                                      {"copies", plan->copies()},
-                                      {"hops", hops_json(*plan)},
-                                      {"planes", planes},
-                                      {"explanation", plan->explain()}}
-                           .dump(2));
+    fmt::print("{}", json_text(nlohmann::json{{"possible", plan->possible()},
+                                              {"copies", plan->copies()},
+                                              {"hops", hops_json(*plan)},
+                                              {"planes", planes},
+                                              {"explanation", plan->explain()}}));
   } else {
     const std::string text = plan->explain();
     // Without --explain only the route taken; a refusal always explains itself.

@@ -16,6 +16,7 @@
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
@@ -150,14 +151,11 @@ void verify(const VerifyOptions& options) {
     progress.update(done, [&] { return fmt::format("{} failed  {}", counts[1], result.name); });
   }
   progress.clear();
-  // Text in foreign models need not be UTF-8: it is replaced, not refused.
-  json_file.commit(nlohmann::json{{"device", options.device},
-                                  {"passed", counts[0]},
-                                  {"failed", counts[1]},
-                                  {"skipped", counts[2]},
-                                  {"folders", list}}
-                       .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                   "\n");
+  json_file.commit(json_text(nlohmann::json{{"device", options.device},
+                                            {"passed", counts[0]},
+                                            {"failed", counts[1]},
+                                            {"skipped", counts[2]},
+                                            {"folders", list}}));
   fmt::print("{} passed, {} failed, {} skipped\n", counts[0], counts[1], counts[2]);
   if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
 }

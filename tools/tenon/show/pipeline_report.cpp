@@ -11,6 +11,7 @@
 
 #include <tenon/core/metadata.hpp>
 
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 #include <tenon/tools/tenon/show/text_table.hpp>
 
@@ -82,7 +83,7 @@ std::string PipelineReport::to_json() const {
                                {"message", failure.message},
                                {"restarted", failure.was_restarted}});
   }
-  return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(all);
 }
 
 std::string PipelineReport::to_text() const {

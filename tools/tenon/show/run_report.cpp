@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <tenon/tools/tenon/shared/json_text.hpp>
 #include <tenon/tools/tenon/show/progress.hpp>
 
 namespace tenon::tool {
@@ -152,7 +153,7 @@ std::string RunReport::to_json() const {
     report["forced_copy"] = nullptr;
     if (comparison) report["forced_copy_why_not"] = comparison->why_not;
   }
-  return report.dump(2) + "\n";
+  return json_text(report);
 }
 
 std::string RunReport::to_text() const {
@@ -234,7 +235,7 @@ std::string json_of_all(const std::vector<const RunReport*>& reports, double sec
   const json all{
       {"inputs", inputs}, {"frames", sum.frames},         {"seconds", sum.seconds},
       {"fps", sum.fps()}, {"detections", sum.detections}, {"bytes_copied_per_frame", sum.copied_per_frame()}};
-  return all.dump(2) + "\n";
+  return json_text(all);
 }
 
 }  // namespace tenon::tool

@@ -3,6 +3,7 @@
 // clients then find an NPU is tested in tests/npu_clients.
 #include <dlfcn.h>
 
+#include <tenon/tools/tenon/shared/software_npu.hpp>
 #include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -203,20 +204,22 @@ class Watchers {
   Watchers(const PipelineOptions& options, const elements::Pipeline& pipeline, Previews& previews, std::FILE* out,
            bool tells_failures)
       : watch_(pipeline, kPreviewElement), live_(options.quiet || options.json, out), tells_failures_(tells_failures) {
+    // A scraper's configuration needs a token that stays.
+    const char* const given = std::getenv("TENON_WEB_TOKEN");
+    const std::string token = given && *given ? given : random_token();
     if (options.web_port >= 0) {
-      const std::string token = random_token();
       web_.emplace(options.web_host, options.web_port, token);
       serve_pipeline(*web_, watch_, previews);
       web_->start();
       fmt::print(stderr, "http://{}:{}/?token={}\n", options.web_host, web_->port(), token);
     }
     if (is_number(options.metrics)) {
-      metrics_.emplace("127.0.0.1", std::stoi(options.metrics), "");
+      metrics_.emplace("127.0.0.1", std::stoi(options.metrics), token);
       metrics_->on("/metrics", [this](const std::string&) {
         return WebAnswer{200, "text/plain; version=0.0.4; charset=utf-8", watch_.latest()->to_prometheus()};
       });
       metrics_->start();
-      fmt::print(stderr, "http://127.0.0.1:{}/metrics\n", metrics_->port());
+      fmt::print(stderr, "http://127.0.0.1:{}/metrics?token={}\n", metrics_->port(), token);
     } else {
       metrics_file_ = options.metrics;
     }
@@ -317,9 +320,10 @@ void add_pipeline(CLI::App& app) {
   command->add_flag("--dot", options->dot, "Only print the graph for Graphviz");
   command->add_flag("--json", options->json, "Print the report, or with --check the plan, as JSON");
   command->add_option("--trace", options->trace, "Write a Chrome trace of what each element does at which time");
-  command->add_option(
-      "--metrics", options->metrics,
-      "Metrics in Prometheus' text format; PORT: serve them there, for this machine; FILE: write them every second");
+  command->add_option("--metrics", options->metrics,
+                      "Metrics in Prometheus' text format; PORT: serve them there, for this machine, at the address "
+                      "that is printed; FILE: write "
+                      "them every second");
   command->add_option("--web", options->web_port, "Show the pipeline on a web page at this port; 0: any free port")
       ->check(CLI::Range(0, 65535));
   command

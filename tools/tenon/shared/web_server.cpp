@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server, built on cpp-httplib.
+// The HTTP server: poll() over sockets that never block. Enough of HTTP/1.1 for browsers and scrapers, one request per connection.
 #include <tenon/tools/tenon/shared/web_server.hpp>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <list>
+#include <regex>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <tenon/core/error.hpp>
-
-#ifdef TENON_HAS_HTTPLIB
-#include <httplib.h>
-#endif
+#include <tenon/core/fd.hpp>
+#include <tenon/core/policy.hpp>
 
 namespace tenon::tool {
 
@@ -31,98 +44,300 @@ std::string random_token() {
   return text;
 }
 
-#ifdef TENON_HAS_HTTPLIB
-
 namespace {
 
-constexpr std::size_t kThreads = 8;
-constexpr int kSeconds = 3;  ///< The time that a client may take to send its request, and to read the answer.
+constexpr std::chrono::seconds kForRequest{3}, kForAnswer{10}, kForClosing{1};
+constexpr std::size_t kMaxRequest = std::size_t{16} << 10, kMaxConnections = 64;
 
-/// Socket options without SO_REUSEPORT, which would share the port with another program.
-void set_options(socket_t socket) {
-  const int yes = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+/// A quarter of the process's descriptors at most: the pipeline needs some, too.
+std::size_t max_connections() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMaxConnections;
+  return std::clamp<std::size_t>(limit.rlim_cur / 4, 1, kMaxConnections);
 }
+
+/// Listens at the address. @return none: errno has the reason, 0 for a name without an address.
+UniqueFd listening(const std::string& host, int port) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  errno = 0;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
+  for (const addrinfo* each = found; each; each = each->ai_next) {
+    UniqueFd socket(::socket(each->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int yes = 1;
+    if (!socket) continue;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(socket.get(), each->ai_addr, each->ai_addrlen) == 0 && ::listen(socket.get(), SOMAXCONN) == 0)
+      return socket;
+  }
+  return {};
+}
+
+/// The port of a socket; sets whether only this machine reaches it.
+int port_of(const UniqueFd& socket, bool* is_local) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  if (address.ss_family == AF_INET6) {
+    const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
+    *is_local = IN6_IS_ADDR_LOOPBACK(&six.sin6_addr);
+    return ntohs(six.sin6_port);
+  }
+  const auto& four = reinterpret_cast<const sockaddr_in&>(address);
+  *is_local = ntohl(four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  return ntohs(four.sin_port);
+}
+
+bool equal_but_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+struct Request {
+  std::string method, path, token, host;
+};
+
+/// @param text  A request line and headers. @return false: it is none.
+bool parse(std::string_view text, Request* request) {
+  const std::string_view line = text.substr(0, text.find("\r\n"));
+  const std::size_t first = line.find(' '), last = line.rfind(' ');
+  if (first == std::string_view::npos || last <= first || line.substr(last + 1, 5) != "HTTP/") return false;
+  request->method = line.substr(0, first);
+  const std::string_view target = line.substr(first + 1, last - first - 1);
+  request->path = target.substr(0, target.find('?'));
+  for (std::size_t at = target.find('?'); at != std::string_view::npos;) {
+    const std::size_t next = target.find('&', at + 1);
+    const std::string_view field = target.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
+    if (field.starts_with("token=")) request->token = field.substr(6);
+    at = next;
+  }
+  for (std::size_t at = line.size() + 2; at < text.size();) {
+    const std::string_view header = text.substr(at, text.find("\r\n", at) - at);
+    const std::size_t colon = header.find(':');
+    if (colon != std::string_view::npos && equal_but_case(header.substr(0, colon), "host")) {
+      const std::size_t begin = header.find_first_not_of(" \t", colon + 1);
+      if (begin != std::string_view::npos)
+        request->host = header.substr(begin, header.find_last_not_of(" \t") + 1 - begin);
+    }
+    at += header.size() + 2;
+  }
+  return true;
+}
+
+/// Compares all bytes, so that the time tells nothing.
+bool is_token(std::string_view given, std::string_view token) {
+  unsigned different = given.size() == token.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(given.size(), token.size()); ++i)
+    different |= static_cast<unsigned char>(given[i] ^ token[i]);
+  return different == 0;
+}
+
+const char* reason_of(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 431:
+      return "Request Header Fields Too Large";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+struct Connection {
+  UniqueFd socket;
+  Deadline deadline;
+  enum class Phase : std::uint8_t { kRequest, kAnswer, kClosing } phase = Phase::kRequest;
+  std::string request, answer;
+  std::size_t sent = 0;
+};
 
 }  // namespace
 
-struct WebServer::State {
-  httplib::Server server;
-  std::string token;
-  int port = 0;
-  int socket = -1;  ///< The server's, which listens; the library closes it.
-  std::thread thread;
+class WebServer::State {
+ public:
+  State(const std::string& host, int port, std::string token)
+      : host_(host),
+        token_(std::move(token)),
+        socket_(listening(host, port)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    const int error = errno;
+    if (!socket_ || !wake_)
+      throw Error(Code::kUnavailable, "port " + std::to_string(port) + " of " + host +
+                                          " cannot be served: " + (error ? std::strerror(error) : "no such address") +
+                                          "; choose another, or 0 for any free port");
+    port_ = port_of(socket_, &is_local_);
+  }
+  ~State() {
+    ends_ = true;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void on(const std::string& pattern, std::function<WebAnswer(const std::string&)> answer) {
+    pages_.emplace_back(std::regex(pattern), std::move(answer));
+  }
+  void start() {
+    thread_ = std::thread([this] { run(); });
+  }
+  int port() const { return port_; }
+
+ private:
+  void run() {
+    std::vector<pollfd> states;
+    while (!ends_) {
+      states.assign({{wake_.get(), POLLIN, 0}});
+      // Without a descriptor for one more, those that wait are left to wait: poll() would return at once each time.
+      states.push_back({Clock::now() < accepts_again_ ? -1 : socket_.get(), POLLIN, 0});
+      for (const Connection& one : connections_)
+        states.push_back(
+            {one.socket.get(), static_cast<short>(one.phase == Connection::Phase::kAnswer ? POLLOUT : POLLIN), 0});
+      ::poll(states.data(), states.size(), wait_ms());
+      auto state = states.begin() + 2;
+      for (auto one = connections_.begin(); one != connections_.end(); ++state) {
+        const bool goes_on = Clock::now() < one->deadline && (state->revents == 0 || serve(*one));
+        one = goes_on ? std::next(one) : connections_.erase(one);
+      }
+      if (states[1].revents != 0) accept_all();
+    }
+  }
+
+  int wait_ms() const {
+    Deadline next = Clock::now() + std::chrono::seconds(60);
+    if (Clock::now() < accepts_again_) next = accepts_again_;
+    for (const Connection& one : connections_) next = std::min(next, one.deadline);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+    return static_cast<int>(std::max<std::int64_t>(left, 0));
+  }
+
+  void accept_all() {
+    for (;;) {
+      UniqueFd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket) {
+        if (errno == ECONNABORTED || errno == EINTR) continue;
+        if (errno != EAGAIN) accepts_again_ = Clock::now() + std::chrono::milliseconds(100);
+        return;
+      }
+      if (connections_.size() >= max_connections_) connections_.erase(oldest());
+      Connection& made = connections_.emplace_back();
+      made.socket = std::move(socket);
+      made.deadline = Clock::now() + kForRequest;
+    }
+  }
+
+  /// The first that is to be dropped: one that still sends its request, if there is one.
+  std::list<Connection>::iterator oldest() {
+    const auto sends = std::find_if(connections_.begin(), connections_.end(),
+                                    [](const Connection& one) { return one.phase == Connection::Phase::kRequest; });
+    return sends == connections_.end() ? connections_.begin() : sends;
+  }
+
+  /// @return false: the connection is to be closed.
+  bool serve(Connection& one) {
+    if (one.phase == Connection::Phase::kRequest && !receive(one)) return false;
+    if (one.phase == Connection::Phase::kAnswer && !send(one)) return false;
+    if (one.phase != Connection::Phase::kClosing) return true;
+    std::array<char, 4096> ignored;
+    ssize_t size = 0;
+    while ((size = ::recv(one.socket.get(), ignored.data(), ignored.size(), 0)) > 0) {
+    }
+    return size < 0 && (errno == EAGAIN || errno == EINTR);
+  }
+
+  static bool receive(Connection& one, std::string& request) {
+    std::array<char, 4096> part;
+    const ssize_t size = ::recv(one.socket.get(), part.data(), part.size(), 0);
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    request.append(part.data(), static_cast<std::size_t>(size));
+    return size > 0;
+  }
+  bool receive(Connection& one) {
+    if (!receive(one, one.request)) return false;
+    const std::size_t end = one.request.find("\r\n\r\n");
+    if (end == std::string::npos && one.request.size() <= kMaxRequest) return true;
+    Request request;
+    WebAnswer answer{400, "text/plain", "This is no request of HTTP.\n"};
+    if (end == std::string::npos || end > kMaxRequest)
+      answer = {431, "text/plain", "The request is too long.\n"};
+    else if (parse(std::string_view(one.request).substr(0, end + 2), &request))
+      answer = answer_to(request);
+    one.answer = "HTTP/1.1 " + std::to_string(answer.status) + " " + reason_of(answer.status) +
+                 "\r\nContent-Type: " + answer.type + "\r\nContent-Length: " + std::to_string(answer.body.size()) +
+                 "\r\nConnection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                 "Referrer-Policy: no-referrer\r\n\r\n" +
+                 (request.method == "HEAD" ? "" : answer.body);
+    one.phase = Connection::Phase::kAnswer;
+    one.deadline = Clock::now() + kForAnswer;
+    return true;
+  }
+
+  static bool send(Connection& one) {
+    const ssize_t size =
+        ::send(one.socket.get(), one.answer.data() + one.sent, one.answer.size() - one.sent, MSG_NOSIGNAL);
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    one.sent += static_cast<std::size_t>(size);
+    if (one.sent < one.answer.size()) return true;
+    // Closing a socket from which not all was read would drop what the client has not read yet.
+    ::shutdown(one.socket.get(), SHUT_WR);
+    one.phase = Connection::Phase::kClosing;
+    one.deadline = Clock::now() + kForClosing;
+    return true;
+  }
+
+  WebAnswer answer_to(const Request& request) const {
+    if (!is_own_name(request.host))
+      return {403, "text/plain", "This server is not " + request.host + ": use the address that tenon printed.\n"};
+    if (!token_.empty() && !is_token(request.token, token_))
+      return {403, "text/plain", "The token is missing or wrong: use the address that tenon printed.\n"};
+    if (request.method != "GET" && request.method != "HEAD") return {405, "text/plain", "Only GET is answered.\n"};
+    try {
+      std::smatch found;
+      for (const auto& [pattern, answer] : pages_)
+        if (std::regex_match(request.path, found, pattern)) return answer(found.size() > 1 ? found[1].str() : "");
+    } catch (const std::exception& error) {
+      return {500, "text/plain", std::string(error.what()) + "\n"};
+    }
+    return {404, "text/plain", "There is no such page.\n"};
+  }
+
+  /// Whether a server of this machine alone is meant. Another name that leads here is a site's that wants to read what it must not.
+  bool is_own_name(std::string_view host) const {
+    if (!is_local_ || host.empty()) return true;
+    const bool has_brackets = host.starts_with('[');
+    const std::string name(has_brackets ? host.substr(1, host.find(']') - 1) : host.substr(0, host.rfind(':')));
+    if (equal_but_case(name, "localhost") || equal_but_case(name, host_)) return true;
+    in6_addr address{};
+    return ::inet_pton(has_brackets ? AF_INET6 : AF_INET, name.c_str(), &address) == 1;
+  }
+
+  const std::string host_, token_;
+  UniqueFd socket_, wake_;
+  int port_ = 0;
+  bool is_local_ = true;
+  const std::size_t max_connections_ = max_connections();
+  std::vector<std::pair<std::regex, std::function<WebAnswer(const std::string&)>>> pages_;
+  std::list<Connection> connections_;  ///< The first is the oldest.
+  Deadline accepts_again_{};
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
 };
 
-WebServer::WebServer(const std::string& host, int port, std::string token) : state_(std::make_unique<State>()) {
-  httplib::Server& server = state_->server;
-  state_->token = std::move(token);
-  server.set_socket_options([this](socket_t socket) {
-    set_options(socket);
-    state_->socket = socket;
-  });
-  server.set_read_timeout(kSeconds);
-  server.set_write_timeout(kSeconds);
-  server.set_keep_alive_timeout(kSeconds);
-  server.set_payload_max_length(1024);
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };  // The library deletes it.
-  server.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-    response.set_header("Cache-Control", "no-store");
-    response.set_header("X-Content-Type-Options", "nosniff");
-    response.set_header("Referrer-Policy", "no-referrer");
-    if (state_->token.empty() || request.get_param_value("token") == state_->token)
-      return httplib::Server::HandlerResponse::Unhandled;
-    response.status = 403;
-    response.set_content("The token is missing or wrong: use the address that tenon printed.\n", "text/plain");
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  errno = 0;
-  state_->port = port == 0 ? server.bind_to_any_port(host) : server.bind_to_port(host, port) ? port : -1;
-  if (state_->port < 0) {
-    const int error = errno;
-    throw Error(Code::kUnavailable, "port " + std::to_string(port) + " of " + host +
-                                        " cannot be served: " + (error ? std::strerror(error) : "no such address") +
-                                        "; choose another, or 0 for any free port");
-  }
-  ::listen(state_->socket,
-           SOMAXCONN);  // The library keeps five clients waiting, and has others try again after a second.
-}
-
-WebServer::~WebServer() {
-  state_->server.stop();
-  if (state_->thread.joinable()) state_->thread.join();
-}
-
-void WebServer::on(const std::string& pattern, std::function<WebAnswer(const std::string& group)> answer) {
-  state_->server.Get(
-      pattern, [answer = std::move(answer)](const httplib::Request& request, httplib::Response& response) {
-        const WebAnswer made = answer(request.matches.size() > 1 ? request.matches[1].str() : std::string());
-        response.status = made.status;
-        response.set_content(made.body, made.type);
-      });
-}
-
-void WebServer::start() {
-  state_->thread = std::thread([this] { state_->server.listen_after_bind(); });
-  while (!state_->server.is_running()) std::this_thread::yield();  // Otherwise stop() could come too early.
-}
-
-int WebServer::port() const { return state_->port; }
-
-#else
-
-struct WebServer::State {};
-
-WebServer::WebServer(const std::string&, int, std::string) {
-  throw Error(Code::kUnimplemented,
-              "this build has no HTTP server: install cpp-httplib (Debian: libcpp-httplib-dev) "
-              "and build again; --report-html and --metrics FILE work without");
-}
+WebServer::WebServer(const std::string& host, int port, std::string token)
+    : state_(std::make_unique<State>(host, port, std::move(token))) {}
 WebServer::~WebServer() = default;
-void WebServer::on(const std::string&, std::function<WebAnswer(const std::string&)>) {}
-void WebServer::start() {}
-int WebServer::port() const { return 0; }
-
-#endif
+void WebServer::on(const std::string& pattern, std::function<WebAnswer(const std::string& group)> answer) {
+  state_->on(pattern, std::move(answer));
+}
+void WebServer::start() { state_->start(); }
+int WebServer::port() const { return state_->port(); }
 
 }  // namespace tenon::tool

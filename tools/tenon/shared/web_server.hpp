@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small HTTP server, which answers GET requests by functions, in threads of its own.
+// A small HTTP server, which answers GET requests by functions, in a thread of its own.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,19 @@ struct WebAnswer {
   std::string type = "text/plain; charset=utf-8", body;
 };
 
-/// A client that reads slowly blocks one of a few threads for some seconds at most, and does not delay other clients.
-/// @thread one at a time; the answer functions are called in any thread, several at once.
+/// One thread serves all clients, waiting for none: each has three seconds for its whole request, and ten to read the answer. At most 64
+/// are connected, fewer where the process may have few descriptors; one more takes the place of the one that has waited longest.
+/// Connections are closed after one answer.
+/// @thread one at a time; the answer functions are called in the server's thread.
 class WebServer {
  public:
-  /// @param host   An address of this machine: 127.0.0.1 for this machine alone.
+  /// @param host   An address of this machine: 127.0.0.1 for this machine alone. A server of this machine alone answers only requests for
+  ///               it by an address, by "localhost" or by `host`, so that no name of another site can lead a browser here.
   /// @param port   0: any free port.
   /// @param token  The value that `?token=` of each request must have; empty: none is needed.
-  /// @errors kUnavailable: the port is taken, or `host` is not an address of this machine; kUnimplemented: a build without
-  /// cpp-httplib.
+  /// @errors kUnavailable: the port is taken, or `host` is not an address of this machine.
   WebServer(const std::string& host, int port, std::string token);
+  /// Ends at once, whatever clients do.
   ~WebServer();
   WebServer(const WebServer&) = delete;
   WebServer& operator=(const WebServer&) = delete;
@@ -33,7 +36,7 @@ class WebServer {
   int port() const;
 
  private:
-  struct State;
+  class State;
   std::unique_ptr<State> state_;
 };
 

@@ -329,7 +329,8 @@ TEST(SharedModels, OfEqualSettingsAreOne) {
   settings.model = model_file("demo.onnx");
   settings.device = "CPU";
   settings.zero_copy = "prefer";
-  const auto one = inference::share_model(settings, std::nullopt, nullptr), two = inference::share_model(settings, std::nullopt, nullptr);
+  const auto one = inference::share_model(settings, std::nullopt, nullptr),
+             two = inference::share_model(settings, std::nullopt, nullptr);
   EXPECT_EQ(one, two);
   settings.properties = "NUM_STREAMS=1";
   const auto other = inference::share_model(settings, std::nullopt, nullptr);

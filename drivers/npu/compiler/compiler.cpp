@@ -154,9 +154,10 @@ std::string describe_target(const Target& target, const std::vector<Argument>& a
                      " of " + std::to_string(target.max_tiles) + " tiles, on " + std::to_string(target.workers()) +
                      " threads; DMA engines: " + std::to_string(target.dma_engines) + "\n";
   for (const Argument& argument : arguments)
-    text += std::string(argument.is_input ? "input " : "output ") + argument.name + ": " + std::string(name(argument.type)) +
-            argument.shape.to_string() + ", in the model " + std::string(name(argument.network_type)) +
-            (argument.layout.empty() ? "" : ", layout " + argument.layout) + "\n";
+    text += std::string(argument.is_input ? "input " : "output ") + argument.name + ": " +
+            std::string(name(argument.type)) + argument.shape.to_string() + ", in the model " +
+            std::string(name(argument.network_type)) + (argument.layout.empty() ? "" : ", layout " + argument.layout) +
+            "\n";
   return text;
 }
 

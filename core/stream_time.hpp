@@ -63,8 +63,9 @@ class StreamTime {
       before_.reset();
       return shift_ns_ = difference(expected, own_ns);
     }
-    if (before_ && !is_jump(*before_) && magnitude(off(*before_)) < magnitude(off(shift_ns_))) {
-      std::swap(shift_ns_, *before_);
+    const std::int64_t before = before_.value_or(shift_ns_);
+    if (!is_jump(before) && magnitude(off(before)) < magnitude(off(shift_ns_))) {
+      before_ = std::exchange(shift_ns_, before);
       steady_ = 0;
     } else if (is_jump(shift_ns_)) {
       before_ = std::exchange(shift_ns_, difference(expected, own_ns));

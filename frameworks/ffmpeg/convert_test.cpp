@@ -32,7 +32,9 @@ TEST(FfmpegConvert, EveryPictureHasATargetThatSwscaleWrites) {
     ASSERT_NE(target, AV_PIX_FMT_NONE) << one->name;
     EXPECT_TRUE(sws_isSupportedOutput(target)) << one->name << " to " << av_get_pix_fmt_name(target);
     // RGB and 4:4:4 keep all of their columns of chroma.
-    if (one->log2_chroma_w == 0) EXPECT_EQ(av_pix_fmt_desc_get(target)->log2_chroma_w, 0) << one->name;
+    if (one->log2_chroma_w == 0) {
+      EXPECT_EQ(av_pix_fmt_desc_get(target)->log2_chroma_w, 0) << one->name;
+    }
   }
   EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV420P10LE), AV_PIX_FMT_P010LE);
   EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV411P), AV_PIX_FMT_YUV422P);

@@ -93,6 +93,8 @@ TEST_F(Commands, VerifyPassesFailsAndSkips) {
   }
   EXPECT_TRUE(tool("verify suite/wrong --atol 1.5 -q").out.ends_with("1 passed, 0 failed, 0 skipped\n"));
   EXPECT_TRUE(tool("verify suite --filter relu -q").out.ends_with("1 passed, 0 failed, 0 skipped\n"));
+  EXPECT_TRUE(
+      tool("verify suite --filter relu --default-precision -q").out.ends_with("1 passed, 0 failed, 0 skipped\n"));
 }
 
 TEST_F(Commands, VerifyRefusesWithOneMessage) {

@@ -11,6 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/onnx/backend_suite.hpp>
 #include <tenon/runtime/core.hpp>
 
@@ -77,13 +78,21 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
   }
 }
 
+/// The type that the device computes in where nothing is asked for. A model says it: the device itself may leave it open.
+element::Type default_precision(Core& core, const std::string& device) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1});
+  const auto model =
+      std::make_shared<const Model>(OutputVector{make_node("Relu", 1, {x})->output(0)}, ParameterVector{x});
+  return core.compile_model(model, device).get_property(hint::inference_precision);
+}
+
 /// What a device is given. The published outputs were computed in f32, so devices that prefer bf16 must compute in f32, too,
 /// unless that is what is to be verified.
 AnyMap properties_for(Core& core, const VerifyOptions& options, BackendTestTolerance& tolerance) {
   AnyMap properties;
   for (const PropertyName& property : core.get_property(options.device, supported_properties)) {
     if (options.has_default_precision && property == hint::inference_precision.name())
-      tolerance = tolerance_of(core.get_property(options.device, hint::inference_precision));
+      tolerance = tolerance_of(default_precision(core, options.device));
     if (!options.has_default_precision && property == hint::execution_mode.name() && property.is_mutable())
       properties.insert(hint::execution_mode(hint::ExecutionMode::ACCURACY));
   }

@@ -3,7 +3,7 @@ KERNEL {
   const int at = (int)get_global_id(0);
   if (at >= COUNT) return;
   const int x = at % OW, y = at / OW % OH, z = at / (OW * OH) % OD, begin = at / (OW * OH * OD) * ID * IH * IW;
-  ACC sum = 0;
+  ACC sum = IS_MAX ? (ACC)LOWEST : 0;
   int where = 0, count = 0;
   for (int iz = z * ID / OD; iz < ((z + 1) * ID + OD - 1) / OD; ++iz)
     for (int iy = y * IH / OH; iy < ((y + 1) * IH + OH - 1) / OH; ++iy)
@@ -11,7 +11,8 @@ KERNEL {
         const int place = (iz * IH + iy) * IW + ix;
         const ACC value = (ACC)X(begin + place);
 #if IS_MAX
-        if (count == 0 || value > sum || sum != sum) sum = value, where = place;
+        if (count == 0) where = place;
+        if (value > sum) sum = value, where = place;
 #else
         sum += value;
 #endif

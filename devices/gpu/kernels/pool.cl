@@ -4,7 +4,7 @@ KERNEL {
   if (pixel >= OD * OH * OW) return;
   const int x0 = FIRST_X(pixel), y0 = FIRST_Y(pixel), z0 = FIRST_Z(pixel);
   const int begin = plane * ID * IH * IW;
-  ACC sum = IS_MAX ? (ACC)LEAST : 0;
+  ACC sum = IS_MAX ? (ACC)LOWEST : 0;
   int inside = 0, where = 0;
   for (int kz = 0; kz < KD; ++kz) {
     const int z = z0 + kz * DD;
@@ -18,7 +18,8 @@ KERNEL {
         const int at = (z * IH + y) * IW + x;
         const ACC value = (ACC)X(begin + at);
 #if IS_MAX
-        if (inside == 0 || value > sum || sum != sum) sum = value, where = at;  // Numbers displace a NaN.
+        if (inside == 0) where = at;
+        if (value > sum) sum = value, where = at;  // Never a NaN.
 #else
         sum += value;
 #endif
@@ -26,7 +27,9 @@ KERNEL {
       }
     }
   }
-#if !IS_MAX
+#if IS_MAX
+  if (inside == 0) sum = LEAST;
+#else
 #if EXCLUDES_PAD
   const int count = inside;
 #elif IS_TORCH

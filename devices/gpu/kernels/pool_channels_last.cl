@@ -4,7 +4,7 @@ KERNEL {
   if (pixel >= OH * OW) return;
   const int y0 = pixel / OW * SH - PH, x0 = pixel % OW * SW - PW;
   float v[8];
-  for (int j = 0; j < 8; ++j) v[j] = IS_MAX ? -MAXFLOAT : 0;
+  for (int j = 0; j < 8; ++j) v[j] = IS_MAX ? -INFINITY : 0;
   int inside = 0;
   for (int ky = 0; ky < KH; ++ky) {
     const int y = y0 + ky * DH;
@@ -15,11 +15,13 @@ KERNEL {
       float in[8];
       X_LOAD8(image * X_IMAGE + y * X_LINE + x * X_PIXEL + chunk * 8, in);
 #pragma unroll
-      for (int j = 0; j < 8; ++j) v[j] = !IS_MAX ? v[j] + in[j] : inside == 0 || in[j] > v[j] || v[j] != v[j] ? in[j] : v[j];
+      for (int j = 0; j < 8; ++j) v[j] = !IS_MAX ? v[j] + in[j] : in[j] > v[j] ? in[j] : v[j];
       ++inside;
     }
   }
-#if !IS_MAX
+#if IS_MAX
+  for (int j = 0; j < 8; ++j) v[j] = inside == 0 ? -MAXFLOAT : v[j];
+#else
   const int count = EXCLUDES_PAD ? inside : KH * KW;
   for (int j = 0; j < 8; ++j) v[j] = count > 0 ? v[j] / count : 0;
 #endif

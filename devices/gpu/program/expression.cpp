@@ -344,7 +344,7 @@ std::string integer_text(const Node& node, ElementType type) {
   if (name == "Power") return is_signed ? "power($0, $1)" : "power_u($0, $1)";
   if (name == "Floor" || name == "Ceiling") return "$0";
   if (name == "Abs" && !is_signed) return "$0";
-  if (name == "Sign" && !is_signed) return "($0 > 0)";
+  if (name == "Sign") return is_signed ? "(($0 > 0) - ($0 < 0))" : "($0 > 0)";
   return {};
 }
 
@@ -380,8 +380,8 @@ std::string expression_text(const Node& node, ElementType type) {
   if (source.empty()) return {};
   const bool is_real = info(type).is_real;
   const std::string_view name = node.get_type_name();
-  if (name == "Maximum") return "tn_greater($0, $1)";
-  if (name == "Minimum") return "tn_lesser($0, $1)";
+  if (name == "Maximum") return is_real ? "tn_greater($0, $1)" : "tn_max($0, $1)";
+  if (name == "Minimum") return is_real ? "tn_lesser($0, $1)" : "tn_min($0, $1)";
   if (type != ElementType::kBool) {
     std::string special = is_real ? real_text(name, type) : integer_text(node, type);
     if (!special.empty()) return special;

@@ -49,7 +49,7 @@ void lower_pool(Builder& builder, const Node& node) {
     kernel.define("ACC", accumulator_name(data.type)).define("IS_MAX", is_max ? 1 : 0);
     const bool is_real = info(data.type).is_real;
     kernel.define("LEAST", is_real ? "(-MAXFLOAT)" : info(data.type).is_signed ? "LONG_MIN" : "0");
-    kernel.define("HAS_INDICES", has_indices ? 1 : 0);
+    kernel.define("LOWEST", least_text(data.type)).define("HAS_INDICES", has_indices ? 1 : 0);
     if (has_indices) {
       kernel.writes("INDEX", indices);
       // The index counts from the given axis on.
@@ -82,6 +82,7 @@ void lower_adaptive_pool(Builder& builder, const Node& node) {
     if (is_max) kernel.writes("INDEX", indices);
     add_window(kernel, window);
     kernel.define("ACC", accumulator_name(data.type)).define("IS_MAX", is_max ? 1 : 0);
+    kernel.define("LOWEST", least_text(data.type));
   });
   if (is_max) builder.compute(node, 0);
 }

@@ -15,17 +15,18 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// Over the accumulator $a and the next value $x; `end` over the sum and COUNT, how many there were.
+/// Over the accumulator a and the next value x, and over b, another's; `end` over the sum and COUNT, how many there were.
 struct Rule {
   const char *start, *step, *join, *end;
+  const char* own = "a";  ///< What the accumulator stands for, with `nans`: whether there was a NaN.
 };
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> all = {
       {"ReduceSum", {"0", "a + x", "a + b", "a"}},
       {"ReduceMean", {"0", "a + x", "a + b", "COUNT ? a / COUNT : NOTHING"}},
       {"ReduceProd", {"1", "a * x", "a * b", "a"}},
-      {"ReduceMax", {"LEAST", "tn_greater(a, x)", "tn_greater(a, b)", "a"}},
-      {"ReduceMin", {"MOST", "tn_lesser(a, x)", "tn_lesser(a, b)", "a"}},
+      {"ReduceMax", {"LEAST", "(nans |= IS_NAN(x), tn_max(a, x))", "GREATER(a, b)", "a", "nans ? NOTHING : a"}},
+      {"ReduceMin", {"MOST", "(nans |= IS_NAN(x), tn_min(a, x))", "LESSER(a, b)", "a", "nans ? NOTHING : a"}},
       {"ReduceL1", {"0", "a + tn_abs(x)", "a + b", "a"}},
       {"ReduceL2", {"0", "a + x * x", "a + b", "ROOT(a)"}},
       {"ReduceLogicalAnd", {"1", "a && x", "a && b", "a"}},
@@ -69,7 +70,10 @@ void emit_reduction(Builder& builder, const Node& node, const ExpressionRef& inp
   kernel.define("ACC", accumulator_name(type));
   kernel.define("LEAST", least_text(type))
       .define("MOST", greatest_text(type))
-      .define("NOTHING", is_real ? "NAN" : "0")  // The mean of no elements.
+      .define("NOTHING", is_real ? "NAN" : "0")  // Also the mean of no elements.
+      .define("IS_NAN(x)", is_real ? "((x) != (x))" : "0")
+      .define("GREATER(a, b)", is_real ? "tn_greater(a, b)" : "tn_max(a, b)")
+      .define("LESSER(a, b)", is_real ? "tn_lesser(a, b)" : "tn_min(a, b)")
       .define("ROOT(a)", is_real ? "sqrt(a)" : "(ACC)root_of((ulong)(a))");
   const Coordinates row = take_apart(kernel, rows, "i", "row"), step = take_apart(kernel, steps, "k", "at");
   const Statements value = statements(
@@ -84,8 +88,8 @@ void emit_reduction(Builder& builder, const Node& node, const ExpressionRef& inp
   const bool by_group = !builder.target().is_cpu && step_count >= 256 && builder.target().max_group >= 64;
   if (!by_group) {
     kernel.text("KERNEL {\n  const int row = (int)get_global_id(0);\n  if (row >= ROWS) return;\n  " + row.lines +
-                "\n  ACC a = " + rule.start + ";\n  for (int at = 0; at < COUNT; ++at) { " + next + " }\n  STORE(" +
-                rule.end + ", row);\n}\n");
+                "\n  int nans = 0;\n  ACC a = " + rule.start + ";\n  for (int at = 0; at < COUNT; ++at) { " + next +
+                " }\n  a = " + rule.own + ";\n  STORE(" + rule.end + ", row);\n}\n");
     kernel.over({row_count}, {std::min<std::size_t>(builder.target().max_group, 64)});
     return builder.launch(kernel, node);
   }
@@ -94,8 +98,9 @@ void emit_reduction(Builder& builder, const Node& node, const ExpressionRef& inp
   kernel.text(
       std::string("KERNEL {\n  __local ACC shared[GROUP];\n  const int row = (int)get_group_id(0), lane = "
                   "(int)get_local_id(0);\n  ") +
-      row.lines + "\n  ACC a = " + rule.start + ";\n  for (int at = lane; at < COUNT; at += GROUP) { " + next +
-      " }\n  shared[lane] = a;\n  for (int half_group = GROUP / 2; half_group > 0; half_group /= 2) {\n"
+      row.lines + "\n  int nans = 0;\n  ACC a = " + rule.start +
+      ";\n  for (int at = lane; at < COUNT; at += GROUP) { " + next + " }\n  shared[lane] = a = " + rule.own +
+      ";\n  for (int half_group = GROUP / 2; half_group > 0; half_group /= 2) {\n"
       "    barrier(CLK_LOCAL_MEM_FENCE);\n    if (lane < half_group) { const ACC b = shared[lane + half_group]; "
       "a = " +
       rule.join + "; shared[lane] = a; }\n  }\n  if (lane == 0) STORE(" + rule.end + ", row);\n}\n");

@@ -109,7 +109,7 @@ TEST(GstLines, ASilentSourceStopsAtOnce) {
   std::this_thread::sleep_for(50ms);
   const auto begin = Clock::now();
   line.to(GST_STATE_NULL);
-  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_LT(Clock::now() - begin, 8s);
   EXPECT_GE(seen.interrupts, 1);
 }
 

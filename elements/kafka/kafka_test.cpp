@@ -147,7 +147,7 @@ TEST_F(Kafka, StoppingDoesNotWaitForABroker) {
   EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms));
   const auto begin = Clock::now();
   pipeline.stop(Clock::now() + 100ms);
-  EXPECT_LT(Clock::now() - begin, 5s);
+  EXPECT_LT(Clock::now() - begin, 20s);
 }
 
 TEST_F(Kafka, PropertiesAreCheckedAtOnce) {

@@ -444,7 +444,7 @@ TEST_F(MosaicInTime, AnInterruptEndsTheWaitForFramesThatOthersHold) {
   holds_ = true;
   for (int i = 0; i < 100; ++i) give(0, i * 100 / 3, 50);
   stops.join();
-  EXPECT_LT(Clock::now() - begin, 5s);
+  EXPECT_LT(Clock::now() - begin, 20s);
   EXPECT_LT(shown_.size(), 100u);
 }
 

@@ -331,7 +331,7 @@ TEST_F(EventTest, WaitingEndsAtTheDeadline) {
   const Error late = error_of([&] { never.wait(begin + milliseconds(50)); });
   EXPECT_EQ(late.code(), Code::kDeadlineExceeded);
   EXPECT_GE(Clock::now() - begin, milliseconds(50));
-  EXPECT_LT(Clock::now() - begin, milliseconds(1500));
+  EXPECT_LT(Clock::now() - begin, milliseconds(20000));
   const Tensor tensor = opencl::wrap(context, user_buffer(64), {element::u8, {64}, {}});
   wrote(tensor, gate);
   MapOptions options;

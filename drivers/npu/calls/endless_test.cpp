@@ -69,7 +69,7 @@ TEST_F(NpuEndless, AListIsCancelledAndRunsAgain) {
     const auto begin = steady_clock::now();
     EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS);
     EXPECT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_ERROR_NOT_AVAILABLE);
-    EXPECT_LT(steady_clock::now() - begin, milliseconds(2000));
+    EXPECT_LT(steady_clock::now() - begin, milliseconds(9000));
     EXPECT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS) << "the fence has reported it";
     ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
     *trips = 3;
@@ -98,14 +98,14 @@ TEST_F(NpuEndless, AWaiterDoesNotRunWhatMayBecomeEndless) {
   *trips = std::int64_t{1} << 60;
   std::atomic<bool> is_back = false;
   std::thread rescue([&] {  // Ends the run, so that the test ends even if the waiting thread executes it.
-    const auto end = steady_clock::now() + milliseconds(3000);
+    const auto end = steady_clock::now() + milliseconds(30000);
     while (!is_back && steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(5));
     EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS);
   });
   const auto begin = steady_clock::now();
   ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, fence), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeFenceHostSynchronize(fence, 50'000'000), ZE_RESULT_NOT_READY);
-  EXPECT_LT(steady_clock::now() - begin, milliseconds(2500));
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(25000));
   is_back = true;
   rescue.join();
   EXPECT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_ERROR_NOT_AVAILABLE);
@@ -137,7 +137,7 @@ TEST_F(NpuEndless, AQueueThatGoesEndsWhatComputesAfterAWhile) {
   const auto taken = steady_clock::now() - begin;
   EXPECT_EQ(zeFenceHostSynchronize(fence, 0), ZE_RESULT_ERROR_DEVICE_LOST);
   EXPECT_GE(taken, milliseconds(1900)) << "work has time to end by itself";
-  EXPECT_LT(taken, milliseconds(10000));
+  EXPECT_LT(taken, milliseconds(60000));
 }
 
 TEST_F(NpuEndless, ABlockingFreeWaitsForAGraphsArguments) {

@@ -57,9 +57,9 @@ void infer_reshape(Node& node) {
       out.push_back(to_dimension(bound));
     }
   }
-  // The counts determine the unknown extent; axes copied by 0 cancel even if dynamic.
+  // The counts determine the unknown extent; axes copied by 0 cancel even if dynamic, and even if they have no elements.
   std::int64_t in_count = 1, out_count = 1;
-  bool countable = data.rank().is_static();
+  bool countable = data.rank().is_static(), is_empty = false;
   const auto take = [&](std::int64_t& count, const Dimension& d) {
     if (d.is_dynamic())
       countable = false;
@@ -67,16 +67,17 @@ void infer_reshape(Node& node) {
       fail("shape " + data.to_string() + " or its new form overflows");
   };
   for (std::size_t i = 0; countable && i < std::max(data.size(), out.size()); ++i) {
-    const bool copied = i < data.size() && i < out.size() && special_zero && (*pattern)[i].is_known() &&
-                        (*pattern)[i].min == 0 && !(data[i] == Dimension(0));
+    const bool copied =
+        i < data.size() && i < out.size() && special_zero && (*pattern)[i].is_known() && (*pattern)[i].min == 0;
+    is_empty |= copied && data[i] == Dimension(0);
     if (copied) continue;
     if (i < data.size()) take(in_count, data[i]);
     if (i < out.size() && rest != i) take(out_count, out[i]);
   }
   if (countable) {
     if (rest) {
-      if (out_count == 0) {
-        if (in_count != 0) fail("cannot reshape " + data.to_string() + " into a shape of no elements");
+      if (out_count == 0 || (is_empty && in_count % out_count != 0)) {
+        if (in_count != 0 && !is_empty) fail("cannot reshape " + data.to_string() + " into a shape of no elements");
         out[*rest] = Dimension(0);
       } else {
         if (in_count % out_count != 0)
@@ -84,7 +85,7 @@ void infer_reshape(Node& node) {
                " elements are no multiple of " + std::to_string(out_count));
         out[*rest] = Dimension(in_count / out_count);
       }
-    } else if (in_count != out_count) {
+    } else if (in_count != out_count && !is_empty) {
       fail("cannot reshape " + data.to_string() + " to " + out.to_string() + ": " + std::to_string(in_count) +
            " elements against " + std::to_string(out_count));
     }

@@ -22,13 +22,25 @@ struct Reduction {
   bool is_identity;  // No axes, and the node says that this means "none".
 };
 
+/// The axes of an input. A list that turns out to be empty means all, unless the node says "none".
+Out given_axes(const NodeContext& node) {
+  const Out given = convert(node.input(1), ElementType::kI64);
+  const PartialShape& shape = given.get_partial_shape();
+  const bool may_be_empty = shape.rank().is_dynamic() || (shape.size() == 1 && shape[0].get_min_length() == 0);
+  if (!may_be_empty || node.get_int("noop_with_empty_axes", 0) != 0) return given;
+  const Out& x = node.input(0);
+  const Out axes = reshape(given, Ints{-1}), count = shape_of(axes), rank = reshape(rank_of(x), Ints{1});
+  const Out taken = select(op("Equal", 1, {count, int_scalar(0)}), rank, count);
+  return op("Slice", 8, {concat({axes, all_axes(x)}, 0), ints({0}), taken, ints({1}), ints({0})});
+}
+
 // Axes are an attribute in old versions, later an input (Sum since 13, the others since 18); none means all.
 Reduction arguments(const NodeContext& node) {
   Reduction r{node.input(0), {}, node.get_int("keepdims", 1) != 0, false};
   const bool has_input = node.has_input(1) && !is_known_empty(node.input(1));
   const bool has_attribute = node.has("axes") && !node.get_ints("axes").empty();
   if (has_input)
-    r.axes = convert(node.input(1), ElementType::kI64);
+    r.axes = given_axes(node);
   else if (has_attribute)
     r.axes = ints(node.get_ints("axes"));
   else if (node.get_int("noop_with_empty_axes", 0) != 0)

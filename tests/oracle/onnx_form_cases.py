@@ -172,6 +172,8 @@ def reductions():
         x = np.abs(ordinary) if kind == "ReduceLogSum" else ordinary
         case(f"{kind}_of_each", node(kind, "x", noop_with_empty_axes=1), {"x": x}, None, 18 if kind != "ReduceSum" else 13)
         case(f"{kind}_of_each_by_input", node(kind, "x a", noop_with_empty_axes=1), {"x": x}, {"a": ints()}, 18 if kind != "ReduceSum" else 13)
+        case(f"{kind}_of_computed_axes", node(kind, "x a"), {"x": x, "a": ints(1, 2)}, None, 18 if kind != "ReduceSum" else 13)
+        case(f"{kind}_of_computed_no_axes", node(kind, "x a"), {"x": x, "a": ints()}, None, 18 if kind != "ReduceSum" else 13)
     case("log_sum_exp_f64", node("ReduceLogSumExp", "x a", keepdims=0), {"x": np.float64([[800, 801], [-np.inf, -np.inf]])}, {"a": ints(1)}, 18)
     for kind in ("ReduceLogSumExp", "ReduceLogSum"):
         case(f"{kind}_i32", node(kind, "x a", keepdims=0), {"x": np.int32([[1, 2], [3, 40]])}, {"a": ints(1)}, 18)
@@ -265,6 +267,20 @@ def signals():
     case("stft_computed", node("STFT", "x s w n", onesided=1), {"x": reals(2, 40, 1), "s": np.array(4), "w": window, "n": np.array(8)}, None, 17)
 
 
+def shapes():
+    for count in (2, 3, 4):
+        for axis in (1, -1):
+            outputs = tuple("abcd"[:count])
+            case(f"split_into_{count}_axis{axis % 2}_{'first' if axis > 0 else 'last'}", node("Split", "x", " ".join(outputs), axis=axis, num_outputs=count),
+                 {"x": reals(2, 7)}, None, 18, outputs)
+    for shape in ((0, 3, 4), (2, 0, 4), (2, 3, 0), (2, 3, 4)):
+        for axis in range(4):
+            case(f"flatten_{'_'.join(map(str, shape))}_axis{axis}", node("Flatten", "x", axis=axis), {"x": reals(*shape)}, None, 13)
+    # A rank that only values tell: the extents of 1 that are removed.
+    case("split_of_unknown_rank", [node("Squeeze", "x", "s"), node("Split", "s", "a b", axis=1, num_outputs=2), node("Concat", "b a", axis=1)],
+         {"x": reals(3, 1, 6)}, None, 18)
+
+
 def attentions():
     for heads, more in ((3, dict(num_heads=3)), (3, dict(num_heads=3, interleaved=1))):
         tables = {"c": reals(2, 5, 4), "s": reals(2, 5, 4)}
@@ -302,7 +318,7 @@ def old_broadcasts():
          expected=[np.where(centred < 0, centred * slope.reshape(1, 3, 1, 1), centred)])
 
 
-GROUPS = (resizes, recurrences, reductions, normalisations, positions, windows, signals, attentions, sequences, old_broadcasts)
+GROUPS = (resizes, recurrences, reductions, normalisations, positions, windows, signals, shapes, attentions, sequences, old_broadcasts)
 
 
 def make_model(nodes, inputs, constants, opset, outputs, is_open):

@@ -80,7 +80,7 @@ def resizes():
                 for policy in ("stretch", "not_larger", "not_smaller"):
                     if policy != "stretch" and target.dtype == np.float32:
                         continue
-                    if mode == "nearest" and not crops and not is_clear(coordinates, more["nearest_mode"], (7, 9), target, policy):
+                    if mode == "nearest" and coordinates == "half_pixel_symmetric" and not is_clear(coordinates, more["nearest_mode"], (7, 9), target, policy):
                         continue
                     attributes = dict(mode=mode, coordinate_transformation_mode=coordinates, axes=[2, 3], **more)
                     if policy != "stretch":
@@ -101,6 +101,14 @@ def resizes():
              {"x": picture}, {"roi": np.zeros(0, np.float32), "t": np.float32([1, 1, 0.6, 2.3])}, opset=11)
     case("resize_of_integers", node("Resize", "x - - t", coordinate_transformation_mode="half_pixel_symmetric"),
          {"x": RANDOM.integers(0, 255, (1, 1, 5, 6)).astype(np.uint8)}, {"t": ints(1, 1, 3, 8)}, opset=19)
+    # Positions in the middle of two elements, near it and on elements, by sizes.
+    for coordinates in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
+        for rounding in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+            for extent in (7, 10, 14, 20, 23):
+                counts = [n for n in range(1, 25) if n != extent]
+                case(f"resize_of_{extent}_{coordinates}_{rounding}",
+                     [node("Resize", f"x - - t{n}", f"y{n}", coordinate_transformation_mode=coordinates, nearest_mode=rounding, axes=[1]) for n in counts],
+                     {"x": reals(1, extent)}, {f"t{n}": ints(n) for n in counts}, 19, tuple(f"y{n}" for n in counts))
     # Scales that only the model's inputs tell.
     for mode in ("nearest", "linear", "cubic"):
         case(f"resize_{mode}_by_computed_scales", node("Resize", "x - t", mode=mode),

@@ -113,6 +113,16 @@ TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
   EXPECT_THAT(cropped.error().what(), AllOf(HasSubstr("cropper"), HasSubstr("needs a roi")));
   mode.set_s("sideways");
   EXPECT_EQ(cropped.error().code(), Code::kInvalidArgument);
+  mode.set_name("nearest_mode");
+  EXPECT_THAT(cropped.error().what(), AllOf(HasSubstr("cropper"), HasSubstr("\"sideways\""), HasSubstr("floor")));
+  for (const int opset : {9, 10}) {
+    Builder few(opset);
+    few.input("x", {1, 1, 8, 8}).output("y");
+    auto& three = few.initializer("s", {3});
+    for (int i = 0; i < 3; ++i) three.add_float_data(1.2f);
+    few.node(opset == 9 ? "Upsample" : "Resize", {"x", "s"}, {"y"}, "short");
+    EXPECT_THAT(few.error().what(), AllOf(HasSubstr("short"), HasSubstr("[3]"), HasSubstr("expected [4]")));
+  }
 }
 
 TEST(OnnxForms, NumbersOfTwoBitsKeepToThem) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: resizing and sampling of images.
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/readers/onnx/internal/resize.hpp>
@@ -23,6 +25,15 @@ bool is_absent(const NodeContext& node, std::size_t index) {
   return shape.rank() == Rank(1) && shape[0] == Dimension(0);
 }
 
+void check_target(const Out& target, bool by_sizes, const Ints& axes) {
+  const PartialShape& targets = target.get_partial_shape();
+  const auto wanted = static_cast<std::int64_t>(axes.size());
+  if (targets.rank() != Rank(1) || !targets[0].compatible(Dimension(wanted)))
+    fail((by_sizes ? "sizes have the shape " : "scales have the shape ") + targets.to_string() + ", expected [" +
+         std::to_string(wanted) + "]: one for each axis");
+  if (std::set<std::int64_t>(axes.begin(), axes.end()).size() != axes.size()) fail("axes names an axis twice");
+}
+
 /// Whether scales are known, and none shrinks its axis; antialiasing has an effect only on shrinking axes.
 bool only_grow(const Out& scales) {
   const auto& value = scales.get_tensor().value();
@@ -41,14 +52,32 @@ bool may_keep_extent(const Out& scales) {
   return std::any_of(numbers.begin(), numbers.end(), [](double scale) { return scale > 1 && scale < 1.5; });
 }
 
+/// Whether f32 holds the scales, so that positions in the middle of two elements are exact. Interpolate decides others
+/// by how they were rounded, as OpenVINO does; ONNX Runtime and onnx.reference take them for the middle.
+bool has_exact_scales(const Out& x, const Out& target, bool by_sizes, const Ints& axes) {
+  const auto& value = target.get_tensor().value();
+  if (!value) return false;
+  const std::vector<double> numbers = op::v0::Constant(*value).to_doubles();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Dimension& extent = x.get_partial_shape()[static_cast<std::size_t>(axes[i])];
+    if (by_sizes && (extent.is_dynamic() || extent.get_length() == 0)) return false;
+    const double scale = by_sizes ? numbers[i] / static_cast<double>(extent.get_length()) : numbers[i];
+    if (scale * 256 != std::floor(scale * 256)) return false;
+  }
+  return true;
+}
+
 /// Whether Interpolate lacks the form.
-bool is_beyond_interpolate(const ResizeForm& form, const Out& target, bool by_sizes) {
-  return form.antialias || form.exclude_outside || form.roi || form.scale ||
-         form.coordinates == "half_pixel_symmetric" || (!by_sizes && may_keep_extent(target));
+bool is_beyond_interpolate(const Out& x, const Out& target, bool by_sizes, const Ints& axes, const ResizeForm& form) {
+  const bool rounds =
+      form.mode == "nearest" && form.rounding.starts_with("round") && form.coordinates != "align_corners";
+  return (rounds && !has_exact_scales(x, target, by_sizes, axes)) || form.antialias || form.exclude_outside ||
+         form.roi || form.scale || form.coordinates == "half_pixel_symmetric" || (!by_sizes && may_keep_extent(target));
 }
 
 Out resized(const Out& x, const Out& target, bool by_sizes, const Ints& axes, const ResizeForm& form) {
-  if (is_beyond_interpolate(form, target, by_sizes)) return resize_written_out(x, target, by_sizes, axes, form);
+  if (is_beyond_interpolate(x, target, by_sizes, axes, form))
+    return resize_written_out(x, target, by_sizes, axes, form);
   return op("Interpolate", 11, {x, target, ints(axes)},
             {{"mode", form.mode == "linear" ? "linear_onnx" : form.mode},
              {"shape_calculation_mode", by_sizes ? "sizes" : "scales"},
@@ -62,6 +91,7 @@ Out resized(const Out& x, const Out& target, bool by_sizes, const Ints& axes, co
 OutputVector resize_by_scales(const NodeContext& node, const Out& scales) {
   Ints axes;
   for (std::int64_t axis = 0; axis < node.rank(0); ++axis) axes.push_back(axis);
+  check_target(scales, false, axes);
   return {resized(node.input(0), convert(scales, ElementType::kF32), false, axes,
                   {interpolation(node.get_string("mode", "nearest")), "asymmetric", "simple"})};
 }
@@ -83,6 +113,9 @@ OutputVector resize(const NodeContext& node) {
                                                   "tf_crop_and_resize"};
   if (std::find(kKnown.begin(), kKnown.end(), form.coordinates) == kKnown.end())
     fail("coordinate_transformation_mode \"" + form.coordinates + "\" is not one of ONNX's");
+  static const std::vector<std::string> kRoundings = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  if (std::find(kRoundings.begin(), kRoundings.end(), form.rounding) == kRoundings.end())
+    fail("nearest_mode \"" + form.rounding + "\" is none of round_prefer_floor, round_prefer_ceil, floor, ceil");
   Ints axes = node.get_ints("axes", {});
   if (!node.has("axes")) {
     for (std::int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
@@ -91,11 +124,7 @@ OutputVector resize(const NodeContext& node) {
   const bool by_sizes = is_absent(node, 2);
   if (by_sizes && is_absent(node, 3)) fail("has neither scales nor sizes");
   Out target = by_sizes ? convert(node.input(3), ElementType::kI64) : convert(node.input(2), ElementType::kF32);
-  const PartialShape& targets = target.get_partial_shape();
-  const auto wanted = static_cast<std::int64_t>(axes.size());
-  if (targets.rank() != Rank(1) || !targets[0].compatible(Dimension(wanted)))
-    fail((by_sizes ? "sizes have the shape " : "scales have the shape ") + targets.to_string() + ", expected [" +
-         std::to_string(wanted) + "]: one for each axis");
+  check_target(target, by_sizes, axes);
   const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
   if (by_sizes && policy != "stretch") {
     if (policy != "not_larger" && policy != "not_smaller")

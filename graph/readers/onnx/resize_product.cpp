@@ -117,13 +117,14 @@ class ResizedAxis {
   }
 
   Out rounded(const Out& at) const {
-    const Out half = real(0.5);
+    // A position that the rounding of f32 moved away from the middle of two elements still counts as the middle.
+    constexpr double kHalf = 0.5 + 1e-6;
     if (form_.rounding == "floor") return unary("Floor", at);
     if (form_.rounding == "ceil") return unary("Ceiling", at);
-    if (form_.rounding == "round_prefer_ceil") return unary("Floor", add(at, half));
+    if (form_.rounding == "round_prefer_ceil") return unary("Floor", add(at, real(kHalf)));
     if (form_.rounding == "simple")
       return select(op("Less", 1, {scale_, real(1)}), unary("Ceiling", at), unary("Floor", at));
-    return unary("Ceiling", sub(at, half));
+    return unary("Ceiling", sub(at, real(kHalf)));
   }
 
   /// A triangle, or Keys' cubic.

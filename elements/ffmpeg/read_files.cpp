@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostLines = 100'000;  ///< A playlist's lines that are read.
+constexpr std::size_t kMostLines = 100'000;  ///< In a playlist.
 
 /// Sorts numbers by value: frame2 comes before frame10.
 void sort_by_number(std::vector<std::string>& files) {

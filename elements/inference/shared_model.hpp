@@ -39,7 +39,7 @@ struct SharedModel {
 /// @thread any. @errors Those of reading, reshaping and compiling; kInvalidArgument: properties that are not KEY=VALUE, or
 /// inputs or outputs that pictures or batches do not fit, or a file of the model that the pipeline would write over.
 std::shared_ptr<const SharedModel> share_model(const ModelSettings& settings, const std::optional<FrameInfo>& frames,
-                                               UsedFiles* files);
+                                               UsedFiles* files = nullptr);
 
 }  // namespace inference
 }  // namespace elements

@@ -82,10 +82,10 @@ TEST_F(PipelineCommand, TheSchemaThatTheBuildWritesIsTheTools) {
 
 /// Nothing that a pipeline reads may be lost, by whatever name an element or an option writes it.
 TEST_F(PipelineCommand, WritesOverNothingThatItReads) {
+  for (const char* name : {"clips", "pictures"}) fs::create_directories(folder / name);
   write_clip("clips/clip.mp4", 64, 48, 3);
   write_clip("clips/other.mp4", 64, 48, 3);
-  for (const char* name : {"pictures/p1.png", "pictures/p2.png"})
-    fs::create_directories(folder / "pictures"), write_clip(name, 32, 32, 1, "png", AV_PIX_FMT_RGB24);
+  for (const char* name : {"pictures/p1.png", "pictures/p2.png"}) write_clip(name, 32, 32, 1, "png", AV_PIX_FMT_RGB24);
   write("list.ffconcat", "ffconcat version 1.0\nfile 'clips/clip.mp4'\n");
   fs::copy_file(model("demo.onnx"), file("m.onnx"));
   fs::copy_file(model("colour.xml"), file("c.xml"));

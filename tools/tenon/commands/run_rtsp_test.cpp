@@ -104,7 +104,7 @@ TEST_F(RunRtsp, LinesHaveTheSendersClock) {
   if (std::system("gst-inspect-1.0 --exists rtpjpegpay") != 0) GTEST_SKIP() << "no rtpjpegpay";
   const Server server(
       folder.string(),
-      "videotestsrc is-live=true ! video/x-raw,width=64,height=48,framerate=25/1 ! jpegenc ! rtpjpegpay "
+      "videotestsrc is-live=true ! video/x-raw,format=I420,width=64,height=48,framerate=25/1 ! jpegenc ! rtpjpegpay "
       "name=pay0 pt=26");
   write("clock.json",
         R"({"nodes": [{"element": "file", "name": "gate", "parameters": {"sender_time": true, "path": ")" +

@@ -209,4 +209,19 @@ TEST_F(GstFormats, ScaledPicturesKeepTheShapeOfTheirContents) {
   EXPECT_EQ(aspect("format=rgb"), std::pair(2, 1));
 }
 
+TEST_F(GstFormats, FilesSayTheShapeOfTheirPixels) {
+  if (!has("tenonfile") || !has("jpegenc") || !has("matroskamux")) GTEST_SKIP() << "no FFmpeg, or no muxer";
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "wide.mkv";
+  Line written(
+      "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=320,height=240,pixel-aspect-ratio=2/1 ! "
+      "jpegenc ! matroskamux ! filesink location=" +
+      file);
+  ASSERT_EQ(written.run(), "");
+  const gs::CapsPtr caps = caps_behind("tenonfile path=" + file + " ! tenonconvert width=160 height=240");
+  int num = 0, den = 0;
+  gst_structure_get_fraction(gst_caps_get_structure(caps.get(), 0), "pixel-aspect-ratio", &num, &den);
+  EXPECT_EQ(std::pair(num, den), std::pair(4, 1));
+}
+
 }  // namespace gstreamer_formats_test

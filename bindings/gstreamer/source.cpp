@@ -115,6 +115,7 @@ gs::CapsPtr SourceHost::caps() const {
   video.info = info_.frame;
   if (info_.frames_per_second > 0)
     gst_util_double_to_fraction(info_.frames_per_second, &video.rate_num, &video.rate_den);
+  video.aspect_num = static_cast<int>(info_.aspect_num), video.aspect_den = static_cast<int>(info_.aspect_den);
   return gs::caps(video);
 }
 

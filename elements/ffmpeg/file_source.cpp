@@ -90,7 +90,10 @@ class FileSource final : public Source {
     damaged_before_ = 0;
     if (by_va_ && !options_.hardware) options_.hardware = open_va(node_);
     open_next(deadline);
-    return {video_->info(), rate_, video_->live() || keeps_time_};
+    StreamInfo info{video_->info(), rate_, video_->live() || keeps_time_};
+    const AVRational aspect = video_->pixel_aspect();
+    info.aspect_num = static_cast<std::uint32_t>(aspect.num), info.aspect_den = static_cast<std::uint32_t>(aspect.den);
+    return info;
   }
 
   void allocate(const Requirements& wanted, std::span<const Party> readers) override {

@@ -495,6 +495,10 @@ TENON_INLINE Video& Video::operator=(Video&&) noexcept = default;
 TENON_INLINE Video::~Video() = default;
 TENON_INLINE const FrameInfo& Video::info() const { return impl_->info; }
 TENON_INLINE double Video::fps() const { return impl_->fps; }
+TENON_INLINE AVRational Video::pixel_aspect() const {
+  const AVRational known = av_guess_sample_aspect_ratio(impl_->input.format(), impl_->input.stream(), nullptr);
+  return known.num > 0 && known.den > 0 ? known : AVRational{1, 1};
+}
 TENON_INLINE bool Video::live() const { return impl_->input.live(); }
 TENON_INLINE std::string Video::codec() const { return avcodec_get_name(impl_->decoder.codec()->codec_id); }
 

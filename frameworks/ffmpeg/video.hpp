@@ -41,6 +41,8 @@ class Video {
   const FrameInfo& info() const;
   /// Frames per second from the stream's header or statistics; 0 when unknown.
   double fps() const;
+  /// Width to height of a pixel as stored; {1, 1} where neither the container nor the stream says it.
+  AVRational pixel_aspect() const;
   /// Number of frames if the container states it; exact for most files, for some an estimate from the duration.
   std::optional<std::uint64_t> frame_count() const;
   std::optional<std::chrono::nanoseconds> duration() const;

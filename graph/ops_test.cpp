@@ -139,6 +139,38 @@ TEST(Ops, OfPicturesAndSequences) {
             "[1,2,5,3]");
 }
 
+// Under auto_pad "valid" there are no pads, whatever the lists say, and OpenVINO infers the same for known extents.
+TEST(Ops, ValidWindowsHaveNoPadsForOpenExtentsEither) {
+  const auto pooled = [](const Dimension& extent) {
+    const auto x = input({1, 1, extent});
+    return make_node("AvgPool", 1, {x->output(0)},
+                     {{"kernel", std::vector<std::int64_t>{3}},
+                      {"strides", std::vector<std::int64_t>{2}},
+                      {"pads_begin", std::vector<std::int64_t>{1}},
+                      {"pads_end", std::vector<std::int64_t>{1}},
+                      {"exclude-pad", false},
+                      {"auto_pad", "valid"}})
+        ->get_output_partial_shape(0)
+        .to_string();
+  };
+  EXPECT_EQ(pooled(7), "[1,1,3]");
+  EXPECT_EQ(pooled(Dimension(1, 7)), "[1,1,1..3]");
+  EXPECT_EQ(pooled(Dimension(1, -1)), "[1,1,1..]");
+}
+
+// Copied extents cancel, also those of 0, as in OpenVINO.
+TEST(Ops, ReshapeOfNothingKnowsTheOtherExtents) {
+  const auto reshaped = [](const PartialShape& shape, const std::vector<std::int64_t>& pattern) {
+    const auto x = input(shape);
+    return make_node("Reshape", 1, {x->output(0), ints(pattern)}, {{"special_zero", true}})
+        ->get_output_partial_shape(0)
+        .to_string();
+  };
+  EXPECT_EQ(reshaped({0, 3, 4}, {0, -1}), "[0,12]");
+  EXPECT_EQ(reshaped({-1, 3, 4}, {0, -1}), "[?,12]");
+  EXPECT_EQ(reshaped({2, 0, 4}, {2, -1}), "[2,0]");
+}
+
 TEST(Ops, KeepStateWithAndWithoutAnInitialValue) {
   const auto variable =
       std::make_shared<op::util::Variable>(op::util::VariableInfo{PartialShape{2}, element::f32, "sum"});

@@ -220,6 +220,9 @@ TEST(OnnxFused, ExpertsAreCheckedAndQuantisedOnesStayPacked) {
   EXPECT_THAT(mixture(3, 0, 0, "relu").error().what(), AllOf(HasSubstr("layer"), HasSubstr("k is 3"), HasSubstr("2")));
   EXPECT_THAT(mixture(1, 0, 0, "swiglu").error().what(), HasSubstr("swiglu_fusion 1 or 2"));
   EXPECT_THAT(mixture(1, 0, 24, "relu").error().what(), HasSubstr("block_size 24"));
+  Builder three = mixture(1, 0, 0, "relu");
+  set(*three.model.mutable_graph()->mutable_node(0), "expert_weight_bits", 3);
+  EXPECT_THAT(three.error().what(), AllOf(HasSubstr("3 bits"), HasSubstr("2, 4 and 8")));
   EXPECT_THAT(mixture(1, 0, 0, "sine").error().what(), HasSubstr("\"sine\""));
 }
 

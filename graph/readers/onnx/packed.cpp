@@ -13,12 +13,9 @@ namespace {
 
 std::size_t row_bytes(const PackedRows& from) { return (size_of(from.columns) * size_of(from.bits) + 7) / 8; }
 
-/// One number, whose bits may lie in two bytes.
 unsigned number_at(const std::uint8_t* row, std::size_t column, std::size_t bits) {
-  const std::size_t at = column * bits, shift = at % 8;
-  unsigned word = row[at / 8];
-  if (shift + bits > 8) word |= static_cast<unsigned>(row[at / 8 + 1]) << 8;
-  return word >> shift & ((1U << bits) - 1);
+  const std::size_t at = column * bits;
+  return row[at / 8] >> at % 8 & ((1U << bits) - 1);
 }
 
 void put(std::uint8_t* numbers, std::size_t at, bool four, unsigned value) {
@@ -51,8 +48,9 @@ Tensor repacked(const Tensor& bytes, const PackedRows& from, ElementType type, c
 }  // namespace
 
 Out unpacked_rows(const NodeContext& node, std::size_t index, const PackedRows& from, const Shape& shape) {
-  if (from.bits != 2 && from.bits != 3 && from.bits != 4 && from.bits != 8)
-    unimplemented("numbers of " + std::to_string(from.bits) + " bits; written out are those of 2, 3, 4 and 8");
+  if (from.bits != 2 && from.bits != 4 && from.bits != 8)
+    unimplemented("numbers of " + std::to_string(from.bits) +
+                  " bits are not written out; those of 2, 4 and 8 are: quantise the weights to one of these");
   const ElementType type = from.bits == 8 ? ElementType::kU8 : ElementType::kU4;
   const bool as_it_is = from.row_order.empty() && from.column_order.empty() && size_of(from.bits) == bit_width(type) &&
                         size_of(from.columns) * size_of(from.bits) % 8 == 0;

@@ -26,7 +26,7 @@ struct PackedRows {
 
 /// Numbers of up to 4 bits become u4, others u8, so that devices find weights that they keep packed. A constant whose bytes
 /// are that already is not copied.
-/// @errors as reinterpreted(); kUnimplemented: a number of bits other than 2, 3, 4 and 8.
+/// @errors as reinterpreted(); kUnimplemented: a number of bits other than 2, 4 and 8.
 Out unpacked_rows(const NodeContext& node, std::size_t index, const PackedRows& from, const Shape& shape);
 
 /// (numbers - zero) * scale in the type of `scale`; all broadcast. A null `zero` is the middle of the numbers' range.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the literals that Python's repr() prints. @source docs.python.org, reference/lexical_analysis: escape sequences
-#include <tenon/graph/input_stage/literals.hpp>
+#include <tenon/graph/internal/literals.hpp>
 
 #include <charconv>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <tenon/core/any.hpp>
-#include <tenon/graph/input_stage/literals.hpp>
+#include <tenon/graph/internal/literals.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon {

@@ -12,10 +12,10 @@
 #include <gtest/gtest.h>
 
 #include <tenon/graph/input_stage/input_stage.hpp>
-#include <tenon/graph/input_stage/literals.hpp>
+#include <tenon/graph/internal/literals.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
-#include <tenon/graph/readers/side_file.hpp>
+#include <tenon/graph/readers/internal/side_file.hpp>
 
 namespace model_info_test {
 

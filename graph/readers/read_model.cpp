@@ -6,10 +6,10 @@
 #include <system_error>
 
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/readers/internal/side_file.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
-#include <tenon/graph/readers/side_file.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the part of YAML that exporters' dumps use. @source yaml.org/spec/1.2.2, chapters 7 and 8: flow scalars, block collections
-#include <tenon/graph/readers/side_file.hpp>
+#include <tenon/graph/readers/internal/side_file.hpp>
 
 #include <cctype>
 #include <string>
@@ -12,7 +12,7 @@
 #include <tenon/core/file.hpp>
 #include <tenon/core/mapped_file.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/graph/input_stage/literals.hpp>
+#include <tenon/graph/internal/literals.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon {

@@ -60,25 +60,26 @@ class StreamTime {
       return difference(sum(own_ns, shift), *last_ns_) < -kMostBackNs || off(shift) > most_ahead_ns;
     };
     if (std::exchange(begins_, false)) {
-      before_.reset();
+      knows_before_ = false;
       return shift_ns_ = difference(expected, own_ns);
     }
-    const std::int64_t before = before_.value_or(shift_ns_);
-    if (!is_jump(before) && magnitude(off(before)) < magnitude(off(shift_ns_))) {
-      before_ = std::exchange(shift_ns_, before);
+    if (knows_before_ && !is_jump(before_ns_) && magnitude(off(before_ns_)) < magnitude(off(shift_ns_))) {
+      std::swap(shift_ns_, before_ns_);
       steady_ = 0;
     } else if (is_jump(shift_ns_)) {
-      before_ = std::exchange(shift_ns_, difference(expected, own_ns));
+      before_ns_ = std::exchange(shift_ns_, difference(expected, own_ns));
+      knows_before_ = true;
       steady_ = 0;
-    } else if (before_ && ++steady_ == kSteady) {
-      before_.reset();
+    } else if (knows_before_ && ++steady_ == kSteady) {
+      knows_before_ = false;
     }
     return shift_ns_;
   }
 
   std::optional<std::int64_t> last_ns_;
   std::int64_t interval_ns_ = 0, shift_ns_ = 0;
-  std::optional<std::int64_t> before_;  ///< The shift of the clock before the last jump.
+  std::int64_t before_ns_ = 0;  ///< The shift of the clock before the last jump.
+  bool knows_before_ = false;
   int steady_ = 0;
   bool begins_ = false;
 };

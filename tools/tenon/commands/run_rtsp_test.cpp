@@ -115,7 +115,8 @@ TEST_F(RunRtsp, LinesHaveTheSendersClock) {
   int with_clock = 0;
   for (std::string line; std::getline(lines, line);) {
     std::int64_t unix_ns = 0, ntp_ns = 0;
-    for (const json& each : json::parse(line).at("metadata"))
+    const json parsed = json::parse(line);
+    for (const json& each : parsed.at("metadata"))
       if (each.at("kind") == "reference_time") (each.at("clock") == "ntp" ? ntp_ns : unix_ns) = each.at("time_ns");
     EXPECT_NE(unix_ns, 0) << line;
     if (ntp_ns == 0) continue;  // The first report of the server comes later.

@@ -106,9 +106,9 @@ std::vector<PosedObject> posed_objects(std::span<const Tensor> outputs, const De
     return (extra = Anchors::extra_of(output, options, labels, are_points)).has_value();
   });
   if (rows == outputs.end())
-    throw Error(Code::kInvalidArgument, "decoding YOLOv8-pose: no output is [1,4+labels+" + std::to_string(step) +
-                                            "*points,n] or [1,n,6+" + std::to_string(step) +
-                                            "*points] of f32 or f16 with " + std::to_string(labels) +
+    throw Error(Code::kInvalidArgument, "decoding YOLOv8-pose: no output is [1,n,6+" + std::to_string(step) +
+                                            "*points], and no output is [1,4+labels+" + std::to_string(step) +
+                                            "*points,n] of f32 or f16 with " + std::to_string(labels) +
                                             " labels; there are:" + list_of(outputs));
   std::vector<float> scratch;
   const Anchors anchors(*rows, floats(*rows, scratch), options, *extra);

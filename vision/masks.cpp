@@ -173,10 +173,10 @@ std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const 
     return extra != 0 && Anchors::fits(output, options, extra);
   });
   if (rows == outputs.end())
-    throw Error(
-        Code::kInvalidArgument,
-        "decoding YOLOv8-seg: no outputs are [1,4+labels+m,n] or [1,n,6+m], and [1,m,h,w] of f32 or f16; there are:" +
-            list_of(outputs));
+    throw Error(Code::kInvalidArgument,
+                "decoding YOLOv8-seg: no outputs are [1,n,6+m] and [1,m,h,w], and no outputs are [1,4+labels+m,n] and "
+                "[1,m,h,w] of f32 or f16; there are:" +
+                    list_of(outputs));
   std::vector<float> scratch, prototype_scratch;
   const Anchors anchors(*rows, floats(*rows, scratch), options, extra);
   const float* base = floats(*prototypes, prototype_scratch);

@@ -45,13 +45,13 @@ struct OtherName {
 constexpr OtherName kOthers[] = {
     {"Segmentation", {"segmentation", "semantic_segmentation", "semanticsegmentation"}, Other::kSegmentation},
     {"YOLOv8-seg", {"yolov8-seg", "yolov8_seg", "yolo11-seg", "yolo-seg"}, Other::kMaskedObjects},
-    {"MaskRCNN", {"maskrcnn", "mask_rcnn", "mask-rcnn"}, Other::kBoxMaskedObjects},
-    {"YOLOv8-obb", {"yolov8-obb", "yolov8_obb", "yolo11-obb", "yolo26-obb"}, Other::kOrientedObjects},
     {"YOLOv8-pose", {"yolov8-pose", "yolov8_pose", "yolo11-pose", "yolo26-pose"}, Other::kPosedObjects},
     {"Heatmaps", {"heatmaps", "keypoints", "keypoint_detection"}, Other::kHeatMaps},
-    {"AnomalyDetection", {"anomalydetection", "anomaly_detection", "anomaly"}, Other::kAnomalies},
     {"CTC", {"ctc", "ctc-greedy", "ocr"}, Other::kCtc},
     {"CTC-blank-first", {"ctc-blank-first", "ctc_blank_first", "paddle_ocr"}, Other::kCtcBlankFirst},
+    {"MaskRCNN", {"maskrcnn", "mask_rcnn", "mask-rcnn"}, Other::kBoxMaskedObjects},
+    {"YOLOv8-obb", {"yolov8-obb", "yolov8_obb", "yolo11-obb", "yolo26-obb"}, Other::kOrientedObjects},
+    {"AnomalyDetection", {"anomalydetection", "anomaly_detection", "anomaly"}, Other::kAnomalies},
 };
 
 const OtherName* find_other(const std::string& model_type) {

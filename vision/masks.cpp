@@ -174,9 +174,8 @@ std::vector<MaskedObject> masked_objects(std::span<const Tensor> outputs, const 
   });
   if (rows == outputs.end())
     throw Error(Code::kInvalidArgument,
-                "decoding YOLOv8-seg: no outputs are [1,n,6+m] and [1,m,h,w], and no outputs are [1,4+labels+m,n] and "
-                "[1,m,h,w] of f32 or f16; there are:" +
-                    list_of(outputs));
+                "decoding YOLOv8-seg: no outputs are [1,4+labels+m,n] and [1,m,h,w] of f32 or f16; there are:" +
+                    list_of(outputs) + "; with suppression inside the first would be [1,n,6+m]");
   std::vector<float> scratch, prototype_scratch;
   const Anchors anchors(*rows, floats(*rows, scratch), options, extra);
   const float* base = floats(*prototypes, prototype_scratch);

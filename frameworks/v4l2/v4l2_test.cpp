@@ -406,14 +406,14 @@ TEST(V4l2Format, MappingsGoBothWaysAndAgreeOnTheirBuffers) {
 
 TEST(V4l2Format, ColourGoesBothWays) {
   for (const ColourSpace space :
-       {ColourSpace::kUnknown, ColourSpace::kBt601, ColourSpace::kBt709, ColourSpace::kBt2020})
+       {ColourSpace::kUnknown, ColourSpace::kBt601, ColourSpace::kBt709, ColourSpace::kBt2020, ColourSpace::kSmpte240m})
     for (const ColourRange range : {ColourRange::kUnknown, ColourRange::kLimited, ColourRange::kFull}) {
       const v4l2::Colorimetry colour = v4l2::colorimetry(space, range);
       EXPECT_EQ(v4l2::colour_space(colour), space);
       EXPECT_EQ(v4l2::colour_range(colour), range);
     }
   EXPECT_EQ(v4l2::colour_range({V4L2_COLORSPACE_JPEG}), ColourRange::kFull);
-  EXPECT_EQ(v4l2::colour_space({V4L2_COLORSPACE_SMPTE240M}), ColourSpace::kUnknown);
+  EXPECT_EQ(v4l2::colour_space({V4L2_COLORSPACE_SMPTE240M}), ColourSpace::kSmpte240m);
   EXPECT_EQ(v4l2::colour_space({V4L2_COLORSPACE_REC709, V4L2_YCBCR_ENC_601}), ColourSpace::kBt601);
 }
 

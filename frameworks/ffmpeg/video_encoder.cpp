@@ -236,11 +236,8 @@ TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container
   } else {
     encoder = avcodec_find_encoder_by_name("libx264");
     if (!encoder || !takes(container, encoder->id)) encoder = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
-    if (!encoder || !takes(container, encoder->id)) {
-      const AVCodecID usual = av_guess_codec(&container, nullptr, path.c_str(), nullptr, AVMEDIA_TYPE_VIDEO);
-      // FFmpeg's own tools hand frames to the muxer as they are.
-      encoder = avcodec_find_encoder(usual == AV_CODEC_ID_WRAPPED_AVFRAME ? AV_CODEC_ID_RAWVIDEO : usual);
-    }
+    if (!encoder || !takes(container, encoder->id))
+      encoder = avcodec_find_encoder(av_guess_codec(&container, nullptr, path.c_str(), nullptr, AVMEDIA_TYPE_VIDEO));
   }
   if (!encoder || encoder->type != AVMEDIA_TYPE_VIDEO) {
     throw Error(Code::kUnimplemented,

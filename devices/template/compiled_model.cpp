@@ -73,7 +73,8 @@ class Program {
         slots[{node.get(), 0}] = add_slot(constant->get_tensor());
         continue;
       }
-      Call call{node, {}, {}, {}, {}};
+      Call call;
+      call.node = node;
       for (const auto& source : node->input_values()) call.reads.push_back(slot_of(source));
       for (std::size_t i = 0; i < node->get_output_size(); ++i) {
         slots[{node.get(), i}] = add_slot(Tensor(node->get_output_element_type(i), node->get_output_shape(i)));

@@ -116,6 +116,12 @@ function(tenon_install_binary target folder)
   install(TARGETS ${target} RUNTIME DESTINATION "${folder}" LIBRARY DESTINATION "${folder}")
 endfunction()
 
+# tenon_search_at_run_time(target folder): what links the imported target looks for libraries in that folder of the build, which the paths of
+# tenon_install_binary do not name.
+function(tenon_search_at_run_time target folder)
+  set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_OPTIONS "LINKER:-rpath,${folder}")
+endfunction()
+
 # One export set and one pkg-config module (tenon-<name>) per component, so that find_package(Tenon COMPONENTS x) needs only what x needs.
 # tenon_install_component(name target [DEPENDS lines of TenonConfig.cmake] [PC_REQUIRES modules] [PC_CFLAGS flags] [PC_LIBS flags])
 function(tenon_install_component name target)

@@ -155,7 +155,13 @@ TEST(OpenVinoModule, WithoutItsLibraryIsUnavailableByNameAndDisturbsNoOther) {
   const auto at = bytes.find(wanted);
   ASSERT_NE(at, std::string::npos);
   bytes.replace(at, wanted.size(), missing);
-  const fs::path copy = fs::temp_directory_path() / ("libtenon_device_gone_" + std::to_string(::getpid()) + ".so");
+  // Beside links to the libraries that it finds next to itself.
+  const fs::path apart = fs::temp_directory_path() / ("tenon_gone_" + std::to_string(::getpid()));
+  fs::create_directory(apart);
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().find(".so.") != std::string::npos || entry.path().filename() == "tenon")
+      fs::create_symlink(fs::absolute(entry.path()), apart / entry.path().filename());
+  const fs::path copy = apart / "libtenon_device_gone.so";
   std::ofstream(copy, std::ios::binary) << bytes;
   Core core;
   try {
@@ -165,7 +171,7 @@ TEST(OpenVinoModule, WithoutItsLibraryIsUnavailableByNameAndDisturbsNoOther) {
     EXPECT_EQ(error.code(), Code::kUnavailable);
     EXPECT_THAT(error.what(), HasSubstr(missing));
   }
-  fs::remove(copy);
+  fs::remove_all(apart);
   EXPECT_THAT(core.get_available_devices(), Contains("OPENVINO.CPU"));
 }
 

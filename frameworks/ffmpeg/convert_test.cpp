@@ -36,10 +36,10 @@ TEST(FfmpegConvert, EveryPictureHasATargetThatSwscaleWrites) {
       EXPECT_EQ(av_pix_fmt_desc_get(target)->log2_chroma_w, 0) << one->name;
     }
   }
-  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV420P10LE), AV_PIX_FMT_P010LE);
-  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV411P), AV_PIX_FMT_YUV422P);
-  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV444P12LE), AV_PIX_FMT_YUV444P);
-  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_RGB48LE), AV_PIX_FMT_RGB24);
+  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV420P10LE), AV_PIX_FMT_YUV420P10LE);
+  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV411P), AV_PIX_FMT_YUV411P);
+  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_YUV444P12LE), AV_PIX_FMT_YUV444P12LE);
+  EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_RGB48LE), AV_PIX_FMT_RGBA64LE);
   EXPECT_EQ(ff::detail::nearest_mapped(AV_PIX_FMT_GRAY12LE), AV_PIX_FMT_GRAY16LE);
 }
 
@@ -54,10 +54,11 @@ TEST(FfmpegConvert, DeepColoursKeepTheirEdges) {
   const auto out = picture(ff::detail::nearest_mapped(AV_PIX_FMT_RGB48LE), 32, 8);
   tenon::Ledger ledger;
   ff::detail::Converter().convert(*deep, *out, ledger);
-  ASSERT_EQ(out->format, AV_PIX_FMT_RGB24);
+  ASSERT_EQ(out->format, AV_PIX_FMT_RGBA64LE);
+  const auto* const row = reinterpret_cast<const std::uint16_t*>(out->data[0]);
   for (int x = 0; x < 32; ++x) {
-    EXPECT_NEAR(out->data[0][3 * x], x % 2 ? 255 : 0, 1) << x;
-    EXPECT_NEAR(out->data[0][3 * x + 2], x % 2 ? 0 : 255, 1) << x;
+    EXPECT_NEAR(row[4 * x], x % 2 ? 0xffff : 0, 256) << x;
+    EXPECT_NEAR(row[4 * x + 2], x % 2 ? 0 : 0xffff, 256) << x;
   }
 }
 

@@ -182,7 +182,7 @@ TEST_F(Files, WhatAKilledCommandLeftGoesWithTheNext) {
 TEST_F(Files, HangUpEndsARunLikeCtrlC) {
   fs::create_symlink(model("demo.mp4"), folder / "v.mp4");
   // The video's temporary file comes last before frames run.
-  const int status = interrupted({"run", "v.mp4", "-m", "m.onnx", "--save", "out.mp4", "-q"}, SIGHUP, ".out.mp4.");
+  const int status = interrupted({"run", "v.mp4", "-m", "m.onnx", "--save", "out.mp4", "-q"}, SIGHUP, "out.mp4.");
   EXPECT_EQ(status, 128 + SIGHUP);
   for (const std::string& name : left_behind()) EXPECT_EQ(name.find(".part"), std::string::npos) << name;
 }

@@ -55,6 +55,13 @@ else()
   file(READ "${_proto}" _schema)
   string(REGEX REPLACE "\npackage onnx;" "\npackage tenon.onnx_schema;" _schema "${_schema}")
   string(REGEX REPLACE "optimize_for = [A-Z_]+" "optimize_for = LITE_RUNTIME" _schema "${_schema}")
+  # Recorded values of backend tests: the fields of ONNX's onnx-data.proto that hold tensors.
+  string(APPEND _schema "
+message SequenceProto { optional int32 elem_type = 2; repeated TensorProto tensor_values = 3; }
+message OptionalProto {
+  optional int32 elem_type = 2; optional TensorProto tensor_value = 3; optional SequenceProto sequence_value = 5;
+}
+")
   file(CONFIGURE OUTPUT "${_generated}/tenon_onnx_schema.proto" CONTENT "${_schema}" @ONLY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_proto}")
   add_custom_command(

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
-#include <tenon/graph/readers/read_model.hpp>
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -18,24 +21,82 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Tensor read_tensor(const fs::path& path) {
-  const Tensor bytes = map_file(path);
-  onnx_reader::schema::TensorProto proto;
-  onnx_reader::ExternalData external(path.parent_path());
-  const std::string what = "\"" + path.filename().string() + "\"";
-  if (!proto.ParseFromArray(bytes.size_bytes() ? bytes.data() : nullptr, static_cast<int>(bytes.size_bytes()))) {
-    throw Error(Code::kUnimplemented, what + " is a sequence or an optional, and the runner compares tensors");
-  }
-  // A serialised sequence parses as a tensor of unknown fields.
-  if (proto.data_type() == 0)
-    throw Error(Code::kUnimplemented, what + " is a sequence or an optional, and the runner compares tensors");
-  return onnx_reader::tensor_from_proto(proto, external, what);
+std::string quoted(const fs::path& path) { return "\"" + path.string() + "\""; }
+
+using onnx_reader::schema::OptionalProto, onnx_reader::schema::SequenceProto;
+using onnx_reader::schema::TensorProto, onnx_reader::schema::TypeProto;
+
+template <typename Proto>
+Proto parse_value(const Tensor& bytes, const std::string& what, const char* kind) {
+  Proto proto;
+  if (!proto.ParseFromArray(bytes.size_bytes() ? bytes.data() : nullptr, static_cast<int>(bytes.size_bytes())))
+    throw Error(Code::kInvalidArgument, what + " is no " + kind + ", which the model states, or a truncated one");
+  return proto;
 }
 
-std::vector<Tensor> read_all(const fs::path& folder, const std::string& prefix) {
+/// A recorded value: the one tensor, or the elements of a sequence.
+struct Recorded {
+  std::vector<Tensor> tensors;
+  bool is_sequence = false, is_empty_optional = false;
+};
+
+Recorded read_sequence(SequenceProto& proto, const std::function<Tensor(TensorProto&)>& read, const std::string& what) {
+  if (proto.elem_type() > 1) throw Error(Code::kUnimplemented, what + " is a sequence of others than tensors");
+  Recorded recorded{{}, true};
+  for (auto& element : *proto.mutable_tensor_values()) recorded.tensors.push_back(read(element));
+  return recorded;
+}
+
+/// Reads a file of the kind that `type`, of the model's input or output, states.
+Recorded read_value(const fs::path& path, const TypeProto& type) {
+  const Tensor bytes = map_file(path);
+  onnx_reader::ExternalData external(path.parent_path());
+  const std::string what = quoted(path.filename());
+  const auto read = [&](TensorProto& proto) { return onnx_reader::tensor_from_proto(proto, external, what); };
+  if (type.has_sequence_type()) {
+    auto proto = parse_value<SequenceProto>(bytes, what, "sequence");
+    return read_sequence(proto, read, what);
+  }
+  if (type.has_optional_type()) {
+    auto proto = parse_value<OptionalProto>(bytes, what, "optional");
+    if (proto.has_sequence_value()) return read_sequence(*proto.mutable_sequence_value(), read, what);
+    if (!proto.has_tensor_value()) return {{}, false, true};
+    return {{read(*proto.mutable_tensor_value())}};
+  }
+  auto proto = parse_value<TensorProto>(bytes, what, "tensor");
+  return {{read(proto)}};
+}
+
+/// The model's inputs or outputs as far as files of the test set record them: names and types.
+using Values = std::vector<std::pair<std::string, TypeProto>>;
+
+Values inputs_of(const onnx_reader::schema::GraphProto& graph) {
+  std::set<std::string> constants;
+  for (const auto& initializer : graph.initializer()) constants.insert(initializer.name());
+  for (const auto& initializer : graph.sparse_initializer()) constants.insert(initializer.values().name());
+  Values values;
+  for (const auto& input : graph.input())
+    if (!constants.count(input.name())) values.emplace_back(input.name(), input.type());
+  return values;
+}
+
+Values outputs_of(const onnx_reader::schema::GraphProto& graph) {
+  Values values;
+  for (const auto& output : graph.output()) values.emplace_back(output.name(), output.type());
+  return values;
+}
+
+/// All tensors in a row; what the reader must know of sequences and optionals goes to `options`.
+std::vector<Tensor> read_all(const fs::path& folder, const std::string& prefix, const Values& values,
+                             OnnxOptions* options) {
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; fs::exists(folder / (prefix + std::to_string(i) + ".pb")); ++i) {
-    tensors.push_back(read_tensor(folder / (prefix + std::to_string(i) + ".pb")));
+    // Trailing optional inputs may be recorded even if the model does not use them.
+    const auto& [name, type] = i < values.size() ? values[i] : Values::value_type();
+    const Recorded recorded = read_value(folder / (prefix + std::to_string(i) + ".pb"), type);
+    if (options && recorded.is_sequence) options->sequence_lengths[name] = recorded.tensors.size();
+    if (options && recorded.is_empty_optional) options->empty_optionals.insert(name);
+    tensors.insert(tensors.end(), recorded.tensors.begin(), recorded.tensors.end());
   }
   return tensors;
 }
@@ -77,12 +138,30 @@ Tensor as_bf16(const Tensor& bits) {
   return Tensor(TensorInfo{ElementType::kBf16, bits.shape(), {}}, bits.memory(), bits.offset(), bits.lease());
 }
 
-std::string run_data_set(const std::shared_ptr<Model>& model, const fs::path& folder, const BackendTestRun& run,
+/// One test's model; sequences of other lengths make another model of the file.
+struct Test {
+  fs::path file;
+  Values inputs, outputs;
+  OnnxOptions options;
+  std::shared_ptr<Model> model;
+};
+
+Test test_of(const fs::path& file) {
+  const auto proto = onnx_reader::parse_model(map_file(file), quoted(file));
+  return {file, inputs_of(proto.graph()), outputs_of(proto.graph()), {}, nullptr};
+}
+
+std::string run_data_set(Test& test, const fs::path& folder, const BackendTestRun& run,
                          const BackendTestTolerance& tolerance) {
-  std::vector<Tensor> inputs = read_all(folder, "input_");
-  const std::vector<Tensor> expected = read_all(folder, "output_");
+  OnnxOptions options;
+  std::vector<Tensor> inputs = read_all(folder, "input_", test.inputs, &options);
+  const std::vector<Tensor> expected = read_all(folder, "output_", test.outputs, nullptr);
+  if (!test.model || !(options == test.options)) {
+    test.model = read_onnx(map_file(test.file), test.file.parent_path(), quoted(test.file), true, options);
+    test.options = options;
+  }
+  const std::shared_ptr<Model>& model = test.model;
   const std::size_t wanted = model->get_parameters().size();
-  // Trailing optional inputs may be recorded even if the model does not use them.
   if (inputs.size() < wanted)
     return "has " + std::to_string(inputs.size()) + " recorded inputs for " + std::to_string(wanted);
   inputs.resize(wanted);
@@ -123,10 +202,10 @@ BackendTestResult run_backend_test(const fs::path& folder, const BackendTestRun&
       result.reason = "has no test_data_set_0";
       return result;
     }
-    const auto model = read_model(folder / "model.onnx");
+    Test test = test_of(folder / "model.onnx");
     for (std::size_t i = 0; i < data_sets && result.reason.empty(); ++i) {
       const std::string name = "test_data_set_" + std::to_string(i);
-      result.reason = run_data_set(model, folder / name, run, tolerance);
+      result.reason = run_data_set(test, folder / name, run, tolerance);
       if (result.reason.empty()) continue;
       result.reason = name + ": " + result.reason;
       result.is_mismatch = true;

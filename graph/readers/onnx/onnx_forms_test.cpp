@@ -4,10 +4,15 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
 
 namespace tenon::onnx_test {
 namespace onnx_forms_test {
@@ -208,6 +213,112 @@ TEST(OnnxForms, SequencesAreWrittenOutForTheirElements) {
     b.node("SplitToSequence", {"w", "at"}, {"y"}, "splitter");
   });
   EXPECT_EQ(huge.error().code(), Code::kResourceExhausted);
+}
+
+/// Inputs: a sequence "s" of vectors of any length, or an optional of one, and the vector "x".
+Builder with_sequence(bool is_optional = false) {
+  Builder b;
+  schema::ValueInfoProto vector;
+  Builder::value(vector, "", {-1}, schema::TensorProto::FLOAT);
+  auto& input = *b.model.mutable_graph()->add_input();
+  input.set_name("s");
+  auto* type = input.mutable_type();
+  if (is_optional) type = type->mutable_optional_type()->mutable_elem_type();
+  *type->mutable_sequence_type()->mutable_elem_type() = vector.type();
+  b.input("x", {-1});
+  return b;
+}
+
+std::string refusal(const Builder& b, const OnnxOptions& options) {
+  try {
+    read_onnx(b.bytes(), {}, "m", true, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(OnnxSequenceInputs, HaveTheNumberOfElementsThatTheOptionsState) {
+  for (const bool is_optional : {false, true}) {
+    Builder b = with_sequence(is_optional);
+    b.node("SequenceInsert", {"s", "x"}, {"y"});
+    b.output("y");
+    const auto model = read_onnx(b.bytes(), {}, "m", true, {{{"s", 2}}, {}});
+    ASSERT_EQ(model->inputs().size(), 3u);
+    EXPECT_EQ(model->input("s.1").get_partial_shape().to_string(), "[?]");
+    ASSERT_EQ(model->outputs().size(), 3u);
+    EXPECT_EQ(model->input(0).get_names().size(), 1u);
+    EXPECT_TRUE(model->output(2).get_names().count("y.2"));
+    const auto made = evaluate(*model, {floats({1}, {1}), floats({2, 3}, {2}), floats({4, 5, 6}, {3})});
+    EXPECT_EQ(values_of(made[1]), (std::vector<float>{2, 3}));
+    EXPECT_EQ(values_of(made[2]), (std::vector<float>{4, 5, 6}));
+    EXPECT_THAT(b.error().what(), HasSubstr("sequence_lengths"));
+    EXPECT_THAT(refusal(b, {{{"s", 1}, {"x", 1}}, {}}), HasSubstr("no input 'x' that is a sequence"));
+    EXPECT_THAT(refusal(b, {{{"s", 5000}}, {}}), HasSubstr("up to 4096"));
+    EXPECT_THAT(refusal(b, {{{"s", 1}}, {"x"}}), HasSubstr("no input 'x' that is an optional"));
+  }
+  Builder b = with_sequence(true);
+  b.node("OptionalHasElement", {"s"}, {"y"});
+  b.output("y");
+  const auto model = read_onnx(b.bytes(), {}, "m", true, {{}, {"s"}});
+  ASSERT_EQ(model->inputs().size(), 1u);
+  EXPECT_FALSE(evaluate(*model, {floats({1}, {1})})[0].data<bool>()[0]);
+}
+
+// The operation's own expansion: SequenceMap as a loop over its elements.
+TEST(OnnxSequenceInputs, ElementsOfALoopOverThemDifferInShape) {
+  Builder b = with_sequence(), body;
+  b.node("SequenceLength", {"s"}, {"n"});
+  b.node("SequenceEmpty", {}, {"none"});
+  auto& graph = *b.node("Loop", {"n", "", "none"}, {"y"}).add_attribute();
+  b.output("y");
+  body.input("i", {}, schema::TensorProto::INT64).input("c", {}, schema::TensorProto::BOOL).input("to", {});
+  body.node("SequenceAt", {"s", "i"}, {"e"});
+  body.node("Neg", {"e"}, {"f"});
+  body.node("SequenceInsert", {"to", "f"}, {"more"});
+  body.node("Identity", {"c"}, {"d"});
+  body.output("d").output("more");
+  graph.set_name("body");
+  graph.set_type(schema::AttributeProto::GRAPH);
+  *graph.mutable_g() = body.model.graph();
+  const auto model = read_onnx(b.bytes(), {}, "m", true, {{{"s", 2}}, {}});
+  const auto made = evaluate(*model, {floats({1}, {1}), floats({2, 3}, {2}), floats({0}, {1})});
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_EQ(values_of(made[0]), std::vector<float>{-1});
+  EXPECT_EQ(values_of(made[1]), (std::vector<float>{-2, -3}));
+}
+
+TEST(OnnxSequenceInputs, TheBackendTestsReadAndRefuseRecordedOnes) {
+  Builder b = with_sequence();
+  b.node("SequenceInsert", {"s", "x"}, {"y"});
+  b.output("y");
+  *b.model.mutable_graph()->mutable_output(0)->mutable_type() = b.model.graph().input(0).type();
+  schema::TensorProto x;
+  x.set_data_type(schema::TensorProto::FLOAT);
+  x.add_dims(1);
+  x.add_float_data(7);
+  schema::SequenceProto s;
+  s.set_elem_type(1);
+  *s.add_tensor_values() = x;
+  auto y = s;
+  *y.add_tensor_values() = x;
+  const fs::path folder = fs::temp_directory_path() / ("tenon_sequences_" + std::to_string(::getpid()));
+  fs::create_directories(folder / "test_data_set_0");
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  const auto result = [&](const std::string& sequence) {
+    write("test_data_set_0/input_0.pb", sequence);
+    return run_backend_test(folder, [](const auto& model, const auto& inputs) { return evaluate(*model, inputs); });
+  };
+  write("model.onnx", b.model.SerializeAsString());
+  write("test_data_set_0/input_1.pb", x.SerializeAsString());
+  write("test_data_set_0/output_0.pb", y.SerializeAsString());
+  const std::string whole = s.SerializeAsString();
+  EXPECT_EQ(result(whole).reason, "");
+  EXPECT_THAT(result(whole.substr(0, whole.size() - 1)).reason, HasSubstr("\"input_0.pb\" is no sequence"));
+  EXPECT_THAT(result(x.SerializeAsString()).reason, HasSubstr("gave 1 outputs, expected 2"));
+  fs::remove_all(folder);
 }
 
 schema::AttributeProto& attribute_of(schema::NodeProto& node, const std::string& name,

@@ -3,15 +3,12 @@
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 #include <algorithm>
-#include <climits>
 #include <functional>
 #include <set>
 #include <unordered_set>
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <tenon/graph/limits.hpp>
+#include <tenon/graph/readers/onnx/internal/inputs.hpp>
 #include <tenon/graph/readers/onnx/internal/names.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/readers/onnx/internal/sequence.hpp>
@@ -47,13 +44,13 @@ const std::set<std::string, std::less<>>& model_info_keys() {
   return keys;
 }
 
-using Values = std::unordered_map<std::string, Out>;
 using OpsetMap = std::unordered_map<std::string, std::int64_t>;
 
 class OnnxReader {
  public:
-  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin, bool map)
-      : proto_(proto), external_(folder, map), origin_(std::move(origin)) {}
+  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin, bool map,
+             const OnnxOptions& options)
+      : proto_(proto), external_(folder, map), origin_(std::move(origin)), options_(options) {}
 
   std::shared_ptr<Model> read() {
     if (!proto_.has_graph()) invalid("has no graph");
@@ -197,34 +194,10 @@ class OnnxReader {
         invalid("two inputs are named '" + input.name() + "'");
       }
       const std::string what = origin_ + ": input '" + input.name() + "'";
-      // An optional tensor is always given: a model's inputs all are.
-      const bool is_optional = input.type().has_optional_type() && input.type().optional_type().has_elem_type() &&
-                               input.type().optional_type().elem_type().has_tensor_type();
-      if (!input.type().has_tensor_type() && !is_optional) {
-        throw Error(Code::kUnimplemented,
-                    what + " is a sequence or a map; models here take tensors: unpack it outside");
-      }
-      const auto& type =
-          is_optional ? input.type().optional_type().elem_type().tensor_type() : input.type().tensor_type();
-      auto parameter =
-          std::make_shared<op::v0::Parameter>(element_type_from_onnx(type.elem_type(), what), read_shape(type));
-      parameter->set_friendly_name(input.name());
-      parameter->get_output_tensor(0).add_names({input.name()});
-      if (is_two_bits(type.elem_type())) mark_two_bits(parameter->output(0));
-      values.emplace(input.name(), parameter->output(0));
-      parameters.push_back(std::move(parameter));
+      values.emplace(input.name(), read_input(input, options_, what, parameters));
     }
+    check_options(options_, values, origin_);
     return parameters;
-  }
-
-  static PartialShape read_shape(const schema::TypeProto::Tensor& type) {
-    if (!type.has_shape()) return PartialShape::dynamic();
-    std::vector<Dimension> dimensions;
-    for (const auto& dimension : type.shape().dim()) {
-      const bool known = dimension.has_dim_value() && dimension.dim_value() >= 0;
-      dimensions.push_back(known ? Dimension(dimension.dim_value()) : Dimension::dynamic());
-    }
-    return PartialShape(std::move(dimensions));
   }
 
   ResultVector read_outputs(const schema::GraphProto& graph, const Values& values) {
@@ -259,6 +232,7 @@ class OnnxReader {
       throw Error(Code::kUnimplemented, origin_ + ": output '" + name + "' is an optional that holds nothing");
     for (std::size_t i = 0; i < sequence.get_input_size(); ++i) {
       Out element = sequence.input_value(i);
+      if (is_op(element.get_node(), "Parameter")) element = copied(element);
       element.add_names({name + "." + std::to_string(i)});
       add_result(element, name + "." + std::to_string(i), results);
     }
@@ -488,6 +462,11 @@ class OnnxReader {
     int depth_;
   };
 
+  /// An input as a value with a name of its own.
+  static Out copied(const Out& input) {
+    return op("Convert", 1, {input}, {{"destination_type", static_cast<ElementType>(input.get_element_type())}});
+  }
+
   // A node such as Identity passes its input through. The model's inputs and outputs then keep only their own names:
   // "the" name of an output is the one given in the file, not that of some inner tensor.
   void name_output(Out& output, const std::string& name) const {
@@ -502,9 +481,7 @@ class OnnxReader {
       if (!is_output) output.add_names({name});
       return;
     }
-    if (is_op(output.get_node(), "Parameter")) {
-      output = op("Convert", 1, {output}, {{"destination_type", static_cast<ElementType>(output.get_element_type())}});
-    }
+    if (is_op(output.get_node(), "Parameter")) output = copied(output);
     std::unordered_set<std::string> names{name};
     for (const auto& known : output.get_names()) {
       if (output_names_.count(known)) names.insert(known);
@@ -573,6 +550,7 @@ class OnnxReader {
   schema::ModelProto& proto_;
   ExternalData external_;
   const std::string origin_;
+  const OnnxOptions& options_;
   OpsetMap opsets_;
   std::unordered_set<std::string> output_names_;
   std::unordered_map<std::string, const schema::FunctionProto*> functions_;
@@ -580,15 +558,6 @@ class OnnxReader {
   std::uint64_t made_ = 0;  ///< Functions calling functions can grow without bound from a small file.
 };
 
-/// protobuf gives up at 100 nested messages (32 graphs) and reports it like a damaged file.
-constexpr int kMessagesPerGraph = 3, kParsedGraphs = 300;
-
-bool parse(const void* data, int size, schema::ModelProto& proto) {
-  google::protobuf::io::ArrayInputStream array(data, size);
-  google::protobuf::io::CodedInputStream stream(&array);
-  stream.SetRecursionLimit(kMessagesPerGraph * kParsedGraphs);
-  return proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
-}
 }  // namespace
 
 }  // namespace onnx_reader
@@ -597,19 +566,13 @@ bool has_onnx_reader() { return true; }
 
 std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin,
                                  bool map) {
-  const std::size_t size = bytes ? bytes.size_bytes() : 0;
-  if (size > static_cast<std::size_t>(INT_MAX)) {
-    throw Error(Code::kInvalidArgument,
-                origin + " is larger than the 2 GiB that ONNX's format allows; store weights as external data");
-  }
-  onnx_reader::schema::ModelProto proto;
-  if (size == 0 || !onnx_reader::parse(bytes.data(), static_cast<int>(size), proto)) {
-    throw Error(Code::kInvalidArgument,
-                origin +
-                    " is no ONNX model, or a truncated or damaged one (its protobuf does not parse, or its graphs are "
-                    "nested hundreds of levels deep)");
-  }
-  return onnx_reader::OnnxReader(proto, folder, origin, map).read();
+  return read_onnx(bytes, folder, origin, map, {});
+}
+
+std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin,
+                                 bool map, const OnnxOptions& options) {
+  onnx_reader::schema::ModelProto proto = onnx_reader::parse_model(bytes, origin);
+  return onnx_reader::OnnxReader(proto, folder, origin, map, options).read();
 }
 
 }  // namespace v1

@@ -10,6 +10,7 @@
 #include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/readers/onnx/onnx_options.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -29,6 +30,11 @@ TENON_API bool has_onnx_reader();
 ///         with node, domain and operation set); kNotFound, kDataLoss: external data.
 TENON_API std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder = {},
                                            const std::string& origin = "the ONNX model", bool map = true);
+
+/// The same with options.
+/// @errors also kInvalidArgument: they name what is no such input.
+TENON_API std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder,
+                                           const std::string& origin, bool map, const OnnxOptions& options);
 
 /// "Domain:Type" of every operation that the reader converts, sorted; the default domain has no prefix.
 TENON_API std::vector<std::string> supported_onnx_operations();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: If, Loop and Scan.
 #include <algorithm>
+#include <optional>
 
 #include <tenon/graph/readers/onnx/internal/sequence.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -122,6 +123,37 @@ Out extended(const Sequence& before, const Out& joined) {
   return sequence_of(Sequence::Form::kStack, {is_empty ? joined : concat({stack_of(before), joined}, 0)});
 }
 
+/// More iterations stay a loop.
+constexpr std::int64_t kMaxWrittenOut = 64;
+
+/// A loop over lists with a known number of iterations, one iteration after the other: only so may the elements differ
+/// in shape. Nothing if it must stay a loop.
+std::optional<OutputVector> written_out(const NodeContext& node, const schema::GraphProto& graph) {
+  OutputVector states;
+  bool has_list = false;
+  for (std::size_t i = 2; i < node.input_count(); ++i) {
+    states.push_back(node.input(i));
+    const Sequence* sequence = as_sequence(node.input(i));
+    if (sequence && sequence->form() != Sequence::Form::kList) return {};
+    has_list = has_list || sequence;
+  }
+  const auto trips = node.has_input(0) ? node.known_ints(0) : std::nullopt;
+  auto goes_on = node.has_input(1) ? node.known_ints(1) : Ints{1};
+  const bool has_slices = static_cast<std::size_t>(graph.output_size()) != states.size() + 1;
+  if (!has_list || has_slices || !trips || trips->size() != 1) return {};
+  if ((*trips)[0] < 0 || (*trips)[0] > kMaxWrittenOut) return {};
+  for (std::int64_t trip = 0; trip < (*trips)[0]; ++trip) {
+    if (!goes_on || goes_on->size() != 1) return {};
+    if ((*goes_on)[0] == 0) break;
+    OutputVector inputs{int_scalar(trip), truth()};
+    inputs.insert(inputs.end(), states.begin(), states.end());
+    const OutputVector outputs = node.bodies().read_inline(graph, inputs);
+    goes_on = known_ints(outputs[0]);
+    states.assign(outputs.begin() + 1, outputs.end());
+  }
+  return states;
+}
+
 OutputVector convert_loop(const NodeContext& node) {
   const auto& graph = node.get_graph("body");
   const Out trips = node.has_input(0) ? node.input(0) : int_scalar(-1);
@@ -132,6 +164,7 @@ OutputVector convert_loop(const NodeContext& node) {
     fail("its body has " + std::to_string(graph.input_size()) + " inputs and " + std::to_string(graph.output_size()) +
          " outputs, which do not fit " + std::to_string(states) + " loop-carried values");
   }
+  if (auto outputs = written_out(node, graph)) return *std::move(outputs);
   // Carried tensors, by their index among the states; for sequences, the elements that an iteration appends.
   std::vector<std::size_t> carried;
   std::vector<PartialShape> shapes;

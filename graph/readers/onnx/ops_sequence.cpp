@@ -11,9 +11,6 @@ inline namespace v1 {
 namespace onnx_reader {
 
 namespace {
-/// Splits and unrolled maps put this many nodes or more into the model for each element.
-constexpr std::int64_t kMaxElements = 4096;
-
 const Operation& stand_in() {
   static const Operation row = [] {
     Operation made;

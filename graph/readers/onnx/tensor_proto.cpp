@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorProto: shapes and lengths are checked before any bytes are read.
+// Models and TensorProto: sizes, shapes and lengths are checked before any bytes are read.
 #include <charconv>
+#include <climits>
 #include <cstring>
 #include <memory>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <tenon/core/host.hpp>
 #include <tenon/graph/readers/internal/few_bits.hpp>
@@ -141,7 +145,32 @@ Tensor from_external(const schema::TensorProto& proto, ExternalData& external, E
                             what + " in \"" + location + "\"");
 }
 
+/// protobuf gives up at 100 nested messages (32 graphs) and reports it like a damaged file.
+constexpr int kMessagesPerGraph = 3, kParsedGraphs = 300;
+
+bool parse(const void* data, int size, schema::ModelProto& proto) {
+  google::protobuf::io::ArrayInputStream array(data, size);
+  google::protobuf::io::CodedInputStream stream(&array);
+  stream.SetRecursionLimit(kMessagesPerGraph * kParsedGraphs);
+  return proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+}
 }  // namespace
+
+schema::ModelProto parse_model(const Tensor& bytes, const std::string& origin) {
+  const std::size_t size = bytes ? bytes.size_bytes() : 0;
+  if (size > static_cast<std::size_t>(INT_MAX)) {
+    throw Error(Code::kInvalidArgument,
+                origin + " is larger than the 2 GiB that ONNX's format allows; store weights as external data");
+  }
+  schema::ModelProto proto;
+  if (size == 0 || !parse(bytes.data(), static_cast<int>(size), proto)) {
+    throw Error(Code::kInvalidArgument,
+                origin +
+                    " is no ONNX model, or a truncated or damaged one (its protobuf does not parse, or its graphs are "
+                    "nested hundreds of levels deep)");
+  }
+  return proto;
+}
 
 ElementType element_type_from_onnx(int type, const std::string& what) {
   using schema::TensorProto;

@@ -3,6 +3,7 @@
 // operations on its elements, and no node of this kind is left in the model.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <tenon/graph/node.hpp>
@@ -11,6 +12,9 @@
 namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {
+
+/// Splits, written-out maps and inputs put this many nodes or more into the model for each element.
+inline constexpr std::int64_t kMaxElements = 4096;
 
 /// Stands for a sequence or an empty optional among the values of a graph; its one output has no type.
 class Sequence final : public Node {

@@ -25,6 +25,9 @@ constexpr bool is_two_bits(int type) { return type == kUint2 || type == kInt2; }
 /// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex); names `what`.
 ElementType element_type_from_onnx(int type, const std::string& what);
 
+/// The model in a file's bytes. @errors kInvalidArgument: it does not parse; names `origin`.
+schema::ModelProto parse_model(const Tensor& bytes, const std::string& origin);
+
 /// Files of external data; each is mapped or read once.
 class ExternalData {
  public:

@@ -16,6 +16,10 @@ bool has_onnx_reader() { return false; }
 std::shared_ptr<Model> read_onnx(const Tensor&, const std::filesystem::path&, const std::string& origin, bool) {
   refuse(origin);
 }
+std::shared_ptr<Model> read_onnx(const Tensor&, const std::filesystem::path&, const std::string& origin, bool,
+                                 const OnnxOptions&) {
+  refuse(origin);
+}
 std::vector<std::string> supported_onnx_operations() { return {}; }
 BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun&,
                                    const BackendTestTolerance&) {

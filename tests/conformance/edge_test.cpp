@@ -603,11 +603,12 @@ TEST_P(EdgeTest, GivesWriteAccessOnlyWhereItReachesTheSource) {
 }
 
 TEST_P(RefusedEdgeTest, MapThrowsTheReasonThatStepGives) {
-  int refused = 0;
+  int tried = 0, refused = 0;
   for (const TensorInfo& info : sample_infos()) {
     for (Access access : {Access::kRead, Access::kReadWrite}) {
       const Tensor source = make(info);
       if (!source) continue;  // The variant has no tensors of this shape.
+      ++tried;
       options.access = access;
       const Step step = judge(source, access);
       if (!std::holds_alternative<Refusal>(step)) continue;  // Memory of 64 KiB and more begins and ends on pages.
@@ -624,7 +625,7 @@ TEST_P(RefusedEdgeTest, MapThrowsTheReasonThatStepGives) {
       }
     }
   }
-  EXPECT_GT(refused, 0);
+  EXPECT_TRUE(refused > 0 || tried == 0);
   EXPECT_EQ(settled_census(before), before);
 }
 

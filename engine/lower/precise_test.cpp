@@ -218,7 +218,8 @@ Out quantized(const Out& y, double factor, double zero_point, ElementType type) 
 }
 
 TEST(Precise, ProductsOfBytesAreExactInAnyPrecision) {
-  if (!engine::has_native_int8()) GTEST_SKIP() << "this CPU multiplies bytes as reals, whose rounding may be a step off";
+  if (!engine::has_native_int8())
+    GTEST_SKIP() << "this CPU multiplies bytes as reals, whose rounding may be a step off";
   for (const ElementType type : {ElementType::kU8, ElementType::kI8})
     for (const ElementType precision : {ElementType::kF32, kBf16}) {
       if (precision == kBf16 && !engine::has_native_bf16()) continue;

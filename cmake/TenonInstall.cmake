@@ -35,3 +35,5 @@ endforeach()
 tenon_pc(tenon "${PROJECT_DESCRIPTION}" "${whole}" "" "")
 
 message(STATUS "Tenon ${PROJECT_VERSION}: ${components}")
+
+tenon_forget_folders_of_the_build()

@@ -117,9 +117,25 @@ function(tenon_install_binary target folder)
 endfunction()
 
 # tenon_search_at_run_time(target folder): what links the imported target looks for libraries in that folder of the build, which the paths of
-# tenon_install_binary do not name.
+# tenon_install_binary do not name. What is installed does not: tenon_forget_folders_of_the_build.
 function(tenon_search_at_run_time target folder)
   set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_OPTIONS "LINKER:-rpath,${folder}")
+  set_property(GLOBAL APPEND PROPERTY TENON_FOLDERS_OF_THE_BUILD "${folder}")
+endfunction()
+
+# Called after everything else that is installed.
+function(tenon_forget_folders_of_the_build)
+  get_property(folders GLOBAL PROPERTY TENON_FOLDERS_OF_THE_BUILD)
+  foreach(folder IN LISTS folders)
+    install(CODE "
+      file(GLOB libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libtenon_*\")
+      foreach(library IN LISTS libraries)
+        file(STRINGS \"\${library}\" found REGEX \"${folder}:\" LIMIT_COUNT 1)
+        if(found AND NOT IS_SYMLINK \"\${library}\")
+          file(RPATH_CHANGE FILE \"\${library}\" OLD_RPATH \"${folder}:\$ORIGIN\" NEW_RPATH \"\$ORIGIN\")
+        endif()
+      endforeach()")
+  endforeach()
 endfunction()
 
 # One export set and one pkg-config module (tenon-<name>) per component, so that find_package(Tenon COMPONENTS x) needs only what x needs.

@@ -211,10 +211,10 @@ VM_GST_VA=(coreelements coretracers app isomp4 videoparsersbad va videotestsrc v
 # dma-bufs there.
 vm_add_gstreamer_va() {
   local plugin needed=()
-  local filter='-VaElements.DecodedSurfacesReachModels*:VaElements.GstVaapiDmaOpencl*'  # Models take minutes: emulated.
+  local filter='-VaElements.DecodedSurfacesReachModels*:VaElements.GstVaapiDmaOpencl*:VaPlugin.*'  # Models take minutes: emulated.
   for plugin in "${VM_GST_VA[@]}"; do needed+=("$plugins/libgst$plugin.so"); done
   [ -x "$tests/gstreamer_va_test" ] || return 0
-  [ -z "${VM_PROGRAMS:-}" ] || filter='*'
+  [ -z "${VM_PROGRAMS:-}" ] || filter='-VaPlugin.*'  # Tenon's own GStreamer plugin is not taken along.
   for plugin in "${needed[@]}"; do [ -e "$plugin" ] || { echo "vm: no $plugin: gstreamer_va_test is left out" >&2; return 0; }; done
   binaries+=("$tests/gstreamer_va_test" "${needed[@]}" "$PWD"/models/{demo.mp4,demo.onnx})
   [ ! -e "$lib/libtenon_device_cpu.so" ] || binaries+=("$lib/libtenon_device_cpu.so")

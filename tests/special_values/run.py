@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cases that special_values.py made through backend_tests, each group with its tolerances.
 
-usage: run.py --backend-tests PROGRAM --cases DIR [--device NAME] [--known FILE]
+usage: run.py --backend-tests PROGRAM --cases DIR [--device NAME] [--known FILE] [--refuses TEXT]
 
 Every case must pass, but for those whose name begins as a line of the file of known failures ("PREFIX: reason"); each line must still
-be true of some case that is there. Exit code 77: there is no such device.
+be true of some case that is there. A case whose reason has the TEXT is one that the device refuses. Exit code 77: there is no such device.
 """
 import argparse
 import subprocess
@@ -23,13 +23,14 @@ def main():
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--device", default="")
     parser.add_argument("--known", type=Path)
+    parser.add_argument("--refuses", default="")
     options = parser.parse_args()
     known = {}
     for line in options.known.read_text().splitlines() if options.known else ():
         if line and not line.startswith("#"):
             prefix, reason = line.split(": ", 1)
             known[prefix] = reason
-    counts, failures, names, used = {"passed": 0, "FAILED": 0, "known": 0}, [], [], set()
+    counts, failures, names, used = {"passed": 0, "FAILED": 0, "known": 0, "refused": 0}, [], [], set()
     for group, tolerances in GROUPS.items():
         if not (options.cases / group).is_dir():
             continue
@@ -45,14 +46,17 @@ def main():
             names.append(name)
             prefixes = [prefix for prefix in known if name.startswith(prefix)] if outcome != "passed" else []
             used.update(prefixes)
+            if outcome != "passed" and options.refuses and options.refuses in reason:
+                outcome = "refused"
             counts["known" if prefixes else outcome] += 1
-            if outcome != "passed" and not prefixes:
+            if outcome == "FAILED" and not prefixes:
                 failures.append(f"{group}/{name}: {reason[:300]}")
     for prefix in known:
         if prefix not in used and any(name.startswith(prefix) for name in names):
             failures.append(f"{prefix}: is listed as a known failure, and every case passes")
     print("\n".join(failures[:100]))
-    print(f"{options.device or 'reference kernels'}: {counts['passed']} passed, {counts['FAILED']} failed, {counts['known']} are known to fail")
+    print(f"{options.device or 'reference kernels'}: {counts['passed']} passed, {counts['FAILED']} failed, {counts['known']} are known to fail, "
+          f"{counts['refused']} refused")
     return 1 if failures or not names else 0
 
 

@@ -12,7 +12,8 @@ inline namespace v1 {
 
 /// Static objects of devices' modules, and of the libraries that they use, are destroyed when the process ends. An inference that
 /// runs in another thread would use them afterwards, whether its request is a static object itself or was never destroyed. So the end
-/// waits for inferences that run, up to ten seconds, after which it cancels them; then none can start any more.
+/// waits for inferences that run, up to ten seconds, after which it cancels them; then none can start any more. A model that AUTO still
+/// compiles in the background is not waited for.
 /// @thread all functions from any thread
 namespace process_end {
 

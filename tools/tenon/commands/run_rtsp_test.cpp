@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <thread>
 
@@ -131,7 +132,7 @@ TEST_F(RunRtsp, AServerRecordsWhatAPipelineSends) {
   if (std::system("gst-inspect-1.0 --exists rtph264depay") != 0) GTEST_SKIP() << "no rtph264depay";
   const Server server(folder.string(),
                       "rtph264depay name=depay0 ! video/x-h264,stream-format=byte-stream ! filesink sync=false "
-                      "async=false location=" +
+                      "async=false buffer-mode=unbuffered location=" +
                           file("got.h264"),
                       "--record");
   write("send.json",
@@ -140,8 +141,17 @@ TEST_F(RunRtsp, AServerRecordsWhatAPipelineSends) {
             server.url() + R"("}}]})");
   const Outcome done = tool("pipeline -q send.json");
   ASSERT_EQ(done.status, 0) << done.err;
+  // The server may be behind the sender: until its file grows no more.
+  const std::filesystem::path got = file("got.h264");
+  std::uintmax_t before = 0;
+  for (int tries = 0; tries < 100; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const std::uintmax_t size = std::filesystem::exists(got) ? std::filesystem::file_size(got) : 0;
+    if (size > 0 && size == before) break;
+    before = size;
+  }
   int frames = 0;
-  for (const Frame& frame : ffmpeg::open(file("got.h264"))) {
+  for (const Frame& frame : ffmpeg::open(got)) {
     EXPECT_EQ(frame.info().width_px, 160u);
     ++frames;
   }

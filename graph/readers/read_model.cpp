@@ -62,7 +62,7 @@ std::shared_ptr<Model> read_by_content(const std::filesystem::path& model, const
   }
   throw Error(Code::kInvalidArgument,
               origin +
-                  " is no model in a format known here. Supported: ONNX (operation sets 7 to 22) and "
+                  " is no model in a format known here. Supported: ONNX (operation sets up to 28) and "
                   "OpenVINO IR (.xml with .bin, versions 10 and 11)");
 }
 }  // namespace

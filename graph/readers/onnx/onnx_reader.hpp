@@ -19,7 +19,7 @@ inline namespace v1 {
 /// reason.
 TENON_API bool has_onnx_reader();
 
-/// Reads a model of operation sets 7 to 22. Symbolic dimensions become dynamic ones. metadata_props whose key starts
+/// Reads a model of operation sets up to 28. Symbolic dimensions become dynamic ones. metadata_props whose key starts
 /// with "model_info " (and the well-known keys of that map) become rt_info["model_info"]; others rt_info["framework"].
 ///
 /// @param bytes   The serialised ModelProto, u8.

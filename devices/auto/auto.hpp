@@ -23,6 +23,7 @@
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/device_host.hpp>
+#include <tenon/runtime/device/process_end.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
 
@@ -71,7 +72,7 @@ struct Target {
 
 /// The devices still to try, and the one in use. Shared by the compiled model and its background thread.
 /// @thread any.
-class Choice {
+class Choice final : public process_end::Work, public std::enable_shared_from_this<Choice> {
  public:
   Choice(std::shared_ptr<DeviceHost> host, std::shared_ptr<const Model> model, std::vector<std::string> candidates,
          AnyMap properties, Config config, std::shared_ptr<Occupancy> occupancy);
@@ -91,11 +92,17 @@ class Choice {
   bool is_waiting() const;
   const Config& config() const { return config_; }
 
+  // process_end::Work. A compilation in the background is not wanted any more: it is cancelled at once.
+  bool settle(Deadline deadline) noexcept override;
+  void cancel() noexcept override { stop_ = true; }
+
  private:
   /// The first candidate from `next_` on that compiles; null if none does.
   std::shared_ptr<const Target> compile_next();
   std::shared_ptr<const Target> compile(const std::string& device);
   void use(std::shared_ptr<const Target> target);
+  /// Compiles for the next device and moves to it.
+  void follow_up();
 
   std::shared_ptr<DeviceHost> host_;
   std::shared_ptr<const Model> model_;
@@ -111,7 +118,7 @@ class Choice {
   std::shared_ptr<const Target> current_;
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::size_t> streams_{0};
-  std::atomic<bool> waiting_{false};
+  std::atomic<bool> waiting_{false};  ///< The background thread runs.
   std::atomic<bool> stop_{false};
   std::thread background_;
 };

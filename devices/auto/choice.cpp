@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses a device: in order, in the background, and again after failures.
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 #include <tenon/devices/auto/auto.hpp>
@@ -39,6 +40,7 @@ Choice::Choice(std::shared_ptr<DeviceHost> host, std::shared_ptr<const Model> mo
       occupancy_(std::move(occupancy)) {}
 
 Choice::~Choice() {
+  process_end::remove(*this);
   stop_ = true;
   // No code may run after its Core was destroyed. A compilation ends at its next check for cancellation.
   if (background_.joinable()) background_.join();
@@ -84,6 +86,22 @@ void Choice::use(std::shared_ptr<const Target> target) {
   generation_.fetch_add(1, std::memory_order_release);
 }
 
+void Choice::follow_up() {
+  {
+    const CancellationScope scope([this] { return !stop_; });
+    auto target = compile_next();
+    // If nothing else compiles, keep the helper.
+    if (target && !stop_) use(std::move(target));
+  }
+  waiting_ = false;
+}
+
+bool Choice::settle(Deadline deadline) noexcept {
+  cancel();
+  while (waiting_ && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return !waiting_;
+}
+
 void Choice::start(const std::string& helper) {
   if (!helper.empty()) {
     helper_ = helper;
@@ -96,16 +114,10 @@ void Choice::start(const std::string& helper) {
     }
   }
   if (current_) {
-    const auto follow_up = [this] {
-      const CancellationScope scope([this] { return !stop_; });
-      auto target = compile_next();
-      // If nothing else compiles, keep the helper.
-      if (target && !stop_) use(std::move(target));
-      waiting_ = false;
-    };
+    process_end::add(shared_from_this(), kName);
     waiting_ = true;
     try {
-      background_ = std::thread(follow_up);
+      background_ = std::thread([this] { follow_up(); });
     } catch (const std::system_error&) {  // No thread available: compile here instead.
       follow_up();
     }

@@ -25,7 +25,7 @@
 #include <tenon/runtime/request/executor.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 #include <tenon/runtime/request/phases.hpp>
-#include <tenon/runtime/request/process_end.hpp>
+#include <tenon/runtime/device/process_end.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -34,7 +34,7 @@ inline namespace v1 {
 /// no inference runs (Busy otherwise).
 class RequestState final : public Inference,
                            public Task,
-                           public process_end::Request,
+                           public process_end::Work,
                            public std::enable_shared_from_this<RequestState> {
  public:
   explicit RequestState(std::shared_ptr<ModelState> model);
@@ -68,7 +68,7 @@ class RequestState final : public Inference,
   /// request's memory, unless the request's own callback dropped the handle.
   void abandon() noexcept;
 
-  // process_end::Request
+  // process_end::Work
   bool settle(Deadline deadline) noexcept override;
   // Inference
   Tensor output(std::size_t index, const Shape& shape) override { return bindings_.output(index, shape); }

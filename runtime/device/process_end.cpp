@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for inferences and compilations at the end of the process, at two points. The first is the end of the main thread, whose thread_local objects
+// are destroyed before any static one; it is also reached by pthread_exit(), after which the process goes on, so work may still
+// start. The second is a function of atexit(), which runs before the static objects that were there when it was registered.
+#include <tenon/runtime/device/process_end.hpp>
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace tenon {
+inline namespace v1 {
+namespace process_end {
+namespace {
+
+constexpr std::chrono::seconds kPatience{10}, kAfterCancel{2};
+
+struct Known {
+  std::mutex mutex;
+  pid_t process = 0;  ///< In a forked process there are no threads that run inferences of its parent.
+  std::map<const Work*, std::weak_ptr<Work>> all;
+  std::set<std::string> devices;
+  std::atomic<bool> has_begun{false};
+};
+
+/// Never destroyed: static objects that own work are destroyed after the end has begun.
+Known& known() {
+  static Known& all = *new Known;
+  return all;
+}
+
+std::vector<std::shared_ptr<Work>> work_now() {
+  std::vector<std::shared_ptr<Work>> now;
+  const std::lock_guard lock(known().mutex);
+  if (known().process != ::getpid()) return now;
+  for (const auto& [address, work] : known().all)
+    if (auto alive = work.lock()) now.push_back(std::move(alive));
+  return now;
+}
+
+/// @param cancels  What takes too long.
+void wait_for_work(bool cancels) noexcept try {
+  const Deadline deadline = Clock::now() + kPatience;
+  for (const auto& work : work_now()) {
+    if (work->settle(deadline) || !cancels) continue;
+    work->cancel();
+    work->settle(deadline + kAfterCancel);
+  }
+} catch (...) {  // Out of memory: the process ends all the same.
+}
+
+void end_work() noexcept {
+  if (known().process != ::getpid()) return;
+  known().has_begun.store(true);
+  wait_for_work(true);
+}
+
+}  // namespace
+
+void add(const std::shared_ptr<Work>& work, const std::string& device) {
+  const std::lock_guard lock(known().mutex);
+  if (known().process != ::getpid()) known().all.clear();
+  known().process = ::getpid();
+  known().all.emplace(work.get(), work);
+  if (known().devices.insert(device).second) std::atexit(end_work);
+}
+
+void remove(const Work& work) noexcept {
+  const std::lock_guard lock(known().mutex);
+  known().all.erase(&work);
+}
+
+void watch_this_thread() {
+  struct Watch {
+    const bool is_main = ::getpid() == ::gettid();
+    ~Watch() {
+      if (is_main) wait_for_work(false);
+    }
+  };
+  thread_local const Watch watch;
+}
+
+bool has_begun() noexcept { return known().has_begun.load(); }
+
+}  // namespace process_end
+}  // namespace v1
+}  // namespace tenon

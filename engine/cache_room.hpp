@@ -41,7 +41,7 @@ class CacheRoom {
   /// Calls body(packed row, row here, count) for rows that lie together on both sides.
   template <typename Body>
   void for_runs(const Shape& shape, const Body& body) const;
-  Tensor memory_;  ///< Of bytes if the format is narrow, else the numbers.
+  Tensor memory_;  ///< Its elements are bytes if the format is narrow, else the numbers.
   Shape shape_;
   std::size_t axis_ = 0;
   CacheFormat format_;

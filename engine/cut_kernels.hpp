@@ -10,7 +10,7 @@
 namespace tenon::inline v1::engine {
 
 /// Computes the node on packed tensors, as its reference kernel does, split over the workers of the calling arena.
-/// @param inputs  Of the shapes that the node was inferred with.
+/// @param inputs  Have the shapes that the node was inferred with.
 /// @return the kernel's name; null if there is none for these types: nothing has been done then.
 const char* run_cut_kernel(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
 

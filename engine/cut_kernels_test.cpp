@@ -24,7 +24,7 @@ void expect_same(const std::vector<Tensor>& wanted, const std::vector<Tensor>& g
   }
 }
 
-/// @param inputs  Of the node's types and shapes.
+/// @param inputs  Have the node's types and shapes.
 void expect_cut_kernel(const std::shared_ptr<Node>& node, const std::vector<Tensor>& inputs) {
   engine::Workers workers(2);
   std::vector<Tensor> made;

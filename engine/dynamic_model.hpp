@@ -31,7 +31,7 @@ class DynamicModel {
   struct Copy {
     std::shared_ptr<Model> model;
     NodeVector order;
-    std::vector<std::vector<std::uint32_t>> sources;  ///< Of each node, where they stand in the order.
+    std::vector<std::vector<std::uint32_t>> sources;  ///< For each node, the places of its sources in the order.
     std::set<std::uint32_t> open;                     ///< Nodes of shapes or types that are not known.
     Relowering before;
   };

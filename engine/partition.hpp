@@ -32,8 +32,8 @@ using planning::ValueKey;
 struct Subgraph {
   std::uint64_t model_id = 0;
   std::vector<std::pair<ElementType, Shape>> inputs;
-  std::vector<std::size_t> capacities;  ///< Of the caches that grow in place.
-  std::shared_ptr<const Plan> plan;     ///< Of the whole model, or of `before`; null if nothing comes before.
+  std::vector<std::size_t> capacities;  ///< For each cache that grows in place.
+  std::shared_ptr<const Plan> plan;     ///< The plan of the whole model, or of `before`; null if nothing comes before.
   /// What the caches need, if their capacities are too small: then this is all that is known.
   std::vector<std::size_t> needed;
   bool refuses_growth = false;  ///< The caches cannot grow in place with these shapes: this is all that is known.
@@ -49,7 +49,7 @@ struct Subgraph {
   std::shared_ptr<DynamicModel> after;  ///< Null when nothing is left.
   std::vector<ValueKey> after_inputs;
   std::vector<ValueKey> after_outputs;
-  std::map<const Model*, std::shared_ptr<DynamicModel>> bodies;  ///< Of the cut nodes.
+  std::map<const Model*, std::shared_ptr<DynamicModel>> bodies;  ///< The cut nodes' bodies.
 
   std::size_t held_bytes = 0;
   mutable std::atomic<bool> is_evicted{false};  ///< The store keeps it no longer, nor should requests.

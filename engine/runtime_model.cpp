@@ -42,7 +42,7 @@ class Graph {
     return made_.add_memory(type, name, packed_output(element, PartialShape(shape)));
   }
 
-  /// @return its outputs. @param inputs  Values of the plan's inputs. @param times  Of its steps, or empty.
+  /// @return its outputs. @param inputs  Values of the plan's inputs. @param times  How long its steps took, or empty.
   OutputVector add_plan(const Plan& plan, const OutputVector& inputs, const Times& times) {
     return add_steps(made_, plan.impl(), inputs, times);
   }

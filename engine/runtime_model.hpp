@@ -15,7 +15,7 @@ namespace tenon::inline v1::engine {
 /// joined as values flow through memory, their kinds, kernels, layouts and bytes are in the run-time information of
 /// each. Reorders that the engine inserted are steps as well; weights are bytes of the steps that read them; the value
 /// that a state has before the run is a node of type ReadValue.
-/// @param times  Of the plan's steps; may be empty.
+/// @param times  How long the plan's steps took; may be empty.
 /// @thread any.
 std::shared_ptr<Model> runtime_model(const Plan& plan, std::span<const Execution::Timing> times = {});
 /// The same for what ran last: plans, and between them the nodes at which the model was cut. A loop at which it was cut

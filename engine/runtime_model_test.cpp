@@ -231,7 +231,7 @@ TEST(RuntimeModel, JoinsPartsThatAreWrittenInPlace) {
   EXPECT_EQ(node->get_input_node_ptr(0)->get_friendly_name(), "left");
   EXPECT_EQ(node->get_input_node_ptr(1)->get_friendly_name(), "right");
   EXPECT_EQ(node->get_output_partial_shape(0), (PartialShape{1, 6, 6}));
-  // A reader of such a value reads from all who made it.
+  // A reader of such a value reads from all steps that made it.
   const auto read = std::make_shared<Model>(OutputVector{named(op1("Softmax", 8, {joined}, {{"axis", 1}}), "soft")},
                                             ParameterVector{x, y}, "read");
   const auto soft = find(*executed(read), "soft");

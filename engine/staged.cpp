@@ -236,7 +236,7 @@ std::uint64_t Staged::last_run_number() const {
 }
 
 const CacheRoom* Staged::room_of(const std::string& id, const Tensor& state) const {
-  // Whoever set or read the state since has put another tensor in its place.
+  // A call that set or read the state since has put another tensor in its place.
   const auto found = rooms_.find(id);
   return found != rooms_.end() && found->second.holds(state) ? &found->second : nullptr;
 }

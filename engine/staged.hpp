@@ -36,7 +36,7 @@ struct TimedStep {
 struct LastRun {
   struct Part {
     std::shared_ptr<const Subgraph> subgraph;
-    /// Of the subgraph's cut nodes; missing ones ran by reference kernels.
+    /// The kernels of the subgraph's cut nodes; missing ones ran by reference kernels.
     std::map<const Node*, const char*> kernels;
   };
   std::vector<Part> parts;          ///< The first is of the whole model; others of what comes after a cut, in order.
@@ -112,11 +112,11 @@ class Staged {
   std::list<std::unique_ptr<Ready>> ready_;  ///< The latest first.
   std::size_t ready_bytes_ = 0;
   std::shared_ptr<const Model> last_model_;
-  std::vector<std::string> state_ids_;  ///< Of the last model.
+  std::vector<std::string> state_ids_;  ///< The last model's.
   std::vector<bool> set_states_;        ///< Which of these had a value.
   std::shared_ptr<const ModelPlans::Opened> last_opened_;
   std::uint64_t never_grows_ = 0;           ///< The open model that values cut, so that its caches are joined anew.
-  std::map<std::string, CacheRoom> rooms_;  ///< Of caches that grow, by id: their tensors are parts of them.
+  std::map<std::string, CacheRoom> rooms_;  ///< By the ids of caches that grow: their tensors are parts of these rooms.
   Workers* workers_ = nullptr;
   Cancellation cancellation_;
   std::chrono::steady_clock::time_point begun_;

@@ -246,7 +246,7 @@ TEST(Staged, ACacheThatOutgrowsMemorySaysSoAndStaysAsItWas) {
 }
 
 TEST(Staged, CachesOfAModelThatValuesCutGrowToo) {
-  // The values are those of positive rows alone, so nobody knows how many come.
+  // The values are those of positive rows alone, so their number is not known before.
   const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 6});
   const auto state = make_node(
       "ReadValue", 6, {},
@@ -391,7 +391,7 @@ TEST_P(StagedCaches, OfFewerBitsGrowMoveAndAreReadWhereTheyLie) {
     for (const std::vector<std::int32_t>& order : {std::vector<std::int32_t>{1, 0}, {1, 1}, {0, 0}}) run(1, order);
   };
   run_all();
-  // Set by the user, who also sees what he has set.
+  // The user sets the states, and sees what was set.
   for (const char* id : {"keys", "values"}) {
     const Shape shape = tokens_first ? Shape{2, 9, 2, 32} : Shape{2, 2, 9, 32};
     got[id] = random_tensor(ElementType::kF32, shape, ++seed);

@@ -203,7 +203,7 @@ TEST(Bf16, NormsByTheMeanSquareReadAndMakeEitherType) {
   const auto product = [](const Out& a, unsigned seed) {
     return op1("MatMul", 1, {a, weights({64, 64}, seed, 0.2f)}, {{"transpose_a", false}, {"transpose_b", false}});
   };
-  // Of f32 for a product, of a product for another, and of a product for the result.
+  // A norm of f32 for a product, one of a product for another, and one of a product for the result.
   const auto steps = near_reference(norm(product(norm(product(norm(x), 1)), 2)), {x}, kBf16, 0.9995, 0.03);
   EXPECT_EQ(count(steps, "rms norm"), 3u);
 }

@@ -69,7 +69,7 @@ class Walk {
   bool fold_weight(const std::shared_ptr<Node>& node);
   void find_grown();
   void find_variables();
-  /// Of a cache's parameter or result; null for others.
+  /// The growth of a cache's parameter or result; null for others.
   const Growth* growth_of(std::size_t index, std::size_t Growth::*port) const;
   void lower_node(const std::shared_ptr<Node>& node, const ChainFinder& chains);
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);

@@ -34,7 +34,7 @@ class Walk::Repetition {
 
   bool run(const std::vector<bool>& changed, const TimeLimit& time) {
     renew(changed);
-    NodeVector nodes;  // Of the chains that may be others now.
+    NodeVector nodes;  // The nodes of chains that may be others now.
     for (const Unit& unit : walk_.units_)
       if (unit.kind == Unit::Kind::kLowered && is_any(unit.writes, is_renewed_))
         nodes.insert(nodes.end(), unit.chain.nodes.begin(), unit.chain.nodes.end());
@@ -231,7 +231,7 @@ class Walk::Repetition {
   PlanBuilder& builder_;
   Old old_;
   const Marks end_;
-  std::unordered_map<planning::ValueId, Description> described_;  ///< Of the renewed, as they were.
+  std::unordered_map<planning::ValueId, Description> described_;  ///< What was renewed, as it was before.
   std::vector<bool> is_renewed_;                                  ///< The value's node was asked for shapes again.
   std::vector<bool> is_moved_;     ///< Its shape, its layouts, its place or its known value differ.
   std::vector<bool> holds_moved_;  ///< The buffer holds such a value.

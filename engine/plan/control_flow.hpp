@@ -18,7 +18,7 @@ namespace tenon::inline v1::engine {
 /// How a part of an axis lies in the whole tensor: `outer` runs of `run_bytes`, `pitch_bytes` apart.
 struct PartLayout {
   std::size_t outer = 1, run_bytes = 0, pitch_bytes = 0;
-  std::size_t axis_bytes = 0;  ///< Of one element of the axis within a run.
+  std::size_t axis_bytes = 0;  ///< The size of one element of the axis within a run.
   bool is_contiguous() const { return outer == 1; }
   std::size_t size_bytes() const { return outer * run_bytes; }
 };

@@ -74,7 +74,7 @@ std::optional<std::uint64_t> multiply_adds(const PrimitiveStep& step) {
   };
   const md *from = argument(DNNL_ARG_SRC), *weights = argument(DNNL_ARG_WEIGHTS), *to = argument(DNNL_ARG_DST);
   if (!from || !weights || !to || count(*from) == 0 || count(*to) == 0) return std::nullopt;
-  // Of a convolution each weight meets each position of its output, of a transposed one of its input.
+  // Each weight of a convolution meets each position of its output; in a transposed one, each position of its input.
   switch (step.primitive.get_kind()) {
     case dnnl::primitive::kind::convolution:
       return count(*to) / static_cast<std::uint64_t>(to->get_dims()[1]) * count(*weights);
@@ -330,8 +330,8 @@ class Flow {
   planning::ExecutedPlan values_;
   std::map<Key, std::vector<const Made*>> made_;
   std::map<Key, const md*> described_;
-  std::vector<std::vector<std::pair<std::size_t, ByteRange>>> reads_;  ///< Of each root buffer: step and bytes.
-  std::vector<std::set<std::string>> names_;                           ///< Of the nodes that each step computes.
+  std::vector<std::vector<std::pair<std::size_t, ByteRange>>> reads_;  ///< For each root buffer: step and bytes.
+  std::vector<std::set<std::string>> names_;  ///< For each step, the names of the nodes that it computes.
   std::vector<std::set<std::pair<const Node*, std::size_t>>> inputs_;  ///< Outputs that these nodes read.
 };
 

@@ -18,7 +18,7 @@ namespace tenon::inline v1::engine {
 exec_model_info::StepNotes notes_of(const StepInfo& step);
 
 /// Adds a node for each step.
-/// @param inputs  Values of the plan's inputs. @param times  Of its steps, or empty.
+/// @param inputs  Values of the plan's inputs. @param times  How long its steps took, or empty.
 /// @return the values of its results. @cost about that of a few passes over the steps' operands. @thread any.
 OutputVector add_steps(exec_model_info::ExecutedModel& model, const PlanImpl& plan, const OutputVector& inputs,
                        std::span<const std::chrono::nanoseconds> times);

@@ -155,7 +155,7 @@ struct PlanImpl {
   std::vector<bool> input_read_strided;    ///< Every reader of that input takes byte strides.
   std::vector<Tensor> stand_ins;  ///< Shared constants without memory that lowering was given; while compiling only.
   std::size_t arena_bytes = 0;
-  std::size_t own_constant_bytes = 0;   ///< Of constants that no other plan has.
+  std::size_t own_constant_bytes = 0;   ///< What constants take that no other plan has.
   std::size_t assigned_copy_bytes = 0;  ///< For values that no step could write into their variable directly.
 
   BufferSlice root(BufferSlice place) const { return planning::root(buffers, place); }

@@ -33,7 +33,7 @@ Tensor SharedConstants::find_or_pack(const void* source, const dnnl::memory::des
                                       [&](const auto& some) { return some->from == from && some->to == to; });
       if (found == known.end()) break;
       if ((*found)->bytes) return (*found)->bytes;
-      // Bounded by one packing: it takes no lock and waits for nobody. If it fails, the next one tries.
+      // Bounded by one packing, which takes no lock and does not wait. If it fails, the next caller tries.
       made_.wait(lock);
     }
     layout = std::make_shared<Layout>(Layout{from, to, {}});

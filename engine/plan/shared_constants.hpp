@@ -26,21 +26,21 @@ namespace tenon::inline v1::engine {
 /// Each constant is packed once per layout. A constant is known by its address, so only constants of models that the
 /// store keeps alive count, and what is derived from them here; what a plan computes for itself is no business of
 /// others.
-/// @thread all members from any thread; who needs what another thread is packing waits for it.
+/// @thread all members from any thread; a call that needs what another thread is packing waits for it.
 class SharedConstants {
  public:
   /// From now on the constants of this model and of the bodies in it are shared; the model is kept alive.
   void keep(const std::shared_ptr<const Model>& model);
   /// Whether this is the address of such a constant.
   bool holds(const void* source) const;
-  /// The constant in layout `to`; `pack` makes it if this is the first who asks. @errors those of `pack`.
+  /// The constant in layout `to`; `pack` makes it for the first call that asks. @errors those of `pack`.
   Tensor find_or_pack(const void* source, const dnnl::memory::desc& from, const dnnl::memory::desc& to,
                       const std::function<Tensor()>& pack);
-  /// What follows from a shared constant alone (it turned, say): made by the first who asks, and shared like one.
+  /// What follows from a shared constant alone (it turned, say): made by the first call that asks, and shared like one.
   /// @param how  Says what is made of it.
   Tensor derive(const void* source, const std::string& how, const std::function<Tensor()>& make);
-  /// The same where nobody but packed_constant() should want it: the result is a stand-in, which takes no memory, and
-  /// `make` runs for each new layout. Whoever lowers asks were_read() afterwards, and lowers again if so.
+  /// The same where only packed_constant() should want it: the result is a stand-in, which takes no memory, and `make` runs for
+  /// each new layout. The lowering asks were_read() afterwards, and starts again if so.
   Tensor derive_to_pack(const void* source, const std::string& how, ElementType type, const Shape& shape,
                         const std::function<Tensor()>& make);
   /// The tensor, or if it is such a stand-in, what it stands for: for as long as the caller keeps it.

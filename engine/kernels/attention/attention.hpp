@@ -16,13 +16,13 @@ namespace tenon::inline v1::engine::kernels {
 /// keys and values also f16 or 8 bits; sums are f32.
 struct Attention {
   std::size_t queries = 0, keys = 0;
-  std::size_t depth = 0;  ///< Of a query and a key.
-  std::size_t width = 0;  ///< Of a value and a result.
+  std::size_t depth = 0;  ///< The length of a query and of a key.
+  std::size_t width = 0;  ///< The length of a value and of a result.
   ElementType q_type = ElementType::kF32, k_type = ElementType::kF32, v_type = ElementType::kF32,
               out_type = ElementType::kF32;
   std::size_t q_row = 0, k_row = 0, v_row = 0, out_row = 0;
-  /// Of keys and values in 8 bits (kU8, see kv_cache_quant.hpp), whose rows of `depth` or `width` numbers lie one behind the
-  /// other: where their scales lie.
+  /// Where the scales of keys and values in 8 bits lie (kU8, see kv_cache_quant.hpp). Their rows of `depth` or `width` numbers lie
+  /// one behind the other.
   struct Scales {
     std::size_t offset = 0;  ///< Bytes behind the first number.
     std::size_t group = 0;   ///< A multiple of 16, or the whole row.

@@ -18,7 +18,7 @@ struct AttentionRows {
   std::array<std::byte*, kTileRows> out{};
   std::array<std::size_t, kTileRows> sees{};  ///< Keys before this one, if causal.
   const std::byte *k = nullptr, *v = nullptr;
-  const float *k_scales = nullptr, *v_scales = nullptr;  ///< Of 8 bits, for the first key.
+  const float *k_scales = nullptr, *v_scales = nullptr;  ///< Scales of 8 bits, for the first key.
   float scale = 1;
   std::size_t begin = 0, end = 0;  ///< The keys to look at.
   /// Instead of results: for each row `width` sums of weighted values, the greatest score and the sum of weights. Null:

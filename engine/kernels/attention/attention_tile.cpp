@@ -214,8 +214,8 @@ float MaskScores(const Attention& what, std::size_t first, std::size_t count, st
   return is_plain ? scale : 1;
 }
 
-/// Makes weights of the scores, says in tile.factor what has become of earlier ones, and adds them up. Of kPaired
-/// weights two neighbours lie as bf16 in the place of one.
+/// Makes weights of the scores, says in tile.factor what has become of earlier ones, and adds them up. With kPaired, two
+/// neighbouring weights lie as bf16 in the place of one.
 template <bool kPaired>
 void Soften(std::size_t count, std::size_t row, float scale, const Tile& tile) {
   const D d;

@@ -13,7 +13,7 @@ namespace tenon::inline v1::engine::kernels {
 struct KvCacheQuant {
   ElementType type = ElementType::kU8;
   std::size_t length = 0;
-  std::size_t group = 0;  ///< Of kU8: divides the length.
+  std::size_t group = 0;  ///< Numbers that share a scale, for kU8: divides the length.
   std::size_t groups() const { return group == 0 ? 0 : length / group; }
 };
 

@@ -168,7 +168,7 @@ class LineWalk {
     return is_dense ? index : at(index, what_.axis + 1, what_.data.size());
   }
   std::size_t outer = 1, extent = 1, inner = 1;
-  std::size_t stride = 1, length = 1;  ///< Of the axis in the data.
+  std::size_t stride = 1, length = 1;  ///< The axis's, in the data.
 
  private:
   std::size_t at(std::size_t index, std::size_t first, std::size_t last) const {

@@ -26,7 +26,7 @@ class MappedCopy {
   /// Neighbours along the last axis that is not copied as it is.
   struct Run {
     std::size_t to, count;
-    std::int64_t from;  ///< Of the first; negative: filled.
+    std::int64_t from;  ///< Where the first is read; negative: filled.
     std::int64_t step;  ///< 1 or -1.
   };
   void copy_row(const char* from, char* to) const;

@@ -14,7 +14,7 @@ struct DeformableColumns {
   };
   Axis down, across;
   std::size_t channels = 1, groups = 1, deformable_groups = 1;
-  std::size_t out_width = 1, pixels = 1;  ///< Of the result.
+  std::size_t out_width = 1, pixels = 1;  ///< Extents of the result.
   bool pads = false;                      ///< Points up to a pixel outside are read, between zeros and the picture.
 
   std::size_t taps() const { return static_cast<std::size_t>(down.kernel * across.kernel); }

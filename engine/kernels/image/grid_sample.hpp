@@ -11,7 +11,7 @@ namespace tenon::inline v1::engine::kernels {
 struct GridSample {
   GridAxis down, across;
   std::size_t pictures = 1, channels = 1;
-  std::size_t points = 0;  ///< Of each picture.
+  std::size_t points = 0;  ///< Number for each picture.
 };
 
 /// data: f32 [pictures, channels, height, width]; grid: f32 [pictures, points, 2] of x and y; out: f32 [pictures,

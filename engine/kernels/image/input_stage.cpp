@@ -48,7 +48,7 @@ struct Numbers {
 struct Blend {
   const std::uint8_t* above;
   const std::uint8_t* below;
-  std::int16_t weight;  ///< Of the row below, in 1/32768.
+  std::int16_t weight;  ///< The weight of the row below, in 1/32768.
   std::size_t count;
   std::int16_t* out[4];
   int down, up;  ///< For samples of 16 bits: shifts that leave the value in the high bits of 15.

@@ -12,7 +12,7 @@ namespace input_stage {
 
 /// Columns [begin, begin + count) of a row; begin is even. Chroma of column x is u[x / 2 * chroma_step].
 struct ColourRow {
-  const std::uint8_t *luma, *u, *v;  ///< Of column 0.
+  const std::uint8_t *luma, *u, *v;  ///< Point to column 0.
   std::size_t chroma_step, begin, count;
   float matrix[3][3];    ///< Target channel c of (luma - 16, u - 128, v - 128), clamped to 0..255.
   bool round;            ///< To whole numbers, halves to even.

@@ -95,7 +95,7 @@ InputStageOptions basic(PixelFormat format, std::uint32_t w, std::uint32_t h, st
 
 class EveryFormat : public testing::TestWithParam<PixelFormat> {};
 
-constexpr double kTolerance = 0.03;  // Of an 8-bit step; see InputStagePlan.
+constexpr double kTolerance = 0.03;  // In 8-bit steps; see InputStagePlan.
 
 TEST_P(EveryFormat, MatchesReferenceAtManySizes) {
   const std::uint32_t sizes[][4] = {{64, 48, 40, 30}, {65, 49, 33, 17},  {1, 1, 5, 3},     {2, 2, 1, 1},

@@ -11,7 +11,7 @@ namespace tenon::inline v1::engine::kernels {
 /// The two positions that one position of the result lies between.
 struct LinearTap {
   std::uint32_t first, second;
-  float weight;  ///< Of `second`.
+  float weight;  ///< The weight of `second`.
 };
 
 /// [pictures, in_height, in_width, pixel] to [pictures, rows, columns, pixel], f32 or bf16. Immutable: any number of
@@ -26,7 +26,7 @@ class LinearResize {
 
   std::size_t pictures, in_height, in_width, pixel, width;
   std::vector<LinearTap> rows;
-  std::vector<std::int32_t> first, second;  ///< Of each column of the result, with room for a vector behind.
+  std::vector<std::int32_t> first, second;  ///< For each column of the result, with room for a vector behind.
   std::vector<float> weight;
 
  private:

@@ -303,7 +303,7 @@ RoiAxis align_axis(const RoiCells& what, const RoiAlignRule& rule, const float* 
   return rule.axis(box[axis], box[axis + 2], axis == 0 ? what.columns : what.rows);
 }
 
-/// Of a cell each: the pixels of all its samples, with their weights, which lie anywhere in the picture.
+/// Finds for each cell the pixels of all its samples, with their weights. They lie anywhere in the picture.
 void find_rotated(const RoiCells& what, const RotatedRoi& region, RoiPixels& made) {
   made.pixels.clear();
   made.begin.assign(1, 0);

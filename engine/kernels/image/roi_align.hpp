@@ -19,7 +19,7 @@ struct RoiCells {
   std::size_t pictures = 1, channels = 1, height = 1, width = 1;
   std::size_t block = 1;  ///< Channels side by side: all of them, or those of a block, the last one filled up.
   bool is_bf16 = false;   ///< The pictures; else f32.
-  std::size_t regions = 0, rows = 1, columns = 1;  ///< Of the result.
+  std::size_t regions = 0, rows = 1, columns = 1;  ///< Extents of the result.
 };
 
 // out: f32 [regions, channels, rows, columns]; pictures: [pictures, blocks, height, width, block]; indices: the picture of

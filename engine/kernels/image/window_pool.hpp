@@ -15,7 +15,7 @@ struct PoolWindows {
     std::uint32_t first = 0, count = 1;
   };
   std::vector<One> windows{One()};
-  std::size_t extent = 1;  ///< Of the source.
+  std::size_t extent = 1;  ///< The source's extent.
   std::size_t step = 1;
 };
 
@@ -39,8 +39,8 @@ struct GreatestRule {
       false;  ///< The value is that of the least number and all elements but NaNs; else a NaN that is first stays.
   std::size_t places = 1;  ///< Places start anew after so many elements.
 };
-/// from: f32 [planes, extents...]; to: f32 [planes, windows...], and the place of each; pixel is 1. Of windows of
-/// nothing: the least number, at place 0 of its plane.
+/// from: f32 [planes, extents...]; to: f32 [planes, windows...], and the place of each; pixel is 1. A window of nothing gives
+/// the least number, at place 0 of its plane.
 template <typename Index>
 void window_greatest(const WindowPool& what, const GreatestRule& rule, const float* from, float* to, Index* places);
 extern template void window_greatest(const WindowPool&, const GreatestRule&, const float*, float*, std::int32_t*);

@@ -79,7 +79,7 @@ TENON_LOOKUP inline __m128 sums_of(__m512 a, __m512 b, __m512 c, __m512 d) {
   return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-/// @param bias  Of these columns, or null.
+/// @param bias  The bias of these columns, or null.
 template <std::size_t kColumns>
 TENON_LOOKUP inline void store_sums(const __m512 (&totals)[kColumns], const float* bias, float* to) {
   if constexpr (kColumns == 4) {
@@ -90,7 +90,7 @@ TENON_LOOKUP inline void store_sums(const __m512 (&totals)[kColumns], const floa
   }
 }
 
-/// Of 128 neighbours in one column, those at one place of each 4 bytes times their factors.
+/// Adds, for 128 neighbours in one column, those at one place of each 4 bytes times their factors.
 template <int kPlace>
 TENON_LOOKUP inline __m512 add_place(__m512 sum, __m512i places, __m512 numbers, const float* x) {
   const __m512 real = _mm512_permutexvar_ps(_mm512_srli_epi32(places, 4 * kPlace), numbers);

@@ -188,7 +188,7 @@ TENON_PANELS void expand_lanes(const std::uint8_t* const (&columns)[kPanelLanes]
 struct Panel {
   const std::uint8_t* numbers;  ///< [depth / 4, 48, 4]
   const float *scales, *zeros;  ///< [groups, 48]
-  const float* bias;            ///< Of its columns, or null.
+  const float* bias;            ///< The bias of its columns, or null.
 };
 struct PanelRows {
   const std::int8_t* numbers;

@@ -155,7 +155,7 @@ TENON_VNNI void block(const Shared& shared, std::size_t row, std::size_t column,
 
 template <WeightOnlyType kType, std::size_t kRows>
 void columns(const Shared& shared, std::size_t row, std::size_t begin, std::size_t end, float* out) {
-  // Of one row, one column after the other: memory is read in its order.
+  // A single row takes one column after the other, so that memory is read in its order.
   constexpr std::size_t kColumns = kRows == 1 ? 1 : 2;
   std::size_t n = begin;
   for (; n + kColumns <= end; n += kColumns) block<kType, kRows, kColumns>(shared, row, n, out);

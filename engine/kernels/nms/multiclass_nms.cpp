@@ -192,7 +192,7 @@ void decay_class(const MulticlassNms& rule, PictureClass& of, ClassRoom& room) {
     ClassDecay decay;
     HWY_DYNAMIC_DISPATCH(DecayClassBox)(rule, room.before, box, is_plain, decay);
     room.before.add(box, decay.overlap);
-    // Of exponents the least gives the least decay.
+    // The least exponent gives the least decay.
     const double by = std::min(1.0, rule.is_gaussian ? std::exp(decay.least) : decay.least);
     const double score = static_cast<double>(of.scores[index]) * by;
     if (score > rule.post) of.keep(index, score);

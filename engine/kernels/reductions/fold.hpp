@@ -15,7 +15,7 @@ struct Fold {
   FoldKind kind = FoldKind::kSum;
   ElementType type = ElementType::kF32;  ///< kF32, kI32, kI64; kBool for kAll and kAny, and for nothing else.
   std::size_t outer = 1, extent = 1, inner = 1;
-  float scale = 1;       ///< Of f32 results.
+  float scale = 1;       ///< Multiplies f32 results.
   bool is_root = false;  ///< The square root of f32 results, after the scale.
 };
 

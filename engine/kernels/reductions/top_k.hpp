@@ -10,7 +10,7 @@
 namespace tenon::inline v1::engine::kernels {
 
 struct TopK {
-  ElementType type = ElementType::kF32, index_type = ElementType::kI64;  ///< Of indices: kI32 or kI64.
+  ElementType type = ElementType::kF32, index_type = ElementType::kI64;  ///< Indices are kI32 or kI64.
   std::size_t outer = 1, extent = 1, inner = 1, k = 1;                   ///< Lines along the middle axis; k <= extent.
   bool greatest = true;
   bool by_index = false;  ///< What is found is put in order of its place.

@@ -9,7 +9,7 @@
 namespace tenon::inline v1::engine::kernels {
 
 enum class Elementwise : std::uint8_t {
-  // Of one tensor.
+  // Functions of one tensor.
   kRelu,  ///< x, or alpha * x below 0.
   kSigmoid,
   kTanh,
@@ -57,7 +57,7 @@ enum class Elementwise : std::uint8_t {
   kAlphaMinus,  ///< alpha - x
   kAlphaOver,   ///< alpha / x
   kToTheAlpha,  ///< x to the alpha.
-  // Of two.
+  // Functions of two tensors.
   kAdd,
   kSubtract,
   kMultiply,
@@ -78,7 +78,7 @@ enum class Elementwise : std::uint8_t {
   kAnd,
   kOr,
   kXor,
-  // Of three.
+  // Functions of three tensors.
   kSelect,       ///< y where x is not 0, else z.
   kMultiplyAdd,  ///< x * y + z, rounded once.
 };

@@ -67,8 +67,8 @@ class FusedLoop {
   std::vector<LoopTensor> operands_;
   std::vector<LoopOperation> operations_;
   ElementType result_;
-  std::vector<std::uint8_t> slots_;  ///< Of each operand, then each operation: which tile it fills.
-  std::vector<Way> ways_;            ///< Of each operand.
+  std::vector<std::uint8_t> slots_;  ///< For each operand, then for each operation, the tile that it fills.
+  std::vector<Way> ways_;            ///< For each operand.
   std::size_t tile_ = 0;             ///< Elements.
   std::size_t bytes_ = 0;            ///< What is read and written, with a share for the arithmetic.
 };

@@ -423,7 +423,7 @@ bool PlanBuilder::may_overwrite(const planning::Read& over, const std::vector<pl
   }
   const planning::BufferLiveness::Answer& given = (*given_answers_)[next_answer_++].answer;
   differs_ |= given.depends_on_extents;
-  // Who reads the memory later is the same for all shapes; of what the step itself reads, extents may have changed.
+  // The later readers of the memory are the same for all shapes; extents of what the step itself reads may have changed.
   return given.allowed && std::all_of(others.begin(), others.end(), [&](const planning::Read& other) {
            return other.place.buffer != over.place.buffer ||
                   (other.in_step && other.place == over.place && other.size_bytes == over.size_bytes);

@@ -50,7 +50,7 @@ struct Value {
     md desc;                 ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
     bool plain = true;       ///< Packed row-major in the value's own type.
     bool packed = true;      ///< Packed row-major, in the type of `desc`.
-    std::uint32_t unit = 0;  ///< Of the walk: the one that made it.
+    std::uint32_t unit = 0;  ///< The unit of the walk that made it.
     friend bool operator==(const Variant&, const Variant&) = default;
   };
   std::vector<Variant> variants;
@@ -234,7 +234,7 @@ class PlanBuilder {
   void expand(Value& value);
   planning::ValueId id_of(const Output<Node>& output) const;
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
-  /// Adds a layout of the value, and updates who may still read the memory.
+  /// Adds a layout of the value, and updates which steps may still read the memory.
   void add_variant(Value& value, Value::Variant variant);
   /// Notes the layout that the last step gave the value.
   void note_moved(const Value& value);
@@ -262,7 +262,7 @@ class PlanBuilder {
   std::size_t next_answer_ = 0;
   bool differs_ = false;
   int channel_block_ = 0;
-  bool is_precise_ = false;                            ///< Of the node being lowered: see precise.hpp.
+  bool is_precise_ = false;                            ///< Whether the node being lowered is: see precise.hpp.
   Options::Images images_ = Options::Images::kBlocks;  ///< Never kAuto.
 };
 

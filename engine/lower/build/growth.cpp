@@ -22,7 +22,7 @@ Shape room_of(const Value& value, const Growth& growth) {
 /// A cache as runs of bytes: [rows, runs, extent] of which only a part of each run's pitch is in use.
 struct Runs {
   std::size_t rows = 1, per_row = 1, inner = 0, pitch = 0;
-  std::size_t offset = 0;  ///< Of the first, behind the cache's begin.
+  std::size_t offset = 0;  ///< Where the first one lies, behind the cache's begin.
 };
 
 /// @param inner  Bytes of one position along the axis.
@@ -64,7 +64,7 @@ class ReorderRowsStep final : public Step {
  public:
   std::unique_ptr<StepState> make_state() const override;
   std::vector<Runs> runs;
-  std::size_t extent = 0;  ///< Of the axis: how much of each run is used.
+  std::size_t extent = 0;  ///< The axis's extent: how much of each run is used.
   ElementType index_type = ElementType::kI64;
 };
 

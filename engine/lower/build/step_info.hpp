@@ -9,7 +9,7 @@
 
 namespace tenon::inline v1::engine {
 
-/// Of a step that computes the node by that kernel, with the nodes that passes replaced by it.
+/// Describes a step that computes the node by that kernel, with the nodes that passes replaced by it.
 StepInfo step_info(const Node& node, std::string kernel);
 /// The step computes that node, too.
 void add_fused(StepInfo& info, const Node& node);

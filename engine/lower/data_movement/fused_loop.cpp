@@ -221,7 +221,7 @@ std::vector<MemoryAxis> axes_of(const Shape& shape, const md& desc) {
   for (std::size_t dim = 0; dim < shape.size(); ++dim)
     axes.push_back({dim, unit[dim], static_cast<std::size_t>(padded[dim]) / unit[dim], strides[dim]});
   std::stable_sort(axes.begin(), axes.end(), [](const MemoryAxis& a, const MemoryAxis& b) {
-    // Of axes of one element any order is right; those of one stride are such.
+    // Axes of one element may stand in any order; axes with equal strides are such.
     return a.stride != b.stride ? a.stride > b.stride : a.extent < b.extent;
   });
   return axes;

@@ -67,7 +67,7 @@ bool lower_gather_elements(PlanBuilder& builder, const Chain& chain) {
 /// What a scatter reads, and where it writes: over the data if nothing else needs it.
 struct Scattered {
   BufferSlice data, indices, updates, made;
-  std::size_t bytes;  ///< Of the data.
+  std::size_t bytes;  ///< The data's size.
   bool is_in_place() const { return made == data; }
 };
 

@@ -195,7 +195,7 @@ bool lower_shuffle(PlanBuilder& builder, const Chain& chain) {
 /// A part of the blocks' places: one place within them, in the batch of each.
 struct BlockPlace {
   kernels::Walk<2> walk;
-  std::size_t to = 0, from = 0;  ///< Of its first element, in bytes.
+  std::size_t to = 0, from = 0;  ///< Where its first element lies, in bytes.
 };
 
 /// SpaceToBatch and BatchToSpace: data, blocks, begins, ends. Each place within the blocks has its own part of the batch,

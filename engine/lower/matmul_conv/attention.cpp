@@ -22,7 +22,7 @@ struct Lying {
   BufferSlice place;
   ElementType type = ElementType::kF32;
   std::vector<std::size_t> strides;
-  Attention::Scales scales = {};  ///< Of 8 bits.
+  Attention::Scales scales = {};  ///< Where keys and values have 8 bits.
 };
 
 /// As it lies, if its numbers lie side by side in a type that the kernel reads; else packed as it should.

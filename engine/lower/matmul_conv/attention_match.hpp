@@ -25,7 +25,7 @@ struct AttentionMatch {
   NodeVector nodes;  ///< What one step computes, each after those that it reads.
   AttentionSide q, k, v;
   float scale = 1;
-  float softcap = 0;         ///< Of Attention::softcap.
+  float softcap = 0;         ///< As Attention::softcap.
   Output<Node> scale_value;  ///< A further factor that is not constant.
   bool is_causal = false;
   kernels::Attention::Mask mask_kind = kernels::Attention::Mask::kNone;

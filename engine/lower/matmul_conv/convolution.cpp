@@ -30,7 +30,7 @@ struct Problem {
   dims weights;
   bool has_bias;
   Window window;
-  ElementType type = ElementType::kF32;  ///< Of source, and of weights unless these have 8 bits.
+  ElementType type = ElementType::kF32;  ///< The source's, and the weights' unless these have 8 bits.
   ElementType result = ElementType::kF32;
 
   typename Primitive::primitive_desc make(const dnnl::engine& engine, const md& src_desc, const md& dst_desc,
@@ -167,7 +167,7 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
         describe_scale(attributes, DNNL_ARG_WEIGHTS, scales.size() == 1 ? 0 : groups > 1 ? 3 : 1);
         describe_zero_point(attributes, DNNL_ARG_SRC, source.quantization->zero_point);
       }
-      // Of its attributes, those that the post-ops do not say.
+      // Those of its attributes that the post-ops do not say.
       KernelKey scaling{in_8_bits ? scales.size() : 0, in_8_bits && source.quantization->zero_point != 0, groups};
       const auto described = [&](const md& from, const md& to, std::uint64_t which) {
         KernelKey key = problem.key(from, to);

@@ -17,7 +17,7 @@ namespace tenon::inline v1::engine {
 
 /// Input 1 of a MatMul, read from the nodes that would expand it.
 struct WeightOnlyWeights {
-  kernels::WeightOnly problem;  ///< Of one row.
+  kernels::WeightOnly problem;  ///< The problem for one row.
   Tensor numbers;               ///< [columns, depth]
   Tensor scales;                ///< f32 [columns, groups]
   Tensor zero_points;           ///< The same, or empty: `zero_point`.

@@ -37,7 +37,7 @@ class CudaUnderTest : public conformance::FrameworkUnderTest {
                                              : cuda::MemoryType::kDevice;
     if (variant == "exported") return {cuda.allocate_exported(wanted), {}};
     if (variant != "wrapped") return {cuda.allocate(wanted, type), {}};
-    // Stands for a user who never frees it; not counted as Tenon's objects.
+    // Stands for a program that never frees it; not counted as Tenon's objects.
     static auto& kept = *new std::vector<Ref<Memory>>;
     kept.push_back(cuda.allocate(wanted, type));
     cuda::client::Probe::handles.fetch_sub(1);

@@ -75,7 +75,7 @@ class ContextOwner {
   abi::Device retained_ = -1;
 };
 
-/// Events of one CUcontext that nobody uses now. CUDA lets an event be recorded anew while a stream still waits for its
+/// Events of one CUcontext that are not in use. CUDA lets an event be recorded anew while a stream still waits for its
 /// last recording. @thread all members from any thread.
 class EventShelf {
  public:

@@ -18,7 +18,7 @@ namespace cuda {
 /// @thread all members from any thread.
 class EventTimeline final : public EventTimelineBase<EventTimeline> {
  public:
-  /// @param is_ours  Given back to the shelf afterwards; else a user's, who keeps it until the point is reached.
+  /// @param is_ours  The event goes back to the shelf afterwards; else it is a user's, and is kept until the point is reached.
   static Ref<EventTimeline> over(Ref<detail::Native> native, abi::Event event, bool is_ours);
   std::string_view name() const override { return "cuda.event"; }
   abi::Event event() const { return event_; }

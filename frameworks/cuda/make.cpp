@@ -103,7 +103,7 @@ TENON_INLINE Tensor allocate_exported(const Context& context, const TensorInfo& 
 
 namespace detail {
 
-/// `release` is called once, also when this fails. @param flags  read_only: nobody here writes.
+/// `release` is called once, also when this fails. @param read_only  Nothing here writes.
 TENON_INLINE Tensor tensor_over(const Context& context, abi::DevicePointer data, const TensorInfo& info,
                                 std::function<void()> release, bool read_only, const char* function) {
   cpu::client::ReleaseGuard guard(release ? std::move(release) : [] {});

@@ -69,9 +69,9 @@ Exported allocate_exported(const Ref<Native>& native, std::size_t size, std::siz
 /// The driver's knowledge of a pointer.
 struct PointerFacts {
   MemoryType type = MemoryType::kDevice;
-  int ordinal = 0;              ///< Of the device that has it; for host memory, of the one that pinned it.
-  abi::DevicePointer base = 0;  ///< Of its allocation.
-  std::size_t size = 0;         ///< Of its allocation.
+  int ordinal = 0;              ///< The device that has it; for host memory, the one that pinned it.
+  abi::DevicePointer base = 0;  ///< Where its allocation begins.
+  std::size_t size = 0;         ///< The size of its allocation.
   bool is_virtual = false;      ///< Made by the virtual memory API, to be exported as a descriptor.
 };
 
@@ -96,8 +96,8 @@ struct PinnedRanges {
 class PinnedPages final : public RefCounted {
  public:
   /// @param size  Whole pages from `host` on.
-  /// @return null for pages that a user pinned, who keeps them so. @errors kFailedPrecondition: others pinned a part of
-  /// them; those of native calls.
+  /// @return null for pages that a user pinned and keeps so. @errors kFailedPrecondition: a part of them was pinned elsewhere;
+  /// those of native calls.
   static Ref<PinnedPages> of(const Ref<Native>& native, void* host, std::size_t size);
   ~PinnedPages() override;
 

@@ -83,7 +83,7 @@ class WaitedWord final : public RefCounted {
   WaitedWord* next_ = nullptr;
 };
 
-/// The word as the signal of a RelayedPoint. It carries no failure: whoever maps the memory hears of that.
+/// The word as the signal of a RelayedPoint. It carries no failure: a map of the memory reports that.
 struct WordSignal {
   Ref<WaitedWord> word;
   void set(bool) noexcept;
@@ -142,7 +142,7 @@ TENON_INLINE bool make_wait(const Ref<Native>& native, abi::Stream stream, const
   try {
     keep_until(record(native, stream), word);
   } catch (...) {
-    word->add_ref();  // Nobody knows when the stream has passed it: it is not used again.
+    word->add_ref();  // When the stream has passed it cannot be known, so it is not used again.
     throw;
   }
   return true;

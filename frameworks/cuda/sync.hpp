@@ -28,12 +28,12 @@ TimelinePoint point_in(const Tensor& tensor, abi::Event event, const char* funct
 
 }  // namespace detail
 
-/// The point at which a recorded event is reached. The event stays the caller's, who must not record it anew or destroy
-/// it before the point was seen as reached. @errors kInvalidArgument: null, a context of another framework.
+/// The point at which a recorded event is reached. The event stays the caller's, and must not be recorded anew or destroyed
+/// before the point was seen as reached. @errors kInvalidArgument: null, a context of another framework.
 TimelinePoint point(const Context& context, abi::Event event);
 
 /// Declares that work writes the tensor's memory: all that is in the stream `end` now (which gets an event), or until the
-/// event `end`, which stays the caller's as in point(). Whoever uses the memory then waits, and hears of a failure.
+/// event `end`, which stays the caller's as in point(). Uses of the memory then wait, and report a failure.
 /// @errors kInvalidArgument: a tensor outside CUDA, a stream of another CUcontext, a null event; those of native calls.
 template <typename End>
 void wrote(const Tensor& tensor, End end) {
@@ -48,7 +48,7 @@ void reads(const Tensor& tensor, End end) {
 
 /// Makes later work in `stream` wait for all work on the tensor's memory that `access` must wait for, in whatever API it
 /// runs. The host does not wait, unless 256 waits for other APIs are under way. A stream's wait carries no failure: work
-/// that fails meanwhile lets it go on, and whoever maps the memory afterwards hears of it.
+/// that fails meanwhile lets it go on, and a map of the memory afterwards reports that.
 /// @errors kInvalidArgument: a stream of another CUcontext; the failure of a write that `access` would read; those of
 /// native calls.
 void order(const Tensor& tensor, Access access, abi::Stream stream);

@@ -63,8 +63,8 @@ TENON_INLINE void check_modifier(const FrameInfo& info, std::span<const std::uin
     list += (list.empty() ? "" : ", ") + hex(modifier);
   }
   refuse_frame(info, Code::kUnimplemented,
-               (info.format.modifier == kModifierInvalid ? std::string("its modifier is implicit, so nobody but its "
-                                                                       "driver knows how pixels lie")
+               (info.format.modifier == kModifierInvalid ? std::string("its modifier is implicit, so only its driver "
+                                                                       "knows how pixels lie")
                                                          : "modifier " + hex(info.format.modifier)) +
                    "; accepted here: " + list);
 }

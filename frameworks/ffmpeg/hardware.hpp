@@ -31,7 +31,7 @@ bool is_hardware(const AVFrame& frame);
 /// with the device's offsets, pitches and modifier. Takes its own reference, so that the surface is not used anew before the
 /// last plane goes. Work of the device is waited for by the fences that its driver attaches; bridges/ffmpeg_vaapi waits
 /// for surfaces by VA-API too, and hears of pictures that could not be decoded.
-/// @param cache  Of the frames' pool, so that recurring surfaces are imported once; null: anew.
+/// @param cache  The cache of the frames' pool, so that recurring surfaces are imported once; null: anew.
 /// @errors kUnimplemented: a device that hands out no dma-bufs, layers without a Tenon format; kInvalidArgument: no
 /// picture, a descriptor that is wrong; those of dmabuf::import_frame. @thread any. @cost one export and one import.
 /// @source libavutil/hwcontext_drm.h

@@ -33,7 +33,7 @@ struct PoolLayout {
   friend bool operator==(const PoolLayout&, const PoolLayout&) = default;
 
   /// Makes the layout that decoder and consumers both accept.
-  /// @param alignments  Of line sizes, from avcodec_align_dimensions2, like the extents aligned_*.
+  /// @param alignments  What line sizes are aligned to, from avcodec_align_dimensions2, like the extents aligned_*.
   /// @errors kFailedPrecondition naming the requirement that no decoder can meet; kInvalidArgument: a size that
   /// overflows.
   static PoolLayout make(AVPixelFormat format, int width, int height, int aligned_width, int aligned_height,

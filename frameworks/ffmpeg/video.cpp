@@ -471,7 +471,7 @@ struct Video::Impl {
   detail::Input input;
   detail::Decoder decoder;
   detail::Converter converter;
-  /// Of the device's surfaces, which the frames context makes: another size has others.
+  /// Has the device's surfaces, which the frames context makes: another size has others.
   dmabuf::ImportCache surfaces;
   std::shared_ptr<AVBufferRef> surfaces_of;
   PacketPtr packet = detail::new_packet();

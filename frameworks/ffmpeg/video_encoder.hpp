@@ -86,7 +86,7 @@ class VideoEncoder {
   void encode(const AVFrame* picture, AVFormatContext* format);
 
   std::string what_;
-  FrameInfo given_, info_;  ///< Of the frames; of them as they are encoded, which may be upright.
+  FrameInfo given_, info_;  ///< The frames as they are given, and as they are encoded, which may be upright.
   AVRational rate_{25, 1};
   WriterOptions options_;
   std::string name_;

@@ -347,7 +347,7 @@ TEST(FfmpegVideo, APoolFrameIsReadOnlyWhileTheDecoderRefersToIt) {
   while (video.read()) {
   }
   video = ff::open(clip);
-  EXPECT_TRUE(frame->plane(0).is_writable()) << "now nobody else does";
+  EXPECT_TRUE(frame->plane(0).is_writable()) << "now nothing else does";
 }
 
 TEST(FfmpegVideo, AFailedAllocationInTheDecodersThreadSurfacesInRead) {

@@ -199,7 +199,7 @@ class AnalyticsReader {
     return read_.emplace(id, known_.add(std::move(object), parent)).first->second;
   }
 
-  /// Of an entry with many classes the likeliest.
+  /// Reads the likeliest class of the entry.
   void classification(guint id) {
     GstAnalyticsMtd from;
     if (!gst_analytics_relation_meta_get_cls_mtd(meta_, id, &from)) return;
@@ -277,14 +277,13 @@ inline metadata::TensorOutput tensor_output(const GstTensor& from) {
 /// Writes detections, their classes, tracks and masks as a GstAnalyticsRelationMeta, and tensors of the frame as a
 /// GstTensorMeta, instead of those that `buffer` has. Boxes are whole pixels there; labels of masks, models' names, tensors
 /// of objects and all other types stay behind: write_metadata() carries them.
-/// @errors kFailedPrecondition: no buffer, or somebody else refers to it; as buffer(const Tensor&) for tensors and masks.
+/// @errors kFailedPrecondition: no buffer, or one with other references; as buffer(const Tensor&) for tensors and masks.
 /// @thread any, one at a time for each buffer.
 inline void write_analytics(const metadata::Collection& known, GstBuffer* buffer) {
   if (!buffer || !gst_buffer_is_writable(buffer))
-    throw Error(
-        Code::kFailedPrecondition,
-        "gstreamer::write_analytics: no buffer, or one that somebody else refers to; gst_buffer_make_writable() "
-        "gives one of your own");
+    throw Error(Code::kFailedPrecondition,
+                "gstreamer::write_analytics: no buffer, or one with other references; gst_buffer_make_writable() "
+                "gives one of your own");
   start();
   if (auto* old = gst_buffer_get_analytics_relation_meta(buffer)) gst_buffer_remove_meta(buffer, GST_META_CAST(old));
   if (auto* old = gst_buffer_get_tensor_meta(buffer)) gst_buffer_remove_meta(buffer, &old->meta);
@@ -308,7 +307,7 @@ inline void write_analytics(const metadata::Collection& known, GstBuffer* buffer
 }
 
 /// Adds what the GstAnalyticsRelationMeta and the GstTensorMeta of `buffer` say to `known`. Tensors and masks are not
-/// copied: they keep their buffers. Of many classes of one object the likeliest is read.
+/// copied: they keep their buffers. If an object has many classes, the likeliest is read.
 /// @errors kInvalidArgument: a null buffer, a mask that is no picture; kUnimplemented, kOutOfRange: a tensor that Tenon
 /// cannot have, or with too few bytes.
 inline void read_analytics(GstBuffer* buffer, metadata::Collection& known) {

@@ -167,7 +167,7 @@ VideoCaps video_caps(const GstVideoInfo& video);
 /// nothing), frame rate, memory feature. In a loop use CapsCache.
 /// @errors kInvalidArgument: null, not fixed, no raw video, a field that cannot be read; kUnimplemented: a format without
 /// a Tenon layout (those with one are listed).
-/// @thread any, while nobody writes `caps`. @cost that of gst_video_info_from_caps, and little more.
+/// @thread any, while `caps` is not written. @cost that of gst_video_info_from_caps, and little more.
 VideoCaps video_caps(const GstCaps* caps);
 
 /// video_caps() of the caps seen last: a stream's caps change rarely, and are then another object.

@@ -353,7 +353,7 @@ TENON_INLINE Error BufferLease::refused(const GstMemory* memory, GstMapFlags fla
   return Error(Code::kFailedPrecondition,
                std::string("gstreamer: memory of type ") + (type ? type : "unknown") + " cannot be mapped for " +
                    (flags & GST_MAP_WRITE ? "writing" : "reading") +
-                   ": somebody has it mapped otherwise, or its allocator does not map it",
+                   ": it is mapped otherwise already, or its allocator does not map it",
                call, 0);
 }
 

@@ -36,7 +36,7 @@ std::int64_t timestamp_ns(const GstBuffer* buffer);
 /// chroma from the sample before, as videocrop writes it (packed 4:2:2: a copy, booked as "gstreamer.crop").
 ///
 /// While the frame lives its memory is mapped for reading, so GStreamer refuses to map it for writing.
-/// @param caps    Of the buffer's stream: CapsCache::of(gst_sample_get_caps(sample)).
+/// @param caps    The caps of the buffer's stream: CapsCache::of(gst_sample_get_caps(sample)).
 /// @param ledger  Where a copy is booked that GStreamer makes because a plane lies in several memories ("gstreamer.merge");
 /// null: the process ledger.
 /// @errors kInvalidArgument: null, a GstVideoMeta or a crop that contradicts `caps`; kOutOfRange: a plane past the
@@ -50,7 +50,7 @@ Frame wrap(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger = nullptr);
 /// router. @errors as wrap(); kFailedPrecondition: memory of a device, or a descriptor whose CPU access is bracketed.
 Frame wrap_for_cpu(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger = nullptr);
 
-/// As wrap(), but takes over the caller's reference. If nobody else has one, the frame may be written. On failure the
+/// As wrap(), but takes over the caller's reference. If there is no other one, the frame may be written. On failure the
 /// reference stays the caller's. @errors as wrap()
 Frame adopt(GstBuffer* buffer, const VideoCaps& caps, Ledger* ledger = nullptr);
 

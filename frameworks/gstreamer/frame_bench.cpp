@@ -62,7 +62,7 @@ void WrapForCpu(benchmark::State& state, PixelFormat format) {
 BENCHMARK_CAPTURE(WrapForCpu, nv12, kNv12)->Name("Wrap/gstreamer->cpu/1080p_nv12");
 BENCHMARK_CAPTURE(WrapForCpu, bgr, kBgr24)->Name("Wrap/gstreamer->cpu/1080p_bgr");
 
-/// Of Tenon's own pool: the memory is known.
+/// Wraps buffers of Tenon's own pool, whose memory is known.
 void WrapPooled(benchmark::State& state) {
   Stream stream(kNv12);
   const auto pool = gs::pool();

@@ -108,7 +108,7 @@ class LaunchedSource {
 /// @thread one at a time
 class LaunchedSink {
  public:
-  /// @param caps  Of the buffers, by gstreamer::caps(). @errors as LaunchedSource
+  /// @param caps  The caps of the buffers, by gstreamer::caps(). @errors as LaunchedSource
   LaunchedSink(const std::string& line, const GstCaps* caps, Cancelled cancelled = {});
 
   /// Gives a buffer to the line, when fewer than four wait there.

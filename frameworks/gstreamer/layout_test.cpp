@@ -109,7 +109,7 @@ TEST(GstLayouts, OfAnyKindStayInTheirMemoryOrAreRefused) {
       ++refused;
     }
     buffer.reset();
-    ASSERT_EQ(ended, 1) << seed << ": somebody keeps the buffer";
+    ASSERT_EQ(ended, 1) << seed << ": the buffer is kept";
   }
   EXPECT_GT(taken, 1000u);
   EXPECT_GT(refused, 500u);

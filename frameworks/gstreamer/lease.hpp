@@ -26,11 +26,11 @@ class BufferLease final : public LeaseState, private Deferred {
 
   /// Belongs to the lease.
   GstBuffer* buffer() const { return buffer_; }
-  /// GStreamer's rule: nobody else refers to the buffer or to its memories, and none of them is read-only.
+  /// GStreamer's rule: there is no other reference to the buffer or to its memories, and none of them is read-only.
   bool writable() const override;
 
   /// Maps `memory`, one of the buffer's, until the lease ends. Each of at most four is mapped once.
-  /// @errors kFailedPrecondition: GStreamer refuses, because somebody else has it mapped otherwise or its allocator cannot.
+  /// @errors kFailedPrecondition: GStreamer refuses, because it is mapped otherwise already or its allocator cannot.
   const GstMapInfo& map(GstMemory* memory, GstMapFlags flags);
   /// Maps the whole buffer; GStreamer copies it together if it has several memories. Precondition: nothing is mapped.
   /// @errors as map()

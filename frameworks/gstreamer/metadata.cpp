@@ -348,7 +348,7 @@ TENON_INLINE void write_metadata(const metadata::Collection& known, const FrameI
   detail::register_metas();
   if (!buffer || !gst_buffer_is_writable(buffer))
     throw Error(Code::kFailedPrecondition,
-                "gstreamer::write_metadata: no buffer, or one that somebody else refers to; gst_buffer_make_writable() "
+                "gstreamer::write_metadata: no buffer, or one with other references; gst_buffer_make_writable() "
                 "gives one of your own");
   gst_buffer_foreach_meta(
       buffer,

@@ -30,15 +30,15 @@ void register_metas();
 /// the names that DL Streamer uses), a reference time a GstReferenceTimestampMeta, a record the meta that it was,
 /// all else a custom meta (kMetaName, kPictureMetaName). Tensors are not copied if they are packed and the CPU reaches them.
 /// Types of a user's own stay behind.
-/// @param info  Of the picture, for boxes in fractions.
-/// @errors kFailedPrecondition: somebody else refers to the buffer (gst_buffer_make_writable); kInvalidArgument: a clock's
-/// name or a record that GStreamer cannot have; kNotFound: a record of a meta that is not registered.
+/// @param info  Describes the picture, for boxes in fractions.
+/// @errors kFailedPrecondition: the buffer has other references (gst_buffer_make_writable); kInvalidArgument: a clock's name
+/// or a record that GStreamer cannot have; kNotFound: a record of a meta that is not registered.
 /// @thread any, one at a time for each buffer.
 void write_metadata(const metadata::Collection& known, const FrameInfo& info, GstBuffer* buffer);
 
 /// Adds what the metas of `buffer` say to `known`: those that write_metadata() writes, regions of interest of other
 /// elements, protection metas and other custom metas as records. Tensors are not copied: they keep their buffers.
-/// @param info  Of the picture; of no meaning for audio.
+/// @param info  Describes the picture; has no meaning for audio.
 /// @errors kInvalidArgument: null, or a meta of Tenon's that is damaged; kOutOfRange: a tensor larger than its bytes.
 void read_metadata(GstBuffer* buffer, const FrameInfo& info, metadata::Collection& known);
 /// The picture to which the metas of `buffer` refer: `info`, or the whole one of which a GstVideoCropMeta leaves a part.

@@ -21,7 +21,7 @@ namespace detail {
 /// What an allocator and a pool share; owned by the GObject.
 struct PoolState {
   PoolOptions options;
-  /// Of the configured stream.
+  /// The configured stream's caps.
   CapsPtr caps;
   VideoCaps video;
   std::array<gsize, GST_VIDEO_MAX_PLANES> offset{};

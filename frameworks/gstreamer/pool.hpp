@@ -33,7 +33,7 @@ MemoryPtr make_memory(const PoolOptions& options, std::size_t size, std::size_t 
 /// @errors kUnavailable: GStreamer does not start. @thread any.
 ObjectPtr<GstAllocator> allocator(const PoolOptions& options = {});
 
-/// A GstBufferPool of Tenon's memory; configured by whoever uses it (elements do), or by configure(). A buffer returns when
+/// A GstBufferPool of Tenon's memory; configured by its user (elements do that), or by configure(). A buffer returns when
 /// the last GstBuffer reference and the last Tenon lease have ended, and nothing runs on it; its memory persists, with its
 /// views in other contexts. Planes lie as `options.wanted` says where the user of the pool takes GstVideoMeta, else as
 /// GStreamer lays them out by default.

@@ -34,7 +34,7 @@ class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
     Requirements as = wanted;
     if (variant == "exported") as.fd = FdKind::kMemfd;
     if (variant != "wrapped") return {usm.allocate(as, type), {}};
-    // Stands for a user who never frees it; not counted as Tenon's objects.
+    // Stands for a program that never frees it; not counted as Tenon's objects.
     static auto& kept = *new std::vector<Ref<Memory>>;
     kept.push_back(usm.allocate(wanted, type));
     level_zero::detail::Probe::handles.fetch_sub(1);

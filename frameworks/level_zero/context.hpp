@@ -56,7 +56,7 @@ class UsmBlock {
   UsmBlock& operator=(UsmBlock&& other) noexcept;
   ~UsmBlock();
   void* data() const { return data_; }
-  /// Gives it to somebody who frees it.
+  /// Gives it to the caller, which frees it.
   void* release() noexcept;
 
  private:

@@ -129,7 +129,7 @@ class UsmToDmabuf final : public Edge {
   }
 
   std::string_view host_wait(const Description& /*from*/) const override {
-    return "who imports the descriptor cannot wait for Level Zero's work";
+    return "an importer of the descriptor cannot wait for Level Zero's work";
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {

@@ -85,9 +85,9 @@ class SignalTimeline final : public EventTimelineBase<SignalTimeline<T>> {
 using EventTimeline = SignalTimeline<ze_event_handle_t>;
 using FenceTimeline = SignalTimeline<ze_fence_handle_t>;
 
-/// The point at which `event` is signalled. The event stays the caller's, who must not reset or destroy it, or its pool,
-/// before the point was seen as reached: by its state(), a wait, or a map of the memory. Level Zero detects that in no way
-/// to rely on. `owner`, if given, is kept with the point. @errors kInvalidArgument: null.
+/// The point at which `event` is signalled. The event stays the caller's. It and its pool must not be reset or destroyed before
+/// the point was seen as reached: by its state(), a wait, or a map of the memory. Level Zero does not detect that reliably.
+/// `owner`, if given, is kept with the point. @errors kInvalidArgument: null.
 TimelinePoint point(ze_event_handle_t event, Ref<RefCounted> owner = {});
 /// The point at which `fence` is signalled, i.e. its command lists have finished. Otherwise as for events.
 TimelinePoint point(ze_fence_handle_t fence, Ref<RefCounted> owner = {});

@@ -24,7 +24,7 @@ class OwnedEvent final : public RefCounted {
   bool is_signalled() const noexcept { return zeEventQueryStatus(event_) == ZE_RESULT_SUCCESS; }
   /// From now on commands refer to it, until it is signalled.
   void lend() noexcept { use_ = Use::kLent; }
-  /// Nobody can say when the commands that refer to it are over: it is not used again while its ze_context lives.
+  /// When the commands that refer to it are over cannot be known, so it is not used again while its ze_context lives.
   void abandon() noexcept { use_ = Use::kAbandoned; }
 
  private:
@@ -39,7 +39,7 @@ class OwnedEvent final : public RefCounted {
 };
 
 /// An event as the signal of a RelayedPoint. A ze_event carries no failure: commands that wait for it run, and the
-/// failure stays in the memory's hazards, for whoever maps it.
+/// failure stays in the memory's hazards, for those that map it.
 struct HostSignal {
   Ref<OwnedEvent> event;
   void set(bool /*failed*/) noexcept { zeEventHostSignal(event->handle()); }

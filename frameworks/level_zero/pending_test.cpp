@@ -78,7 +78,7 @@ class LevelZeroPending : public LevelZeroFixture {
     return events.back();
   }
   static bool is_signalled(const UserEvent& user) { return zeEventQueryStatus(user.event) == ZE_RESULT_SUCCESS; }
-  /// The bytes of `other`, as whoever maps it sees them.
+  /// The bytes of `other`, as a map of it shows them.
   std::vector<std::uint8_t> copied() {
     const Tensor seen = router->map(other, host_context());
     return {seen.data<std::uint8_t>(), seen.data<std::uint8_t>() + kBytes};
@@ -179,7 +179,7 @@ TEST_F(LevelZeroPending, AStreamsEventsAreUsedAgain) {
   for (std::uint64_t round = 1; round <= 50; ++round) {
     users->wait_for(producer->next());
     const TimelinePoint end = users->signal();
-    users->signal();  // Nobody keeps this point.
+    users->signal();  // This point is not kept.
     producer->advance(round);
     end.wait();
     EXPECT_TRUE(drain_deferred(default_deadline()));
@@ -291,7 +291,7 @@ TEST_F(LevelZeroPending, EventsOfAnotherZeContextAreRefusedOrRelayed) {
   zeEventHostSignal(foreign.event);
   EXPECT_THAT(copied(), Each(1));
   memory.memory()->wait_for(Access::kRead, default_deadline());
-  // One whose ze_context is the same, though nobody said so.
+  // One whose ze_context is the same, which the test does not say.
   UserEvent& own = new_event();
   memory.memory()->hazards().wrote(point(own.event));
   WaitList same = wait_list(memory, Access::kRead);

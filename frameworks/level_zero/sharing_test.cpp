@@ -200,7 +200,7 @@ TEST_F(LevelZeroSharing, ADmaBufIsWaitedForAndBookedAndHasNoAddressForTheCpu) {
   EXPECT_EQ(ledger.total().waits, 1u);
   EXPECT_FALSE(mapped.is_host_addressable()) << "the CPU could skip the bracket";
   detail::dmabuf_to_usm().map(tensor, context, strict());
-  EXPECT_EQ(ledger.total().waits, 1u) << "nobody had to wait";
+  EXPECT_EQ(ledger.total().waits, 1u) << "there was no wait";
   fence_polls = 1 << 30;
   MapOptions options = strict();
   options.deadline = Clock::now() + std::chrono::milliseconds(5);

@@ -48,9 +48,9 @@ TimelinePoint point_in(const Tensor& tensor, ze_fence_handle_t fence, Ref<RefCou
 
 }  // namespace detail
 
-/// Declares that a command writes the tensor's memory until `signal` (a ze_event or ze_fence): whoever uses the memory
-/// then waits for it and hears of its failure. The object stays the caller's: see point(). An event must be one of the
-/// tensor's ze_context, where other commands will wait for it.
+/// Declares that a command writes the tensor's memory until `signal` (a ze_event or ze_fence): uses of the memory then wait
+/// for it and report its failure. The object stays the caller's: see point(). An event must be one of the tensor's
+/// ze_context, where other commands will wait for it.
 /// @param owner  Kept until then: the WaitList::owner() of the command.
 /// @errors kInvalidArgument: null, a tensor outside Level Zero, an event of another ze_context (where the loader or the
 /// driver can tell: API 1.9).
@@ -88,7 +88,7 @@ class WaitList {
 
 /// The wait list for a command that accesses `tensor`: all work on its memory that `access` must wait for, in whatever
 /// API it runs. The host waits for none of it. A ze_event carries no failure: work that fails while the command waits
-/// lets it run, and whoever maps the memory afterwards hears of the failure.
+/// lets it run, and a map of the memory afterwards reports the failure.
 /// @errors the failure of a write that `access` would read; those of native calls.
 WaitList wait_list(const Tensor& tensor, Access access);
 

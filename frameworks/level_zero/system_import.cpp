@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of the system as memory of ze_contexts: each is imported once, whoever needs it.
+// Pages of the system as memory of ze_contexts: each is imported once for all its users.
 #include <tenon/frameworks/level_zero/system_import.hpp>
 
 #include <atomic>

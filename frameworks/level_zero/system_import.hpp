@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of the system as memory of ze_contexts: each is imported once, whoever needs it.
+// Pages of the system as memory of ze_contexts: each is imported once for all its users.
 #pragma once
 
 #include <cstddef>
@@ -32,14 +32,14 @@ struct SystemImports {
 
 /// One use of pages that are imported into a ze_context. Level Zero does not let imports overlap, so all users of the
 /// same pages share one, which is freed with the last of them.
-/// @thread all members from any thread. Imports and their ends take turns: who asks for pages that are just being freed
+/// @thread all members from any thread. Imports and their ends take turns: a request for pages that are just being freed
 /// waits for that.
 class SystemImport final : public RefCounted {
  public:
   /// What a ze_context has already.
   struct Found {
     bool is_there = false;
-    Ref<SystemImport> import;  ///< Null: an allocation of the driver, kept by somebody else.
+    Ref<SystemImport> import;  ///< Null: an allocation of the driver, kept elsewhere.
   };
   /// Whether the ze_context has [data, data + size), imported or allocated. @errors those of native calls.
   static Found find(const Ref<Native>& native, const void* data, std::size_t size);

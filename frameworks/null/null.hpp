@@ -125,7 +125,7 @@ class BlockContext final : public ContextImpl {
 
 /// Makes a new context. Many libraries allow several; if memory may not pass between them, an edge refuses it.
 Context make_context();
-/// The context of the process, for users who need only one.
+/// The context of the process, for users that need only one.
 Context context();
 
 /// 7. The native handle, valid as long as the tensor. The tensor begins at tensor.offset() in it.

@@ -156,7 +156,7 @@ class UsmUnderTest final : public OpenclUnderTest {
                       : variant == "device" ? opencl::UsmType::kDevice
                                             : opencl::UsmType::kShared;
     if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
-    // Stands for a user who never frees it: not one of Tenon's objects. Not freed at exit, when the driver may be gone.
+    // Stands for a program that never frees it: not one of Tenon's objects. Not freed at exit, when the driver may be gone.
     static auto& kept = *new std::vector<Ref<Memory>>;
     kept.push_back(usm.allocate(wanted, type));
     opencl::detail::Probe::handles.fetch_sub(1);

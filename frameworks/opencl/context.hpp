@@ -55,10 +55,10 @@ class Native final : public RefCounted {
   /// Why no dma-buf is imported; empty when they are, proven by an alias test where this process can make one.
   std::string dmabuf_obstacle;
   bool imports_memfd = false;  ///< Takes the memfd that stands in for a dma-buf; proven likewise.
-  /// Whose the descriptor of an imported buffer is: nobody has looked yet, the importer's, or the driver's, which closes it
-  /// at once or with the buffer. Found out at the first import of each kind of handle, see import_buffer().
+  /// Whose the descriptor of an imported buffer is: not known yet, the importer's, or the driver's, which closes it at once
+  /// or with the buffer. Found out at the first import of each kind of handle, see import_buffer().
   enum class DescriptorOwner : std::uint8_t { kUnknown, kImporter, kDriver };
-  mutable std::array<std::atomic<DescriptorOwner>, 2> descriptor_owners{};  ///< Of opaque descriptors, of dma-bufs.
+  mutable std::array<std::atomic<DescriptorOwner>, 2> descriptor_owners{};  ///< For opaque descriptors, for dma-bufs.
   Coherency coherency = Coherency::kCopied;
   /// CL_MEM_USE_HOST_PTR shares host pointers of this alignment without a copy. 0: none.
   std::size_t share_alignment = 0;

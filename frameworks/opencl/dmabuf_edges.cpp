@@ -205,7 +205,7 @@ class ToDmabuf final : public Edge {
   }
 
   std::string_view host_wait(const Description& /*from*/) const override {
-    return "who imports the descriptor cannot wait for OpenCL's work";
+    return "an importer of the descriptor cannot wait for OpenCL's work";
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {

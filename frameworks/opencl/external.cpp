@@ -66,7 +66,7 @@ TENON_INLINE ImportedRows imported_rows(const cl_image_format& format, std::size
   return rows;
 }
 
-/// The import itself. @param fd  The driver's from now on, perhaps: nobody else may use this descriptor.
+/// The import itself. @param fd  The driver's from now on, perhaps: nothing else may use this descriptor.
 /// @param rows  Null: a buffer.
 TENON_INLINE Handle<cl_mem> import_descriptor(const Native& native, int fd, FdKind kind, std::size_t size,
                                               const ImportedRows* rows = nullptr) {

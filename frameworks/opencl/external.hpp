@@ -63,7 +63,7 @@ class Possession {
 
   /// After the unfinished work on `memory`. @return the point from which it is OpenCL's. @errors those of the call.
   TimelinePoint take(const Memory& memory);
-  /// The same for its end. Not asked to fail by tests: it runs where nobody hears of it.
+  /// The same for its end. Tests do not ask it to fail, because it runs where no failure is reported.
   /// @param taken  What take() returned, if it is known.
   TimelinePoint give_back(const Memory& memory, const TimelinePoint& taken = {});
 
@@ -102,7 +102,7 @@ bool imports(const Context& context, FdKind kind, std::string* reason = nullptr)
 ///
 /// @param fd    Stays the caller's and may be closed; the tensor keeps a duplicate.
 /// @param kind  What made it: FdKind::kDmabuf, kOpaqueFd (Vulkan's, OpenCL's own), kCudaFd.
-/// @param size_bytes  Of the whole allocation, as its maker says.
+/// @param size_bytes  The size of the whole allocation, as its maker says.
 /// @errors kUnimplemented: the device imports no such descriptors (says what it lacks); kOutOfRange: `info` needs more
 /// than `size_bytes`; kInvalidArgument: a context that is none of buffers, a closed descriptor; those of the import.
 /// @thread any. @cost the import; no bytes are moved.

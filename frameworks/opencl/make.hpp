@@ -17,7 +17,7 @@ namespace opencl {
 
 namespace detail {
 
-/// @param properties  Of the cl_context; null: none.  @param display  The VADisplay among them.
+/// @param properties  Those of the cl_context; null: none.  @param display  The VADisplay among them.
 Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name,
                      const cl_context_properties* properties = nullptr, void* display = nullptr);
 

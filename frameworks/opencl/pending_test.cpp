@@ -201,7 +201,7 @@ TEST_F(PendingTest, MemoryThatAKernelStillWritesIsNotFreed) {
   EXPECT_EQ(page[8191], std::byte{1});
 }
 
-/// The layer of the tests ends the process if an event is left that nobody sets.
+/// The layer of the tests ends the process if an event is left that is never set.
 TEST_F(PendingTest, WhicheverCallFailsEveryUserEventIsSet) {
   const Tensor tensor = allocated(4096, 1);
   const Ref<HostTimeline> host = make_ref<HostTimeline>();

@@ -106,7 +106,7 @@ TENON_INLINE void EventTimeline::await(Deadline deadline) const {
   const char* const text = status == CL_QUEUED ? "queued" : status == CL_SUBMITTED ? "submitted" : "running";
   if (!in_time)
     throw Error(Code::kDeadlineExceeded, "opencl: an event was not complete in time (" + std::string(text) +
-                                             "); the command is late, or waits for a user event that nobody sets");
+                                             "); the command is late, or waits for a user event that is never set");
 }
 
 TENON_INLINE TimelinePoint point(cl_event event) {

@@ -25,8 +25,8 @@ namespace opencl {
 
 namespace detail {}  // namespace detail
 
-/// Declares that a command writes the tensor's memory until `event` is complete: whoever uses the memory then waits for
-/// it and hears of its failure. Work declared before stays declared until it is finished. Adds a reference to the event.
+/// Declares that a command writes the tensor's memory until `event` is complete: uses of the memory then wait for it and
+/// report its failure. Work declared before stays declared until it is finished. Adds a reference to the event.
 /// @errors kInvalidArgument: null, an event of another cl_context, a tensor outside OpenCL.
 void wrote(const Tensor& tensor, cl_event event);
 /// Declares that a command reads the tensor's memory until `event` completes: writers wait for it. @errors as wrote().

@@ -141,7 +141,7 @@ TENON_INLINE Ref<Memory> MatContext::allocate(const Requirements& wanted) {
         return 0;
       });
   const auto start = reinterpret_cast<std::uintptr_t>(mat.datastart);
-  // Not what is left behind an aligned beginning: who takes whole pages gets whole pages.
+  // Not what is left behind an aligned beginning: a consumer of whole pages gets whole pages.
   return MatMemory::over(mat, false, slack ? (slack - start % slack) % slack : 0, bytes - slack);
 }
 

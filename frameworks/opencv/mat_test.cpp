@@ -299,7 +299,7 @@ TEST(OpenCvAllocation, IsAsLargeAsAskedWhereverItBegins) {
   std::vector<Ref<Memory>> kept;  // So that they begin at different places.
   for (int i = 0; i < 8; ++i) {
     kept.push_back(opencv::context()->allocate(wanted));
-    EXPECT_EQ(kept.back()->size_bytes(), 8192u) << "who takes whole pages cannot take it";
+    EXPECT_EQ(kept.back()->size_bytes(), 8192u) << "a consumer of whole pages cannot take it";
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back()->host()) % 4096, 0u);
   }
 }

@@ -58,7 +58,7 @@ struct TensorOptions {
 /// The tensor as an ov::Tensor over the same bytes. It keeps memory and lease alive, and so do its copies and regions,
 /// also inside OpenVINO's requests. A tensor that came from an ov::Tensor and was not cut gives that same ov::Tensor.
 /// Read-only memory gives a read-only ov::Tensor. Waits for work in progress on the memory.
-/// @param tensor  Of kind `openvino` or `cpu`; map others with a Router first.
+/// @param tensor  Has the kind `openvino` or `cpu`; map others with a Router first.
 /// @errors kInvalidArgument: an empty tensor, another kind; kUnimplemented: type or strides that OpenVINO lacks;
 ///         kDeadlineExceeded, and the failure of a write that `access` would read.
 /// @thread any. @cost a bare ov::Tensor constructor plus two references.

@@ -89,7 +89,7 @@ ov::Allocator allocator(const Context& consumer);
 
 /// Wraps an ov::Tensor of host memory in place; regions and strides stay. The ov::Tensor is kept alive, but memory it
 /// borrowed must be kept by its owner. Do not set its shape to more elements meanwhile: OpenVINO then reallocates it
-/// for all who share it. A const pointer gives read-only memory.
+/// for all that share it. A const pointer gives read-only memory.
 /// @errors kInvalidArgument: an empty or a remote tensor; kUnimplemented: element type, regions of sub-byte types.
 /// @thread any. @cost one allocation; no bytes are touched.
 Tensor wrap(const ov::Tensor& native);

@@ -10,7 +10,7 @@ if(SyclRuntime_FOUND AND NOT TARGET SyclRuntime::sycl)
   target_include_directories(SyclRuntime::sycl INTERFACE ${SyclRuntime_INCLUDE_DIR})
   target_link_libraries(SyclRuntime::sycl INTERFACE ${SyclRuntime_LIBRARY})
 endif()
-# A runtime inside the build is no part of an installation: who compiles against that says where their own lies.
+# A runtime inside the build is no part of an installation: a project that compiles against that says where its own lies.
 cmake_path(IS_PREFIX PROJECT_SOURCE_DIR "${SyclRuntime_INCLUDE_DIR}" SyclRuntime_IN_BUILD)
 if(NOT SyclRuntime_IN_BUILD)
   set(SyclRuntime_PC_CFLAGS "-isystem ${SyclRuntime_INCLUDE_DIR}")

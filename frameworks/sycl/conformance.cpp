@@ -28,7 +28,7 @@ class SyclUnderTest : public conformance::FrameworkUnderTest {
                       : variant == "shared" ? tenon::sycl::UsmType::kShared
                                             : tenon::sycl::UsmType::kHost;
     if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
-    // Stands for a user who never frees it; not counted as Tenon's objects.
+    // Stands for a program that never frees it; not counted as Tenon's objects.
     static auto& kept = *new std::vector<Ref<Memory>>;
     kept.push_back(usm.allocate(wanted, type));
     tenon::sycl::client::Probe::handles.fetch_sub(1);

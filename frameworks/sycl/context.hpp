@@ -40,7 +40,7 @@ namespace detail {
 /// The native objects behind a context. @thread members from any thread.
 class Native final : public RefCounted {
  public:
-  /// @param owner  Of native objects below the queue that SYCL does not keep; may be null.
+  /// @param owner  Keeps native objects below the queue that SYCL does not keep; may be null.
   /// @errors those of making a queue.
   explicit Native(const ::sycl::queue& users, Ref<RefCounted> owner = {});
   ~Native() override { Probe::handles.fetch_sub(1, std::memory_order_relaxed); }

@@ -68,7 +68,7 @@ Tensor wrap(const Context& /*context*/, const ::sycl::buffer<T, kDimensions, All
 /// The type of a tensor's memory. @errors kInvalidArgument: no sycl.usm.
 UsmType usm_type(const Tensor& tensor);
 
-/// Declares that a command writes the tensor's memory until `event`: whoever uses the memory then waits for it.
+/// Declares that a command writes the tensor's memory until `event`: uses of the memory then wait for it.
 /// @errors kInvalidArgument: a tensor outside SYCL.
 void wrote(const Tensor& tensor, const ::sycl::event& event);
 /// Declares that a command reads the tensor's memory until `event`: writers wait for it. @errors as wrote().

@@ -27,7 +27,7 @@ namespace v4l2 {
 /// How to open a camera. 0: as the device has it.
 struct Options {
   WantedFormat format;
-  std::optional<std::uint32_t> input;  ///< Of a capture card: its connector.
+  std::optional<std::uint32_t> input;  ///< The connector, for a capture card.
   std::uint32_t buffers = 6;           ///< Pictures in flight, at the user and at the driver together.
   Ledger* ledger = nullptr;            ///< Where waits are booked; null: the process ledger.
   std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< For read() without a deadline.
@@ -46,7 +46,7 @@ class Camera {
   Camera& operator=(Camera&&) = default;
 
   const Device& device() const { return device_; }
-  /// Of the next picture: format, size, colour.
+  /// Format, size and colour of the next picture.
   const FrameInfo& info() const { return layout_.info; }
   /// Where planes lie in a buffer, and the order of fields.
   const BufferLayout& layout() const { return layout_; }
@@ -59,14 +59,14 @@ class Camera {
   /// Buffers of the stream; 0 before the first read().
   std::size_t buffers() const { return ring_ ? ring_->size() : 0; }
 
-  /// Makes the driver write straight into memory that meets `wanted`: one allocation for the camera and all who read its
+  /// Makes the driver write straight into memory that meets `wanted`: one allocation for the camera and all readers of its
   /// pictures. By descriptor where it has a dma-buf, by address otherwise. Starts the stream anew.
   /// @param allocator  Makes the memory; null: the host, as a memfd if wanted.fd asks for it. This camera's own context:
   /// the driver's buffers.
   /// @param buffers    How many; 0: as before.
   /// @errors kFailedPrecondition: rows and planes that the driver does not lay out so, or memory that it cannot take.
   void use_pool(const Requirements& wanted, Context allocator = {}, std::uint32_t buffers = 0);
-  /// The same with what Router::plan() found to serve the camera and all who read its pictures.
+  /// The same with what Router::plan() found to serve the camera and all readers of its pictures.
   /// @errors as above; kFailedPrecondition: a plan that is not possible, with its explanation.
   void use_pool(const AllocationPlan& plan, std::uint32_t buffers = 0);
 

@@ -29,7 +29,7 @@ inline namespace v1 {
 namespace v4l2 {
 namespace detail {
 
-/// The queue of the pictures that a device reads. One at a time, each in memory of somebody else.
+/// The queue of the pictures that a device reads. One at a time, each in memory that comes from elsewhere.
 class Feed {
  public:
   /// Where each of a picture's buffers lies, and how many bytes of it there are.
@@ -77,7 +77,7 @@ class Converter {
   Converter& operator=(Converter&&) = default;
 
   const Device& device() const { return device_; }
-  /// Of the pictures that it writes.
+  /// Describes the pictures that it writes.
   const FrameInfo& info() const { return written_.info; }
   const BufferLayout& layout() const { return written_; }
   /// Where the planes of pictures that it reads must lie in their memory; their pitch may be another.

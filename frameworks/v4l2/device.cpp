@@ -357,7 +357,7 @@ TENON_INLINE Error Device::no_such(const FrameInfo& wanted, const std::vector<Of
       const std::uint32_t h =
           detail::nearest_in(wanted.height_px, size.min_height_px, size.max_height_px, size.step_height_px);
       const auto apart = [](std::uint32_t a, std::uint32_t b) { return std::uint64_t{a > b ? a - b : b - a}; };
-      // Of two as near in size, the format wanted.
+      // If two are as near in size, the wanted format goes first.
       const std::uint64_t distance = 2 * (apart(w, wanted.width_px) + apart(h, wanted.height_px)) +
                                      (wanted.format.fourcc && !(format.mapping->format == wanted.format));
       if (distance >= least) continue;

@@ -89,8 +89,8 @@ class Device {
   /// The format that buffers of `type` have now. @errors those of the call
   v4l2_format format(std::uint32_t type) const;
 
-  /// Sets format and size, and says where the driver then puts what. Of formats that Tenon can describe it takes the one
-  /// wanted; else the present one; else the first in the order NV12, I420, ..., RGB that the device has.
+  /// Sets format and size, and says where the driver then puts what. Among the formats that Tenon can describe it takes the
+  /// one wanted; else the present one; else the first in the order NV12, I420, ..., RGB that the device has.
   /// @errors kUnimplemented: it gives no such picture, naming the nearest and what it gives, or only compressed ones;
   /// kUnavailable: busy or unplugged; as make_layout().
   BufferLayout negotiate(std::uint32_t type, const WantedFormat& wanted) const;

@@ -38,8 +38,8 @@ inline const Driver kKernel{
     },
     ::poll};
 
-/// For tests: who answers, and `fault`, which is asked before each call with the name that errors carry; the errno that
-/// it returns replaces the call, 0 lets it proceed.
+/// For tests: the driver that answers, and `fault`, which is asked before each call with the name that errors carry; the
+/// errno that it returns replaces the call, 0 lets it proceed.
 TENON_API inline std::atomic<const Driver*> driver{&kKernel};
 using Fault = int (*)(const char* call);
 TENON_API inline std::atomic<Fault> fault{nullptr};

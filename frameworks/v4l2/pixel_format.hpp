@@ -73,8 +73,8 @@ struct BufferLayout {
   std::uint32_t fourcc = 0;
   std::uint32_t field = V4L2_FIELD_NONE;
   std::size_t memories = 1;
-  std::array<std::size_t, 4> size_bytes{};  ///< Of each buffer, as the driver asks for it.
-  std::array<std::size_t, 4> used_bytes{};  ///< Of each buffer, up to the end of its last row.
+  std::array<std::size_t, 4> size_bytes{};  ///< For each buffer, as the driver asks for it.
+  std::array<std::size_t, 4> used_bytes{};  ///< For each buffer, up to the end of its last row.
   std::size_t planes = 1;
   std::array<Plane, 4> plane{};
 
@@ -103,7 +103,7 @@ Said said_by(const v4l2_format& format);
 BufferLayout make_layout(const v4l2_format& format, const std::string& device);
 
 /// The other way: `info` as a device of buffer type `type` is asked for it.
-/// @param pitch_bytes  Of the first plane; 0: as the driver likes.
+/// @param pitch_bytes  The pitch of the first plane; 0: as the driver likes.
 /// @errors kUnimplemented: V4L2 has no such format.
 v4l2_format make_format(std::uint32_t type, const FrameInfo& info, const FormatMapping& mapping,
                         std::size_t pitch_bytes = 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose memory a device fills: its driver's, or what a context allocates for all who read the pictures.
+// Whose memory a device fills: its driver's, or what a context allocates for all readers of the pictures.
 #pragma once
 
 #include <cstdint>

@@ -146,7 +146,7 @@ class Ring final : public RefCounted {
   std::vector<Slot*> slots_;  ///< By index. Each belongs to idle_, to the driver, or to the leases on it.
   std::size_t queued_ = 0;
   bool streaming_ = false;
-  std::mutex mutex_;  ///< Of idle_ and closed_.
+  std::mutex mutex_;  ///< Guards idle_ and closed_.
   std::condition_variable returned_;
   std::vector<Slot*> idle_;
   bool closed_ = false;

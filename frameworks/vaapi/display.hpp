@@ -48,7 +48,7 @@ class Display final : public RefCounted {
   void ask_formats(VAConfigID config);
 
   VADisplay display_;
-  UniqueFd fd_;  ///< Of a display that was opened here.
+  UniqueFd fd_;  ///< The descriptor of a display that was opened here.
   std::shared_ptr<const void> keeper_;
   std::string vendor_;
   DeviceIdentity device_;

@@ -148,7 +148,7 @@ TENON_INLINE Frame DmabufToSurface::map_frame(const Frame& source, const Context
   auto& layer = descriptor.layers[0];
   layer.drm_format = info.format.fourcc;
   layer.num_planes = static_cast<std::uint32_t>(source.plane_count());
-  std::array<std::size_t, 4> first_plane{};  // Of each object.
+  std::array<std::size_t, 4> first_plane{};  // For each object.
   std::vector<SurfaceLayout::Plane> planes;
   for (std::size_t p = 0; p < source.plane_count(); ++p) {
     const Tensor& plane = source.plane(p);

@@ -29,7 +29,7 @@ TENON_INLINE VADisplay display(const Context& context) {
 
 namespace detail {
 
-/// Notes the work that was given to the driver before: whoever maps the frame waits for it, or hears that it failed.
+/// Notes the work that was given to the driver before: a map of the frame waits for it, or reports that it failed.
 TENON_INLINE void note_work(SurfaceMemory& first) {
   const TimelinePoint point = first.state()->timeline->next();
   for (std::size_t i = 0; i < first.object_count(); ++i) first.at(i)->hazards().wrote(point);

@@ -36,8 +36,8 @@ Context wrap(VADisplay display, std::shared_ptr<const void> keeper = nullptr);
 /// The VADisplay of a context. @errors kInvalidArgument: no vaapi context.
 VADisplay display(const Context& context);
 
-/// Wraps a surface of an application in place. It stays its owner's, who must keep it until the last plane goes, or give a
-/// `keeper` that does. Work that was given to the driver before is waited for by whoever maps the frame.
+/// Wraps a surface of an application in place. It stays its owner's, and must be kept until the last plane goes, by the owner
+/// or by `keeper`. A map of the frame waits for work that was given to the driver before.
 /// @param visible  Size, colour and rotation of the picture; 0 and unknown: as the surface has it.
 /// @param lease    The use of the surface, as a decoder's frame; returned when the last plane goes.
 /// @errors kInvalidArgument: no vaapi context, no such surface; kUnimplemented: the driver hands out no descriptors, a

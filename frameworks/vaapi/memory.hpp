@@ -26,7 +26,7 @@ inline constexpr MemoryKind kVaapiMemory{"vaapi"};
 
 namespace detail {
 
-/// The derived image of a surface while somebody looks at it: mapped once for all. @thread any.
+/// The derived image of a surface while it is looked at: mapped once for all readers. @thread any.
 class SharedImage {
  public:
   /// The view of the host, through which the surface's first byte has an address; lasts until end().

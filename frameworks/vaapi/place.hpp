@@ -9,7 +9,7 @@ inline namespace v1 {
 namespace vaapi {
 
 /// `Tensor::kind()` of planes of surfaces that were processed for a place. A kind of its own, so that no way leads through
-/// a place: values change only for who asks for it.
+/// a place: values change only where that is asked for.
 inline constexpr MemoryKind kProcessedMemory{"vaapi.processed"};
 
 }  // namespace vaapi

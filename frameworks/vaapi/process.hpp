@@ -24,8 +24,8 @@ struct Rectangle {
 
 /// What is done to a picture on its way.
 struct Processing {
-  Rectangle crop;                         ///< Of the source.
-  Rectangle region;                       ///< Of the result that the picture fills; the rest is `background`.
+  Rectangle crop;                         ///< The part of the source.
+  Rectangle region;                       ///< The part of the result that the picture fills; the rest is `background`.
   std::uint32_t background = 0xff000000;  ///< 0xAARRGGBB.
   bool turns_upright = false;             ///< Turns the picture as its FrameInfo::rotation says.
   bool fast = false;                      ///< Cheaper scaling.
@@ -52,7 +52,7 @@ class Processor {
   /// @param name  As explanations call it. @cost keeps a view with each result for each place; make one per use.
   Context place(const Processing& how = {}, std::string name = "vaapi.processed") const;
 
-  /// Begins the work on `source`, a frame of this display, and gives the result, which is a picture of the context; who maps
+  /// Begins the work on `source`, a frame of this display, and gives the result, which is a picture of the context; a map of
   /// it waits for the work. Books the bytes of `source` as converted, under "vaapi->vaapi (processed)".
   /// @errors kInvalidArgument: a frame of another display or framework (map it to the context first); kOutOfRange: a
   /// rectangle outside its picture; kDeadlineExceeded: all results are in use; those of the driver.

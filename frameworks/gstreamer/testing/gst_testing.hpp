@@ -59,7 +59,7 @@ inline gs::BufferPtr filled_buffer(std::size_t size, int value) {
   return buffer;
 }
 
-/// Counts its life: for tests of who keeps a buffer.
+/// Counts the end of its life, for tests of what keeps a buffer.
 inline void count_end(GstBuffer* buffer, std::atomic<int>& ended) {
   gst_mini_object_weak_ref(
       GST_MINI_OBJECT_CAST(buffer),

@@ -11,7 +11,7 @@
 
 struct _cl_command_buffer_khr {
   struct Command {
-    cl_kernel kernel;  // A copy, whose arguments nobody changes.
+    cl_kernel kernel;  // A copy, whose arguments do not change.
     cl_uint dimensions;
     std::array<std::size_t, 3> offset{}, global{}, local{};
     bool has_local;
@@ -21,7 +21,7 @@ struct _cl_command_buffer_khr {
   cl_command_queue queue = nullptr;
   std::vector<Command> commands;
   bool is_finished = false;
-  cl_event last = nullptr;  // Of what was enqueued last.
+  cl_event last = nullptr;  // The event of what was enqueued last.
 };
 
 namespace {

@@ -83,7 +83,7 @@ class FakeDriver {
   static const native::Driver kDriver;
 
   struct Buffer {
-    UniqueFd memory;  ///< Of the driver's own buffers.
+    UniqueFd memory;  ///< The memory of the driver's own buffers.
     std::size_t size = 0;
     v4l2_buffer given{};
   };
@@ -144,7 +144,7 @@ class FakeDriver {
     struct stat status {};
     return ::fstat(fd, &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
   }
-  /// Nobody tells a fake that a descriptor was closed: it looks.
+  /// A fake is not told that a descriptor was closed: it looks.
   void drop_closed() {
     std::erase_if(nodes_, [](const auto& node) { return inode_of(node.first) != node.second; });
     for (Queue* queue : {&capture_, &output_})

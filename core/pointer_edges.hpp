@@ -30,7 +30,7 @@ inline namespace v1 {
 struct CopyTerms {
   double cost_ns = 0;
   double ns_per_byte = 0;
-  std::size_t alignment = 64;    ///< Of the new memory, bytes.
+  std::size_t alignment = 64;    ///< The new memory's, in bytes.
   bool host_addressable = true;  ///< Whether the CPU reaches the new memory by address.
 };
 

@@ -53,7 +53,7 @@ class ExecutedPlan {
   Output<Node> state(std::size_t index, const std::string& id, ElementType type, const Shape& shape);
   /// The value of a result in which these values lie: a constant if there are none; if there are several, they are
   /// joined in place.
-  /// @param type, name  Of the node that joins them. @param port  Of the result.
+  /// @param type, name  Describe the node that joins them. @param port  The result's.
   Output<Node> result(const OutputVector& sources, const std::string& type, const std::string& name,
                       const std::string& port, const exec_model_info::StepOutput& as);
 
@@ -65,7 +65,7 @@ class ExecutedPlan {
   };
 
   exec_model_info::ExecutedModel& model_;
-  std::vector<std::vector<Write>> writes_;  ///< Of each buffer, in the order of the steps.
+  std::vector<std::vector<Write>> writes_;  ///< For each buffer, in the order of the steps.
   std::map<std::size_t, Output<Node>> states_;
 };
 

@@ -16,7 +16,7 @@ struct CacheFormat {
   /// kF32, kBf16, kF16, or kU8: then each group of neighbours in a row has a scale and a least number in f32, and x is
   /// least + scale * number. These pairs [rows][groups][2] lie behind all numbers, at scales_offset().
   ElementType type = ElementType::kF32;
-  std::size_t group = 0;  ///< Of kU8: divides the row.
+  std::size_t group = 0;  ///< Numbers that share a scale, for kU8: divides the row.
 
   bool is_narrow() const { return type != ElementType::kF32; }
   /// @param room  The cache's shape with its capacity.

@@ -30,11 +30,11 @@ std::shared_ptr<op::v0::Parameter> parameter_for(const Output<Node>& value, cons
 /// What comes after the boundary, as a model of its own.
 struct Remainder {
   std::shared_ptr<Model> model;
-  std::vector<ValueKey> inputs;  ///< Of each of its parameters, the value of the given model that it stands for.
+  std::vector<ValueKey> inputs;  ///< For each of its parameters, the value of the given model that it stands for.
 };
 
 /// Takes nodes out of their model: what they read of other nodes, constants apart, is replaced.
-/// @param nodes  In the model's order. @param results  Values of these nodes. @param name  Of the model that is made.
+/// @param nodes  In the model's order. @param results  Values of these nodes. @param name  The made model's.
 /// @param stand_in  Makes what they read instead of a value: a parameter (parameter_for()), or a constant if the value
 ///        is known. Called once for each value.
 Remainder take_remainder(const NodeVector& nodes, const OutputVector& results, const std::string& name,

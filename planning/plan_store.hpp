@@ -36,7 +36,7 @@ struct StoreBounds {
 ///
 /// If plans have a member held_bytes, these are counted; if they have a mutable is_evicted, it is set when the store
 /// lets the plan go.
-/// @tparam Hash  Of keys; with is_transparent, of what get() looks for as well.
+/// @tparam Hash  Hashes keys; with is_transparent, what get() looks for as well.
 /// @thread all members from any thread.
 template <typename Key, typename Plan, typename Hash>
 class PlanStore {

@@ -54,7 +54,7 @@ class TENON_API Canvas {
     std::uint16_t value[3];
   };
   Paint paint(Colour colour) const;
-  /// @param weight  Of the paint, of 256; the rest is what is there.
+  /// @param weight  The paint's share, of 256; the rest is what is there.
   void fill_samples(int x1, int y1, int x2, int y2, const Paint& paint, unsigned weight = 256);
 
   FrameLayout layout_;

@@ -126,7 +126,7 @@ tenon_element_t element(const char* name, tenon_role_t role) {
   tenon_element_t made{};
   made.struct_size = sizeof made;
   made.name = name;
-  made.about = "Of a test";
+  made.about = "For a test";
   made.role = role;
   return made;
 }

@@ -30,7 +30,7 @@ Context context(const ffmpeg::HardwareDevice& device);
 
 /// Wraps an AVFrame of AV_PIX_FMT_OPENCL in place: an image per plane, and its own reference to the frame. What FFmpeg
 /// enqueued is done: its filters and transfers wait for it.
-/// @param context  Of images or buffers, over the frame's cl_context.
+/// @param context  Has images or buffers, over the frame's cl_context.
 /// @errors kInvalidArgument: null, another format, another cl_context; kUnimplemented: no Tenon format, images without an
 /// element type, cropped at the left or top. @thread any.
 Frame wrap(const Context& context, const AVFrame* frame, AVRational time_base = {0, 0});

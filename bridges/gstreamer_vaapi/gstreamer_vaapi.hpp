@@ -41,7 +41,7 @@ class Surfaces {
   /// @cost vaExportSurfaceHandle, since decoders destroy surfaces when streams change; moves no bytes.
   Frame wrap(GstBuffer* buffer, const gstreamer::VideoCaps& caps);
 
-  /// Of the display that the last frame was on; null before the first.
+  /// The context of the display that the last frame was on; null before the first.
   const Context& context() const { return context_; }
 
  private:

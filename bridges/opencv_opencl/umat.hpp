@@ -33,7 +33,7 @@ cl_mem buffer_of(const Tensor& tensor, const char* function);
 /// lease. OpenCV releases them with the last of these, or at its next OpenCL call if kernels still ran then. OpenCV's
 /// queue waits for the last write to the memory. After OpenCV has written, call wrote().
 ///
-/// @param tensor  Of kind opencv.umat, i.e. mapped to a context of make_context().
+/// @param tensor  Has the kind opencv.umat, so it is mapped to a context of make_context().
 /// @errors kInvalidArgument: another kind; kPermissionDenied: write access to read-only memory; kFailedPrecondition: no
 ///         UMat for its type, strides or offset (the message says which); kDeadlineExceeded; errors of native calls.
 cv::UMat umat(const Tensor& tensor, const opencv::MatOptions& options = {});

@@ -91,7 +91,7 @@ TEST_F(Hetero, AssignsByWhatTheDevicesRun) {
   EXPECT_EQ(core.query_model(model, "HETERO:GATED").count("exp"), 0u);
   try {
     core.compile_model(model, "HETERO:GATED");
-    ADD_FAILURE() << "nobody runs Exp";
+    ADD_FAILURE() << "no device runs Exp";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnimplemented);
     EXPECT_THAT(error.what(), HasSubstr("exp"));

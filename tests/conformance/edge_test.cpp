@@ -297,7 +297,7 @@ TEST_P(EdgeTest, SeesWhatIsWrittenUntilAPoint) {
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
         EXPECT_NE(std::string(error.what()).find("a producer"), std::string::npos)
-            << "it must name who is late: " << error.what();
+            << "it must name the producer that is late: " << error.what();
       }
     }
     options.deadline = Deadline::max();

@@ -164,7 +164,7 @@ TEST_F(KnownDefects, PlanesDoNotCloseTheDescriptorTheyShare) {
     chroma = {};
     EXPECT_GE(::fcntl(fd, F_GETFD), 0) << "one plane closed it under the other";
   }
-  EXPECT_LT(::fcntl(fd, F_GETFD), 0) << "nobody closed it";
+  EXPECT_LT(::fcntl(fd, F_GETFD), 0) << "it was not closed";
 }
 
 // There: 64-bit modifiers were kept in an int, losing the vendor.

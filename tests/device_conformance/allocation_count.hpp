@@ -9,7 +9,7 @@ namespace tenon::testing {
 /// Calls of operator new so far, from all threads, by Tenon's code or this program; without those inside oneDNN,
 /// TBB...
 std::int64_t own_allocations();
-/// Objects, whoever allocated them, that are not deleted yet.
+/// Objects that are not deleted yet, wherever they were allocated.
 std::int64_t live_allocations();
 
 }  // namespace tenon::testing

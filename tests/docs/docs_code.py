@@ -65,7 +65,7 @@ def parse(text, page):
         raise Wrong(f"{page}: a fence ``` that nothing ends")
     events = [(m.start(), m) for m in FENCE.finditer(text)] + [(m.start(), m) for m in COMMENT.finditer(text)]
     for start, match in sorted(events, key=lambda each: each[0]):
-        line = text.count("\n", 0, start) + 2  # Of the first line within.
+        line = text.count("\n", 0, start) + 2  # The first line within.
         if match.re is FENCE:
             if match.group(1) in SUFFIXES:
                 yield match.group(1), match.group(2), line

@@ -91,7 +91,7 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size
   }
 }
 
-/// The runtime's device is a CPU; whoever asks for GPUs gets it.
+/// The runtime's device is a CPU; a client that asks for GPUs gets it.
 cl_device_type real_type(cl_device_type wanted) {
   return wanted & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT) ? CL_DEVICE_TYPE_ALL : wanted;
 }

@@ -57,7 +57,7 @@ struct Add {
   static const Add add_##name(#name, row_##name); \
   static std::string row_##name()
 
-inline std::string folder;  // Of this process, for models.
+inline std::string folder;  // This process's, for models.
 
 /// An application's own objects, on the only device.
 struct App {

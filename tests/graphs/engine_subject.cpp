@@ -33,7 +33,7 @@ class EngineSubject final : public Subject {
       for (std::size_t i = 0; i < open_->get_parameters().size(); ++i) open.push_back(is_open_input(i));
     return open;
   }
-  /// Of a model of open shapes.
+  /// Counts for a model of open shapes.
   std::size_t relowered() const override { return staged_ ? staged_->store().counts().relowered : 0; }
 
   /// Nothing for models compiled in stages.

@@ -32,10 +32,11 @@ struct Case {
 Case random_case(Choices& choices);
 
 struct Verdict {
-  std::string failure;        ///< Empty if all outputs are as close as the precision allows.
-  std::size_t outputs = 0;    ///< Compared.
-  std::size_t blind = 0;      ///< Of these, so sensitive to rounding that hardly any error would be noticed.
-  std::size_t relowered = 0;  ///< Plans that were made from the one before.
+  std::string failure;      ///< Empty if all outputs are as close as the precision allows.
+  std::size_t outputs = 0;  ///< Compared.
+  std::size_t blind =
+      0;  ///< Those among them that are so sensitive to rounding that hardly any error would be noticed.
+  std::size_t relowered = 0;                   ///< Plans that were made from the one before.
   std::map<std::string, std::size_t> kernels;  ///< The steps' kernels by name; "in place" counts those that overwrite.
   bool is_refused = false;                     ///< See Refused.
 };
@@ -65,7 +66,7 @@ using MakeSubject = std::function<std::unique_ptr<Subject>(const Case&)>;
 /// The CPU engine.
 std::unique_ptr<Subject> engine_subject(const Case& what);
 
-/// Of the inputs, every other one.
+/// Whether it is one of every other input.
 bool is_open_input(std::size_t input);
 /// The model with these of open shapes; null: some operation needs more.
 std::shared_ptr<Model> with_open_inputs(const Model& model);

@@ -54,7 +54,7 @@ class ToNumbers {
   ToNumbers(const ToNumbers&) = delete;
   ToNumbers& operator=(const ToNumbers&) = delete;
 
-  /// Starts it on new `numbers`, and says to Tenon what runs. Nobody waits.
+  /// Starts it on new `numbers`, and says to Tenon what runs. It does not wait.
   void start(const Tensor& luma, const Tensor& numbers) const {
     const cl_mem from = opencl::buffer(luma), to = opencl::buffer(numbers);
     const cl_ulong at = luma.offset(), pitch = static_cast<cl_ulong>(luma.byte_strides()[0]), out_at = numbers.offset();

@@ -203,7 +203,7 @@ TEST_F(FdOwnership, AListOfLevelZeroAroundAnInferenceLeavesTheHostOneWait) {
     EXPECT_FALSE(is_signalled(done));
     zeEventHostSignal(gate);
     EXPECT_EQ(zeEventHostSynchronize(done, 10'000'000'000), ZE_RESULT_SUCCESS);
-    // Level Zero calls nobody when an inference ends: one thread waits for its fence.
+    // Level Zero has no callback for the end of an inference: one thread waits for its fence.
     EXPECT_EQ(host_waits() - waits, 1u);
     request.wait();
     expect_relu(router.map(result, host_context()));

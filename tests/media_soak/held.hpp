@@ -23,7 +23,7 @@ struct Held {
   std::size_t heap = 0;      ///< Bytes in use of malloc's.
   std::size_t descriptors = 0;
   std::size_t threads = 0;
-  std::size_t mappings = 0;  ///< Of dma-bufs and memfds: living surfaces and pictures of pools.
+  std::size_t mappings = 0;  ///< Those of dma-bufs and memfds: living surfaces and pictures of pools.
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Held& held) {

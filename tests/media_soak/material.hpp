@@ -97,7 +97,7 @@ inline Bytes damage(const Bytes& units, std::mt19937& random) {
   return made;
 }
 
-/// Writes bytes into a FIFO while somebody reads it, as a sender does; ends when the reader goes.
+/// Writes bytes into a FIFO while it is read, as a sender does; ends when the reader goes.
 class Sender {
  public:
   Sender(const std::string& path, Bytes bytes) : path_(path), bytes_(std::move(bytes)) {

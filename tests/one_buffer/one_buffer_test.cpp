@@ -81,7 +81,7 @@ class OneBuffer : public ::testing::Test {
     ffmpeg::Options options;
     options.ledger = &ledger;
     ffmpeg::Video video = ffmpeg::open(folder.file("clip.mp4"), options);
-    // Of all who take part: the decoder writes, the kernel's mapping needs a descriptor, devices take whole pages.
+    // The needs of all parts: the decoder writes, the kernel's mapping needs a descriptor, devices take whole pages.
     router.add(ffmpeg::context());
     std::vector<Party> parties(2, Party{host_context(), {}, Access::kReadWrite});
     parties[0].requirements.fd = FdKind::kMemfd;

@@ -190,7 +190,7 @@ OWN_NAMES = {"VADisplay": "VADisplayHandle", "VASurfaceID": "VASurfaceHandle"}
 
 
 def parameter_type(text):
-    """Of "const cl_mem buffer = nullptr": a const that callers do not see is none."""
+    """The type in "const cl_mem buffer = nullptr": a const that callers do not see is none."""
     text = normal_type(re.sub(r"\s*\w+$", "", re.sub(r"\s*=.*$", "", text.strip(), flags=re.S)).replace("const ", "const@"))
     text = text.replace("const@", "const ")
     return text if text.endswith(("&", "*")) else text.removeprefix("const ")

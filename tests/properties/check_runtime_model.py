@@ -82,7 +82,7 @@ def main():
         if missing := wanted - set(data):
             fail(f"{name} ({kind}) lacks OpenVINO's {sorted(missing)}")
         if unknown := set(data) - wanted - OURS:
-            fail(f"{name} ({kind}) has keys that nobody documents: {sorted(unknown)}")
+            fail(f"{name} ({kind}) has keys that are not documented: {sorted(unknown)}")
         check_form(name, data)
         if data["execTimeMcs"] == "not_executed" and data["primitiveType"] != "none":
             fail(f"{name} ({kind}) was not measured")

@@ -35,7 +35,7 @@ constexpr std::array<double, 8> kTones{697, 770, 852, 941, 1209, 1336, 1477, 163
 constexpr std::string_view kKeys = "123A456B789C*0#D";
 constexpr std::uint32_t kRate = 8000;
 constexpr std::size_t kWindow = 400, kTaps = 200;  // 50 ms, 25 ms.
-constexpr double kQuiet = 1e-3;                    ///< Energy of a tone below which nobody dials.
+constexpr double kQuiet = 1e-3;                    ///< Energy of a tone below which there is silence.
 
 /// waves [1, 400] to scores [1, 17]: of each key, and of silence. Filters for the eight tones, their energy over time, and
 /// the product of a low and a high tone's share.

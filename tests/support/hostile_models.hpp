@@ -31,7 +31,7 @@ inline std::shared_ptr<Model> loop_model(const std::function<Output<Node>(const 
   return std::make_shared<Model>(OutputVector{loop->get_iter_value(after)}, ParameterVector{trips, start}, "loop");
 }
 
-/// Of a compiled loop_model(), which starts from 0.5.
+/// A request of a compiled loop_model(), which starts from 0.5.
 inline InferRequest request_of(CompiledModel& compiled, std::int64_t trips) {
   InferRequest request = compiled.create_infer_request();
   Tensor count(element::i64, Shape{}), start(element::f32, Shape{1024});

@@ -184,7 +184,7 @@ TEST_F(VaFfmpeg, FollowsAStreamThatChangesSize) {
     options.hardware = device();
     if (surfaces) options.take_hardware = ffmpeg_vaapi::surfaces(va());
     ff::Video video(folder.file("both.h264"), options);
-    std::vector<Frame> kept;  // Of the size before, while the next is decoded.
+    std::vector<Frame> kept;  // Frames of the size before are kept while the next is decoded.
     for (const Frame& frame : video) kept.push_back(frame);
     ASSERT_EQ(kept.size(), expected.size());
     for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(planar(kept[i]), expected[i]) << "picture " << i;

@@ -37,7 +37,7 @@ std::string model_for(const Shape& shape) {
          "<edge from-layer=\"1\" from-port=\"1\" to-layer=\"2\" to-port=\"0\"/></edges></net>";
 }
 
-/// Of plane `number` of a surface of 4:2:0.
+/// The shape of plane `number` of a surface of 4:2:0.
 Shape shape_of(const Frame& frame, unsigned number) {
   const std::size_t height = frame.info().height_px, width = frame.info().width_px;
   return number == 0 ? Shape{1, height, width, 1} : Shape{1, height / 2, width / 2, 2};

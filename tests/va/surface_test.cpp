@@ -245,7 +245,7 @@ TEST_F(VaSurface, PointsAreReachedWhenTheDriverIsDone) {
     return std::strcmp(call, "vaSyncSurface2") == 0 ? VA_STATUS_ERROR_UNIMPLEMENTED : VA_STATUS_SUCCESS;
   };
   EXPECT_NO_THROW(vaapi::ready_point(frame).wait());
-  // A picture that could not be decoded is heard by whoever maps it.
+  // A map of a picture that could not be decoded reports that.
   vaapi::native::fault = [](const char* call) -> VAStatus {
     return std::strncmp(call, "vaSyncSurface", 13) == 0 ? VA_STATUS_ERROR_DECODING_ERROR : VA_STATUS_SUCCESS;
   };

@@ -209,7 +209,7 @@ TEST_P(ZeroCopyModel, OneInsertedCopyIsSeenByAllWitnesses) {
     EXPECT_EQ(ledger.total().copied, frame->size_bytes()) << "the ledger overlooked a copy";
     ASSERT_FALSE(touches.empty());
     for (const PageTrap::Touch& touch : touches) {
-      ASSERT_NE(PageTrap::module_of(touch.code), "libtenon_device_cpu.so") << "the page trap overlooked who read";
+      ASSERT_NE(PageTrap::module_of(touch.code), "libtenon_device_cpu.so") << "the page trap overlooked the reader";
     }
   }
 }

@@ -165,8 +165,8 @@ class PageTrap {
   struct sigaction previous_ {};
 };
 
-/// Where the `size` bytes at `bytes` lie in writable memory of this process outside [begin, begin + room), whoever put
-/// them there and by whatever code; 0 if nowhere. A copy that is gone again, or of another type, is not found. Reads
+/// Where the `size` bytes at `bytes` lie in writable memory of this process outside [begin, begin + room), by
+/// whatever code they came there; 0 if nowhere. A copy that is gone again, or of another type, is not found. Reads
 /// all writable memory. No other thread may unmap any meanwhile.
 inline std::uintptr_t elsewhere_in_process(const void* bytes, std::size_t size, const void* begin, std::size_t room) {
   const auto own = reinterpret_cast<std::uintptr_t>(bytes), low = reinterpret_cast<std::uintptr_t>(begin);

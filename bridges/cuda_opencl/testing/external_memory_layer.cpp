@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer of the OpenCL loader for tests: PoCL's device as a discrete GPU with cl_khr_external_memory, which imports the
-// memfds that CUDA's stand-in exports. Of its identity only the UUID is needed: that of the stand-in's first device.
+// memfds that CUDA's stand-in exports. Its identity is only the UUID of the stand-in's first device.
 // It ends the process when a buffer goes that was acquired and not released: NVIDIA's driver (580) waits for such for ever
 // when the cl_context is released.
 #define CL_TARGET_OPENCL_VERSION 300

@@ -48,7 +48,7 @@ class Program {
   bool is_loaded() const;
   /// Drops the plans, except those that runs still use. load() brings them back.
   void unload();
-  /// @param shapes  Of the inputs; ignored if shapes are static. Compiled on first use; the latest few are cached.
+  /// @param shapes  Those of the inputs; ignored if shapes are static. Compiled on first use; the latest few are cached.
   std::shared_ptr<const ProgramVariant> variant_for(const std::vector<Shape>& shapes);
   bool is_static() const { return is_static_; }
   /// Whether the model has a loop, at any depth, whose trip count is known only at run time.

@@ -43,7 +43,7 @@ class Profile {
   std::size_t optimised_out() const { return optimised_out_; }
 
   /// Kernels and operations with time and share, at most `most` kernels; the bytes and operations, and the share of the roof,
-  /// where they are known. @param width  Of the terminal; 0: no limit.
+  /// where they are known. @param width  The terminal's; 0: no limit.
   std::string to_text(std::size_t most, std::size_t width) const;
   nlohmann::json to_json() const;
 

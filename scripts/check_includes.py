@@ -30,7 +30,7 @@ LAYERS = {
 FREE = {"tools", "examples", "tests", "bench", "fuzz", "models"}  # May use everything; nothing includes them.
 HUBS = {"cpu", "dmabuf"}
 # Rooms of one folder, the lowest first: each may include those before it. Files in the folder itself are above them all, except for
-# the headers that say what the folder is for (in core: all of its headers, which are public).
+# the headers that say what the folder is for (in core and in frameworks: all of its headers, which are public).
 class Headers:
     def __contains__(self, name: str) -> bool:
         return name.endswith(".hpp")
@@ -39,6 +39,7 @@ class Headers:
 HEADERS = Headers()
 ROOMS = {
     "core": (("base", "sync", "media", "route"), HEADERS),
+    "frameworks/opencl": (("device", "sync", "memory", "edges"), HEADERS),
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
     "engine/kernels": (("simd", "low_bit", "reductions", "attention", "data_movement", "image", "nms"), set()),
     "engine/lower": (("build", "matmul_conv", "reductions", "data_movement", "image"), set()),
@@ -183,9 +184,10 @@ def is_compiled(name: str) -> bool:
 
 
 def own_header(name: str, names):
-    """The public header of a source: beside it, or above its room in core. None if there is none, or it is private."""
+    """The public header of a source: beside it, or above its room. None if there is none, or it is private."""
     path = pathlib.PurePosixPath(name)
-    folder = path.parent.parent if path.parts[0] == "core" else path.parent
+    above = path.parent.parent
+    folder = above if ROOMS.get(above.as_posix(), (None, None))[1] is HEADERS else path.parent
     header = (folder / f"{path.stem}.hpp").as_posix()
     return header if header in names and "/internal/" not in header else None
 

@@ -39,6 +39,7 @@ class Headers:
 HEADERS = Headers()
 ROOMS = {
     "core": (("base", "sync", "media", "route"), HEADERS),
+    "frameworks/ffmpeg": (("base", "frames", "streams"), HEADERS),
     "frameworks/opencl": (("device", "sync", "memory", "edges"), HEADERS),
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
     "engine/kernels": (("simd", "low_bit", "reductions", "attention", "data_movement", "image", "nms"), set()),

@@ -12,8 +12,8 @@
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/runtime/device/general_properties.hpp>
-#include <tenon/runtime/internal/core_impl.hpp>
 #include <tenon/runtime/device/process_end.hpp>
+#include <tenon/runtime/internal/core_impl.hpp>
 
 namespace tenon {
 inline namespace v1 {

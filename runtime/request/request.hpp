@@ -19,13 +19,13 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/process_end.hpp>
 #include <tenon/runtime/profiling_info.hpp>
 #include <tenon/runtime/request/bindings.hpp>
 #include <tenon/runtime/request/device_requests.hpp>
 #include <tenon/runtime/request/executor.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 #include <tenon/runtime/request/phases.hpp>
-#include <tenon/runtime/device/process_end.hpp>
 
 namespace tenon {
 inline namespace v1 {

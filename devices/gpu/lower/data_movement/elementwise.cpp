@@ -36,6 +36,13 @@ void lower_expression(Builder& builder, const Node& node) {
 
 void lower_convert(Builder& builder, const Node& node) { builder.set(node, 0, operands(builder, node, 1).front()); }
 
+/// The same bits as another type of as many.
+void lower_bit_cast(Builder& builder, const Node& node) {
+  std::vector<ExpressionRef> values = operands(builder, node);
+  const std::string bits = bits_text(values[0]->type(), "$0");
+  set_call(builder, node, from_bits_text(node.get_output_element_type(0), bits), std::move(values));
+}
+
 void lower_round(Builder& builder, const Node& node) {
   std::vector<ExpressionRef> values = operands(builder, node);
   if (!info(values[0]->type()).is_real) return builder.set(node, 0, values[0]);
@@ -153,6 +160,7 @@ void register_elementwise(LoweringTable& table) {
   for (const Operation* operation : operations())
     if (!operation->expression.empty()) table[operation->type] = {lower_expression};
   table["Convert"] = table["ConvertLike"] = {lower_convert};
+  table["BitCast"] = {lower_bit_cast};
   table["Round"] = {lower_round};
   table["Gelu"] = {lower_gelu};
   table["Swish"] = {lower_swish};

@@ -40,7 +40,7 @@ HEADERS = Headers()
 ROOMS = {
     "core": (("base", "sync", "media", "route"), HEADERS),
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
-    "engine/kernels": (("simd", "low_bit", "reductions", "attention", "data_movement", "image", "nms"), set()),
+    "engine/kernels": (("simd", "low_bit", "reductions", "attention", "recurrent", "data_movement", "image", "nms"), set()),
     "engine/lower": (("build", "matmul_conv", "reductions", "data_movement", "image"), set()),
     "devices/gpu": (("public", "program", "plan", "lower", "remote"), {"native.hpp", "target.hpp", "hardware.hpp", "kernels.hpp"}),
     "devices/gpu/lower": (("build", "matmul_conv", "reductions", "data_movement", "image", "nms"), set()),

@@ -14,6 +14,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/upright.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
 
 namespace tenon {
@@ -21,8 +22,37 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
-/// The formats in an encoder's list; empty: it names none.
-TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder) {
+/// The formats of pictures that are not encoded, of which readers of the container know which they have. Muxers take others, and
+/// then write what is read as something else. Empty: any.
+TENON_INLINE std::vector<AVPixelFormat> raw_formats(std::string_view container) {
+  if (container == "rawvideo") return {};
+  if (container == "yuv4mpegpipe")
+    return {AV_PIX_FMT_YUV420P,     AV_PIX_FMT_YUV422P,     AV_PIX_FMT_YUV444P,     AV_PIX_FMT_YUV411P,
+            AV_PIX_FMT_GRAY8,       AV_PIX_FMT_GRAY16LE,    AV_PIX_FMT_YUV420P10LE, AV_PIX_FMT_YUV422P10LE,
+            AV_PIX_FMT_YUV444P10LE, AV_PIX_FMT_YUV420P12LE, AV_PIX_FMT_YUV422P12LE, AV_PIX_FMT_YUV444P12LE,
+            AV_PIX_FMT_YUV420P16LE, AV_PIX_FMT_YUV422P16LE, AV_PIX_FMT_YUV444P16LE};
+  if (container == "mov")
+    return {AV_PIX_FMT_UYVY422, AV_PIX_FMT_YUYV422, AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24,
+            AV_PIX_FMT_RGBA,    AV_PIX_FMT_BGRA,    AV_PIX_FMT_ARGB,  AV_PIX_FMT_ABGR};
+  std::vector<AVPixelFormat> formats{AV_PIX_FMT_YUV420P, AV_PIX_FMT_NV12,    AV_PIX_FMT_NV21,
+                                     AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUYV422, AV_PIX_FMT_UYVY422,
+                                     AV_PIX_FMT_YVYU422, AV_PIX_FMT_GRAY8,   AV_PIX_FMT_RGBA};
+  if (container == "avi") formats.insert(formats.end(), {AV_PIX_FMT_BGR24, AV_PIX_FMT_BGRA});
+  if (container == "nut")
+    formats.insert(formats.end(), {AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_BGRA, AV_PIX_FMT_ARGB,
+                                   AV_PIX_FMT_ABGR, AV_PIX_FMT_YUV444P, AV_PIX_FMT_GRAY16LE, AV_PIX_FMT_YUV420P10LE,
+                                   AV_PIX_FMT_YUV422P10LE, AV_PIX_FMT_RGB48LE});
+  return formats;
+}
+
+/// Whether the encoder's packets are the pictures.
+TENON_INLINE bool is_raw(AVCodecID codec) {
+  return codec == AV_CODEC_ID_RAWVIDEO || codec == AV_CODEC_ID_WRAPPED_AVFRAME;
+}
+
+/// The formats that an encoder takes for that container; empty: any.
+TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder, std::string_view container) {
+  if (is_raw(encoder.id)) return raw_formats(container);
   const AVPixelFormat* all = nullptr;
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
   const void* found = nullptr;
@@ -33,9 +63,6 @@ TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder) {
 #endif
   std::vector<AVPixelFormat> formats;
   for (; all && *all != AV_PIX_FMT_NONE; ++all) formats.push_back(*all);
-  // Containers name only some formats of pictures that are not encoded.
-  if (formats.empty() && encoder.id == AV_CODEC_ID_RAWVIDEO)
-    formats = {AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUYV422, AV_PIX_FMT_UYVY422, AV_PIX_FMT_BGR24};
   return formats;
 }
 
@@ -69,8 +96,8 @@ TENON_INLINE bool is_rgb(AVPixelFormat format) {
   return of && (of->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0;
 }
 
-TENON_INLINE AVPixelFormat encoder_format(const AVCodec& encoder, AVPixelFormat from) {
-  std::vector<AVPixelFormat> takes = listed_formats(encoder);
+TENON_INLINE AVPixelFormat encoder_format(const AVCodec& encoder, AVPixelFormat from, std::string_view container) {
+  std::vector<AVPixelFormat> takes = listed_formats(encoder, container);
   if (takes.empty()) return from;
   std::erase_if(takes, [&](AVPixelFormat each) {
     const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(each);
@@ -132,8 +159,12 @@ TENON_INLINE void VideoEncoder::add_to(AVFormatContext* format) {
     throw make_error(error, what_, "avcodec_parameters_from_context");
   }
   set_rotation(*stream, info_.rotation);
+  // Samples of more than 8 bits have no official name there; all readers know FFmpeg's.
+  if (std::string_view(format->oformat->name) == "yuv4mpegpipe")
+    format->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   stream->time_base = codec_->time_base;
   stream->avg_frame_rate = codec_->framerate;
+  stream->sample_aspect_ratio = codec_->sample_aspect_ratio;
 }
 
 TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* format) {
@@ -165,17 +196,35 @@ TENON_INLINE FramePtr VideoEncoder::picture_of(const Frame& frame) {
   // Planes are in the AVFrame's order here, so YV12 counts as yuv420p.
   const AVPixelFormat own = find_mapping(frame.info().format)->av;
   const bool is_full = resolved_colour_range(frame.info()) == ColourRange::kFull;
-  if (own == of_any_range(codec_->pix_fmt) && (is_full || !has_full_range(codec_->pix_fmt))) {
-    picture->format = codec_->pix_fmt;
-    return picture;
+  const AVPixelFormat wanted = pixels();
+  if (own == of_any_range(wanted) && (is_full || !has_full_range(wanted))) {
+    picture->format = wanted;
+    return device_ ? uploaded(*picture) : std::move(picture);
   }
   FramePtr out = new_frame();
-  out->format = codec_->pix_fmt;
+  out->format = wanted;
   out->width = picture->width;
   out->height = picture->height;
   if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
     throw make_error(error, what_, "av_frame_get_buffer");
   converter_.convert(*picture, *out, options_.ledger ? *options_.ledger : Ledger::process());
+  return device_ ? uploaded(*out) : std::move(out);
+}
+
+TENON_INLINE FramePtr VideoEncoder::uploaded(const AVFrame& picture) {
+  FramePtr out = new_frame();
+  if (const int error = av_hwframe_get_buffer(codec_->hw_frames_ctx, out.get(), 0); error < 0)
+    throw make_error(error, what_ + ": encoder " + name_ + ": its device gives no frame", "av_hwframe_get_buffer");
+  if (const int error = av_hwframe_transfer_data(out.get(), &picture, 0); error < 0)
+    throw make_error(error, what_ + ": encoder " + name_ + ": its device takes no " + describe(picture),
+                     "av_hwframe_transfer_data");
+  if (const int error = av_frame_copy_props(out.get(), &picture); error < 0)
+    throw make_error(error, what_, "av_frame_copy_props");
+  static const EdgeId edge = register_edge("ffmpeg.upload");
+  Ledger& ledger = options_.ledger ? *options_.ledger : Ledger::process();
+  ledger.book_map(edge, false);
+  const int bytes = av_image_get_buffer_size(pixels(), picture.width, picture.height, 1);
+  ledger.book_transferred(edge, bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0);
   return out;
 }
 
@@ -239,6 +288,10 @@ TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container
     if (!encoder || !takes(container, encoder->id))
       encoder = avcodec_find_encoder(av_guess_codec(&container, nullptr, path.c_str(), nullptr, AVMEDIA_TYPE_VIDEO));
   }
+  // Its packets are pointers, which other containers would write down.
+  if (encoder && encoder->id == AV_CODEC_ID_WRAPPED_AVFRAME && container.video_codec != encoder->id)
+    throw Error(Code::kInvalidArgument, what_ + ": encoder " + encoder->name +
+                                            " is for .y4m only; rawvideo is the one for pictures as they are");
   if (!encoder || encoder->type != AVMEDIA_TYPE_VIDEO) {
     throw Error(Code::kUnimplemented,
                 what_ + ": this FFmpeg has no video encoder \"" + options_.codec + "\"; leave the choice open");
@@ -246,24 +299,67 @@ TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container
   return *encoder;
 }
 
+/// The kind of device whose frames the encoder takes; null: it takes none.
+TENON_INLINE const AVCodecHWConfig* device_frames(const AVCodec& encoder) {
+  for (int i = 0; const AVCodecHWConfig* config = avcodec_get_hw_config(&encoder, i); ++i)
+    if ((config->methods & AV_CODEC_HW_CONFIG_METHOD_HW_FRAMES_CTX) != 0) return config;
+  return nullptr;
+}
+
+TENON_INLINE std::vector<AVPixelFormat> VideoEncoder::open_device(const AVCodec& encoder, AVPixelFormat from) {
+  const AVCodecHWConfig* config = device_frames(encoder);
+  if (!config)
+    throw Error(Code::kUnimplemented, what_ + ": encoder " + encoder.name +
+                                          " takes neither pictures in host memory nor frames of a device; choose "
+                                          "another encoder");
+  const std::string kind = av_hwdevice_get_type_name(config->device_type);
+  try {
+    device_ = HardwareDevice::open(kind, options_.device);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                what_ + ": encoder " + encoder.name + " takes frames of a device only: " + error.what() +
+                    " Else choose another encoder.",
+                error.native_api(), error.native_code());
+  }
+  const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(from);
+  if (of && of->comp[0].depth > 8) return {AV_PIX_FMT_P010LE, AV_PIX_FMT_NV12};
+  return {AV_PIX_FMT_NV12};
+}
+
+TENON_INLINE AVPixelFormat VideoEncoder::pixels() const {
+  return codec_->hw_frames_ctx ? reinterpret_cast<AVHWFramesContext*>(codec_->hw_frames_ctx->data)->sw_format
+                               : codec_->pix_fmt;
+}
+
 TENON_INLINE CodecPtr VideoEncoder::set_up(const AVCodec& encoder, const AVOutputFormat& container,
-                                           AVRational time_base, int width, int height) const {
+                                           AVPixelFormat pixels, AVRational time_base, int width, int height) const {
   CodecPtr codec(avcodec_alloc_context3(&encoder));
   if (!codec) throw Error(Code::kResourceExhausted, what_ + ": no memory for an encoder");
-  const FormatMapping* mapping = find_mapping(info_.format);
-  codec->pix_fmt = encoder_format(encoder, mapping ? mapping->av : AV_PIX_FMT_YUV420P);
-  if (codec->pix_fmt == AV_PIX_FMT_NONE)
-    throw Error(Code::kUnimplemented,
-                what_ + ": encoder " + encoder.name + " takes no pictures in host memory; choose another encoder");
+  codec->pix_fmt = pixels;
   codec->width = width;
   codec->height = height;
-  codec->colorspace = is_rgb(codec->pix_fmt) ? AVCOL_SPC_RGB : av_colour_space(resolved_colour_space(info_));
-  codec->color_range = range_of(codec->pix_fmt, mapping);
+  codec->colorspace = is_rgb(pixels) ? AVCOL_SPC_RGB : av_colour_space(resolved_colour_space(info_));
+  codec->color_range = range_of(pixels, find_mapping(info_.format));
+  if (device_) {
+    codec->pix_fmt = device_frames(encoder)->pix_fmt;
+    codec->sw_pix_fmt = pixels;
+    codec->hw_frames_ctx = another(make_frames(device_.buffer(), codec->pix_fmt, pixels, width, height).get());
+  }
+  codec->sample_aspect_ratio = {static_cast<int>(options_.aspect_num), static_cast<int>(options_.aspect_den)};
+  if (is_quarter_turn(given_.rotation) && info_.rotation == Rotation::kNone)
+    std::swap(codec->sample_aspect_ratio.num, codec->sample_aspect_ratio.den);
   codec->framerate = rate_;
   codec->time_base = time_base;
   codec->thread_count = options_.threads;
   if (container.flags & AVFMT_GLOBALHEADER) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   if (is_x264(encoder)) return codec;
+  if (device_) {
+    // Devices take a quantiser as it is; encoders of other formats have other scales.
+    if (encoder.id != AV_CODEC_ID_H264 && encoder.id != AV_CODEC_ID_HEVC) return codec;
+    codec->flags |= AV_CODEC_FLAG_QSCALE;
+    codec->global_quality = std::max(1, options_.quality);
+    return codec;
+  }
   // The scale of WebP's encoders is another one.
   if (encoder.id != AV_CODEC_ID_WEBP) {
     codec->flags |= AV_CODEC_FLAG_QSCALE;
@@ -301,24 +397,34 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
   const AVRational fine = time_base_of(encoder, container, rate_), step = av_inv_q(rate_);
   const int width = static_cast<int>(info_.width_px), height = static_cast<int>(info_.height_px);
   const bool is_odd = (width > 1 && width % 2 != 0) || (height > 1 && height % 2 != 0);
+  const FormatMapping* mapping = find_mapping(info_.format);
+  const AVPixelFormat from = mapping ? mapping->av : AV_PIX_FMT_YUV420P;
+  std::vector<AVPixelFormat> formats{encoder_format(encoder, from, container.name)};
+  if (formats.front() == AV_PIX_FMT_NONE) formats = open_device(encoder, from);
   int error = 0;
   for (const bool cuts : {false, true}) {
-    if (cuts && !is_odd) break;
-    for (const AVRational base : {fine, step}) {
-      codec_ = set_up(encoder, container, base, cuts && width > 1 ? width & ~1 : width,
-                      cuts && height > 1 ? height & ~1 : height);
-      Dictionary dictionary;
-      add_own_options(*codec_, options_, dictionary);
-      for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
-      error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
-      if (error >= 0) return dictionary.check_all_taken(what_ + ": encoder " + name_);
-      if (av_cmp_q(fine, step) == 0) break;
+    if (cuts ? !is_odd : is_odd && device_) continue;  // Devices pad odd extents, and their streams keep the padding.
+    for (const AVPixelFormat format : formats) {
+      for (const AVRational base : {fine, step}) {
+        codec_ = set_up(encoder, container, format, base, cuts && width > 1 ? width & ~1 : width,
+                        cuts && height > 1 ? height & ~1 : height);
+        Dictionary dictionary;
+        add_own_options(*codec_, options_, dictionary);
+        for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
+        error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
+        if (error >= 0) return dictionary.check_all_taken(what_ + ": encoder " + name_);
+        if (av_cmp_q(fine, step) == 0) break;
+      }
     }
   }
-  throw make_error(error,
-                   what_ + ": encoder " + name_ + " takes no pictures of " + size + " in " +
-                       ffmpeg::to_string(codec_->pix_fmt) + " with these options",
-                   "avcodec_open2");
+  const std::string pictures = " pictures of " + size + " in " + ffmpeg::to_string(pixels()) + " with these options";
+  throw make_error(
+      error,
+      what_ + ": encoder " + name_ +
+          (device_ ? " does not work on this device: it may not encode " + std::string(avcodec_get_name(encoder.id)) +
+                         " (vainfo lists what VA-API's do), or no" + pictures + "; choose another encoder"
+                   : " takes no" + pictures),
+      "avcodec_open2");
 }
 
 TENON_INLINE std::int64_t VideoEncoder::next_time(std::int64_t timestamp_ns) {

@@ -28,7 +28,8 @@ class Writer {
   ///              others are converted to the nearest that it takes (encoder_format()), booked as "ffmpeg.swscale": NV12 and
   ///              NV21 to I420 as copied, since no value changes, the rest as converted. Turned pictures are written upright
   ///              ("ffmpeg.upright") where the container cannot say that they are turned. An encoder that takes even extents
-  ///              only gets odd pictures without their last column or row.
+  ///              only gets odd pictures without their last column or row. One that takes frames of a device only gets
+  ///              those, NV12 or P010 ("ffmpeg.upload", transferred).
   /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension without an FFmpeg
   ///         container, a size or options that the encoder refuses; kUnimplemented: no such encoder, or a container of
   ///         several files.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -66,8 +68,11 @@ TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder, s
   return formats;
 }
 
-/// The rates in an encoder's list; null: any rate.
-TENON_INLINE const AVRational* listed_rates(const AVCodec& encoder) {
+/// The rates that a container or an encoder has; null: any rate.
+TENON_INLINE const AVRational* listed_rates(const AVCodec& encoder, std::string_view container) {
+  static constexpr AVRational kBroadcast[] = {{24000, 1001}, {24, 1}, {25, 1},       {30000, 1001}, {30, 1},
+                                              {50, 1},       {60, 1}, {60000, 1001}, {0, 0}};
+  if (container.starts_with("mxf") || container == "gxf") return kBroadcast;
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
   const void* found = nullptr;
   avcodec_get_supported_config(nullptr, &encoder, AV_CODEC_CONFIG_FRAME_RATE, 0, &found, nullptr);
@@ -126,6 +131,15 @@ TENON_INLINE bool counts_pictures(const AVOutputFormat& container) {
   return (container.flags & AVFMT_NOTIMESTAMPS) != 0 || std::ranges::count(kCounting, container.name) != 0;
 }
 
+/// How many steps apart two pictures may be: containers of numbered pictures have no gaps, but for AVI, whose muxer counts 65,535
+/// pictures that are not there. Program streams have times for some of the pictures only, between which readers count.
+TENON_INLINE std::int64_t most_steps(const AVOutputFormat& container) {
+  constexpr std::string_view kPrograms[] = {"mpeg", "vcd", "svcd", "vob", "dvd"};
+  if (std::string_view(container.name) == "avi") return 65000;
+  const bool has_gaps = !counts_pictures(container) && std::ranges::count(kPrograms, container.name) == 0;
+  return has_gaps ? std::numeric_limits<std::int64_t>::max() : 1;
+}
+
 /// The muxers of MP4 and QuickTime write display matrices in every FFmpeg version.
 TENON_INLINE bool says_rotation(const AVOutputFormat& container) {
   constexpr std::string_view kTurning[] = {"mov", "mp4", "3gp", "3g2", "ipod", "ismv"};
@@ -135,7 +149,8 @@ TENON_INLINE bool says_rotation(const AVOutputFormat& container) {
 /// The unit of times: fine enough for any source, unless the container or the encoder counts pictures.
 TENON_INLINE AVRational time_base_of(const AVCodec& encoder, const AVOutputFormat& container, AVRational rate) {
   const AVRational step = av_inv_q(rate);
-  if (counts_pictures(container) || listed_rates(encoder) || encoder.id == AV_CODEC_ID_THEORA) return step;
+  if (counts_pictures(container) || listed_rates(encoder, container.name) || encoder.id == AV_CODEC_ID_THEORA)
+    return step;
   if (encoder.id != AV_CODEC_ID_MPEG4) return {1, 90000};
   const int parts = 65535 / rate.num;  // MPEG-4 has 16 bits for the unit.
   return parts > 0 ? AVRational{rate.den, rate.num * parts} : step;
@@ -167,7 +182,7 @@ TENON_INLINE void VideoEncoder::add_to(AVFormatContext* format) {
   stream->sample_aspect_ratio = codec_->sample_aspect_ratio;
 }
 
-TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* format) {
+TENON_INLINE bool VideoEncoder::write(const Frame& frame, AVFormatContext* format) {
   if (frame.info().rotation != given_.rotation) {
     const auto turn = [](Rotation rotation) {
       return rotation == Rotation::kNone ? std::string("shown as stored") : tenon::to_string(rotation);
@@ -181,11 +196,21 @@ TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* forma
                                             std::to_string(frame.info().height_px) + " cannot go into a video of " +
                                             std::to_string(given_.width_px) + "x" + std::to_string(given_.height_px));
   }
-  const FramePtr picture = picture_of(info_.rotation == given_.rotation ? frame : upright(frame));
-  picture->pts = next_time(frame.timestamp_ns());
+  const std::optional<std::int64_t> time = next_time(frame.timestamp_ns());
+  if (!time) return false;
+  FramePtr picture = picture_of(info_.rotation == given_.rotation ? frame : upright(frame));
   picture->time_base = codec_->time_base;
   picture->pict_type = AV_PICTURE_TYPE_NONE;  // Key frames are chosen anew, not taken from the decoder.
+  if (shown_) {
+    for (; *time - shown_->pts > most_steps_;) {
+      shown_->pts += most_steps_;
+      encode(shown_.get(), format);
+    }
+  }
+  picture->pts = *time;
   encode(picture.get(), format);
+  if (most_steps_ != std::numeric_limits<std::int64_t>::max()) shown_ = std::move(picture);
+  return true;
 }
 
 TENON_INLINE FramePtr VideoEncoder::picture_of(const Frame& frame) {
@@ -393,7 +418,9 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
     throw Error(Code::kInvalidArgument,
                 what_ + ": a video of " + size + " cannot be encoded; extents must be 1..16384");
   rate_ = av_d2q(options_.fps > 0 ? options_.fps : 25, 1001000);
-  if (const AVRational* rates = listed_rates(encoder)) rate_ = rates[av_find_nearest_q_idx(rate_, rates)];
+  if (const AVRational* rates = listed_rates(encoder, container.name))
+    rate_ = rates[av_find_nearest_q_idx(rate_, rates)];
+  most_steps_ = most_steps(container);
   const AVRational fine = time_base_of(encoder, container, rate_), step = av_inv_q(rate_);
   const int width = static_cast<int>(info_.width_px), height = static_cast<int>(info_.height_px);
   const bool is_odd = (width > 1 && width % 2 != 0) || (height > 1 && height % 2 != 0);
@@ -427,15 +454,19 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
       "avcodec_open2");
 }
 
-TENON_INLINE std::int64_t VideoEncoder::next_time(std::int64_t timestamp_ns) {
+TENON_INLINE std::optional<std::int64_t> VideoEncoder::next_time(std::int64_t timestamp_ns) {
+  constexpr AVRational kNanosecond{1, 1'000'000'000};
   const AVRational base = codec_->time_base;
-  const std::int64_t step = std::max<std::int64_t>(1, av_rescale_q(1, av_inv_q(codec_->framerate), base));
-  std::int64_t time = last_time_ ? *last_time_ + step : 0;
-  if (timestamp_ns != kNoTimestamp) {
-    const std::int64_t time_ns = line_.next(timestamp_ns, av_rescale_q(1, av_inv_q(rate_), {1, 1'000'000'000}));
-    if (!first_ns_) first_ns_ = time_ns;
-    const std::int64_t stated = av_rescale_q(time_ns - *first_ns_, AVRational{1, 1'000'000'000}, base);
-    time = last_time_ ? std::max(stated, *last_time_ + 1) : stated;
+  const bool is_counted = av_cmp_q(base, av_inv_q(rate_)) == 0;
+  const double fps = options_.fps > 0 ? options_.fps : 25;
+  const std::int64_t time_ns = line_.next(timestamp_ns, std::llround(1e9 / fps),
+                                          is_counted ? kMostAheadNs : std::numeric_limits<std::int64_t>::max());
+  if (!first_ns_) first_ns_ = time_ns;
+  std::int64_t time = av_rescale_q(time_ns - *first_ns_, kNanosecond, base);
+  if (last_time_ && time <= *last_time_) {
+    time = *last_time_ + 1;
+    const double late = static_cast<double>(time) - static_cast<double>(time_ns - *first_ns_) / 1e9 / av_q2d(base);
+    if (is_counted && late > kMostLate) return std::nullopt;
   }
   last_time_ = time;
   return time;

@@ -60,8 +60,9 @@ class VideoEncoder {
   /// Describes the stream to the container, as its first one.
   void add_to(AVFormatContext* format);
 
-  /// Encodes `frame`, and writes the packets that are ready. @errors as Writer::write
-  void write(const Frame& frame, AVFormatContext* format);
+  /// Encodes `frame`, and writes the packets that are ready. Where pictures are counted, the one before it fills gaps.
+  /// @return Whether the frame became a picture: there may be no room for it. @errors as Writer::write
+  bool write(const Frame& frame, AVFormatContext* format);
 
   /// Writes what the encoder still holds. Nothing may be written after.
   void flush(AVFormatContext* format) { encode(nullptr, format); }
@@ -98,8 +99,11 @@ class VideoEncoder {
   /// A copy of the frame that is turned upright.
   Frame upright(const Frame& frame);
 
-  /// Strictly increasing, whatever timestamps the source has.
-  std::int64_t next_time(std::int64_t timestamp_ns);
+  static constexpr double kMostLate = 1.1;  ///< Steps by which a picture may be shown late, so that jitter drops none.
+  static constexpr std::int64_t kMostAheadNs = 3'600'000'000'000;  ///< Longer gaps are not filled.
+
+  /// Strictly increasing, whatever timestamps the source has. Nothing: where pictures are counted, its place is taken.
+  std::optional<std::int64_t> next_time(std::int64_t timestamp_ns);
 
   void encode(const AVFrame* picture, AVFormatContext* format);
 
@@ -115,6 +119,8 @@ class VideoEncoder {
   std::optional<cpu::FramePool> turned_;
   StreamTime line_;
   std::optional<std::int64_t> last_time_, first_ns_;
+  std::int64_t most_steps_ = 0;  ///< Between two pictures.
+  FramePtr shown_;               ///< The last picture, where gaps are filled.
 };
 
 }  // namespace detail

@@ -467,6 +467,96 @@ TEST(FfmpegWriter, KeepsBurstsOfVariableRateWhereTheyWere) {
   }
 }
 
+/// A frame of one brightness, which tells it apart.
+Frame numbered(int number, std::int64_t time_ns) {
+  Frame frame = plain(tenon::kI420, 64, 48);
+  std::memset(frame.plane(0).data(), 40 + 8 * number, frame.plane(0).size_bytes());
+  frame.set_timestamp_ns(time_ns);
+  return frame;
+}
+
+/// The numbers of the pictures in a file, with their times in ms by FFmpeg's frame rate or timestamps.
+std::vector<std::pair<int, double>> numbers_in(const std::string& path) {
+  std::vector<std::pair<int, double>> found;
+  ff::Video video = ff::open(path);
+  while (const auto frame = video.read()) {
+    const tenon::Tensor& luma = frame->plane(0);
+    const int value = static_cast<const std::uint8_t*>(luma.data())[24 * luma.byte_strides()[0] + 32];
+    const bool has_time = frame->timestamp_ns() != tenon::kNoTimestamp;  // Program streams end without.
+    found.emplace_back((value - 40 + 4) / 8,
+                       has_time ? static_cast<double>(frame->timestamp_ns()) / 1e6 : found.back().second + 40);
+  }
+  return found;
+}
+
+TEST(FfmpegWriter, ShowsBurstsInTimeWherePicturesAreCounted) {
+  ff::silence_log();
+  Folder folder;
+  const std::vector<int> times{0, 40, 50, 60, 70, 80, 90, 100, 110, 120, 400, 440, 440, 440, 440, 900};
+  for (const auto& [file, codec, fills] :
+       {std::tuple{"o.avi", "mpeg4", false}, std::tuple{"o.avi", "rawvideo", false},
+        std::tuple{"o.mxf", "mpeg2video", true}, std::tuple{"o.mpg", "mpeg2video", false},
+        std::tuple{"o.ts", "mpeg2video", false}, std::tuple{"o.y4m", "", true},
+        std::tuple{"o.m2v", "mpeg2video", true}}) {
+    SCOPED_TRACE(std::string(file) + " by " + codec);
+    ff::WriterOptions options;
+    options.codec = codec;
+    options.quality = 12;
+    ff::Writer writer(folder.file(file), numbered(0, 0).info(), options);
+    for (std::size_t i = 0; i < times.size(); ++i)
+      writer.write(numbered(static_cast<int>(i), 7'000'000'000 + times[i] * 1'000'000ll));
+    writer.finish();
+    const auto read = numbers_in(folder.file(file));
+    ASSERT_FALSE(read.empty());
+    std::vector<int> kept;
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      const auto [number, time] = read[i];
+      if (!kept.empty() && kept.back() == number) continue;
+      kept.push_back(number);
+      ASSERT_TRUE(number >= 0 && number < 16) << number << " at " << i << " of " << read.size();
+      EXPECT_NEAR(time - read[0].second, times.at(static_cast<std::size_t>(number)), 45) << number;
+    }
+    EXPECT_EQ(writer.frames_written(), kept.size());
+    EXPECT_EQ(kept.front(), 0);
+    EXPECT_EQ(kept.back(), 15);
+    EXPECT_GE(kept.size(), 7u);
+    EXPECT_LT(kept.size(), times.size()) << "there is no room for all";
+    if (fills) {
+      EXPECT_NEAR(static_cast<double>(read.size()), 900 / 40 + 1, 1) << "the pictures before fill the gaps";
+    }
+  }
+}
+
+TEST(FfmpegWriter, JitterDropsNoPictures) {
+  ff::silence_log();
+  Folder folder;
+  for (const char* file : {"o.avi", "o.mxf"}) {
+    ff::WriterOptions options;
+    options.codec = "mpeg2video";
+    ff::Writer writer(folder.file(file), numbered(0, 0).info(), options);
+    for (int i = 0; i < 50; ++i) writer.write(numbered(i % 20, (i * 40 + (i * 7919) % 37 - 18) * 1'000'000ll));
+    writer.finish();
+    EXPECT_EQ(writer.frames_written(), 50u);
+    EXPECT_NEAR(static_cast<double>(numbers_in(folder.file(file)).size()), 50, 1) << file;
+  }
+}
+
+TEST(FfmpegWriter, PicturesKeepTheirPaceWhereAnEncoderHasOtherRates) {
+  ff::silence_log();
+  Folder folder;
+  for (const bool has_times : {true, false}) {  // MPEG-2 has 23.976 and more.
+    ff::WriterOptions options;
+    options.codec = "mpeg2video";
+    options.fps = 10;
+    ff::Writer writer(folder.file("o.mxf"), numbered(0, 0).info(), options);
+    for (int i = 0; i < 20; ++i) writer.write(numbered(i, has_times ? i * 100'000'000ll : tenon::kNoTimestamp));
+    writer.finish();
+    const auto read = numbers_in(folder.file("o.mxf"));
+    EXPECT_NEAR(static_cast<double>(read.size()), 1.9 * 24000 / 1001 + 1, 1.5);
+    EXPECT_EQ(read.back().first, 19);
+  }
+}
+
 TEST(FfmpegWriter, MakesAPictureOfEachFrame) {
   ff::silence_log();
   Folder folder;

@@ -60,7 +60,7 @@ CIRCLES = [
     {"drivers/npu/run/command_list", "drivers/npu/run/executor"},
     {"drivers/npu/run/graph", "drivers/npu/run/profiling"},
     {"drivers/npu/compiler/mode_params", "drivers/npu/compiler/options"},
-    {"vision/decode", "vision/internal/decoders", "vision/internal/reading"},
+    {"vision/decode", "vision/internal/decoders", "vision/internal/reading", "vision/internal/scores"},
 ]
 # Layers whose headers are installed, and sources that the build compiles into no library.
 PUBLIC = {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements", "bindings"}

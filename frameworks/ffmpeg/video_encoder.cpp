@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +19,10 @@
 #include <tenon/frameworks/ffmpeg/frame.hpp>
 #include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
+
+extern "C" {
+#include <libavcodec/bsf.h>
+}
 
 namespace tenon {
 inline namespace v1 {
@@ -347,8 +352,12 @@ TENON_INLINE std::vector<AVPixelFormat> VideoEncoder::open_device(const AVCodec&
                 error.native_api(), error.native_code());
   }
   const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(from);
-  if (of && of->comp[0].depth > 8) return {AV_PIX_FMT_P010LE, AV_PIX_FMT_NV12};
-  return {AV_PIX_FMT_NV12};
+  std::vector<AVPixelFormat> formats{AV_PIX_FMT_NV12};
+  AVHWFramesConstraints* known = av_hwdevice_get_hwframe_constraints(device_.buffer(), nullptr);
+  for (const AVPixelFormat* each = known ? known->valid_sw_formats : nullptr; each && *each != AV_PIX_FMT_NONE; ++each)
+    if (*each == AV_PIX_FMT_P010LE && of && of->comp[0].depth > 8) formats = {AV_PIX_FMT_P010LE, AV_PIX_FMT_NV12};
+  av_hwframe_constraints_free(&known);
+  return formats;
 }
 
 TENON_INLINE AVPixelFormat VideoEncoder::pixels() const {
@@ -411,6 +420,34 @@ TENON_INLINE void add_own_options(const AVCodecContext& codec, const WriterOptio
                                                               : "dnxhr_444");
 }
 
+TENON_INLINE std::vector<std::uint8_t> VideoEncoder::headers_of_a_picture() {
+  const FramePtr frame = new_frame();
+  const PacketPtr packet = new_packet();
+  if (av_hwframe_get_buffer(codec_->hw_frames_ctx, frame.get(), 0) < 0) return {};
+  frame->pts = 0;
+  if (avcodec_send_frame(codec_.get(), frame.get()) < 0 || avcodec_send_frame(codec_.get(), nullptr) < 0 ||
+      avcodec_receive_packet(codec_.get(), packet.get()) < 0)
+    return {};
+  const AVBitStreamFilter* kind = av_bsf_get_by_name("extract_extradata");
+  AVBSFContext* made = nullptr;
+  if (!kind || av_bsf_alloc(kind, &made) < 0) return {};
+  const std::unique_ptr<AVBSFContext, void (*)(AVBSFContext*)> filter(made,
+                                                                      [](AVBSFContext* last) { av_bsf_free(&last); });
+  if (avcodec_parameters_from_context(filter->par_in, codec_.get()) < 0 || av_bsf_init(filter.get()) < 0 ||
+      av_bsf_send_packet(filter.get(), packet.get()) < 0 || av_bsf_receive_packet(filter.get(), packet.get()) < 0)
+    return {};
+  std::size_t size = 0;
+  const std::uint8_t* data = av_packet_get_side_data(packet.get(), AV_PKT_DATA_NEW_EXTRADATA, &size);
+  return data ? std::vector<std::uint8_t>(data, data + size) : std::vector<std::uint8_t>();
+}
+
+TENON_INLINE void VideoEncoder::set_headers(const std::vector<std::uint8_t>& headers) {
+  codec_->extradata = static_cast<std::uint8_t*>(av_mallocz(headers.size() + AV_INPUT_BUFFER_PADDING_SIZE));
+  if (!codec_->extradata) throw Error(Code::kResourceExhausted, what_ + ": no memory for headers");
+  std::copy(headers.begin(), headers.end(), codec_->extradata);
+  codec_->extradata_size = static_cast<int>(headers.size());
+}
+
 TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputFormat& container) {
   name_ = encoder.name;
   const std::string size = std::to_string(info_.width_px) + "x" + std::to_string(info_.height_px);
@@ -433,13 +470,22 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
     if (cuts ? !is_odd : is_odd && device_) continue;  // Devices pad odd extents, and their streams keep the padding.
     for (const AVPixelFormat format : formats) {
       for (const AVRational base : {fine, step}) {
-        codec_ = set_up(encoder, container, format, base, cuts && width > 1 ? width & ~1 : width,
-                        cuts && height > 1 ? height & ~1 : height);
-        Dictionary dictionary;
-        add_own_options(*codec_, options_, dictionary);
-        for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
-        error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
-        if (error >= 0) return dictionary.check_all_taken(what_ + ": encoder " + name_);
+        const auto open_it = [&] {
+          codec_ = set_up(encoder, container, format, base, cuts && width > 1 ? width & ~1 : width,
+                          cuts && height > 1 ? height & ~1 : height);
+          Dictionary dictionary;
+          add_own_options(*codec_, options_, dictionary);
+          for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
+          error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
+          if (error >= 0) dictionary.check_all_taken(what_ + ": encoder " + name_);
+          return error >= 0;
+        };
+        if (open_it()) {
+          if (!device_ || (container.flags & AVFMT_GLOBALHEADER) == 0 || codec_->extradata_size != 0) return;
+          const std::vector<std::uint8_t> headers = headers_of_a_picture();
+          if (open_it() && !headers.empty()) set_headers(headers);
+          return;
+        }
         if (av_cmp_q(fine, step) == 0) break;
       }
     }

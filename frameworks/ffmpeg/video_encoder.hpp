@@ -83,6 +83,11 @@ class VideoEncoder {
   /// @errors kUnimplemented: it takes frames of no device; kUnavailable: there is none
   std::vector<AVPixelFormat> open_device(const AVCodec& encoder, AVPixelFormat from);
 
+  /// Encodes a picture, after which the encoder must be opened again. @return The headers in it, for containers that keep them
+  /// apart: some devices give them there only. Empty if there are none.
+  std::vector<std::uint8_t> headers_of_a_picture();
+  void set_headers(const std::vector<std::uint8_t>& headers);
+
   /// A context for pictures of that format and size with times in that unit.
   CodecPtr set_up(const AVCodec& encoder, const AVOutputFormat& container, AVPixelFormat pixels, AVRational time_base,
                   int width, int height) const;

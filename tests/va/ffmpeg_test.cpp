@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include <tenon/core/host.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
@@ -85,7 +86,7 @@ TEST_F(VaFfmpeg, EncodersGetFramesOfTheirDevice) {
                          format == kRgb24 ? ColourRange::kFull : ColourRange::kLimited};
     const Frame frame = Frame::allocate(info);
     for (const Tensor& plane : frame.planes())  // Grey of half the brightness.
-      std::fill_n(static_cast<std::uint8_t*>(plane.data()), plane.size_bytes(), std::uint8_t{128});
+      plane.context()->write(plane, std::vector<std::byte>(plane.size_bytes(), std::byte{128}));
     Ledger ledger;
     ff::WriterOptions options;
     options.codec = "h264_vaapi";
@@ -102,6 +103,12 @@ TEST_F(VaFfmpeg, EncodersGetFramesOfTheirDevice) {
     ASSERT_EQ(read[5].size(), is_odd ? 318u * 178 * 3 / 2 : bytes);
     EXPECT_NEAR(read[5][100 * 318 + 50], format == kRgb24 ? 16 + 128 * 219 / 255 : 128, 2);
     EXPECT_NEAR(read[5].back(), 128, 2);
+    AVFormatContext* in = nullptr;
+    ASSERT_EQ(avformat_open_input(&in, folder.file(file).c_str(), nullptr, nullptr), 0);
+    if (std::string_view(file).ends_with("mp4")) {
+      EXPECT_GT(in->streams[0]->codecpar->extradata_size, 10) << "players read the headers there";
+    }
+    avformat_close_input(&in);
   }
 }
 

@@ -136,11 +136,11 @@ TENON_INLINE bool counts_pictures(const AVOutputFormat& container) {
   return (container.flags & AVFMT_NOTIMESTAMPS) != 0 || std::ranges::count(kCounting, container.name) != 0;
 }
 
-/// How many steps apart two pictures may be: containers of numbered pictures have no gaps, but for AVI, whose muxer counts 65,535
+/// How many steps apart two pictures may be: containers of numbered pictures have no gaps, but for AVI, whose muxer counts up to 60,000
 /// pictures that are not there. Program streams have times for some of the pictures only, between which readers count.
 TENON_INLINE std::int64_t most_steps(const AVOutputFormat& container) {
   constexpr std::string_view kPrograms[] = {"mpeg", "vcd", "svcd", "vob", "dvd"};
-  if (std::string_view(container.name) == "avi") return 65000;
+  if (std::string_view(container.name) == "avi") return 50000;
   const bool has_gaps = !counts_pictures(container) && std::ranges::count(kPrograms, container.name) == 0;
   return has_gaps ? std::numeric_limits<std::int64_t>::max() : 1;
 }
@@ -505,8 +505,9 @@ TENON_INLINE std::optional<std::int64_t> VideoEncoder::next_time(std::int64_t ti
   const AVRational base = codec_->time_base;
   const bool is_counted = av_cmp_q(base, av_inv_q(rate_)) == 0;
   const double fps = options_.fps > 0 ? options_.fps : 25;
-  const std::int64_t time_ns = line_.next(timestamp_ns, std::llround(1e9 / fps),
-                                          is_counted ? kMostAheadNs : std::numeric_limits<std::int64_t>::max());
+  constexpr std::int64_t kAnyTime = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t time_ns =
+      line_.next(timestamp_ns, std::llround(1e9 / fps), most_steps_ == kAnyTime ? kAnyTime : kMostAheadNs);
   if (!first_ns_) first_ns_ = time_ns;
   std::int64_t time = av_rescale_q(time_ns - *first_ns_, kNanosecond, base);
   if (last_time_ && time <= *last_time_) {

@@ -527,6 +527,25 @@ TEST(FfmpegWriter, ShowsBurstsInTimeWherePicturesAreCounted) {
   }
 }
 
+TEST(FfmpegWriter, FillsLongGapsAndClosesThoseOfHours) {
+  ff::silence_log();
+  Folder folder;
+  for (const auto& [file, codec, seconds, expected] :
+       {std::tuple{"o.avi", "mjpeg", 3000, 3000}, std::tuple{"o.avi", "mjpeg", 7200, 0},
+        std::tuple{"o.y4m", "", 7200, 0}, std::tuple{"o.mkv", "mpeg2video", 7200, 7200}}) {
+    ff::WriterOptions options;
+    options.codec = codec;
+    ff::Writer writer(folder.file(file), numbered(0, 0).info(), options);
+    writer.write(numbered(8, 0));
+    writer.write(numbered(9, 40'000'000));
+    writer.write(numbered(10, seconds * 1'000'000'000ll));
+    writer.finish();
+    const auto read = numbers_in(folder.file(file));
+    ASSERT_GE(read.size(), 3u) << file;
+    EXPECT_NEAR((read.back().second - read.front().second) / 1000, expected, 0.1) << file << " " << seconds;
+  }
+}
+
 TEST(FfmpegWriter, JitterDropsNoPictures) {
   ff::silence_log();
   Folder folder;

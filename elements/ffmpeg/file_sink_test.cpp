@@ -49,6 +49,21 @@ TEST_F(FileSink, KeepsFramesAndTheirTimes) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(FileSink, KeepsThePixelAspect) {
+  for (const char* name : {"o.mp4", "o.mkv", "o.y4m", "o.mpg"}) {
+    int next = 0;
+    StreamInfo info;
+    info.frames_per_second = 25;
+    info.aspect_num = 16, info.aspect_den = 11;
+    const NodeSpec source = node_of(source_of("anamorphic", info, [&](Deadline) -> std::optional<Frame> {
+      return next++ == 3 ? std::nullopt : std::optional(Frame::allocate({kI420, 352, 288}));
+    }));
+    EXPECT_THAT(tenon_test::run(PipelineSpec{{source, write(name)}}), IsEmpty());
+    const AVRational aspect = tenon::ffmpeg::Video(folder_.file(name)).pixel_aspect();
+    EXPECT_NEAR(av_q2d(aspect), 16.0 / 11, 0.04) << name;  // MPEG-2 says it by 4:3 of the whole.
+  }
+}
+
 TEST_F(FileSink, WritesAFileForEachStream) {
   NodeSpec sink = write("out{stream}.mkv");
   sink.from = {"a", "b"};

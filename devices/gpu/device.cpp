@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU device: properties, compiling, contexts, and the module's factory.
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <istream>
 #include <map>
@@ -43,7 +44,7 @@ class GpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
                                                    const AnyMap& properties) override {
     const Config config = properties_.with(properties);
-    return compile_on(model, context_of(config.device_id), config);
+    return compile_on(model, context_of(config), config);
   }
   std::shared_ptr<CompiledModelImpl> compile_in_context(const std::shared_ptr<const Model>& model,
                                                         const std::shared_ptr<RemoteContextImpl>& context,
@@ -62,7 +63,7 @@ class GpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
     const Config config = properties_.with(importing(properties));
-    return compile_on(read_model_blob(blob, is_verified, kBlobFormat), context_of(config.device_id), config);
+    return compile_on(read_model_blob(blob, is_verified, kBlobFormat), context_of(config), config);
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
@@ -86,7 +87,7 @@ class GpuDevice final : public Device {
 
   std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override { return make_context(params); }
   std::shared_ptr<RemoteContextImpl> default_context(const AnyMap& params) override {
-    return context_of(properties_.with(params).device_id);
+    return context_of(properties_.with(params));
   }
 
  private:
@@ -156,6 +157,18 @@ class GpuDevice final : public Device {
     // A copy, because the caller may change its model afterwards.
     return std::make_shared<CompiledModel>(model->clone(), context->gpu(), config, context);
   }
+  /// A program that asks for "GPU" and gets a CPU, many times slower, is told once.
+  static void tell_of_cpu(const Gpu& gpu) {
+    static std::once_flag told;
+    if (gpu.native().device.is_cpu())
+      std::call_once(told, [&] {
+        std::fprintf(
+            stderr,
+            "[GPU] warning: \"GPU\" is a CPU under OpenCL, %s: no platform here has a GPU; the device \"CPU\" is "
+            "made for it (the name \"GPU.%s\", or LOG_LEVEL LOG_NONE, silences this)\n",
+            full_name(gpu).c_str(), gpu.id().c_str());
+      });
+  }
   static std::shared_ptr<GpuContext> own_context(const std::shared_ptr<RemoteContextImpl>& context) {
     auto own = std::dynamic_pointer_cast<GpuContext>(context);
     if (!own)
@@ -171,8 +184,9 @@ class GpuDevice final : public Device {
     return properties;
   }
   /// The default context of a device: always the same one.
-  std::shared_ptr<GpuContext> context_of(const std::string& id) {
-    const auto gpu = find_gpu(id);
+  std::shared_ptr<GpuContext> context_of(const Config& config) {
+    const auto gpu = find_gpu(config.device_id);
+    if (config.device_id.empty() && config.log_level >= log::Level::WARNING) tell_of_cpu(*gpu);
     const std::lock_guard lock(mutex_);
     auto& context = contexts_[gpu->id()];
     if (!context) context = std::make_shared<GpuContext>(gpu);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise operations: the table's expressions, and those that it cannot express.
 #include <tenon/devices/gpu/lower/build/table.hpp>
+#include <tenon/devices/gpu/lower/reductions/rows.hpp>
 
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ void set_call(Builder& builder, const Node& node, const std::string& text, std::
 
 /// By the table's expression. Functions of reals are computed in f32 for integers.
 void lower_expression(Builder& builder, const Node& node) {
+  if (set_mean_square(builder, node)) return;
   std::vector<ExpressionRef> values = operands(builder, node);
   const ElementType type = values.back()->type();
   std::string text = expression_text(node, type);

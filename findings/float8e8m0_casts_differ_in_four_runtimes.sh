@@ -17,7 +17,8 @@ from onnx import TensorProto, helper
 
 def cast_and_back(x, to, **attributes):
     """x cast to a type by ONNX Runtime, and cast back to f32."""
-    nodes = [helper.make_node("Cast", ["x"], ["small"], to=to, **attributes), helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT)]
+    nodes = [helper.make_node("Cast", ["x"], ["small"], to=to, **attributes),
+             helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT)]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, x.shape)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
@@ -42,7 +43,8 @@ from onnx.reference import ReferenceEvaluator
 
 
 def reference(x):
-    nodes = [helper.make_node("Cast", ["x"], ["small"], to=TensorProto.FLOAT8E8M0), helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT)]
+    nodes = [helper.make_node("Cast", ["x"], ["small"], to=TensorProto.FLOAT8E8M0),
+             helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT)]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, x.shape)])
     return ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)])).run(None, {"x": x})[0]

@@ -16,7 +16,8 @@ from onnx import TensorProto, helper
 
 def cast_and_back(x, to, **attributes):
     """x cast to a type by ONNX Runtime, and cast back to f32."""
-    nodes = [helper.make_node("Cast", ["x"], ["small"], to=to, **attributes), helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT)]
+    nodes = [helper.make_node("Cast", ["x"], ["small"], to=to, **attributes),
+             helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT)]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, x.shape)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
@@ -32,7 +33,8 @@ four, eight = cast_and_back(x, TensorProto.INT4), cast_and_back(x, TensorProto.I
 node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT4)
 graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                           [helper.make_tensor_value_info("y", TensorProto.INT4, x.shape)])
-reference = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)])).run(None, {"x": x})[0].astype(np.float32)
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)])
+reference = ReferenceEvaluator(model).run(None, {"x": x})[0].astype(np.float32)
 print("numbers:       ", x.tolist())
 print("INT4:          ", four.tolist())
 print("INT8:          ", eight.tolist())

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# OpenCV 5.0.0 raises luma below 16 to 16 before it adds chroma, so NV12 pixels in the footroom of limited range become up to 16 levels
-# brighter at luma 2 than BT.601's equations say. OpenVINO 2026.4.1's preprocessing and FFmpeg (PyAV 18.1.0) keep the footroom. At 16 and above the
-# three agree within 2.
+# OpenCV 5.0.0 raises luma below 16 to 16 before it adds chroma, so NV12 pixels in the footroom of limited range become brighter than
+# BT.601's equations say, by up to 16 levels at luma 2. OpenVINO 2026.4.1's preprocessing and FFmpeg (PyAV 18.1.0) keep the footroom. At
+# 16 and above the three agree within 2.
 # Guess before the run: the three differ by rounding alone, 2 levels at most, over all of 0 to 255.
 set -euo pipefail
 folder=$(mktemp -d)
@@ -24,7 +24,8 @@ def by_openvino(picture):
     steps.input().tensor().set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC")).set_color_format(ColorFormat.NV12_SINGLE_PLANE)
     steps.input().model().set_layout(ov.Layout("NHWC"))
     steps.input().preprocess().convert_color(ColorFormat.BGR)
-    return ov.Core().compile_model(steps.build(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([picture[None, :, :, None]])[0][0, 9, 9].astype(int)
+    compiled = ov.Core().compile_model(steps.build(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return compiled([picture[None, :, :, None]])[0][0, 9, 9].astype(int)
 
 
 def by_ffmpeg(picture):

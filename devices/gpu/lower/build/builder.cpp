@@ -21,7 +21,7 @@ namespace {
 /// Larger trees cost registers, and their operands' memory is held longer.
 constexpr std::size_t kMaxTree = 48;
 constexpr std::size_t kMaxLoads = 12;
-/// Of a tree that each reader may compute for itself.
+/// Functions in a tree that each reader may compute for itself.
 constexpr std::size_t kFewFunctions = 4;
 
 /// For types whose elements share bytes.

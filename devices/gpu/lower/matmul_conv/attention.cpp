@@ -144,7 +144,7 @@ Attention attention_of(Builder& builder, const Node& node) {
   return all;
 }
 
-/// Of queries that a group computes together, and the keys whose scores lie in local memory at once.
+/// Limits of the kernel for few queries: queries that a group computes together, keys whose scores lie in local memory at once.
 constexpr std::size_t kFewQueries = 8, kRowLanes = 128, kRowTile = 64, kMostColumns = 512;
 
 /// How many neighbouring batches have the same keys and values.

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include <dnnl.hpp>
+
 #include <tenon/core/error.hpp>
 #include <tenon/engine/packed_model.hpp>
 #include <tenon/graph/model.hpp>
@@ -92,6 +94,17 @@ TEST(PackedModel, AConstantThatIsAlsoReadAsItLiesKeepsItsValues) {
   const PackedModel prepared = packed_model_of(*Plan::compile(model));
   EXPECT_TRUE(prepared.constants.empty());
   EXPECT_NO_THROW(restore_plan(prepared, {}));
+}
+
+TEST(PackedModel, WeightsByColumnsStayWhereTheyLieOnAvx2) {
+  if (dnnl::get_effective_cpu_isa() != dnnl::cpu_isa::avx2) GTEST_SKIP() << "others have a kernel for packed weights";
+  for (const bool is_by_columns : {true, false}) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{64, 256});
+    const auto product = std::make_shared<op::v0::MatMul>(
+        x->output(0), constant(is_by_columns ? Shape{300, 256} : Shape{256, 300}, 6), false, is_by_columns);
+    const auto plan = Plan::compile(std::make_shared<Model>(OutputVector{product->output(0)}, ParameterVector{x}));
+    EXPECT_EQ(packed_model_of(*plan).constants.empty(), is_by_columns);
+  }
 }
 
 TEST(PackedModel, AnotherLayoutIsRefused) {

@@ -92,7 +92,7 @@ CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, con
   if (!context) throw AssertFailure("Remote context is null");
   if (!model) throw AssertFailure("compile_model: the model is null");
   const DeviceName name(context.get_device_name());
-  CompileOptions options = impl_->split(name.base, properties);
+  CompileOptions options = impl_->split(name, properties);
   auto device = impl_->device(name, &options.device);
   auto compiled = device->compile_in_context(model, context.impl(), options.device);
   // A copy for the plans that frames need, because the caller may change its model.
@@ -117,7 +117,7 @@ CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string&
 CompiledModel Core::import_model(std::istream& stream, const RemoteContext& context, const AnyMap& properties) {
   if (!context) throw AssertFailure("Remote context is null");
   const DeviceName name(context.get_device_name());
-  CompileOptions options = impl_->split(name.base, properties);
+  CompileOptions options = impl_->split(name, properties);
   auto device = impl_->device(name, &options.device);
   auto compiled = device->import_in_context(stream, context.impl(), options.device);
   return CompiledModel(
@@ -192,11 +192,12 @@ void Core::set_property(const AnyMap& properties) {
 void Core::set_property(const std::string& device_name, const AnyMap& properties) {
   if (device_name.empty()) return set_property(properties);
   const DeviceName name(device_name);
-  CompileOptions options = impl_->split(name.base, properties);
+  CompileOptions options = impl_->split(name, properties);
+  const bool is_for_device = !options.device.empty();
   // The id is passed, so that a module with several devices knows which one is meant.
   const auto device = impl_->device(name, &options.device);
   // The device comes first: if it refuses, nothing is changed.
-  if (!options.device.empty()) device->set_property(options.device);
+  if (is_for_device) device->set_property(options.device);
   std::lock_guard lock(impl_->mutex);
   for (const auto& [key, value] : properties)
     if (cache::is_cache_property(key)) impl_->caches[name.base][key] = value;
@@ -211,7 +212,7 @@ Any Core::get_property(const std::string& device_name, const std::string& name, 
     AnyMap with_id = arguments;
     const DeviceName wanted(device_name);
     const auto device = impl_->device(wanted, &with_id);
-    if (cache::is_cache_property(name)) return cache::value_of(impl_->split(wanted.base, {}).cache, name);
+    if (cache::is_cache_property(name)) return cache::value_of(impl_->split(wanted, {}).cache, name);
     return device->get_property(name, with_id);
   }
   if (cache::is_cache_property(name)) {

@@ -102,13 +102,13 @@ std::vector<std::string> Core::Impl::ids_property(Device& device) {
   }
 }
 
-CompileOptions Core::Impl::split(const std::string& device_name, const AnyMap& properties) const {
+CompileOptions Core::Impl::split(const DeviceName& name, const AnyMap& properties) const {
   CompileOptions options;
   {
     std::lock_guard lock(mutex);
     options.policy = policy;
     options.cache = cache_for_all;
-    if (const auto own = caches.find(device_name); own != caches.end())
+    if (const auto own = caches.find(name.base); own != caches.end())
       for (const auto& [key, value] : own->second) cache::apply(options.cache, key, value);
   }
   const std::string prefix = std::string(tenon::device::properties.name()) + "_";
@@ -123,9 +123,9 @@ CompileOptions Core::Impl::split(const std::string& device_name, const AnyMap& p
     else if (key == enable_mmap.name())
       static_cast<void>(value.as<bool>());  // Concerns how files are read, which is done by now.
     else if (key == tenon::device::properties.name())
-      add_nested(value, device_name, for_device);
+      add_nested(value, name, for_device);
     else if (key.compare(0, prefix.size(), prefix) == 0) {
-      if (DeviceName(key.substr(prefix.size())).base == device_name) add_all(value.as<AnyMap>(), for_device);
+      if (DeviceName(key.substr(prefix.size())).means(name)) add_all(value.as<AnyMap>(), for_device);
     } else {
       options.device[key] = value;
     }
@@ -142,7 +142,7 @@ CompileOptions Core::Impl::split(const std::string& device_name, const AnyMap& p
 
 CompileOptions Core::Impl::options_for(const DeviceName& name, const std::shared_ptr<Device>& device,
                                        const AnyMap& properties) const {
-  CompileOptions options = split(name.base, properties);
+  CompileOptions options = split(name, properties);
   if (!device->is_composite()) return options;
   const std::string prefix = tenon::device::properties.name();
   for (const auto& [key, value] : properties)
@@ -314,9 +314,9 @@ void Core::Impl::add_all(const AnyMap& from, AnyMap& to) {
   for (const auto& [key, value] : from) to[key] = value;
 }
 
-void Core::Impl::add_nested(const Any& value, const std::string& device_name, AnyMap& to) {
+void Core::Impl::add_nested(const Any& value, const DeviceName& name, AnyMap& to) {
   for (const auto& [device, config] : value.as<AnyMap>()) {
-    if (DeviceName(device).base == device_name) add_all(config.as<AnyMap>(), to);
+    if (DeviceName(device).means(name)) add_all(config.as<AnyMap>(), to);
   }
 }
 

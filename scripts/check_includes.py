@@ -42,7 +42,7 @@ ROOMS = {
     "frameworks/ffmpeg": (("base", "frames", "streams"), HEADERS),
     "frameworks/opencl": (("device", "sync", "memory", "edges"), HEADERS),
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
-    "engine/kernels": (("simd", "low_bit", "reductions", "attention", "data_movement", "image", "nms"), set()),
+    "engine/kernels": (("simd", "low_bit", "reductions", "attention", "recurrent", "data_movement", "image", "nms"), set()),
     "engine/lower": (("build", "matmul_conv", "reductions", "data_movement", "image"), set()),
     "devices/gpu": (("public", "program", "plan", "lower", "remote"), {"native.hpp", "target.hpp", "hardware.hpp", "kernels.hpp"}),
     "devices/gpu/lower": (("build", "matmul_conv", "reductions", "data_movement", "image", "nms"), set()),
@@ -62,7 +62,7 @@ CIRCLES = [
     {"drivers/npu/run/command_list", "drivers/npu/run/executor"},
     {"drivers/npu/run/graph", "drivers/npu/run/profiling"},
     {"drivers/npu/compiler/mode_params", "drivers/npu/compiler/options"},
-    {"vision/decode", "vision/internal/decoders", "vision/internal/reading"},
+    {"vision/decode", "vision/internal/decoders", "vision/internal/reading", "vision/internal/scores"},
 ]
 # Layers whose headers are installed, and sources that the build compiles into no library.
 PUBLIC = {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements", "bindings"}

@@ -35,9 +35,15 @@ grep -E '^ *[0-9]+/[0-9]+ Test|tests passed' "$log" || { failed=1; tail -20 "$lo
 "$build/tests/conformance_test" --gtest_filter="$conformance" >"$log.conformance" 2>&1 || failed=1
 grep -E '^\[  (PASSED|SKIPPED|FAILED) |tests? ran' "$log.conformance" | grep -E '[0-9]+ test' || { failed=1; tail -20 "$log.conformance"; }
 
+# What needs two devices says here why it was left out, where there is one.
+echo "several devices:"
+TENON_DEVICE_PATH="$build/lib" "$build/tests/gpu_device_test" --gtest_filter='SeveralGpus.*' >"$log.several" 2>&1 || failed=1
+grep -E '^\[ *(OK|SKIPPED|FAILED) *\] SeveralGpus\.' "$log.several" || { failed=1; tail -20 "$log.several"; }
+grep -m1 'there is one OpenCL device' "$log.several" || true
+
 if [ "$2" = nvidia ] && python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null; then
   echo "torch's memory, in place:"
   python3 "$root/examples/cuda_torch/cuda_torch.py" "$build/lib/libcuda_torch.so" "$root/models/demo.onnx" || failed=1
 fi
-[ "$failed" = 0 ] || grep -hE -A25 '\[  FAILED  \]|Failure$|what\(\)|Exception|\*\*\*' "$log" "$log.conformance" | head -200
+[ "$failed" = 0 ] || grep -hE -A25 '\[  FAILED  \]|Failure$|what\(\)|Exception|\*\*\*' "$log" "$log.conformance" "$log.several" | head -200
 exit "$failed"

@@ -15,6 +15,7 @@
 #include <tenon/vision/internal/decoders.hpp>
 #include <tenon/vision/internal/labelled_boxes.hpp>
 #include <tenon/vision/internal/reading.hpp>
+#include <tenon/vision/internal/scores.hpp>
 #include <tenon/vision/internal/suppression.hpp>
 
 namespace tenon {
@@ -182,6 +183,7 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
     kind.decode(options_, chosen->shape(), floats(*chosen, values_), scratch);
   }
   std::erase_if(candidates_, [](const Candidate& c) { return !is_finite(c); });
+  check_scores(kind.name, candidates_);
   if (kind.has_boxes) {
     keep_boxes(is_suppressed);
   } else {

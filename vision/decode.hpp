@@ -51,7 +51,8 @@ struct DecodeOptions {
   std::size_t frame_width = 0, frame_height = 0;
 };
 
-/// The known model types and the output that each expects:
+/// The known model types and the output that each expects. Class scores and objectness of heads are probabilities, or logits where an
+/// export left out the sigmoid: values below -0.5 or above 1.5 tell.
 ///   YOLOX           [1,n,5+c]: dx, dy, log w, log h relative to grid cells of strides 8, 16, 32 (64 when n says so),
 ///                   then objectness and class scores as probabilities
 ///   YOLOv5          [1,n,5+c]: centre and size in input pixels, objectness, class scores
@@ -60,7 +61,7 @@ struct DecodeOptions {
 ///   Classification  [1,c], [1,c,1,1]: probabilities or logits (softmax is applied unless they are 0..1 and sum to 1)
 ///   YOLOv10, YOLO26 [1,n,6]: x1, y1, x2, y2 in input pixels, score, class; suppression is inside the model. YOLOv5 and YOLOv8 read
 ///                   such rows too (DecodeOptions::end_to_end)
-///   RT-DETR         [1,n,4+c]: centre and size in 0..1 of the input, class scores or logits; nothing is suppressed
+///   RT-DETR         [1,n,4+c]: centre and size in 0..1 of the input, class scores; nothing is suppressed
 /// Where no output fits a type of detectors, boxes [n,5] (two corners in input pixels, score) beside labels [n], or boxes [n,4], scores
 /// [n] and labels [n], are read, each perhaps with a batch of 1 in front, as exports for OpenVINO's Model API have them.
 TENON_API std::vector<std::string> model_types();
@@ -87,7 +88,8 @@ class TENON_API Decoder {
 
   /// The detections of one picture, best first; valid until the next call. Values that are not finite are dropped.
   /// @param outputs  The model's, in any order, f32 or f16, packed, on the host; the first whose shape fits is read.
-  /// @errors kInvalidArgument: none fits (names each shape and what is expected).
+  /// @errors kInvalidArgument: none fits (names each shape and what is expected); finished objects whose scores are no
+  /// probabilities.
   const std::vector<Detection>& decode(std::span<const Tensor> outputs);
   /// Whether top_k left out results of the last picture.
   bool left_out() const { return left_out_; }

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <tenon/core/error.hpp>
@@ -34,6 +36,17 @@ Tensor tensor(const Shape& shape, float value = 0) {
   Tensor made(ElementType::kF32, shape);
   std::fill_n(made.data<float>(), made.element_count(), value);
   return made;
+}
+
+/// What `work` throws.
+template <typename Work>
+std::string message(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 // 64x32: 8 x 4 cells of 8, 4 x 2 of 16, 2 x 1 of 32.
@@ -189,6 +202,78 @@ TEST(DecodeRtDetr, ReadsQueriesInFractionsOfTheInput) {
   EXPECT_NEAR(found[0].score, 0.952574, 1e-5) << "logits";
 }
 
+/// The same head as probabilities and as logits.
+std::vector<vision::Detection> found_in(const std::string& type, bool has_objectness, bool is_transposed,
+                                        bool are_logits, bool multi_label, float damage = 0) {
+  const auto score = [&](float probability) {
+    return are_logits ? std::log(probability / (1 - probability)) : probability;
+  };
+  const std::size_t count = type == "YOLOX" ? kCells : 70, width = (has_objectness ? 5 : 4) + 2;
+  const Tensor made = tensor(is_transposed ? Shape{1, width, count} : Shape{1, count, width});
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_object = i % 9 == 4;
+    const bool is_part = type == "YOLOX" || type == "RT-DETR";  // In cells or parts of the input; else pixels.
+    const float box[] = {is_part ? 0.5f : 0.5f + static_cast<float>(i % 60), is_part ? 0.5f : 10, is_part ? 0.2f : 4,
+                         is_part ? 0.2f : 4};
+    for (std::size_t n = 0; n < width; ++n) {
+      const std::size_t first = width - 2;
+      float value = n < 4                             ? box[n]
+                    : n < first                       ? score(is_object ? 0.95f : 0.02f)
+                    : is_object && n == first + i % 2 ? score(0.6f + 0.005f * static_cast<float>(i))
+                                                      : score(0.01f);
+      if (damage != 0 && i == 5 && n >= 4) value = damage;
+      made.data<float>()[is_transposed ? n * count + i : i * width + n] = value;
+    }
+  }
+  auto o = options(type);
+  o.multi_label = multi_label;
+  return vision::detections(made, o);
+}
+
+TEST(Decoder, LogitsBecomeProbabilities) {
+  const std::tuple<const char*, bool, bool> heads[] = {{"YOLOv8", false, true}, {"YOLOv8", false, false},
+                                                       {"YOLOv5", true, false}, {"YOLOv5", false, true},
+                                                       {"YOLOX", true, false},  {"RT-DETR", false, false}};
+  for (const auto& [type, has_objectness, is_transposed] : heads) {
+    for (const bool multi : {false, true}) {
+      SCOPED_TRACE(std::string(type) + (is_transposed ? " transposed" : "") + (multi ? " of several labels" : ""));
+      const auto expected = found_in(type, has_objectness, is_transposed, false, multi);
+      ASSERT_GE(expected.size(), 4u);
+      for (const float damage : {0.0f, NAN, INFINITY, -INFINITY, 1e30f}) {
+        const auto found = found_in(type, has_objectness, is_transposed, true, multi, damage);
+        ASSERT_EQ(found.size(), expected.size()) << damage;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          EXPECT_NEAR(found[i].score, expected[i].score, 1e-5);
+          EXPECT_EQ(found[i].label, expected[i].label);
+          EXPECT_EQ(found[i].box, expected[i].box);
+        }
+        EXPECT_EQ(found_in(type, has_objectness, is_transposed, false, multi, damage).size(), expected.size())
+            << "damage makes no logits of probabilities: " << damage;
+      }
+    }
+  }
+}
+
+TEST(Decoder, RoundedProbabilitiesStayThem) {
+  const Tensor made = tensor({1, 6, 100});
+  for (std::size_t i = 0; i < 100; ++i) {
+    const float values[] = {32, 16, 8, 8, i == 7 ? 1.004f : -0.004f, -0.004f};
+    for (std::size_t n = 0; n < 6; ++n) made.data<float>()[n * 100 + i] = values[n];
+  }
+  const auto found = vision::detections(made, options("YOLOv8"));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].score, 1.0f);
+}
+
+TEST(DecodeFinished, RefusesScoresThatAreNoProbabilities) {
+  const Tensor rows = finished_rows(300, {{4, 4, 20, 20, 3.25f, 1}});
+  EXPECT_THAT(message([&] { vision::detections(rows, options("YOLOv10")); }), testing::HasSubstr("score 3.25"));
+  const Tensor ssd = tensor({1, 1, 1, 7});
+  const float row[] = {0, 1, 4.5f, 0.1f, 0.1f, 0.5f, 0.5f};
+  std::copy_n(row, 7, ssd.data<float>());
+  EXPECT_THAT(message([&] { vision::detections(ssd, options("SSD")); }), testing::HasSubstr("sigmoid"));
+}
+
 Tensor labels_of(const Shape& shape, std::vector<std::int64_t> values) {
   Tensor made(ElementType::kI64, shape);
   std::copy(values.begin(), values.end(), static_cast<std::int64_t*>(made.data()));
@@ -333,14 +418,6 @@ TEST(Decoder, PicksTheOutputThatFitsAndReadsHalfPrecision) {
 }
 
 TEST(Decoder, SaysWhatItKnowsAndWhatItFound) {
-  const auto message = [](auto&& work) -> std::string {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
   const auto has = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };

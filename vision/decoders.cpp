@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include <tenon/vision/internal/decoders.hpp>
 #include <tenon/vision/internal/finished_rows.hpp>
 #include <tenon/vision/internal/reading.hpp>
+#include <tenon/vision/internal/scores.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -35,20 +37,22 @@ Box around(float x, float y, float w, float h) { return {x - w / 2, y - h / 2, x
 /// Adds a box once for its best label, or for every label above the threshold. `scale` is the objectness.
 /// Comparisons are written so that NaN never passes.
 template <typename MakeBox>
-void add_labels(const DecodeOptions& options, DecodeScratch& scratch, const float* scores, std::size_t count,
-                float scale, std::size_t index, MakeBox make_box) {
-  const float threshold = options.confidence_threshold;
+void add_labels(const DecodeOptions& options, DecodeScratch& scratch, const Scores& read, const float* scores,
+                std::size_t count, float scale, std::size_t index, MakeBox make_box) {
+  const auto add_label = [&](std::size_t c) {
+    if (!read.pass(scores[c])) return;
+    const float score = read.probability(scores[c]) * scale;
+    if (score >= options.confidence_threshold) add(scratch, make_box(), score, c, index);
+  };
   if (options.multi_label) {
-    for (std::size_t c = 0; c < count; ++c) {
-      if (scores[c] * scale >= threshold) add(scratch, make_box(), scores[c] * scale, c, index);
-    }
+    for (std::size_t c = 0; c < count; ++c) add_label(c);
     return;
   }
   std::size_t best = 0;
   for (std::size_t c = 1; c < count; ++c) {
     if (scores[c] > scores[best] || std::isnan(scores[best])) best = c;
   }
-  if (scores[best] * scale >= threshold) add(scratch, make_box(), scores[best] * scale, best, index);
+  add_label(best);
 }
 
 // Rows of x1 y1 x2 y2 score class
@@ -79,9 +83,16 @@ bool fits_yolox(const DecodeOptions& options, const Shape& shape) {
   return fits_rows(options, shape) && grid_levels(options, shape[1]) > 0;
 }
 
+/// The scores of rows that begin with a box and its objectness.
+Scores scores_of_rows(const DecodeOptions& options, const Shape& shape, const float* values) {
+  bool are_logits = false;
+  for (std::size_t i = 0; i < shape[1] && !are_logits; ++i) are_logits = is_logit(values[i * shape[2] + 4]);
+  return Scores(options, are_logits);
+}
+
 void decode_yolox(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
   const std::size_t width = shape[2], levels = grid_levels(options, shape[1]);
-  const float threshold = options.confidence_threshold;
+  const Scores read = scores_of_rows(options, shape, values);
   const float* row = values;
   std::size_t index = 0;
   for (std::size_t level = 0; level < levels; ++level) {
@@ -89,8 +100,8 @@ void decode_yolox(const DecodeOptions& options, const Shape& shape, const float*
     const auto stride = static_cast<float>(step);
     for (std::size_t y = 0; y < options.input_height / step; ++y) {
       for (std::size_t x = 0; x < options.input_width / step; ++x, row += width, ++index) {
-        if (!(row[4] >= threshold)) continue;  // A class score is at most 1.
-        add_labels(options, scratch, row + 5, width - 5, row[4], index, [&] {
+        if (!read.pass(row[4])) continue;  // A class score is at most 1.
+        add_labels(options, scratch, read, row + 5, width - 5, read.probability(row[4]), index, [&] {
           return around((row[0] + static_cast<float>(x)) * stride, (row[1] + static_cast<float>(y)) * stride,
                         std::exp(row[2]) * stride, std::exp(row[3]) * stride);
         });
@@ -101,15 +112,25 @@ void decode_yolox(const DecodeOptions& options, const Shape& shape, const float*
 
 void decode_rows(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
   const std::size_t width = shape[2];
+  const Scores read = scores_of_rows(options, shape, values);
   for (std::size_t i = 0; i < shape[1]; ++i) {
     const float* row = values + i * width;
-    if (!(row[4] >= options.confidence_threshold)) continue;
-    add_labels(options, scratch, row + 5, width - 5, row[4], i, [&] { return around(row[0], row[1], row[2], row[3]); });
+    if (!read.pass(row[4])) continue;
+    add_labels(options, scratch, read, row + 5, width - 5, read.probability(row[4]), i,
+               [&] { return around(row[0], row[1], row[2], row[3]); });
   }
 }
 
 // 4 + c rows of n values
 // ----------------------------------------------------------------------------------------------------
+
+/// The scores of rows that begin with a box.
+Scores scores_after_boxes(const DecodeOptions& options, const Shape& shape, const float* values) {
+  bool are_logits = false;
+  for (std::size_t i = 0; i < shape[1] && !are_logits; ++i)
+    are_logits = has_logit(values + i * shape[2] + 4, shape[2] - 4);
+  return Scores(options, are_logits);
+}
 
 /// Whether the shape is [1, 4 + c, n]. The number of labels decides; without labels, the longer axis is the boxes'.
 bool is_channel_major(const DecodeOptions& options, const Shape& shape) {
@@ -131,9 +152,11 @@ void decode_yolov8(const DecodeOptions& options, const Shape& shape, const float
   if (is_finished(options, shape, 0, fits_raw_yolov8(options, shape), values))
     return decode_finished(options, shape, values, scratch);
   if (!is_channel_major(options, shape)) {
+    const Scores read = scores_after_boxes(options, shape, values);
     for (std::size_t i = 0; i < shape[1]; ++i) {
       const float* row = values + i * shape[2];
-      add_labels(options, scratch, row + 4, shape[2] - 4, 1, i, [&] { return around(row[0], row[1], row[2], row[3]); });
+      add_labels(options, scratch, read, row + 4, shape[2] - 4, 1, i,
+                 [&] { return around(row[0], row[1], row[2], row[3]); });
     }
     return;
   }
@@ -143,27 +166,31 @@ void decode_yolov8(const DecodeOptions& options, const Shape& shape, const float
   };
   const float* scores = values + 4 * count;
   if (options.multi_label) {
+    const Scores read(options, has_logit(scores, labels * count));
     for (std::size_t c = 0; c < labels; ++c) {
       for (std::size_t i = 0; i < count; ++i) {
         const float score = scores[c * count + i];
-        if (score >= options.confidence_threshold) add(scratch, box(i), score, c, i);
+        if (read.pass(score)) add(scratch, box(i), read.probability(score), c, i);
       }
     }
     return;
   }
   // Label by label, so that memory is read in order.
-  scratch.best_score.assign(count, -1.0f);
+  scratch.best_score.assign(count, -std::numeric_limits<float>::infinity());
   scratch.best_label.assign(count, 0);
+  bool are_logits = false;
   for (std::size_t c = 0; c < labels; ++c) {
+    are_logits = are_logits || has_logit(scores + c * count, count);
     for (std::size_t i = 0; i < count; ++i) {
       if (!(scores[c * count + i] > scratch.best_score[i])) continue;
       scratch.best_score[i] = scores[c * count + i];
       scratch.best_label[i] = static_cast<std::int32_t>(c);
     }
   }
+  const Scores read(options, are_logits);
   for (std::size_t i = 0; i < count; ++i) {
-    if (scratch.best_score[i] >= options.confidence_threshold)
-      add(scratch, box(i), scratch.best_score[i], static_cast<std::size_t>(scratch.best_label[i]), i);
+    if (read.pass(scratch.best_score[i]))
+      add(scratch, box(i), read.probability(scratch.best_score[i]), static_cast<std::size_t>(scratch.best_label[i]), i);
   }
 }
 
@@ -192,16 +219,10 @@ bool fits_queries(const DecodeOptions& options, const Shape& shape) {
 void decode_queries(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
   const std::size_t width = shape[2], labels = width - 4;
   const auto w = static_cast<float>(options.input_width), h = static_cast<float>(options.input_height);
-  const auto is_score = [](float value) { return !(value < 0) && !(value > 1); };
-  bool are_scores = true;
-  for (std::size_t i = 0; i < shape[1] && are_scores; ++i)
-    are_scores = std::all_of(values + i * width + 4, values + (i + 1) * width, is_score);
-  std::vector<float>& scores = scratch.best_score;
-  scores.resize(labels);
+  const Scores read = scores_after_boxes(options, shape, values);
   for (std::size_t i = 0; i < shape[1]; ++i) {
     const float* row = values + i * width;
-    for (std::size_t c = 0; c < labels; ++c) scores[c] = are_scores ? row[4 + c] : sigmoid(row[4 + c]);
-    add_labels(options, scratch, scores.data(), labels, 1, i,
+    add_labels(options, scratch, read, row + 4, labels, 1, i,
                [&] { return around(row[0] * w, row[1] * h, row[2] * w, row[3] * h); });
   }
 }

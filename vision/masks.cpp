@@ -11,6 +11,7 @@
 #include <tenon/vision/internal/anchors.hpp>
 #include <tenon/vision/internal/labelled_boxes.hpp>
 #include <tenon/vision/internal/reading.hpp>
+#include <tenon/vision/internal/scores.hpp>
 #include <tenon/vision/nms.hpp>
 
 namespace tenon {
@@ -219,6 +220,7 @@ std::vector<MaskedObject> box_masked_objects(std::span<const Tensor> outputs, co
         "decoding MaskRCNN: no outputs are boxes [n,5], labels [n] and masks [n,h,w]; there are:" + list_of(outputs));
   std::vector<Candidate> best;
   add_labelled_boxes(*found, options, 1, best);
+  check_scores(options.model_type, best);
   std::erase_if(best, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
   const bool is_more = keep_best(best, options.top_k, never_suppresses, always_counts);
   if (is_cut) *is_cut = is_more;

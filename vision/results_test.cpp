@@ -138,6 +138,20 @@ TEST(Keypoints, BesideBoxesAreMappedToTheFrame) {
   EXPECT_THAT(std::vector<float>(row, row + 6), ElementsAre(16, 16, 0.5f, 56, 24, 0.25f));
 }
 
+TEST(Keypoints, ScoresThatAreLogitsBecomeProbabilities) {
+  const Tensor rows = reals({1, 8, 3}, {32, 24, 40,  16, 16, 16, 8,    8,    8,   8, 8, 8,  // the boxes
+                                        2,  -4, NAN,                                        // their scores
+                                        20, 20, 20,  4,  4,  4,  0.5f, 0.5f, 0.5f});
+  const auto found = vision::posed_objects({&rows, 1}, letterboxed("YOLOv8-pose", {"person"}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].object.score, 0.880797, 1e-5);
+  const Tensor finished = reals({1, 1, 9}, {8, 8, 24, 24, 2.5f, 0, 20, 4, 0.5f});
+  EXPECT_THAT(error_of([&] {
+                vision::posed_objects({&finished, 1}, letterboxed("YOLOv8-pose", {"person"}));
+              }).what(),
+              HasSubstr("score 2.5"));
+}
+
 TEST(MaskedObjects, WithSuppressionInsideAreRows) {
   // The same two boxes as above, as rows of two corners, score, class, two coefficients.
   const Tensor rows = reals({1, 300, 8}, {16, 0, 32, 16, 0.9f, 0, 1, 0, 32, 0, 48, 16, 0.8f, 1, 0, -1});

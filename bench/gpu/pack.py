@@ -4,6 +4,9 @@
 
 There, as root: tar -C / -xJf FILE (paths are those of the build), then scripts/gpu_tests.sh BUILD nvidia, which needs ctest, and
 LD_LIBRARY_PATH=BUILD/packed python3 bench/gpu/gpu.py --worker BUILD/peers/gpu_worker, which needs torch.
+
+Without ctest, what needs two GPUs runs by itself (it skips, with the reason, where there is one):
+LD_LIBRARY_PATH=BUILD/packed TENON_DEVICE_PATH=BUILD/lib BUILD/tests/gpu_device_test --gtest_filter='SeveralGpus.*'
 """
 import argparse
 import json
@@ -47,7 +50,7 @@ def needed(build):
     paths = {pathlib.Path(word) for test in tests for word in words_of(test) if word.startswith(str(ROOT))}
     paths |= set(build.rglob("CTestTestfile.cmake"))
     paths |= {build / "tests/conformance_test", build / "peers/gpu_worker", build / "zoo", build / "oracle"}
-    paths |= {build / f"lib/{name}.so" for name in ("libtenon_device_gpu", "libtenon_device_cpu", "libcuda_torch")}
+    paths |= {build / f"lib/{name}.so" for name in (*(f"libtenon_device_{device}" for device in ("gpu", "cpu", "auto", "hetero")), "libcuda_torch")}
     paths |= {ROOT / "scripts/gpu_tests.sh", ROOT / "bench/gpu/gpu.py", ROOT / "examples/cuda_torch/cuda_torch.py", ROOT / "models/demo.onnx"}
     paths.discard(build / "lib")  # Found as a device path; its modules are named above.
     return paths

@@ -38,7 +38,12 @@ struct Config {
   hint::Priority priority = hint::Priority::MEDIUM;
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
   intel_auto::SchedulePolicy policy = intel_auto::SchedulePolicy::DEFAULT;
+  bool spreads_throughput = false;
 
+  /// Devices of one name are alike: none of them waits until another has its share.
+  bool takes_turns() const {
+    return mode == hint::PerformanceMode::THROUGHPUT || policy == intel_auto::SchedulePolicy::ROUND_ROBIN;
+  }
   void declare(PropertyTable& table) {
     table.add_value(device::priorities, priorities);
     table.add_value(intel_auto::enable_startup_fallback, startup_fallback);
@@ -46,6 +51,7 @@ struct Config {
     table.add_value(hint::model_priority, priority);
     table.add_value(hint::performance_mode, mode);
     table.add_value(intel_auto::schedule_policy, policy);
+    table.add_value(auto_device::spreads_throughput, spreads_throughput);
   }
 };
 
@@ -81,6 +87,8 @@ class Choice final : public process_end::Work, public std::enable_shared_from_th
   /// Compiles until a device can run. With `helper`, uses it at once and compiles for the first candidate meanwhile.
   /// @errors kUnavailable with each device's reason.
   void start(const std::string& helper);
+  /// Devices to move to, in this order, when the one in use fails during an inference; the one in use is left out.
+  void go_on_with(const std::vector<std::string>& others);
   std::shared_ptr<const Target> current() const;
   /// Changes with current(); cheap enough to check before every inference.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
@@ -125,7 +133,7 @@ class Choice final : public process_end::Work, public std::enable_shared_from_th
 
 class AutoModel final : public CompiledModelImpl, public std::enable_shared_from_this<AutoModel> {
  public:
-  /// @param choices  One, or in cumulative throughput mode one per device; requests are spread over them.
+  /// @param choices  One, or one for each device over which requests are spread.
   AutoModel(const Model& model, std::vector<std::shared_ptr<Choice>> choices);
 
   std::unique_ptr<InferRequestImpl> create_request() override;

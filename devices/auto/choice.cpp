@@ -129,6 +129,12 @@ void Choice::start(const std::string& helper) {
   use(std::move(target));
 }
 
+void Choice::go_on_with(const std::vector<std::string>& others) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& device : others)
+    if (device != current_->device) candidates_.push_back(device);
+}
+
 std::shared_ptr<const Target> Choice::current() const {
   const std::lock_guard lock(mutex_);
   return current_;

@@ -173,14 +173,17 @@ AutoModel::AutoModel(const Model& model, std::vector<std::shared_ptr<Choice>> ch
              [config] { return Any(config.priority); });
   table_.add(PropertyName(hint::performance_mode.name(), PropertyMutability::RO),
              [config] { return Any(config.mode); });
+  table_.add(PropertyName(auto_device::spreads_throughput.name(), PropertyMutability::RO),
+             [config] { return Any(config.spreads_throughput); });
 }
 
 std::vector<std::string> AutoModel::execution() const {
   std::vector<std::string> names;
   for (const auto& choice : choices_) {
     const std::string& device = choice->current()->device;
-    // The helper's name is in brackets while it stands in.
-    names.push_back(choice->is_waiting() ? "(" + device + ")" : device);
+    // The helper's name is in brackets while it stands in. Several choices are on one device after another failed.
+    const std::string name = choice->is_waiting() ? "(" + device + ")" : device;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }
@@ -189,7 +192,7 @@ std::unique_ptr<InferRequestImpl> AutoModel::create_request() {
   std::size_t index = 0;
   if (choices_.size() > 1) {
     const std::size_t turn = next_.fetch_add(1);
-    if (choices_.front()->config().policy == intel_auto::SchedulePolicy::ROUND_ROBIN) {
+    if (choices_.front()->config().takes_turns()) {
       index = turn % choices_.size();
     } else {
       // Each device gets its optimal number of requests before the next one gets any.

@@ -63,9 +63,10 @@ class AutoDevice final : public Device {
       }
     }
     std::vector<std::shared_ptr<Choice>> choices;
-    if (config.mode == hint::PerformanceMode::CUMULATIVE_THROUGHPUT) {
+    const auto members = members_of(candidates, config);
+    if (!members.empty()) {
       std::string reasons;
-      for (const std::string& device : candidates) {
+      for (const std::string& device : members) {
         auto one = choice({device});
         try {
           one->start("");
@@ -75,6 +76,7 @@ class AutoDevice final : public Device {
         }
       }
       if (choices.empty()) throw Error(Code::kUnavailable, "AUTO: no device runs this model; " + reasons);
+      for (const auto& one : choices) one->go_on_with(candidates);
     } else {
       choices.push_back(choice(candidates));
       const bool helps = config.startup_fallback && base_of(candidates.front()) != "CPU" &&
@@ -138,6 +140,15 @@ class AutoDevice final : public Device {
       rest.insert(hint::performance_mode(config.mode == hint::PerformanceMode::CUMULATIVE_THROUGHPUT
                                              ? hint::PerformanceMode::THROUGHPUT
                                              : config.mode));
+  }
+
+  /// The devices over which requests are spread; none where one device is chosen.
+  static std::vector<std::string> members_of(std::vector<std::string> candidates, const Config& config) {
+    if (config.mode == hint::PerformanceMode::CUMULATIVE_THROUGHPUT) return candidates;
+    if (config.mode != hint::PerformanceMode::THROUGHPUT || !config.spreads_throughput) return {};
+    const std::string first = base_of(candidates.front());
+    std::erase_if(candidates, [&](const std::string& name) { return base_of(name) != first; });
+    return candidates.size() > 1 ? candidates : std::vector<std::string>();
   }
 
   static std::vector<std::string> candidates_of(const DeviceHost& host, const Config& config) {

@@ -31,6 +31,7 @@ struct Config {
   bool fuses_attention = true;
   std::uint32_t tuning_ms = 0;  ///< 0: rules choose kernels.
   std::string launches = gpu::launch::automatic;
+  log::Level log_level = log::Level::WARNING;
 
   std::uint32_t stream_count() const {
     if (num_streams > 0) return static_cast<std::uint32_t>(static_cast<int>(num_streams));
@@ -71,6 +72,7 @@ struct Config {
     table.add_value(compilation_num_threads, compile_threads);
     table.add_value(intel_gpu::hint::enable_sdpa_optimization, fuses_attention);
     table.add_value(tenon::gpu::tuning_ms, tuning_ms);
+    table.add_value(log::level, log_level);
     table.add(
         gpu::launches, [this] { return Any(launches); },
         [this](const Any& value, bool apply) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU device: properties, compiling, contexts, and the module's factory.
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <istream>
 #include <map>
@@ -42,13 +43,13 @@ class GpuDevice final : public Device {
 
   std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
                                                    const AnyMap& properties) override {
-    const Config config = properties_.with(properties);
-    return compile_on(model, context_of(config.device_id), config);
+    const Config config = config_of(properties);
+    return compile_on(model, context_of(config), config);
   }
   std::shared_ptr<CompiledModelImpl> compile_in_context(const std::shared_ptr<const Model>& model,
                                                         const std::shared_ptr<RemoteContextImpl>& context,
                                                         const AnyMap& properties) override {
-    return compile_on(model, own_context(context), properties_.with(properties));
+    return compile_on(model, own_context(context), config_of(properties));
   }
   std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
     return import_blob(read_all(stream), false, properties);
@@ -57,16 +58,16 @@ class GpuDevice final : public Device {
                                                        const std::shared_ptr<RemoteContextImpl>& context,
                                                        const AnyMap& properties) override {
     return compile_on(read_model_blob(read_all(stream), false, kBlobFormat), own_context(context),
-                      properties_.with(importing(properties)));
+                      config_of(importing(properties)));
   }
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
-    const Config config = properties_.with(importing(properties));
-    return compile_on(read_model_blob(blob, is_verified, kBlobFormat), context_of(config.device_id), config);
+    const Config config = config_of(importing(properties));
+    return compile_on(read_model_blob(blob, is_verified, kBlobFormat), context_of(config), config);
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
-    const auto gpu = find_gpu(properties_.with(properties).device_id);
+    const auto gpu = find_gpu(config_of(properties).device_id);
     SupportedOpsMap supported;
     for (const auto& node : model->get_ordered_ops())
       if (refusal(*node, gpu->target()).empty()) supported[node->get_friendly_name()] = "GPU";
@@ -76,30 +77,52 @@ class GpuDevice final : public Device {
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
     const auto id = arguments.find(device::id.name());
     if (name == max_batch_size.name() || name == optimal_batch_size.name()) return batch_size(name, arguments);
-    if (id == arguments.end() || name == supported_properties.name()) return properties_.get(name);
+    if (name == supported_properties.name()) return properties_.get(name);
     // Of one of several.
     PropertyTable one("GPU");
-    describe(one, [&] { return id->second.as<std::string>(); });
+    if (id != arguments.end()) describe(one, [&] { return id->second.as<std::string>(); });
+    Config config = config_of(id == arguments.end() ? AnyMap() : AnyMap{*id});
+    config.declare(one);
     return one.has(name) ? one.get(name) : properties_.get(name);
   }
-  void set_property(const AnyMap& properties) override { properties_.set(properties); }
+  /// An id with other properties says whose they are ("GPU.1"); alone it is what "GPU" means.
+  void set_property(const AnyMap& properties) override {
+    const auto id = properties.find(device::id.name());
+    if (id == properties.end() || properties.size() == 1) return properties_.set(properties);
+    const std::string which = find_gpu(id->second.as<std::string>())->id();
+    properties_.with(properties);  // Refuses what is unknown.
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, value] : properties)
+      if (key != id->first) own_[which][key] = value;
+  }
 
   std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override { return make_context(params); }
   std::shared_ptr<RemoteContextImpl> default_context(const AnyMap& params) override {
-    return context_of(properties_.with(params).device_id);
+    return context_of(config_of(params));
   }
 
  private:
   /// Of the model that the arguments name; without one it is 1.
   Any batch_size(const std::string& name, const AnyMap& arguments) const {
     const auto model = arguments.find(hint::model.name());
-    const Config& config = properties_.config();
     const auto id = arguments.find(device::id.name());
-    const auto gpu = find_gpu(id == arguments.end() ? config.device_id : id->second.as<std::string>());
+    const Config config = config_of(id == arguments.end() ? AnyMap() : AnyMap{*id});
+    const auto gpu = find_gpu(config.device_id);
     const auto given = model == arguments.end() ? nullptr : model->second.as<std::shared_ptr<const Model>>();
     const Target target = config.target_of(gpu->target());
     return name == max_batch_size.name() ? Any(max_batch(*gpu, given, target))
                                          : Any(unsigned{optimal_batch(*gpu, given, target)});
+  }
+  /// The settings of all devices, those of the one that is meant, and those of the call.
+  Config config_of(const AnyMap& properties) const {
+    const Config config = properties_.with(properties);
+    const std::lock_guard lock(mutex_);
+    if (own_.empty()) return config;
+    const auto own = own_.find(find_gpu(config.device_id)->id());
+    if (own == own_.end()) return config;
+    AnyMap all = own->second;
+    for (const auto& [key, value] : properties) all[key] = value;
+    return properties_.with(all);
   }
   /// What a device is, by its id.
   static void describe(PropertyTable& table, const std::function<std::string()>& id) {
@@ -156,6 +179,18 @@ class GpuDevice final : public Device {
     // A copy, because the caller may change its model afterwards.
     return std::make_shared<CompiledModel>(model->clone(), context->gpu(), config, context);
   }
+  /// A program that asks for "GPU" and gets a CPU, many times slower, is told once.
+  static void tell_of_cpu(const Gpu& gpu) {
+    static std::once_flag told;
+    if (gpu.native().device.is_cpu())
+      std::call_once(told, [&] {
+        std::fprintf(
+            stderr,
+            "[GPU] warning: \"GPU\" is a CPU under OpenCL, %s: no platform here has a GPU; the device \"CPU\" is "
+            "made for it (the name \"GPU.%s\", or LOG_LEVEL LOG_NONE, silences this)\n",
+            full_name(gpu).c_str(), gpu.id().c_str());
+      });
+  }
   static std::shared_ptr<GpuContext> own_context(const std::shared_ptr<RemoteContextImpl>& context) {
     auto own = std::dynamic_pointer_cast<GpuContext>(context);
     if (!own)
@@ -171,15 +206,17 @@ class GpuDevice final : public Device {
     return properties;
   }
   /// The default context of a device: always the same one.
-  std::shared_ptr<GpuContext> context_of(const std::string& id) {
-    const auto gpu = find_gpu(id);
+  std::shared_ptr<GpuContext> context_of(const Config& config) {
+    const auto gpu = find_gpu(config.device_id);
+    if (config.device_id.empty() && config.log_level >= log::Level::WARNING) tell_of_cpu(*gpu);
     const std::lock_guard lock(mutex_);
     auto& context = contexts_[gpu->id()];
     if (!context) context = std::make_shared<GpuContext>(gpu);
     return context;
   }
   DeviceProperties<Config> properties_{"GPU"};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::map<std::string, AnyMap> own_;  ///< Settings of single devices, by id.
   std::map<std::string, std::shared_ptr<GpuContext>> contexts_;
 };
 

@@ -8,7 +8,6 @@
 #include <limits>
 #include <optional>
 
-#include <tenon/core/device_identity.hpp>
 #include <tenon/devices/gpu/lower/lower.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/graph/limits.hpp>
@@ -46,6 +45,7 @@ std::string full_name(const Gpu& gpu) {
   const auto& device = gpu.native().device;
   return device.name + " (" +
          (device.is_cpu()       ? "CPU"
+          : !device.is_gpu()    ? "accelerator"
           : device.host_unified ? "iGPU"
                                 : "dGPU") +
          ", " + device.platform_name + ")";
@@ -61,24 +61,20 @@ std::vector<std::string> capabilities_of(const Gpu& gpu) {
   return names;
 }
 
-// Numbers that are newer than some packaged headers.
 device::UUID uuid_of(const Gpu& gpu) {
-  constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR
-  if (!gpu.native().device.has("cl_khr_device_uuid")) return {};
-  return {ask<std::array<std::uint8_t, device::UUID::MAX_UUID_SIZE>>(gpu, kUuid)};
+  const auto found = client::uuid_of(gpu.native().device);
+  return found ? device::UUID{*found} : device::UUID{};
 }
 
 device::LUID luid_of(const Gpu& gpu) {
-  constexpr cl_device_info kLuidValid = 0x106C, kLuid = 0x106D;  // CL_DEVICE_LUID_VALID_KHR, CL_DEVICE_LUID_KHR
+  constexpr cl_device_info kLuidValid = 0x106C, kLuid = 0x106D;  // Newer than some packaged headers.
   if (!gpu.native().device.has("cl_khr_device_uuid") || ask<cl_bool>(gpu, kLuidValid) != CL_TRUE) return {};
   return {ask<std::array<std::uint8_t, device::LUID::MAX_LUID_SIZE>>(gpu, kLuid)};
 }
 
 device::PCIInfo pci_of(const Gpu& gpu) {
-  constexpr cl_device_info kPci = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR
-  if (!gpu.native().device.has("cl_khr_pci_bus_info")) return {};
-  const auto address = ask<PciAddress>(gpu, kPci);
-  return {address.domain, address.bus, address.device, address.function};
+  const auto found = client::pci_address_of(gpu.native().device);
+  return found ? device::PCIInfo{found->domain, found->bus, found->device, found->function} : device::PCIInfo{};
 }
 
 std::uint32_t max_batch(const Gpu& gpu, const std::shared_ptr<const Model>& model, const Target& target) {

@@ -73,8 +73,8 @@ class Gpu {
 client::Handle<cl_command_queue> make_queue(const Gpu& gpu, bool has_times, hint::Priority priority,
                                             hint::Priority throttle);
 
-/// All devices, numbered in the loader's order; the same objects for the whole process. Devices that fail keep their numbers,
-/// and are tried again at the next call. Empty without a platform.
+/// All devices, numbered as client::find_devices() orders them, GPUs before CPUs; the same objects for the whole process. Devices that fail
+/// keep their numbers, and are tried again at the next call. Empty without a platform.
 /// @errors kUnavailable: there is none because calls failed, which it names with their codes.
 std::vector<std::shared_ptr<const Gpu>> all_gpus();
 

@@ -10,6 +10,7 @@
 
 #include <tenon/devices/gpu/remote/remote.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -200,8 +201,14 @@ std::variant<Location, Refusal> locate(const Gpu& gpu, const Tensor& tensor, Acc
     memory.pointer = pointer;
     return Location{false, {}, memory, form};
   }
-  if (!tensor.is_host_addressable())
+  if (!tensor.is_host_addressable()) {
+    if (const auto* remote = dynamic_cast<const RemoteMemory*>(tensor.memory().get()))
+      return Refusal{
+          to_string(tensor) + " lies in a cl_context of " + remote->device_name() +
+          "'s, and the model runs in another one, of " + gpu.device_name() +
+          "; copy_to() a tensor of the model's context (get_context()), or compile the model for the tensor's"};
     return Refusal{to_string(tensor) + " lies neither in the device's cl_context nor in host memory"};
+  }
   if (gpu.native().coherency != opencl::Coherency::kStanding || tensor.size_bytes() == 0) {
     // Moved: the request moves rows of pictures as they lie, and nothing else that is strided.
     if (form.is_plain()) return Location{true, {}, {}, {}};

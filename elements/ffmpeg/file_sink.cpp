@@ -12,8 +12,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
-#include <tenon/elements/ffmpeg/read_files.hpp>
 #include <tenon/elements/places.hpp>
+#include <tenon/elements/read_files.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/ffmpeg/writer.hpp>
 
@@ -82,6 +82,7 @@ class FileSink final : public Sink {
     options_.quality = static_cast<int>(given.integer("quality"));
     options_.preset = given.text("preset");
     options_.threads = static_cast<int>(given.integer("threads"));
+    options_.device = given.text("device");
     options_.encoder = pairs_of(given, "encoder_options");
     options_.ledger = environment.ledger;
   }
@@ -94,6 +95,7 @@ class FileSink final : public Sink {
 
   void open(std::uint32_t stream, const StreamInfo& info) override {
     stream_ = stream;
+    options_.aspect_num = info.aspect_num, options_.aspect_den = info.aspect_den;
     options_.fps = fps_ > 0 ? fps_ : info.frames_per_second > 0 ? info.frames_per_second : 25;
     claim_ = {};
     claim_ = ClaimedPath(path_of_part(0), owner_);
@@ -175,7 +177,8 @@ KnownElement file_sink() {
         {"quality", "Quality of libx264 as its crf: lower is better", std::int64_t{23}, false, 0, 51},
         {"preset", "Preset of libx264: faster ones make larger files", std::string("veryfast")},
         {"threads", "Threads of the encoder; 0: one for each processor", std::int64_t{0}, false, 0, 256},
-        {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()}},
+        {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()},
+        encoder_device()},
        false,
        true},
       [](const Parameters& given, const Environment& environment) -> AnyElement {

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <sys/resource.h>
@@ -46,6 +47,21 @@ TEST_F(FileSink, KeepsFramesAndTheirTimes) {
   EXPECT_THAT(tenon_test::run(PipelineSpec{{test("6"), write("out.mp4")}}), IsEmpty());
   EXPECT_THAT(times_in(folder_.file("out.mp4")), ElementsAre(0, 50, 100, 150, 200, 250));
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileSink, KeepsThePixelAspect) {
+  for (const char* name : {"o.mp4", "o.mkv", "o.y4m", "o.mpg"}) {
+    int next = 0;
+    StreamInfo info;
+    info.frames_per_second = 25;
+    info.aspect_num = 16, info.aspect_den = 11;
+    const NodeSpec source = node_of(source_of("anamorphic", info, [&](Deadline) -> std::optional<Frame> {
+      return next++ == 3 ? std::nullopt : std::optional(Frame::allocate({kI420, 352, 288}));
+    }));
+    EXPECT_THAT(tenon_test::run(PipelineSpec{{source, write(name)}}), IsEmpty());
+    const AVRational aspect = tenon::ffmpeg::Video(folder_.file(name)).pixel_aspect();
+    EXPECT_NEAR(av_q2d(aspect), 16.0 / 11, 0.04) << name;  // MPEG-2 says it by 4:3 of the whole.
+  }
 }
 
 TEST_F(FileSink, WritesAFileForEachStream) {
@@ -126,6 +142,68 @@ TEST_F(FileSink, TheFileAndWhatOthersSeeHaveOneTime) {
   for (std::size_t i = 0; i < seen.size(); ++i) {
     EXPECT_EQ(seen[i] - seen[0], static_cast<std::int64_t>(i) * 40);
     EXPECT_EQ(written[i], seen[i] - seen[0]);
+  }
+}
+
+TEST_F(FileSink, AFileAndLinesHaveOneTimeOverTenRestarts) {
+  int next = 0;
+  StreamInfo info;
+  info.frames_per_second = 25;
+  NodeSpec source = node_of(source_of("camera", info, [&](Deadline) -> std::optional<Frame> {
+    if (next == 11 * 7) return std::nullopt;
+    const int round = next / 7, at = next++ % 7;
+    if (at == 6 && round < 10) throw Error(Code::kUnavailable, "camera: gone");
+    Frame frame = Frame::allocate({kI420, 64, 64});
+    frame.set_timestamp_ns((round % 3 - 1) * 3'000'000'000 + at * 40'000'000);  // Its clock begins elsewhere each time.
+    return frame;
+  }));
+  source.name = "camera";
+  NodeSpec file = write("out.mkv"), lines{"json", "", {{"path", folder_.file("out.jsonl")}}};
+  file.from = lines.from = {"camera"};
+  PipelineSpec spec{{source, file, lines}};
+  spec.on_error = OnError::kRestart;
+  spec.restarts = 10;
+  spec.restart_delay = std::chrono::milliseconds(1);
+  EXPECT_EQ(tenon_test::run(spec).size(), 10u);
+  const std::vector<std::int64_t> written = times_in(folder_.file("out.mkv"));
+  std::vector<std::int64_t> told;
+  std::ifstream in(folder_.file("out.jsonl"));
+  for (std::string line; std::getline(in, line);)
+    told.push_back(std::stoll(line.substr(line.find("timestamp_ns\":") + 14)) / 1'000'000);
+  ASSERT_EQ(written.size(), 10u * 6 + 7);
+  ASSERT_EQ(told.size(), written.size());
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i] - told[0], static_cast<std::int64_t>(i) * 40);
+    EXPECT_EQ(written[i], told[i] - told[0]);
+  }
+}
+
+TEST_F(FileSink, AStopInABurstLeavesAWholeFile) {
+  for (const auto& [name, codec] : {std::pair{"o.mp4", ""}, std::pair{"o.mkv", "mpeg4"}, std::pair{"o.ts", ""},
+                                    std::pair{"o.avi", "mjpeg"}, std::pair{"o.mxf", "mpeg2video"}}) {
+    std::int64_t next = 0;
+    StreamInfo info;
+    info.frames_per_second = 25;
+    NodeSpec source = node_of(source_of("bursts", info, [&](Deadline) -> std::optional<Frame> {
+      Frame frame = Frame::allocate({kI420, 320, 240});
+      frame.set_timestamp_ns(next / 25 * 1'000'000'000 + next % 25 * 1000);  // All of a second at once.
+      ++next;
+      return frame;
+    }));
+    NodeSpec sink = write(name);
+    sink.parameters["codec"] = codec;
+    Pipeline pipeline({{source, sink}});
+    pipeline.start();
+    while (pipeline.stats()[1].frames_in < 90) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    pipeline.stop(Clock::now() + std::chrono::seconds(30));
+    EXPECT_TRUE(pipeline.failures().empty()) << name;
+    const std::vector<std::int64_t> times = times_in(folder_.file(name));
+    const auto given = static_cast<std::int64_t>(pipeline.stats()[1].frames_in);
+    ASSERT_FALSE(times.empty()) << name;
+    EXPECT_NEAR(static_cast<double>(times.back() - times.front()), static_cast<double>((given - 1) / 25 * 1000), 90)
+        << name;
+    if (std::string(name) == "o.mp4" || std::string(name) == "o.mkv")
+      EXPECT_EQ(times.size(), pipeline.stats()[1].frames_in);
   }
 }
 

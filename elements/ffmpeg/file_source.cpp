@@ -16,8 +16,8 @@
 #include <tenon/core/stream_time.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
-#include <tenon/elements/ffmpeg/read_files.hpp>
 #include <tenon/elements/places.hpp>
+#include <tenon/elements/read_files.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/runtime/properties.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing of a parameter that several elements of this module have.
+// Parameters that several elements of this module have.
 #pragma once
 
 #include <map>
@@ -37,6 +37,13 @@ inline std::map<std::string, std::string> pairs_of(const Parameters& given, cons
   }
   if (!pair.empty()) add();
   return pairs;
+}
+
+inline Parameter encoder_device() {
+  return {"device",
+          "Device of encoders that take frames of one (h264_vaapi), as FFmpeg names it: /dev/dri/renderD128; empty: "
+          "FFmpeg's default",
+          std::string()};
 }
 
 }  // namespace ffmpeg

@@ -12,7 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/elements/ffmpeg/elements.hpp>
 #include <tenon/elements/ffmpeg/options.hpp>
-#include <tenon/elements/ffmpeg/read_files.hpp>
+#include <tenon/elements/read_files.hpp>
 #include <tenon/frameworks/ffmpeg/audio.hpp>
 
 namespace tenon {

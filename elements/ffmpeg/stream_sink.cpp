@@ -33,6 +33,7 @@ class StreamSink final : public Sink {
     options_.encoder.quality = static_cast<int>(given.integer("quality"));
     options_.encoder.preset = given.text("preset");
     options_.encoder.low_delay = true;
+    options_.encoder.device = given.text("device");
     options_.encoder.ledger = environment.ledger;
     options_.encoder.encoder = pairs_of(given, "encoder_options");
     options_.output = pairs_of(given, "options");
@@ -47,6 +48,7 @@ class StreamSink final : public Sink {
     return all;
   }
   void open(std::uint32_t, const StreamInfo& info) override {
+    options_.encoder.aspect_num = info.aspect_num, options_.encoder.aspect_den = info.aspect_den;
     if (info.frames_per_second > 0) options_.encoder.fps = info.frames_per_second;
   }
 
@@ -108,7 +110,8 @@ KnownElement stream_sink() {
         {"quality", "Quality of libx264 as its crf: lower is better", std::int64_t{23}, false, 0, 51},
         {"preset", "Preset of libx264", std::string("ultrafast")},
         {"options", "More options of FFmpeg's muxer or protocol: name=value:name=value", std::string()},
-        {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()}},
+        {"encoder_options", "More options of FFmpeg's encoder: name=value:name=value", std::string()},
+        encoder_device()},
        false,
        true},
       [](const Parameters& given, const Environment& environment) -> AnyElement {

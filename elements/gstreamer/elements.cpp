@@ -6,10 +6,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/elements/gstreamer/internal/launch_source.hpp>
+#include <tenon/elements/gstreamer/internal/line_files.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/places.hpp>
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
@@ -22,6 +24,24 @@ namespace gstreamer {
 namespace {
 
 namespace gs = tenon::gstreamer;
+
+std::string line_of_stream(std::string line, std::uint32_t stream) {
+  constexpr std::string_view kPlace = "{stream}";
+  for (std::size_t at = 0; (at = line.find(kPlace, at)) != std::string::npos;)
+    line.replace(at, kPlace.size(), std::to_string(stream));
+  return line;
+}
+
+/// Each stream has a line of its own, so that two in one file are found, too.
+ElementFiles files_of_streams(const std::string& line, const Environment& environment) {
+  ElementFiles all;
+  for (const std::uint32_t stream : environment.streams) {
+    const ElementFiles own = files_in(line_of_stream(line, stream));
+    all.read.insert(all.read.end(), own.read.begin(), own.read.end());
+    all.written.insert(all.written.end(), own.written.begin(), own.written.end());
+  }
+  return all;
+}
 
 class GstSink final : public Sink {
  public:
@@ -36,7 +56,10 @@ class GstSink final : public Sink {
     all.host_access = true;
     return all;
   }
-  void open(std::uint32_t, const StreamInfo& info) override { stream_ = info; }
+  void open(std::uint32_t stream, const StreamInfo& info) override {
+    stream_ = info;
+    own_line_ = line_of_stream(line_, stream);
+  }
 
   void write(std::uint32_t, const Frame& frame) override {
     with_remedy([&] {
@@ -66,7 +89,7 @@ class GstSink final : public Sink {
       gst_util_double_to_fraction(stream_.frames_per_second, &caps.rate_num, &caps.rate_den);
     caps.aspect_num = static_cast<int>(stream_.aspect_num), caps.aspect_den = static_cast<int>(stream_.aspect_den);
     gs::start();
-    launched_ = std::make_unique<gs::LaunchedSink>(line_, gs::caps(caps).get(), cancelled_);
+    launched_ = std::make_unique<gs::LaunchedSink>(own_line_, gs::caps(caps).get(), cancelled_);
     info_ = info;
   }
 
@@ -85,6 +108,7 @@ class GstSink final : public Sink {
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   HostFrames on_host_;
+  std::string own_line_;
   StreamInfo stream_;
   FrameInfo info_;
   std::unique_ptr<gs::LaunchedSink> launched_;
@@ -100,35 +124,50 @@ Parameter timeout() {
 }
 
 KnownElement sink() {
-  return {{"gst_sink",
-           "Passes pictures to a GStreamer launch line, with their metadata as GstMeta",
-           Role::kSink,
-           {{"line", "Launch line as for gst-launch-1.0; 'appsrc ! ' is put before it if it has no appsrc",
-             std::string("fakesink"), true},
-            timeout()},
-           false,
-           true},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
-            return std::make_unique<GstSink>(given.text("line"), "", given, environment);
-          }};
+  KnownElement made{
+      {"gst_sink",
+       "Passes pictures to a GStreamer launch line, with their metadata as GstMeta",
+       Role::kSink,
+       {{"line",
+         "Launch line as for gst-launch-1.0; 'appsrc ! ' is put before it if it has no appsrc. {stream} becomes the "
+         "stream's number",
+         std::string("fakesink"), true},
+        timeout()},
+       false,
+       true},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<GstSink>(given.text("line"), "", given, environment);
+      }};
+  made.description.files = [](const Parameters& given, const Environment& environment) {
+    return files_of_streams(given.text("line"), environment);
+  };
+  return made;
+}
+
+std::string line_of_display(const Parameters& given) {
+  return "videoconvert ! " + given.text("sink") + " sync=" + to_text(given.flag("sync"));
 }
 
 KnownElement display() {
-  return {{"display",
-           "Shows a stream in a window",
-           Role::kSink,
-           {{"sync", "Shows each picture at its timestamp, instead of as soon as it arrives", false},
-            {"sink", "GStreamer element that shows the pictures (waylandsink, xvimagesink, kmssink...)",
-             std::string("autovideosink")},
-            timeout()},
-           false,
-           true},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
-            const std::string line = "videoconvert ! " + given.text("sink") + " sync=" + to_text(given.flag("sync"));
-            return std::make_unique<GstSink>(
-                line, "; a screen is needed (DISPLAY, WAYLAND_DISPLAY or a console), else write a file", given,
-                environment);
-          }};
+  KnownElement made{{"display",
+                     "Shows a stream in a window",
+                     Role::kSink,
+                     {{"sync", "Shows each picture at its timestamp, instead of as soon as it arrives", false},
+                      {"sink", "GStreamer element that shows the pictures (waylandsink, xvimagesink, kmssink...)",
+                       std::string("autovideosink")},
+                      timeout()},
+                     false,
+                     true},
+                    [](const Parameters& given, const Environment& environment) -> AnyElement {
+                      return std::make_unique<GstSink>(
+                          line_of_display(given),
+                          "; a screen is needed (DISPLAY, WAYLAND_DISPLAY or a console), else write a file", given,
+                          environment);
+                    }};
+  made.description.files = [](const Parameters& given, const Environment& environment) {
+    return files_of_streams(line_of_display(given), environment);
+  };
+  return made;
 }
 
 }  // namespace

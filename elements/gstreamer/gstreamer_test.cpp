@@ -12,8 +12,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
@@ -108,6 +111,88 @@ TEST(GstSink, GivesAllPicturesToTheLine) {
   NodeSpec test{"test", "", {{"frames", "7"}, {"width", "64"}, {"height", "32"}}};
   EXPECT_THAT(tenon_test::run(PipelineSpec{{test, sink("filesink location=" + file)}}), IsEmpty());
   EXPECT_EQ(std::filesystem::file_size(file), 7u * 64 * 32 * 3 / 2);
+}
+
+TEST(GstFiles, NothingWritesOverWhatAPipelineReads) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/", clip = here + "in put.avi";
+  const NodeSpec test{"test", "", {{"frames", "7"}, {"width", "64"}, {"height", "32"}}};
+  ASSERT_THAT(tenon_test::run(PipelineSpec{{test, sink("jpegenc ! avimux ! filesink location=\"" + clip + "\"")}}),
+              IsEmpty());
+  const auto content = [&](const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string before = content(clip);
+  ASSERT_GT(before.size(), 1000u);
+  for (const char* name : {"shot00.jpg", "shot01.jpg", "part00.mp4", "segment00.ts", "list.m3u8"})
+    std::filesystem::copy_file(clip, here + name);
+  std::filesystem::create_symlink(clip, here + "link");
+  std::filesystem::create_hard_link(clip, here + "hard");
+  std::ofstream(here + "all.m3u8") << "#EXTM3U\n#EXTINF:1,\nsegment00.ts\n";
+  std::string uri = "file://" + here + "in%20put.avi";
+
+  const std::string filesrc = "filesrc location=\"" + clip + "\" ! decodebin";
+  const auto at = [&](const std::string& element, const std::string& name) {
+    return element + "\"" + here + name + "\"";
+  };
+  const NodeSpec file{"file", "", {{"path", clip}}}, pictures{"file", "", {{"path", here + "*.jpg"}}};
+  const NodeSpec write{"write", "", {{"path", clip}, {"codec", "mjpeg"}}};
+  const std::pair<NodeSpec, NodeSpec> clashes[] = {
+      {file, sink(at("filesink location=", "in put.avi"))},
+      {file, sink(at("filesink location=", "link"))},
+      {file, sink(at("filesink location=", "hard"))},
+      {file, sink(at("videoconvert ! tee name=t ! queue ! fakesink t. ! queue ! filesink location=",
+                     "../" + folder.path().filename().string() + "/in put.avi"))},
+      {file, sink("giosink location=" + uri)},
+      {file, {"display", "", {{"sink", at("filesink location=", "link")}}}},
+      {pictures, sink(at("jpegenc ! multifilesink location=", "shot%02d.jpg"))},
+      {source(at("multifilesrc location=", "shot%02d.jpg") + " caps=image/jpeg,framerate=1/1 ! jpegdec"),
+       sink(at("filesink location=", "shot01.jpg"))},
+      {{"file", "", {{"path", here + "part00.mp4"}}}, sink(at("identity ! splitmuxsink location=", "part%02d.mp4"))},
+      {{"file", "", {{"path", here + "segment00.ts"}}},
+       sink("mpegtsmux ! " + at("hlssink location=", "segment%02d.ts") + at(" playlist-location=", "n.m3u8"))},
+      {{"file", "", {{"path", here + "list.m3u8"}}},
+       sink("mpegtsmux ! " + at("hlssink location=", "new%02d.ts") + at(" playlist-location=", "list.m3u8"))},
+      {source(filesrc), write},
+      {source("uridecodebin uri=" + uri), write},
+      {source(filesrc), sink(at("filesink location=", "hard"))},
+      {source(filesrc + " ! tee name=t ! queue ! appsink t. ! queue ! " + at("filesink location=", "link")), {"null"}},
+      {source("uridecodebin uri=file://" + here + "all.m3u8"), sink(at("filesink location=", "segment00.ts"))},
+  };
+  for (const auto& [from, to] : clashes) {
+    const std::string where = from.element + " " + from.parameters.begin()->second + " to " + to.element + " " +
+                              (to.parameters.empty() ? "" : to.parameters.rbegin()->second);
+    try {
+      Pipeline pipeline({{from, to}});
+      ADD_FAILURE() << where << " is taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument) << where;
+      EXPECT_THAT(error.what(), HasSubstr("which is read: they are one file")) << where;
+    }
+  }
+  for (const char* name : {"in put.avi", "shot01.jpg", "part00.mp4", "segment00.ts", "list.m3u8"})
+    EXPECT_EQ(content(here + name), before) << name;
+  EXPECT_THAT(tenon_test::run(PipelineSpec{{source(filesrc), sink(at("filesink location=", "other"))}}), IsEmpty());
+  EXPECT_GT(content(here + "other").size(), 7u * 64 * 32);
+}
+
+TEST(GstFiles, EachStreamHasItsOwn) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/";
+  const auto spec = [&](const std::string& name) {
+    PipelineSpec made;
+    for (const char* source : {"a", "b"})
+      made.nodes.push_back({"test", source, {{"frames", "3"}, {"width", "64"}, {"height", "32"}}});
+    NodeSpec end = sink("filesink location=" + here + name);
+    end.from = {"a", "b"};
+    made.nodes.push_back(end);
+    return made;
+  };
+  EXPECT_THROW(Pipeline{spec("one.yuv")}, Error);
+  EXPECT_THAT(tenon_test::run(spec("own{stream}.yuv")), IsEmpty());
+  for (const char* name : {"own0.yuv", "own1.yuv"})
+    EXPECT_EQ(std::filesystem::file_size(here + name), 3u * 64 * 32 * 3 / 2);
 }
 
 TEST(GstSink, CopiesNothing) {

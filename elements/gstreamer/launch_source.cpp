@@ -13,6 +13,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/elements/gstreamer/internal/line_files.hpp>
 #include <tenon/elements/gstreamer/surfaces.hpp>
 #include <tenon/elements/parameters.hpp>
 #include <tenon/elements/places.hpp>
@@ -217,19 +218,22 @@ class LaunchSource final : public Source {
 }  // namespace
 
 KnownElement launch_source() {
-  return {{"gst_source",
-           "Takes pictures from a GStreamer launch line without moving them; its elements are offered memory that all "
-           "readers share",
-           Role::kSource,
-           {{"line", "Launch line as for gst-launch-1.0; ' ! appsink' is added if it has no appsink",
-             std::string("videotestsrc"), true},
-            choice("decode",
-                   "va: decodebin and similar elements choose VA-API's decoders, and a line without one is refused; "
-                   "auto: the line decides",
-                   "auto", {"auto", "va"})}},
-          [](const Parameters& given, const Environment& environment) -> AnyElement {
-            return std::make_unique<LaunchSource>(given, environment);
-          }};
+  KnownElement made{
+      {"gst_source",
+       "Takes pictures from a GStreamer launch line without moving them; its elements are offered memory that all "
+       "readers share",
+       Role::kSource,
+       {{"line", "Launch line as for gst-launch-1.0; ' ! appsink' is added if it has no appsink",
+         std::string("videotestsrc"), true},
+        choice("decode",
+               "va: decodebin and similar elements choose VA-API's decoders, and a line without one is refused; "
+               "auto: the line decides",
+               "auto", {"auto", "va"})}},
+      [](const Parameters& given, const Environment& environment) -> AnyElement {
+        return std::make_unique<LaunchSource>(given, environment);
+      }};
+  made.description.files = [](const Parameters& given, const Environment&) { return files_in(given.text("line")); };
+  return made;
 }
 
 }  // namespace gstreamer

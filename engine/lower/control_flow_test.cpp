@@ -174,8 +174,8 @@ struct Recurrent {
   bool split = false;
 };
 
-void judge_sequence(const Recurrent& what, const std::string& direction, bool is_known_length) {
-  const std::size_t batch = 3, steps = 5, features = 6, hidden = 8, d = direction == "bidirectional" ? 2 : 1;
+void judge_sequence(const Recurrent& what, const std::string& direction, bool is_known_length, std::size_t batch) {
+  const std::size_t steps = 5, features = 6, hidden = 8, d = direction == "bidirectional" ? 2 : 1;
   auto x = parameter(Shape{batch, steps, features}), h = parameter(Shape{batch, d, hidden}),
        c = parameter(Shape{batch, d, hidden});
   auto lengths = parameter(Shape{batch}, element::i32);
@@ -200,13 +200,19 @@ void judge_sequence(const Recurrent& what, const std::string& direction, bool is
   const auto node = make_node(what.type, 5, inputs, attributes);
   const Judged judged = judge(std::make_shared<Model>(node->outputs(), parameters));
   EXPECT_EQ(judged.references, is_known_length ? 0U : 1U) << what.type << " " << direction;
+  const bool resets_state = std::string_view(what.type) == "GRUSequence" && !what.split;
+  EXPECT_EQ(
+      std::any_of(judged.infos.begin(), judged.infos.end(), [](const auto& info) { return info.kernel == "steps"; }),
+      is_known_length && batch <= 4 && !resets_state)
+      << what.type << " of " << batch;
 }
 
 TEST(EngineRecurrent, RunsSequencesInEveryDirection) {
   for (const Recurrent& what : {Recurrent{"LSTMSequence", 4, 4, 2}, Recurrent{"GRUSequence", 3, 3, 1},
                                 Recurrent{"GRUSequence", 3, 4, 1, true}, Recurrent{"RNNSequence", 1, 1, 1}}) {
-    for (const char* direction : {"forward", "reverse", "bidirectional"}) judge_sequence(what, direction, true);
-    judge_sequence(what, "bidirectional", false);
+    for (const char* direction : {"forward", "reverse", "bidirectional"})
+      for (const std::size_t batch : {1, 3, 5}) judge_sequence(what, direction, true, batch);
+    judge_sequence(what, "bidirectional", false, 3);
   }
 }
 

@@ -188,6 +188,25 @@ TEST(Movement, GatherPadBroadcastTileConvertAgree) {
   judge(op1("Convert", 1, {x}, {{"destination_type", element::i32}}), {x});
 }
 
+TEST(Normalization, ANaNMakesItsLineOfASoftmaxNaN) {
+  for (const Shape& shape : {Shape{4, 40}, Shape{3, 5, 6}, Shape{64, 700}}) {
+    for (const auto& [type, version] : {std::pair<const char*, unsigned>{"Softmax", 8}, {"LogSoftmax", 5}}) {
+      for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(shape.size()); ++axis) {
+        SCOPED_TRACE(to_string(shape) + type + std::to_string(axis));
+        const auto x = parameter(shape);
+        Tensor added(ElementType::kF32, shape);
+        float* const values = added.data<float>();
+        std::fill_n(values, added.element_count(), 0.5f);
+        values[0] = values[shape.back() + 2] = std::numeric_limits<float>::quiet_NaN();
+        values[2 * shape.back() + 1] = std::numeric_limits<float>::infinity();
+        values[3 * shape.back()] = -200;  // Becomes 0, as beside a NaN.
+        judge(op1(type, version, {op1("Add", 1, {x, std::make_shared<op::v0::Constant>(added)})}, {{"axis", axis}}),
+              {x});
+      }
+    }
+  }
+}
+
 TEST(Normalization, SoftmaxAndMvnAgree) {
   const auto x = parameter({2, 16, 5, 7});
   for (const std::int64_t axis : {0, 1, 2, 3, -1}) {

@@ -65,6 +65,8 @@ class PrimitiveStep final : public Step {
   dnnl::engine engine;
   dnnl::primitive primitive;
   std::vector<std::pair<int, md>> arguments;
+  /// Runs on the operands' addresses after the primitive; null: nothing does.
+  std::function<void(std::span<void* const> pointers)> after;
 };
 
 /// A kernel of ours: a callable over the operands' addresses. It must not allocate and must be safe to call from

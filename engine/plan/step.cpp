@@ -10,7 +10,7 @@ namespace {
 
 class PrimitiveState final : public StepState {
  public:
-  explicit PrimitiveState(const PrimitiveStep& step) : primitive_(step.primitive.get()) {
+  explicit PrimitiveState(const PrimitiveStep& step) : primitive_(step.primitive.get()), after_(step.after) {
     memories_.reserve(step.arguments.size());
     arguments_.reserve(step.arguments.size());
     for (const auto& [argument, desc] : step.arguments) {
@@ -20,16 +20,20 @@ class PrimitiveState final : public StepState {
   }
   void rebind(std::span<void* const> pointers) override {
     for (std::size_t i = 0; i < memories_.size(); ++i) memories_[i].set_data_handle(pointers[i]);
+    if (after_) pointers_.assign(pointers.begin(), pointers.end());
   }
   void run(const dnnl::stream& stream) override {
     // The C call: the C++ one builds a map of arguments each time.
     const auto status =
         dnnl_primitive_execute(primitive_, stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
     if (status != dnnl_success) throw Error(Code::kInternal, "a CPU kernel failed", "dnnl_primitive_execute", status);
+    if (after_) after_(pointers_);
   }
 
  private:
   const_dnnl_primitive_t primitive_;
+  const std::function<void(std::span<void* const>)>& after_;
+  std::vector<void*> pointers_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
 };

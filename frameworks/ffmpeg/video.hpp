@@ -67,8 +67,8 @@ class Video {
   void use_pool(const AllocationPlan& plan, std::size_t limit = 1024);
 
   /// The next frame; nothing at the end. Its time moves on even where the stream's clock jumps (StreamTime): in joined recordings,
-  /// at a discontinuity of HLS, when a sender was restarted. A change of size, format or rotation in mid-stream appears in the frame's
-  /// info(), and once as metadata "size_changed".
+  /// at a discontinuity of HLS, when a sender was restarted. A frame without a time after others with one follows by a step. A change of
+  /// size, format or rotation in mid-stream appears in the frame's info(), and once as metadata "size_changed".
   /// @param deadline  Holds for cameras and streams; a file has options.read_timeout at least.
   /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the
   ///         file is truncated or damaged (packets that are missing within MPEG-TS are only counted); kUnavailable: the camera or connection is lost; errors of use_pool()'s

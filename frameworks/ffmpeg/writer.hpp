@@ -28,7 +28,8 @@ class Writer {
   ///              others are converted to the nearest that it takes (encoder_format()), booked as "ffmpeg.swscale": NV12 and
   ///              NV21 to I420 as copied, since no value changes, the rest as converted. Turned pictures are written upright
   ///              ("ffmpeg.upright") where the container cannot say that they are turned. An encoder that takes even extents
-  ///              only gets odd pictures without their last column or row.
+  ///              only gets odd pictures without their last column or row. One that takes frames of a device only gets
+  ///              those, NV12 or P010 ("ffmpeg.upload", transferred).
   /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension without an FFmpeg
   ///         container, a size or options that the encoder refuses; kUnimplemented: no such encoder, or a container of
   ///         several files.
@@ -38,7 +39,9 @@ class Writer {
   /// Without finish(): removes the temporary file.
   ~Writer() { discard(); }
 
-  /// Encodes `frame`. Reads its bytes in place; the encoder may hold them until finish().
+  /// Encodes `frame`. Reads its bytes in place; the encoder may hold them until finish(). Containers and encoders that count
+  /// pictures (.avi, .mxf, MPEG-2) take it to the place that is nearest to its time: one more than 1.1 steps behind the last is
+  /// dropped, and where there are no gaps (.mxf, .y4m), the last one is written again until the next.
   /// @errors kInvalidArgument: a frame that it does not take, a second one for one picture; kFailedPrecondition: after finish(),
   /// or no host address.
   void write(const Frame& frame);
@@ -50,6 +53,7 @@ class Writer {
   /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the target cannot be replaced.
   void finish();
 
+  /// Those that were dropped do not count.
   std::uint64_t frames_written() const { return frames_; }
   /// The encoder's name, such as "libx264".
   const std::string& codec() const { return encoder_name_; }

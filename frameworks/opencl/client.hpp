@@ -41,7 +41,9 @@ using detail::info;
 using detail::info_list;
 using detail::info_text;
 using detail::marker;
+using detail::pci_address_of;
 using detail::read_device;
+using detail::uuid_of;
 
 // Images: how their pixels count as bytes, and what elements a format has.
 using detail::elements_of;

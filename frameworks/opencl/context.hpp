@@ -73,6 +73,15 @@ Handle<cl_command_queue> make_queue(const Native& native, cl_command_queue_prope
 
 Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags, std::size_t size, void* host, const char* what);
 
+/// A buffer over host memory of its own, which is freed when the buffer is really gone: users may hold references, and commands
+/// may still run, also those of a caller that failed and waits for none.
+struct HostBuffer {
+  Handle<cl_mem> buffer;
+  std::byte* host = nullptr;
+};
+/// @param offset  Where the buffer begins in memory of that alignment, for a smaller one.
+HostBuffer make_host_buffer(const Native& native, std::size_t size, std::size_t alignment, std::size_t offset = 0);
+
 /// Makes the device copy between two buffers. @return the command's event.
 Handle<cl_event> copy_buffer(const Native& native, cl_mem from, cl_mem to, std::size_t from_offset,
                              std::size_t to_offset, std::size_t size);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,7 @@ struct Device {
   DeviceIdentity identity;
 
   bool is_cpu() const { return (type & CL_DEVICE_TYPE_CPU) != 0; }
+  bool is_gpu() const { return (type & CL_DEVICE_TYPE_GPU) != 0; }
   /// Matches whole words of the extension string only.
   bool has(std::string_view extension) const;
 };
@@ -66,8 +68,15 @@ T device_info(cl_device_id id, cl_device_info key) {
 
 Device read_device(cl_device_id id);
 
-/// All devices of all platforms. Empty without a platform, or if no loader finds one.
-/// @param failures  The calls that neither found devices nor said that there is none: the others go on.
+/// @name As the driver states it (cl_khr_device_uuid, cl_khr_pci_bus_info). @errors those of the query.
+std::optional<std::array<std::uint8_t, 16>> uuid_of(const Device& device);
+std::optional<PciAddress> pci_address_of(const Device& device);
+
+/// All devices of all platforms, the likely choice first: GPUs with memory of their own, GPUs that have the host's, other accelerators, CPUs.
+/// Devices of one kind are in the order of their PCI addresses, and of their UUIDs; what drivers do not state leaves the loader's
+/// order. Empty without a platform, or if no loader finds one.
+/// @param failures  The calls that failed: platforms that neither listed devices nor said that there is none, and devices
+/// that do not say what they are. Both are left out.
 std::vector<cl_device_id> find_devices(std::vector<Error>& failures);
 /// The same, where failures do not matter.
 std::vector<cl_device_id> all_devices();

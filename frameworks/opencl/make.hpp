@@ -31,8 +31,8 @@ std::vector<cl_device_id> devices_of(cl_context context);
 /// @errors kInvalidArgument: null; those of native calls. @cost some 100 us.
 Context make_context(cl_device_id device, std::optional<Coherency> wished = {});
 
-/// Makes a new context for the first device of the first platform.
-/// @errors kUnavailable: no OpenCL platform or device on this machine.
+/// Makes a new context for the first device: a GPU where there is one, a CPU where there is nothing else (detail::find_devices).
+/// @errors kUnavailable: no OpenCL platform or device on this machine; those of native calls.
 Context make_context();
 
 /// Wraps the user's context and queue, with references of its own. If `queue` is null, one is created. Tenon's own

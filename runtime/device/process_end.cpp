@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for inferences and compilations at the end of the process, at two points. The first is the end of the main thread, whose thread_local objects
-// are destroyed before any static one; it is also reached by pthread_exit(), after which the process goes on, so work may still
-// start. The second is a function of atexit(), which runs before the static objects that were there when it was registered.
+// Waits for inferences and compilations at the end of the process, at two points. The first is the end of the thread that calls exit(),
+// whose thread_local objects are destroyed before any static one: the main thread, or one in a callback. The main thread also gets there
+// by pthread_exit(), after which the process goes on, so work may still start. The second is a function of atexit(), which runs before
+// the static objects that were there when it was registered; it is registered again when there may be more.
 #include <tenon/runtime/device/process_end.hpp>
 
 #include <sys/types.h>
@@ -22,6 +23,8 @@ namespace process_end {
 namespace {
 
 constexpr std::chrono::seconds kPatience{10}, kAfterCancel{2};
+/// A registration takes 32 bytes for ever, and after so many models the libraries have made what they make.
+constexpr int kMostModels = 1000;
 
 struct Known {
   std::mutex mutex;
@@ -29,6 +32,7 @@ struct Known {
   std::map<const Work*, std::weak_ptr<Work>> all;
   std::set<std::string> devices;
   std::atomic<bool> has_begun{false};
+  std::atomic<int> first_inferences{0};
 };
 
 /// Never destroyed: static objects that own work are destroyed after the end has begun.
@@ -63,6 +67,9 @@ void end_work() noexcept {
   wait_for_work(true);
 }
 
+/// Callbacks that this thread is in.
+thread_local int callback_depth = 0;
+
 }  // namespace
 
 void add(const std::shared_ptr<Work>& work, const std::string& device) {
@@ -78,15 +85,27 @@ void remove(const Work& work) noexcept {
   known().all.erase(&work);
 }
 
+void note_first_inference() noexcept {
+  if (known().first_inferences.fetch_add(1, std::memory_order_relaxed) < kMostModels) std::atexit(end_work);
+}
+
 void watch_this_thread() {
   struct Watch {
     const bool is_main = ::getpid() == ::gettid();
     ~Watch() {
-      if (is_main) wait_for_work(false);
+      if (!is_main && callback_depth == 0) return;
+      wait_for_work(false);
+      std::atexit(end_work);  // What this waited for may have made static objects, and started the next inference.
     }
   };
   thread_local const Watch watch;
 }
+
+CallbackScope::CallbackScope() {
+  watch_this_thread();
+  ++callback_depth;
+}
+CallbackScope::~CallbackScope() { --callback_depth; }
 
 bool has_begun() noexcept { return known().has_begun.load(); }
 

@@ -35,9 +35,22 @@ TENON_API void add(const std::shared_ptr<Work>& work, const std::string& device)
 /// Called before `work` is destroyed, also if it was not added.
 TENON_API void remove(const Work& work) noexcept;
 
-/// Has the end wait before any static object is destroyed, also those that were made after add(): only if this is the main thread, and
-/// it ends the process.
+/// Libraries make static objects in a model's first inference too: registers what waits once more, after them. An exit() by a thread that
+/// runs no callback, in the middle of a model's very first inference, comes before that and is the one case that nothing can order.
+void note_first_inference() noexcept;
+
+/// Has the end wait before any static object is destroyed, also those that were made after add(): if this is the main thread, or is in a
+/// callback, and it ends the process.
 void watch_this_thread();
+
+/// While this lives the thread is in a callback.
+class CallbackScope {
+ public:
+  CallbackScope();
+  ~CallbackScope();
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+};
 
 /// True when nothing may start any more.
 TENON_API bool has_begun() noexcept;

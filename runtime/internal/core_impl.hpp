@@ -50,6 +50,10 @@ struct DeviceName {
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (dot != std::string::npos) id = text.substr(dot + 1);
   }
+  /// Whether properties given for this name are meant for `other`: "GPU" means each GPU, "GPU.1" no GPU.0.
+  bool means(const DeviceName& other) const {
+    return base == other.base && (id.empty() || other.id.empty() || id == other.id);
+  }
 };
 
 class Core::Impl final : public DeviceHost {
@@ -67,7 +71,7 @@ class Core::Impl final : public DeviceHost {
   /// The device, with the id in `properties` when the name has one.
   std::shared_ptr<Device> device(const DeviceName& name, AnyMap* properties) const;
   static std::vector<std::string> ids_property(Device& device);
-  CompileOptions split(const std::string& device_name, const AnyMap& properties) const;
+  CompileOptions split(const DeviceName& name, const AnyMap& properties) const;
   /// As split(). For a composite device, hands the properties of cache and devices on to its members.
   CompileOptions options_for(const DeviceName& name, const std::shared_ptr<Device>& device,
                              const AnyMap& properties) const;
@@ -96,7 +100,7 @@ class Core::Impl final : public DeviceHost {
   /// The first available device that runs the whole model.
   std::string select(const std::shared_ptr<const Model>& model) const;
   static void add_all(const AnyMap& from, AnyMap& to);
-  static void add_nested(const Any& value, const std::string& device_name, AnyMap& to);
+  static void add_nested(const Any& value, const DeviceName& name, AnyMap& to);
 
   std::weak_ptr<DeviceHost> self;  ///< Given to composite devices.
   std::shared_ptr<SharedState> shared;

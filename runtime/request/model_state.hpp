@@ -2,6 +2,7 @@
 // State that a compiled model shares with its requests: ports, device plans by input format, executor, ledger.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -26,6 +27,7 @@
 #include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/process_end.hpp>
 #include <tenon/runtime/request/executor.hpp>
 
 namespace tenon {
@@ -122,6 +124,11 @@ class ModelState {
   /// @param streams  Minimum number of streams. The first call creates the executor; the number never shrinks.
   Executor& executor(std::size_t streams = 0);
 
+  /// An inference is over.
+  void note_inference() noexcept {
+    if (!has_run_.load(std::memory_order_relaxed) && !has_run_.exchange(true)) process_end::note_first_inference();
+  }
+
  private:
   void read_ports();
   void add_main(std::shared_ptr<CompiledModelImpl> impl, bool from_cache);
@@ -148,6 +155,7 @@ class ModelState {
   std::vector<std::shared_ptr<const InputVariant>> variants_;
   std::once_flag executor_once_;
   std::unique_ptr<Executor> executor_;
+  std::atomic<bool> has_run_{false};
 };
 
 /// The runtime's edges in the ledger.

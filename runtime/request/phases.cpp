@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <tenon/core/timeline.hpp>
+#include <tenon/runtime/device/process_end.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/request/executor.hpp>
 
@@ -80,6 +81,7 @@ void RequestPhases::call_back(std::unique_lock<std::mutex>& lock) noexcept {
     lock.unlock();
     std::exception_ptr thrown;
     try {
+      const process_end::CallbackScope scope;
       if (callback) (*callback)(outcome);
     } catch (...) {
       thrown = std::current_exception();

@@ -89,6 +89,7 @@ void RequestState::run_now(int stream) {
                          InferRequestImpl& device = *devices_.active().impl;
                          device.run(*this);
                          trace.finish(device);
+                         model_->note_inference();
                          bindings_.complete();
                          if (!running_.timeline()) bindings_.wrote_outputs();
                        });
@@ -173,6 +174,7 @@ void RequestState::finish(std::exception_ptr error) noexcept {
   const std::shared_ptr<RequestState> keep = std::move(self_);
   if (!error) {
     try {
+      model_->note_inference();
       bindings_.complete();
       if (!running_.timeline()) bindings_.wrote_outputs();
     } catch (...) {

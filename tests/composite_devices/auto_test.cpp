@@ -256,6 +256,19 @@ TEST_F(Auto, CumulativeThroughputRunsOnAll) {
     expect_right(request);
   }
   EXPECT_EQ(gate.inferred, 2) << "every other request";
+  auto lost = model.create_infer_request();
+  gate.fail_infer = true;
+  expect_right(lost);
+  EXPECT_THAT(running(model), ElementsAre("CPU")) << "where the others run";
+}
+
+/// Alike are devices of one name; there is one of each here, so the first has all requests, as without the property.
+TEST_F(Auto, ThroughputSpreadsOverDevicesOfOneName) {
+  const AnyMap throughput{hint::performance_mode(hint::PerformanceMode::THROUGHPUT),
+                          auto_device::spreads_throughput(true), intel_auto::enable_startup_fallback(false)};
+  auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU", throughput);
+  EXPECT_THAT(running(model), ElementsAre("GATED"));
+  EXPECT_TRUE(model.get_property(auto_device::spreads_throughput));
 }
 
 TEST_F(Auto, HintsAndPropertiesReachTheDevices) {

@@ -70,14 +70,18 @@ TEST_P(Exit, WaitsForARequestThatStartsAgain) {
 TEST_P(Exit, MayComeFromAnotherThread) {
   const auto end = [this] {
     InferRequest& request = lost_request();
+    std::latch first_is_over(1);
     std::thread([&] {
       try {
+        request.infer();
+        first_is_over.count_down();
         for (;;) request.infer();
       } catch (const Error&) {  // No inference can start any more.
         std::this_thread::sleep_for(std::chrono::seconds(60));
       }
     }).detach();
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    first_is_over.wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::thread([] { std::exit(7); }).join();
   };
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(7), "");

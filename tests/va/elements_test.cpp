@@ -39,6 +39,15 @@ TEST(VaPipelines, DecodesAndConvertsOnTheDriver) {
   EXPECT_NE(*static_cast<const std::uint8_t*>(first.plane(0).data()), 0);
 }
 
+TEST(VaPipelines, WritesByTheDriversEncoder) {
+  const tenon_test::Folder folder;
+  EXPECT_THAT(tenon_test::run(
+                  elements::PipelineSpec{{{"test", "", {{"frames", "9"}, {"width", "128"}, {"height", "64"}}},
+                                          {"write", "", {{"path", folder.file("o.mp4")}, {"codec", "h264_vaapi"}}}}}),
+              IsEmpty());
+  EXPECT_EQ(tenon_test::decode_by_ffmpeg(folder.file("o.mp4")).size(), 9u);
+}
+
 TEST(VaPipelines, TakesFramesOfTheHostWhenItIsTold) {
   Arrived arrived;
   elements::Pipeline pipeline({{{"test", "", {{"frames", "3"}, {"width", "128"}, {"height", "64"}}},

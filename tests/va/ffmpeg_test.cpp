@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include <tenon/core/host.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
@@ -73,6 +74,71 @@ Router& router() {
     return made;
   }();
   return the_one;
+}
+
+TEST_F(VaFfmpeg, EncodersGetFramesOfTheirDevice) {
+  const tenon_test::Folder folder;
+  for (const auto& [file, format] : {std::pair{"o.mp4", kNv12}, std::pair{"o.mkv", kI420}, std::pair{"o.ts", kRgb24},
+                                     std::pair{"odd.mp4", kNv12}, std::pair{"deep.mkv", kP010}}) {
+    SCOPED_TRACE(std::string(file) + " of " + to_string(format));
+    const bool is_odd = file[1] == 'd';
+    const FrameInfo info{format, is_odd ? 319u : 320u, is_odd ? 179u : 180u, ColourSpace::kBt601,
+                         format == kRgb24 ? ColourRange::kFull : ColourRange::kLimited};
+    const Frame frame = Frame::allocate(info);
+    for (const Tensor& plane : frame.planes())  // Grey of half the brightness.
+      plane.context()->write(plane, std::vector<std::byte>(plane.size_bytes(), std::byte{128}));
+    Ledger ledger;
+    ff::WriterOptions options;
+    options.codec = "h264_vaapi";
+    options.device = "/dev/dri/renderD128";
+    options.ledger = &ledger;
+    ff::Writer writer(folder.file(file), info, options);
+    for (int i = 0; i < 12; ++i) writer.write(frame);
+    writer.finish();
+    const std::size_t bytes = 320u * 180 * 3 / 2;
+    EXPECT_EQ(ledger.total().transferred, is_odd ? 12u * (318 * 178 * 3 / 2) : 12 * bytes);
+    EXPECT_EQ(ledger.total().converted != 0, format == kRgb24 || format == kP010);
+    const auto read = tenon_test::decode_by_ffmpeg(folder.file(file));
+    ASSERT_EQ(read.size(), 12u);
+    ASSERT_EQ(read[5].size(), is_odd ? 318u * 178 * 3 / 2 : bytes);
+    EXPECT_NEAR(read[5][100 * 318 + 50], format == kRgb24 ? 16 + 128 * 219 / 255 : 128, 2);
+    EXPECT_NEAR(read[5].back(), 128, 2);
+    AVFormatContext* in = nullptr;
+    ASSERT_EQ(avformat_open_input(&in, folder.file(file).c_str(), nullptr, nullptr), 0);
+    if (std::string_view(file).ends_with("mp4")) {
+      EXPECT_GT(in->streams[0]->codecpar->extradata_size, 10) << "players read the headers there";
+    }
+    avformat_close_input(&in);
+  }
+}
+
+TEST_F(VaFfmpeg, SaysThatTheDeviceHasNoSuchEncoder) {
+  const tenon_test::Folder folder;
+  ff::WriterOptions options;
+  options.device = "/dev/dri/renderD128";
+  std::string message;
+  for (const char* codec : {"hevc_vaapi", "vp9_vaapi"}) {
+    if (!avcodec_find_encoder_by_name(codec)) continue;
+    options.codec = codec;
+    EXPECT_EQ(code_of(
+                  [&] {
+                    ff::Writer(folder.file("o.mkv"), {kNv12, 320, 180}, options);
+                  },
+                  &message),
+              Code::kUnimplemented)
+        << message;
+    EXPECT_NE(message.find("choose another encoder"), std::string::npos) << message;
+  }
+  options.codec = "h264_vaapi";
+  options.device = "/dev/dri/renderD199";
+  EXPECT_EQ(code_of(
+                [&] {
+                  ff::Writer(folder.file("o.mkv"), {kNv12, 320, 180}, options);
+                },
+                &message),
+            Code::kUnavailable);
+  EXPECT_NE(message.find("renderD199"), std::string::npos) << message;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_F(VaFfmpeg, DecodesIntoDmabufsWithoutACopy) {

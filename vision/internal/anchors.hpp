@@ -11,6 +11,7 @@
 
 #include <tenon/vision/internal/finished_rows.hpp>
 #include <tenon/vision/internal/reading.hpp>
+#include <tenon/vision/internal/scores.hpp>
 #include <tenon/vision/internal/suppression.hpp>
 #include <tenon/vision/nms.hpp>
 
@@ -46,6 +47,7 @@ class Anchors {
     labels_ = is_finished_ ? 0 : shape[1] - 4 - extra;
     box_step_ = is_finished_ ? shape[2] : 1;
     number_step_ = is_finished_ ? 1 : shape[2];
+    scores_ = Scores(options, !is_finished_ && has_logit(values + 4 * count_, labels_ * count_));
   }
 
   /// Whether suppression was inside the model.
@@ -55,12 +57,13 @@ class Anchors {
     std::vector<Candidate> found;
     for (std::size_t i = 0; i < count_; ++i) {
       const auto [score, label] = best_of(i);
-      if (!(score >= options_.confidence_threshold) || label < 0) continue;
+      if (!scores_.pass(score) || label < 0) continue;
       const float a = at(0, i), b = at(1, i), c = at(2, i), d = at(3, i);
       const Box box = is_finished_ && has_corners_ ? Box{a, b, c, d} : Box{a - c / 2, b - d / 2, a + c / 2, b + d / 2};
       if (!std::isfinite(a + b + c + d) || !(box.width() > 0) || !(box.height() > 0)) continue;
-      found.push_back({box, score, label, static_cast<std::uint32_t>(i)});
+      found.push_back({box, scores_.probability(score), label, static_cast<std::uint32_t>(i)});
     }
+    check_scores(options_.model_type, found);
     return found;
   }
   /// After suppression, at most options.top_k of those that are visible in the frame. @param is_cut  Set to whether there are more.
@@ -92,13 +95,14 @@ class Anchors {
     if (is_finished_) return {at(4, i), is_class_number(at(5, i)) ? static_cast<std::int32_t>(at(5, i)) : -1};
     std::size_t label = 0;
     for (std::size_t c = 1; c < labels_; ++c) {
-      if (at(4 + c, i) > at(4 + label, i)) label = c;
+      if (at(4 + c, i) > at(4 + label, i) || std::isnan(at(4 + label, i))) label = c;
     }
     return {at(4 + label, i), static_cast<std::int32_t>(label)};
   }
 
   const float* values_;
   const DecodeOptions& options_;
+  Scores scores_{options_, false};
   std::size_t count_ = 0, labels_ = 0, box_step_ = 1, number_step_ = 1;
   bool has_corners_ = true, is_finished_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of the device AUTO alone, with OpenVINO's keys.
+// Properties of the device AUTO alone, with OpenVINO's keys, and one that Tenon adds.
 #pragma once
 
 #include <tenon/runtime/property.hpp>
@@ -22,5 +22,15 @@ TENON_ENUM_TEXT(SchedulePolicy, "schedule policy",
 inline constexpr Property<SchedulePolicy> schedule_policy{"SCHEDULE_POLICY"};
 
 }  // namespace intel_auto
+
+/// What Tenon adds.
+namespace auto_device {
+
+/// With PERFORMANCE_HINT THROUGHPUT: the model is compiled for every device of the list that has the first one's name, GPU.0 and GPU.1, and
+/// requests are handed to them in turn, where else the first device has all of them. NO by default; without effect under other hints
+/// (CUMULATIVE_THROUGHPUT uses all devices of the list).
+inline constexpr Property<bool> spreads_throughput{"AUTO_SPREADS_THROUGHPUT"};
+
+}  // namespace auto_device
 }  // namespace v1
 }  // namespace tenon

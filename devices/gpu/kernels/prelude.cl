@@ -17,11 +17,13 @@ inline ushort to_bf16(float value) {
   return (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 inline float round_bf16(float value) { return from_bf16(to_bf16(value)); }
-inline float round_f16(float value) {
+inline float from_f16(ushort bits) { return vload_half(0, (const half*)&bits); }
+inline ushort to_f16(float value) {
   ushort bits;
   vstore_half_rte(value, 0, (half*)&bits);
-  return vload_half(0, (const half*)&bits);
+  return bits;
 }
+inline float round_f16(float value) { return from_f16(to_f16(value)); }
 
 // 8 neighbours at once. @pre the address is a multiple of 16.
 inline void load8_f32(__global const float* from, float* to) {

@@ -3,19 +3,19 @@
 KERNEL {
   WARPS_MEET
   const int lane = (int)get_local_id(0) & 31, own = (int)(get_global_id(0) / 32), row = min(own, ROWS - 1);
-  float v[EACH][8], center = RULE == 2 ? 0 : -INFINITY, total = 0;
+  float v[EACH][8], center = RULE >= 2 ? 0 : -INFINITY, total = 0;
 #pragma unroll
   for (int i = 0; i < EACH; ++i) {
     const int at = (i * 32 + lane) * 8;
     if (at >= COUNT) continue;
     VALUES8(v[i], row, at)
 #pragma unroll
-    for (int j = 0; j < 8; ++j) center = RULE == 2 ? center + v[i][j] : tn_max(center, v[i][j]);
+    for (int j = 0; j < 8; ++j) center = RULE == 3 ? 0 : RULE == 2 ? center + v[i][j] : tn_max(center, v[i][j]);
   }
 #if RULE == 2
   JOIN_WARP(center, ADDED)
   center /= COUNT;
-#else
+#elif RULE != 3
   JOIN_WARP(center, tn_max)
 #endif
 #pragma unroll
@@ -24,14 +24,14 @@ KERNEL {
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       v[i][j] -= center;
-      total += RULE == 2 ? v[i][j] * v[i][j] : exp(v[i][j]);
+      total += RULE >= 2 ? v[i][j] * v[i][j] : exp(v[i][j]);
     }
   }
   JOIN_WARP(total, ADDED)
   if (own >= ROWS) return;
 #if RULE == 1
   const float scale = log(total);
-#elif RULE == 2
+#elif RULE >= 2
   const float scale = 1 / (SPREAD(total / COUNT));
 #else
   const float scale = 1 / total;

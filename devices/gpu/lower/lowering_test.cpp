@@ -175,6 +175,92 @@ TEST_F(GpuLowering, RegionsArePooled) {
   }
 }
 
+TEST_F(GpuLowering, RegionsPooledFromChannelsOfEachPlace) {
+  std::mt19937 random(7);
+  for (const char* mode : {"average", "bilinear"}) {
+    for (const std::int64_t group : {1, 3}) {
+      SCOPED_TRACE(std::string(mode) + " " + std::to_string(group));
+      const bool is_average = mode[0] == 'a';
+      const Shape shape{2, static_cast<std::size_t>(is_average ? 5 * group * group : 5 * 2 * 3), 11, 13};
+      std::uniform_real_distribution<float> place(is_average ? -2.0f : -0.2f, is_average ? 15.0f : 1.2f);
+      Tensor regions(element::f32, Shape{9, 5});
+      for (std::size_t r = 0; r < 9; ++r) {
+        float* const region = regions.data<float>() + r * 5;
+        region[0] = r == 7 && group == 3 ? -1.0f : static_cast<float>(r % 2);
+        for (int i = 1; i < 5; ++i) region[i] = place(random);
+      }
+      const auto x = parameter(shape), boxes = parameter({9, 5});
+      judge(outputs("PSROIPooling", 1, {x, boxes},
+                    {{"output_dim", std::int64_t{5}},
+                     {"group_size", group},
+                     {"spatial_scale", 0.9},
+                     {"mode", std::string(mode)},
+                     {"spatial_bins_x", std::int64_t{3}},
+                     {"spatial_bins_y", std::int64_t{2}}}),
+            {x, boxes}, {random_tensor(ElementType::kF32, shape, 5), regions});
+    }
+  }
+}
+
+TEST_F(GpuLowering, BitsAsAnotherType) {
+  const std::vector<std::pair<element::Type, element::Type>> pairs{
+      {element::f32, element::i32},   {element::f32, element::u32}, {element::f64, element::u64},
+      {element::f64, element::i64},   {element::f16, element::i16}, {element::bf16, element::u16},
+      {element::f8e4m3, element::u8}, {element::i8, element::u8},   {element::u64, element::i64},
+      {element::i16, element::u16}};
+  const auto cast = [](const Out& x, element::Type to) {
+    return outputs("BitCast", 1, {x}, {{"destination_type", to}})[0];
+  };
+  for (const auto& [one, other] : pairs) {
+    SCOPED_TRACE(one.to_string() + " " + other.to_string());
+    const auto x = parameter({3, 40}, one), y = parameter({3, 40}, other);
+    // Values of both signs, and nothing that is too small or no number.
+    std::vector<double> values;
+    for (int i = 0; i < 120; ++i) values.push_back((i % 2 && one != element::u64 ? -1 : 1) * (1 + i) * 0.5);
+    const Tensor given = op::v0::Constant::create(one, Shape{3, 40}, values)->get_tensor();
+    Tensor bits(other, Shape{3, 40});
+    std::memcpy(bits.data(), given.data(), given.size_bytes());
+    judge({cast(x, other)}, {x}, {given});
+    judge({cast(y, one)}, {y}, {bits}, 0);
+  }
+  // The sign of what is computed before, taken off.
+  const auto x = parameter({64});
+  const Out negative = outputs("Negative", 1, {x})[0];
+  const Out mask = op::v0::Constant::create(element::i32, Shape{}, std::vector<std::int64_t>{0x7fffffff});
+  judge({cast(outputs("BitwiseAnd", 13, {cast(negative, element::i32), mask})[0], element::f32)}, {x});
+}
+
+TEST_F(GpuLowering, InverseMatrices) {
+  for (const bool adjoint : {false, true}) {
+    for (const std::size_t rows : {std::size_t{1}, std::size_t{5}, std::size_t{70}}) {
+      SCOPED_TRACE(rows);
+      const auto x = parameter({2, 3, rows, rows});
+      Tensor matrices = random_tensor(ElementType::kF32, {2, 3, rows, rows}, 11);
+      // With a 0 where the first pivot would be, if there is another.
+      if (rows > 1) matrices.data<float>()[0] = 0;
+      judge(outputs("Inverse", 14, {x}, {{"adjoint", adjoint}}), {x}, {matrices}, 2e-3);
+    }
+  }
+  const auto x = open_parameter(3);
+  judge_moving(outputs("Inverse", 14, {outputs("Add", 1, {x, x})[0]}, {{"adjoint", false}}), {x},
+               {{Shape{2, 3, 3}}, {Shape{4, 6, 6}}}, 2e-3);
+}
+
+TEST_F(GpuLowering, AMatrixWithoutAnInverseBecomesNaN) {
+  const auto x = parameter({2, 2, 2});
+  auto request =
+      Core()
+          .compile_model(std::make_shared<Model>(outputs("Inverse", 14, {x}, {{"adjoint", false}}), ParameterVector{x}),
+                         "GPU")
+          .create_infer_request();
+  const std::vector<float> given{1, 2, 2, 4, 2, 0, 0, 4};
+  std::copy(given.begin(), given.end(), request.get_input_tensor().data<float>());
+  request.infer();
+  const float* const made = request.get_output_tensor().data<float>();
+  EXPECT_TRUE(std::all_of(made, made + 4, [](float value) { return std::isnan(value); }));
+  EXPECT_EQ(std::vector<float>(made + 4, made + 8), (std::vector<float>{0.5f, 0, 0, 0.25f}));
+}
+
 TEST_F(GpuLowering, FirstElementsInEveryOrder) {
   Tensor ties(ElementType::kF32, Shape{2, 9, 3});
   for (std::size_t i = 0; i < ties.element_count(); ++i) ties.data<float>()[i] = static_cast<float>(i * 7 % 5);

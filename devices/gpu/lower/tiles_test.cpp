@@ -154,6 +154,40 @@ TEST_F(GpuTiles, AttentionInOneKernel) {
   }
 }
 
+/// Keys are divided among groups, whose sums are joined; heads may share keys.
+TEST_F(GpuTiles, AttentionOfFewQueries) {
+  const Attributes plain{{"causal", false}};
+  for (const std::size_t keys : {1u, 64u, 300u}) {
+    SCOPED_TRACE(keys);
+    const auto q = parameter({1, 1, 1, 16}), k = parameter({1, 1, keys, 16}), v = parameter({1, 1, keys, 20});
+    judge_both(outputs("ScaledDotProductAttention", 13, {q, k, v}, plain), {q, k, v});
+    const auto few = parameter({2, 4, 3, 16}), shared = parameter({2, 1, keys, 16});
+    const auto mask = parameter({4, 1, keys});
+    judge_both(outputs("ScaledDotProductAttention", 13, {few, shared, shared, mask, reals({}, {0.3})}, plain),
+               {few, shared, mask});
+    judge_both(outputs("ScaledDotProductAttention", 13, {few, shared, shared}, {{"causal", true}}), {few, shared});
+  }
+  // Rows that are masked as a whole, at the end of a part and in all of them.
+  const auto q = parameter({1, 2, 16}), k = parameter({1, 130, 16});
+  std::vector<std::int64_t> seen(2 * 130, 0);
+  for (std::size_t i = 40; i < 70; ++i) seen[i] = 1;
+  const Out flags = op::v0::Constant::create(element::boolean, Shape{2, 130}, seen);
+  judge_both(outputs("ScaledDotProductAttention", 13, {q, k, k, flags}, plain), {q, k});
+  const auto none = parameter({1, 0, 16});
+  judge(outputs("ScaledDotProductAttention", 13, {q, none, none}, plain), {q, none});
+}
+
+TEST_F(GpuTiles, ProductsOfFewRows) {
+  const Attributes plain{{"transpose_a", false}, {"transpose_b", false}};
+  for (const std::size_t rows : {1u, 2u, 5u, 8u}) {
+    SCOPED_TRACE(rows);
+    const auto x = parameter({1, rows, 1040}), bias = parameter({33}), y = parameter({3, rows, 24}),
+               z = parameter({3, 24, 40});
+    const Out product = outputs("MatMul", 0, {x, weights({1040, 33}, 1040)}, plain)[0];
+    judge_both({relu(add(product, bias)), outputs("MatMul", 0, {y, z}, plain)[0]}, {x, bias, y, z});
+  }
+}
+
 /// How many launches have each kind of kernel.
 std::map<std::string, int> kernels_of(const OutputVector& results, const ParameterVector& parameters) {
   Core core;

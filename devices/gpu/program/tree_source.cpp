@@ -3,6 +3,7 @@
 #include <tenon/devices/gpu/program/tree_source.hpp>
 
 #include <algorithm>
+#include <cstdint>
 
 #include <tenon/devices/gpu/program/indexing.hpp>
 #include <tenon/devices/gpu/program/kernel.hpp>
@@ -65,6 +66,33 @@ void TreeSource::define(Kernel& kernel, const std::string& name) const {
   kernel.helper("inline " + std::string(compute_name(root_->type())) + " " + function + "(" + declared + ") {\n  " +
                 body.lines + "return " + body.value + ";\n}\n");
   kernel.define(name + "(i)", function + "(" + given + ")");
+}
+
+void JoinedSource::define(Kernel& kernel, const std::string& name) const {
+  std::size_t inner = 1, extent = 0;
+  for (std::size_t axis = axis_ + 1; axis < parts_[0].shape.size(); ++axis) inner *= parts_[0].shape[axis];
+  for (const Part& part : parts_) extent += part.shape[axis_];
+  const auto number = [&](const std::string& of, std::size_t value) {
+    kernel.number(name + of, static_cast<std::int64_t>(value));
+    return name + of;
+  };
+  // Rows along the axis with what is within: of the whole, and of each part.
+  const std::string whole = number("_row", extent * inner);
+  std::string text;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const std::string part = name + "_part" + std::to_string(i);
+    TreeSource(parts_[i].root, parts_[i].shape, {}).define(kernel, part);
+    const std::size_t row = parts_[i].shape[axis_] * inner;
+    std::string place = "(i) / " + whole + " * " + number("_row" + std::to_string(i), row) + " + (i) % " + whole;
+    if (begin > 0) place += " - " + number("_begin" + std::to_string(i), begin);
+    begin += row;
+    const std::string value = part + "(" + place + ")";
+    text += i + 1 == parts_.size()
+                ? value
+                : "(i) % " + whole + " < " + number("_end" + std::to_string(i), begin) + " ? " + value + " : ";
+  }
+  kernel.define(name + "(i)", "(" + text + ")");
 }
 
 }  // namespace tenon::inline v1::gpu_device

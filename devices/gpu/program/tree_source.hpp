@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise functions that are cheap enough to compute again for every reader.
+// Element-wise functions that are cheap enough to compute again for every reader, and joins of them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ namespace tenon::inline v1::gpu_device {
 /// A tree, each element where a reader wants it: a resize reads pixels that are converted and normalised.
 class TreeSource final : public ViewSource {
  public:
+  using Nodes = std::vector<std::pair<std::string, std::string>>;
   /// @param shape  Of the loads, all of them.
   TreeSource(ExpressionRef root, Shape shape, std::vector<std::pair<std::string, std::string>> nodes)
       : ViewSource(std::move(nodes)), root_(std::move(root)), shape_(std::move(shape)) {}
@@ -23,10 +25,28 @@ class TreeSource final : public ViewSource {
   void define(Kernel& kernel, const std::string& name) const override;
   /// What it makes reals of bytes of, and nothing else; null for any other tree.
   const View* converted() const;
+  /// The view whose elements it is, as they are, in another shape; null for any other tree.
+  const View* reshaped() const { return root_->view(); }
 
  private:
   ExpressionRef root_;
   Shape shape_;
+};
+
+/// Trees side by side along an axis, of which each reader computes the one that it needs: the halves that a rotation swaps.
+class JoinedSource final : public ViewSource {
+ public:
+  struct Part {
+    ExpressionRef root;
+    Shape shape;
+  };
+  JoinedSource(std::vector<Part> parts, std::size_t axis, std::vector<std::pair<std::string, std::string>> nodes)
+      : ViewSource(std::move(nodes)), parts_(std::move(parts)), axis_(axis) {}
+  void define(Kernel& kernel, const std::string& name) const override;
+
+ private:
+  std::vector<Part> parts_;
+  std::size_t axis_;
 };
 
 }  // namespace tenon::inline v1::gpu_device

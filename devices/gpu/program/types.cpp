@@ -121,6 +121,24 @@ std::string code_text(ElementType type, const std::string& value) {
   return "((" + value + ") & " + (type == ElementType::kU1 ? "1" : "15") + ")";
 }
 
+std::string bits_text(ElementType type, const std::string& value) {
+  if (type == ElementType::kF32) return "as_uint(" + value + ")";
+  if (type == ElementType::kF64) return "as_ulong(" + value + ")";
+  if (type == ElementType::kF16) return "to_f16(" + value + ")";
+  if (type == ElementType::kBf16) return "to_bf16(" + value + ")";
+  return is_small_float(type) ? code_text(type, value) : value;
+}
+
+std::string from_bits_text(ElementType type, const std::string& bits) {
+  if (type == ElementType::kF32) return "as_float((uint)(" + bits + "))";
+  if (type == ElementType::kF64) return "as_double((ulong)(" + bits + "))";
+  if (type == ElementType::kF16) return "from_f16((ushort)(" + bits + "))";
+  if (type == ElementType::kBf16) return "from_bf16((ushort)(" + bits + "))";
+  if (is_small_float(type)) return call_text("from_", type, "(uchar)(" + bits + ")");
+  if (type == ElementType::kBool) return "(int)((" + bits + ") != 0)";
+  return "(" + std::string(storage_name(type)) + ")(" + bits + ")";
+}
+
 namespace {
 
 /// The ends of an integer type.

@@ -34,6 +34,9 @@ std::string store_text(ElementType type, const std::string& pointer, const std::
 std::string convert_text(ElementType from, ElementType to, const std::string& value);
 /// The bits of a value of a type whose elements share bytes, in the low bits of a byte.
 std::string code_text(ElementType type, const std::string& value);
+/// The bits of a value as an integer of as many, and the value that has such bits. @pre elements do not share bytes.
+std::string bits_text(ElementType type, const std::string& value);
+std::string from_bits_text(ElementType type, const std::string& bits);
 /// A literal. @param type  Decides the suffix; integers beyond its ends are the ends.
 std::string literal_text(ElementType type, double value);
 /// The type's ends: infinities of reals.

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/tests/support/error_of.hpp>
@@ -24,7 +25,7 @@ using ::testing::HasSubstr;
 
 TEST_F(Gpu, ContextsOfSubDevicesAreNamedAfterTheirDevice) {
   const auto devices = opencl::client::all_devices();
-  const std::string last = std::to_string(devices.size() - 1);
+  const std::string last = gpu_device::id_of(devices.back());
   const cl_device_partition_property halves[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
   cl_device_id parts[64] = {};
   cl_uint count = 0;

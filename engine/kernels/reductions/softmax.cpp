@@ -44,9 +44,42 @@ void Columns(const float* x, float* out, std::size_t extent, std::size_t inner, 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <cmath>
+#include <limits>
+
 #include <tenon/engine/kernels/simd/broadcast.hpp>
 
 namespace tenon::inline v1::engine::kernels {
+namespace {
+
+float number(float element) { return element; }
+float number(Bf16 element) { return element.to_float(); }
+
+template <typename T>
+void spread(T* lines, std::size_t outer, std::size_t extent, std::size_t inner, bool is_log) {
+  // Each number of a line without a NaN is more, unless it is that much less than another.
+  const float least = is_log ? -std::numeric_limits<float>::infinity() : 0;
+  const T nan(std::numeric_limits<float>::quiet_NaN());
+  parallel(outer * inner, outer * inner * 64, [&](std::size_t begin, std::size_t end) {  // A cache line of each.
+    for (std::size_t line = begin; line < end; ++line) {
+      T* const first = lines + line / inner * extent * inner + line % inner;
+      bool has_nan = false;
+      if (!(number(*first) > least))
+        for (std::size_t k = 0; k < extent && !has_nan; ++k) has_nan = std::isnan(number(first[k * inner]));
+      if (has_nan)
+        for (std::size_t k = 0; k < extent; ++k) first[k * inner] = nan;
+    }
+  });
+}
+
+}  // namespace
+
+void spread_nan(float* lines, std::size_t outer, std::size_t extent, std::size_t inner, bool is_log) {
+  spread(lines, outer, extent, inner, is_log);
+}
+void spread_nan(Bf16* lines, std::size_t outer, std::size_t extent, std::size_t inner, bool is_log) {
+  spread(lines, outer, extent, inner, is_log);
+}
 
 HWY_EXPORT(Columns);
 

@@ -76,6 +76,37 @@ TEST(SmallKernels, CoverCurvesNearTheReference) {
   for (const auto& info : judged.infos) EXPECT_EQ(info.kernel, "small") << info.node_type;
 }
 
+/// The greatest error of `what` over the floats from -20 to 20, a step of 1e-4 of each apart, and the error that is stated.
+void expect_error(engine::kernels::Elementwise what, double (*wanted)(double), double relative, double absolute) {
+  std::vector<float> x;
+  for (float size = 1e-6f; size < 20; size *= 1.0001f) x.insert(x.end(), {size, -size});
+  std::vector<float> got(x.size());
+  engine::kernels::elementwise(what)(x.data(), x.data(), x.data(), got.data(), x.size(), 0, 0);
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double right = wanted(x[i]), error = std::abs(got[i] - right) / (relative * std::abs(right) + absolute);
+    if (error > worst) worst = error;
+    ASSERT_LE(error, 1) << "of " << x[i] << ": " << got[i] << " instead of " << right;
+  }
+  EXPECT_GT(worst, 0.1) << "a function this near needs no such bound";
+}
+
+TEST(SmallKernels, AreAsNearAsStated) {
+  using E = engine::kernels::Elementwise;
+  expect_error(
+      E::kExp, [](double x) { return std::exp(x); }, 2e-7, 0);
+  expect_error(
+      E::kErf, [](double x) { return std::erf(x); }, 2e-7, 0);
+  expect_error(
+      E::kTanh, [](double x) { return std::tanh(x); }, 4e-7, 0);
+  expect_error(
+      E::kGelu, [](double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }, 3e-7, 1e-6);
+  expect_error(
+      E::kGeluTanh,
+      [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x))); },
+      3e-7, 1e-6);
+}
+
 TEST(SmallKernels, LeaveLargeTensorsToOthers) {
   for (const std::size_t count : {engine::kernels::kSmallElements, engine::kernels::kSmallElements + 1}) {
     const auto x = parameter(Shape{count});

@@ -12,7 +12,7 @@
 namespace tenon::inline v1::engine::kernels {
 namespace {
 
-constexpr std::size_t kMostTile = 256;
+constexpr std::size_t kMostTile = 256, kDirectTile = 4096;
 constexpr std::size_t kMostSlots = FusedLoop::kMostOperands + FusedLoop::kMostOperations;
 constexpr std::uint8_t kNoSlot = 0xff;
 /// Physical axes of a tensor of the highest rank, blocks included.
@@ -161,7 +161,12 @@ FusedLoop::FusedLoop(std::size_t count, std::vector<LoopTensor> operands, std::v
 }
 
 void FusedLoop::choose_tile() {
-  tile_ = kMostTile;
+  // A single function of operands that it reads where they lie needs no tile: only calls, of which there may be fewer.
+  const bool is_direct = operations_.size() == 1 && result_ == ElementType::kF32 &&
+                         std::all_of(operands_.begin(), operands_.end(), [](const LoopTensor& operand) {
+                           return operand.type == ElementType::kF32 && operand.is_whole();
+                         });
+  tile_ = is_direct ? kDirectTile : kMostTile;
   for (const auto& operand : operands_) {
     const std::size_t period = operand.period();
     if (period == 0) continue;

@@ -3,23 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/graph/precise.hpp>  // IWYU pragma: export
 
 namespace tenon::inline v1::engine {
-
-/// Stored as IR files store it, so that blobs preserve the mark.
-inline constexpr char kPreciseMark[] = "tenon_precise_0";
-
-/// Has the node computed in f32, on inputs that are f32 if a step of their own makes them, whatever Options::precision
-/// says. Has no effect in f32 plans.
-inline void mark_precise(Node& node) {
-  node.get_rt_info()[kPreciseMark] = AnyMap{{"name", std::string("tenon_precise")}, {"version", std::string("0")}};
-}
-inline bool is_precise(const Node& node) { return node.get_rt_info().count(kPreciseMark) > 0; }
 
 /// Whether input `index` of such a node says where something lies, or in which order: rounding it to bf16 would choose
 /// other places.

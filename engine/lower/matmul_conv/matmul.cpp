@@ -177,8 +177,17 @@ bool lower_in(ElementType type, ElementType made_type, const planning::Quantized
   key.insert(key.end(), post_ops.words().begin(), post_ops.words().end());
   const auto made = builder.kernel(key, [&]() -> MadeKernel {
     Layouts best;
-    const auto pd = choose(builder.engine(), choices, bias_desc, attributes, best);
+    auto pd = choose(builder.engine(), choices, bias_desc, attributes, best);
     if (!pd) return {};
+    // oneDNN's f32 kernel before AVX-512 packs weights in each run, which is faster where they lie by columns, as a file often has them:
+    // on AVX2 1.9 times for 768 x 3072. From fewer rows it is slower, and plans for moving shapes share weights in one layout.
+    constexpr std::int64_t kLeastRows = 32;
+    if (packed && product->out[0] >= kLeastRows && !builder.plan().shared &&
+        std::string_view(pd.impl_info_str()).substr(0, 5) == "gemm:") {
+      best.right = md(product->b.extents, data_type(type), dnnl::memory::format_tag::ba);
+      pd = choose(builder.engine(), {best}, bias_desc, attributes, best);
+      if (!pd) return {};
+    }
     return {dnnl::matmul(pd),
             pd.impl_info_str(),
             {best.left, best.right, best.result, pd.weights_desc(), pd.scratchpad_desc()}};

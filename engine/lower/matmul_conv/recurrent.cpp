@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent cells and sequences by oneDNN's recurrent primitives.
+// Recurrent cells and sequences by oneDNN's recurrent primitives, and sequences of few rows by a kernel of ours.
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <utility>
 
+#include <tenon/engine/kernels/recurrent/recurrent.hpp>
 #include <tenon/engine/kernels/simd/copy.hpp>
 #include <tenon/engine/lower/build/builder.hpp>
 #include <tenon/engine/lower/build/table.hpp>
@@ -275,14 +278,157 @@ bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node
   return true;
 }
 
+// -- Our kernel: one product of all inputs by their weights, then the steps.
+
+using kernels::Recurrent;
+
+std::optional<Recurrent> steps_of(const std::shared_ptr<Node>& node, const Layer& layer) {
+  if (layer.steps < 2 || layer.batch > static_cast<std::int64_t>(Recurrent::kMostRows) ||
+      layer.kind == Layer::Kind::kGru)
+    return std::nullopt;
+  Recurrent what;
+  what.kind = layer.kind == Layer::Kind::kLstm                    ? Recurrent::Kind::kLstm
+              : layer.kind == Layer::Kind::kGruSplitBias          ? Recurrent::Kind::kGru
+              : layer.activation == dnnl::algorithm::eltwise_tanh ? Recurrent::Kind::kTanh
+              : layer.activation == dnnl::algorithm::eltwise_relu ? Recurrent::Kind::kRelu
+                                                                  : Recurrent::Kind::kSigmoid;
+  what.is_reverse = node->get_attributes().get_string("direction") == "reverse";
+  what.weights = layer.type;
+  what.directions = static_cast<std::size_t>(layer.directions);
+  what.batch = static_cast<std::size_t>(layer.batch);
+  what.steps = static_cast<std::size_t>(layer.steps);
+  what.hidden = static_cast<std::size_t>(layer.hidden);
+  return what;
+}
+
+/// Calls body(direction, gate, unit, column) for each column of the panels that has a unit.
+template <typename Body>
+void for_each_column(const Recurrent& what, const Body& body) {
+  for (std::size_t d = 0; d < what.directions; ++d)
+    for (std::size_t unit = 0; unit < what.hidden; ++unit)
+      for (std::size_t g = 0; g < what.gates(); ++g)
+        body(d, g, unit,
+             (d * what.panels() + unit / Recurrent::kPanelUnits) * what.panel_columns() + g * Recurrent::kPanelUnits +
+                 unit % Recurrent::kPanelUnits);
+}
+
+/// Weights of [direction, gate, hidden, length], each number where place(column, number) says.
+template <typename Place>
+Tensor in_panels(const Tensor& weights, const Recurrent& what, std::size_t length, const Place& place) {
+  Tensor result(ElementType::kF32, Shape{what.columns() * length});
+  std::memset(result.data(), 0, result.size_bytes());
+  const float* from = weights.data<float>();
+  float* to = result.data<float>();
+  for_each_column(what, [&](std::size_t d, std::size_t g, std::size_t unit, std::size_t column) {
+    const float* row = from + ((d * what.gates() + g) * what.hidden + unit) * length;
+    for (std::size_t k = 0; k < length; ++k) to[place(column, k)] = row[k];
+  });
+  return result;
+}
+
+/// The bias of each column; and of a GRU's third gate what is added to the state's share.
+std::pair<Tensor, Tensor> column_biases(const Tensor& bias, const Recurrent& what) {
+  const bool is_split = what.kind == Recurrent::Kind::kGru;
+  Tensor of_columns(ElementType::kF32, Shape{what.columns()}),
+      of_state(ElementType::kF32, Shape{what.directions * what.panels() * Recurrent::kPanelUnits});
+  std::memset(of_columns.data(), 0, of_columns.size_bytes());
+  std::memset(of_state.data(), 0, of_state.size_bytes());
+  if (!bias) return {of_columns, of_state};
+  const float* from = bias.data<float>();
+  const std::size_t gates = what.gates() + (is_split ? 1 : 0);
+  for_each_column(what, [&](std::size_t d, std::size_t g, std::size_t unit, std::size_t column) {
+    of_columns.data<float>()[column] = from[(d * gates + g) * what.hidden + unit];
+    if (is_split)
+      of_state.data<float>()[d * what.panels() * Recurrent::kPanelUnits + unit] =
+          from[(d * gates + 3) * what.hidden + unit];
+  });
+  return {of_columns, of_state};
+}
+
+bool lower_steps(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node>& node, Layer layer) {
+  layer.type = type;
+  const auto what = steps_of(node, layer);
+  if (!what) return false;
+  const std::int64_t rows = layer.batch * layer.steps, columns = static_cast<std::int64_t>(what->columns());
+  const md source({rows, layer.features}, data_type(type), tag::ab),
+      weights({columns, layer.features}, data_type(type), tag::any), bias_desc({columns}, kFloat, tag::a),
+      sums_desc({rows, columns}, kFloat, tag::ab);
+  // Not as a matmul: on AVX2 oneDNN 3.x packs the weights of those in each run, which takes as long as the product.
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::inner_product)};
+  for (const md* desc : {&source, &weights, &bias_desc, &sums_desc}) append(key, *desc);
+  const auto made = builder.kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::inner_product_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference, source,
+                                                         weights, bias_desc, sums_desc, attributes, true);
+    if (!pd) return {};
+    if (type != ElementType::kF32 && is_slow(pd.impl_info_str())) return {};
+    return {dnnl::inner_product_forward(pd), pd.impl_info_str(), {pd.weights_desc(), pd.scratchpad_desc()}};
+  });
+  if (!*made) return false;
+
+  const std::size_t w = layer.weights_input(), features = static_cast<std::size_t>(layer.features);
+  const std::string form = " of " + std::to_string(what->directions) + " " + std::to_string(what->gates()) + " " +
+                           std::to_string(what->hidden);
+  const Tensor of_input = builder.constant_input(node, w), of_state = builder.constant_input(node, w + 1);
+  const std::size_t panel = what->panel_columns();
+  const Tensor turned = builder.derived(of_input, "rows" + form, [&] {
+    return in_panels(of_input, *what, features,
+                     [&](std::size_t column, std::size_t k) { return column * features + k; });
+  });
+  const Tensor panels = builder.derived(of_state, "panels" + form, [&] {
+    return in_panels(of_state, *what, what->hidden, [&](std::size_t column, std::size_t k) {
+      return (column / panel * what->hidden + k) * panel + column % panel;
+    });
+  });
+  const auto [bias, state_bias] =
+      column_biases(w + 2 < node->get_input_size() ? builder.constant_input(node, w + 2) : Tensor(), *what);
+
+  Value& x = builder.input(node, 0);
+  const BufferSlice from = builder.in_layout(x, plain_desc(type, x.shape));
+  const BufferSlice packed =
+      builder.packed_constant(turned, md({columns, layer.features}, kFloat, tag::ab), made->descs[0]);
+  const BufferSlice sums = builder.scratch(sums_desc.get_size());
+  PrimitiveStep& product = builder.add_primitive(node, made->primitive, made->name);
+  builder.add_argument(product, DNNL_ARG_SRC, from, source);
+  builder.add_argument(product, DNNL_ARG_WEIGHTS, packed, made->descs[0]);
+  builder.add_argument(product, DNNL_ARG_BIAS, builder.constant_place(bias), bias_desc);
+  builder.add_argument(product, DNNL_ARG_DST, sums, sums_desc, true);
+  builder.add_scratchpad(product, made->descs[1]);
+
+  const std::int64_t numbers = static_cast<std::int64_t>(panels.element_count());
+  const BufferSlice state_weights =
+      builder.packed_constant(panels, md({numbers}, kFloat, tag::a), md({numbers}, data_type(type), tag::a));
+  std::vector<BufferSlice> read{sums, state_weights, builder.constant_place(state_bias)}, written;
+  for (std::size_t s = 0; s < layer.states(); ++s) {
+    Value& state = builder.input(node, 1 + s);
+    read.push_back(builder.in_layout(state, plain_desc(ElementType::kF32, state.shape)));
+  }
+  for (std::size_t output = 0; output < 1 + layer.states(); ++output)
+    written.push_back(builder.define_plain(builder.value(node->output(output))));
+  const auto threads = static_cast<std::size_t>(std::max(builder.options().threads, 1));
+  builder.add_kernel(node, "steps", read, written, [what = *what, threads](std::span<void* const> p) {
+    const auto at = [&](std::size_t i) { return static_cast<float*>(p[i]); };
+    const bool has_cell = what.kind == Recurrent::Kind::kLstm;
+    const std::size_t made_at = has_cell ? 5 : 4;
+    kernels::run_recurrent(what,
+                           {at(0), at(3), has_cell ? at(4) : nullptr, p[1], at(2), at(made_at), at(made_at + 1),
+                            has_cell ? at(made_at + 2) : nullptr},
+                           threads);
+  });
+  return true;
+}
+
 bool lower_recurrent(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Layer layer;
   if (!describe(builder, node, layer)) return false;
   // A step reads all its weights, so half as many bytes take half the time.
   const ElementType type = builder.compute_type();
-  return (type != ElementType::kF32 && lower_in(type, builder, node, layer)) ||
-         lower_in(ElementType::kF32, builder, node, layer);
+  constexpr ElementType kF32 = ElementType::kF32;
+  return lower_steps(type, builder, node, layer) ||
+         (type != kF32 && (lower_in(type, builder, node, layer) || lower_steps(kF32, builder, node, layer))) ||
+         lower_in(kF32, builder, node, layer);
 }
 
 }  // namespace

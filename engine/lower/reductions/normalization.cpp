@@ -63,6 +63,13 @@ bool lower_softmax(PlanBuilder& builder, const Chain& chain) {
   builder.add_argument(step, DNNL_ARG_SRC, from, read);
   builder.add_argument(step, DNNL_ARG_DST, to, desc, true);
   builder.add_scratchpad(step, made_kernel->descs[0]);
+  step.after = [is_log, outer, extent = made.shape[axis], inner,
+                is_bf16 = element_type(desc) == ElementType::kBf16](std::span<void* const> p) {
+    if (is_bf16)
+      kernels::spread_nan(static_cast<kernels::Bf16*>(p[1]), outer, extent, inner, is_log);
+    else
+      kernels::spread_nan(static_cast<float*>(p[1]), outer, extent, inner, is_log);
+  };
   return true;
 }
 

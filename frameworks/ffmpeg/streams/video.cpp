@@ -454,7 +454,9 @@ struct Video::Impl {
   /// Joins the times of a stream whose clock jumps, as FFmpeg's tools do: with a limit of 10 s where jumps are common, beyond the
   /// time that a live stream was silent, and of 30 hours elsewhere.
   void move_on(Frame& result) {
-    if (result.timestamp_ns() == kNoTimestamp) return;
+    // Program streams say no time for some pictures, the last ones among them.
+    if (result.timestamp_ns() == kNoTimestamp && !has_times) return;
+    has_times = true;
     using std::chrono::nanoseconds;
     nanoseconds most_ahead = input.clock_may_jump() ? std::chrono::seconds(10) : std::chrono::hours(30);
     const Clock::time_point now = Clock::now();
@@ -481,6 +483,7 @@ struct Video::Impl {
   double fps = 0;
   std::uint64_t frames = 0, size_changes = 0, damaged = 0, damaged_frames = 0;
   StreamTime time;
+  bool has_times = false;                             ///< A frame had one.
   std::map<std::int64_t, std::int64_t> sender_times;  ///< By the time of the packet: us since 1970.
   Clock::time_point last_came;                        ///< When the last frame came.
   std::exception_ptr source_failure;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <limits>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,15 +17,49 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/upright.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/frame_lease.hpp>
 #include <tenon/frameworks/ffmpeg/rotation.hpp>
+
+extern "C" {
+#include <libavcodec/bsf.h>
+}
 
 namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
-/// The formats in an encoder's list; empty: it names none.
-TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder) {
+/// The formats of pictures that are not encoded, of which readers of the container know which they have. Muxers take others, and
+/// then write what is read as something else. Empty: any.
+TENON_INLINE std::vector<AVPixelFormat> raw_formats(std::string_view container) {
+  if (container == "rawvideo") return {};
+  if (container == "yuv4mpegpipe")
+    return {AV_PIX_FMT_YUV420P,     AV_PIX_FMT_YUV422P,     AV_PIX_FMT_YUV444P,     AV_PIX_FMT_YUV411P,
+            AV_PIX_FMT_GRAY8,       AV_PIX_FMT_GRAY16LE,    AV_PIX_FMT_YUV420P10LE, AV_PIX_FMT_YUV422P10LE,
+            AV_PIX_FMT_YUV444P10LE, AV_PIX_FMT_YUV420P12LE, AV_PIX_FMT_YUV422P12LE, AV_PIX_FMT_YUV444P12LE,
+            AV_PIX_FMT_YUV420P16LE, AV_PIX_FMT_YUV422P16LE, AV_PIX_FMT_YUV444P16LE};
+  if (container == "mov")
+    return {AV_PIX_FMT_UYVY422, AV_PIX_FMT_YUYV422, AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24,
+            AV_PIX_FMT_RGBA,    AV_PIX_FMT_BGRA,    AV_PIX_FMT_ARGB,  AV_PIX_FMT_ABGR};
+  std::vector<AVPixelFormat> formats{AV_PIX_FMT_YUV420P, AV_PIX_FMT_NV12,    AV_PIX_FMT_NV21,
+                                     AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUYV422, AV_PIX_FMT_UYVY422,
+                                     AV_PIX_FMT_YVYU422, AV_PIX_FMT_GRAY8,   AV_PIX_FMT_RGBA};
+  if (container == "avi") formats.insert(formats.end(), {AV_PIX_FMT_BGR24, AV_PIX_FMT_BGRA});
+  if (container == "nut")
+    formats.insert(formats.end(), {AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_BGRA, AV_PIX_FMT_ARGB,
+                                   AV_PIX_FMT_ABGR, AV_PIX_FMT_YUV444P, AV_PIX_FMT_GRAY16LE, AV_PIX_FMT_YUV420P10LE,
+                                   AV_PIX_FMT_YUV422P10LE, AV_PIX_FMT_RGB48LE});
+  return formats;
+}
+
+/// Whether the encoder's packets are the pictures.
+TENON_INLINE bool is_raw(AVCodecID codec) {
+  return codec == AV_CODEC_ID_RAWVIDEO || codec == AV_CODEC_ID_WRAPPED_AVFRAME;
+}
+
+/// The formats that an encoder takes for that container; empty: any.
+TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder, std::string_view container) {
+  if (is_raw(encoder.id)) return raw_formats(container);
   const AVPixelFormat* all = nullptr;
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
   const void* found = nullptr;
@@ -33,14 +70,14 @@ TENON_INLINE std::vector<AVPixelFormat> listed_formats(const AVCodec& encoder) {
 #endif
   std::vector<AVPixelFormat> formats;
   for (; all && *all != AV_PIX_FMT_NONE; ++all) formats.push_back(*all);
-  // Containers name only some formats of pictures that are not encoded.
-  if (formats.empty() && encoder.id == AV_CODEC_ID_RAWVIDEO)
-    formats = {AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUYV422, AV_PIX_FMT_UYVY422, AV_PIX_FMT_BGR24};
   return formats;
 }
 
-/// The rates in an encoder's list; null: any rate.
-TENON_INLINE const AVRational* listed_rates(const AVCodec& encoder) {
+/// The rates that a container or an encoder has; null: any rate.
+TENON_INLINE const AVRational* listed_rates(const AVCodec& encoder, std::string_view container) {
+  static constexpr AVRational kBroadcast[] = {{24000, 1001}, {24, 1}, {25, 1},       {30000, 1001}, {30, 1},
+                                              {50, 1},       {60, 1}, {60000, 1001}, {0, 0}};
+  if (container.starts_with("mxf") || container == "gxf") return kBroadcast;
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 13, 100)
   const void* found = nullptr;
   avcodec_get_supported_config(nullptr, &encoder, AV_CODEC_CONFIG_FRAME_RATE, 0, &found, nullptr);
@@ -69,8 +106,8 @@ TENON_INLINE bool is_rgb(AVPixelFormat format) {
   return of && (of->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0;
 }
 
-TENON_INLINE AVPixelFormat encoder_format(const AVCodec& encoder, AVPixelFormat from) {
-  std::vector<AVPixelFormat> takes = listed_formats(encoder);
+TENON_INLINE AVPixelFormat encoder_format(const AVCodec& encoder, AVPixelFormat from, std::string_view container) {
+  std::vector<AVPixelFormat> takes = listed_formats(encoder, container);
   if (takes.empty()) return from;
   std::erase_if(takes, [&](AVPixelFormat each) {
     const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(each);
@@ -99,6 +136,15 @@ TENON_INLINE bool counts_pictures(const AVOutputFormat& container) {
   return (container.flags & AVFMT_NOTIMESTAMPS) != 0 || std::ranges::count(kCounting, container.name) != 0;
 }
 
+/// How many steps apart two pictures may be: containers of numbered pictures have no gaps, but for AVI, whose muxer counts up to 60,000
+/// pictures that are not there. Program streams have times for some of the pictures only, between which readers count.
+TENON_INLINE std::int64_t most_steps(const AVOutputFormat& container) {
+  constexpr std::string_view kPrograms[] = {"mpeg", "vcd", "svcd", "vob", "dvd"};
+  if (std::string_view(container.name) == "avi") return 50000;
+  const bool has_gaps = !counts_pictures(container) && std::ranges::count(kPrograms, container.name) == 0;
+  return has_gaps ? std::numeric_limits<std::int64_t>::max() : 1;
+}
+
 /// The muxers of MP4 and QuickTime write display matrices in every FFmpeg version.
 TENON_INLINE bool says_rotation(const AVOutputFormat& container) {
   constexpr std::string_view kTurning[] = {"mov", "mp4", "3gp", "3g2", "ipod", "ismv"};
@@ -108,7 +154,8 @@ TENON_INLINE bool says_rotation(const AVOutputFormat& container) {
 /// The unit of times: fine enough for any source, unless the container or the encoder counts pictures.
 TENON_INLINE AVRational time_base_of(const AVCodec& encoder, const AVOutputFormat& container, AVRational rate) {
   const AVRational step = av_inv_q(rate);
-  if (counts_pictures(container) || listed_rates(encoder) || encoder.id == AV_CODEC_ID_THEORA) return step;
+  if (counts_pictures(container) || listed_rates(encoder, container.name) || encoder.id == AV_CODEC_ID_THEORA)
+    return step;
   if (encoder.id != AV_CODEC_ID_MPEG4) return {1, 90000};
   const int parts = 65535 / rate.num;  // MPEG-4 has 16 bits for the unit.
   return parts > 0 ? AVRational{rate.den, rate.num * parts} : step;
@@ -132,11 +179,15 @@ TENON_INLINE void VideoEncoder::add_to(AVFormatContext* format) {
     throw make_error(error, what_, "avcodec_parameters_from_context");
   }
   set_rotation(*stream, info_.rotation);
+  // Samples of more than 8 bits have no official name there; all readers know FFmpeg's.
+  if (std::string_view(format->oformat->name) == "yuv4mpegpipe")
+    format->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   stream->time_base = codec_->time_base;
   stream->avg_frame_rate = codec_->framerate;
+  stream->sample_aspect_ratio = codec_->sample_aspect_ratio;
 }
 
-TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* format) {
+TENON_INLINE bool VideoEncoder::write(const Frame& frame, AVFormatContext* format) {
   if (frame.info().rotation != given_.rotation) {
     const auto turn = [](Rotation rotation) {
       return rotation == Rotation::kNone ? std::string("shown as stored") : tenon::to_string(rotation);
@@ -150,11 +201,21 @@ TENON_INLINE void VideoEncoder::write(const Frame& frame, AVFormatContext* forma
                                             std::to_string(frame.info().height_px) + " cannot go into a video of " +
                                             std::to_string(given_.width_px) + "x" + std::to_string(given_.height_px));
   }
-  const FramePtr picture = picture_of(info_.rotation == given_.rotation ? frame : upright(frame));
-  picture->pts = next_time(frame.timestamp_ns());
+  const std::optional<std::int64_t> time = next_time(frame.timestamp_ns());
+  if (!time) return false;
+  FramePtr picture = picture_of(info_.rotation == given_.rotation ? frame : upright(frame));
   picture->time_base = codec_->time_base;
   picture->pict_type = AV_PICTURE_TYPE_NONE;  // Key frames are chosen anew, not taken from the decoder.
+  if (shown_) {
+    for (; *time - shown_->pts > most_steps_;) {
+      shown_->pts += most_steps_;
+      encode(shown_.get(), format);
+    }
+  }
+  picture->pts = *time;
   encode(picture.get(), format);
+  if (most_steps_ != std::numeric_limits<std::int64_t>::max()) shown_ = std::move(picture);
+  return true;
 }
 
 TENON_INLINE FramePtr VideoEncoder::picture_of(const Frame& frame) {
@@ -165,17 +226,35 @@ TENON_INLINE FramePtr VideoEncoder::picture_of(const Frame& frame) {
   // Planes are in the AVFrame's order here, so YV12 counts as yuv420p.
   const AVPixelFormat own = find_mapping(frame.info().format)->av;
   const bool is_full = resolved_colour_range(frame.info()) == ColourRange::kFull;
-  if (own == of_any_range(codec_->pix_fmt) && (is_full || !has_full_range(codec_->pix_fmt))) {
-    picture->format = codec_->pix_fmt;
-    return picture;
+  const AVPixelFormat wanted = pixels();
+  if (own == of_any_range(wanted) && (is_full || !has_full_range(wanted))) {
+    picture->format = wanted;
+    return device_ ? uploaded(*picture) : std::move(picture);
   }
   FramePtr out = new_frame();
-  out->format = codec_->pix_fmt;
+  out->format = wanted;
   out->width = picture->width;
   out->height = picture->height;
   if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
     throw make_error(error, what_, "av_frame_get_buffer");
   converter_.convert(*picture, *out, options_.ledger ? *options_.ledger : Ledger::process());
+  return device_ ? uploaded(*out) : std::move(out);
+}
+
+TENON_INLINE FramePtr VideoEncoder::uploaded(const AVFrame& picture) {
+  FramePtr out = new_frame();
+  if (const int error = av_hwframe_get_buffer(codec_->hw_frames_ctx, out.get(), 0); error < 0)
+    throw make_error(error, what_ + ": encoder " + name_ + ": its device gives no frame", "av_hwframe_get_buffer");
+  if (const int error = av_hwframe_transfer_data(out.get(), &picture, 0); error < 0)
+    throw make_error(error, what_ + ": encoder " + name_ + ": its device takes no " + describe(picture),
+                     "av_hwframe_transfer_data");
+  if (const int error = av_frame_copy_props(out.get(), &picture); error < 0)
+    throw make_error(error, what_, "av_frame_copy_props");
+  static const EdgeId edge = register_edge("ffmpeg.upload");
+  Ledger& ledger = options_.ledger ? *options_.ledger : Ledger::process();
+  ledger.book_map(edge, false);
+  const int bytes = av_image_get_buffer_size(pixels(), picture.width, picture.height, 1);
+  ledger.book_transferred(edge, bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0);
   return out;
 }
 
@@ -239,6 +318,10 @@ TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container
     if (!encoder || !takes(container, encoder->id))
       encoder = avcodec_find_encoder(av_guess_codec(&container, nullptr, path.c_str(), nullptr, AVMEDIA_TYPE_VIDEO));
   }
+  // Its packets are pointers, which other containers would write down.
+  if (encoder && encoder->id == AV_CODEC_ID_WRAPPED_AVFRAME && container.video_codec != encoder->id)
+    throw Error(Code::kInvalidArgument, what_ + ": encoder " + encoder->name +
+                                            " is for .y4m only; rawvideo is the one for pictures as they are");
   if (!encoder || encoder->type != AVMEDIA_TYPE_VIDEO) {
     throw Error(Code::kUnimplemented,
                 what_ + ": this FFmpeg has no video encoder \"" + options_.codec + "\"; leave the choice open");
@@ -246,24 +329,71 @@ TENON_INLINE const AVCodec& VideoEncoder::choose(const AVOutputFormat& container
   return *encoder;
 }
 
+/// The kind of device whose frames the encoder takes; null: it takes none.
+TENON_INLINE const AVCodecHWConfig* device_frames(const AVCodec& encoder) {
+  for (int i = 0; const AVCodecHWConfig* config = avcodec_get_hw_config(&encoder, i); ++i)
+    if ((config->methods & AV_CODEC_HW_CONFIG_METHOD_HW_FRAMES_CTX) != 0) return config;
+  return nullptr;
+}
+
+TENON_INLINE std::vector<AVPixelFormat> VideoEncoder::open_device(const AVCodec& encoder, AVPixelFormat from) {
+  const AVCodecHWConfig* config = device_frames(encoder);
+  if (!config)
+    throw Error(Code::kUnimplemented, what_ + ": encoder " + encoder.name +
+                                          " takes neither pictures in host memory nor frames of a device; choose "
+                                          "another encoder");
+  const std::string kind = av_hwdevice_get_type_name(config->device_type);
+  try {
+    device_ = HardwareDevice::open(kind, options_.device);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                what_ + ": encoder " + encoder.name + " takes frames of a device only: " + error.what() +
+                    " Else choose another encoder.",
+                error.native_api(), error.native_code());
+  }
+  const AVPixFmtDescriptor* of = av_pix_fmt_desc_get(from);
+  std::vector<AVPixelFormat> formats{AV_PIX_FMT_NV12};
+  AVHWFramesConstraints* known = av_hwdevice_get_hwframe_constraints(device_.buffer(), nullptr);
+  for (const AVPixelFormat* each = known ? known->valid_sw_formats : nullptr; each && *each != AV_PIX_FMT_NONE; ++each)
+    if (*each == AV_PIX_FMT_P010LE && of && of->comp[0].depth > 8) formats = {AV_PIX_FMT_P010LE, AV_PIX_FMT_NV12};
+  av_hwframe_constraints_free(&known);
+  return formats;
+}
+
+TENON_INLINE AVPixelFormat VideoEncoder::pixels() const {
+  return codec_->hw_frames_ctx ? reinterpret_cast<AVHWFramesContext*>(codec_->hw_frames_ctx->data)->sw_format
+                               : codec_->pix_fmt;
+}
+
 TENON_INLINE CodecPtr VideoEncoder::set_up(const AVCodec& encoder, const AVOutputFormat& container,
-                                           AVRational time_base, int width, int height) const {
+                                           AVPixelFormat pixels, AVRational time_base, int width, int height) const {
   CodecPtr codec(avcodec_alloc_context3(&encoder));
   if (!codec) throw Error(Code::kResourceExhausted, what_ + ": no memory for an encoder");
-  const FormatMapping* mapping = find_mapping(info_.format);
-  codec->pix_fmt = encoder_format(encoder, mapping ? mapping->av : AV_PIX_FMT_YUV420P);
-  if (codec->pix_fmt == AV_PIX_FMT_NONE)
-    throw Error(Code::kUnimplemented,
-                what_ + ": encoder " + encoder.name + " takes no pictures in host memory; choose another encoder");
+  codec->pix_fmt = pixels;
   codec->width = width;
   codec->height = height;
-  codec->colorspace = is_rgb(codec->pix_fmt) ? AVCOL_SPC_RGB : av_colour_space(resolved_colour_space(info_));
-  codec->color_range = range_of(codec->pix_fmt, mapping);
+  codec->colorspace = is_rgb(pixels) ? AVCOL_SPC_RGB : av_colour_space(resolved_colour_space(info_));
+  codec->color_range = range_of(pixels, find_mapping(info_.format));
+  if (device_) {
+    codec->pix_fmt = device_frames(encoder)->pix_fmt;
+    codec->sw_pix_fmt = pixels;
+    codec->hw_frames_ctx = another(make_frames(device_.buffer(), codec->pix_fmt, pixels, width, height).get());
+  }
+  codec->sample_aspect_ratio = {static_cast<int>(options_.aspect_num), static_cast<int>(options_.aspect_den)};
+  if (is_quarter_turn(given_.rotation) && info_.rotation == Rotation::kNone)
+    std::swap(codec->sample_aspect_ratio.num, codec->sample_aspect_ratio.den);
   codec->framerate = rate_;
   codec->time_base = time_base;
   codec->thread_count = options_.threads;
   if (container.flags & AVFMT_GLOBALHEADER) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   if (is_x264(encoder)) return codec;
+  if (device_) {
+    // Devices take a quantiser as it is; encoders of other formats have other scales.
+    if (encoder.id != AV_CODEC_ID_H264 && encoder.id != AV_CODEC_ID_HEVC) return codec;
+    codec->flags |= AV_CODEC_FLAG_QSCALE;
+    codec->global_quality = std::max(1, options_.quality);
+    return codec;
+  }
   // The scale of WebP's encoders is another one.
   if (encoder.id != AV_CODEC_ID_WEBP) {
     codec->flags |= AV_CODEC_FLAG_QSCALE;
@@ -290,6 +420,34 @@ TENON_INLINE void add_own_options(const AVCodecContext& codec, const WriterOptio
                                                               : "dnxhr_444");
 }
 
+TENON_INLINE std::vector<std::uint8_t> VideoEncoder::headers_of_a_picture() {
+  const FramePtr frame = new_frame();
+  const PacketPtr packet = new_packet();
+  if (av_hwframe_get_buffer(codec_->hw_frames_ctx, frame.get(), 0) < 0) return {};
+  frame->pts = 0;
+  if (avcodec_send_frame(codec_.get(), frame.get()) < 0 || avcodec_send_frame(codec_.get(), nullptr) < 0 ||
+      avcodec_receive_packet(codec_.get(), packet.get()) < 0)
+    return {};
+  const AVBitStreamFilter* kind = av_bsf_get_by_name("extract_extradata");
+  AVBSFContext* made = nullptr;
+  if (!kind || av_bsf_alloc(kind, &made) < 0) return {};
+  const std::unique_ptr<AVBSFContext, void (*)(AVBSFContext*)> filter(made,
+                                                                      [](AVBSFContext* last) { av_bsf_free(&last); });
+  if (avcodec_parameters_from_context(filter->par_in, codec_.get()) < 0 || av_bsf_init(filter.get()) < 0 ||
+      av_bsf_send_packet(filter.get(), packet.get()) < 0 || av_bsf_receive_packet(filter.get(), packet.get()) < 0)
+    return {};
+  std::size_t size = 0;
+  const std::uint8_t* data = av_packet_get_side_data(packet.get(), AV_PKT_DATA_NEW_EXTRADATA, &size);
+  return data ? std::vector<std::uint8_t>(data, data + size) : std::vector<std::uint8_t>();
+}
+
+TENON_INLINE void VideoEncoder::set_headers(const std::vector<std::uint8_t>& headers) {
+  codec_->extradata = static_cast<std::uint8_t*>(av_mallocz(headers.size() + AV_INPUT_BUFFER_PADDING_SIZE));
+  if (!codec_->extradata) throw Error(Code::kResourceExhausted, what_ + ": no memory for headers");
+  std::copy(headers.begin(), headers.end(), codec_->extradata);
+  codec_->extradata_size = static_cast<int>(headers.size());
+}
+
 TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputFormat& container) {
   name_ = encoder.name;
   const std::string size = std::to_string(info_.width_px) + "x" + std::to_string(info_.height_px);
@@ -297,39 +455,65 @@ TENON_INLINE void VideoEncoder::open(const AVCodec& encoder, const AVOutputForma
     throw Error(Code::kInvalidArgument,
                 what_ + ": a video of " + size + " cannot be encoded; extents must be 1..16384");
   rate_ = av_d2q(options_.fps > 0 ? options_.fps : 25, 1001000);
-  if (const AVRational* rates = listed_rates(encoder)) rate_ = rates[av_find_nearest_q_idx(rate_, rates)];
+  if (const AVRational* rates = listed_rates(encoder, container.name))
+    rate_ = rates[av_find_nearest_q_idx(rate_, rates)];
+  most_steps_ = most_steps(container);
   const AVRational fine = time_base_of(encoder, container, rate_), step = av_inv_q(rate_);
   const int width = static_cast<int>(info_.width_px), height = static_cast<int>(info_.height_px);
   const bool is_odd = (width > 1 && width % 2 != 0) || (height > 1 && height % 2 != 0);
+  const FormatMapping* mapping = find_mapping(info_.format);
+  const AVPixelFormat from = mapping ? mapping->av : AV_PIX_FMT_YUV420P;
+  std::vector<AVPixelFormat> formats{encoder_format(encoder, from, container.name)};
+  if (formats.front() == AV_PIX_FMT_NONE) formats = open_device(encoder, from);
   int error = 0;
   for (const bool cuts : {false, true}) {
-    if (cuts && !is_odd) break;
-    for (const AVRational base : {fine, step}) {
-      codec_ = set_up(encoder, container, base, cuts && width > 1 ? width & ~1 : width,
-                      cuts && height > 1 ? height & ~1 : height);
-      Dictionary dictionary;
-      add_own_options(*codec_, options_, dictionary);
-      for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
-      error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
-      if (error >= 0) return dictionary.check_all_taken(what_ + ": encoder " + name_);
-      if (av_cmp_q(fine, step) == 0) break;
+    if (cuts ? !is_odd : is_odd && device_) continue;  // Devices pad odd extents, and their streams keep the padding.
+    for (const AVPixelFormat format : formats) {
+      for (const AVRational base : {fine, step}) {
+        const auto open_it = [&] {
+          codec_ = set_up(encoder, container, format, base, cuts && width > 1 ? width & ~1 : width,
+                          cuts && height > 1 ? height & ~1 : height);
+          Dictionary dictionary;
+          add_own_options(*codec_, options_, dictionary);
+          for (const auto& [key, value] : options_.encoder) dictionary.set(key, value);
+          error = avcodec_open2(codec_.get(), &encoder, dictionary.get());
+          if (error >= 0) dictionary.check_all_taken(what_ + ": encoder " + name_);
+          return error >= 0;
+        };
+        if (open_it()) {
+          if (!device_ || (container.flags & AVFMT_GLOBALHEADER) == 0 || codec_->extradata_size != 0) return;
+          const std::vector<std::uint8_t> headers = headers_of_a_picture();
+          if (open_it() && !headers.empty()) set_headers(headers);
+          return;
+        }
+        if (av_cmp_q(fine, step) == 0) break;
+      }
     }
   }
-  throw make_error(error,
-                   what_ + ": encoder " + name_ + " takes no pictures of " + size + " in " +
-                       ffmpeg::to_string(codec_->pix_fmt) + " with these options",
-                   "avcodec_open2");
+  const std::string pictures = " pictures of " + size + " in " + ffmpeg::to_string(pixels()) + " with these options";
+  throw make_error(
+      error,
+      what_ + ": encoder " + name_ +
+          (device_ ? " does not work on this device: it may not encode " + std::string(avcodec_get_name(encoder.id)) +
+                         " (vainfo lists what VA-API's do), or no" + pictures + "; choose another encoder"
+                   : " takes no" + pictures),
+      "avcodec_open2");
 }
 
-TENON_INLINE std::int64_t VideoEncoder::next_time(std::int64_t timestamp_ns) {
+TENON_INLINE std::optional<std::int64_t> VideoEncoder::next_time(std::int64_t timestamp_ns) {
+  constexpr AVRational kNanosecond{1, 1'000'000'000};
   const AVRational base = codec_->time_base;
-  const std::int64_t step = std::max<std::int64_t>(1, av_rescale_q(1, av_inv_q(codec_->framerate), base));
-  std::int64_t time = last_time_ ? *last_time_ + step : 0;
-  if (timestamp_ns != kNoTimestamp) {
-    const std::int64_t time_ns = line_.next(timestamp_ns, av_rescale_q(1, av_inv_q(rate_), {1, 1'000'000'000}));
-    if (!first_ns_) first_ns_ = time_ns;
-    const std::int64_t stated = av_rescale_q(time_ns - *first_ns_, AVRational{1, 1'000'000'000}, base);
-    time = last_time_ ? std::max(stated, *last_time_ + 1) : stated;
+  const bool is_counted = av_cmp_q(base, av_inv_q(rate_)) == 0;
+  const double fps = options_.fps > 0 ? options_.fps : 25;
+  constexpr std::int64_t kAnyTime = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t time_ns =
+      line_.next(timestamp_ns, std::llround(1e9 / fps), most_steps_ == kAnyTime ? kAnyTime : kMostAheadNs);
+  if (!first_ns_) first_ns_ = time_ns;
+  std::int64_t time = av_rescale_q(time_ns - *first_ns_, kNanosecond, base);
+  if (last_time_ && time <= *last_time_) {
+    time = *last_time_ + 1;
+    const double late = static_cast<double>(time) - static_cast<double>(time_ns - *first_ns_) / 1e9 / av_q2d(base);
+    if (is_counted && late > kMostLate) return std::nullopt;
   }
   last_time_ = time;
   return time;

@@ -28,8 +28,7 @@ TENON_INLINE Writer::Writer(const std::filesystem::path& path, const FrameInfo& 
 TENON_INLINE void Writer::write(const Frame& frame) {
   if (is_finished_) throw Error(Code::kFailedPrecondition, what() + ": it is finished; open another one");
   if (!makes_pictures_) {
-    encoder_->write(frame, format_);
-    ++frames_;
+    if (encoder_->write(frame, format_)) ++frames_;
     return;
   }
   if (frames_ == 1 && !has_number(path_))

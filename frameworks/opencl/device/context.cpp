@@ -60,6 +60,25 @@ TENON_INLINE Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags
       clCreateBuffer, native.context.get(), flags, size, host));
 }
 
+TENON_INLINE HostBuffer make_host_buffer(const Native& native, std::size_t size, std::size_t alignment,
+                                         std::size_t offset) {
+  const std::size_t room = (offset + size + alignment - 1) / alignment * alignment;
+  std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(alignment, room)),
+                                                    std::free);
+  if (!block)
+    throw Error(Code::kResourceExhausted,
+                "opencl: no host memory for " + std::to_string(size) + " bytes on " + native.device.name);
+  HostBuffer made{make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, block.get() + offset,
+                              "a buffer over host memory"),
+                  block.get() + offset};
+  check(call(
+            clSetMemObjectDestructorCallback, made.buffer.get(), [](cl_mem, void* data) { std::free(data); },
+            static_cast<void*>(block.get())),
+        "clSetMemObjectDestructorCallback", "a buffer over host memory");
+  (void)block.release();  // The callback's.
+  return made;
+}
+
 TENON_INLINE Handle<cl_event> copy_buffer(const Native& native, cl_mem from, cl_mem to, std::size_t from_offset,
                                           std::size_t to_offset, std::size_t size) {
   cl_event event = nullptr;
@@ -141,13 +160,8 @@ TENON_INLINE bool aliases(const Native& native, cl_mem buffer, std::byte* host, 
 /// Whether CL_MEM_USE_HOST_PTR over memory of exactly this alignment aliases it.
 TENON_INLINE bool shares_host_pointer(const Native& native, std::size_t alignment) {
   constexpr std::size_t kPage = 4096;
-  std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, 4 * kPage)),
-                                                    std::free);
-  if (!block) throw Error(Code::kResourceExhausted, "opencl: no host memory for the alias test of a new context");
-  std::byte* const host = block.get() + alignment;  // Exactly this alignment.
-  const Handle<cl_mem> buffer =
-      make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, kProbeBytes, host, "a buffer over host memory");
-  return aliases(native, buffer.get(), host, kProbeBytes);
+  const HostBuffer made = make_host_buffer(native, kProbeBytes, 2 * kPage, alignment);
+  return aliases(native, made.buffer.get(), made.host, kProbeBytes);
 }
 
 /// Whether mapping a buffer of the driver still gives its own memory after the device has used it.

@@ -2,8 +2,10 @@
 // Facts about devices: queries, extension strings, names.
 #include <tenon/frameworks/opencl/device.hpp>
 
+#include <compare>
 #include <cstdio>
 #include <iterator>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
@@ -23,21 +25,29 @@ TENON_INLINE bool Device::has(std::string_view extension) const {
 
 namespace detail {
 
+TENON_INLINE std::optional<std::array<std::uint8_t, 16>> uuid_of(const Device& device) {
+  constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR: newer than some packaged headers.
+  if (!device.has("cl_khr_device_uuid")) return std::nullopt;
+  return device_info<std::array<std::uint8_t, 16>>(device.id, kUuid);
+}
+
+TENON_INLINE std::optional<PciAddress> pci_address_of(const Device& device) {
+  constexpr cl_device_info kPci = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR.
+  if (!device.has("cl_khr_pci_bus_info")) return std::nullopt;
+  return device_info<PciAddress>(device.id, kPci);
+}
+
 TENON_INLINE DeviceIdentity identity_of(const Device& device) {
   DeviceIdentity identity;
   // Two drivers for one CPU give two UUIDs, and both mean the CPU.
   if (device.is_cpu()) return identity.set(kHostCpu, std::uint8_t{1});
-  if (device.has("cl_khr_device_uuid")) {
-    constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR: newer than some packaged headers.
+  if (const auto uuid = uuid_of(device)) {
     constexpr cl_device_info kLuidValid = 0x106C, kLuid = 0x106D;
-    identity.set(kDeviceUuid, device_info<std::array<std::uint8_t, 16>>(device.id, kUuid));
+    identity.set(kDeviceUuid, *uuid);
     if (device_info<cl_bool>(device.id, kLuidValid) == CL_TRUE)
       identity.set(kDeviceLuid, device_info<std::array<std::uint8_t, 8>>(device.id, kLuid));
   }
-  if (device.has("cl_khr_pci_bus_info")) {
-    constexpr cl_device_info kPci = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR.
-    identity.set(kPciAddress, device_info<PciAddress>(device.id, kPci));
-  }
+  if (const auto address = pci_address_of(device)) identity.set(kPciAddress, *address);
   return identity;
 }
 
@@ -127,16 +137,45 @@ std::vector<Id> listed(const Ask& ask, const char* function, cl_int none, std::v
   }
 }
 
+/// Where a device stands among all: its kind, then what its driver states, which is the same whatever the loader's order is.
+struct DevicePlace {
+  int kind = 0;
+  bool has_no_address = true;
+  std::array<std::uint32_t, 4> address{};
+  std::array<std::uint8_t, 16> uuid{};
+  friend auto operator<=>(const DevicePlace&, const DevicePlace&) = default;
+};
+
+TENON_INLINE DevicePlace device_place(const Device& device) {
+  DevicePlace place;
+  if (device.is_cpu()) return {3};  // Drivers make their UUIDs up.
+  place.kind = !device.is_gpu() ? 2 : device.host_unified ? 1 : 0;
+  const auto address = pci_address_of(device);
+  place.has_no_address = !address;
+  if (address) place.address = {address->domain, address->bus, address->device, address->function};
+  place.uuid = uuid_of(device).value_or(place.uuid);
+  return place;
+}
+
 TENON_INLINE std::vector<cl_device_id> find_devices(std::vector<Error>& failures) {
   constexpr cl_int kNoPlatform = -1001;  // The loader's CL_PLATFORM_NOT_FOUND_KHR.
-  std::vector<cl_device_id> all;
+  std::vector<std::pair<DevicePlace, cl_device_id>> placed;
   for (const cl_platform_id platform : listed<cl_platform_id>(
            [](auto... given) { return call(clGetPlatformIDs, given...); }, "clGetPlatformIDs", kNoPlatform, failures)) {
     const auto devices = listed<cl_device_id>(
         [&](auto... given) { return call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, given...); },
         "clGetDeviceIDs", CL_DEVICE_NOT_FOUND, failures);
-    all.insert(all.end(), devices.begin(), devices.end());
+    for (const cl_device_id id : devices) {
+      try {
+        placed.emplace_back(device_place(read_device(id)), id);
+      } catch (const Error& error) {
+        failures.push_back(error);
+      }
+    }
   }
+  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<cl_device_id> all;
+  for (const auto& [place, id] : placed) all.push_back(id);
   return all;
 }
 

@@ -57,7 +57,9 @@ TENON_INLINE Context make_context(cl_device_id device, std::optional<Coherency> 
 }
 
 TENON_INLINE Context make_context() {
-  const std::vector<cl_device_id> devices = detail::all_devices();
+  std::vector<Error> failures;
+  const std::vector<cl_device_id> devices = detail::find_devices(failures);
+  if (devices.empty() && !failures.empty()) throw failures.front();
   if (devices.empty())
     throw Error(Code::kUnavailable,
                 "opencl: no platform with a device is installed: the ICD loader found none (install a driver, for "

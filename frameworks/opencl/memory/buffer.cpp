@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -158,20 +157,8 @@ TENON_INLINE Context BufferContext::sibling(
 
 TENON_INLINE Ref<Memory> BufferContext::allocate_on_host(std::size_t size, const Requirements& wanted) {
   const std::size_t alignment = std::max({wanted.alignment, native().share_alignment, native().device.base_alignment});
-  std::unique_ptr<void, void (*)(void*)> block(
-      std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment), std::free);
-  if (!block)
-    throw Error(Code::kResourceExhausted,
-                std::string(name()) + ": no host memory for " + std::to_string(size) + " bytes");
-  constexpr cl_mem_flags kFlags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
-  detail::Handle<cl_mem> made = detail::make_buffer(native(), kFlags, size, block.get(), "a buffer over host memory");
-  // The callback tells when the buffer is really gone: users may hold references, commands may still run.
-  detail::check(
-      detail::call(
-          clSetMemObjectDestructorCallback, made.get(), [](cl_mem, void* data) { std::free(data); }, block.get()),
-      "clSetMemObjectDestructorCallback", "a buffer over host memory");
-  void* const host = block.release();
-  return over(std::move(made), size, host, kFlags);
+  detail::HostBuffer made = detail::make_host_buffer(native(), size, alignment);
+  return over(std::move(made.buffer), size, made.host, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR);
 }
 
 namespace detail {

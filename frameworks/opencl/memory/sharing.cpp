@@ -48,7 +48,8 @@ TENON_INLINE std::vector<cl_device_id> devices_of_display(void* display, std::st
   using DevicesOf = cl_int(CL_API_CALL*)(cl_platform_id, cl_uint, void*, cl_uint, cl_uint, cl_device_id*, cl_uint*);
   constexpr cl_uint kDisplay = 0x4094, kPreferred = 0x4095;  // CL_VA_API_DISPLAY_INTEL, CL_PREFERRED_DEVICES_FOR_...
   std::vector<cl_device_id> found;
-  for (cl_device_id id : all_devices()) {
+  std::vector<Error> failures;
+  for (cl_device_id id : find_devices(failures)) {
     const Device device = read_device(id);
     DevicesOf devices_of = nullptr;
     if (device.has(kVaSharing)) look_up(devices_of, device, "clGetDeviceIDsFromVA_APIMediaAdapterINTEL");
@@ -65,6 +66,7 @@ TENON_INLINE std::vector<cl_device_id> devices_of_display(void* display, std::st
     reasons += "; " + device.name + " (" + device.platform_name + ") " +
                (devices_of ? "does not share surfaces of this display" : std::string("lacks ") + kVaSharing);
   }
+  for (const Error& failure : failures) reasons += "; " + std::string(failure.what());
   return found;
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that are still running when their memory is mapped, handed to another queue, or dropped.
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include <tenon/core/deferred.hpp>
 #include <tenon/core/host.hpp>
@@ -199,6 +203,34 @@ TEST_F(PendingTest, MemoryThatAKernelStillWritesIsNotFreed) {
   for (int i = 0; i < 2000 && !freed; ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(freed);
   EXPECT_EQ(page[8191], std::byte{1});
+}
+
+/// A context tests whether the device shares its memory. A command that is under way when that fails writes no memory that was freed: the
+/// layer of the tests has a driver whose copies are late.
+TEST_F(PendingTest, AContextThatFailsLeavesNoCommandOverFreedMemory) {
+  constexpr std::size_t kPage = 4096, kBytes = 4 * kPage;
+  const cl_device_id id = device(context).id;
+  bool fails = true;
+  for (int call = 1; fails; ++call) {
+    detail::Probe::failed = false;
+    detail::Probe::countdown = call;
+    try {
+      make_context(id);
+    } catch (const Error&) {
+    }
+    detail::Probe::countdown = 0;
+    fails = detail::Probe::failed;
+    // What was freed is found again, and watched until all copies have run.
+    std::vector<std::unique_ptr<std::byte, void (*)(void*)>> found;
+    for (int i = 0; i < 8; ++i) {
+      found.emplace_back(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, kBytes)), std::free);
+      std::memset(found.back().get(), 0x5a, kBytes);
+    }
+    std::this_thread::sleep_for(milliseconds(10));
+    for (const auto& block : found)
+      ASSERT_TRUE(std::all_of(block.get(), block.get() + kBytes, [](std::byte b) { return b == std::byte{0x5a}; }))
+          << "after call " << call << " failed";
+  }
 }
 
 /// The layer of the tests ends the process if an event is left that is never set.

@@ -13,6 +13,7 @@
 //   pictures  images over imported memory have plain rows, too
 //   surfaces  shares VA surfaces: a "VADisplay" is the address of a number of surfaces, whose planes are images of their number
 //   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over and closes it
+//   late      copies between buffers begin some milliseconds after they were enqueued
 //   holds     it takes the descriptor over, and closes it with the buffer, as NVIDIA's driver does
 #include <tenon/frameworks/opencl/testing/layer.hpp>
 
@@ -24,6 +25,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +53,7 @@ constexpr cl_uint kOpaqueFd = 0x2060, kDmabuf = 0x2067, kSemaphoreOpaqueFd = 0x2
 constexpr cl_device_info kMemoryImports = 0x204F, kLinearImageImports = 0x2052, kSemaphoreImports = 0x204D,
                          kSemaphoreExports = 0x204E;
 constexpr int kFenceTimeout_ms = 20'000;
+constexpr std::chrono::milliseconds kLate{5};
 
 using layer::answer;
 using layer::next;
@@ -69,9 +72,11 @@ struct Import {
   int acquired = 0;
   int fd = -1;  ///< Closed with the buffer.
 };
-std::mutex mutex;
-std::map<cl_mem, Import> imports;
-std::map<cl_kernel, std::map<cl_uint, cl_mem>> arguments;
+// Never destroyed, like all maps here: the driver's threads call back while the process ends.
+std::mutex& mutex = *new std::mutex;
+std::map<cl_mem, Import>& imports = *new std::map<cl_mem, Import>;
+using Arguments = std::map<cl_kernel, std::map<cl_uint, cl_mem>>;
+Arguments& arguments = *new Arguments;
 
 cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size_t size, void* value,
                                    size_t* size_ret) {
@@ -202,7 +207,7 @@ cl_mem CL_API_CALL create_image_with_properties(cl_context context, const cl_mem
   return nullptr;
 }
 
-std::set<cl_event> unset;  ///< The application's user events.
+std::set<cl_event>& unset = *new std::set<cl_event>;  ///< The application's user events.
 cl_event CL_API_CALL create_user_event(cl_context context, cl_int* status) {
   const cl_event made = next->clCreateUserEvent(context, status);
   std::lock_guard lock(mutex);
@@ -234,7 +239,7 @@ cl_context context_of(cl_command_queue queue) {
 }
 
 /// Queues that free SVM, until a marker is behind that, with their contexts.
-std::map<cl_command_queue, cl_context> freeing;
+std::map<cl_command_queue, cl_context>& freeing = *new std::map<cl_command_queue, cl_context>;
 cl_int CL_API_CALL free_svm(cl_command_queue queue, cl_uint count, void** pointers,
                             void(CL_CALLBACK* by)(cl_command_queue, cl_uint, void**, void*), void* data,
                             cl_uint after_count, const cl_event* after, cl_event* event) {
@@ -356,7 +361,20 @@ cl_int CL_API_CALL release(cl_command_queue queue, cl_uint count, const cl_mem* 
 cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
                                size_t size, cl_uint count, const cl_event* after, cl_event* event) {
   if (!is_ours(from) || !is_ours(to)) return CL_INVALID_OPERATION;
-  return next->clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, size, count, after, event);
+  if (!asked_for("late"))
+    return next->clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, size, count, after, event);
+  cl_int status = CL_SUCCESS;
+  const cl_event gate = next->clCreateUserEvent(context_of(queue), &status);
+  if (!gate) return status;
+  std::vector<cl_event> all(after, after + count);
+  all.push_back(gate);
+  status = next->clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, size, count + 1, all.data(), event);
+  std::thread([gate] {
+    std::this_thread::sleep_for(kLate);
+    next->clSetUserEventStatus(gate, CL_COMPLETE);
+    next->clReleaseEvent(gate);
+  }).detach();
+  return status;
 }
 cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t size,
                                void* to, cl_uint count, const cl_event* after, cl_event* event) {
@@ -486,8 +504,8 @@ cl_int CL_API_CALL export_semaphore(Semaphore* semaphore, cl_device_id, cl_uint 
 }
 
 /// Surfaces of 64x32 px in NV12.
-std::map<cl_context, const unsigned*> displays;
-std::map<cl_mem, bool> surfaces;  // Whether each image of one is acquired.
+std::map<cl_context, const unsigned*>& displays = *new std::map<cl_context, const unsigned*>;
+std::map<cl_mem, bool>& surfaces = *new std::map<cl_mem, bool>;  // Whether each image of one is acquired.
 
 cl_int CL_API_CALL devices_of_display(cl_platform_id platform, cl_uint, void* display, cl_uint, cl_uint entries,
                                       cl_device_id* devices, cl_uint* count) {

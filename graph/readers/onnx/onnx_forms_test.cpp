@@ -2,6 +2,7 @@
 // Forms of operations and tensors: their requirements, and the messages for refused ones.
 #include <tenon/graph/readers/onnx/testing/onnx.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <gmock/gmock.h>
 
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/precise.hpp>
 #include <tenon/graph/readers/onnx/backend_suite.hpp>
 
 namespace tenon::onnx_test {
@@ -407,6 +409,35 @@ TEST(OnnxForms, WhatDependsOnShapesFollowsAReshape) {
     return b;
   };
   expect_follows_reshape(smaller, {1, 1, 4, 6}, {1, 1, 16, 9});
+}
+
+/// They stand for operations that other runtimes compute in f32: bf16 would be a step of a picture's colours off, and lose a signal's
+/// weak frequencies.
+TEST(OnnxForms, ProductsThatAreNoLayersStayPrecise) {
+  const auto expect_precise = [](const std::shared_ptr<Model>& model, std::size_t products) {
+    std::size_t found = 0;
+    for (const auto& node : model->get_ordered_ops()) {
+      if (std::string_view(node->get_type_name()) != "MatMul") continue;
+      ++found;
+      EXPECT_TRUE(is_precise(*node)) << node->get_friendly_name();
+    }
+    EXPECT_EQ(found, products);
+  };
+  expect_precise(resize("linear", {}, {1, 1, 4, 6}).read(), 2);
+  Builder b(17);
+  b.input("x", {2, 64, 1}).output("y");
+  for (const auto& [name, value] : {std::pair{"step", 8}, {"length", 16}})
+    b.initializer(name, {}, schema::TensorProto::INT64).add_int64_data(value);
+  auto& window = b.initializer("window", {16});
+  for (int i = 0; i < 16; ++i) window.add_float_data(static_cast<float>(i) / 16);
+  attribute_of(b.node("STFT", {"x", "step", "window", "length"}, {"y"}), "onesided", schema::AttributeProto::INT)
+      .set_i(1);
+  const auto signal = b.read();
+  expect_precise(signal, 2);
+  const auto order = signal->get_ordered_ops();
+  EXPECT_TRUE(std::ranges::any_of(order, [](const auto& node) {
+    return std::string_view(node->get_type_name()) == "Multiply" && is_precise(*node);
+  })) << "the window";
 }
 
 }  // namespace onnx_forms_test

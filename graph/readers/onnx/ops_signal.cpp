@@ -48,11 +48,11 @@ Out transform(const Out& x, const Dimension& components, const Out& length, bool
     return squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1});
   };
   const Out re = component(0), sign = scalar(type, inverse ? 1 : -1);
-  Out real = matmul(re, w.cosine), imaginary = mul(matmul(re, w.sine), sign);
+  Out real = precise(matmul(re, w.cosine)), imaginary = mul(precise(matmul(re, w.sine)), sign);
   if (components != Dimension(1)) {
     const Out im = component(1);
-    real = sub(real, mul(matmul(im, w.sine), sign));
-    imaginary = add(imaginary, matmul(im, w.cosine));
+    real = sub(real, mul(precise(matmul(im, w.sine)), sign));
+    imaginary = add(imaginary, precise(matmul(im, w.cosine)));
   }
   if (inverse) {
     real = div(real, convert(length, type));
@@ -75,9 +75,9 @@ Out real_inverse(const Out& x, const Out& length) {
       op("LogicalOr", 1, {op("Equal", 1, {place, int_scalar(0)}), op("Equal", 1, {mul(place, int_scalar(2)), length})});
   const Out weight = div(select(is_single, scalar(type, 1), scalar(type, 2)), convert(length, type));
   const auto component = [&](std::int64_t index) {
-    return mul(squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1}), weight);
+    return precise(mul(squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1}), weight));
   };
-  return unsqueeze(sub(matmul(component(0), w.cosine), matmul(component(1), w.sine)), {rank - 1});
+  return unsqueeze(sub(precise(matmul(component(0), w.cosine)), precise(matmul(component(1), w.sine))), {rank - 1});
 }
 
 Out along_second_to_last(const NodeContext& node, const Out& x) {
@@ -145,7 +145,7 @@ OutputVector stft(const NodeContext& node) {
   const Out positions = add(mul(unsqueeze(steps(frames), {1}), step), unsqueeze(steps(length), {0}));
   Out framed =
       op("Gather", 8, {signal, positions, int_scalar(1)}, {{"batch_dims", 0}});  // [batch, frames, length, 1 or 2]
-  if (node.has_input(2)) framed = mul(framed, reshape(convert(node.input(2), type), Ints{-1, 1}));
+  if (node.has_input(2)) framed = precise(mul(framed, reshape(convert(node.input(2), type), Ints{-1, 1})));
   return {transform(framed, signal.get_partial_shape()[2], length, false, node.get_int("onesided", 1) != 0)};
 }
 

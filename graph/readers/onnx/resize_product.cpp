@@ -143,12 +143,12 @@ class ResizedAxis {
 };
 
 Out along(const Out& x, const Out& matrix, std::int64_t axis, std::int64_t rank) {
-  if (axis == rank - 1) return matmul(x, matrix, false, true);
-  if (axis == rank - 2) return matmul(matrix, x);
+  if (axis == rank - 1) return precise(matmul(x, matrix, false, true));
+  if (axis == rank - 2) return precise(matmul(matrix, x));
   Ints order;
   for (std::int64_t i = 0; i < rank; ++i) order.push_back(i);
   std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 1)]);
-  return transpose(matmul(transpose(x, order), matrix, false, true), order);
+  return transpose(precise(matmul(transpose(x, order), matrix, false, true)), order);
 }
 
 std::optional<std::vector<double>> known_numbers(const Out& x) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <tenon/graph/precise.hpp>
+
 namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {
@@ -115,6 +117,11 @@ Out range(const Out& start, const Out& stop, const Out& step, ElementType type) 
 
 Out matmul(const Out& a, const Out& b, bool transpose_a, bool transpose_b) {
   return op("MatMul", 1, {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+}
+
+Out precise(const Out& x) {
+  mark_precise(*x.get_node());
+  return x;
 }
 
 Out per_channel(const Out& x, const Out& like) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/runtime/core.hpp>
+#include <tenon/runtime/properties.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/shared/json_text.hpp>
@@ -21,6 +22,17 @@ std::string property_text(Core& core, const std::string& device, const char* key
   }
 }
 
+/// "0000:1b:00.0"; empty where the driver does not state it.
+std::string pci_text(Core& core, const std::string& device) {
+  try {
+    const device::PCIInfo at = core.get_property(device, device::pci_info);
+    if (at.domain + at.bus + at.device + at.function == 0) return "";
+    return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", at.domain, at.bus, at.device, at.function);
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
 void show_devices(bool json) {
   Core core;
   nlohmann::json list = nlohmann::json::array();
@@ -29,8 +41,10 @@ void show_devices(bool json) {
   for (const std::string& device : core.get_available_devices()) {
     const std::string full = property_text(core, device, "FULL_DEVICE_NAME"),
                       can = property_text(core, device, "OPTIMIZATION_CAPABILITIES");
+    const std::string pci = pci_text(core, device);
     list.push_back({{"device", device}, {"available", true}, {"full_name", full}, {"capabilities", can}});
-    rows.push_back({device, "available", full, can});
+    if (!pci.empty()) list.back()["pci"] = pci;
+    rows.push_back({device, "available", full + (pci.empty() ? "" : " at " + pci), can});
   }
   for (const auto& [device, reason] : core.get_unavailable_devices()) {
     list.push_back({{"device", device}, {"available", false}, {"reason", reason}});

@@ -21,6 +21,8 @@ namespace {
 /// Larger trees cost registers, and their operands' memory is held longer.
 constexpr std::size_t kMaxTree = 48;
 constexpr std::size_t kMaxLoads = 12;
+/// Functions in a tree that each reader may compute for itself.
+constexpr std::size_t kFewFunctions = 4;
 
 /// For types whose elements share bytes.
 ExpressionRef code_of(const ExpressionRef& root, ElementType type) {
@@ -235,7 +237,10 @@ void Builder::set(const Node& node, std::size_t output, Producer producer, const
 }
 
 void Builder::compute(Value& value, const Output<Node>& output) {
-  const View view = make_for(*output.get_node(), output.get_index(), value, best_strides(value));
+  compute(value, output, make_for(*output.get_node(), output.get_index(), value, best_strides(value)));
+}
+
+void Builder::compute(Value& value, const Output<Node>& output, const View& view) {
   launching_ = std::move(value.nodes);
   ExpressionRef root = std::exchange(value.pending, nullptr);
   // Stores round.
@@ -244,6 +249,38 @@ void Builder::compute(Value& value, const Output<Node>& output) {
   const auto producer = std::exchange(value.producer, std::nullopt);
   emit(root, producer, view, *output.get_node());
   value.view = view;
+}
+
+bool Builder::waits_in_rows(const Output<Node>& output) {
+  const Value& value = value_of(output);
+  return value.pending && value.readers == 1 && !value.numbers && !shares_bytes(value.type) &&
+         output.get_partial_shape().is_static() && best_strides(value) == packed_strides(value.shape);
+}
+
+bool Builder::compute_into(const Output<Node>& output, const View& part) {
+  if (part.numbers || !waits_in_rows(output)) return false;
+  compute(value_of(output), output, part);
+  return true;
+}
+
+ExpressionRef Builder::little(const Output<Node>& output, std::vector<std::pair<std::string, std::string>>& nodes) {
+  const Value& value = value_of(output);
+  const auto is_plain = [](const View& view) { return !view.source && !view.numbers; };
+  if (value.view || value.constant) return is_plain(made(output)) ? loaded(made(output), value.type) : nullptr;
+  const auto loads = loads_of(value.pending);
+  if (value.producer || value.numbers || value.pending->size() > kFewFunctions || loads.size() != 1) return nullptr;
+  if (!is_plain(*loads.front()->view())) return nullptr;
+  nodes.insert(nodes.end(), value.nodes.begin(), value.nodes.end());
+  return value.pending;
+}
+
+bool Builder::forget(const Output<Node>& output) {
+  Value& value = value_of(output);
+  if (!value.pending || value.readers != 1) return false;
+  joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
+  value.pending = nullptr;
+  value.producer.reset();
+  return true;
 }
 
 Extents Builder::best_strides(const Value& value) const {

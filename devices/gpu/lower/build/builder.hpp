@@ -83,6 +83,18 @@ class Builder {
   ExpressionRef tree(const Output<Node>& value);
   /// @}
 
+  /// Whether it is not computed yet, for its one reader, and is to lie in rows.
+  bool waits_in_rows(const Output<Node>& value);
+  /// Computes what is not computed yet and has this reader alone into memory of the reader's, a part of a join.
+  /// @return whether it did; false: it lies elsewhere, or would lie better otherwise.
+  bool compute_into(const Output<Node>& value, const View& part);
+  /// What each reader may compute for itself, because it is little: the elements of a view, or a few functions of them.
+  /// @param nodes  Those that compute it are added. @return null: it is not such.
+  ExpressionRef little(const Output<Node>& value, std::vector<std::pair<std::string, std::string>>& nodes);
+  /// Forgets what is not computed yet, because the node that is being lowered computes it otherwise.
+  /// @return false: it is computed, or others read it.
+  bool forget(const Output<Node>& value);
+
   /// The memory of a Concat's result, into which its inputs may have been computed already.
   /// @param channels_last  Unless it is there.
   View whole(const Node& concat, bool channels_last);
@@ -192,6 +204,7 @@ class Builder {
   View gathered(const View& view, const InputForm& form, const std::vector<planning::BufferSlice>& items,
                 const Node& of);
   void compute(Value& value, const Output<Node>& output);
+  void compute(Value& value, const Output<Node>& output, const View& view);
   /// Joins codes, one a byte, of a type whose elements share bytes.
   void pack(const View& codes, const View& out, const Node& of);
   void emit(const ExpressionRef& root, const std::optional<Producer>& producer, const View& out, const Node& of);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise operations: the table's expressions, and those that it cannot express.
 #include <tenon/devices/gpu/lower/build/table.hpp>
+#include <tenon/devices/gpu/lower/reductions/rows.hpp>
 
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ void set_call(Builder& builder, const Node& node, const std::string& text, std::
 
 /// By the table's expression. Functions of reals are computed in f32 for integers.
 void lower_expression(Builder& builder, const Node& node) {
+  if (set_mean_square(builder, node)) return;
   std::vector<ExpressionRef> values = operands(builder, node);
   const ElementType type = values.back()->type();
   std::string text = expression_text(node, type);
@@ -35,6 +37,13 @@ void lower_expression(Builder& builder, const Node& node) {
 }
 
 void lower_convert(Builder& builder, const Node& node) { builder.set(node, 0, operands(builder, node, 1).front()); }
+
+/// The same bits as another type of as many.
+void lower_bit_cast(Builder& builder, const Node& node) {
+  std::vector<ExpressionRef> values = operands(builder, node);
+  const std::string bits = bits_text(values[0]->type(), "$0");
+  set_call(builder, node, from_bits_text(node.get_output_element_type(0), bits), std::move(values));
+}
 
 void lower_round(Builder& builder, const Node& node) {
   std::vector<ExpressionRef> values = operands(builder, node);
@@ -153,6 +162,7 @@ void register_elementwise(LoweringTable& table) {
   for (const Operation* operation : operations())
     if (!operation->expression.empty()) table[operation->type] = {lower_expression};
   table["Convert"] = table["ConvertLike"] = {lower_convert};
+  table["BitCast"] = {lower_bit_cast};
   table["Round"] = {lower_round};
   table["Gelu"] = {lower_gelu};
   table["Swish"] = {lower_swish};

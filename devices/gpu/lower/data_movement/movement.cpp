@@ -4,10 +4,14 @@
 #include <tenon/devices/gpu/lower/build/table.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tenon/devices/gpu/program/tree_source.hpp>
 #include <tenon/graph/slices.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -19,11 +23,25 @@ void advance(View& view, std::size_t axis, std::int64_t count) {
   view.place.offset = static_cast<std::size_t>(static_cast<std::int64_t>(view.place.offset) + bytes);
 }
 
+/// Whether only attention reads it, perhaps with its axes in another order: it reads heads that share keys where these lie.
+bool is_for_attention(const Node& node) {
+  const auto readers = node.output(0).get_target_inputs();
+  return std::all_of(readers.begin(), readers.end(), [](const Input<Node>& reader) {
+    const Node& by = *reader.get_node();
+    return is_op(&by, "ScaledDotProductAttention") || (is_op(&by, "Transpose") && is_for_attention(by));
+  });
+}
+
 /// Every order of the elements that reads `from` in the order of `to`.
 void set_reshaped(Builder& builder, const Node& node, const Output<Node>& source, const Shape& shape) {
   if (builder.set_reshaped(node, source, shape)) return;
   View view = builder.moved(source);
   if (!reshape(view, shape)) {
+    if (view.repeats() && !view.source && !view.numbers && is_for_attention(node)) {
+      auto repeated = std::make_shared<const TreeSource>(
+          Expression::load(view), view.shape, TreeSource::Nodes{{node.get_friendly_name(), node.get_type_name()}});
+      return builder.set(node, 0, View{{}, view.type, shape, packed_strides(shape), std::move(repeated)});
+    }
     view = builder.packed(source);
     reshape(view, shape);
   }
@@ -89,21 +107,53 @@ View part_of(const View& whole, std::size_t axis, std::size_t begin, std::size_t
   return part;
 }
 
+/// What a CPU finds sooner by its place than it starts one kernel more, which would compute in vectors.
+constexpr std::size_t kMostJoinedByCpu = 2048;
+
+/// Leaves two parts to the one element-wise node that reads them side by side.
+bool set_joined(Builder& builder, const Node& node) {
+  const auto readers = node.output(0).get_target_inputs();
+  if (readers.size() != 1 || node.get_input_size() > 2 || node.get_output_partial_shape(0).is_dynamic() ||
+      node.get_output_element_type(0) != element::f32)
+    return false;
+  const Shape& shape = node.get_output_shape(0);
+  const std::size_t axis = normalized(node.get_attributes().get_int("axis"), shape.size());
+  const Node& reader = *readers.begin()->get_node();
+  if (builder.target().is_cpu && element_count(shape) > kMostJoinedByCpu) return false;
+  if (axis + 1 != shape.size() || expression_text(reader, ElementType::kF32).empty() ||
+      !(reader.get_output_partial_shape(0) == PartialShape(shape)))
+    return false;
+  std::vector<JoinedSource::Part> parts;
+  TreeSource::Nodes nodes{{node.get_friendly_name(), node.get_type_name()}};
+  for (const Output<Node>& source : node.input_values()) {
+    parts.push_back({builder.little(source, nodes), source.get_shape()});
+    if (!parts.back().root || parts.back().shape[axis] == 0) return false;
+  }
+  auto joined = std::make_shared<const JoinedSource>(std::move(parts), axis, std::move(nodes));
+  builder.set(node, 0, View{{}, ElementType::kF32, shape, packed_strides(shape), std::move(joined)});
+  return true;
+}
+
 void lower_concat(Builder& builder, const Node& node) {
-  std::vector<View> parts;
+  if (set_joined(builder, node)) return;
+  std::vector<std::optional<View>> parts;
   bool channels_last = false;
   for (const Output<Node>& source : node.input_values()) {
-    parts.push_back(builder.moved(source));
-    channels_last |= is_channels_last(parts.back());
+    parts.push_back(builder.waits_in_rows(source) ? std::nullopt : std::optional(builder.moved(source)));
+    channels_last |= parts.back() && is_channels_last(*parts.back());
   }
   const View whole = builder.whole(node, channels_last && !(builder.target().is_cpu && builder.target().stores_f16));
   builder.set(node, 0, whole);
   const std::size_t axis = normalized(node.get_attributes().get_int("axis"), whole.shape.size());
   std::size_t begin = 0;
-  for (const View& part : parts) {
-    const View to = part_of(whole, axis, begin, part.shape[axis]);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Output<Node> source = node.input_value(i);
+    const std::size_t count = parts[i] ? parts[i]->shape[axis] : source.get_shape()[axis];
+    const View to = part_of(whole, axis, begin, count);
+    begin += count;
+    if (!parts[i] && builder.compute_into(source, to)) continue;
+    const View part = parts[i] ? *parts[i] : builder.moved(source);
     if (!(part.place == to.place)) builder.copy(part, to, node);
-    begin += part.shape[axis];
   }
 }
 

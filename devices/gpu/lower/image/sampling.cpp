@@ -11,6 +11,7 @@
 #include <tenon/devices/gpu/lower/matmul_conv/matmul.hpp>
 #include <tenon/graph/ops/grid_sample.hpp>
 #include <tenon/graph/ops/roi_align.hpp>
+#include <tenon/graph/ops/roi_pooling.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -94,6 +95,28 @@ void lower_roi_pooling(Builder& builder, const Node& node) {
   });
 }
 
+void lower_ps_roi_pooling(Builder& builder, const Node& node) {
+  const View data = builder.packed(node.input_value(0)), regions = builder.packed(node.input_value(1)),
+             listed = listed_regions(builder, node, regions);
+  const Shape& out = node.get_output_shape(0);
+  const PsRoiPooling rule(node.get_attributes(), data.shape, out);
+  const ElementType type = builder.target().has_f64 ? ElementType::kF64 : ElementType::kF32;
+  set_whole(builder, node, "ps_roi_pool", ElementType::kF32, kernels::ps_roi_pool, [=](Kernel& kernel) {
+    kernel.reads("X", data).reads("ROI", regions).reads("LISTED", listed);
+    kernel.number("CHANNELS", static_cast<std::int64_t>(rule.channels))
+        .number("SIDE", static_cast<std::int64_t>(rule.group))
+        .number("IC", static_cast<std::int64_t>(data.shape[1]))
+        .number("IH", static_cast<std::int64_t>(rule.height))
+        .number("IW", static_cast<std::int64_t>(rule.width))
+        .number("PICTURES", static_cast<std::int64_t>(data.shape[0]));
+    kernel.define("REAL", compute_name(type))
+        .define("SCALE", literal_text(type, rule.scale))
+        .define("IS_AVERAGE", rule.is_average ? 1 : 0)
+        .define("BINS_X", static_cast<std::int64_t>(rule.bins_x))
+        .define("BINS_Y", static_cast<std::int64_t>(rule.bins_y));
+  });
+}
+
 /// The displaced pixels in memory, [N, channels * taps, pixels].
 View deformable_columns(Builder& builder, const Node& node, const Spatial3& window) {
   const View data = builder.packed(node.input_value(0)), offsets = builder.packed(node.input_value(1));
@@ -167,6 +190,7 @@ void register_sampling(LoweringTable& table) {
   table["GridSample"] = {lower_grid_sample};
   table["ROIAlign"] = {lower_roi_align};
   table["ROIPooling"] = {lower_roi_pooling};
+  table["PSROIPooling"] = {lower_ps_roi_pooling};
   table["DeformableConvolution"] = {lower_deformable_convolution};
   table["Col2Im"] = {lower_col2im, kernel_known};
 }

@@ -13,6 +13,7 @@
 #include <tenon/devices/gpu/lower/matmul_conv/matmul.hpp>
 #include <tenon/devices/gpu/lower/matmul_conv/matrix.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
+#include <tenon/devices/gpu/program/tree_source.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -22,6 +23,31 @@ View with_batch(const View& view, const Shape& batch) {
   Shape shape = batch;
   for (std::size_t i = 2; i > 0; --i) shape.push_back(view.shape[view.shape.size() - i]);
   return broadcast(view, shape);
+}
+
+/// Keys or values as attention reads them: where several heads share them, an axis that repeats stands for these.
+View side_of(Builder& builder, const Output<Node>& value) {
+  const View view = builder.source(value);
+  if (!view.source) return view;
+  const auto* const tree = dynamic_cast<const TreeSource*>(view.source.get());
+  const View* const from = tree && view.is_packed() ? tree->reshaped() : nullptr;
+  // Rows and columns are the same.
+  const std::size_t rank = view.shape.size();
+  if (!from || from->shape.size() < rank || !std::equal(view.shape.end() - 2, view.shape.end(), from->shape.end() - 2))
+    return builder.view(value);
+  return *from;
+}
+
+/// Whether some axes are several of the other shape's, side by side.
+bool is_split(const Shape& axes, const Shape& parts) {
+  std::size_t at = 0;
+  for (const std::size_t extent : axes) {
+    std::size_t product = 1;
+    while (at < parts.size() && product < extent) product *= parts[at++];
+    if (product != extent) return false;
+    if (extent == 1 && at < parts.size() && parts[at] == 1) ++at;
+  }
+  return at == parts.size();
 }
 
 /// Where a batch begins, of a view [batch..., rows, columns].
@@ -61,31 +87,78 @@ struct Attention {
   std::size_t batches() const { return element_count(batch); }
 };
 
+/// Rows become columns.
+View turned(View view) {
+  const std::size_t rank = view.shape.size();
+  std::swap(view.shape[rank - 1], view.shape[rank - 2]);
+  std::swap(view.strides[rank - 1], view.strides[rank - 2]);
+  return view;
+}
+
 Attention attention_of(Builder& builder, const Node& node) {
   Attention all;
   const Shape& out = node.get_output_shape(0);
   all.batch = Shape(out.begin(), out.end() - 2);
   all.query = with_batch(builder.view(node.input_value(0)), all.batch);
-  View key = with_batch(builder.view(node.input_value(1)), all.batch);
-  all.value = with_batch(builder.view(node.input_value(2)), all.batch);
-  const std::size_t rank = out.size();
+  View key = side_of(builder, node.input_value(1)), value = side_of(builder, node.input_value(2));
+  std::size_t rank = out.size();
+  const std::size_t shared_rank = std::max(key.shape.size(), value.shape.size());
+  if (shared_rank > rank) {
+    // One of the result's axes is several then.
+    const View& shared = key.shape.size() > rank ? key : value;
+    Shape batch(shared.shape.begin(), shared.shape.end() - 2);
+    View query = all.query;
+    Shape shape = batch;
+    shape.push_back(query.shape[rank - 2]);
+    shape.push_back(query.shape[rank - 1]);
+    if (key.shape.size() == value.shape.size() && std::equal(batch.begin(), batch.end(), value.shape.begin()) &&
+        is_split(all.batch, batch) && reshape(query, shape)) {
+      all.query = query;
+      all.batch = batch;
+      rank = shared_rank;
+    } else {
+      key = builder.view(node.input_value(1));
+      value = builder.view(node.input_value(2));
+    }
+  }
+  key = with_batch(key, all.batch);
+  all.value = with_batch(value, all.batch);
   all.queries = all.query.shape[rank - 2];
   all.keys = key.shape[rank - 2];
-  std::swap(key.shape[rank - 2], key.shape[rank - 1]);
-  std::swap(key.strides[rank - 2], key.strides[rank - 1]);
-  all.key = key;
+  all.key = turned(key);
   all.is_causal = node.get_attributes().get_bool("causal");
   // A mask that is one number, 0, stands for none; a causal one replaces what is given.
   if (node.get_input_size() > 3 && !all.is_causal && node.get_input_shape(3).size() > 0) {
-    Shape scores = out;
-    scores[rank - 1] = all.keys;
+    Shape scores = node.get_output_shape(0);
+    scores.back() = all.keys;
     all.mask = broadcast(builder.view(node.input_value(3)), scores);
+    scores = all.batch;
+    scores.push_back(all.queries);
+    scores.push_back(all.keys);
+    reshape(*all.mask, scores);  // Axes are only split: every view can be.
   }
   if (node.get_input_size() > 4)
     all.scale_view = builder.view(node.input_value(4));
   else
     all.scale = literal_text(ElementType::kF32, 1 / std::sqrt(static_cast<double>(all.query.shape[rank - 1])));
   return all;
+}
+
+/// Limits of the kernel for few queries: queries that a group computes together, keys whose scores lie in local memory at once.
+constexpr std::size_t kFewQueries = 8, kRowLanes = 128, kRowTile = 64, kMostColumns = 512;
+
+/// How many neighbouring batches have the same keys and values.
+std::size_t shared_batches(const Attention& what) {
+  if (what.batch.empty()) return 1;
+  const std::size_t last = what.batch.size() - 1;
+  return what.key.strides[last] == 0 && what.value.strides[last] == 0 ? what.batch[last] : 1;
+}
+
+/// Whether keys are to be divided among groups: for so few queries everything else leaves most of the device idle.
+bool has_few_queries(const Builder& builder, const Attention& what) {
+  const Target& target = builder.target();
+  return takes_matrices(target) && what.queries <= kFewQueries && what.query.shape.back() <= kMostColumns &&
+         what.value.shape.back() <= kMostColumns;
 }
 
 /// SCORE(value, batch, m, n): a product of a query and a key, scaled and masked.
@@ -104,24 +177,31 @@ void define_score(Kernel& kernel, const Attention& what) {
 /// Columns of a tile in local memory.
 constexpr std::size_t kMostHeadColumns = 64;
 
-/// Whether one kernel does it all: heads of f16 with few columns, whose rows are read in chunks.
+/// Whether one kernel does it all: heads of few columns, whose rows are read in chunks of f16.
 bool is_one_kernel(const Builder& builder, const Attention& what) {
   const std::size_t columns = what.query.shape.back();
-  // A key's rows are its columns here.
-  View key = what.key;
-  std::swap(key.shape[key.shape.size() - 1], key.shape[key.shape.size() - 2]);
-  std::swap(key.strides[key.shape.size() - 1], key.strides[key.shape.size() - 2]);
-  const auto is_read_in_chunks = [&](const View& view) {
-    return view.type == ElementType::kF16 && builder.is_wide(view, view.shape.size() - 1);
-  };
   return builder.target().stores_f16 && takes_matrices(builder.target()) &&
          builder.target().local_bytes >= std::size_t{48} << 10 && columns <= kMostHeadColumns &&
-         what.value.shape.back() == columns && is_read_in_chunks(what.query) && is_read_in_chunks(key) &&
-         is_read_in_chunks(what.value);
+         columns % kChunk == 0 && what.value.shape.back() == columns;
 }
 
-void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& what) {
+/// The view if its rows are f16 in chunks; else a copy, in which heads still share what they share.
+View chunks_of(Builder& builder, const Node& node, const View& view) {
+  if (view.type == ElementType::kF16 && builder.is_wide(view, view.shape.size() - 1)) return view;
+  View once = view;
+  for (std::size_t axis = 0; axis + 2 < once.shape.size(); ++axis)
+    if (once.strides[axis] == 0) once.shape[axis] = 1;
+  const View copy = builder.scratch(ElementType::kF16, once.shape);
+  builder.copy(once, copy, node);
+  return broadcast(copy, view.shape);
+}
+
+void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& given) {
   const Node* const self = &node;
+  Attention what = given;
+  what.query = chunks_of(builder, node, given.query);
+  what.key = turned(chunks_of(builder, node, turned(given.key)));
+  what.value = chunks_of(builder, node, given.value);
   Producer producer;
   producer.emit_in_pieces = [&builder, self, what](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
     // More queries for each warp read less, but then too few warps have place to hide each other's waits.
@@ -150,6 +230,110 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& wh
     kernel.text(kernels::attention);
     kernel.over({(what.queries + kTiles.m - 1) / kTiles.m * kTiles.lanes(), 1, what.batches()}, {kTiles.lanes(), 1, 1});
     builder.launch(kernel, *self);
+  };
+  builder.set(node, 0, ElementType::kF32, std::move(producer));
+}
+
+/// The macro NAME8(batch, n, d, to): 8 columns of a row. @param view  [batch..., rows, columns]
+void define_row(Kernel& kernel, const Builder& builder, const std::string& name, const std::string& as,
+                const View& view, const Shape& batch) {
+  kernel.reads(name, view);
+  const std::size_t rank = view.shape.size();
+  const std::string row = batch_place(kernel, name, view, batch) + " + " +
+                          index_text(kernel, name + "_ROW", {view.strides[rank - 2]}, {"(n)"}) + " + ";
+  if (builder.is_wide(view, rank - 1)) {
+    kernel.define(as + "(batch, n, d, to)", name + "_LOAD8(" + row + "(d), to);");
+    return;
+  }
+  const std::string at = index_text(kernel, name + "_COLUMN", {view.strides[rank - 1]}, {"((d) + j)"});
+  kernel.define(as + "(batch, n, d, to)", "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = (d) + j < " +
+                                              std::to_string(view.shape.back()) + " ? " + name + "(" + row + at +
+                                              ") : 0;");
+}
+
+AxisGroups one_group(const View& out) {
+  AxisGroups all(1);
+  for (std::size_t axis = 0; axis < out.shape.size(); ++axis) all[0].push_back(axis);
+  return all;
+}
+
+/// Adds STORE_AT(value, batch, m, d).
+void define_store(Kernel& kernel, const Builder& builder, const Attention& what, const ExpressionRef& root,
+                  const View& out, const AxisGroups& axes) {
+  builder.add_store(kernel, root, out, rows_and_columns(axes));
+  kernel.define("STORE_AT(value, batch, m, d)", "STORE(value, (batch) * M + (m), d)")
+      .number("M", static_cast<std::int64_t>(what.queries))
+      .define("VALUES", static_cast<std::int64_t>(what.value.shape.back()));
+}
+
+/// How keys are divided: enough groups for every unit of the device, and whole tiles for each.
+struct KeyParts {
+  std::size_t rows, blocks, keys, count;
+};
+KeyParts parts_of(const Attention& what, const Target& target) {
+  const std::size_t shared = shared_batches(what), all = shared * what.queries;
+  KeyParts parts{1, 1, kRowTile, 1};
+  while (parts.rows < std::min(all, kFewQueries)) parts.rows *= 2;
+  parts.blocks = (all + parts.rows - 1) / parts.rows;
+  const std::size_t groups = std::max<std::size_t>(what.batches() / shared * parts.blocks, 1),
+                    tiles = std::max<std::size_t>((what.keys + kRowTile - 1) / kRowTile, 1),
+                    wanted = std::clamp<std::size_t>(4 * target.compute_units / groups, 1, tiles);
+  parts.keys = (tiles + wanted - 1) / wanted * kRowTile;
+  parts.count = std::max<std::size_t>((what.keys + parts.keys - 1) / parts.keys, 1);
+  return parts;
+}
+
+Kernel rows_kernel(Builder& builder, const Attention& what, const KeyParts& parts) {
+  Kernel kernel = builder.kernel("attention_rows");
+  const std::size_t columns = what.query.shape.back(), values = what.value.shape.back(), shared = shared_batches(what);
+  kernel.reads("Q", what.query);
+  kernel.define("QUERY(batch, m, d)", "Q(" + place_of(kernel, "Q", what.query, what.batch, "(m)", "(d)") + ")");
+  define_row(kernel, builder, "K", "KEY8", turned(what.key), what.batch);
+  define_row(kernel, builder, "V", "VALUE8", what.value, what.batch);
+  define_score(kernel, what);
+  std::size_t value_lanes = 1;
+  while (value_lanes * 8 < values) value_lanes *= 2;
+  kernel.number("N", static_cast<std::int64_t>(what.keys))
+      .number("PART_KEYS", static_cast<std::int64_t>(parts.keys))
+      .define("HAS_PARTS", parts.count > 1 ? 1 : 0)
+      .define("SHARED", static_cast<std::int64_t>(shared))
+      .define("D", static_cast<std::int64_t>(columns))
+      .define("COLUMNS", static_cast<std::int64_t>(whole_chunks(columns)))
+      .define("ROWS", static_cast<std::int64_t>(parts.rows))
+      .define("TILE", static_cast<std::int64_t>(kRowTile))
+      .define("VALUE_LANES", static_cast<std::int64_t>(value_lanes))
+      .define("LANES", static_cast<std::int64_t>(kRowLanes));
+  kernel.multiply_adds(std::uint64_t{what.batches()} * what.queries * what.keys * (columns + values));
+  kernel.text(builder.target().matrices == Target::Matrices::kNvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
+      .text(kernels::attention_rows);
+  kernel.over({parts.count * kRowLanes, parts.blocks, what.batches() / shared}, {kRowLanes, 1, 1});
+  return kernel;
+}
+
+void lower_few_queries(Builder& builder, const Node& node, const Attention& what) {
+  const Node* const self = &node;
+  const KeyParts parts = parts_of(what, builder.target());
+  const std::size_t values = what.value.shape.back(), rows = what.batches() * what.queries;
+  Producer producer;
+  if (parts.count == 1) {
+    producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+      Kernel kernel = rows_kernel(builder, what, parts);
+      define_store(kernel, builder, what, root, out, axes);
+      builder.launch(kernel, *self);
+    };
+    return builder.set(node, 0, ElementType::kF32, std::move(producer));
+  }
+  const View sums = builder.scratch(ElementType::kF32, {rows, parts.count, values + 2});
+  Kernel kernel = rows_kernel(builder, what, parts);
+  kernel.writes("PART", sums).number("M", static_cast<std::int64_t>(what.queries));
+  kernel.number("PARTS", static_cast<std::int64_t>(parts.count)).define("VALUES", static_cast<std::int64_t>(values));
+  builder.launch(kernel, node);
+  producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+    Kernel join = builder.kernel("attention_join");
+    join.reads("PART", sums).number("PARTS", static_cast<std::int64_t>(parts.count));
+    define_store(join, builder, what, root, out, axes);
+    join.text(kernels::attention_join).over({values, rows}, {std::min<std::size_t>(builder.target().max_group, 64), 1});
+    builder.launch(join, *self);
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));
 }
@@ -187,6 +371,7 @@ void lower_weights(Builder& builder, const Node& node, const View& scores) {
 
 void lower_attention(Builder& builder, const Node& node) {
   const Attention what = attention_of(builder, node);
+  if (has_few_queries(builder, what)) return lower_few_queries(builder, node, what);
   if (is_one_kernel(builder, what)) return lower_in_one_kernel(builder, node, what);
   const View scores = lower_scores(builder, node, what);
   lower_weights(builder, node, scores);
@@ -200,9 +385,7 @@ void lower_attention(Builder& builder, const Node& node) {
     reshape(weights, shape);
     Kernel kernel = builder.kernel("attention_values");
     define_sides(kernel, weights, what.value, what.batch);
-    AxisGroups all(1);
-    for (std::size_t axis = 0; axis < out.shape.size(); ++axis) all[0].push_back(axis);
-    builder.add_store(kernel, root, out, all);
+    builder.add_store(kernel, root, out, one_group(out));
     kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, ((batch) * M_ROWS + (m)) * N_COLUMNS + (n))");
     Product product;
     product.type = what.value.type;

@@ -234,7 +234,59 @@ Kernel matrix_kernel(Builder& builder, Kernel kernel, const MatrixProduct& produ
   return kernel;
 }
 
+/// How warps share a product of few rows.
+struct RowsWay {
+  std::size_t columns = 1;  ///< The columns of a warp.
+  std::size_t share = 1;    ///< Warps that share them.
+  std::string name() const {
+    return "rows, " + std::to_string(columns) + " columns by " + std::to_string(share) + " warps";
+  }
+};
+
+/// Rows up to which a product takes as long as its right side takes to be read.
+constexpr std::size_t kFewRows = 8, kRowsLanes = 128;
+
+/// The rules' way first: as many warps as hide each other's waits, then more columns of each.
+std::vector<RowsWay> rows_ways(const MatrixProduct& product, const Target& target) {
+  const std::size_t columns = product.n * product.batch, units = target.compute_units;
+  // A group's 32 lanes have 256 numbers at once.
+  std::vector<RowsWay> ways{{1, 1}, {1, 4}, {2, 1}, {2, 4}, {4, 1}};
+  const std::size_t rule = columns < 8 * units && product.k >= 1024 ? 1 : columns < 64 * units ? 0 : 2;
+  std::rotate(ways.begin(), ways.begin() + static_cast<std::ptrdiff_t>(rule),
+              ways.begin() + static_cast<std::ptrdiff_t>(rule) + 1);
+  return ways;
+}
+
+Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& product, const RowsWay& way) {
+  std::size_t rows = 1;
+  while (rows < product.m) rows *= 2;
+  kernel.number("M", signed_of(product.m))
+      .number("N", signed_of(product.n))
+      .number("K", signed_of(product.k))
+      .define("ROWS", signed_of(rows))
+      .define("COLUMNS", signed_of(way.columns))
+      .define("SHARE", signed_of(way.share))
+      .define("UNROLL", rows > 2 ? 1 : 4)
+      .define("LANES", signed_of(kRowsLanes))
+      .text(target.matrices == Target::Matrices::kNvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
+      .text(kernels::matrix_rows);
+  const std::size_t warps = (product.n + way.columns - 1) / way.columns * way.share;
+  kernel.over({(warps * 32 + kRowsLanes - 1) / kRowsLanes * kRowsLanes, product.batch}, {kRowsLanes, 1});
+  return kernel;
+}
+
 }  // namespace
+
+bool has_few_rows(const MatrixProduct& product) { return product.m <= kFewRows && !is_of_numbers(product.type); }
+
+void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product) {
+  const Target& target = builder.target();
+  std::vector<Candidate> candidates;
+  for (const RowsWay& way : rows_ways(product, target))
+    candidates.push_back(
+        {way.name(), [&kernel, &target, product, way] { return rows_kernel(target, kernel, product, way); }});
+  builder.launch_best(node, "rows of " + product.text(), candidates);
+}
 
 void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
                    const std::string& how) {

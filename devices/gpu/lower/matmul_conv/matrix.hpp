@@ -64,4 +64,10 @@ void define_dot(Kernel& kernel, const Target& target, ElementType type);
 void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
                    const std::string& how);
 
+/// Whether the left side has so few rows that reading the right one is what takes time.
+bool has_few_rows(const MatrixProduct& product);
+/// The same of such a product of reals.
+/// @param kernel  Reads A, has A_BATCH, A_PLACE(m), RIGHT8(batch, n, k, to) and STORE_AT(value, batch, m, n).
+void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product);
+
 }  // namespace tenon::inline v1::gpu_device

@@ -82,7 +82,8 @@ Producer matrix_producer(Builder& builder, const Node& node, const View& left, c
     for (const std::size_t axis : batches) product.batch *= left.shape[axis];
     product.n = right.shape[rank - 2];
     product.k = k;
-    if (product.n % kChunk == 0)
+    const bool is_of_rows = has_few_rows(product);
+    if (product.n % kChunk == 0 && !is_of_rows)
       builder.add_wide_store(kernel, root, out, groups);
     else
       builder.add_store(kernel, root, out, groups);
@@ -97,7 +98,8 @@ Producer matrix_producer(Builder& builder, const Node& node, const View& left, c
     kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
         .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
     kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
-    launch_matrix(builder, *self, kernel, product, "rows");
+    if (is_of_rows) kernel.define("RIGHT8(batch, n, k, to)", "B_LOAD8(B_BATCH(batch) + (n) * B_ROW + (k), to);");
+    is_of_rows ? launch_rows(builder, *self, kernel, product) : launch_matrix(builder, *self, kernel, product, "rows");
   };
   return producer;
 }

@@ -5,13 +5,18 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/axes.hpp>
 #include <tenon/devices/gpu/lower/build/chunks.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
+#include <tenon/devices/gpu/program/types.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -91,16 +96,65 @@ void emit_rows_kernel(Builder& builder, const Node& node, RowRule rule, const Ex
   builder.launch(kernel, node);
 }
 
+/// Whether a group shares each row: of the last axis, and not too short.
+bool suits_rows(const Builder& builder, const Node& node, const std::vector<std::int64_t>& axes) {
+  const Shape& shape = node.get_output_shape(0);
+  const bool is_last = axes.size() == 1 && !shape.empty() && normalized(axes[0], shape.size()) + 1 == shape.size();
+  return !builder.target().is_cpu && is_last && shape.back() >= kShortest && builder.target().max_group >= 32;
+}
+
+/// The one number of an input.
+std::optional<double> number_of(const Builder& builder, const Node& node, std::size_t input) {
+  const auto values = builder.reals(node.input_value(input));
+  return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
+}
+
+/// The node if it is of that type, and its one output has one reader.
+const Node* only(const Output<Node>& value, std::string_view type) {
+  const Node* const node = value.get_node();
+  return node->get_type_name() == type && node->count_output_readers(0) == 1 ? node : nullptr;
+}
+
+/// Whether `value` is the mean of x * x.
+bool is_mean_square(const Builder& builder, const Output<Node>& value, const Output<Node>& x,
+                    std::vector<std::int64_t>& axes) {
+  const Node* const mean = only(value, "ReduceMean");
+  const auto list = mean ? builder.integers(mean->input_value(1)) : std::nullopt;
+  if (!list || !mean->get_attributes().get_bool("keep_dims", false)) return false;
+  axes = *list;
+  if (const Node* const power = only(mean->input_value(0), "Power"))
+    return power->input_value(0) == x && number_of(builder, *power, 1) == 2.0;
+  const Node* const square = only(mean->input_value(0), "Multiply");
+  return square && square->input_value(0) == x && square->input_value(1) == x;
+}
+
+/// Whether `value` is 1 / sqrt(mean of x * x + epsilon), in one of the ways in which exporters write it.
+bool is_inverse_root(const Builder& builder, const Output<Node>& value, const Output<Node>& x,
+                     std::vector<std::int64_t>& axes, double& epsilon) {
+  const Node* root = nullptr;
+  const Node* sum = nullptr;
+  if (const Node* const inverse = only(value, "Divide"); inverse && number_of(builder, *inverse, 0) == 1.0) {
+    root = only(inverse->input_value(1), "Sqrt");
+  } else if (const Node* const power = only(value, "Power")) {
+    if (number_of(builder, *power, 1) == -0.5) sum = only(power->input_value(0), "Add");
+    if (number_of(builder, *power, 1) == -1.0) root = only(power->input_value(0), "Sqrt");
+  }
+  if (root) sum = only(root->input_value(0), "Add");
+  for (std::size_t side = 0; sum && side < 2; ++side) {
+    const auto number = number_of(builder, *sum, side);
+    if (!number || !is_mean_square(builder, sum->input_value(1 - side), x, axes)) continue;
+    epsilon = *number;
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool set_rows(Builder& builder, const Node& node, RowRule rule, const ExpressionRef& input,
               const std::vector<std::int64_t>& axes, const std::string& spread) {
-  const Shape& shape = node.get_output_shape(0);
-  const bool is_last = axes.size() == 1 && !shape.empty() && normalized(axes[0], shape.size()) + 1 == shape.size();
   const ElementType type = input->type();
-  if (builder.target().is_cpu || !is_last || shape.back() < kShortest || builder.target().max_group < 32 ||
-      (type != ElementType::kF32 && type != ElementType::kF16))
-    return false;
+  if (!suits_rows(builder, node, axes) || (type != ElementType::kF32 && type != ElementType::kF16)) return false;
   const Node* const self = &node;
   Producer producer;
   producer.emit = [&builder, self, rule, input, spread](const ExpressionRef& root, const View& out) {
@@ -108,6 +162,22 @@ bool set_rows(Builder& builder, const Node& node, RowRule rule, const Expression
   };
   builder.set(node, 0, type, std::move(producer));
   return true;
+}
+
+bool set_mean_square(Builder& builder, const Node& node) {
+  if (!is_op(&node, "Multiply") || node.get_output_element_type(0) != element::f32) return false;
+  for (std::size_t side = 0; side < 2; ++side) {
+    const Output<Node> x = node.input_value(side), scale = node.input_value(1 - side);
+    std::vector<std::int64_t> axes;
+    double epsilon = 0;
+    if (!is_inverse_root(builder, scale, x, axes, epsilon) || !suits_rows(builder, node, axes) ||
+        !(x.get_partial_shape() == node.get_output_partial_shape(0)))
+      continue;
+    if (!builder.forget(scale)) return false;
+    return set_rows(builder, node, RowRule::kMeanSquare, builder.operand(x, node.get_output_shape(0)), axes,
+                    "sqrt((v) + " + literal_text(ElementType::kF32, epsilon) + ")");
+  }
+  return false;
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -190,6 +190,9 @@ Out product_of(const Out& x, std::int64_t begin, std::int64_t end);
 Out all_axes(const Out& x);
 Out range(const Out& start, const Out& stop, const Out& step, ElementType type);
 Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_b = false);
+/// Has x computed in f32 on devices that compute in bf16 (graph/precise.hpp): part of an operation that is no layer of a network, such as
+/// a Fourier transform.
+Out precise(const Out& x);
 /// Reshapes x so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
 /// `like`.
 Out per_channel(const Out& x, const Out& like);

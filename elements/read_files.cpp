@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders, patterns and playlists, resolved to files.
-#include <tenon/elements/ffmpeg/read_files.hpp>
+#include <tenon/elements/read_files.hpp>
 
 #include <glob.h>
 #include <string.h>
@@ -19,7 +19,6 @@
 namespace tenon {
 inline namespace v1 {
 namespace elements {
-namespace ffmpeg {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,9 +56,9 @@ std::vector<std::string> matching(const std::string& pattern) {
   return files;
 }
 
-/// Whether `name` is `pattern` with a number in place of %d, %4d or %04d.
+/// Whether `name` is `pattern` with a number in place of %d, %4d, %04d, %u or %i.
 bool is_numbered_like(std::string_view name, std::string_view pattern) {
-  const std::size_t percent = pattern.find('%'), letter = pattern.find('d', percent);
+  const std::size_t percent = pattern.find('%'), letter = pattern.find_first_of("diu", percent);
   if (percent == std::string_view::npos || letter == std::string_view::npos) return false;
   const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
   const std::string_view width = pattern.substr(percent + 1, letter - percent - 1);
@@ -170,7 +169,6 @@ std::vector<std::string> files_read_for(const std::string& path) {
   return {all.begin(), all.end()};
 }
 
-}  // namespace ffmpeg
 }  // namespace elements
 }  // namespace v1
 }  // namespace tenon

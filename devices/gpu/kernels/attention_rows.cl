@@ -1,0 +1,111 @@
+// Attention of few queries, over a part of the keys for each group, so that a long past keeps the whole device busy. Queries of
+// SHARED neighbouring batches see the same keys, which are read once for ROWS of these SHARED * M rows. Scores of TILE keys at a
+// time lie in local memory, and what was summed so far shrinks when a greater one comes.
+// QUERY(batch, m, d); KEY8(batch, n, d, to), VALUE8(batch, n, d, to): 8 columns, with zeros behind the last one.
+// SCORE(value, batch, m, n): scaled and masked. STORE_AT(value, batch, m, d), if there is one part; else PART_SET(i, value), of
+// rows of VALUES + 2: sums, the greatest score, and the sum of the weights.
+#define KEY_LANES (LANES / TILE)
+#define WARPS (LANES / 32)
+#define EACH_ROW _Pragma("unroll") for (int r = 0; r < ROWS; ++r)
+KERNEL {
+  WARPS_MEET
+  __local float query[ROWS * COLUMNS], score[ROWS][TILE], joined[LANES * 8], shrink[ROWS], total[ROWS], top[ROWS];
+  const int lane = (int)get_local_id(0), warp = lane / 32;
+  const int part = (int)get_group_id(0), first = (int)get_group_id(1) * ROWS, set = (int)get_group_id(2) * SHARED;
+  const int begin = part * PART_KEYS, end = min(begin + PART_KEYS, N);
+  for (int i = lane; i < ROWS * COLUMNS; i += LANES) {
+    const int row = first + i / COLUMNS, d = i % COLUMNS;
+    query[i] = row < SHARED * M && d < D ? QUERY((set + row / M), (row % M), d) : 0;
+  }
+  if (lane < ROWS) {
+    top[lane] = -INFINITY;
+    total[lane] = 0;
+  }
+  const int value_column = lane % VALUE_LANES * 8;
+  float sums[ROWS][8];
+  EACH_ROW for (int j = 0; j < 8; ++j) sums[r][j] = 0;
+  for (int n0 = begin; n0 < end; n0 += TILE) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    {
+      const int n = n0 + lane % TILE;
+      float dot[ROWS];
+      EACH_ROW dot[r] = 0;
+      if (n < end)
+        for (int d = lane / TILE * 8; d < COLUMNS; d += KEY_LANES * 8) {
+          float key[8];
+          KEY8(set, n, d, key)
+          EACH_ROW
+#pragma unroll
+            for (int j = 0; j < 8; ++j) dot[r] = fma(query[r * COLUMNS + d + j], key[j], dot[r]);
+        }
+      EACH_ROW joined[r * LANES + lane] = dot[r];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int r0 = 0; r0 < ROWS; r0 += WARPS) {
+      // A warp for each row.
+      const int r = min(r0 + warp, ROWS - 1), row = first + r;
+      float own[TILE / 32], most = -INFINITY, weight = 0;
+#pragma unroll
+      for (int i = 0; i < TILE / 32; ++i) {
+        const int k = i * 32 + lane % 32, n = n0 + k;
+        float dot = 0;
+        for (int j = 0; j < KEY_LANES; ++j) dot += joined[r * LANES + j * TILE + k];
+        own[i] = row < SHARED * M && n < end ? SCORE(dot, (set + row / M), (row % M), n) : -INFINITY;
+        most = tn_greater(most, own[i]);
+      }
+      JOIN_WARP(most, tn_greater)
+      const float before = top[r], next = tn_greater(before, most);
+#pragma unroll
+      for (int i = 0; i < TILE / 32; ++i) {
+        own[i] = next == -INFINITY || own[i] == -INFINITY ? 0 : exp(own[i] - next);
+        weight += own[i];
+      }
+      JOIN_WARP(weight, ADDED)
+      if (r0 + warp < ROWS) {
+#pragma unroll
+        for (int i = 0; i < TILE / 32; ++i) score[r][i * 32 + lane % 32] = own[i];
+        if (lane % 32 == 0) {
+          const float by = before == -INFINITY ? 0 : exp(before - next);
+          shrink[r] = by;
+          total[r] = total[r] * by + weight;
+          top[r] = next;
+        }
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    EACH_ROW for (int j = 0; j < 8; ++j) sums[r][j] *= shrink[r];
+    if (value_column < VALUES)
+      for (int k = lane / VALUE_LANES; k < min(TILE, end - n0); k += LANES / VALUE_LANES) {
+        float value[8];
+        VALUE8(set, (n0 + k), value_column, value)
+        EACH_ROW
+#pragma unroll
+          for (int j = 0; j < 8; ++j) sums[r][j] = fma(score[r][k], value[j], sums[r][j]);
+      }
+  }
+  EACH_ROW {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; j < 8; ++j) joined[lane * 8 + j] = sums[r][j];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int row = first + r;
+    for (int d = lane; d < VALUES && row < SHARED * M; d += LANES) {
+      float sum = 0;
+      for (int i = 0; i < LANES / VALUE_LANES; ++i) sum += joined[i * VALUE_LANES * 8 + d];
+#if HAS_PARTS
+      PART_SET(((set * M + row) * PARTS + part) * (VALUES + 2) + d, sum);
+#else
+      STORE_AT((total[r] == 0 ? 0 : sum / total[r]), (set + row / M), (row % M), d);
+#endif
+    }
+#if HAS_PARTS
+    if (lane == 0 && row < SHARED * M) {
+      const int at = ((set * M + row) * PARTS + part) * (VALUES + 2) + VALUES;
+      PART_SET(at, top[r]);
+      PART_SET(at + 1, total[r]);
+    }
+#endif
+  }
+}
+#undef KEY_LANES
+#undef WARPS
+#undef EACH_ROW

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenon/elements/gstreamer/internal/line_files.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/elements/read_files.hpp>
+#include <tenon/frameworks/gstreamer/gst.hpp>
+#include <tenon/frameworks/gstreamer/launch.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace elements {
+namespace gstreamer {
+namespace {
+
+namespace gs = tenon::gstreamer;
+
+struct FreeGlib {
+  void operator()(void* memory) const { g_free(memory); }
+};
+
+bool is_sink(GstElement* element) {
+  if (GST_OBJECT_FLAG_IS_SET(element, GST_ELEMENT_FLAG_SINK)) return true;
+  const char* kind = gst_element_class_get_metadata(GST_ELEMENT_GET_CLASS(element), GST_ELEMENT_METADATA_KLASS);
+  return kind && std::string_view(kind).find("Sink") != std::string_view::npos;
+}
+
+/// Whether a property of that name tells where multiplexers and encoders keep notes.
+bool is_note(std::string_view property) {
+  constexpr std::string_view kNotes[] = {"moov-recovery-file", "faststart-file", "multipass-cache-file"};
+  return std::ranges::count(kNotes, property) != 0;
+}
+
+/// Whether a property of that name tells where an element writes.
+bool is_written(std::string_view property, bool is_of_sink) {
+  if (is_note(property)) return true;
+  return is_of_sink && (property.ends_with("location") || property.ends_with("filename") || property == "path");
+}
+
+/// The path of a file: URI; other texts as they are; empty for URLs of other kinds.
+std::string path_of(const std::string& text) {
+  if (text.find("://") == std::string::npos) return text;
+  const std::unique_ptr<char, FreeGlib> path(g_filename_from_uri(text.c_str(), nullptr, nullptr));
+  return path ? path.get() : "";
+}
+
+void add(GstElement* element, ElementFiles& files) {
+  const bool is_of_sink = is_sink(element);
+  guint count = 0;
+  const std::unique_ptr<GParamSpec*, FreeGlib> all(g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count));
+  for (guint i = 0; i < count; ++i) {
+    const GParamSpec* property = all.get()[i];
+    const std::string_view name = property->name;
+    if (property->value_type != G_TYPE_STRING || (property->flags & G_PARAM_READABLE) == 0 || name == "name") continue;
+    char* value = nullptr;
+    g_object_get(element, property->name, &value, nullptr);
+    const std::unique_ptr<char, FreeGlib> owner(value);
+    const std::string path = path_of(value ? value : "");
+    if (path.empty()) continue;
+    const char* usual = G_PARAM_SPEC_STRING(property)->default_value;
+    if (is_note(name) && usual && path == usual) continue;  // It is used in a mode that is not the default.
+    std::vector<std::string>& list = is_written(name, is_of_sink) ? files.written : files.read;
+    const std::vector<std::string> found = &list == &files.read ? files_read_for(path) : numbered_files(path);
+    list.insert(list.end(), found.begin(), found.end());
+    if (&list == &files.written) list.push_back(path);
+  }
+}
+
+void sort_once(std::vector<std::string>& paths) {
+  std::ranges::sort(paths);
+  const auto rest = std::ranges::unique(paths);
+  paths.erase(rest.begin(), rest.end());
+}
+
+}  // namespace
+
+ElementFiles files_in(const std::string& line) {
+  ElementFiles files;
+  try {
+    gs::start();
+  } catch (const Error&) {
+    return files;
+  }
+  GError* error = nullptr;
+  const gs::ObjectPtr<GstElement> made(gst_parse_launch(line.c_str(), &error));
+  g_clear_error(&error);
+  if (!made) return files;
+  gst_object_ref_sink(made.get());
+  add(made.get(), files);
+  if (GST_IS_BIN(made.get())) {
+    gs::any_element(made.get(), [&](GstElement* element) {
+      add(element, files);
+      return false;
+    });
+  }
+  sort_once(files.read), sort_once(files.written);
+  return files;
+}
+
+}  // namespace gstreamer
+}  // namespace elements
+}  // namespace v1
+}  // namespace tenon

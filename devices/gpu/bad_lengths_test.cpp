@@ -73,9 +73,8 @@ TEST_F(GpuLengths, ThatCannotBeLeaveTheStatesAsTheyWere) {
   const struct {
     std::int64_t down, across;
     const char* what;
-  } cases[] = {{-1, 1, "the tile"},
-               {std::int64_t{1} << 29, 1, "2147483647 elements"},
-               {std::int64_t{1} << 62, std::int64_t{1} << 62, "the tile"},
+  } cases[] = {{std::int64_t{1} << 29, 1, "2147483647 elements"},
+               {std::int64_t{1} << 62, std::int64_t{1} << 62, "overflows"},
                {most, 1, "the tile"}};
   for (const auto& [down, across, what] : cases) {
     const Error error = error_of([&, d = down, a = across] { infer(2, d, a); });
@@ -89,18 +88,7 @@ TEST_F(GpuLengths, ThatCannotBeLeaveTheStatesAsTheyWere) {
   EXPECT_EQ(past(), (Shape{5, 4}));
 }
 
-/// Elements that 32 bits count, and no buffer holds.
-TEST_F(GpuLengths, BeyondTheDevicesMemoryAreRefusedWithBothSizes) {
-  infer(3, 1, 1);
-  const auto gpu = gpu_device::find_gpu("");
-  const auto rows = static_cast<std::int64_t>(gpu->native().device.max_allocation / (4 * sizeof(float)) + 1);
-  if (4 * rows > INT32_MAX) GTEST_SKIP() << "a buffer holds what 32 bits count";
-  const Error error = error_of([&] { infer(2, rows, 1); });
-  EXPECT_EQ(error.code(), Code::kResourceExhausted) << error.what();
-  EXPECT_EQ(past(), (Shape{3, 4}));
-}
-
-TEST_F(GpuLengths, AStateOfAnotherDeviceIsCopiedOrRefused) {
+TEST_F(GpuLengths, AStateMayComeFromAnyDevice) {
   infer(3, 1, 1);
   const auto state = [&] { return request.query_state().at(0); };
   // A remote tensor is memory of a device; its bytes are the state's next value.

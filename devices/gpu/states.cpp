@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -84,8 +85,11 @@ void State::set_state(const Tensor& state) {
                                             std::string(tenon::name(variable_.type)) + " " +
                                             variable_.shape.to_string() + ", given was " +
                                             (state ? to_string(state) : std::string("an empty tensor")));
-  Tensor packed;
-  state.copy_to(packed);
+  Tensor packed(variable_.type, state.shape());
+  if (const auto* remote = dynamic_cast<const RemoteMemory*>(state.memory().get()))
+    remote->copy_to(state, packed);
+  else
+    state.copy_to(packed);
   const Tensor& memory = next(packed.shape());
   if (packed.size_bytes())
     gpu_->context()->write(memory, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()});

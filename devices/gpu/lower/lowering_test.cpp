@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU's kernels against the reference kernels, for what the ONNX node tests do not reach.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -244,6 +245,22 @@ TEST_F(GpuLowering, InverseMatrices) {
   const auto x = open_parameter(3);
   judge_moving(outputs("Inverse", 14, {outputs("Add", 1, {x, x})[0]}, {{"adjoint", false}}), {x},
                {{Shape{2, 3, 3}}, {Shape{4, 6, 6}}}, 2e-3);
+}
+
+/// Compilers count their warnings there, in the terminal of a program that asked for an inference.
+TEST_F(GpuLowering, CompilesWithoutAWordOnStandardError) {
+  const auto x = parameter({2, 4, 6, 6});
+  // A text that no cache of programs has.
+  const double bound =
+      1 + 1e-9 * static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count() % 1000000007);
+  const auto y = outputs("Clamp", 1, {x}, {{"min", -bound}, {"max", bound}})[0];
+  const auto regions = parameter({3, 5});
+  const auto pooled =
+      outputs("ROIPooling", 2, {y, regions},
+              {{"pooled_h", 2}, {"pooled_w", 2}, {"spatial_scale", bound}, {"method", std::string("max")}});
+  ::testing::internal::CaptureStderr();
+  Core().compile_model(std::make_shared<Model>(pooled, ParameterVector{x, regions}), "GPU");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(GpuLowering, AMatrixWithoutAnInverseBecomesNaN) {

@@ -105,6 +105,8 @@ KernelLibrary::KernelLibrary(Ref<client::Native> native) : native_(std::move(nat
   const auto& device = native_->device;
   options_ = device.version >= 20 ? "-cl-std=CL2.0" : "-cl-std=CL1.2";
   if (device.version >= 30) options_ = "-cl-std=CL3.0";
+  // Compilers built on clang count their warnings on standard error, which is the program's.
+  options_ += " -w";
   // A quotient that is rounded afterwards, as in quantization, else differs from the CPU's by a whole step.
   const auto arithmetic =
       client::info<cl_device_fp_config>(clGetDeviceInfo, "clGetDeviceInfo", device.id, CL_DEVICE_SINGLE_FP_CONFIG);

@@ -1,54 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each of the driver's allocations fails in turn, in a process of its own, from zeInit to an executed graph: the client is told by a
 // result, and goes on.
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include <gtest/gtest.h>
 #include <level_zero/ze_api.h>
 
+#include <tenon/drivers/handles/testing/failing_allocation.hpp>
 #include <tenon/drivers/npu/testing/compiled.hpp>
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>
-
-namespace {
-
-/// What a process counts and its parent reads.
-struct Allocations {
-  long count = 0;    ///< Those of the driver so far.
-  long failing = 0;  ///< The number of the one that fails, from 1.
-};
-Allocations* allocations = nullptr;
-
-void* take(std::size_t size, const void* caller) {
-  Dl_info from{};
-  if (allocations && ::dladdr(caller, &from) && from.dli_fname && std::strstr(from.dli_fname, "libze_tenon_npu") &&
-      __atomic_add_fetch(&allocations->count, 1, __ATOMIC_RELAXED) == allocations->failing)
-    throw std::bad_alloc();
-  if (void* data = std::malloc(size ? size : 1)) return data;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-// The driver's calls of operator new end here, since it does not define its own.
-void* operator new(std::size_t size) { return take(size, __builtin_return_address(0)); }
-void* operator new[](std::size_t size) { return take(size, __builtin_return_address(0)); }
-// Not inlined: the compiler would warn about free() for memory from operator new.
-[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete[](void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete[](void* data, std::size_t) noexcept { std::free(data); }
 
 namespace tenon::npu::test {
 namespace no_memory_test {
 
 namespace abi = level_zero::abi;
+using handles::test::Allocations;
+using handles::test::counted;
 
 /// Runs a list with the graph on zeroes. @return the first result that is not success.
 ze_result_t execute(abi::GraphTable& table, ze_context_handle_t context, ze_device_handle_t device,
@@ -110,9 +81,9 @@ ze_result_t use_driver(const compiler::Bytes& model) {
 }
 
 /// @return the status of a process, as waitpid gives it, in which this allocation of the driver failed; 0: none.
-int status_with(long failing, const compiler::Bytes& model) {
-  allocations->count = 0;
-  allocations->failing = failing;
+int status_with(long failing, Allocations& allocations, const compiler::Bytes& model) {
+  allocations.count = 0;
+  allocations.failing = failing;
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(60);
@@ -130,17 +101,18 @@ TEST(NpuWithoutMemory, AFailedAllocationIsAResult) {
   const compiler::Bytes model = compiler::in_memory(*compiler::small_model());
   void* shared = ::mmap(nullptr, sizeof(Allocations), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
-  allocations = new (shared) Allocations;
-  ASSERT_EQ(status_with(0, model), 0) << "with memory";
+  auto* const allocations = new (shared) Allocations{"libze_tenon_npu"};
+  counted = allocations;
+  ASSERT_EQ(status_with(0, *allocations, model), 0) << "with memory";
   const long count = allocations->count;
   ASSERT_GT(count, 100) << "the driver's allocations are not seen";
   // All of what is made once for the process, and samples of compiling, which allocates all the time.
   for (long failing = 1; failing <= count; failing += failing < 600 ? 1 : std::max(count / 100, 1L)) {
-    const int status = status_with(failing, model);
+    const int status = status_with(failing, *allocations, model);
     EXPECT_TRUE(WIFEXITED(status)) << "allocation " << failing << " of " << count << " ended the client by signal "
                                    << WTERMSIG(status);
   }
-  allocations = nullptr;
+  counted = nullptr;
 }
 
 }  // namespace no_memory_test

@@ -1,44 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of the driver's allocations fails while the first picture of a stream is decoded: at most that picture is lost. The pictures after
 // it need nothing of it but the parameter sets.
-#include <dlfcn.h>
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <iterator>
-#include <new>
 #include <string>
 #include <vector>
 
+#include <tenon/drivers/handles/testing/failing_allocation.hpp>
 #include <tenon/drivers/vaapi/testing/client.hpp>
 #include <tenon/drivers/vaapi/testing/fields.hpp>
-
-namespace {
-
-std::atomic<long> allocations{0};  ///< Those of the driver, while one of them is to fail.
-std::atomic<long> failing{0};      ///< The number of the one that fails, from 1; 0: none is counted.
-
-void* take(std::size_t size, const void* caller) {
-  Dl_info from{};
-  if (failing != 0 && ::dladdr(caller, &from) && from.dli_fname && std::strstr(from.dli_fname, "tenon_drv_video") &&
-      ++allocations == failing)
-    throw std::bad_alloc();
-  if (void* data = std::malloc(size ? size : 1)) return data;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-// The driver's calls of operator new end here, since it does not define its own.
-void* operator new(std::size_t size) { return take(size, __builtin_return_address(0)); }
-void* operator new[](std::size_t size) { return take(size, __builtin_return_address(0)); }
-// Not inlined: the compiler would warn about free() for memory from operator new.
-[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete[](void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete[](void* data, std::size_t) noexcept { std::free(data); }
 
 namespace tenon::va::test {
 namespace no_memory_test {
@@ -64,7 +35,7 @@ class VaWithoutMemory : public VaTest {
   }
   void TearDown() override { EXPECT_EQ(vaDestroyConfig(client, config_), VA_STATUS_SUCCESS); }
 
-  long in_first_ = 0;  ///< The number of allocations in the first picture.
+  handles::test::Allocations in_first_{"tenon_drv_video"};  ///< In the first picture that was decoded last.
 
   /// The luma of each picture. @param which  The allocation that fails in the first picture.
   std::vector<std::vector<std::uint8_t>> decode(long which) {
@@ -73,12 +44,14 @@ class VaWithoutMemory : public VaTest {
     std::vector<std::vector<std::uint8_t>> pictures;
     for (std::size_t i = 0; i < kPictures; ++i) {
       VASurfaceID surface = client.nv12(kWidth_px, kHeight_px);
-      allocations = 0;
-      failing = i == 0 ? which : 0;
+      in_first_.failing = which;
+      if (i == 0) {
+        in_first_.count = 0;
+        handles::test::counted = &in_first_;
+      }
       decode(context, surface, i);
       vaSyncSurface(client, surface);
-      if (i == 0) in_first_ = allocations;
-      failing = 0;
+      handles::test::counted = nullptr;
       pictures.push_back(luma_of(surface));
       EXPECT_EQ(vaDestroySurfaces(client, &surface, 1), VA_STATUS_SUCCESS);
     }
@@ -141,9 +114,8 @@ TEST_F(VaWithoutMemory, OnePictureIsLostAtMost) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer has its own operator new";
 #endif
-  constexpr long kNone = 1'000'000;
-  const auto whole = decode(kNone);
-  const long count = in_first_;
+  const auto whole = decode(0);
+  const long count = in_first_.count;
   ASSERT_GT(count, 10) << "the driver's allocations are not seen";
   ASSERT_NE(std::count(whole[1].begin(), whole[1].end(), whole[1][0]), static_cast<std::ptrdiff_t>(whole[1].size()));
   for (long which = 1; which <= count; ++which) {

@@ -2,7 +2,6 @@
 // The tensors of one request, by port, and what is done with them before and after each inference.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -17,10 +16,9 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/runtime/request/device_requests.hpp>
-#include <tenon/runtime/request/frames.hpp>
 #include <tenon/runtime/request/model_state.hpp>
+#include <tenon/runtime/request/port_binding.hpp>
 #include <tenon/runtime/request/slot_lease.hpp>
-#include <tenon/runtime/request/tensor_way.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -60,21 +58,9 @@ class Bindings {
 
  private:
   struct Slot {
-    Tensor tensor;
-    Tensor staging;
-    /// Not empty if each inference must map `tensor` for itself (ChosenWay::bracketed): as it was mapped last.
-    Tensor mapped;
-    Lease access;  ///< The lease of that map, while an inference runs.
-    std::array<BoundPlane, 4> planes;
-    std::size_t plane_bytes = 0;
-    std::vector<Tensor> batch;    ///< One tensor per item, or none.
-    bool batch_in_place = false;  ///< The items are adjacent in one memory: nothing to copy.
-    Ref<SlotLease> lease;         ///< Created when get() first returns the tensor.
-    Way way = Way::kNone;
-    bool from_user = false;
+    PortBinding binding;
+    Ref<SlotLease> lease;  ///< Created when get() first returns the tensor.
 
-    /// The view that is copied to or from `staging`, or used in place.
-    const Tensor& reached() const { return mapped ? mapped : tensor; }
     /// The port has a tensor of the user's, or one whose shape cannot change. Tensors lent before have no effect any more.
     void detach() const {
       if (lease) lease->detach();
@@ -82,32 +68,30 @@ class Bindings {
   };
 
   Slot& slot(PortRef port) { return (port.is_input ? inputs_ : outputs_)[port.index]; }
+  BindingSite site(PortRef port) { return {*model_, devices_.active(), ledger_, port}; }
+  /// Calls use(port, slot) for each port.
+  template <typename Use>
+  void for_each_slot(Use use);
+  /// Replaces a binding. Tensors that were lent before no longer change it.
+  void replace(PortRef port, PortBinding binding);
   /// Binds each item where it lies. @return false: they are to be copied into one.  @errors as set_batch
   bool use_items(PortRef port, const std::vector<Tensor>& tensors);
-  /// Chooses the way and binds. If it throws, nothing has changed.
-  void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
+  /// Makes a tensor for the port.
   void allocate(PortRef port);
   /// The frame formats that inputs take now; all empty without frames.
   InputVariant::Key key_now();
   bool takes_frames(std::size_t input);
   /// Changes to a variant in which the input takes a tensor.
   void use_tensor(std::size_t input);
-  /// Changes to the variant and binds all slots but this one, whose old tensor does not fit; it stays if the device's
-  /// request can't be made.
-  void use_variant_for(Slot& slot, const InputVariant::Key& key);
-  void bind_all();
+  /// Changes to the variant and binds all inputs and outputs but this input, whose old tensor does not fit; it stays if the
+  /// device's request can't be made.
+  void use_variant_for(std::size_t input, const InputVariant::Key& key);
   /// The slot's tensor for the user, under a lease that reports set_shape() where that can matter.
-  Tensor lend(PortRef port, Slot& slot);
+  Tensor lend(PortRef port, Slot& slot, const Tensor& tensor);
   /// Adopts the shapes that set_shape() gave to lent tensors.
   void follow_shapes();
-  void prepare_input(std::size_t index);
-  void copy_batch(const Slot& slot);
-  void prepare_planes(std::size_t input, Slot& slot);
-  /// Maps the tensors that the device may use only while an inference runs.
-  void begin_access(PortRef port, Slot& slot);
-  /// Calls use(memory, bytes) for each memory that the user gave for this slot, or got from it.
-  template <typename Use>
-  static void for_each_memory(const Slot& slot, Use use);
+  /// @errors kFailedPrecondition: nothing is bound to the input, and its tensor cannot be made
+  void provide_input(std::size_t index);
   /// Waits for the work that was noted before this inference: before note() was called, or else until now.
   void wait_for_others();
 
@@ -116,7 +100,7 @@ class Bindings {
   Ledger& ledger_;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
-  /// Some slot needs work at every inference, or at the next one.
+  /// Some binding needs work at every inference, or at the next one.
   bool needs_prepare_ = true;
   bool needs_complete_ = false;
   /// prepare() may have begun accesses.

@@ -18,8 +18,6 @@ enum class Way : unsigned char {
   kInPlace,  ///< The same memory.
   kPacked,   ///< Copied to or from a tensor of the request's own at every inference.
   kRouted,   ///< Mapped by the router at every inference, because the route copies.
-  kFrame,    ///< Planes, in place.
-  kItems,    ///< The items of a batch, each in place.
 };
 
 struct ChosenWay {

@@ -26,7 +26,7 @@ View with_batch(const View& view, const Shape& batch) {
 }
 
 /// Keys or values as attention reads them: where several heads share them, an axis that repeats stands for these.
-View side_of(Builder& builder, const Output<Node>& value) {
+View heads_of(Builder& builder, const Output<Node>& value) {
   const View view = builder.source(value);
   if (!view.source) return view;
   const auto* const tree = dynamic_cast<const TreeSource*>(view.source.get());
@@ -88,7 +88,7 @@ struct Attention {
 };
 
 /// Rows become columns.
-View turned(View view) {
+View swapped(View view) {
   const std::size_t rank = view.shape.size();
   std::swap(view.shape[rank - 1], view.shape[rank - 2]);
   std::swap(view.strides[rank - 1], view.strides[rank - 2]);
@@ -100,7 +100,7 @@ Attention attention_of(Builder& builder, const Node& node) {
   const Shape& out = node.get_output_shape(0);
   all.batch = Shape(out.begin(), out.end() - 2);
   all.query = with_batch(builder.view(node.input_value(0)), all.batch);
-  View key = side_of(builder, node.input_value(1)), value = side_of(builder, node.input_value(2));
+  View key = heads_of(builder, node.input_value(1)), value = heads_of(builder, node.input_value(2));
   std::size_t rank = out.size();
   const std::size_t shared_rank = std::max(key.shape.size(), value.shape.size());
   if (shared_rank > rank) {
@@ -125,7 +125,7 @@ Attention attention_of(Builder& builder, const Node& node) {
   all.value = with_batch(value, all.batch);
   all.queries = all.query.shape[rank - 2];
   all.keys = key.shape[rank - 2];
-  all.key = turned(key);
+  all.key = swapped(key);
   all.is_causal = node.get_attributes().get_bool("causal");
   // A mask that is one number, 0, stands for none; a causal one replaces what is given.
   if (node.get_input_size() > 3 && !all.is_causal && node.get_input_shape(3).size() > 0) {
@@ -200,7 +200,7 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& gi
   const Node* const self = &node;
   Attention what = given;
   what.query = chunks_of(builder, node, given.query);
-  what.key = turned(chunks_of(builder, node, turned(given.key)));
+  what.key = swapped(chunks_of(builder, node, swapped(given.key)));
   what.value = chunks_of(builder, node, given.value);
   Producer producer;
   producer.emit_in_pieces = [&builder, self, what](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
@@ -258,8 +258,8 @@ AxisGroups one_group(const View& out) {
 }
 
 /// Adds STORE_AT(value, batch, m, d).
-void define_store(Kernel& kernel, const Builder& builder, const Attention& what, const ExpressionRef& root,
-                  const View& out, const AxisGroups& axes) {
+void define_row_store(Kernel& kernel, const Builder& builder, const Attention& what, const ExpressionRef& root,
+                      const View& out, const AxisGroups& axes) {
   builder.add_store(kernel, root, out, rows_and_columns(axes));
   kernel.define("STORE_AT(value, batch, m, d)", "STORE(value, (batch) * M + (m), d)")
       .number("M", static_cast<std::int64_t>(what.queries))
@@ -283,12 +283,12 @@ KeyParts parts_of(const Attention& what, const Target& target) {
   return parts;
 }
 
-Kernel rows_kernel(Builder& builder, const Attention& what, const KeyParts& parts) {
+Kernel few_queries_kernel(Builder& builder, const Attention& what, const KeyParts& parts) {
   Kernel kernel = builder.kernel("attention_rows");
   const std::size_t columns = what.query.shape.back(), values = what.value.shape.back(), shared = shared_batches(what);
   kernel.reads("Q", what.query);
   kernel.define("QUERY(batch, m, d)", "Q(" + place_of(kernel, "Q", what.query, what.batch, "(m)", "(d)") + ")");
-  define_row(kernel, builder, "K", "KEY8", turned(what.key), what.batch);
+  define_row(kernel, builder, "K", "KEY8", swapped(what.key), what.batch);
   define_row(kernel, builder, "V", "VALUE8", what.value, what.batch);
   define_score(kernel, what);
   std::size_t value_lanes = 1;
@@ -317,21 +317,21 @@ void lower_few_queries(Builder& builder, const Node& node, const Attention& what
   Producer producer;
   if (parts.count == 1) {
     producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
-      Kernel kernel = rows_kernel(builder, what, parts);
-      define_store(kernel, builder, what, root, out, axes);
+      Kernel kernel = few_queries_kernel(builder, what, parts);
+      define_row_store(kernel, builder, what, root, out, axes);
       builder.launch(kernel, *self);
     };
     return builder.set(node, 0, ElementType::kF32, std::move(producer));
   }
   const View sums = builder.scratch(ElementType::kF32, {rows, parts.count, values + 2});
-  Kernel kernel = rows_kernel(builder, what, parts);
+  Kernel kernel = few_queries_kernel(builder, what, parts);
   kernel.writes("PART", sums).number("M", static_cast<std::int64_t>(what.queries));
   kernel.number("PARTS", static_cast<std::int64_t>(parts.count)).define("VALUES", static_cast<std::int64_t>(values));
   builder.launch(kernel, node);
   producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
     Kernel join = builder.kernel("attention_join");
     join.reads("PART", sums).number("PARTS", static_cast<std::int64_t>(parts.count));
-    define_store(join, builder, what, root, out, axes);
+    define_row_store(join, builder, what, root, out, axes);
     join.text(kernels::attention_join).over({values, rows}, {std::min<std::size_t>(builder.target().max_group, 64), 1});
     builder.launch(join, *self);
   };

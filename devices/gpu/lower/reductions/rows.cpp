@@ -104,7 +104,7 @@ bool suits_rows(const Builder& builder, const Node& node, const std::vector<std:
 }
 
 /// The one number of an input.
-std::optional<double> number_of(const Builder& builder, const Node& node, std::size_t input) {
+std::optional<double> single_number(const Builder& builder, const Node& node, std::size_t input) {
   const auto values = builder.reals(node.input_value(input));
   return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
 }
@@ -123,7 +123,7 @@ bool is_mean_square(const Builder& builder, const Output<Node>& value, const Out
   if (!list || !mean->get_attributes().get_bool("keep_dims", false)) return false;
   axes = *list;
   if (const Node* const power = only(mean->input_value(0), "Power"))
-    return power->input_value(0) == x && number_of(builder, *power, 1) == 2.0;
+    return power->input_value(0) == x && single_number(builder, *power, 1) == 2.0;
   const Node* const square = only(mean->input_value(0), "Multiply");
   return square && square->input_value(0) == x && square->input_value(1) == x;
 }
@@ -133,15 +133,15 @@ bool is_inverse_root(const Builder& builder, const Output<Node>& value, const Ou
                      std::vector<std::int64_t>& axes, double& epsilon) {
   const Node* root = nullptr;
   const Node* sum = nullptr;
-  if (const Node* const inverse = only(value, "Divide"); inverse && number_of(builder, *inverse, 0) == 1.0) {
+  if (const Node* const inverse = only(value, "Divide"); inverse && single_number(builder, *inverse, 0) == 1.0) {
     root = only(inverse->input_value(1), "Sqrt");
   } else if (const Node* const power = only(value, "Power")) {
-    if (number_of(builder, *power, 1) == -0.5) sum = only(power->input_value(0), "Add");
-    if (number_of(builder, *power, 1) == -1.0) root = only(power->input_value(0), "Sqrt");
+    if (single_number(builder, *power, 1) == -0.5) sum = only(power->input_value(0), "Add");
+    if (single_number(builder, *power, 1) == -1.0) root = only(power->input_value(0), "Sqrt");
   }
   if (root) sum = only(root->input_value(0), "Add");
   for (std::size_t side = 0; sum && side < 2; ++side) {
-    const auto number = number_of(builder, *sum, side);
+    const auto number = single_number(builder, *sum, side);
     if (!number || !is_mean_square(builder, sum->input_value(1 - side), x, axes)) continue;
     epsilon = *number;
     return true;

@@ -95,7 +95,7 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
   const TimeLimit time(model_limits().compile_seconds);
-  prepared_ = run_passes(*source_, time, config_.fuses_attention, target_.multiplies_numbers);
+  prepared_ = run_passes(*source_, time, config_.fuses_attention, target_);
   // An output whose shape only passes found out is made known to the request when it runs.
   const auto& outputs = ports().outputs;
   const bool is_moving = std::any_of(outputs.begin(), outputs.end(),
@@ -146,7 +146,7 @@ const CompiledModel::Opened& CompiledModel::open(const std::set<std::string>& is
         DeferredModel::Maker{
             [this](const Model& closed) {
               const TimeLimit limit(model_limits().compile_seconds);
-              return run_passes(closed, limit, config_.fuses_attention, target_.multiplies_numbers);
+              return run_passes(closed, limit, config_.fuses_attention, target_);
             },
             [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); }});
   }

@@ -82,8 +82,7 @@ std::uint32_t max_batch(const Gpu& gpu, const std::shared_ptr<const Model>& mode
   if (!batch) return 1;
   const TimeLimit time(model_limits().compile_seconds);
   PackedWeights weights;
-  const LaunchPlan plan =
-      lower_model(*run_passes(*model, time, true, target.multiplies_numbers), target, weights, true, {}, time);
+  const LaunchPlan plan = lower_model(*run_passes(*model, time, true, target), target, weights, true, {}, time);
   std::uint64_t constants = 0;
   for (const planning::Buffer& buffer : plan.buffers)
     if (buffer.kind == planning::BufferKind::kConstant) constants += buffer.size_bytes;

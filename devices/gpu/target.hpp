@@ -45,4 +45,9 @@ struct Target {
   std::size_t most_items = 12;     ///< Items of a batch that one kernel takes as an argument each.
 };
 
+/// Whether the device's work-items share tiles in local memory: CPUs have other kernels, and the smallest tiles have needs.
+inline bool takes_matrices(const Target& target) {
+  return !target.is_cpu && target.max_group >= 128 && target.local_bytes >= std::size_t{32} << 10;
+}
+
 }  // namespace tenon::inline v1::gpu_device

@@ -124,7 +124,7 @@ TEST_F(GpuTuner, AModelFromTheCacheFindsTheTable) {
 
 TEST_F(GpuTuner, AKnownChoiceIsTheKernelThatRuns) {
   const auto gpu = gpu_device::find_gpu("");
-  const auto model = gpu_device::run_passes(*model_of(12), TimeLimit(0), true);
+  const auto model = gpu_device::run_passes(*model_of(12), TimeLimit(0), true, gpu->target());
   gpu_device::PackedWeights weights;
   const auto lowered = [&](const gpu_device::Choices& known, std::vector<gpu_device::Trial>* trials) {
     return gpu_device::lower_model(*model, gpu->target(), weights, true, {}, TimeLimit(0),

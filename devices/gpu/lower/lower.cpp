@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include <tenon/devices/gpu/lower/build/few_bits.hpp>
 #include <tenon/devices/gpu/lower/build/table.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/passes/original_names.hpp>
@@ -28,12 +29,14 @@ bool has_control_flow(const Model& model) {
 }  // namespace
 
 std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention,
-                                  bool multiplies_numbers) {
+                                  const Target& target) {
+  const bool multiplies_numbers = target.multiplies_numbers;
   const auto mine = model.clone();
   const auto check = [&](const Model&, const std::string&, bool) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
   };
-  const pass::FoldOptions folding{.keep_decompression = false, .keep_dequantization = multiplies_numbers};
+  const pass::FoldOptions folding{.keep_decompression = false,
+                                  .keep_dequantization = multiplies_numbers || keeps_few_bits(target)};
   if (multiplies_numbers) {
     pass::Manager rounding;  // Before what it finds is folded.
     rounding.add(pass::fuse_quantize_dequantize());
@@ -47,7 +50,7 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
   for (int depth = 0; has_control_flow(*mine) && depth < kMostNesting; ++depth) unroll.run(mine);
   pass::Manager passes = pass::common_passes(folding);
   if (fuses_attention) passes.add(pass::fuse_attention());
-  passes.add(pass::fold_input_stage(false)).add(fold_expansions(multiplies_numbers));
+  passes.add(pass::fold_input_stage(false)).add(fold_expansions(target));
   passes.set_hook(check);
   passes.run(mine);
   pass::note_original_nodes(model, *mine);
@@ -88,7 +91,7 @@ LaunchPlan lower_model(const Model& model, const Target& target, PackedWeights& 
   for (const auto& node : model.get_ordered_ops()) {
     time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
     const std::string_view type = node->get_type_name();
-    if (type == "Parameter" || type == "Result" || builder.numbers().is_expansion(*node)) continue;
+    if (type == "Parameter" || type == "Result" || builder.is_expansion(*node)) continue;
     if (type == "Constant")
       builder.add_constant(*node, static_cast<const op::v0::Constant&>(*node).get_tensor());
     else if (type == "ReadValue")

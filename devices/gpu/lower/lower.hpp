@@ -13,9 +13,9 @@ namespace tenon::inline v1::gpu_device {
 
 /// A copy of the model after the passes that this device's kernels benefit from.
 /// @param fuses_attention  The nodes that exporters write for attention become one.
-/// @param multiplies_numbers  Target::multiplies_numbers of lower_model().
+/// @param target  As for lower_model(): it decides which weights of few bits stay such.
 std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention,
-                                  bool multiplies_numbers = false);
+                                  const Target& target);
 
 /// @param model  After run_passes(); with known shapes.
 /// @param is_special  For these shapes alone: they become constants of the kernels.

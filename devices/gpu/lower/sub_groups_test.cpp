@@ -26,8 +26,8 @@ std::string product_text(gpu_device::Target target) {
   target.max_group = 256;
   target.local_bytes = 65536;
   gpu_device::PackedWeights weights;
-  const auto plan = gpu_device::lower_model(*gpu_device::run_passes(*model, TimeLimit(0), true), target, weights, true,
-                                            {}, TimeLimit(0));
+  const auto plan = gpu_device::lower_model(*gpu_device::run_passes(*model, TimeLimit(0), true, target), target,
+                                            weights, true, {}, TimeLimit(0));
   for (const auto& launch : plan.launches)
     if (launch.kernel->kind == "matmul") return launch.kernel->text;
   return {};

@@ -188,6 +188,36 @@ TEST_F(GpuTiles, ProductsOfFewRows) {
   }
 }
 
+/// Weights of few bits are multiplied as they are stored, or expanded for many rows; others of the model read them, too.
+TEST_F(GpuTiles, ProductsWithWeightsOfFewBits) {
+  const auto expanded = [](element::Type type, const Shape& stored, bool has_zero_points) {
+    std::size_t rows = stored[0];
+    Tensor numbers = random_tensor(type, stored, 5);
+    Out value =
+        outputs("Convert", 1, {std::make_shared<op::v0::Constant>(numbers)}, {{"destination_type", element::f32}})[0];
+    Shape by_group = stored;
+    by_group.back() = 1;
+    if (has_zero_points) value = outputs("Subtract", 1, {value, weights(by_group, 1)})[0];
+    value = outputs("Multiply", 1, {value, weights(by_group, 1000000)})[0];
+    return outputs("Reshape", 1, {value, ints({static_cast<std::int64_t>(rows), -1})}, {{"special_zero", false}})[0];
+  };
+  const Attributes turned{{"transpose_a", false}, {"transpose_b", true}};
+  for (const auto& type : {element::u4, element::i4, element::nf4, element::u8, element::i8}) {
+    SCOPED_TRACE(type.to_string());
+    for (const std::size_t rows : {1u, 5u, 20u}) {
+      const auto x = parameter({1, rows, 128});
+      const Out first = outputs("MatMul", 0, {x, expanded(type, {40, 4, 32}, true)}, turned)[0];
+      const Out second = outputs("MatMul", 0, {x, expanded(type, {37, 128}, false)}, turned)[0];
+      judge_both({relu(first), second}, {x});
+    }
+  }
+  const auto x = parameter({2, 64});
+  const Out shared = expanded(element::u4, {24, 2, 32}, true);
+  judge_both({outputs("MatMul", 0, {x, shared}, turned)[0],
+              outputs("ReduceSum", 1, {shared, ints({1})}, {{"keep_dims", false}})[0]},
+             {x});
+}
+
 /// How many launches have each kind of kernel.
 std::map<std::string, int> kernels_of(const OutputVector& results, const ParameterVector& parameters) {
   Core core;

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/lower/build/few_bits.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 #include <tenon/devices/gpu/program/tree_source.hpp>
 #include <tenon/graph/model_ops.hpp>
@@ -52,7 +53,8 @@ Builder::Builder(const Model& model, const Target& target, PackedWeights& weight
       is_special_(is_special),
       forms_(forms),
       choosing_(choosing),
-      numbers_(target.multiplies_numbers ? Numbers(model, &weights) : Numbers()) {
+      numbers_(target.multiplies_numbers ? Numbers(model, &weights) : Numbers()),
+      few_bits_(keeps_few_bits(target) ? few_bits_expansions(model.get_ordered_ops()) : std::set<const Node*>()) {
   plan_.inputs.resize(model.get_parameters().size());
   std::uint32_t index = 0;
   for (const auto& result : model.get_results()) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,8 @@ class Builder {
   std::optional<View> lying_as(const Output<Node>& value, const planning::Quantization& meaning);
   /// What of the model is computed with 8-bit numbers.
   const Numbers& numbers() const { return numbers_; }
+  /// Whether the node only expands weights that products read as they are stored: no kernel is its own.
+  bool is_expansion(const Node& node) const { return numbers_.is_expansion(node) || few_bits_.count(&node) > 0; }
   /// Its bytes if no input changes them; empty else.
   Tensor constant(const Output<Node>& value) const;
   std::optional<std::vector<std::int64_t>> integers(const Output<Node>& value) const;
@@ -219,6 +222,7 @@ class Builder {
   const std::vector<InputForm> forms_;
   const Choosing choosing_;
   const Numbers numbers_;
+  const std::set<const Node*> few_bits_;  ///< See few_bits_expansions().
   LaunchPlan plan_;
   std::map<Key, Value> values_;
   std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/lower/build/few_bits.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/operation_table.hpp>
@@ -165,12 +166,14 @@ std::vector<Tensor> constant_inputs(const Node& node) {
 
 }  // namespace
 
-pass::Pass fold_expansions(bool multiplies_numbers) {
-  return {"fold_expansions", [multiplies_numbers](Model& model) {
-            const Numbers numbers = multiplies_numbers ? Numbers(model) : Numbers();
+pass::Pass fold_expansions(const Target& target) {
+  return {"fold_expansions", [target](Model& model) {
+            const Numbers numbers = target.multiplies_numbers ? Numbers(model) : Numbers();
+            const NodeVector order = model.get_ordered_ops();
+            const auto few = keeps_few_bits(target) ? few_bits_expansions(order) : std::set<const Node*>();
             bool changed = false;
-            for (const auto& node : model.get_ordered_ops()) {
-              if (!is_for_weights(*node) || numbers.is_expansion(*node)) continue;
+            for (const auto& node : order) {
+              if (!is_for_weights(*node) || numbers.is_expansion(*node) || few.count(node.get())) continue;
               const std::vector<Tensor> inputs = constant_inputs(*node);
               if (inputs.empty()) continue;
               const auto folded = std::make_shared<op::v0::Constant>(evaluate_node(*node, inputs).at(0));

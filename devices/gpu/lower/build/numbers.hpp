@@ -9,6 +9,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/build/weights.hpp>
+#include <tenon/devices/gpu/target.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/graph/passes/pass.hpp>
@@ -51,7 +52,7 @@ class Numbers {
 planning::QuantizedWeights number_weights(const Node& node, PackedWeights& kept);
 
 /// Folds what expands 8-bit weights that are multiplied as reals, however large they become.
-/// @param multiplies_numbers  Others stay, as Numbers finds them.
-pass::Pass fold_expansions(bool multiplies_numbers);
+/// @param target  Which others stay, as Numbers and few_bits_expansions() find them.
+pass::Pass fold_expansions(const Target& target);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -111,7 +111,7 @@ View side_of(const View& given, bool transposes, bool is_left, const Shape& batc
 }
 
 void lower_matmul(Builder& builder, const Node& node) {
-  if (lower_number_matmul(builder, node)) return;
+  if (lower_number_matmul(builder, node) || lower_few_bits_matmul(builder, node)) return;
   const View first = builder.view(node.input_value(0)), second = builder.view(node.input_value(1));
   const auto& attributes = node.get_attributes();
   // The result's axes, with those of 1 that a side of rank 1 leaves out.

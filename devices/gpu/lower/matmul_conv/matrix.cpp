@@ -279,13 +279,14 @@ Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& pro
 
 bool has_few_rows(const MatrixProduct& product) { return product.m <= kFewRows && !is_of_numbers(product.type); }
 
-void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product) {
+void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
+                 const std::string& how) {
   const Target& target = builder.target();
   std::vector<Candidate> candidates;
   for (const RowsWay& way : rows_ways(product, target))
     candidates.push_back(
         {way.name(), [&kernel, &target, product, way] { return rows_kernel(target, kernel, product, way); }});
-  builder.launch_best(node, "rows of " + product.text(), candidates);
+  builder.launch_best(node, "rows of " + product.text() + ", " + how, candidates);
 }
 
 void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,

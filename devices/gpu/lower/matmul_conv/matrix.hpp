@@ -14,11 +14,6 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Whether the device's work-items share tiles in local memory: CPUs have other kernels, and the smallest tiles have needs.
-inline bool takes_matrices(const Target& target) {
-  return !target.is_cpu && target.max_group >= 128 && target.local_bytes >= std::size_t{32} << 10;
-}
-
 /// [m, k] by [n, k], `batch` times.
 struct MatrixProduct {
   ElementType type;  ///< Of the left side. The right one's is the same; i8 if this is one of 8-bit numbers.
@@ -68,6 +63,8 @@ void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, con
 bool has_few_rows(const MatrixProduct& product);
 /// The same of such a product of reals.
 /// @param kernel  Reads A, has A_BATCH, A_PLACE(m), RIGHT8(batch, n, k, to) and STORE_AT(value, batch, m, n).
-void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product);
+/// @param how  How the right side lies.
+void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
+                 const std::string& how);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -60,19 +60,86 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
   return true;
 }
 
-Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& right, std::size_t k) {
+namespace {
+
+/// Numbers that belong to groups, as the stored numbers lie.
+ExpressionRef by_group(Builder& builder, const Tensor& values, const Shape& numbers) {
+  return Expression::load(broadcast(builder.hold(values), numbers));
+}
+
+/// All of the right side's rows as reals.
+View expanded(Builder& builder, const Node& node, const FewBits& few, std::size_t k) {
+  const Shape& stored = few.numbers.shape();
+  std::vector<ExpressionRef> operands{convert(Expression::load(builder.hold(few.numbers)), ElementType::kF32),
+                                      by_group(builder, few.scales, stored)};
+  if (few.zero_points) operands.push_back(by_group(builder, few.zero_points, stored));
+  View rows = builder.scratch(builder.target().reals(), stored);
+  builder.compute(
+      Expression::call(ElementType::kF32, few.zero_points ? "(($0 - $2) * $1)" : "($0 * $1)", std::move(operands)),
+      rows, node);
+  reshape(rows, {stored[0], k});
+  return rows;
+}
+
+/// Adds RIGHT8(batch, n, k, to) over rows of few bits.
+void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::size_t k) {
+  const ElementType type = few.numbers.element_type();
+  const Shape& stored = few.numbers.shape();
+  kernel.reads("B", builder.hold(few.numbers)).number("GROUP", signed_of(stored.back()));
+  // Where a group's number lies: its row, and which of the row's it is.
+  const auto define = [&](const std::string& name, const Tensor& values) {
+    const View view = broadcast(builder.hold(values), stored);
+    kernel.reads(name, view);
+    const std::string row = index_text(kernel, name + "_ROW", {view.strides[0]}, {"(n)"});
+    if (stored.size() == 2) return name + "(" + row + ")";
+    return name + "(" + row + " + " + index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / GROUP)"}) + ")";
+  };
+  std::string text = "{ const float scale = " + define("SCALE", few.scales) +
+                     ", zero = " + (few.zero_points ? define("ZERO", few.zero_points) : "0") +
+                     "; const int from = (n) * K + (k); ";
+  std::string value = "(float)B(from + j)";
+  if (type == ElementType::kU4 || type == ElementType::kI4) {
+    text += "const uint word = *(__global const uint*)(B_p + from / 2); ";
+    value = type == ElementType::kU4 ? "(float)(word >> 4 * j & 15)" : "(float)((int)(word << (28 - 4 * j)) >> 28)";
+  } else if (type != ElementType::kNf4) {
+    text += std::string(type == ElementType::kU8 ? "uchar" : "char") +
+            " bytes[8]; vstore8(vload8(0, B_p + from), 0, bytes); ";
+    value = "(float)bytes[j]";
+  }
+  kernel.define("RIGHT8(batch, n, k, to)",
+                text + "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = (" + value + " - zero) * scale; }");
+  kernel.number("K", signed_of(k));
+}
+
+}  // namespace
+
+bool lower_few_bits_matmul(Builder& builder, const Node& node) {
+  if (!keeps_few_bits(builder.target())) return false;
+  const auto few = few_bits_of(node);
+  if (!few) return false;
+  const View left = rows_of(builder, node, builder.view(node.input_value(0)));
+  const std::size_t rank = left.shape.size(), k = left.shape[rank - 1];
+  View right{{}, builder.target().reals(), left.shape, {}};
+  right.shape[rank - 2] = few->numbers.shape()[0];
+  right.strides.resize(rank);
+  right.strides[rank - 1] = 1;
+  right.strides[rank - 2] = signed_of(k);
+  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, left, right, k, few));
+  return true;
+}
+
+Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& given, std::size_t k,
+                         const std::optional<FewBits>& few) {
   const Node* const self = &node;
   Producer producer;
-  producer.emit_in_pieces = [&builder, self, left, right, k](const ExpressionRef& root, const View& out,
-                                                             const AxisGroups& axes) {
+  producer.emit_in_pieces = [&builder, self, left, given, k, few](const ExpressionRef& root, const View& out,
+                                                                  const AxisGroups& axes) {
     const std::size_t rank = left.shape.size();
-    Kernel kernel = builder.kernel("matmul");
-    kernel.reads("A", left).reads("B", right);
     const AxisGroups groups = rows_and_columns(axes);
     // Axes that count rows, and those before them, each of which is a product of its own.
     std::vector<std::size_t> rows(rank - 1), batches;
     std::iota(rows.begin(), rows.end(), std::size_t{0});
-    if (!is_for_all(right)) {
+    if (!is_for_all(given)) {
       batches.assign(rows.begin(), rows.end() - 1);
       rows = {rank - 2};
     }
@@ -80,9 +147,13 @@ Producer matrix_producer(Builder& builder, const Node& node, const View& left, c
     product.m = product.batch = 1;
     for (const std::size_t axis : rows) product.m *= left.shape[axis];
     for (const std::size_t axis : batches) product.batch *= left.shape[axis];
-    product.n = right.shape[rank - 2];
+    product.n = given.shape[rank - 2];
     product.k = k;
-    const bool is_of_rows = has_few_rows(product);
+    const bool is_of_rows = has_few_rows(product), is_stored = few && is_of_rows;
+    const View right = few && !is_stored ? broadcast(expanded(builder, *self, *few, k), given.shape) : given;
+    Kernel kernel = builder.kernel("matmul");
+    kernel.reads("A", left);
+    if (!is_stored) kernel.reads("B", right);
     if (product.n % kChunk == 0 && !is_of_rows)
       builder.add_wide_store(kernel, root, out, groups);
     else
@@ -98,8 +169,12 @@ Producer matrix_producer(Builder& builder, const Node& node, const View& left, c
     kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
         .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
     kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
-    if (is_of_rows) kernel.define("RIGHT8(batch, n, k, to)", "B_LOAD8(B_BATCH(batch) + (n) * B_ROW + (k), to);");
-    is_of_rows ? launch_rows(builder, *self, kernel, product) : launch_matrix(builder, *self, kernel, product, "rows");
+    if (!is_of_rows) return launch_matrix(builder, *self, kernel, product, "rows");
+    if (is_stored)
+      define_few_bits(kernel, builder, *few, k);
+    else
+      kernel.define("RIGHT8(batch, n, k, to)", "B_LOAD8(B_BATCH(batch) + (n) * B_ROW + (k), to);");
+    launch_rows(builder, *self, kernel, product, is_stored ? std::string(name(few->numbers.element_type())) : "reals");
   };
   return producer;
 }

@@ -2,8 +2,11 @@
 // MatMul by products of matrices in tiles.
 #pragma once
 
+#include <optional>
+
 #include <tenon/core/shape.hpp>
 #include <tenon/devices/gpu/lower/build/builder.hpp>
+#include <tenon/devices/gpu/lower/build/few_bits.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -20,8 +23,13 @@ struct MatrixSides {
 bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& sides, const Tensor& weights,
                          bool is_transposed);
 
+/// The same of weights of few bits, which are multiplied as they are stored where the left side has few rows, and else expanded before.
+bool lower_few_bits_matmul(Builder& builder, const Node& node);
+
 /// Computes that product by tiles. @param left, right  [..., m, k] and [..., n, k], whose rows are whole chunks; sums of 8-bit numbers
 /// (without a meaning) are int.
-Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& right, std::size_t k);
+/// @param few  What the right side is instead of `right`, which has its shape and no place yet.
+Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& right, std::size_t k,
+                         const std::optional<FewBits>& few = std::nullopt);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -5,8 +5,8 @@
 #include <cctype>
 #include <string_view>
 
-#include <tenon/engine/lower/build/precise.hpp>
 #include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/precise.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::npu::compiler {
@@ -39,7 +39,7 @@ bool is_wanted(const Node& node, const std::vector<std::string>& types) {
 
 void mark(const Model& model, const std::vector<std::string>& types) {
   for (const auto& node : model.get_ordered_ops()) {
-    if (is_wanted(*node, types)) engine::mark_precise(*node);
+    if (is_wanted(*node, types)) mark_precise(*node);
     if (const auto* flow = dynamic_cast<const op::util::MultiSubGraphOp*>(node.get()))
       for (const auto& body : flow->get_functions()) mark(*body, types);
   }

@@ -90,7 +90,10 @@ class GpuDevice final : public Device {
     const auto id = properties.find(device::id.name());
     if (id == properties.end() || properties.size() == 1) return properties_.set(properties);
     const std::string which = find_gpu(id->second.as<std::string>())->id();
-    properties_.with(properties);  // Refuses what is unknown.
+    for (const PropertyName& known : properties_.table().names())
+      if (!known.is_mutable() && properties.count(known))
+        throw Error(Code::kInvalidArgument, "property " + known + " of GPU is read-only");
+    properties_.with(properties);  // Refuses what is unknown, and values that do not parse.
     const std::lock_guard lock(mutex_);
     for (const auto& [key, value] : properties)
       if (key != id->first) own_[which][key] = value;

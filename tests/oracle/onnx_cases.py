@@ -352,7 +352,8 @@ def eight_bits():
         case(f"MatMulIntegerToFloat_{label}", [fused("MatMulIntegerToFloat", "a b s t z o f")], {"a": numbers(3, 4), "b": numbers(4, 5)},
              scales | {"f": reals(5)}, microsoft=True)
         case(f"DynamicQuantizeMatMul_{label}", [fused("DynamicQuantizeMatMul", "a b s z f")], {"a": reals(3, 4)},
-             {"b": numbers(4, 5), "s": np.float32(0.02), "z": kind(3), "f": reals(5)}, microsoft=True)
+             # Weights of seven bits: with AVX2 alone ONNX Runtime adds pairs of products in 16 bits, which saturate with eight.
+             {"b": numbers(4, 5) // kind(2), "s": np.float32(0.02), "z": kind(3), "f": reals(5)}, microsoft=True)
         case(f"NhwcMaxPool_{label}", [fused("NhwcMaxPool", "a", kernel_shape=[2, 3], strides=[2, 1], pads=[0, 1, 0, 1])],
              {"a": numbers(1, 6, 7, 5)}, microsoft=True)
         case(f"QGemm_{label}", [fused("QGemm", "a s z b t o c r p", transB=1)], {"a": numbers(3, 4)},

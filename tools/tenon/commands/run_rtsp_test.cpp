@@ -71,8 +71,12 @@ class RunRtsp : public ToolTest {
   std::string line_by_udp(const Server& server) const {
     return "'rtspsrc protocols=udp location=" + server.url() + " ! rtph264depay ! h264parse ! vah264dec'";
   }
-  /// The run goes on, in place, and reports the lost packets.
-  void expect_losses(const Outcome& done) const {
+  /// The run goes on, in place, and reports the lost packets. Which ones are lost is random: where no key picture came whole in time, the
+  /// run is made again.
+  void expect_losses(const std::string& arguments) const {
+    Outcome done = tool(arguments);
+    for (int again = 0; again < 2 && done.err.find("no picture in time") != std::string::npos; ++again)
+      done = tool(arguments);
     ASSERT_EQ(done.status, 0) << done.err << done.out;
     const json report = json::parse(text_of(file("r.json")));
     EXPECT_EQ(report["frames"], 60);
@@ -179,16 +183,16 @@ TEST_F(RunRtsp, StreamsComeByUdpToo) {
 
 TEST_F(RunRtsp, LostPacketsAreSaidAndTheRunGoesOn) {
   const Server server(folder.string(), lossy());
-  expect_losses(tool(with_model(server.url()) + "--transport udp --zero-copy require --max-frames 60"));
+  expect_losses(with_model(server.url()) + "--transport udp --zero-copy require --max-frames 60");
 }
 
 TEST_F(RunRtsp, LostPacketsAreSaidAndTheRunGoesOnByVa) {
   if (!std::getenv("TENON_HAS_VA_DRIVER")) GTEST_SKIP() << "this build has no software VA-API driver";
   const Server server(folder.string(), lossy());
   const std::string rest = "--zero-copy require --max-frames 60 ";
-  expect_losses(tool(by_va() + with_model(server.url()) + "--decode va --transport udp " + rest));
+  expect_losses(by_va() + with_model(server.url()) + "--decode va --transport udp " + rest);
   if (!std::getenv("TENON_HAS_GSTREAMER")) return;
-  expect_losses(tool(by_va() + with_model(line_by_udp(server)) + rest));
+  expect_losses(by_va() + with_model(line_by_udp(server)) + rest);
 }
 
 /// Over TCP no packet is missing on the way: the server has left it out, and only the decoder can tell.

@@ -35,9 +35,9 @@ TENON_API void add(const std::shared_ptr<Work>& work, const std::string& device)
 /// Called before `work` is destroyed, also if it was not added.
 TENON_API void remove(const Work& work) noexcept;
 
-/// Libraries make static objects in a model's first inference too: registers what waits once more, after them. An exit() by a thread other
-/// than the main one, outside of callbacks, comes too early for that in the middle of a model's very first inference, or of the first
-/// compilation in the background; nothing can order these.
+/// Registers what waits once more, after the static objects that libraries make in a model's first inference. One exit() cannot be
+/// ordered: that of a thread which is neither the main one nor in a callback, while a model's first inference runs or AUTO compiles for
+/// the first time.
 void note_first_inference() noexcept;
 
 /// Has the end wait before any static object is destroyed, also those that were made after add(): if this is the main thread, or is in a

@@ -82,10 +82,10 @@ void add_small(PlanBuilder& builder, const std::shared_ptr<Node>& node, kernels:
   builder.add_step(node, std::move(step), "small");
 }
 
-/// Whether oneDNN's kernel is to be taken for a function alone. Others make a number of NaN (limits, exponentials), less than nothing
-/// of the softplus of -20, NaN of the gelu of infinity, and 0 of -(0), which is -0; or take longer than our loop: on AVX2, tanh and
-/// gelu's second form 7 times as long, the sigmoid and swish 1.5 times. Behind a product, whose step computes them in passing, they
-/// are taken nevertheless.
+/// Whether oneDNN's kernel is taken for a function that stands alone. The other functions have a kernel of ours: oneDNN's limits and
+/// exponentials make a number of NaN, its softplus of -20 is below zero, its gelu of infinity NaN, its -(0) is 0 instead of -0; and on
+/// AVX2 its tanh and gelu's tanh form take 7 times as long, its sigmoid and swish 1.5 times. Behind a product, whose step computes them in
+/// passing, oneDNN's are taken nevertheless.
 bool is_best(algorithm algo) {
   return algo == algorithm::eltwise_elu || algo == algorithm::eltwise_abs || algo == algorithm::eltwise_sqrt ||
          algo == algorithm::eltwise_mish;

@@ -101,8 +101,12 @@ function(tenon_add_test)
   if(TENON_SANITIZE)
     math(EXPR A_TIMEOUT "${A_TIMEOUT} * 10")  # Sanitizers are slow; a hang still has to end.
   endif()
-  # TIMEOUT is the time that a test may take on an idle machine. Beside other work it takes several times as long; only a hang is to end.
+  # TIMEOUT is the time that a test may take on an idle machine. Beside other work it takes several times as long; only a hang is to end,
+  # and soon enough that CI can say which test hung.
   math(EXPR limit "${A_TIMEOUT} * 5")
+  if(limit GREATER 1500 AND NOT TENON_SANITIZE)
+    set(limit 1500)
+  endif()
   # A binary whose tests were all skipped is reported as skipped by ctest, not as passed.
   # The longest begin first: a long test at the end would leave processors idle.
   set_tests_properties(${A_NAME} PROPERTIES TIMEOUT ${limit} COST ${A_TIMEOUT} LABELS "${A_LABELS}" ENVIRONMENT "${A_ENV}"

@@ -2,8 +2,12 @@
 // For tests of the tool: runs the built binary as a user does, and makes small inputs.
 #pragma once
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -43,6 +48,30 @@ struct Outcome {
   std::string out, err;
 };
 
+/// A shell's line in a process group of its own. Where it does not end in time, stderr gets the stacks of the group's processes, if gdb is
+/// installed, and all of them are killed.
+/// @return As waitpid() gives it.
+inline int run_in_time(const std::string& line, std::chrono::seconds time = std::chrono::seconds(300)) {
+  const pid_t group = ::fork();
+  if (group == 0) {
+    ::setpgid(0, 0);
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+  int status = -1;
+  for (const auto end = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < end;
+       std::this_thread::sleep_for(std::chrono::milliseconds(2)))
+    if (::waitpid(group, &status, WNOHANG) != 0) return status;
+  ADD_FAILURE() << "not ended within " << time.count() << " s: " << line;
+  const std::string stacks =
+      "for process in $(pgrep -g " + std::to_string(group) +
+      "); do gdb -p $process -batch -ex 'thread apply all backtrace 30' 2>&1; done | grep -E '^(Thread|#)' >&2";
+  static_cast<void>(std::system(stacks.c_str()));
+  ::kill(-group, SIGKILL);
+  ::waitpid(group, &status, 0);
+  return status;
+}
+
 /// A folder of its own for each test, and the tool run in it.
 class ToolTest : public ::testing::Test {
  protected:
@@ -65,7 +94,7 @@ class ToolTest : public ::testing::Test {
     const std::string base = folder.string() + ".log";
     const std::string line = "cd '" + folder.string() + "' && " + before + " '" + from_environment("TENON_TOOL") +
                              "' " + arguments + " >'" + base + ".out' 2>'" + base + ".err' </dev/null";
-    const int status = std::system(line.c_str());
+    const int status = run_in_time(line);
     Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(base + ".out"),
                     text_of(base + ".err")};
     fs::remove(base + ".out");

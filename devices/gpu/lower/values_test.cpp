@@ -2,6 +2,7 @@
 // Where values that kernels compute decide extents, control flow and what is put out: the GPU against the reference kernels.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -288,6 +289,12 @@ TEST_F(GpuLowering, WhatIsNotZeroAndWhatIsThereOnce) {
     judge(outputs("Unique", 10, {x}, attributes), {x});
     for (const int axis : {0, 1, -1}) judge(outputs("Unique", 10, {x, scalar(axis)}, attributes), {x});
   }
+  // All NaNs are one value, the greatest.
+  const auto nan = real(std::numeric_limits<double>::quiet_NaN());
+  const auto some = parameter({6, 3});
+  const auto above = outputs("Greater", 1, {some, real(0)})[0];
+  const auto partly = outputs("Select", 1, {above, some, nan})[0];
+  for (const bool sorted : {false, true}) judge(outputs("Unique", 10, {partly}, {{"sorted", sorted}}), {some});
   // Nothing there, and nothing found.
   const auto none = parameter({0, 3});
   judge(outputs("NonZero", 3, {none}), {none});

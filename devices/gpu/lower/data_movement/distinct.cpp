@@ -72,8 +72,11 @@ void lower_unique(Builder& builder, const Node& node) {
     kernel.in_single_file();
     kernel.reads("X", data).number("OUTER", items.outer).number("ITEMS", items.count).number("INNER", items.inner);
     kernel.define("ITEM_AT(item, k)", "X(((k) / INNER * ITEMS + (item)) * INNER + (k) % INNER)");
+    // All NaNs are one value, the greatest, as in the reference kernel.
+    kernel.define("IS_NAN(x)", "((x) != (x))").define("IS_SAME(x, y)", "((x) == (y) || (IS_NAN(x) && IS_NAN(y)))");
+    kernel.define("IS_LESS(x, y)", "((x) < (y) || (!IS_NAN(x) && IS_NAN(y)))");
     kernel.define("FIND_DIFFERENCE(a, b)",
-                  "int k = 0; while (k < OUTER * INNER && ITEM_AT(a, k) == ITEM_AT(b, k)) ++k;");
+                  "int k = 0; while (k < OUTER * INNER && IS_SAME(ITEM_AT(a, k), ITEM_AT(b, k))) ++k;");
     return kernel;
   };
   Kernel equals = begin("unique_first");
@@ -88,16 +91,17 @@ void lower_unique(Builder& builder, const Node& node) {
   places.writes("FIRSTS", builder.make(node, 1, most)).writes("COUNTS", builder.make(node, 3, most));
   places.define("SORTED", node.get_attributes().get_bool("sorted") ? 1 : 0);
   // A work-item more, so that none is counted, too.
-  launch_each(builder, node, places, count + 1,
-              "  if (at == ITEMS) {\n    int total = 0;\n    for (int j = 0; j < ITEMS; ++j) total += FIRST(j) == j;\n"
-              "    TOTAL_SET(0, total);\n    return;\n  }\n"
-              "  if (FIRST(at) != at) return;\n  int before = 0, same = 0;\n"
-              "  for (int j = 0; j < ITEMS; ++j) {\n    same += FIRST(j) == at;\n"
-              "    if (FIRST(j) != j || j == at) continue;\n    bool is_less = j < at;\n#if SORTED\n"
-              "    FIND_DIFFERENCE(at, j)\n"
-              "    if (ITEM_AT(j, k) < ITEM_AT(at, k)) is_less = true;\n"
-              "    else if (ITEM_AT(at, k) < ITEM_AT(j, k)) is_less = false;\n#endif\n    before += is_less;\n  }\n"
-              "  PLACE_SET(at, before);\n  FIRSTS_SET(before, at);\n  COUNTS_SET(before, same);\n");
+  launch_each(
+      builder, node, places, count + 1,
+      "  if (at == ITEMS) {\n    int total = 0;\n    for (int j = 0; j < ITEMS; ++j) total += FIRST(j) == j;\n"
+      "    TOTAL_SET(0, total);\n    return;\n  }\n"
+      "  if (FIRST(at) != at) return;\n  int before = 0, same = 0;\n"
+      "  for (int j = 0; j < ITEMS; ++j) {\n    same += FIRST(j) == at;\n"
+      "    if (FIRST(j) != j || j == at) continue;\n    bool is_less = j < at;\n#if SORTED\n"
+      "    FIND_DIFFERENCE(at, j)\n"
+      "    if (IS_LESS(ITEM_AT(j, k), ITEM_AT(at, k))) is_less = true;\n"
+      "    else if (IS_LESS(ITEM_AT(at, k), ITEM_AT(j, k))) is_less = false;\n#endif\n    before += is_less;\n  }\n"
+      "  PLACE_SET(at, before);\n  FIRSTS_SET(before, at);\n  COUNTS_SET(before, same);\n");
 
   Kernel values = begin("unique");
   Shape shape = node.get_input_size() < 2 ? most : data.shape;

@@ -18,8 +18,13 @@ inline namespace v1 {
 ///         regular file (a FIFO, a socket, a device, a folder) is kInvalidArgument and never blocks.
 /// @thread any. When another process truncates a mapped file, access raises SIGBUS: write model files
 ///         atomically.
-/// atomically.
 TENON_API Tensor map_file(const std::filesystem::path& path);
+
+/// Gives back those pages of a map_file() that lie wholly in this tensor: they are no memory of this process any more, and are read from the
+/// file again where something touches them. Memory that is no mapped file is left as it is.
+/// @param tensor  On the host, contiguous.
+/// @thread any, also while other threads read the tensor. @cost a lock, a call of madvise(); a page fault where a page is touched again.
+TENON_API void drop_pages(const Tensor& tensor) noexcept;
 
 /// As map_file(), but copied into memory: the file may be changed or removed afterwards.
 /// @errors those of map_file(); kDataLoss: the file was shortened while it was read.

@@ -7,10 +7,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/page_bytes.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -20,6 +24,41 @@ TENON_INLINE MappedFiles*& innermost_mapped_files() {
   static thread_local MappedFiles* innermost = nullptr;
   return innermost;
 }
+
+/// The mappings of this process, by address.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::uintptr_t, std::size_t> sizes;
+};
+TENON_INLINE Mappings& mappings() {
+  static auto& all = *new Mappings;  // Static objects may hold mapped files.
+  return all;
+}
+
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (!data_) return;
+    {
+      const std::lock_guard lock(mappings().mutex);
+      mappings().sizes.erase(reinterpret_cast<std::uintptr_t>(data_));
+    }
+    ::munmap(data_, size_);
+  }
+  /// Takes the mapping over, also if this throws.
+  void hold(char* data, std::size_t size) {
+    data_ = data, size_ = size;
+    const std::lock_guard lock(mappings().mutex);
+    mappings().sizes[reinterpret_cast<std::uintptr_t>(data)] = size;
+  }
+
+ private:
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 }  // namespace detail
 
@@ -37,6 +76,7 @@ TENON_INLINE Tensor map_file(const std::filesystem::path& path) {
   const RegularFile file(path);
   MappedFiles::note(path, file);
   const auto size = static_cast<std::size_t>(file.size_bytes());
+  const auto mapping = std::make_shared<detail::Mapping>();
   // The mapping keeps the file open by itself.
   void* data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
   if (data == MAP_FAILED) {
@@ -46,9 +86,22 @@ TENON_INLINE Tensor map_file(const std::filesystem::path& path) {
         "cannot map the " + std::to_string(size) + " bytes of \"" + path.string() + "\": " + std::strerror(error),
         "mmap", error);
   }
-  HostMemory::Release unmap;
-  if (data) unmap = [data, size] { ::munmap(data, size); };
-  return Tensor({ElementType::kU8, {size}, {}}, HostMemory::borrow(data, size, true, std::move(unmap)));
+  if (data) mapping->hold(static_cast<char*>(data), size);
+  return Tensor({ElementType::kU8, {size}, {}}, HostMemory::borrow(data, size, true, [mapping] {}));
+}
+
+TENON_INLINE void drop_pages(const Tensor& tensor) noexcept {
+  if (!tensor || tensor.element_count() == 0) return;
+  const auto page = static_cast<std::uintptr_t>(page_bytes());
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());
+  const std::uintptr_t begin = (address + page - 1) / page * page, end = (address + tensor.size_bytes()) / page * page;
+  if (begin >= end) return;
+  auto& mappings = detail::mappings();
+  const std::lock_guard lock(mappings.mutex);
+  auto found = mappings.sizes.upper_bound(begin);
+  if (found == mappings.sizes.begin()) return;
+  --found;
+  if (end <= found->first + found->second) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 TENON_INLINE Tensor read_file(const std::filesystem::path& path) {

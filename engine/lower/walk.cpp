@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/mapped_file.hpp>
 #include <tenon/engine/lower/build/growth.hpp>
 #include <tenon/engine/lower/build/precise.hpp>
 #include <tenon/engine/lower/build/precision.hpp>
@@ -116,7 +117,9 @@ bool Walk::fold_weight(const std::shared_ptr<Node>& node) {
   // Not by the node, whose shapes may change while another plan is made.
   const auto make = [source, type] {
     const auto constant = std::make_shared<op::v0::Constant>(source);
-    return evaluate_node(*make_node("Convert", 1, {constant}, {{"destination_type", type}}), {source})[0];
+    const Tensor made = evaluate_node(*make_node("Convert", 1, {constant}, {{"destination_type", type}}), {source})[0];
+    drop_pages(source);
+    return made;
   };
   const std::string how = "as " + std::string(name(type)) + " " + to_string(source.shape());
   Tensor& constant = builder_.value(node->output(0)).constant;

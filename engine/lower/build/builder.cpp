@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/mapped_file.hpp>
 #include <tenon/engine/kernels/attention/kv_cache_quant.hpp>
 #include <tenon/engine/lower/build/affine.hpp>
 #include <tenon/engine/lower/build/builder.hpp>
@@ -140,7 +141,11 @@ BufferSlice PlanBuilder::constant_place(const Tensor& tensor) {
 
 Tensor PlanBuilder::derived(const Tensor& constant, const std::string& how, const std::function<Tensor()>& make) {
   if (!plan_.shared || !plan_.shared->constants.holds(constant.data())) return make();
-  return plan_.shared->constants.derive(constant.data(), how, make);
+  return plan_.shared->constants.derive(constant.data(), how, [&] {
+    Tensor made = make();
+    drop_pages(constant);
+    return made;
+  });
 }
 
 BufferSlice PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
@@ -152,6 +157,7 @@ BufferSlice PlanBuilder::packed_constant(const Tensor& tensor, const md& view, c
     dnnl::memory from(view, engine(), real.data()), to(desc, engine(), made.data());
     dnnl::reorder(from, to).execute(stream, from, to);
     stream.wait();
+    drop_pages(real);  // Weights of a mapped file would lie in memory twice.
     return made;
   };
   Tensor packed;

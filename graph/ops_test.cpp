@@ -137,6 +137,16 @@ TEST(Ops, OfPicturesAndSequences) {
   EXPECT_EQ(shape_of<op::v13::ScaledDotProductAttention>(input({1, 2, 5, 4}), input({1, 2, 6, 4}), input({1, 2, 6, 3}),
                                                          false),
             "[1,2,5,3]");
+  const auto with_sink = [](const PartialShape& sink) {
+    const auto q = input({1, 2, 5, 4})->output(0);
+    return make_node("ScaledDotProductAttention", 13,
+                     {q, q, q, input({})->output(0), input({})->output(0), input(sink)->output(0)},
+                     {{"causal", false}});
+  };
+  EXPECT_EQ(with_sink({1, 2, 1, 1})->get_output_partial_shape(0).to_string(), "[1,2,5,4]");
+  for (const PartialShape& sink :
+       {PartialShape{2, 1, 1}, PartialShape{1, 3, 1, 1}, PartialShape{1, 2, 1, 4}, PartialShape{2, 2, 1, 1}})
+    EXPECT_THROW(with_sink(sink), Error) << sink;
 }
 
 // Under auto_pad "valid" there are no pads, whatever the lists say, and OpenVINO infers the same for known extents.

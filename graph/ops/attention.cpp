@@ -42,6 +42,13 @@ void infer_sdpa(Node& node) {
     if (mask.size() > scores.size() || !both.compatible(scores))
       fail("the mask " + mask.to_string() + " is larger than the scores " + scores.to_string());
   }
+  if (node.get_input_size() > 5 && node.get_input_partial_shape(5).rank().is_static()) {
+    PartialShape rows = out;
+    rows[rows.size() - 1] = 1;
+    const PartialShape& sink = node.get_input_partial_shape(5);
+    if (sink.size() != q.size() || sink.size() > rows.size() || !broadcast_shapes(rows, sink, "numpy").compatible(rows))
+      fail("the sink " + sink.to_string() + " must have the query's rank and be broadcast to " + rows.to_string());
+  }
   node.set_output_type(0, type, out);
 }
 std::vector<std::size_t> steps_in(const Shape& shape, const Shape& target) {
@@ -64,26 +71,34 @@ void evaluate_sdpa(const Node& node, std::span<const Tensor> inputs, std::span<T
   const auto drop = [](const Shape& s) { return Shape(s.begin(), s.end() - 2); };
   const auto q_steps = steps_in(drop(qs), batch), k_steps = steps_in(drop(ks), batch),
              v_steps = steps_in(drop(vs), batch);
+  const bool sinks = inputs.size() > 5;
+  Shape rows = out;
+  rows.back() = 1;
+  const auto sink_steps = sinks ? steps_in(inputs[5].shape(), rows) : std::vector<std::size_t>(rows.size(), 0);
   const auto mask_steps = masked ? steps_in(inputs[3].shape(), scores) : std::vector<std::size_t>(scores.size(), 0);
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> q(inputs[0]), k(inputs[1]), v(inputs[2]);
     const std::vector<T> mask = masked ? to_vector<T>(inputs[3]) : std::vector<T>{T{0}};
+    // A score of each row that only enters the sum of the weights.
+    const std::vector<T> sink = sinks ? to_vector<T>(inputs[5]) : std::vector<T>{-std::numeric_limits<T>::infinity()};
     const T scale = inputs.size() > 4 ? to_vector<T>(inputs[4]).at(0) : T{1} / std::sqrt(static_cast<T>(E));
     Write<T> y(outputs[0]);
     std::vector<T> row(S);
     std::vector<std::size_t> index(batch.size(), 0);
     T* to = y.data();
     do {
-      std::size_t qi = 0, ki = 0, vi = 0, mi = 0;
+      std::size_t qi = 0, ki = 0, vi = 0, mi = 0, si = 0;
       for (std::size_t axis = 0; axis < batch.size(); ++axis) {
         qi += index[axis] * q_steps[axis] * L * E;
         ki += index[axis] * k_steps[axis] * S * E;
         vi += index[axis] * v_steps[axis] * S * Ev;
         mi += index[axis] * mask_steps[axis];
+        si += index[axis] * sink_steps[axis];
       }
       for (std::size_t l = 0; l < L; ++l, to += Ev) {
-        T most = -std::numeric_limits<T>::infinity();
+        const T drain = sink[si + l * sink_steps[batch.size()]];
+        T most = drain;
         for (std::size_t s = 0; s < S; ++s) {
           T sum{0};
           for (std::size_t e = 0; e < E; ++e) sum += q[qi + l * E + e] * k[ki + s * E + e];
@@ -96,14 +111,14 @@ void evaluate_sdpa(const Node& node, std::span<const Tensor> inputs, std::span<T
           row[s] = sum;
           most = std::max(most, sum);
         }
-        T total{0};
+        T total = sinks && most != -std::numeric_limits<T>::infinity() ? std::exp(drain - most) : T{0};
         for (T& score : row) {
           score = most == -std::numeric_limits<T>::infinity() ? T{0} : std::exp(score - most);
           total += score;
         }
         std::fill(to, to + Ev, T{0});
         for (std::size_t s = 0; s < S; ++s) {
-          const T weight = total > T{0} ? row[s] / total : T{0};
+          const T weight = total == T{0} ? T{0} : row[s] / total;
           for (std::size_t e = 0; e < Ev; ++e) to[e] += weight * v[vi + s * Ev + e];
         }
       }
@@ -116,7 +131,8 @@ void evaluate_sdpa(const Node& node, std::span<const Tensor> inputs, std::span<T
 void add_attention_rows(OperationTable& table) {
   table
       .add("ScaledDotProductAttention", 13, 3, 6, infer_sdpa, evaluate_sdpa,
-           "softmax(query x key^T * scale + mask) x value.")
+           "softmax(query x key^T * scale + mask) x value; a sink is one more score of each row, whose weight is not "
+           "used.")
       .flag("causal");
 }
 

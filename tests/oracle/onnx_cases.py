@@ -263,6 +263,14 @@ def microsoft_attention():
                               ("smooth", dict(smooth_softmax=1))):
         case(f"gqa_{label}", [fused("GroupQueryAttention", "q k v pk pv l t", outputs, num_heads=heads, kv_num_heads=2, **attributes)],
              step, outputs=outputs, microsoft=True)
+    # A score per head that only enters the softmax's denominator (GPT-OSS).
+    sinks = {"h": reals(heads)}
+    case("gqa_sinks", [fused("GroupQueryAttention", "q k v pk pv l t - - - - h", outputs, num_heads=heads, kv_num_heads=2)],
+         step, sinks, outputs=outputs, microsoft=True)
+    prompt = {"q": reals(1, 5, hidden), "k": reals(1, 5, 2 * size), "v": reals(1, 5, 2 * size), "l": np.array([4], np.int32),
+              "t": np.array(5, np.int32)}
+    case("gqa_sinks_prompt", [fused("GroupQueryAttention", "q k v - - l t - - - - h", outputs, num_heads=heads, kv_num_heads=2,
+                                    local_window_size=3)], prompt, sinks, outputs=outputs, microsoft=True)
     case("gqa_of_any_size", [fused("GroupQueryAttention", "q k v pk pv l t c s", outputs, num_heads=heads, kv_num_heads=2, do_rotary=1)],
          step, tables, outputs=outputs, microsoft=True, is_open=False)
     packed = {n: v for n, v in step.items() if n not in "kv"} | {"q": reals(1, 1, hidden + 4 * size)}

@@ -32,7 +32,7 @@ struct Attention {
   /// Where the matrices of each head begin. Heads that share keys and values should be neighbours: these are then read
   /// once for all of them.
   struct Head {
-    std::size_t q = 0, k = 0, v = 0, out = 0, mask = 0;
+    std::size_t q = 0, k = 0, v = 0, out = 0, mask = 0, sink = 0;
   };
   std::vector<Head> heads;
   /// Products of bf16, where the CPU has them, as their factors usually lie; else of f32.
@@ -49,6 +49,9 @@ struct Attention {
   Mask mask = Mask::kNone;
   std::size_t mask_row = 0, mask_column = 0;  ///< 0: the same for all queries, for all keys.
   float masked = -std::numeric_limits<float>::infinity();
+  /// A sink is one more score of each query, f32, whose weight is not used.
+  bool has_sinks = false;
+  std::size_t sink_row = 0;  ///< From a query's to the next one's; 0: the same for all queries.
   /// The share of every value in the result of a query that sees no key: 0, or NaN as a softmax of minus infinities
   /// has it.
   float blind = 0;

@@ -320,6 +320,7 @@ void AttendFew(const Attention& what, const AttentionRows& rows, float* scratch)
   for (std::size_t r = 0; r < rows.count; ++r) {
     std::fill_n(q + r * q_row, q_row, 0.f);
     LoadRow(what.q_type, rows.q[r], what.depth, rows.scale, q + r * q_row);
+    online[r] = {rows.greatest[r], rows.sum[r]};
     end = std::max(end, what.is_causal ? rows.sees[r] : rows.end);
   }
   if (what.k_type == ElementType::kU8) SumGroups(what, rows.count, q, q_row, q_sums);

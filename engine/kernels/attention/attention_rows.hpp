@@ -16,6 +16,8 @@ struct AttentionRows {
   std::size_t count = 0;
   std::array<const std::byte*, kTileRows> q{}, mask{};
   std::array<std::byte*, kTileRows> out{};
+  /// The greatest score, and the sum of the weights that it scales, before any key: those of a sink.
+  std::array<float, kTileRows> greatest{}, sum{};
   std::array<std::size_t, kTileRows> sees{};  ///< Keys before this one, if causal.
   const std::byte *k = nullptr, *v = nullptr;
   const float *k_scales = nullptr, *v_scales = nullptr;  ///< Scales of 8 bits, for the first key.

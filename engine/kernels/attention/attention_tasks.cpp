@@ -3,6 +3,8 @@
 #include <tenon/engine/kernels/attention/attention_tasks.hpp>
 
 #include <atomic>
+#include <cmath>
+#include <limits>
 
 #include <tenon/engine/kernels/attention/attention_rows.hpp>
 #include <tenon/engine/kernels/simd/broadcast.hpp>
@@ -17,6 +19,7 @@ constexpr std::size_t kLeastKeys = 256;
 // Products in the time that waking a thread takes.
 constexpr std::size_t kParallelProducts = std::size_t{128} * 1024;
 constexpr std::size_t kCacheLine = 16;  // floats
+constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 std::size_t divided(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
 std::size_t bytes_of(ElementType type) { return size_bytes(type); }
@@ -72,7 +75,7 @@ AttentionTasks::AttentionTasks(Attention what, std::size_t threads) : what_(std:
   scratch_floats_ = workers_ * worker_floats_ + (splits_ > 1 ? before * splits_ * partial_floats(what_) : 0);
 }
 
-void AttentionTasks::run_task(std::size_t task, const std::array<const std::byte*, 4>& in, std::byte* out, float scale,
+void AttentionTasks::run_task(std::size_t task, const std::array<const std::byte*, 5>& in, std::byte* out, float scale,
                               float* scratch, float* parts) const {
   const std::size_t index = task / splits_, split = task % splits_;
   const Rows& mine = rows_[index];
@@ -87,6 +90,10 @@ void AttentionTasks::run_task(std::size_t task, const std::array<const std::byte
     rows.mask[i] = in[3] + (head.mask + row * what_.mask_row) * mask_bytes;
     rows.out[i] = out + (head.out + row * what_.out_row) * bytes_of(what_.out_type);
     rows.sees[i] = row + 1;
+    const bool has_sink = what_.has_sinks && split == 0;  // Parts are added up.
+    const float sink = has_sink ? reinterpret_cast<const float*>(in[4])[head.sink + row * what_.sink_row] : kNone;
+    rows.greatest[i] = std::isnan(sink) ? kNone : sink;
+    rows.sum[i] = sink == kNone ? 0 : sink - sink + 1;  // NaN of NaN and of infinity, as a softmax has it.
   }
   const Attention::Head& head = what_.heads[mine.head];
   rows.k = in[1] + head.k * bytes_of(what_.k_type);
@@ -119,10 +126,11 @@ void AttentionTasks::merge(std::byte* out, float* parts) const {
            });
 }
 
-void AttentionTasks::run(const void* q, const void* k, const void* v, const void* mask, void* out, void* scratch,
-                         float scale) const {
-  const std::array<const std::byte*, 4> in{static_cast<const std::byte*>(q), static_cast<const std::byte*>(k),
-                                           static_cast<const std::byte*>(v), static_cast<const std::byte*>(mask)};
+void AttentionTasks::run(const void* q, const void* k, const void* v, const void* mask, const void* sinks, void* out,
+                         void* scratch, float scale) const {
+  const std::array<const std::byte*, 5> in{static_cast<const std::byte*>(q), static_cast<const std::byte*>(k),
+                                           static_cast<const std::byte*>(v), static_cast<const std::byte*>(mask),
+                                           static_cast<const std::byte*>(sinks)};
   auto* const to = static_cast<std::byte*>(out);
   auto* const memory = static_cast<float*>(scratch);
   float* const parts = memory + workers_ * worker_floats_;

@@ -16,10 +16,10 @@ class AttentionTasks {
   AttentionTasks(Attention what, std::size_t threads);
   /// Memory that run() needs, aligned as plan memory is.
   std::size_t scratch_bytes() const { return scratch_floats_ * sizeof(float); }
-  /// @param scale  A further factor of all scores.
+  /// @param mask, sinks  Null where there is none. @param scale  A further factor of all scores.
   /// @thread any number at once, each with its own scratch.
   /// @cost Reads keys and values once per 48 queries, or once in all for few of them; once for all heads that share them.
-  void run(const void* q, const void* k, const void* v, const void* mask, void* out, void* scratch,
+  void run(const void* q, const void* k, const void* v, const void* mask, const void* sinks, void* out, void* scratch,
            float scale = 1) const;
 
  private:
@@ -28,7 +28,7 @@ class AttentionTasks {
     std::size_t first = 0, count = 0;  ///< Rows of it and the heads behind it.
   };
   std::size_t task_count() const { return rows_.size() * splits_; }
-  void run_task(std::size_t task, const std::array<const std::byte*, 4>& in, std::byte* out, float scale,
+  void run_task(std::size_t task, const std::array<const std::byte*, 5>& in, std::byte* out, float scale,
                 float* scratch, float* parts) const;
   void merge(std::byte* out, float* parts) const;
 

@@ -61,13 +61,14 @@ struct Case {
   bool masks_rows = true, masks_columns = true;
   float masked = kNone;
   float softcap = 0;
+  bool has_sinks = false, sinks_rows = false;
 
   std::string name() const {
     return std::to_string(queries) + " x " + std::to_string(keys) + ", " + std::to_string(depth) + " and " +
            std::to_string(width) + ", heads " + std::to_string(heads) + " / " + std::to_string(share) + ", threads " +
            std::to_string(threads) + ", causal " + std::to_string(is_causal) + ", mask " +
            std::to_string(static_cast<int>(mask)) + std::to_string(masks_rows) + std::to_string(masks_columns) +
-           (type == ElementType::kF32 ? "" : ", bf16") + (is_narrow ? ", narrow" : "");
+           (type == ElementType::kF32 ? "" : ", bf16") + (is_narrow ? ", narrow" : "") + (has_sinks ? ", sinks" : "");
   }
 };
 
@@ -97,9 +98,15 @@ void expect_right(const Case& c) {
   what.mask_column = c.masks_columns ? 1 : 0;
   for (std::size_t h = 0; h < c.heads; ++h)
     what.heads.push_back({h * c.depth, h / c.share * c.keys * what.k_row, h / c.share * c.width,
-                          h * c.queries * what.out_row, h % 2 * c.queries * c.keys});
+                          h * c.queries * what.out_row, h % 2 * c.queries * c.keys,
+                          h * (c.sinks_rows ? c.queries : 1)});
   Numbers q(c.type, c.queries * what.q_row, random), k(c.type, own * c.keys * what.k_row + 1, random),
       v(c.type, c.keys * what.v_row + 1, random), out(c.type, c.heads * c.queries * what.out_row, random);
+  what.has_sinks = c.has_sinks;
+  what.sink_row = c.sinks_rows ? 1 : 0;
+  std::vector<float> sinks(c.heads * c.queries);
+  for (float& sink : sinks) sink = std::uniform_real_distribution<float>(-2, 3)(random);
+  sinks[0] = kNone;
   std::vector<float> added(2 * c.queries * c.keys + 1);
   std::vector<std::uint8_t> chosen(added.size());
   std::normal_distribution<float> normal;
@@ -118,14 +125,15 @@ void expect_right(const Case& c) {
   const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
   std::fill_n(scratch.get(), tasks.scratch_bytes(), std::byte{0xff});
   const std::vector<float> before = out.real;
-  tasks.run(q.data(), k.data(), v.data(), mask, out.data(), scratch.get(), 0.5f);
+  tasks.run(q.data(), k.data(), v.data(), mask, sinks.data(), out.data(), scratch.get(), 0.5f);
 
   double worst = 0;
   for (std::size_t h = 0; h < c.heads; ++h) {
     const Attention::Head& head = what.heads[h];
     for (std::size_t l = 0; l < c.queries; ++l) {
       std::vector<double> weights(c.keys);
-      double most = kNone, sum = 0;
+      const double sink = c.has_sinks ? sinks[head.sink + l * what.sink_row] : kNone;
+      double most = sink, sum = 0;
       for (std::size_t s = 0; s < c.keys; ++s) {
         double score = 0;
         for (std::size_t e = 0; e < c.depth; ++e)
@@ -140,6 +148,7 @@ void expect_right(const Case& c) {
         weights[s] = score;
         most = std::max(most, score);
       }
+      if (most != kNone) sum = std::exp(sink - most);
       for (double& weight : weights) sum += weight = most == kNone ? 0 : std::exp(weight - most);
       for (std::size_t e = 0; e < c.width; ++e) {
         double wanted = 0;
@@ -195,6 +204,23 @@ void expect_all_right() {
     for (const Mask mask : {Mask::kNone, Mask::kAdded})
       for (const float softcap : {2.f, -0.5f})
         expect_right({.queries = queries, .keys = 70, .depth = 40, .mask = mask, .softcap = softcap});
+  for (const std::size_t queries : {1, 3, 30, 97})
+    for (const std::size_t keys : {0, 1, 65, 600})
+      for (const bool rows : {false, true})
+        for (const bool narrow : {false, true})
+          for (const Mask mask : {Mask::kNone, Mask::kAdded})
+            expect_right({.queries = queries,
+                          .keys = keys,
+                          .depth = 32,
+                          .width = 48,
+                          .heads = 4,
+                          .share = 2,
+                          .threads = 4,
+                          .is_narrow = narrow,
+                          .is_causal = !rows && keys > 1,
+                          .mask = mask,
+                          .has_sinks = true,
+                          .sinks_rows = rows});
   // Hidden by a number, as most exporters do; keys in parts; many heads that share keys.
   expect_right({.queries = 9, .keys = 40, .mask = Mask::kHidden, .masked = std::numeric_limits<float>::lowest()});
   for (const std::size_t queries : {1, 4, 30}) {
@@ -271,7 +297,7 @@ void expect_right_from_cache(ElementType type, std::size_t queries, std::size_t 
   const AttentionTasks tasks(what, threads);
   const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
   std::fill_n(scratch.get(), tasks.scratch_bytes(), std::byte{0xff});
-  tasks.run(q.data(), k.bytes.data(), v.bytes.data(), nullptr, out.data(), scratch.get());
+  tasks.run(q.data(), k.bytes.data(), v.bytes.data(), nullptr, nullptr, out.data(), scratch.get());
   for (const auto& head : what.heads)
     for (std::size_t l = 0; l < queries; ++l) {
       std::vector<double> weights(keys);
@@ -349,7 +375,7 @@ TEST(AttentionKernel, ScoresFarApartAndHugeStayNumbers) {
     }
     const AttentionTasks tasks(what, 1);
     const auto scratch = hwy::AllocateAligned<std::byte>(tasks.scratch_bytes() + 64);
-    tasks.run(q.data(), k.data(), v.data(), nullptr, out.data(), scratch.get());
+    tasks.run(q.data(), k.data(), v.data(), nullptr, nullptr, out.data(), scratch.get());
     for (const float y : out) EXPECT_FLOAT_EQ(y, 299.f);
   }
 }

@@ -401,9 +401,10 @@ void Attend(const Attention& what, const AttentionRows& rows, std::size_t row, c
     end = std::min(end, *most);
   }
   for (std::size_t i = 0; i < row; ++i) {
-    tile.greatest[i] = -std::numeric_limits<float>::infinity();
-    tile.sums[i] = 0;
-    tile.sees[i] = static_cast<float>(rows.sees[std::min(i, rows.count - 1)]);
+    const std::size_t from = std::min(i, rows.count - 1);
+    tile.greatest[i] = rows.greatest[from];
+    tile.sums[i] = rows.sum[from];
+    tile.sees[i] = static_cast<float>(rows.sees[from]);
   }
   std::fill_n(tile.results, what.width * row, 0.f);
   const bool is_masked = what.mask != Attention::Mask::kNone;

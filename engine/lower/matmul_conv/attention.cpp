@@ -132,6 +132,17 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
   }
   const bool has_scale = static_cast<bool>(match->scale_value);
   if (has_scale) from.push_back(builder.plain(builder.value(match->scale_value)));
+  std::vector<std::size_t> sink_strides(rank, 0);
+  what.has_sinks = static_cast<bool>(match->sinks);
+  if (what.has_sinks) {
+    Value& sinks = builder.value(match->sinks);
+    from.push_back(builder.plain(sinks));
+    Shape rows = made.shape;
+    rows.back() = 1;
+    const auto strides = kernels::broadcast_strides(sinks.shape, rows);
+    sink_strides.assign(strides.begin(), strides.end());
+    what.sink_row = sink_strides[rank - 2];
+  }
   // In the order in which its reader wants it.
   const ElementType type = result_type(builder, chain, builder.compute_type());
   const md wanted = transposed_result(builder, chain.last(), type);
@@ -147,16 +158,18 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
     what.heads.push_back({begin_of(made.shape, item, q.strides),
                           begin_of(made.shape, item, k.strides, match->k.repeated),
                           begin_of(made.shape, item, v.strides, match->v.repeated), begin_of(made.shape, item, strides),
-                          begin_of(made.shape, item, mask_strides)});
-  const bool is_masked = what.mask != Attention::Mask::kNone, is_narrow = what.is_narrow;
+                          begin_of(made.shape, item, mask_strides), begin_of(made.shape, item, sink_strides)});
+  const bool is_masked = what.mask != Attention::Mask::kNone, is_narrow = what.is_narrow, has_sinks = what.has_sinks;
   const auto tasks = std::make_shared<const kernels::AttentionTasks>(
       std::move(what), static_cast<std::size_t>(std::max(builder.options().threads, 1)));
   const BufferSlice to = builder.define(made, result), scratch = builder.scratch(tasks->scratch_bytes());
   builder.add_kernel(chain.last(), is_narrow ? "attention:bf16" : "attention", from, {to, scratch},
-                     [tasks, is_masked, has_scale](std::span<void* const> p) {
-                       const std::size_t made_at = 3 + is_masked + has_scale;
-                       const float scale = has_scale ? *static_cast<const float*>(p[made_at - 1]) : 1;
-                       tasks->run(p[0], p[1], p[2], is_masked ? p[3] : nullptr, p[made_at], p[made_at + 1], scale);
+                     [tasks, is_masked, has_scale, has_sinks](std::span<void* const> p) {
+                       const std::size_t scale_at = 3 + is_masked, sinks_at = scale_at + has_scale,
+                                         made_at = sinks_at + has_sinks;
+                       const float scale = has_scale ? *static_cast<const float*>(p[scale_at]) : 1;
+                       tasks->run(p[0], p[1], p[2], is_masked ? p[3] : nullptr, has_sinks ? p[sinks_at] : nullptr,
+                                  p[made_at], p[made_at + 1], scale);
                      });
   builder.note_joined(chain);
   return true;

@@ -262,6 +262,10 @@ bool Matcher::match_operation(const NodePtr& node) {
     if (!given) found_.scale_value = node->input_value(4);
     if (!is_f32(node->input_value(4)) || element_count(node->get_input_shape(4)) != 1) return false;
   }
+  if (inputs > 5) {
+    found_.sinks = node->input_value(5);
+    if (!is_f32(found_.sinks)) return false;
+  }
   // By definition a causal form has no other mask. As a mask of no axes, 0 means none, and so does false.
   if (inputs > 3 && !found_.is_causal) {
     const Output<Node> mask = node->input_value(3);

@@ -27,6 +27,7 @@ struct AttentionMatch {
   float scale = 1;
   float softcap = 0;         ///< As Attention::softcap.
   Output<Node> scale_value;  ///< A further factor that is not constant.
+  Output<Node> sinks;        ///< One more score of each query, whose weight is not used.
   bool is_causal = false;
   kernels::Attention::Mask mask_kind = kernels::Attention::Mask::kNone;
   Output<Node> mask;

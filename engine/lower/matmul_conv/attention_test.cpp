@@ -60,6 +60,18 @@ struct Sides {
   ParameterVector with(const std::shared_ptr<op::v0::Parameter>& mask) const { return {q, k, v, mask}; }
 };
 
+/// A sink is one more score of each row: a head's, or a query's.
+TEST(AttentionOperation, Sinks) {
+  const Sides s;
+  for (const Shape& shape : {Shape{1, kH, 1, 1}, Shape{kB, kH, kL, 1}, Shape{1, 1, 1, 1}, Shape{1, kH, kL, 1}}) {
+    SCOPED_TRACE(to_string(shape));
+    const auto sink = parameter(shape), mask = parameter({kL, kS}), scale = parameter({});
+    expect_whole(sdpa({s.q, s.k, s.v, scalar(0), scalar(0.3), sink}), s.with(sink));
+    expect_whole(sdpa({s.q, s.k, s.v, mask, scale, sink}), {s.q, s.k, s.v, mask, scale, sink});
+    expect_whole(sdpa({s.q, s.k, s.v, scalar(0), scalar(0.3), sink}, true), s.with(sink));
+  }
+}
+
 TEST(AttentionOperation, EveryMaskAndCausal) {
   const Sides s;
   expect_whole(sdpa({s.q, s.k, s.v}), s.all());

@@ -76,16 +76,6 @@ Out attend(const Out& q, const Out& keys, const Out& values, const Out& mask, co
     k = repeat_heads(k, *q_heads / *k_heads);
     v = repeat_heads(v, *q_heads / *k_heads);
   }
-  const bool is_plain = form.softcap == 0 && !form.scores && !form.sink;
-  if (is_plain) {
-    OutputVector inputs{q, k, v};
-    if (mask || form.scale) inputs.push_back(mask ? mask : scalar(type, 0));
-    if (form.scale) inputs.push_back(scalar(type, *form.scale));
-    return op("ScaledDotProductAttention", 13, inputs, {{"causal", form.causal && !mask}});
-  }
-  const auto keep = [&](AttentionForm::Stage stage, const Out& value) {
-    if (form.scores && form.scores_after == stage) *form.scores = value;
-  };
   Out scale;
   if (form.scale)
     scale = scalar(type, *form.scale);
@@ -93,6 +83,17 @@ Out attend(const Out& q, const Out& keys, const Out& values, const Out& mask, co
     scale = scalar(type, 1 / std::sqrt(static_cast<double>(*size)));
   else
     scale = div(scalar(type, 1), unary("Sqrt", convert(extent_of(q, 3), type)));
+  const bool is_plain = form.softcap == 0 && !form.scores;
+  if (is_plain) {
+    OutputVector inputs{q, k, v};
+    if (mask || form.scale || form.sink) inputs.push_back(mask ? mask : scalar(type, 0));
+    if (form.scale || form.sink) inputs.push_back(scale);
+    if (form.sink) inputs.push_back(reshape(convert(form.sink, type), Ints{1, -1, 1, 1}));
+    return op("ScaledDotProductAttention", 13, inputs, {{"causal", form.causal && !mask}});
+  }
+  const auto keep = [&](AttentionForm::Stage stage, const Out& value) {
+    if (form.scores && form.scores_after == stage) *form.scores = value;
+  };
   Out scores = mul(matmul(q, k, false, true), scale);
   keep(AttentionForm::kProduct, scores);
   if (form.softcap != 0) {

@@ -3,7 +3,8 @@
 // ones while these are multiplied. Scores and weights stay with the work-items that have summed them: of a row, four
 // neighbours. Heads have at most STEP columns.
 // Q_p, K_p, V_p with rows Q_ROW, K_ROW, V_ROW apart; Q_BATCH(batch)...: where a batch begins.
-// SCORE(value, batch, m, n): scaled and masked; STORE8_AT(v, batch, m, n).
+// SCORE(value, batch, m, n): scaled and masked; FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): a row's greatest score and sum of weights before
+// any key. STORE8_AT(v, batch, m, n).
 #define KEYS_AT(slot) (TILE_M * 128 + (slot)*TILE_N * 256)
 #define VALUES_AT(slot) (KEYS_AT(slot) + TILE_N * 128)
 #define COPY_ROWS(to, from, row_step, first, count, total)                                                \
@@ -25,8 +26,9 @@ KERNEL {
   __global const half* const values = V_p + V_BATCH(batch);
   float out[PARTS_M][PARTS_N][4], largest[PARTS_M][2], total[PARTS_M][2];
   EACH_ROW {
-    largest[i][h] = -INFINITY;
-    total[i][h] = 0;
+    const int m = m0 + first_row + i * 16 + h * 8;
+    largest[i][h] = m < M ? FIRST_TOP(batch, m) : -INFINITY;
+    total[i][h] = m < M && (lane & 3) == 0 ? FIRST_TOTAL(batch, m) : 0;  // A row's four are added up.
   }
 #pragma unroll
   for (int i = 0; i < PARTS_M; ++i)

@@ -2,7 +2,7 @@
 // SHARED neighbouring batches see the same keys, which are read once for ROWS of these SHARED * M rows. Scores of TILE keys at a
 // time lie in local memory, and what was summed so far shrinks when a greater one comes.
 // QUERY(batch, m, d); KEY8(batch, n, d, to), VALUE8(batch, n, d, to): 8 columns, with zeros behind the last one.
-// SCORE(value, batch, m, n): scaled and masked. STORE_AT(value, batch, m, d), if there is one part; else PART_SET(i, value), of
+// SCORE(value, batch, m, n): scaled and masked. FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): before any key. STORE_AT(value, batch, m, d), if there is one part; else PART_SET(i, value), of
 // rows of VALUES + 2: sums, the greatest score, and the sum of the weights.
 #define KEY_LANES (LANES / TILE)
 #define WARPS (LANES / 32)
@@ -18,8 +18,10 @@ KERNEL {
     query[i] = row < SHARED * M && d < D ? QUERY((set + row / M), (row % M), d) : 0;
   }
   if (lane < ROWS) {
-    top[lane] = -INFINITY;
-    total[lane] = 0;
+    const int row = first + lane;
+    const bool begins = part == 0 && row < SHARED * M;  // What parts have seen is added up.
+    top[lane] = begins ? FIRST_TOP((set + row / M), (row % M)) : -INFINITY;
+    total[lane] = begins ? FIRST_TOTAL((set + row / M), (row % M)) : 0;
   }
   const int value_column = lane % VALUE_LANES * 8;
   float sums[ROWS][8];

@@ -37,6 +37,11 @@ TEST_F(GpuLowering, AttentionWithEveryMask) {
   judge(outputs("ScaledDotProductAttention", 13, {q, k, v, mask}, plain), {q, k, v, mask});
   judge(outputs("ScaledDotProductAttention", 13, {q, k, v, mask, reals({}, {0.3})}, plain), {q, k, v, mask});
   judge(outputs("ScaledDotProductAttention", 13, {q, k, v, flags}, plain), {q, k, v, flags});
+  for (const Shape& shape : {Shape{1, 4, 1, 1}, Shape{2, 4, 5, 1}}) {
+    const auto sink = parameter(shape);
+    judge(outputs("ScaledDotProductAttention", 13, {q, k, v, flags, reals({}, {0.3}), sink}, plain),
+          {q, k, v, flags, sink});
+  }
 }
 
 TEST_F(GpuLowering, AttentionOfAMaskedRowIsZero) {

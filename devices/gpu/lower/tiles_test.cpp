@@ -151,6 +151,9 @@ TEST_F(GpuTiles, AttentionInOneKernel) {
     const auto mask = parameter({2, 1, 1, 67});
     sides.push_back(mask);
     judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x, mask});
+    const auto sink = parameter({1, 3, 1, 1});
+    sides.insert(sides.end(), {reals({}, {0.3}), sink});
+    judge_both(outputs("ScaledDotProductAttention", 13, sides, {{"causal", false}}), {x, mask, sink});
   }
 }
 
@@ -166,6 +169,9 @@ TEST_F(GpuTiles, AttentionOfFewQueries) {
     judge_both(outputs("ScaledDotProductAttention", 13, {few, shared, shared, mask, reals({}, {0.3})}, plain),
                {few, shared, mask});
     judge_both(outputs("ScaledDotProductAttention", 13, {few, shared, shared}, {{"causal", true}}), {few, shared});
+    const auto sink = parameter({1, 4, 1, 1});
+    judge_both(outputs("ScaledDotProductAttention", 13, {few, shared, shared, mask, reals({}, {0.3}), sink}, plain),
+               {few, shared, mask, sink});
   }
   // Rows that are masked as a whole, at the end of a part and in all of them.
   const auto q = parameter({1, 2, 16}), k = parameter({1, 130, 16});

@@ -80,7 +80,7 @@ struct Attention {
   View query, key, value;  ///< [batch..., rows, columns]; the key's rows are its columns here.
   Shape batch;
   std::size_t queries = 0, keys = 0;
-  std::optional<View> mask;
+  std::optional<View> mask, sink;
   bool is_causal = false;
   std::string scale;  ///< A number, or an element of SCALE.
   std::optional<View> scale_view;
@@ -127,16 +127,21 @@ Attention attention_of(Builder& builder, const Node& node) {
   all.keys = key.shape[rank - 2];
   all.key = swapped(key);
   all.is_causal = node.get_attributes().get_bool("causal");
+  // As [batch..., queries, columns].
+  const auto for_rows = [&](std::size_t input, std::size_t columns) {
+    Shape shape = node.get_output_shape(0);
+    shape.back() = columns;
+    View view = broadcast(builder.view(node.input_value(input)), shape);
+    shape = all.batch;
+    shape.push_back(all.queries);
+    shape.push_back(columns);
+    reshape(view, shape);  // Axes are only split: every view can be.
+    return view;
+  };
   // A mask that is one number, 0, stands for none; a causal one replaces what is given.
-  if (node.get_input_size() > 3 && !all.is_causal && node.get_input_shape(3).size() > 0) {
-    Shape scores = node.get_output_shape(0);
-    scores.back() = all.keys;
-    all.mask = broadcast(builder.view(node.input_value(3)), scores);
-    scores = all.batch;
-    scores.push_back(all.queries);
-    scores.push_back(all.keys);
-    reshape(*all.mask, scores);  // Axes are only split: every view can be.
-  }
+  if (node.get_input_size() > 3 && !all.is_causal && node.get_input_shape(3).size() > 0)
+    all.mask = for_rows(3, all.keys);
+  if (node.get_input_size() > 5) all.sink = for_rows(5, 1);
   if (node.get_input_size() > 4)
     all.scale_view = builder.view(node.input_value(4));
   else
@@ -172,6 +177,19 @@ void define_score(Kernel& kernel, const Attention& what) {
     score = what.mask->type == ElementType::kBool ? "(" + mask + " ? " + score + " : -INFINITY)" : score + " + " + mask;
   }
   kernel.define("SCORE(value, batch, m, n)", "(" + score + ")");
+}
+
+/// FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): the greatest score of a row, and the sum of its weights, before any key. Those of a sink,
+/// which is one more score of a row.
+void define_first(Kernel& kernel, const Attention& what) {
+  std::string top = "-INFINITY", total = "0";
+  if (what.sink) {
+    kernel.reads("SINKS", *what.sink);
+    const std::string sink = "SINKS(" + place_of(kernel, "SINKS", *what.sink, what.batch, "(m)", "0") + ")";
+    top = "(isnan(" + sink + ") ? -INFINITY : " + sink + ")";
+    total = "(" + sink + " == -INFINITY ? 0 : " + sink + " - " + sink + " + 1)";  // NaN of NaN and of infinity.
+  }
+  kernel.define("FIRST_TOP(batch, m)", top).define("FIRST_TOTAL(batch, m)", total);
 }
 
 /// Columns of a tile in local memory.
@@ -210,6 +228,7 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& gi
     Kernel kernel = builder.kernel("attention");
     kernel.reads("Q", what.query).reads("K", what.key).reads("V", what.value);
     define_score(kernel, what);
+    define_first(kernel, what);
     builder.add_wide_store(kernel, root, out, rows_and_columns(axes));
     kernel.define("STORE8_AT(v, batch, m, n)", "STORE8(v, (batch) * M + (m), n)");
     // Elements of sub-groups lie otherwise than these kernels take them.
@@ -291,6 +310,7 @@ Kernel few_queries_kernel(Builder& builder, const Attention& what, const KeyPart
   define_row(kernel, builder, "K", "KEY8", swapped(what.key), what.batch);
   define_row(kernel, builder, "V", "VALUE8", what.value, what.batch);
   define_score(kernel, what);
+  define_first(kernel, what);
   std::size_t value_lanes = 1;
   while (value_lanes * 8 < values) value_lanes *= 2;
   kernel.number("N", static_cast<std::int64_t>(what.keys))
@@ -360,10 +380,12 @@ View lower_scores(Builder& builder, const Node& node, const Attention& what) {
   return out;
 }
 
-void lower_weights(Builder& builder, const Node& node, const View& scores) {
+void lower_weights(Builder& builder, const Node& node, const Attention& what, const View& scores) {
   Kernel kernel = builder.kernel("attention_weights");
   const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 128);
   kernel.updates("X", scores).number("KEYS", static_cast<std::int64_t>(scores.shape[2]));
+  define_first(kernel, what);
+  kernel.number("M", static_cast<std::int64_t>(what.queries));
   kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(kernels::attention_weights);
   kernel.over({scores.shape[0] * scores.shape[1] * lanes}, {lanes});
   builder.launch(kernel, node);
@@ -374,7 +396,7 @@ void lower_attention(Builder& builder, const Node& node) {
   if (has_few_queries(builder, what)) return lower_few_queries(builder, node, what);
   if (is_one_kernel(builder, what)) return lower_in_one_kernel(builder, node, what);
   const View scores = lower_scores(builder, node, what);
-  lower_weights(builder, node, scores);
+  lower_weights(builder, node, what, scores);
   const Node* const self = &node;
   Producer producer;
   producer.emit = [&builder, self, what, scores](const ExpressionRef& root, const View& out) {
@@ -401,8 +423,7 @@ void lower_attention(Builder& builder, const Node& node) {
 }
 
 std::string refuses_attention(const Node& node) {
-  if (node.get_input_element_type(0) == element::f64) return "its kernel computes in f32, not f64";
-  return node.get_input_size() > 5 ? "sinks have no kernel" : "";
+  return node.get_input_element_type(0) == element::f64 ? "its kernel computes in f32, not f64" : "";
 }
 
 }  // namespace

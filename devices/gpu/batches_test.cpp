@@ -34,7 +34,7 @@ struct Batch {
 
 TEST_F(Pictures, BatchesThatAKernelCannotTakeAreCopiedOnceByTheDevice) {
   ClContext context(core);
-  for (const std::size_t count : {3, 40}) {  // Of 40, a launch copies each.
+  for (const std::size_t count : {3, 40}) {  // A kernel takes no 40 items: a launch copies each of them.
     const auto model = matrix_model(count);
     auto request = core.compile_model(model, context).create_infer_request();
     const Batch batch(context, count);

@@ -29,7 +29,7 @@ EdgeId image_edge() {
   return edge;
 }
 
-/// Of a picture's planes [n, rows, columns, samples], or without the first axis; 1 of any other tensor.
+/// The rows of a picture's planes, whose shape is [n, rows, columns, samples] or lacks the first axis; any other tensor counts as 1 row.
 std::size_t picture_rows(const Shape& shape) {
   const std::size_t rank = shape.size();
   return rank < 3 ? 1 : shape[rank - 3] * (rank > 3 ? shape[rank - 4] : 1);

@@ -20,19 +20,19 @@ struct Binding {
   Tensor tensor;                     ///< As it was given. Empty: a batch.
   Tensor mapped;                     ///< Keeps what `memory` is in, where that is not the tensor itself.
   bool is_moved = false;             ///< The tensor is host memory, `memory` is `staging`.
-  std::optional<ImageTarget> image;  ///< Of an output: the tensor lies there, `memory` is `staging`.
-  client::Handle<cl_mem> staging;    ///< Of one that is moved, or put into an image.
+  std::optional<ImageTarget> image;  ///< Set for an output in an image: the tensor lies there, `memory` is `staging`.
+  client::Handle<cl_mem> staging;    ///< The buffer for a tensor that is moved, or put into an image.
   std::size_t staging_bytes = 0;
   BoundMemory memory;
   std::optional<BoundMemory> aside;  ///< Where a shared output belongs: `memory` is `staging`, copied there.
   InputForm form;
-  std::vector<Location> items;  ///< Of a batch in several tensors.
+  std::vector<Location> items;  ///< One for each tensor of a batch that is in several tensors.
   Shape batch_shape;
 
   bool is_bound() const { return tensor || !items.empty(); }
   /// @errors kFailedPrecondition: it cannot be used; those of native calls.
   void place(const Gpu& gpu, const Tensor& given, Access access, bool takes_pitch = false);
-  /// Of an input. @errors kFailedPrecondition.
+  /// The same for an input that is given as one tensor per item. @errors kFailedPrecondition.
   void place_batch(const Gpu& gpu, std::span<const Tensor> given);
 
   /// Kernels write `staging` instead of the output, or the output again. @return whether `memory` is another one now.

@@ -34,7 +34,7 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Of exported models. Their programs are in the cache of programs, which belongs to one driver.
+/// The format of exported models. Their programs are not in it but in the program cache, since compiled programs fit one driver only.
 inline constexpr ModelBlobFormat kBlobFormat{"GPU", "TENONGBL", 1};
 
 /// @thread all members from any threads.
@@ -56,7 +56,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void export_model(std::ostream& stream) const override { write_model_blob(stream, *source_, kBlobFormat); }
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
   Requirements requirements() const override;
-  /// Of the inference that ended last, with times if it was profiled. @errors kFailedPrecondition: shapes move, and
+  /// The launches of the inference that ended last, with times if it was profiled. @errors kFailedPrecondition: shapes move, and
   /// nothing has run.
   std::shared_ptr<const Model> runtime_model() const override;
 
@@ -89,7 +89,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void note_times(std::vector<std::shared_ptr<const PlannedSubgraph>> subgraphs, SubgraphTimes times);
 
  private:
-  /// Of a model whose maker said that its inputs are images: their plan, before the first image comes.
+  /// Makes the plan for images before the first one comes, for a model whose maker said that its inputs are images.
   void plan_surfaces();
   Tensor allocate(element::Type type, const Shape& shape) const;
   std::shared_ptr<const LaunchPlan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
@@ -105,7 +105,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   mutable LaunchTrial launches_;
   Constants constants_;
   PackedWeights weights_;
-  Choices choices_;  ///< Of static plans.
+  Choices choices_;  ///< The ways that the static plans were lowered with.
   std::string tuning_report_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::vector<Variable> variables_;

@@ -68,7 +68,7 @@ void Completion::run() {
     lock.unlock();
     for (Entry& entry : over) {
       const std::exception_ptr error = error_of(*entry.event);
-      entry.event = {};  // Whoever counts references after the end finds none of ours.
+      entry.event = {};  // Before ended(), so that the event has no reference of ours afterwards.
       entry.pending->ended(error);
     }
     over.clear();

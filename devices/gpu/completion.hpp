@@ -24,7 +24,7 @@ class Completion {
   static Completion& process();
   class Pending {
    public:
-    /// Called once, on the thread; may destroy the object. @param error  Of the command that failed; else null.
+    /// Called once, on the thread; may destroy the object. @param error  The error of the command that failed; else null.
     virtual void ended(std::exception_ptr error) noexcept = 0;
 
    protected:

@@ -78,7 +78,7 @@ class GpuDevice final : public Device {
     const auto id = arguments.find(device::id.name());
     if (name == max_batch_size.name() || name == optimal_batch_size.name()) return batch_size(name, arguments);
     if (name == supported_properties.name()) return properties_.get(name);
-    // Of one of several.
+    // A property of one of several devices.
     PropertyTable one("GPU");
     if (id != arguments.end()) describe(one, [&] { return id->second.as<std::string>(); });
     Config config = config_of(id == arguments.end() ? AnyMap() : AnyMap{*id});
@@ -105,7 +105,7 @@ class GpuDevice final : public Device {
   }
 
  private:
-  /// Of the model that the arguments name; without one it is 1.
+  /// The batch size for the model that the arguments name; 1 if they name none.
   Any batch_size(const std::string& name, const AnyMap& arguments) const {
     const auto model = arguments.find(hint::model.name());
     const auto id = arguments.find(device::id.name());

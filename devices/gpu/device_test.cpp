@@ -166,7 +166,7 @@ TEST_F(Gpu, PagesOfTheApplicationAreUsedInPlace) {
   EXPECT_EQ(request.ledger().total().copied + request.ledger().total().transferred, 0u);
 }
 
-/// A user's kernel, an inference, a user's kernel: one queue, and nobody waits in between.
+/// A user's kernel, an inference, a user's kernel: one queue, and the host does not wait in between.
 TEST_F(Gpu, AQueueIsSharedWithoutAWaitOfTheHost) {
   ClContext context(core, app.queue);
   EXPECT_EQ(context.get_params().at("OCL_QUEUE").as<void*>(), app.queue);

@@ -39,7 +39,7 @@ std::shared_ptr<Model> sum_model() {
 
 float first_of(const Tensor& tensor) { return tensor.data<float>()[0]; }
 
-/// Of the layer of frameworks/opencl, which makes commands fail: PoCL ends the process where a command that nobody watches
+/// The variable by which the test layer of frameworks/opencl makes commands fail: PoCL ends the process where a command that is not watched
 /// depends on a failed one. Null without the layer.
 std::atomic<cl_int>* event_status() {
   const char* const layer = std::getenv("OPENCL_LAYERS");

@@ -134,7 +134,7 @@ BENCHMARK_CAPTURE(Start, held, "HELD")->Arg(60)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(Start, command_buffer, "COMMAND_BUFFER")->Arg(60)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(Start, tried, "AUTO")->Arg(60)->Unit(benchmark::kMicrosecond);
 
-/// Of small kernels, until all is over.
+/// A whole inference of many small kernels, until its last one has ended.
 void Infer(benchmark::State& state, const char* way) {
   Core core;
   if (!has_device(state, core, "GPU")) return;

@@ -50,7 +50,7 @@ Target target_of(const opencl::Device& device) {
       device.has("cl_nv_device_attribute_query") ? ask<cl_uint>(device.id, kComputeCapability) : 0;
   if (capability >= 8) target.matrices = Target::Matrices::kNvidia;
   target.has_warpgroups = capability == 9;
-  // Of capability 6 only 6.1 and later have dp4a.
+  // Compute capability 6.0 lacks dp4a; 6.1 has it.
   if (capability >= 7)
     target.dots = Target::Dots::kNvidia;
   else if (target.imitates_dots || device.has("cl_khr_integer_dot_product"))
@@ -155,7 +155,7 @@ std::vector<cl_device_id> parts_of(const Gpu& gpu) {
   return parts;
 }
 
-/// Those of one device, made when somebody first asks for one; they live as long as the process, as all devices do.
+/// The sub-devices of one device, made when they are first asked for; they live as long as the process, as all devices do.
 const std::vector<std::shared_ptr<const Gpu>>& parts_as_gpus(const Gpu& whole) {
   static std::mutex mutex;
   static auto* const known = new std::map<std::string, std::vector<std::shared_ptr<const Gpu>>>;

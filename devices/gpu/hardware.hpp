@@ -46,7 +46,7 @@ class Gpu {
   const CommandBufferCalls& command_buffers() const { return command_buffers_; }
   KernelLibrary& library() const { return *library_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
-  /// Of buffers that count_memory() was told of.
+  /// The size of all buffers that count_memory() was told of and that still exist.
   std::uint64_t held_bytes() const { return held_->load(); }
   /// The buffer belongs to the device from now on, until it is gone.
   void count_memory(cl_mem buffer, std::size_t bytes) const;

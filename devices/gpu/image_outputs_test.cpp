@@ -114,7 +114,7 @@ TEST_F(Pictures, ArePutIntoAPartOfAnImage) {
   }
 }
 
-/// The application's image and queue: what it enqueues next reads the picture, and nobody waits.
+/// The application's image and queue: what it enqueues next reads the picture, and the host does not wait.
 TEST_F(Pictures, OutInTheApplicationsQueueAreThereForItsNextCommand) {
   ClContext context(core, app.queue);
   const auto model = output_model(element::f32, 1);

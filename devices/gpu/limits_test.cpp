@@ -187,7 +187,7 @@ void run_with(Core& core, const std::shared_ptr<Node>& node, const ParameterVect
   }
   try {
     request.infer();
-  } catch (const Error&) {  // Whoever refuses such values is right, too.
+  } catch (const Error&) {  // A device may also refuse such values.
   }
   for (std::size_t i = 0; memory && i < size + 2 * kBeside; ++i) {
     if (i == kBeside) i += size;

@@ -29,8 +29,9 @@ struct Location {
   bool is_moved = false;
   Tensor mapped;  ///< Keeps what `memory` is in, where that is not the tensor itself.
   BoundMemory memory;
-  InputForm form;                      ///< Of one tensor; what is moved is plain.
-  std::optional<ImageTarget> image{};  ///< Of an output: the device copies a buffer of the request's there.
+  InputForm form;  ///< How one tensor lies; what is moved is plain.
+  std::optional<ImageTarget>
+      image{};  ///< Set for an output in an image: the device copies a buffer of the request's there.
 };
 /// Whether plain_memory() finds it.
 bool is_plain(const Gpu& gpu, const Tensor& tensor);

@@ -19,10 +19,11 @@ struct Partition {
   std::shared_ptr<Model> before;  ///< Its results: those of the model that it computes, then what the rest reads.
   std::shared_ptr<Model> rest;    ///< Null: nothing is left.
   static constexpr std::size_t kRest = ~std::size_t{0};
-  std::vector<std::size_t> results;  ///< Of each result of the model, the one of `before`; kRest: the next of the rest.
-  /// Of each parameter of the rest.
+  std::vector<std::size_t>
+      results;  ///< For each result of the model, which result of `before` it is; kRest: the rest's next one.
+  /// Where a parameter of the rest comes from.
   struct Input {
-    bool is_parameter = false;  ///< Of the model, else a result of `before`.
+    bool is_parameter = false;  ///< It is a parameter of the model, else a result of `before`.
     std::size_t index = 0;
   };
   std::vector<Input> rest_inputs;

@@ -260,7 +260,7 @@ TEST_F(Pictures, AConvolutionInHalfReadsPicturesOfImages) {
   }
 }
 
-/// Of a model that is cut both parts read what lies in images: the first one counts, the rest puts out what there is.
+/// Both parts of a partitioned model read inputs in images: the first part counts values, the rest outputs as many as there are.
 TEST_F(Pictures, PartsThatValuesDecideReadImages) {
   auto x = std::make_shared<op::v0::Parameter>(element::u8, PartialShape{2, 6, 8, 1});
   const auto number = [](double value) { return op::v0::Constant::create(element::f32, Shape{}, {value}); };

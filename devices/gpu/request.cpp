@@ -31,7 +31,7 @@ EdgeId counted_edge() {
   return edge;
 }
 
-/// Of a CPU that worked for this thread: on a busy machine, other times say little.
+/// The processor time of this thread: on a busy machine, wall time says little.
 std::chrono::nanoseconds time_of_thread() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -132,9 +132,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   struct Part {
     std::shared_ptr<const PlannedSubgraph> subgraph;
     std::unique_ptr<Execution> execution;
-    std::vector<Tensor> made;  ///< Of the plan's outputs that are not bound to the request's; empty for those that are.
-    std::vector<std::int32_t> counts;  ///< Of the same.
-    std::vector<State*> states;        ///< Of the plan's variables.
+    std::vector<Tensor>
+        made;  ///< One for each output of the plan; empty if the output is bound to one of the request's.
+    std::vector<std::int32_t> counts;  ///< By output of the plan: the counts that were read, for those that hold one.
+    std::vector<State*> states;        ///< One for each variable of the plan.
     std::vector<client::Handle<cl_event>> events;
     const LaunchPlan& plan() const { return *subgraph->plan; }
     Shape shape_of(std::size_t output) const {
@@ -150,7 +151,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// What a subgraph reads. @cost no allocation where as many inputs were there before.
   struct Given {
     std::vector<InputState> inputs;
-    std::vector<std::vector<BoundMemory>> memory;  ///< Of each item of a batch in several tensors, else one.
+    std::vector<std::vector<BoundMemory>>
+        memory;  ///< For each input: one for each item of a batch in several tensors, else one.
 
     void resize(std::size_t count) {
       inputs.resize(count);
@@ -255,7 +257,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     const std::chrono::nanoseconds begin = time_of_thread();
     try {
       if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
-    } catch (const Error&) {  // Nobody asked for it.
+    } catch (const Error&) {  // Recording was only tried; launches one by one still work.
       launches.drop(way);
       way = LaunchWay::kSingly;
     }
@@ -483,7 +485,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     for (const auto& event : part.events) all.push_back(duration_of(event.get()));
     return all;
   }
-  /// Of the inference that ended.
+  /// Notes the times of the inference that ended.
   void note_times() const {
     std::vector<std::shared_ptr<const PlannedSubgraph>> subgraphs;
     SubgraphTimes times;
@@ -526,7 +528,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   const CompiledModel::Opened* opened_ = nullptr;  ///< The open model for the states that have a value...
   std::set<std::string> opened_for_;               ///< ...which are these.
   std::vector<State*> state_inputs_, state_outputs_;
-  std::vector<Part> parts_;  ///< Of the subgraphs that ran last.
+  std::vector<Part> parts_;  ///< The subgraphs that ran last.
   std::size_t used_ = 1;     ///< How many of them the last inference had.
   Given given_, handed_;     ///< What the subgraph reads that is next, and what is handed on to the one after it.
   std::vector<std::size_t> wanted_;  ///< Which results of the model, and then states, those of that subgraph are.

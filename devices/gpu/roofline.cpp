@@ -22,9 +22,9 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kLongEnough = std::chrono::milliseconds(3);
 constexpr int kRuns = 5;
 constexpr std::size_t kGroup = 64;
-/// Of roofline_copy's work-items, each of which moves four times 16 bytes.
+/// The work-items of a group of roofline_copy, and the bytes that each of them moves: four times 16.
 constexpr std::size_t kCopyGroup = 256, kCopyBytes = 4 * 16;
-/// Of roofline_multiply and roofline_matrix.
+/// The independent sums of a work-item of roofline_multiply and roofline_matrix.
 constexpr double kSums = 8;
 
 class Probes {
@@ -75,7 +75,7 @@ class Probes {
     return 2 * static_cast<double>(bytes) / seconds(best);
   }
 
-  /// @param operations  Of a work-item for each sum and round.
+  /// @param operations  The operations of a work-item for each sum and round.
   double computed(const char* name, double operations) {
     const auto kernel = make(name);
     const auto out = filled(sizeof(float));

@@ -12,7 +12,7 @@ namespace tenon::inline v1::gpu_device {
 struct Roofline {
   double bytes_per_second = 0;  ///< Read and written together, beyond the caches.
   double f32_per_second = 0;
-  /// Of the instruction by which the device's kernels multiply matrices of f16; none: it has no such hardware.
+  /// The rate of the instruction by which the device's kernels multiply matrices of f16; none: the device has no such hardware.
   std::optional<double> f16_per_second{};
 };
 

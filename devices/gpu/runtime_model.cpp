@@ -30,7 +30,7 @@ StepOutput output_of(const View& view) {
   return output;
 }
 
-/// Of the elements that a view shows, each once.
+/// The bytes of the elements that a view shows; an element that it repeats counts once.
 std::size_t bytes_of(const View& view) {
   std::size_t elements = 1;
   for (std::size_t axis = 0; axis < view.shape.size(); ++axis)

@@ -15,7 +15,7 @@ namespace {
 
 const std::string& id_of(const Node& node) { return node.get_attributes().get_string("variable_id"); }
 
-/// Whether a tensor lies in memory of this size that nobody else holds.
+/// Whether a tensor lies in memory of this size that has no other owner.
 bool is_free(const Tensor& tensor, std::size_t bytes) {
   return tensor && tensor.memory()->size_bytes() >= bytes && tensor.memory()->ref_count() == 1;
 }

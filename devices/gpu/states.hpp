@@ -41,8 +41,8 @@ class State final : public VariableStateImpl {
   State(std::shared_ptr<const Gpu> gpu, const Variable& variable);
   const Variable& variable() const { return variable_; }
   std::string name() const override { return variable_.id; }
-  /// Where the host reaches the device's memory, that memory, which no inference writes as long as somebody holds it; else
-  /// a copy. Of a port without a value yet: zeros, of no elements along open axes.
+  /// Where the host reaches the device's memory, that memory, which no inference writes as long as a tensor holds it; else
+  /// a copy. A port without a value yet gives zeros, with no elements along open axes.
   Tensor state() const override;
   void set_state(const Tensor& state) override;
   void reset() override;
@@ -51,7 +51,7 @@ class State final : public VariableStateImpl {
   const Tensor& present() const { return present_; }
   /// Memory for the next value, kept from inference to inference where it suffices. @errors kResourceExhausted.
   const Tensor& next(const Shape& shape);
-  /// @param index  Of the execution's plan. @pre no port.
+  /// @param index  The variable's index in the execution's plan. @pre no port.
   void bind(Execution& execution, std::size_t index);
   /// The next value is the present one for what is enqueued from now on; called again, it is the next one again.
   void turn() noexcept { std::swap(present_, next_); }

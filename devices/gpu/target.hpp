@@ -25,7 +25,7 @@ struct Target {
   };
   bool is_cpu = false;  ///< A CPU under OpenCL: work-groups share a core, local memory is plain memory.
   Matrices matrices = Matrices::kPortable;
-  std::size_t sub_group = 0;         ///< Of kIntel: 8 or 16 work-items multiply as one.
+  std::size_t sub_group = 0;         ///< For kIntel, how many work-items multiply as one: 8 or 16.
   bool imitates_sub_groups = false;  ///< For tests: kIntel's layouts, and OpenCL C instead of its functions.
   bool has_warpgroups = false;       ///< Four warps of kNvidia multiply as one, by wgmma: compute capability 9.0 alone.
   /// Values between kernels that are f32 to the graph lie as f16; sums are kept in f32.
@@ -41,7 +41,7 @@ struct Target {
   std::size_t local_bytes = 0;  ///< Local memory of a group.
   std::size_t compute_units = 1;
   std::size_t vector_floats = 16;  ///< f32 in a vector register: 8 or 16.
-  std::size_t alignment = 64;      ///< Of buffers, bytes.
+  std::size_t alignment = 64;      ///< The alignment of buffers, in bytes.
   std::size_t most_items = 12;     ///< Items of a batch that one kernel takes as an argument each.
 };
 

@@ -28,7 +28,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::size_t kMostProblems = 4096;
 /// Rules keep their choice unless another one needs so much less time: measurements differ from run to run.
 constexpr double kGain = 0.97;
-/// Of one candidate, after a first run.
+/// The timed runs of one candidate, after a first run that is not counted.
 constexpr std::size_t kTimedRuns = 8;
 constexpr nanoseconds kEnough = milliseconds(20);
 
@@ -44,7 +44,7 @@ const KeptKind& kept_choices() {
   return kind;
 }
 
-/// Of this process, by device, driver and release.
+/// The choices that this process knows, by device, driver and release.
 struct Known {
   std::mutex mutex;
   std::map<std::string, Choices> choices;
@@ -97,7 +97,7 @@ std::shared_ptr<const LaunchPlan> alone(const LaunchPlan& plan, const Launch& la
   return one;
 }
 
-/// The shortest time of some runs. @param best  Of other candidates: one that is much slower runs once.
+/// The shortest time of some runs. @param best  The best time of the other candidates: one that is much slower runs once.
 nanoseconds time_of(const std::shared_ptr<const Gpu>& gpu, std::shared_ptr<const LaunchPlan> one, nanoseconds best,
                     SteadyClock::time_point until) {
   const Execution execution(gpu, std::move(one));

@@ -31,7 +31,7 @@ class Tuner {
   const Choices& choices() const { return choices_; }
   /// Measures trials, the costliest first, on a queue of its own, and keeps what it finds. When `bound` is over, it begins nothing
   /// more: no launch, and no kernel's compilation that is likely to end later. Problems that it has not finished by then stay unknown.
-  /// @param plan  That was lowered with the trials. @param most_threads  Of compiling, as KernelLibrary::build().
+  /// @param plan  The plan that was lowered with the trials. @param most_threads  The limit for compiling, as in KernelLibrary::build().
   /// @errors kCancelled: it is not wanted any more (CancellationScope); what was finished is remembered.
   void measure(const LaunchPlan& plan, std::vector<Trial> trials, Constants& constants, std::chrono::milliseconds bound,
                std::int32_t most_threads);
@@ -52,7 +52,7 @@ class Tuner {
 
   const std::shared_ptr<const Gpu> gpu_;
   const std::filesystem::path folder_;
-  std::string id_;  ///< Of the device, its driver and this release.
+  std::string id_;  ///< Names the device, its driver and this release.
   store::ContentHash key_{};
   Choices choices_;
   std::size_t measured_ = 0, left_ = 0;

@@ -41,7 +41,7 @@ Output<Node> convolution(const Output<Node>& x, std::size_t in, std::size_t out)
       ->output(0);
 }
 
-/// Three convolutions, of which two are the same problem. @param wide  Of the first one: a problem that is no other model's.
+/// Three convolutions, of which two are the same problem. @param wide  The first one's width: a problem that no other model has.
 std::shared_ptr<Model> model_of(std::size_t wide) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{1, 16, 12, wide}));
   x->output(0).set_names({"x"});

@@ -67,7 +67,7 @@ TEST_F(GpuLowering, ColoursOfEveryLayoutOfPlanes) {
   }
 }
 
-/// Colours, conversions and crops that nobody computes before they are read.
+/// Colours, conversions and crops have no kernel of their own: what reads them computes them.
 TEST_F(GpuLowering, PicturesAreComputedByWhatReadsThem) {
   const auto resize = [](const Out& x, const char* mode, const std::vector<std::int64_t>& size) {
     return outputs("Interpolate", 11, {x, ints(size), ints({1, 2})},
@@ -107,7 +107,7 @@ TEST_F(GpuLowering, IndicesAtEqualDistancesAreSlices) {
          outputs("ReduceSum", 1, {reversed, ints({3})}, {{"keep_dims", false}})[0],
          outputs("Concat", 1, {reversed, x}, {{"axis", 1}})[0]},
         {x});
-  // Of what is not computed before it is read.
+  // The same for values that are not computed before they are read.
   const auto picture = parameter({1, 4, 5, 3}, element::u8);
   const Out real = outputs("Convert", 1, {picture}, {{"destination_type", element::f32}})[0];
   judge(outputs("Gather", 8, {real, scalar(1), scalar(3)}), {picture});
@@ -506,7 +506,7 @@ TEST_F(GpuLowering, PartsWithoutElements) {
   const auto none = outputs("Slice", 8, {x, ints({2}), ints({2}), ints({1}), ints({1})})[0];
   const auto flat = outputs("Reshape", 1, {none, ints({0})}, {{"special_zero", false}})[0];
   judge(outputs("Concat", 0, {flat, y}, {{"axis", 0}}), {x, y});
-  // Of a kernel's own, and beside others.
+  // Values without elements that a kernel makes, alone and beside others.
   const auto z = parameter({4, 3});
   const auto sums = outputs("CumSum", 3, {none, scalar(0)}, {{"exclusive", false}, {"reverse", false}})[0];
   judge(outputs("Concat", 0, {none, z}, {{"axis", 1}}), {x, z});

@@ -61,7 +61,7 @@ struct Form {
   std::size_t out = 16;
   std::int64_t kernel = 3, stride = 1, dilation = 1;
   std::size_t groups = 1;
-  int axis = 0;  ///< Of the scales; -1: one.
+  int axis = 0;  ///< The axis that scales vary along; -1: there is one scale.
 };
 
 Out convolution(const Out& x, const Form& form, unsigned seed = 5) {

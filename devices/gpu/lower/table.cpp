@@ -78,7 +78,7 @@ std::string refusal(const Node& node, const Target& target) {
     if (element == element::f64 && !target.has_f64) return "the device does not compute in f64";
     return {};
   };
-  if (type == "Constant") return {};  // Who reads it says what it takes.
+  if (type == "Constant") return {};  // The nodes that read it say which types they take.
   for (std::size_t i = 0; i < node.get_output_size(); ++i)
     if (std::string why = check_type(node.get_output_element_type(i)); !why.empty()) return why;
   if (type == "Parameter" || type == "Result") return {};

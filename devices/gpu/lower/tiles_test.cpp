@@ -19,7 +19,7 @@ using namespace gpu_device::testing;
 
 using Ints = std::vector<std::int64_t>;
 
-/// Of the size that weights have.
+/// Random weights scaled by the number of inputs, so that sums stay near 1 as those of trained layers do.
 Out weights(const Shape& shape, std::size_t inputs) {
   Tensor values = random_tensor(ElementType::kF32, shape, 77);
   for (std::size_t i = 0; i < values.element_count(); ++i)

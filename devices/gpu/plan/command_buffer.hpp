@@ -24,7 +24,7 @@ struct CommandBufferCalls {
   Record record = nullptr;
   Count finalize = nullptr, release = nullptr;
   Enqueue enqueue = nullptr;
-  /// Of queues: what they must have, and what they may.
+  /// Properties that a queue must have to run command buffers, and those that it may have.
   cl_command_queue_properties required = 0, supported = ~cl_command_queue_properties{0};
 
   explicit operator bool() const { return make && record && finalize && release && enqueue; }

@@ -32,7 +32,7 @@ class LaunchTrial {
   bool is_over() const noexcept { return over_.load(std::memory_order_acquire); }
   /// The one that was found, or whose turn it is.
   LaunchWay way() const;
-  /// @param taken  Of the host's time for one enqueue() of this many kernels.
+  /// @param taken  The host's time for one enqueue() of this many kernels.
   void note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds taken);
   /// The driver failed on this way.
   void drop(LaunchWay way);

@@ -29,7 +29,7 @@ struct View {
   Shape shape;
   Extents strides;
   /// Null: plain memory. Else offset and strides count as if the source were packed, kernels read by NAME(i) alone, and
-  /// nobody writes.
+  /// no kernel writes there.
   ViewSourceRef source = nullptr;
   /// Reals that lie as 8-bit numbers, and what these mean: kernels read and write reals by their macros. `type` is the numbers'.
   std::optional<planning::Quantization> numbers = std::nullopt;
@@ -49,7 +49,7 @@ Extents packed_strides(const Shape& shape);
 std::vector<std::size_t> axes_by_stride(const View& view);
 /// Without gaps, the axes in the same order in memory as those of a view.
 Extents packed_as(const View& view);
-/// Of [N, C, ...]: the channels of a place are neighbours, and places follow each other in row-major order.
+/// The strides of [N, C, ...] with channels last: the channels of a place are neighbours, and places follow each other in row-major order.
 Extents channels_last_strides(const Shape& shape);
 /// Whether a view [N, C, ...] lies so; pixels may be further apart than their channels need.
 bool is_channels_last(const View& view);
@@ -80,7 +80,7 @@ class Expression {
   /// Null unless it loads.
   const View* view() const { return kind_ == Kind::kLoad ? &view_ : nullptr; }
   bool is_computed() const { return kind_ == Kind::kComputed; }
-  /// Of the whole tree, shared parts counted each time.
+  /// The number of nodes in the whole tree; shared parts are counted each time.
   std::size_t size() const { return size_; }
   std::size_t loads() const { return loads_; }
   bool has_computed() const { return has_computed_; }
@@ -102,7 +102,7 @@ ExpressionRef convert(const ExpressionRef& value, ElementType type);
 /// The same for a store, whose macros round.
 ExpressionRef as_stored(const ExpressionRef& value, ElementType type);
 
-/// The tree with other views in its loads. @param change  Of one view; false: it cannot be.
+/// The tree with other views in its loads. @param change  Changes one view; false: it cannot be changed.
 /// @return null if one cannot be changed.
 ExpressionRef with_views(const ExpressionRef& root, const std::function<bool(View&)>& change);
 

@@ -14,12 +14,12 @@ namespace tenon::inline v1::gpu_device {
 /// The axes over which a kernel counts, and how far each view moves along them.
 struct Walk {
   Extents extents;
-  std::vector<Extents> strides;  ///< Of each view.
+  std::vector<Extents> strides;  ///< The strides of each view along these extents.
   std::size_t count() const;
 };
 
 /// All axes, those joined along which every view lies as one, without those of extent 1.
-/// @param views  Of this shape.
+/// @param views  Views of this shape.
 Walk collapse(const Shape& shape, const std::vector<const View*>& views);
 /// Only some of the axes, in this order.
 Walk collapse(const Shape& shape, const std::vector<const View*>& views, const std::vector<std::size_t>& axes);

@@ -18,7 +18,7 @@ struct InputForm {
   std::size_t items = 1;
   /// Elements that lie side by side before the next row, which begins a pitch later; 0: all of an item's.
   std::size_t row = 0;
-  /// Of images: which component of a pixel is element 0, 1...: "xy". Empty: buffers.
+  /// For images, which components of a pixel are elements 0, 1...: "xy". Empty: the input is in buffers.
   std::string components = {};
   /// Images of integers, which kernels read as they are; else integers are scaled to 0..1.
   bool is_integer = false;
@@ -31,7 +31,7 @@ struct InputForm {
 /// An input of such a form.
 class InputSource final : public ViewSource {
  public:
-  /// @param items  Where each item begins: buffers of their own.  @param item_elements  Of one of them.
+  /// @param items  Where each item begins: buffers of their own.  @param item_elements  The number of elements of one item.
   InputSource(ElementType type, InputForm form, std::vector<planning::BufferSlice> items, std::size_t item_elements)
       : type_(type), form_(std::move(form)), items_(std::move(items)), item_elements_(item_elements) {}
   void define(Kernel& kernel, const std::string& name) const override;

@@ -18,7 +18,8 @@ namespace tenon::inline v1::gpu_device {
 struct KeptKind {
   store::CacheFolder::Rules rules;
   store::Format format;
-  std::uint64_t folder_bytes = 0;  ///< Of all entries of the kind; what was used longest ago goes.
+  std::uint64_t folder_bytes =
+      0;  ///< The bound for all entries of the kind together; the least recently used ones are deleted.
 };
 
 struct KeptBytes {

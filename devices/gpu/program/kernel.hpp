@@ -32,7 +32,7 @@ class Kernel {
   Kernel& writes(const std::string& name, const View& view);
   /// Reads what lies there, and writes over it.
   Kernel& updates(const std::string& name, const View& view);
-  /// Memory of the kernel's own: what it writes there, nobody else reads.
+  /// Memory of the kernel's own: no other kernel reads what it writes there.
   Kernel& uses(const std::string& name, const View& view);
   /// The same as rows, which may lie further apart than the view says if it is an application's tensor: NAME_IN(r, i) is
   /// element i of row r, the rows of all pictures counted on. @param view  Packed.

@@ -37,7 +37,7 @@ struct Launch {
   std::vector<std::pair<std::string, std::string>> fused;  ///< Others that it computes, too: name and type.
   std::vector<planning::Operand> operands;                 ///< For planning memory.
   std::vector<View> views;  ///< How each operand lies; kUndefined: the kernel's own memory. For reports.
-  std::optional<std::uint64_t> multiply_adds;  ///< Of products and convolutions; for reports.
+  std::optional<std::uint64_t> multiply_adds;  ///< How many a product or convolution has; for reports.
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -28,7 +28,7 @@ struct KernelText {
   std::string text;  ///< All of it, with the function called `name`.
 };
 
-/// A program with some kernels, as long as somebody runs them.
+/// A program with some kernels, which lives as long as a plan has launches of them.
 class Program {
  public:
   explicit Program(client::Handle<cl_program> program) : program_(std::move(program)) {}
@@ -80,7 +80,7 @@ class KernelLibrary {
     client::Handle<cl_program> program;
     bool was_loaded = false;
   };
-  /// Those used last are kept although nobody runs them: models are compiled again.
+  /// So many programs that were used last are kept without a plan that has them, since models are often compiled again.
   static constexpr std::size_t kKept = 64;
   /// In groups of a few, those that are not known.
   std::vector<Texts> unknown(const Texts& texts) const;

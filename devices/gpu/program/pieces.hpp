@@ -26,7 +26,7 @@ class Pieces {
   bool transpose(const std::vector<std::size_t>& order);
 
   const Shape& extents() const { return extents_; }
-  /// Of each axis of the result.
+  /// For each axis of the result, the pieces that it consists of.
   const AxisGroups& made() const { return made_; }
 
  private:
@@ -38,7 +38,7 @@ class Pieces {
   AxisGroups made_;
 };
 
-/// Of the pieces of a result's axes: those of all but the last one, and those of the last.
+/// The pieces of a result's axes in two groups: those of all axes but the last one, and those of the last.
 AxisGroups rows_and_columns(const AxisGroups& axes);
 
 }  // namespace tenon::inline v1::gpu_device

@@ -17,7 +17,7 @@ namespace tenon::inline v1::gpu_device {
 class TreeSource final : public ViewSource {
  public:
   using Nodes = std::vector<std::pair<std::string, std::string>>;
-  /// @param shape  Of the loads, all of them.
+  /// @param shape  The shape that all loads of the tree have.
   TreeSource(ExpressionRef root, Shape shape, std::vector<std::pair<std::string, std::string>> nodes)
       : ViewSource(std::move(nodes)), root_(std::move(root)), shape_(std::move(shape)) {}
   /// Few functions of pictures in bytes, and of short lists.

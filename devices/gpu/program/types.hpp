@@ -20,7 +20,7 @@ const char* accumulator_name(ElementType type);
 inline bool is_readable(ElementType type) { return storage_name(type) != nullptr; }
 /// Whether elements share bytes: kernels read them, but only whole bytes are written (code_text()).
 inline bool shares_bytes(ElementType type) { return info(type).bits > 0 && info(type).bits < 8; }
-/// Of a packed tensor. @pre it fits in memory.
+/// The size of a packed tensor. @pre it fits in memory.
 inline std::size_t bytes_of(ElementType type, const Shape& shape) {
   return checked_size_bytes(type, shape).value_or(0);
 }

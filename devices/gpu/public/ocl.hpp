@@ -177,7 +177,7 @@ class ClContext : public RemoteContext {
                                          {cpu_va_access.name(), memory.access}})
         .as<ClBufferTensor>();
   }
-  /// A file's bytes, in place, as long as the memory lives; nobody may change the file meanwhile. Its offset is a multiple of a
+  /// A file's bytes, in place, as long as the memory lives; the file must not change meanwhile. Its offset is a multiple of a
   /// page. AccessMode::READ_WRITE needs a file that may be written, and gets what is written to the tensor.
   /// @errors kNotFound, kInvalidArgument: the file, or the offset; kOutOfRange: too few bytes; kUnimplemented: the device has memory of its own.
   ClBufferTensor create_tensor(const element::Type type, const Shape& shape, const FileDescriptor& file) {

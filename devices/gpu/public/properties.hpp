@@ -40,9 +40,9 @@ namespace hint {
 using ThrottleLevel = tenon::hint::Priority;
 /// How eagerly the queues of requests use the device, against power: where it has cl_khr_throttle_hints.
 inline constexpr Property<ThrottleLevel> queue_throttle{"GPU_QUEUE_THROTTLE"};
-/// Of the queues of requests among all queues: where the device has cl_khr_priority_hints.
+/// The priority of requests' queues among all queues of the device. It has an effect where the device has cl_khr_priority_hints.
 inline constexpr Property<tenon::hint::Priority> queue_priority{"GPU_QUEUE_PRIORITY"};
-/// Of threads of the host: MEDIUM.
+/// The priority of the host's threads, which is always MEDIUM.
 inline constexpr Property<tenon::hint::Priority> host_task_priority{"GPU_HOST_TASK_PRIORITY"};
 /// Bytes of the device's memory that nothing of the device's own holds.
 inline constexpr Property<std::int64_t> available_device_mem{"AVAILABLE_DEVICE_MEM_SIZE"};
@@ -59,7 +59,7 @@ inline constexpr Property<std::uint64_t, PropertyMutability::RW> dynamic_quantiz
 inline constexpr Property<bool> enable_large_allocations{"GPU_ENABLE_LARGE_ALLOCATIONS"};
 }  // namespace hint
 
-/// Of OPTIMIZATION_CAPABILITIES.
+/// Values in OPTIMIZATION_CAPABILITIES that only this device has.
 namespace capability {
 inline constexpr auto HW_MATMUL = "GPU_HW_MATMUL";
 inline constexpr auto USM_MEMORY = "GPU_USM_MEMORY";
@@ -94,8 +94,8 @@ inline constexpr auto command_buffer = "COMMAND_BUFFER";
 /// some tiles and templates. Results are kept in CACHE_DIR, else in the process. What is not measured when the time is over stays the rules'
 /// choice. 0: rules choose. Models whose shapes move are not measured.
 inline constexpr Property<std::uint32_t> tuning_ms{"GPU_TUNING_MS"};
-/// Of a compiled model: "12 problems: 5 known, 6 measured in 812 ms, 1 left to the rules", and why kept results were not taken.
-/// Empty without GPU_TUNING_MS.
+/// What tuning did for a compiled model, "12 problems: 5 known, 6 measured in 812 ms, 1 left to the rules", and why kept results were not
+/// used. Empty without GPU_TUNING_MS.
 inline constexpr Property<std::string, PropertyMutability::RO> tuning_report{"GPU_TUNING_REPORT"};
 
 }  // namespace gpu

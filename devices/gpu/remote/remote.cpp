@@ -220,7 +220,7 @@ Tensor application_image(const Gpu& gpu, void* handle) {
   return opencl::wrap_image(opencl::images(gpu.context()), static_cast<cl_mem>(handle));
 }
 
-/// Of as many components as the plane has samples, or one where the platform has no such format.
+/// An image with as many components as the plane has samples, or with one where the platform has no such format.
 Tensor new_image(const Gpu& gpu, element::Type type, const Shape& shape) {
   const Plane plane = plane_of(shape);
   const Context images = opencl::images(gpu.context());
@@ -307,7 +307,7 @@ Tensor allocate_pointer(const Gpu& gpu, std::size_t size, bool on_host) {
   return opencl::allocate_svm(svm, fine ? opencl::SvmGrain::kFine : opencl::SvmGrain::kCoarse, info);
 }
 
-/// The application's pointer. Of SVM nobody can tell what it is: it is trusted, and coarse-grained.
+/// The application's pointer. OpenCL has no query for SVM pointers, so the application is believed and the memory is coarse-grained.
 Tensor application_pointer(const Gpu& gpu, const AnyMap& params, std::size_t size) {
   const Any* given = find(params, intel_gpu::mem_handle.name());
   void* const data = given ? given->as<void*>() : nullptr;

@@ -6,7 +6,7 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Into host memory, or memory of any device. @param tensor  Of a framework's memory. @errors those of the copies.
+/// Into host memory, or memory of any device. @param tensor  A tensor in a framework's memory. @errors those of the copies.
 void copy_out(const Tensor& tensor, Tensor& destination);
 /// @param self  The remote tensor. @param tensor  The same elements in a framework's memory. @errors kInvalidArgument: another type or
 /// shape; those of the copies.

@@ -52,7 +52,7 @@ std::string text_of(std::uint32_t format) {
 /// The memory behind a plane, also as a remote tensor.
 class SurfaceMemory final : public Memory, public RemoteMemory {
  public:
-  /// @param whole  Of the dma-buf.
+  /// @param whole  The memory of the whole dma-buf.
   SurfaceMemory(std::shared_ptr<const Gpu> gpu, Ref<Memory> whole, const VaSurface& surface)
       : Memory(dmabuf::context(), dmabuf::kDmabufMemory, properties_of(*whole)),
         gpu_(std::move(gpu)),

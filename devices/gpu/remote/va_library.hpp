@@ -45,9 +45,9 @@ inline constexpr int kSuccess = 0, kUnimplemented = 0x14, kTimedOut = 0x26;  ///
 struct SurfacePlane {
   UniqueFd fd;  ///< A dma-buf, or what the driver has instead.
   std::size_t object_bytes = 0, offset = 0, pitch = 0;
-  std::uint64_t modifier = 0;               ///< Of DRM: how pixels lie.
+  std::uint64_t modifier = 0;               ///< The DRM format modifier: how pixels lie.
   std::uint32_t format = 0;                 ///< DRM fourcc of this plane alone.
-  std::size_t width_px = 0, height_px = 0;  ///< Of the surface.
+  std::size_t width_px = 0, height_px = 0;  ///< The surface's size.
 };
 
 /// Waits until the surface is decoded, and hands a plane of it out. The surface stays its owner's.

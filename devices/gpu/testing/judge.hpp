@@ -68,7 +68,7 @@ inline void expect_close(const Tensor& wanted, const Tensor& got, double toleran
   ASSERT_EQ(wanted.element_type(), got.element_type());
   if (info(wanted.element_type()).is_real && info(wanted.element_type()).bits < 16) tolerance = 0;
   if (!info(wanted.element_type()).is_real) {
-    // Not by bytes: what is left of the last one, where elements share it, is nobody's.
+    // Not by bytes: where elements share bytes, the unused bits of the last one have no meaning.
     EXPECT_EQ(op::v0::Constant(wanted).to_integers(), op::v0::Constant(got).to_integers());
     return;
   }

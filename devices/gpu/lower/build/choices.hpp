@@ -38,7 +38,7 @@ struct Choosing {
   const Choices* known = nullptr;  ///< Null: rules decide.
   /// Problems that are not known are added here; null: they are left to the rules.
   std::vector<Trial>* trials = nullptr;
-  /// Problems of the model that are known; null: nobody asks.
+  /// The model's problems that are known are added here; null: they are not collected.
   std::set<std::string>* taken = nullptr;
 };
 

@@ -11,7 +11,7 @@
 namespace tenon::inline v1::gpu_device {
 
 /// Adds the launch of `count` work-items.
-/// @param text  Of one of them: it sees its number as `at`.
+/// @param text  The OpenCL C of one work-item, which sees its number as `at`.
 void launch_each(Builder& builder, const Node& node, Kernel& kernel, std::size_t count, const std::string& text);
 
 /// Output 0 as a kernel that element-wise functions may join.

@@ -29,7 +29,7 @@ class Numbers {
   const planning::Quantization* product(const Node& node) const { return find(products_, node); }
   /// As which output 0 lies in memory; null: as reals.
   const planning::Quantization* stored(const Node& node) const { return find(stored_, node); }
-  /// Whether the node only expands the weights of such products: nobody reads it.
+  /// Whether the node only expands the weights of such products, so that it needs no kernel.
   bool is_expansion(const Node& node) const { return expansions_.count(&node) > 0; }
 
  private:

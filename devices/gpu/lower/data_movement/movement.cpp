@@ -350,7 +350,7 @@ void lower_pad(Builder& builder, const Node& node) {
 }
 
 void lower_shape_of(Builder& builder, const Node& node) {
-  // Of a known shape; passes have folded most.
+  // The shape is known here; passes have folded most of these nodes.
   const Shape& shape = node.get_input_shape(0);
   const View made = builder.make(node, 0);
   for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -93,7 +93,7 @@ class ColourSource final : public PixelSource {
   bool is_i420_, is_bgr_;
 };
 
-/// Whoever reads a pixel computes its colours, so that planes are read once, by the first kernel.
+/// The colours of a pixel are computed by the kernel that reads the pixel, so that planes are read once and no picture is stored.
 void lower_colour(Builder& builder, const Node& node) {
   std::vector<View> planes;
   for (const Output<Node>& input : node.input_values()) planes.push_back(builder.packed_source(input));

@@ -98,7 +98,7 @@ struct Pixels {
   View view;  ///< Keeps the source.
   const PixelSource* source = nullptr;
   ViewSourceRef converted = nullptr;           ///< Through which it is read, if not by itself.
-  std::size_t image = 0, row = 0, column = 0;  ///< Of the part's first pixel.
+  std::size_t image = 0, row = 0, column = 0;  ///< Where the part's first pixel lies.
 };
 
 /// What a tree makes reals of, in the form of the view that reads it.
@@ -138,7 +138,7 @@ std::optional<Pixels> pixels_of(const View& data, const std::vector<TapTable>& t
   return pixels;
 }
 
-/// All colours of a pixel at once. @param finish  Of the float3 `sum`.
+/// All colours of a pixel at once. @param finish  Makes the result of the float3 `sum`.
 void add_pixels(Kernel& kernel, const Pixels& pixels, const Shape& out, const std::vector<TapTable>& tables,
                 ElementType computed, const std::string& finish) {
   pixels.source->define_pixels(kernel, "X");
@@ -210,7 +210,7 @@ View resize_axis(Builder& builder, const Node& node, const View& data, const Tap
   return out;
 }
 
-/// @param tables  Of rows and columns.
+/// Resizes with channels last. @param rows, columns  What each output row or column reads, and by which weights.
 void set_wide_resize(Builder& builder, const Node& node, const Picture& data, const TapTable& rows,
                      const TapTable& columns) {
   const Shape& out = node.get_output_shape(0);

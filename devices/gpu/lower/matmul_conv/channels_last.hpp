@@ -49,7 +49,7 @@ Picture wide_picture(Builder& builder, const Node& node, const View& view);
 AxisGroups picture_groups(const View& out);
 
 /// What a kernel computes with channels last, 8 of a pixel in each work-item.
-/// @param pixels  Of an output picture. @param text  Reads X by X_IMAGE, X_LINE, X_PIXEL and CHANNELS, and ends with
+/// @param pixels  The number of pixels in an output picture. @param text  Reads X by X_IMAGE, X_LINE, X_PIXEL and CHANNELS, and ends with
 /// STORE8(v, image, pixel, channel). @param prepare  Adds what else it reads.
 Producer wide_picture_producer(Builder& builder, const Node& node, const char* kind, const Picture& data,
                                std::size_t pixels, const char* text, std::function<void(Kernel&)> prepare);

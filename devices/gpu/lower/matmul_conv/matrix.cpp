@@ -11,12 +11,12 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// Tiles of four warps that multiply as one: large, small, narrow. Of narrow ones a unit has several groups, which wait in
+/// Tiles of four warps that multiply as one: large, small, narrow. A compute unit holds several groups of narrow ones, which wait in
 /// turns.
 constexpr MatrixTiles kWarpgroups[] = {
     {128, 128, 4, 1, 3, 64, true}, {64, 64, 4, 1, 3, 128, true}, {64, 32, 4, 1, 4, 128, true}};
 
-/// Of f32 in parts, the best first.
+/// Tiles for f32 that is multiplied in parts, the best first.
 constexpr MatrixTiles kInParts[] = {{64, 64, 2, 2, 4, 64, false, true}, {128, 64, 2, 2, 4, 64, false, true},
                                     {64, 64, 2, 2, 6, 64, false, true}, {64, 32, 2, 2, 4, 64, false, true},
                                     {32, 64, 1, 4, 6, 64, false, true}, {32, 32, 2, 2, 6, 64, false, true}};

@@ -16,7 +16,7 @@ namespace tenon::inline v1::gpu_device {
 
 /// [m, k] by [n, k], `batch` times.
 struct MatrixProduct {
-  ElementType type;  ///< Of the left side. The right one's is the same; i8 if this is one of 8-bit numbers.
+  ElementType type;  ///< The left side's type. The right side has the same; i8 if the left side has 8-bit numbers.
   std::size_t m = 0, n = 0, k = 0, batch = 1;
   std::string text() const {
     return std::string(name(type)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
@@ -27,14 +27,14 @@ struct MatrixProduct {
 /// How a group of warps shares a tile of the result.
 struct MatrixTiles {
   std::size_t m, n, warps_m, warps_n, stages;
-  std::size_t row_bytes = 128;  ///< Of a tile in local memory: 64 or 128.
+  std::size_t row_bytes = 128;  ///< The bytes of a tile's row in local memory: 64 or 128.
   /// Four warps multiply as one: `warps_m` is a multiple of 4, `warps_n` is 1, `m` a multiple of 64 for each four.
   bool has_warpgroups = false;
   bool in_parts = false;  ///< Numbers of f32 are multiplied as two of TF32 each; `row_bytes` is 64.
   std::size_t lanes() const { return 32 * warps_m * warps_n; }
   /// Rows of the result that go through local memory at once.
   std::size_t out_rows() const { return m * (n + 4) * sizeof(float) > std::size_t{48} << 10 ? m / 2 : m; }
-  /// Of local memory: the slots, or the results that take their place.
+  /// The local memory that a group needs: the slots, or the results that take their place.
   std::size_t local_bytes() const {
     return std::max(stages * (m + n) * row_bytes, out_rows() * (n + 4) * sizeof(float));
   }

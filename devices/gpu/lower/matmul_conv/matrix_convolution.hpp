@@ -19,10 +19,10 @@ struct WindowProduct {
   Picture data;
   View filters;
   Spatial3 window;
-  std::size_t channels = 0;      ///< Of a tap and a group, with zeros up to a whole chunk.
-  std::size_t out_channels = 0;  ///< Of a group.
+  std::size_t channels = 0;      ///< The input channels of a tap and a group, with zeros up to a whole chunk.
+  std::size_t out_channels = 0;  ///< The output channels of a group.
   std::size_t groups = 1;        ///< Side by side in a pixel.
-  std::size_t weights = 0;       ///< Of all filters, as they are given.
+  std::size_t weights = 0;       ///< The number of weights of all filters, as they are given.
 };
 
 /// Adds the launch: tiles of products of the windows of a picture by filters [groups, out_channels, taps, channels].

@@ -26,7 +26,7 @@ constexpr std::size_t kNumberChunk = 16;
 std::size_t whole_number_chunks(std::size_t count) { return (count + kNumberChunk - 1) / kNumberChunk * kNumberChunk; }
 
 struct Sides {
-  planning::Quantization meaning;  ///< Of the left side.
+  planning::Quantization meaning;  ///< What the left side's numbers mean.
   planning::QuantizedWeights weights;
 };
 

@@ -18,7 +18,7 @@ struct Layer {
   bool is_sequence = false, is_linear_before_reset = false;
   std::size_t gates = 1, states = 1, weights = 3;  ///< `weights`: the input that they are.
   std::size_t batch = 1, steps = 1, directions = 1, hidden = 1, features = 1;
-  ElementType type = ElementType::kF32;  ///< Of the computation.
+  ElementType type = ElementType::kF32;  ///< The type that is computed in.
   std::size_t sequences() const { return batch * directions; }
 };
 

@@ -13,9 +13,9 @@ namespace tenon::inline v1::gpu_device {
 /// @return whether it did.
 /// @{
 bool lower_register_convolution(Builder& builder, const Node& node);
-/// Of a transposed convolution whose windows do not overlap.
+/// The same for a transposed convolution whose windows do not overlap.
 bool lower_register_unfold(Builder& builder, const Node& node);
-/// Of a convolution of each channel by itself.
+/// The same for a depthwise convolution.
 bool lower_register_depthwise(Builder& builder, const Node& node);
 /// @param left  [..., m, k], as it is multiplied. @param weights  [k, n]. @param is_transposed  They are [n, k].
 bool lower_register_matmul(Builder& builder, const Node& node, const View& left, const Tensor& weights,

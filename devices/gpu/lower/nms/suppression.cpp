@@ -119,7 +119,7 @@ View first_boxes(Builder& builder, const Node& node, const Suppression& what) {
 }
 
 /// Scores, boxes, and memory of each class for what becomes of the scores.
-/// @param firsts  Of boxes that pictures share.
+/// @param firsts  Where each picture's boxes begin, if pictures share one list of boxes.
 Kernel begin_kernel(Builder& builder, const char* kind, const Suppression& what, std::size_t in_class,
                     const std::optional<View>& firsts = std::nullopt) {
   Kernel kernel = builder.kernel(kind);
@@ -164,7 +164,7 @@ void put_out_boxes(Builder& builder, const Node& node, const Suppression& what, 
   builder.launch(kernel, node);
 }
 
-/// @param overlap  Of boxes i and j of a class. @param is_soft  Scores decay by SIGMA.
+/// @param overlap  The expression for the overlap of boxes i and j of a class. @param is_soft  Scores decay by SIGMA.
 void lower_with(Builder& builder, const Node& node, const std::string& overlap, bool is_soft) {
   const Suppression what = suppression_of(builder, node, most_of_class(node));
   Kernel kernel = begin_kernel(builder, "suppress", what, what.count);

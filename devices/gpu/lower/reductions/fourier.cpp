@@ -32,7 +32,7 @@ View roots(Builder& builder, const FourierPass& pass) {
   return builder.hold(table);
 }
 
-/// @param shape  Of the data's numbers, complex or not; becomes that of the result's.
+/// @param shape  The shape of the data, counted in complex or real numbers; it becomes the result's.
 void launch_pass(Builder& builder, const Node& node, const FourierPass& pass, const View& data, const View& out,
                  Shape& shape) {
   Kernel kernel = builder.kernel("fourier");

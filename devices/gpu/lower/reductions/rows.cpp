@@ -26,7 +26,7 @@ constexpr std::size_t kShortest = 32;
 
 /// Rows of whole runs of 8, up to this many elements, are read once.
 constexpr std::size_t kMostInRegisters = 2048;
-/// Of a group of such rows: four rows.
+/// The work-items of a group, which reduces four such rows.
 constexpr std::size_t kRegisterLanes = 128;
 
 /// 8 elements of the tree along the last axis: whole runs of memory where it can be.

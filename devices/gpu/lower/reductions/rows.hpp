@@ -14,7 +14,7 @@ enum class RowRule : std::uint8_t { kSoftmax, kLogSoftmax, kNormalize, kMeanSqua
 
 /// Sets output 0 of the node to the rule's result if rows lie along the last axis and the device shares a row among
 /// work-items.
-/// @param axes  Of a row. @param spread  Of a variance, or a mean of squares, v: what elements are divided by.
+/// @param axes  The axes that a row lies along. @param spread  Makes of a variance, or a mean of squares, v what elements are divided by.
 /// @return whether it did.
 bool set_rows(Builder& builder, const Node& node, RowRule rule, const ExpressionRef& input,
               const std::vector<std::int64_t>& axes, const std::string& spread = "");

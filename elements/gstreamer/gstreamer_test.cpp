@@ -21,6 +21,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
 #include <tenon/elements/testing/run.hpp>
+#include <tenon/frameworks/gstreamer/gst.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::elements {
@@ -175,6 +176,85 @@ TEST(GstFiles, NothingWritesOverWhatAPipelineReads) {
     EXPECT_EQ(content(here + name), before) << name;
   EXPECT_THAT(tenon_test::run(PipelineSpec{{source(filesrc), sink(at("filesink location=", "other"))}}), IsEmpty());
   EXPECT_GT(content(here + "other").size(), 7u * 64 * 32);
+}
+
+/// A source with an array `uris`, as uriplaylistbin has one: a list of GLib's or an array of GStreamer's. GStreamer 1.22 parses no list of
+/// GLib's in a line, so `texts` sets both here, with commas between them.
+struct PlaylistElement {
+  GstElement base;
+  GValue uris;
+};
+
+template <bool kIsGlibList>
+GType array_type() {
+  return kIsGlibList ? G_TYPE_STRV : GST_TYPE_ARRAY;
+}
+
+template <bool kIsGlibList>
+GType playlist_type() {
+  static const GType made = [] {
+    GTypeInfo info{};
+    info.class_size = sizeof(GstElementClass), info.instance_size = sizeof(PlaylistElement);
+    info.class_init = [](gpointer made_class, gpointer) {
+      auto* object = G_OBJECT_CLASS(made_class);
+      object->set_property = [](GObject* self, guint, const GValue* value, GParamSpec*) {
+        auto& own = reinterpret_cast<PlaylistElement*>(self)->uris;
+        if (G_VALUE_TYPE(&own) == 0) g_value_init(&own, array_type<kIsGlibList>());
+        char** texts = g_strsplit(g_value_get_string(value), ",", 0);
+        if (kIsGlibList) return g_value_take_boxed(&own, texts);
+        for (char** text = texts; *text; ++text) {
+          GValue one = G_VALUE_INIT;
+          g_value_init(&one, G_TYPE_STRING);
+          g_value_set_string(&one, *text);
+          gst_value_array_append_and_take_value(&own, &one);
+        }
+        g_strfreev(texts);
+      };
+      object->get_property = [](GObject* self, guint, GValue* value, GParamSpec*) {
+        g_value_copy(&reinterpret_cast<PlaylistElement*>(self)->uris, value);
+      };
+      object->finalize = [](GObject* self) {
+        g_value_unset(&reinterpret_cast<PlaylistElement*>(self)->uris);
+        G_OBJECT_CLASS(g_type_class_peek(GST_TYPE_ELEMENT))->finalize(self);
+      };
+      g_object_class_install_property(object, 1, g_param_spec_string("texts", "", "", "", G_PARAM_WRITABLE));
+      GParamSpec* one = kIsGlibList ? nullptr : g_param_spec_string("uri", "", "", "", G_PARAM_READABLE);
+      g_object_class_install_property(
+          object, 2,
+          kIsGlibList ? g_param_spec_boxed("uris", "", "", array_type<kIsGlibList>(), G_PARAM_READABLE)
+                      : gst_param_spec_array("uris", "", "", one, G_PARAM_READABLE));
+      GstCaps* any = gst_caps_new_any();
+      gst_element_class_add_pad_template(GST_ELEMENT_CLASS(made_class),
+                                         gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_SOMETIMES, any));
+      gst_caps_unref(any);
+      gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(made_class), "Playlist", "Source", "Files one by one",
+                                            "Tenon");
+    };
+    return g_type_register_static(GST_TYPE_ELEMENT, kIsGlibList ? "TestGlibPlaylist" : "TestPlaylist", &info, {});
+  }();
+  return made;
+}
+
+TEST(GstFiles, ArraysOfUrisAreRead) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/";
+  for (const char* name : {"first", "second"}) std::ofstream(here + name) << name;
+  tenon::gstreamer::start();
+  ASSERT_TRUE(gst_element_register(nullptr, "glibplaylist", GST_RANK_NONE, playlist_type<true>()));
+  ASSERT_TRUE(gst_element_register(nullptr, "gstplaylist", GST_RANK_NONE, playlist_type<false>()));
+  for (const std::string element : {"glibplaylist", "gstplaylist"}) {
+    const NodeSpec from =
+        source(element + " texts=file://" + here + "first,file://" + here + "second ! decodebin ! videoconvert");
+    for (const char* name : {"first", "second"}) {
+      try {
+        Pipeline pipeline({{from, sink("filesink location=" + here + name)}});
+        ADD_FAILURE() << element << " with " << name << " is taken";
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("which is read: they are one file")) << element << ' ' << name;
+      }
+    }
+    EXPECT_NO_THROW(Pipeline({{from, sink("filesink location=" + here + "third")}})) << element;
+  }
 }
 
 TEST(GstFiles, EachStreamHasItsOwn) {

@@ -48,25 +48,48 @@ std::string path_of(const std::string& text) {
   return path ? path.get() : "";
 }
 
+/// The texts of a property that is a text or an array of texts, as `uris` of uriplaylistbin is.
+std::vector<std::string> texts_of(const GValue& value) {
+  std::vector<std::string> texts;
+  if (G_VALUE_HOLDS_STRING(&value)) {
+    if (const char* text = g_value_get_string(&value)) texts.push_back(text);
+  } else if (G_VALUE_HOLDS(&value, G_TYPE_STRV)) {
+    const auto* list = static_cast<const char* const*>(g_value_get_boxed(&value));
+    for (; list && *list; ++list) texts.push_back(*list);
+  } else if (G_VALUE_TYPE(&value) == GST_TYPE_ARRAY) {
+    for (guint i = 0; i < gst_value_array_get_size(&value); ++i) {
+      const std::vector<std::string> inner = texts_of(*gst_value_array_get_value(&value, i));
+      texts.insert(texts.end(), inner.begin(), inner.end());
+    }
+  }
+  return texts;
+}
+
 void add(GstElement* element, ElementFiles& files) {
   const bool is_of_sink = is_sink(element);
   guint count = 0;
   const std::unique_ptr<GParamSpec*, FreeGlib> all(g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count));
   for (guint i = 0; i < count; ++i) {
-    const GParamSpec* property = all.get()[i];
+    GParamSpec* property = all.get()[i];
     const std::string_view name = property->name;
-    if (property->value_type != G_TYPE_STRING || (property->flags & G_PARAM_READABLE) == 0 || name == "name") continue;
-    char* value = nullptr;
-    g_object_get(element, property->name, &value, nullptr);
-    const std::unique_ptr<char, FreeGlib> owner(value);
-    const std::string path = path_of(value ? value : "");
-    if (path.empty()) continue;
-    const char* usual = G_PARAM_SPEC_STRING(property)->default_value;
-    if (is_note(name) && usual && path == usual) continue;  // It is used in a mode that is not the default.
-    std::vector<std::string>& list = is_written(name, is_of_sink) ? files.written : files.read;
-    const std::vector<std::string> found = &list == &files.read ? files_read_for(path) : numbered_files(path);
-    list.insert(list.end(), found.begin(), found.end());
-    if (&list == &files.written) list.push_back(path);
+    const bool has_texts = property->value_type == G_TYPE_STRING || property->value_type == G_TYPE_STRV ||
+                           property->value_type == GST_TYPE_ARRAY;
+    if (!has_texts || (property->flags & G_PARAM_READABLE) == 0 || name == "name") continue;
+    GValue value = G_VALUE_INIT;
+    g_value_init(&value, property->value_type);
+    g_object_get_property(G_OBJECT(element), property->name, &value);
+    // The notes are used in a mode that is not the default.
+    const bool is_unused = is_note(name) && g_param_value_defaults(property, &value);
+    const std::vector<std::string> texts = is_unused ? std::vector<std::string>() : texts_of(value);
+    g_value_unset(&value);
+    for (const std::string& text : texts) {
+      const std::string path = path_of(text);
+      if (path.empty()) continue;
+      std::vector<std::string>& list = is_written(name, is_of_sink) ? files.written : files.read;
+      const std::vector<std::string> found = &list == &files.read ? files_read_for(path) : numbered_files(path);
+      list.insert(list.end(), found.begin(), found.end());
+      if (&list == &files.written) list.push_back(path);
+    }
   }
 }
 

@@ -198,7 +198,7 @@ class GpuDevice final : public Device {
     auto own = std::dynamic_pointer_cast<GpuContext>(context);
     if (!own)
       throw Error(Code::kInvalidArgument, "GPU: a context of " +
-                                              (context ? context->device_name() : std::string("nobody")) +
+                                              (context ? context->device_name() : std::string("no device")) +
                                               " is none of this device's");
     return own;
   }

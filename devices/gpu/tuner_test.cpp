@@ -146,7 +146,7 @@ TEST_F(GpuTuner, AKnownChoiceIsTheKernelThatRuns) {
     EXPECT_THAT(texts, ::testing::Contains(trial.launches.back().kernel->text));
     EXPECT_THAT(texts_of(by_rules), ::testing::Contains(trial.launches.front().kernel->text));
   }
-  for (const auto& trial : trials) known[trial.problem] = "a way that nobody offers";
+  for (const auto& trial : trials) known[trial.problem] = "a way that no lowering offers";
   EXPECT_EQ(texts_of(lowered(known, nullptr)), texts_of(by_rules));
 }
 

@@ -250,7 +250,7 @@ def microsoft_attention():
                       "pv": reals(batch, kv, past, size), "l": np.array(lengths, np.int32), "t": np.array(queries + past, np.int32)}
             for rotary in (0, 1):
                 names = "q k v pk pv l t" + (" c s" if rotary else "")
-                # What ONNX Runtime computes for padded queries is nobody's business.
+                # What ONNX Runtime computes for padded queries has no meaning, so it is not compared.
                 shown = outputs if label != "ragged_prompt" else ("first",)
                 cut = [] if label != "ragged_prompt" else [node("Slice", "y from to", "first")]
                 case(f"gqa_{kv}_{label}_rotary{rotary}",

@@ -3,11 +3,24 @@
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/testing/tool.hpp>
 
+#include <gtest/gtest-spi.h>
+
 namespace tenon::tool::testing {
 namespace commands_test {
 
 using nlohmann::json;
 using Commands = ToolTest;
+
+/// What these tests rest on.
+TEST_F(Commands, ARunThatHangsIsEndedAndShown) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_NONFATAL_FAILURE(run_in_time("sleep 300 & wait", std::chrono::seconds(1)), "not ended within 1 s: sleep 300");
+  const std::string shown = ::testing::internal::GetCapturedStderr();
+  if (std::system("command -v gdb >/dev/null") == 0) {
+    EXPECT_NE(shown.find("#0"), std::string::npos) << shown;
+  }
+  EXPECT_EQ(run_in_time("exit 3"), 3 << 8);
+}
 
 TEST_F(Commands, HelpOfEachNamesItsOptions) {
   const std::pair<const char*, std::vector<std::string>> all[] = {

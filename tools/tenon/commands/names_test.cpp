@@ -16,7 +16,7 @@ class NamesNotUtf8 : public ToolTest {
   void SetUp() override {
     ToolTest::SetUp();
     std::string bytes = text_of(testing::model("demo.onnx"));
-    for (const std::string known : {"image", "stem.conv"})
+    for (const std::string known : {"image", "stem.conv", "stage"})
       for (std::size_t at = 0; (at = bytes.find(known, at)) != std::string::npos; ++at) bytes[at + 2] = '\xfe';
     write(model_, bytes);
   }
@@ -42,7 +42,8 @@ TEST_F(NamesNotUtf8, TracesAreJson) {
   ASSERT_EQ(tool("bench -m " + quoted_ + " --seconds 0.2 --trace t.json").status, 0);
   const json trace = json::parse(text_of(folder / "t.json"), nullptr, false);
   ASSERT_FALSE(trace.is_discarded());
-  EXPECT_NE(trace.dump().find("im\xef\xbf\xbdge"), std::string::npos);
+  // Which of the nodes have steps of their own depends on the processor.
+  EXPECT_NE(trace.dump().find("\xef\xbf\xbd"), std::string::npos);
 }
 
 TEST_F(NamesNotUtf8, RunsAreReportedOn) {

@@ -63,9 +63,9 @@ inline int run_in_time(const std::string& line, std::chrono::seconds time = std:
        std::this_thread::sleep_for(std::chrono::milliseconds(2)))
     if (::waitpid(group, &status, WNOHANG) != 0) return status;
   ADD_FAILURE() << "not ended within " << time.count() << " s: " << line;
-  const std::string stacks =
-      "for process in $(pgrep -g " + std::to_string(group) +
-      "); do gdb -p $process -batch -ex 'thread apply all backtrace 30' 2>&1; done | grep -E '^(Thread|#)' >&2";
+  const std::string stacks = "for process in $(pgrep -g " + std::to_string(group) +
+                             "); do timeout 60 gdb -p $process -batch -ex 'thread apply all backtrace 30' 2>&1; done | "
+                             "grep -E '^(Thread|#)' >&2";
   static_cast<void>(std::system(stacks.c_str()));
   ::kill(-group, SIGKILL);
   ::waitpid(group, &status, 0);

@@ -41,13 +41,14 @@ enum class ElementType : std::uint8_t {
   kF8E8M0,      ///< A power of two, for scales: 2^-127 to 2^127, or NaN.
   kF4E2M1,      ///< 0, 0.5, 1, 1.5, 2, 3, 4, 6, and their negatives.
   kNf4,         ///< One of 16 quantiles of a normal distribution, -1 to 1.
+  kString,      ///< A std::string object in host memory: see Tensor.
 };
 
 /// Properties of an element type. `bits` is 0 only for kUndefined.
 struct ElementTypeInfo {
   ElementType type;
   std::string_view name;  ///< OpenVINO's short name: "f32", "u8", "boolean".
-  std::uint8_t bits;
+  std::uint16_t bits;
   bool is_real;
   bool is_signed;
 };
@@ -77,6 +78,7 @@ inline constexpr ElementTypeInfo kElementTypes[] = {
     {ElementType::kF8E8M0, "f8e8m0", 8, true, false},
     {ElementType::kF4E2M1, "f4e2m1", 4, true, true},
     {ElementType::kNf4, "nf4", 4, true, true},
+    {ElementType::kString, "string", sizeof(std::string) * 8, false, false},
 };
 
 constexpr const ElementTypeInfo& info(ElementType type) { return kElementTypes[static_cast<std::size_t>(type)]; }
@@ -124,7 +126,7 @@ constexpr std::optional<ElementType> element_type_from_name(std::string_view tex
   return std::nullopt;
 }
 
-/// The element type that a C++ type stores; specialised for every arithmetic type.
+/// The element type that a C++ type stores: every arithmetic type and std::string have one.
 template <typename T>
 constexpr ElementType element_type_of() {
   using U = std::remove_cv_t<T>;
@@ -142,6 +144,8 @@ constexpr ElementType element_type_of() {
     return std::is_signed_v<U> ? ElementType::kI16 : ElementType::kU16;
   else if constexpr (std::is_integral_v<U> && sizeof(U) == 1)
     return std::is_signed_v<U> ? ElementType::kI8 : ElementType::kU8;
+  else if constexpr (std::is_same_v<U, std::string>)
+    return ElementType::kString;
   else
     return ElementType::kUndefined;
 }
@@ -161,7 +165,7 @@ class Type {
   constexpr std::size_t bitwidth() const { return bit_width(type_); }
   constexpr std::size_t size() const { return (bit_width(type_) + 7) / 8; }
   constexpr bool is_real() const { return info(type_).is_real; }
-  constexpr bool is_integral() const { return !info(type_).is_real; }
+  constexpr bool is_integral() const { return !info(type_).is_real && type_ != ElementType::kString; }
   constexpr bool is_signed() const { return info(type_).is_signed; }
   constexpr bool is_dynamic() const { return type_ == ElementType::kUndefined; }
   constexpr bool is_static() const { return !is_dynamic(); }
@@ -188,7 +192,7 @@ inline constexpr Type dynamic{ElementType::kUndefined}, boolean{ElementType::kBo
     i32{ElementType::kI32}, i16{ElementType::kI16}, i8{ElementType::kI8}, i4{ElementType::kI4}, u64{ElementType::kU64},
     u32{ElementType::kU32}, u16{ElementType::kU16}, u8{ElementType::kU8}, u4{ElementType::kU4}, u1{ElementType::kU1},
     f8e4m3{ElementType::kF8E4M3}, f8e5m2{ElementType::kF8E5M2}, f8e8m0{ElementType::kF8E8M0},
-    f4e2m1{ElementType::kF4E2M1}, nf4{ElementType::kNf4};
+    f4e2m1{ElementType::kF4E2M1}, nf4{ElementType::kNf4}, string{ElementType::kString};
 }  // namespace element
 }  // namespace v1
 }  // namespace tenon

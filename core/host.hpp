@@ -31,11 +31,15 @@ class TENON_API HostMemory final : public Memory {
   static constexpr std::size_t kWholePagesFrom = 64 << 10;
   /// Owned, aligned to max(64, alignment), or to a page from kWholePagesFrom on. @errors kResourceExhausted.
   static Ref<HostMemory> allocate(std::size_t size_bytes, std::size_t alignment = 64);
+  /// As allocate(), filled with empty std::string objects, which are destroyed with the memory.
+  static Ref<HostMemory> allocate_strings(std::size_t count);
   /// Borrowed memory. `release` (may be empty) is called once, when the last reference goes, from any thread, and must
   /// not throw. `data` may be null when the size is 0: the memory then gets a dummy address.
   static Ref<HostMemory> borrow(void* data, std::size_t size_bytes, bool read_only = false, Release release = {});
-  /// True for memory from allocate().
+  /// True for memory from allocate() and allocate_strings().
   bool owned() const { return owned_; }
+  /// True for memory from allocate_strings().
+  bool has_strings() const { return has_strings_; }
   /// The bytes that belong to this memory alone: its size, rounded up to pages where allocate() took whole ones.
   std::size_t capacity_bytes() const;
 
@@ -43,7 +47,7 @@ class TENON_API HostMemory final : public Memory {
   ~HostMemory() override;
 
  private:
-  bool owned_;
+  bool owned_, has_strings_ = false;
   Release release_;
 };
 

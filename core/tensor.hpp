@@ -34,12 +34,13 @@ TENON_API std::optional<std::size_t> checked_extent_bytes(const TensorInfo& info
 
 /// A value: info, memory, lease, offset. Copying one costs two reference counts. The memory lives as long as any tensor
 /// over it. Host data is reached by data(); device handles by the framework's typed function
-/// (`opencl::buffer(tensor)`).
+/// (`opencl::buffer(tensor)`). The elements of element::string are std::string objects, as in OpenVINO: such tensors lie in host
+/// memory, data<std::string>() reaches them, and their bytes mean nothing elsewhere.
 /// @thread distinct objects from distinct threads. memory()->hazards() guards the bytes; the tensor does not.
 class TENON_API Tensor {
  public:
   Tensor() = default;
-  /// Allocates packed host memory, 64-byte aligned, uninitialised. @errors kInvalidArgument: size overflow;
+  /// Allocates packed host memory, 64-byte aligned, uninitialised; strings are empty. @errors kInvalidArgument: size overflow;
   /// kResourceExhausted: no memory. Both name the shape.
   Tensor(ElementType type, const Shape& shape);
   /// Borrows host memory: the caller keeps it alive. `strides` empty means packed.
@@ -149,8 +150,8 @@ TENON_API WrittenBytes written_bytes(const Tensor& tensor);
 /// "f32 [1,3,224,224] in cpu", for messages.
 TENON_API std::string to_string(const Tensor& tensor);
 
-/// Copies elements between two strided host regions of the same type and shape. Uses memcpy for rows that are packed on
-/// both sides.
+/// Copies elements between two strided host regions of the same type and shape, which do not overlap. Rows that are packed
+/// on both sides are copied at once; strings are assigned.
 TENON_API void copy_strided(ElementType type, const Shape& shape, const void* src, const ByteStrides& src_strides,
                             void* dst, const ByteStrides& dst_strides);
 

@@ -69,7 +69,10 @@ Tensor packed_copy(element::Type type, const Shape& shape, const void* data) {
   Tensor tensor(type, shape);
   if (tensor.size_bytes() == 0) return tensor;
   if (!data) throw Error(Code::kInvalidArgument, "Constant of shape " + to_string(shape) + ": null data");
-  std::memcpy(tensor.data(), data, tensor.size_bytes());
+  if (type == element::string)
+    Tensor(type, shape, const_cast<void*>(data)).copy_to(tensor);
+  else
+    std::memcpy(tensor.data(), data, tensor.size_bytes());
   return tensor;
 }
 template <typename T>

@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     auto request = model.create_infer_request();
     for (std::size_t i = 0; i < model.inputs().size(); ++i) {
       api::Tensor tensor = request.get_input_tensor(i);
-      std::memset(tensor.data(), 0, tensor.get_byte_size());
+      if (tensor.get_element_type() != api::element::string) std::memset(tensor.data(), 0, tensor.get_byte_size());
     }
     request.infer();
     const double done = wall_ms();

@@ -130,6 +130,13 @@ TEST_F(CApi, NullArgumentsAreRefused) {
   EXPECT_EQ(tenon_strings_count(nullptr), 0u);
 }
 
+TEST(CApiTensor, OfStringsIsRefused) {
+  tenon_tensor_t* tensor = nullptr;
+  const size_t shape[1] = {2};
+  EXPECT_EQ(tenon_tensor_create(TENON_TYPE_STRING, 1, shape, &tensor), TENON_INVALID_ARGUMENT);
+  EXPECT_THAT(tenon_last_error_message(), HasSubstr("strings are C++ objects"));
+}
+
 TEST(CApiTensor, ReleaseRunsOnceAlsoWhenWrappingFails) {
   std::atomic<int> released{0};
   tenon_tensor_t* tensor = nullptr;

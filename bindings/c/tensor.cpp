@@ -11,6 +11,7 @@
 namespace tenon::c {
 
 ElementType type_of(tenon_element_type_t type) {
+  if (type == TENON_TYPE_STRING) refuse("strings are C++ objects: tensors of them are created and read in C++");
   if (type <= TENON_TYPE_UNDEFINED || type > TENON_TYPE_NF4)
     refuse("element type " + std::to_string(type) + " does not exist");
   return static_cast<ElementType>(type);
@@ -74,7 +75,12 @@ tenon_status_t tenon_tensor_reshaped(const tenon_tensor_t* tensor, size_t rank, 
   return make(out, [&] { return value_of(tensor).reshaped(shape_of(rank, shape)); });
 }
 tenon_status_t tenon_tensor_data(const tenon_tensor_t* tensor, void** out) {
-  return give(out, [&] { return value_of(tensor).data(); });
+  return give(out, [&] {
+    const Tensor& value = value_of(tensor);
+    if (value.element_type() == tenon::ElementType::kString)
+      throw Error(Code::kFailedPrecondition, to_string(value) + " holds C++ objects, which are read in C++");
+    return value.data();
+  });
 }
 tenon_element_type_t tenon_tensor_type(const tenon_tensor_t* tensor) {
   return ask(tensor, tenon_element_type_t{TENON_TYPE_UNDEFINED},

@@ -124,6 +124,19 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
   return make_ref<HostMemory>(properties, true, std::move(release));
 }
 
+TENON_INLINE Ref<HostMemory> HostMemory::allocate_strings(std::size_t count) {
+  const auto bytes = allocate(count * sizeof(std::string));
+  auto* const strings = static_cast<std::string*>(bytes->host());
+  std::uninitialized_default_construct_n(strings, count);
+  Properties properties;
+  properties.size_bytes = bytes->size_bytes();
+  properties.host = strings;
+  properties.identity = bytes->identity();
+  auto memory = make_ref<HostMemory>(properties, true, [bytes, strings, count] { std::destroy_n(strings, count); });
+  memory->has_strings_ = true;
+  return memory;
+}
+
 TENON_INLINE Ref<HostMemory> HostMemory::borrow(void* data, std::size_t size_bytes, bool read_only, Release release) {
   // Memory of zero bytes may have a null address (an empty std::vector's does). It still needs an address, because the
   // address marks memory as host memory.

@@ -2,6 +2,7 @@
 // Tensors: checks at construction, regions, reshaping and strided copies.
 #include <tenon/core/tensor.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 #include <tenon/core/host.hpp>
@@ -52,16 +53,26 @@ TENON_INLINE void complete_strides(TensorInfo& info) {
   }
 }
 
-TENON_INLINE void copy_axis(std::size_t axis, std::size_t inner_bytes, std::size_t inner_axis, const Shape& shape,
-                            const char* src, const ByteStrides& src_strides, char* dst,
+TENON_INLINE Ref<HostMemory> allocate(ElementType type, std::size_t size_bytes) {
+  if (type == ElementType::kString) return HostMemory::allocate_strings(size_bytes / sizeof(std::string));
+  return HostMemory::allocate(size_bytes);
+}
+
+TENON_INLINE void copy_axis(bool is_text, std::size_t axis, std::size_t inner_bytes, std::size_t inner_axis,
+                            const Shape& shape, const char* src, const ByteStrides& src_strides, char* dst,
                             const ByteStrides& dst_strides) {
   if (axis == inner_axis) {
-    std::memcpy(dst, src, inner_bytes);
+    if (is_text)
+      std::copy_n(reinterpret_cast<const std::string*>(src), inner_bytes / sizeof(std::string),
+                  reinterpret_cast<std::string*>(dst));
+    else
+      std::memcpy(dst, src, inner_bytes);
     return;
   }
   for (std::size_t i = 0; i < shape[axis]; ++i) {
-    copy_axis(axis + 1, inner_bytes, inner_axis, shape, src + static_cast<std::ptrdiff_t>(i) * src_strides[axis],
-              src_strides, dst + static_cast<std::ptrdiff_t>(i) * dst_strides[axis], dst_strides);
+    copy_axis(is_text, axis + 1, inner_bytes, inner_axis, shape,
+              src + static_cast<std::ptrdiff_t>(i) * src_strides[axis], src_strides,
+              dst + static_cast<std::ptrdiff_t>(i) * dst_strides[axis], dst_strides);
   }
 }
 
@@ -83,7 +94,7 @@ TENON_INLINE std::optional<std::size_t> checked_extent_bytes(const TensorInfo& i
 }
 
 TENON_INLINE Tensor::Tensor(ElementType type, const Shape& shape)
-    : info_{type, shape, {}}, memory_(HostMemory::allocate(detail::pack(info_))) {}
+    : info_{type, shape, {}}, memory_(detail::allocate(type, detail::pack(info_))) {}
 
 TENON_INLINE Tensor::Tensor(ElementType type, const Shape& shape, void* data, const ByteStrides& strides)
     : info_{type, shape, strides} {
@@ -106,6 +117,14 @@ TENON_INLINE Tensor::Tensor(ElementType type, const Shape& shape, void* data, co
 TENON_INLINE Tensor::Tensor(TensorInfo info, Ref<Memory> memory, std::size_t offset, Lease lease, const View* view)
     : info_(std::move(info)), memory_(std::move(memory)), lease_(std::move(lease)), view_(view), offset_(offset) {
   if (!memory_) throw Error(Code::kInvalidArgument, "tensor " + to_string(info_.shape) + ": no memory given");
+  if (info_.type == ElementType::kString) {
+    const auto* host = dynamic_cast<const HostMemory*>(memory_.get());
+    if (!host || (host->owned() && !host->has_strings())) {
+      throw Error(Code::kInvalidArgument, "tensor string " + to_string(info_.shape) +
+                                              ": strings are objects of this process, not bytes: create the tensor by "
+                                              "type and shape, or over std::string objects of your own");
+    }
+  }
   std::optional<std::size_t> extent;
   if (info_.strides.empty()) {
     extent = detail::pack(info_);
@@ -205,7 +224,7 @@ TENON_INLINE void Tensor::copy_to(Tensor& destination) const {
   if (size_bytes() == 0) return;
   memory_->wait_for(Access::kRead, default_deadline());
   destination.memory_->wait_for(Access::kWrite, default_deadline());
-  if (is_contiguous() && destination.is_contiguous()) {
+  if (info_.type != ElementType::kString && is_contiguous() && destination.is_contiguous()) {
     std::memmove(destination.data(), data(), size_bytes());
     return;
   }
@@ -223,7 +242,7 @@ TENON_INLINE void Tensor::set_shape(const Shape& shape) {
       throw Error(Code::kOutOfRange, "Could set new shape: " + to_string(shape) + " needs " + std::to_string(bytes) +
                                          " bytes, and " + to_string(*this) + " is in memory that it cannot grow");
     }
-    memory_ = HostMemory::allocate(bytes);
+    memory_ = detail::allocate(info_.type, bytes);
   }
   info_.shape = shape;
   info_.strides = packed_strides(info_.type, shape);
@@ -255,8 +274,8 @@ TENON_INLINE void copy_strided(ElementType type, const Shape& shape, const void*
     inner_bytes *= shape[axis];
     inner_axis = axis;
   }
-  detail::copy_axis(0, inner_bytes, inner_axis, shape, static_cast<const char*>(src), src_strides,
-                    static_cast<char*>(dst), dst_strides);
+  detail::copy_axis(type == ElementType::kString, 0, inner_bytes, inner_axis, shape, static_cast<const char*>(src),
+                    src_strides, static_cast<char*>(dst), dst_strides);
 }
 
 }  // namespace v1

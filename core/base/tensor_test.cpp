@@ -185,6 +185,41 @@ TEST(Tensor, SetShapeGrowsOwnMemoryOnly) {
   EXPECT_THAT(error_of([&] { lent.set_shape({5}); }, Code::kOutOfRange), HasSubstr("Could set new shape: "));
 }
 
+TEST(StringTensor, HoldsObjectsThatAreCopiedOneByOne) {
+  const std::string text = "a text that is too long for the object itself";
+  Tensor words(element::string, {2, 3});
+  EXPECT_EQ(words.data<std::string>()[5], "") << "strings begin empty";
+  for (std::size_t i = 0; i < 6; ++i) words.data<std::string>()[i] = text + std::to_string(i);
+  Tensor copy;
+  words.copy_to(copy);
+  words.data<std::string>()[4] = "changed";
+  EXPECT_EQ(copy.data<std::string>()[4], text + "4");
+  Tensor column;
+  copy.slice({0, 1}, {2, 2}).copy_to(column);
+  EXPECT_EQ(column.shape(), (Shape{2, 1}));
+  EXPECT_EQ(column.data<std::string>()[1], text + "4");
+  EXPECT_EQ(copy.reshaped({6}).data<std::string>()[5], text + "5");
+  EXPECT_EQ(Tensor(TensorInfo{element::string, {2}, {}}, copy.memory()).data<std::string>()[0], text + "0");
+  copy.set_shape({1});
+  copy.set_shape({40});
+  EXPECT_EQ(copy.data<std::string>()[39], "");
+  std::string own[2] = {"x", text};
+  EXPECT_EQ(Tensor(element::string, {2}, own).data<std::string>()[1], text);
+}
+
+TEST(StringTensor, IsRefusedWhereThereAreOnlyBytes) {
+  for (const Ref<Memory>& bytes :
+       {Ref<Memory>(SharedMemory::allocate(4096)), Ref<Memory>(HostMemory::allocate(4096))}) {
+    const auto over_bytes = [&] { return Tensor(TensorInfo{element::string, {2}, {}}, bytes); };
+    EXPECT_THAT(error_of(over_bytes, Code::kInvalidArgument), HasSubstr("strings are objects"));
+  }
+  const Tensor words(element::string, {2}), numbers(element::i64, {2});
+  EXPECT_THAT(error_of([&] { words.data<std::int64_t>(); }, Code::kInvalidArgument), HasSubstr("string"));
+  EXPECT_THAT(error_of([&] { numbers.data<std::string>(); }, Code::kInvalidArgument), HasSubstr("string"));
+  EXPECT_FALSE(element::string.is_integral() || element::string.is_real());
+  EXPECT_EQ(element_type_from_name("string"), ElementType::kString);
+}
+
 TEST(HostMemory, ReleasesOnceWhenTheLastTensorGoes) {
   int released = 0;
   int value = 0;

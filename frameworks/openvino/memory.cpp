@@ -25,6 +25,7 @@ TENON_INLINE std::string why_not(ElementType type) {
     return "OpenVINO packs the bits of u1 from the highest down, this tensor from the lowest up: the bytes cannot be "
            "shared; use u8 or boolean";
   }
+  if (type == ElementType::kString) return "a tensor of strings holds C++ objects, not bytes that could be shared";
   return "element type " + std::string(name(type)) + " has no counterpart in OpenVINO";
 }
 TENON_INLINE std::string why_not(const ov::element::Type& native) {

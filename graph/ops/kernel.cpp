@@ -194,6 +194,7 @@ void load_elements(ElementType type, const void* src, std::ptrdiff_t step, std::
     case ElementType::kF4E2M1:
     case ElementType::kNf4:
       return load_packed(type, src, count, dst);
+    case ElementType::kString:
     case ElementType::kUndefined:
       break;
   }
@@ -244,6 +245,7 @@ void store_elements(ElementType type, const T* src, std::size_t count, void* dst
     case ElementType::kF4E2M1:
     case ElementType::kNf4:
       return store_packed(type, src, count, dst);
+    case ElementType::kString:
     case ElementType::kUndefined:
       break;
   }
@@ -324,7 +326,7 @@ TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
 
 std::size_t movable_size(const Tensor& tensor) {
   const std::size_t size = size_bytes(tensor.element_type());
-  if (size == 0) no_such_type(tensor.element_type());
+  if (size == 0 || tensor.element_type() == ElementType::kString) no_such_type(tensor.element_type());
   return size;
 }
 
@@ -397,6 +399,9 @@ void move_tensor(const Tensor& src, const Tensor& dst) {
     std::memcpy(dst.data(), src.data(), src.size_bytes());
     return;
   }
+  if (src.element_type() == ElementType::kString)
+    return copy_strided(src.element_type(), src.shape(), src.data(), src.byte_strides(), dst.data(),
+                        dst.byte_strides());
   move_elements(movable_size(src), src.shape(), src.data(), src.byte_strides(), dst.data(), dst.byte_strides());
 }
 

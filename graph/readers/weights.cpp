@@ -19,6 +19,8 @@ Tensor tensor_at(const Tensor& bytes, std::uint64_t offset, std::uint64_t size, 
                                      std::to_string(available) +
                                      " bytes: the weights file is truncated or belongs to another model");
   }
+  if (type == ElementType::kString)
+    throw Error(Code::kUnimplemented, what + " holds strings, which are not read from bytes of weights");
   const auto needed = checked_size_bytes(type, shape);
   if (!needed || *needed != size) {
     throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) +

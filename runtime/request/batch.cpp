@@ -105,7 +105,10 @@ Tensor joined(const std::vector<Tensor>& items, const Shape& shape) {
 void copy_items(const std::vector<Tensor>& items, const Tensor& whole, Ledger& ledger) {
   auto* to = static_cast<std::byte*>(whole.data());
   for (const Tensor& item : items) {
-    std::memcpy(to, item.data(), item.size_bytes());
+    if (item.element_type() == ElementType::kString)
+      copy_strided(item.element_type(), item.shape(), item.data(), item.byte_strides(), to, item.byte_strides());
+    else
+      std::memcpy(to, item.data(), item.size_bytes());
     to += item.size_bytes();
     ledger.book_copied(copy_in_edge(), item.size_bytes());
   }

@@ -167,7 +167,8 @@ void Bindings::allocate(PortRef port) {
   const BindingSite site = this->site(port);
   const Tensor tensor = site.allocate(site.info().static_shape);
   // Inputs that the user never fills must at least not change from run to run.
-  if (port.is_input && tensor.is_host_addressable() && tensor.size_bytes() != 0)
+  if (port.is_input && tensor.is_host_addressable() && tensor.size_bytes() != 0 &&
+      tensor.element_type() != ElementType::kString)
     std::memset(tensor.data(), 0, tensor.size_bytes());
   slot(port).binding = OwnTensor{TensorPath(site, tensor, nullptr)};
   needs_prepare_ = needs_complete_ = true;

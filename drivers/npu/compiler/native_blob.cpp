@@ -138,7 +138,8 @@ std::string write_arguments(const std::vector<Argument>& arguments) {
 }
 
 ElementType read_type(store::TableReader& reader) {
-  return static_cast<ElementType>(reader.number(std::size(kElementTypes) - 1));
+  // Strings, the last, are objects of one process.
+  return static_cast<ElementType>(reader.number(static_cast<std::uint64_t>(ElementType::kString) - 1));
 }
 
 std::vector<Argument> read_arguments(std::string_view bytes) {

@@ -154,6 +154,8 @@ void write_data(pugi::xml_node layer, const Node& node, WeightStore& weights) {
   pugi::xml_node data = layer.append_child("data");
   if (const auto* constant = as_type<op::v0::Constant>(&node)) {
     const Tensor& tensor = constant->get_tensor();
+    if (tensor.element_type() == ElementType::kString)
+      throw Error(Code::kUnimplemented, node.describe() + " holds strings, which are not written to OpenVINO IR");
     if (!tensor.is_contiguous()) throw Error(Code::kInternal, node.describe() + " holds a strided tensor");
     data.append_attribute("element_type") = std::string(name(tensor.element_type())).c_str();
     data.append_attribute("shape") = ir::shape_to_text(PartialShape(tensor.shape())).c_str();

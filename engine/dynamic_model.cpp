@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include <tenon/engine/lower/build/same_value.hpp>
+#include <tenon/graph/evaluate.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -67,6 +68,9 @@ bool revalidate(Node& node) {
 }  // namespace
 
 bool is_static(const Node& node) {
+  // A plan moves bytes, and strings are objects: it has them as inputs at most, which it does not read.
+  const bool is_source = is_op(&node, "Parameter") || is_op(&node, "Constant");
+  if (!is_source && has_strings(node)) return false;
   for (std::size_t i = 0; i < node.get_output_size(); ++i)
     if (node.get_output_partial_shape(i).is_dynamic() || node.get_output_element_type(i).is_dynamic()) return false;
   return true;

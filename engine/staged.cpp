@@ -129,7 +129,8 @@ std::vector<Tensor> Staged::run_kernel(Ready& ready, const Node& node, const std
   const auto begin = elapsed();
   std::vector<Tensor> made;
   const char* kernel = nullptr;
-  if (!store_->options().reference_only) workers_->run([&] { kernel = run_cut_kernel(node, inputs, made); });
+  if (!store_->options().reference_only && !has_strings(node))
+    workers_->run([&] { kernel = run_cut_kernel(node, inputs, made); });
   if (kernel)
     ready.kernels[&node] = kernel;
   else
@@ -158,7 +159,7 @@ std::vector<Tensor> Staged::run_parts(const Subgraph& subgraph, Ready& ready, co
   for (const auto& node : subgraph.cuts) {
     std::vector<Tensor> arguments;
     for (const auto& source : node->input_values()) arguments.push_back(value_of(key_of(source)));
-    // A Result of dynamic shape needs no work.
+    // A Result of dynamic shape, or of strings, needs no work.
     if (is_op(node, "Result")) continue;
     const auto made = run_node(ready, *node, arguments);
     for (std::size_t i = 0; i < made.size(); ++i) values[{node.get(), i}] = made[i];

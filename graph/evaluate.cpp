@@ -10,25 +10,40 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/strings.hpp>
 
 namespace tenon {
 inline namespace v1 {
 
 namespace {
 /// Loops over inputs visit nothing where one is empty, and what nothing visits must not be what lay in memory before.
+void clear(const Tensor& tensor) {
+  // Strings begin empty.
+  if (tensor.size_bytes() > 0 && tensor.element_type() != ElementType::kString)
+    std::memset(tensor.data(), 0, tensor.size_bytes());
+}
 void clear_if_unvisited(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (std::none_of(inputs.begin(), inputs.end(),
                    [](const Tensor& input) { return input && input.element_count() == 0; }))
     return;
   for (const Tensor& output : outputs)
-    if (output && output.size_bytes() > 0) std::memset(output.data(), 0, output.size_bytes());
+    if (output) clear(output);
 }
 }  // namespace
+
+Tensor zero_tensor(ElementType type, const Shape& shape) {
+  Tensor zeros(type, shape);
+  clear(zeros);
+  return zeros;
+}
 
 void evaluate_planned(const Node& node, std::span<const Tensor> inputs, std::span<const Tensor> planned,
                       std::span<Tensor> outputs) {
   clear_if_unvisited(inputs, outputs);
-  node.operation().evaluate(node, inputs, outputs);
+  if (has_strings(node))
+    evaluate_strings(node, inputs, outputs);
+  else
+    node.operation().evaluate(node, inputs, outputs);
   for (std::size_t i = 0; i < planned.size(); ++i) {
     if (outputs[i].data() == planned[i].data()) continue;
     const Tensor made = std::exchange(outputs[i], planned[i]);
@@ -117,9 +132,7 @@ Tensor initial_state(const Node& node, const std::vector<Tensor>& inputs) {
   Shape min;
   for (const Dimension& extent : shape)
     min.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
-  Tensor zeros(node.get_output_element_type(0), min);
-  if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
-  return zeros;
+  return zero_tensor(node.get_output_element_type(0), min);
 }
 
 Tensor owned_copy(const Tensor& tensor) {

@@ -40,6 +40,12 @@ TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Ten
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
                                        const NodeHook& hook, const NodeRunner& runner);
 
+/// A tensor of zeros, or of empty strings.
+TENON_API Tensor zero_tensor(ElementType type, const Shape& shape);
+
+/// Whether an input or output of the node holds strings: objects, not bytes, which only the table's kernels take.
+TENON_API bool has_strings(const Node& node);
+
 /// Runs the node's kernel. `outputs` are the first of `planned` at the beginning, and the results at the end: what a kernel
 /// makes in tensors of its own, since extents follow from values, is copied into the planned ones. Behind these, such
 /// tensors stay. @errors kInternal: such a tensor is of another type or shape than the planned one.

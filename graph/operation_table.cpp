@@ -24,7 +24,8 @@ struct Registry {
                      add_generation_rows, add_detection_rows,  add_colour_rows,      add_control_flow_rows,
                      add_recurrent_rows,  add_sampling_rows,   add_unique_rows,      add_ssd_rows,
                      add_signal_rows,     add_space_rows,      add_matrix_rows,      add_embedding_rows,
-                     add_regions_rows,    add_nms_rows,        add_proposals_rows,   add_input_stage_rows}) {
+                     add_regions_rows,    add_nms_rows,        add_proposals_rows,   add_string_rows,
+                     add_learned_rows,    add_input_stage_rows}) {
       add(table);
     }
     for (const Operation& row : table.rows()) sorted.push_back(&row);

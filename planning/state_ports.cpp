@@ -3,12 +3,12 @@
 #include <tenon/planning/state_ports.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/graph/evaluate.hpp>
 
 namespace tenon::inline v1::planning {
 namespace {
@@ -23,9 +23,7 @@ Output<Node> nothing(const Node& node) {
   Shape least;
   for (const Dimension& extent : shape)
     least.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
-  Tensor zeros(node.get_output_element_type(0), least);
-  if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
-  return std::make_shared<op::v0::Constant>(zeros)->output(0);
+  return std::make_shared<op::v0::Constant>(zero_tensor(node.get_output_element_type(0), least))->output(0);
 }
 
 /// Every extent is open: a state keeps nothing but its rank, and often not all of its extents.

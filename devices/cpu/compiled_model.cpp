@@ -9,6 +9,7 @@
 #include <tenon/core/version.hpp>
 #include <tenon/devices/cpu/compiled_model.hpp>
 #include <tenon/engine/runtime_model.hpp>
+#include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/passes/original_names.hpp>
 #include <tenon/graph/passes/pass.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -20,6 +21,7 @@ namespace {
 bool is_static(const Model& model) {
   std::map<std::string, const Node*> states;
   for (const auto& node : model.get_ordered_ops()) {
+    if (has_strings(*node)) return false;  // Strings are moved by no plan.
     for (std::size_t i = 0; i < node->get_output_size(); ++i)
       if (node->get_output_partial_shape(i).is_dynamic() || node->get_output_element_type(i).is_dynamic()) return false;
     if (std::string_view(node->get_type_name()) == "ReadValue")

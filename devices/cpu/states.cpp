@@ -3,11 +3,11 @@
 #include <tenon/devices/cpu/states.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/graph/evaluate.hpp>
 
 namespace tenon::inline v1::cpu_device {
 namespace {
@@ -67,9 +67,7 @@ Tensor States::value(std::size_t index) {
     for (const Dimension& extent : infos_[index].shape)
       shape.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
   }
-  Tensor zeros(infos_[index].type, shape);
-  if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
-  return zeros;
+  return zero_tensor(infos_[index].type, shape);
 }
 
 void States::set(std::size_t index, const Tensor& value) {

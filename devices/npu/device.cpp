@@ -10,6 +10,7 @@
 #include <tenon/devices/npu/compiled_model.hpp>
 #include <tenon/devices/npu/remote.hpp>
 #include <tenon/devices/npu/weightless.hpp>
+#include <tenon/graph/evaluate.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -184,6 +185,10 @@ class NpuDevice final : public Device {
     return own == settings.given.end() ? npu.takes_option(kSerializer, kByAddress) : own->second == kByAddress;
   }
   static Tensor ir_of(const Model& model, const Settings& settings, const Npu& npu) {
+    for (const auto& node : model.get_ordered_ops())
+      if (has_strings(*node))
+        throw Error(Code::kUnimplemented,
+                    "NPU: " + node->describe() + " takes or makes strings, which only the CPU device runs");
     return takes_addresses(settings, npu) ? write_in_memory_ir_by_address(model, npu.compiler)
                                           : write_in_memory_ir(model, npu.compiler);
   }

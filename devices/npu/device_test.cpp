@@ -24,6 +24,13 @@ std::string exported(CompiledModel& model) {
   return stream.str();
 }
 
+TEST_F(Npu, RefusesStrings) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::string, PartialShape{2});
+  const auto y = make_node("StringConcat", 1, {x, x});
+  const auto model = std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "words");
+  EXPECT_THAT(error_of([&] { core.compile_model(model, "NPU"); }).what(), HasSubstr("strings"));
+}
+
 TEST_F(Npu, IsFoundByNameAndByPlatform) {
   EXPECT_THAT(core.get_available_devices(), Contains("NPU"));
   EXPECT_THAT(core.get_property("NPU", available_devices), ElementsAre("4000"));

@@ -25,6 +25,10 @@ void check_supported(const NodeVector& order) {
   std::string missing;
   std::size_t count = 0;
   for (const auto& node : order) {
+    if (has_strings(*node) && !is_op(node, "Parameter") && !is_op(node, "Constant"))
+      throw Error(
+          Code::kUnimplemented,
+          "CPU: " + node->describe() + " takes or makes strings, which no plan moves; the CPU device runs such models");
     for (std::size_t i = 0; i < node->get_output_size(); ++i) {
       if (node->get_output_partial_shape(i).is_dynamic() || node->get_output_element_type(i).is_dynamic()) {
         throw Error(Code::kFailedPrecondition, "CPU: " + node->describe() + " has the dynamic shape " +

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of control flow, and how bodies are run.
-#include <cstring>
 #include <limits>
 
 #include <tenon/graph/evaluate.hpp>
@@ -219,9 +218,7 @@ Tensor nothing_of(const op::util::SubGraphOp& loop, const MultiSubGraphOp::Outpu
     if (known[axis].is_static()) shape[axis] = static_cast<std::size_t>(known[axis].get_length());
   const auto* joint = dynamic_cast<const MultiSubGraphOp::ConcatOutputDescription*>(&output);
   if (joint && !shape.empty()) shape[normalized_axis(joint->m_axis, shape.size())] = 0;
-  Tensor zeros(result.get_output_element_type(0), shape);
-  if (zeros.size_bytes() > 0) std::memset(zeros.data(), 0, zeros.size_bytes());
-  return zeros;
+  return zero_tensor(result.get_output_element_type(0), shape);
 }
 
 std::vector<Tensor> run_subgraph(const MultiSubGraphOp& node, std::span<const Tensor> inputs, const BodyRunner& run) {

@@ -166,7 +166,7 @@ void propagate_values(Node& node) {
     }
     return;
   }
-  if (node.get_output_element_type(0).is_real() || node.get_output_size() != 1) return;
+  if (node.get_output_element_type(0).is_real() || node.get_output_size() != 1 || has_strings(node)) return;
   Bounds bounds = bounds_of(node);
   if (bounds.empty() && !is_shape_of) return;
   const bool exact = std::all_of(bounds.begin(), bounds.end(), [](const ValueBound& b) { return b.is_known(); });

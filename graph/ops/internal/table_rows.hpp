@@ -107,6 +107,8 @@ void add_embedding_rows(OperationTable& table);
 void add_regions_rows(OperationTable& table);
 void add_nms_rows(OperationTable& table);
 void add_proposals_rows(OperationTable& table);
+void add_string_rows(OperationTable& table);
+void add_learned_rows(OperationTable& table);
 void add_input_stage_rows(OperationTable& table);  // graph/input_stage
 
 namespace op {

@@ -357,7 +357,7 @@ void infer_normalizer(Node& node) {
     if (x.size() != 1 && (x.size() != 2 || !x[0].compatible(Dimension(1))))
       fail("input 0 has the shape " + x.to_string() + ", expected [n] or [1, n]");
     if (!node.get_attributes().get_strings("stopwords").empty()) kept[x.size() - 1] = Dimension::dynamic();
-    // Of no strings, or none left, one empty string remains.
+    // Where no string is left, one empty string remains.
     if (x[x.size() - 1].is_dynamic() || x[x.size() - 1].get_length() == 0) kept[x.size() - 1] = Dimension::dynamic();
   }
   node.set_output_type(0, element::string, kept);

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx_learned_cases
 import onnx_microsoft_cases
 from onnx import TensorProto, helper, numpy_helper
 from onnx_case import CASES, RANDOM, case, fused, node, reals, write
@@ -375,7 +376,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     for group in (resizes, quantisation, recurrences, forms, sequences, standard_attention, microsoft_attention, microsoft_layers, weight_only, eight_bits,
-                  *onnx_microsoft_cases.GROUPS):
+                  *onnx_microsoft_cases.GROUPS, *onnx_learned_cases.GROUPS):
         group()
     shutil.rmtree(options.out, ignore_errors=True)
     failures = 0

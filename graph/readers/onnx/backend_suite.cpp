@@ -111,6 +111,12 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Backe
     return "shape is " + to_string(actual.shape()) + ", expected " + to_string(expected.shape());
   }
   if (expected.element_count() == 0) return {};
+  if (expected.element_type() == ElementType::kString) {
+    const auto *a = actual.data<std::string>(), *e = expected.data<std::string>();
+    for (std::size_t i = 0; i < expected.element_count(); ++i)
+      if (a[i] != e[i]) return "element " + std::to_string(i) + " is \"" + a[i] + "\", expected \"" + e[i] + "\"";
+    return {};
+  }
   if (!info(expected.element_type()).is_real) {
     if (std::memcmp(actual.data(), expected.data(), expected.size_bytes()) == 0) return {};
     const auto a = op::v0::Constant(actual).to_integers(), e = op::v0::Constant(expected).to_integers();

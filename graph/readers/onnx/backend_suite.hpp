@@ -39,7 +39,7 @@ using BackendTestRun =
     std::function<std::vector<Tensor>(const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs)>;
 
 /// Runs every test_data_set_<N> of one folder; the elements of sequences are inputs and outputs of their own. A test that
-/// cannot be read (operations, maps, text) fails, with the reason. A folder without model.onnx or data sets is skipped. Never throws for a folder's contents.
+/// cannot be read (operations, maps) fails, with the reason. A folder without model.onnx or data sets is skipped. Never throws for a folder's contents.
 /// @errors kUnimplemented: the build has no ONNX reader.
 TENON_API BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun& run,
                                              const BackendTestTolerance& tolerance = {});

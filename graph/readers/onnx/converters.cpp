@@ -39,6 +39,10 @@ const ConverterTable& converters() {
     add_einsum(all);
     add_signal(all);
     add_control_flow(all);
+    add_learned(all);
+    add_trees(all);
+    add_support_vectors(all);
+    add_text(all);
     return all;
   }();
   return table;

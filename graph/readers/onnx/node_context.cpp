@@ -47,7 +47,7 @@ std::int64_t NodeContext::rank(std::size_t index) const {
 
 std::optional<Ints> known_ints(const Out& x) {
   const auto& value = x.get_tensor().value();
-  if (!value || info(value->element_type()).is_real) return std::nullopt;
+  if (!value || !element::Type(value->element_type()).is_integral()) return std::nullopt;
   return op::v0::Constant(*value).to_integers();
 }
 

@@ -98,17 +98,6 @@ TEST(OnnxForms, SparseTensorsAreCheckedBeforeTheyAreWrittenOut) {
 }
 
 TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
-  Builder text;
-  text.output("y");
-  auto& attribute = *text.node("Constant", {}, {"y"}, "words").add_attribute();
-  attribute.set_name("value_string");
-  attribute.set_type(schema::AttributeProto::STRING);
-  attribute.set_s("hello");
-  const Error error = text.error();
-  EXPECT_EQ(error.code(), Code::kUnimplemented);
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("words"), HasSubstr("text"), HasSubstr("remove the nodes")));
-  EXPECT_THAT(error.what(), Not(HasSubstr("supported")));
-
   Builder cropped(18);
   cropped.input("x", {1, 1, 8, 8}).output("y");
   auto& scales = cropped.initializer("s", {4});

@@ -219,11 +219,6 @@ OutputVector clip_converter(const NodeContext& node) {
 
 OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
 
-OutputVector binarizer(const NodeContext& node) {
-  const Out& x = node.input(0);
-  return {convert(op("Greater", 1, {x, scalar_like(x, node.get_float("threshold", 0))}), node.type(0))};
-}
-
 // At inference nothing is dropped, and the mask is all true.
 OutputVector dropout_converter(const NodeContext& node) {
   const auto ratio = node.has_input(1) ? node.input(1).get_tensor().value() : nullptr;
@@ -261,7 +256,6 @@ void add_elementwise(ConverterTable& table) {
   table[":BitCast"] = bit_cast;
   table[":Clip"] = clip_converter;
   table[":Identity"] = identity_converter;
-  table["ai.onnx.ml:Binarizer"] = binarizer;
   table[":Dropout"] = dropout_converter;
 }
 

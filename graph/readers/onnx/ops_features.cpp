@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: features of audio and text, and determinants, expanded into standard operations.
 #include <algorithm>
+#include <unordered_map>
 
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
@@ -52,9 +53,14 @@ OutputVector mel_weight_matrix(const NodeContext& node) {
 
 // Counts of n-grams with gaps of up to max_skip_count, in the columns that ngram_indexes names.
 OutputVector tf_idf_vectorizer(const NodeContext& node) {
-  const Ints pool = node.get_ints("pool_int64s", Ints{}), starts = node.get_ints("ngram_counts"),
-             columns = node.get_ints("ngram_indexes");
-  if (pool.empty()) unimplemented("pool_strings is not supported, since tensors hold no text; pool_int64s is");
+  Ints pool = node.get_ints("pool_int64s", Ints{});
+  const Ints starts = node.get_ints("ngram_counts"), columns = node.get_ints("ngram_indexes");
+  const std::vector<std::string> words = node.get_strings("pool_strings");
+  if (words.empty() == pool.empty()) fail("needs one of pool_int64s and pool_strings");
+  const bool is_text = node.type(0) == ElementType::kString;
+  if (is_text == words.empty())
+    fail("input 0 has the type " + std::string(name(node.type(0))) + ", and the pool holds " +
+         (is_text ? "integers" : "strings"));
   const std::int64_t shortest = node.get_int("min_gram_length"), longest = node.get_int("max_gram_length"),
                      skips = node.get_int("max_skip_count");
   const std::string mode = node.get_string("mode", "");
@@ -65,7 +71,22 @@ OutputVector tf_idf_vectorizer(const NodeContext& node) {
          std::to_string(skips) + " skips do not fit ngram_counts");
   const std::int64_t rank = node.rank(0);
   if (rank != 1 && rank != 2) fail("input 0 has rank " + std::to_string(rank) + ", expected 1 or 2");
-  const Out x = convert(rank == 1 ? unsqueeze(node.input(0), {0}) : node.input(0), ElementType::kI64);
+  Out x = rank == 1 ? unsqueeze(node.input(0), {0}) : node.input(0);
+  if (is_text) {
+    // Words become their first places in the pool; others are in no n-gram.
+    std::unordered_map<std::string_view, std::int64_t> places;
+    std::vector<std::string> distinct;
+    Ints numbers;
+    for (const std::string& word : words) {
+      const auto [found, is_new] = places.emplace(word, static_cast<std::int64_t>(pool.size()));
+      pool.push_back(found->second);
+      if (!is_new) continue;
+      distinct.push_back(word);
+      numbers.push_back(found->second);
+    }
+    x = op("LookUp", 1, {x, texts(distinct), ints(numbers), int_scalar(-1)});
+  }
+  x = convert(x, ElementType::kI64);
   OutputVector counts;     // [batch, n-grams] each
   Ints column_of;          // of each n-gram counted
   std::int64_t first = 0;  // n-grams before this length

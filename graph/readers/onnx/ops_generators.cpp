@@ -18,12 +18,9 @@ OutputVector constant(const NodeContext& node) {
   if (node.has("value_ints")) return {ints(node.get_ints("value_ints"))};
   if (node.has("sparse_value"))
     return {std::make_shared<op::v0::Constant>(node.get_sparse_tensor("sparse_value"))->output(0)};
-  if (node.has("value_string") || node.has("value_strings")) {
-    unimplemented(
-        "value_string holds text, and tensors here hold numbers: remove the nodes that read text, or pass their "
-        "result as an input");
-  }
-  fail("has no value: one of value, sparse_value, value_int(s), value_float(s) is needed");
+  if (node.has("value_string")) return {reshape(texts({node.get_string("value_string", "")}), Ints{})};
+  if (node.has("value_strings")) return {texts(node.get_strings("value_strings"))};
+  fail("has no value: one of value, sparse_value, value_int(s), value_float(s), value_string(s) is needed");
 }
 
 OutputVector constant_of_shape(const NodeContext& node) {

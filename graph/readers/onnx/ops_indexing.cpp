@@ -88,11 +88,6 @@ OutputVector one_hot(const NodeContext& node) {
   return {op("OneHot", 1, {indices, depth, on, off}, {{"axis", node.get_int("axis", -1)}})};
 }
 
-OutputVector array_feature_extractor(const NodeContext& node) {
-  const Out &x = node.input(0), chosen = reshape(node.input(1), Ints{-1});
-  return {op("Gather", 8, {node.rank(0) == 1 ? unsqueeze(x, {0}) : x, chosen, int_scalar(-1)}, {{"batch_dims", 0}})};
-}
-
 OutputVector unique(const NodeContext& node) {
   const bool sorted = node.get_int("sorted", 1) != 0;
   Attributes attributes{
@@ -115,7 +110,6 @@ void add_indexing(ConverterTable& table) {
   table[":Compress"] = compress;
   table[":OneHot"] = one_hot;
   table[":Unique"] = unique;
-  table["ai.onnx.ml:ArrayFeatureExtractor"] = array_feature_extractor;
 }
 
 }  // namespace onnx_reader

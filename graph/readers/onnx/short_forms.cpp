@@ -29,6 +29,11 @@ Out scalar(ElementType type, double value) {
   return std::make_shared<op::v0::Constant>(type, Shape{}, std::vector<double>{value})->output(0);
 }
 Out scalar_like(const Out& x, double value) { return scalar(x.get_element_type(), value); }
+Out texts(const std::vector<std::string>& values) {
+  Tensor tensor(ElementType::kString, Shape{values.size()});
+  if (!values.empty()) std::copy(values.begin(), values.end(), tensor.data<std::string>());
+  return std::make_shared<op::v0::Constant>(tensor)->output(0);
+}
 Out reals(ElementType type, const std::vector<double>& values) {
   return std::make_shared<op::v0::Constant>(type, Shape{values.size()}, values)->output(0);
 }

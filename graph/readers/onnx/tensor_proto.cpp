@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models and TensorProto: sizes, shapes and lengths are checked before any bytes are read.
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <cstring>
@@ -66,6 +67,9 @@ Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, con
     case ElementType::kI64:
       check(proto.int64_data_size(), "int64_data");
       break;
+    case ElementType::kString:
+      check(proto.string_data_size(), "string_data");
+      break;
     case ElementType::kU32:
     case ElementType::kU64:
       check(proto.uint64_data_size(), "uint64_data");
@@ -77,6 +81,9 @@ Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, con
   Tensor tensor(type, shape);
   if (count == 0) return tensor;
   switch (type) {
+    case ElementType::kString:
+      std::copy(proto.string_data().begin(), proto.string_data().end(), tensor.data<std::string>());
+      break;
     case ElementType::kF32:
       fill<float>(tensor, proto.float_data());
       break;
@@ -201,6 +208,8 @@ ElementType element_type_from_onnx(int type, const std::string& what) {
       return ElementType::kU64;
     case TensorProto::BFLOAT16:
       return ElementType::kBf16;
+    case TensorProto::STRING:
+      return ElementType::kString;
     // The following are newer than some schema files.
     case 17:
       return ElementType::kF8E4M3;
@@ -225,14 +234,14 @@ ElementType element_type_from_onnx(int type, const std::string& what) {
     default:
       break;
   }
-  const std::string label = type == TensorProto::STRING       ? "string"
-                            : type == TensorProto::COMPLEX64  ? "complex64"
+  const std::string label = type == TensorProto::COMPLEX64    ? "complex64"
                             : type == TensorProto::COMPLEX128 ? "complex128"
                                                               : std::to_string(type);
-  throw Error(Code::kUnimplemented,
-              what + " has element type " + label +
-                  ", which is not supported; supported are bool, float16/32/64, bfloat16, the floats of 4 and 8 bits "
-                  "and the integers of 2 to 64 bits");
+  throw Error(
+      Code::kUnimplemented,
+      what + " has element type " + label +
+          ", which is not supported; supported are bool, string, float16/32/64, bfloat16, the floats of 4 and 8 "
+          "bits and the integers of 2 to 64 bits");
 }
 
 const Tensor& ExternalData::file(const std::string& location, const std::string& what) {
@@ -283,7 +292,7 @@ Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, con
     throw Error(Code::kUnimplemented, what + " is stored in segments; save it again in one piece");
   if (proto.data_location() == schema::TensorProto::EXTERNAL)
     return from_external(proto, external, type, shape, *size, what);
-  if (!proto.has_raw_data() || *size == 0) {
+  if (!proto.has_raw_data() || *size == 0 || type == ElementType::kString) {
     return from_typed_fields(proto, type, shape, element_count(shape), what);
   }
   if (proto.raw_data().size() != *size) {
@@ -305,7 +314,7 @@ Tensor tensor_from_sparse(schema::SparseTensorProto& proto, ExternalData& extern
   }
   const std::size_t each = size_bytes(values.element_type()), count = values.element_count();
   const auto size = checked_size_bytes(values.element_type(), shape);
-  if (!size || each == 0)
+  if (!size || each == 0 || values.element_type() == ElementType::kString)
     throw invalid(" is a sparse " + std::string(name(values.element_type())) + " tensor of shape " + to_string(shape) +
                   ", which cannot be written out");
   if (*size > kMaxSparseBytes)

@@ -72,6 +72,8 @@ class NodeContext {
   /// Same as known_ints. @errors kUnimplemented: known only when the model runs.
   Ints constant_ints(std::size_t index, const char* meaning) const;
 
+  /// May be empty.
+  const std::string& name() const { return proto_.name(); }
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
   std::int64_t get_int(std::string_view attribute) const;
   std::int64_t get_int(std::string_view attribute, std::int64_t fallback) const;
@@ -138,6 +140,10 @@ void add_detection(ConverterTable& table);
 void add_einsum(ConverterTable& table);
 void add_signal(ConverterTable& table);
 void add_control_flow(ConverterTable& table);
+void add_learned(ConverterTable& table);
+void add_trees(ConverterTable& table);
+void add_support_vectors(ConverterTable& table);
+void add_text(ConverterTable& table);
 
 // --- short forms -----------------------------------------------------------------------------------------------------
 [[noreturn]] void fail(const std::string& message);
@@ -151,6 +157,8 @@ Out ints(const Ints& values);
 Out int_scalar(std::int64_t value);
 Out scalar(ElementType type, double value);
 Out scalar_like(const Out& x, double value);
+/// Strings, [n].
+Out texts(const std::vector<std::string>& values);
 /// f32 or another real type, [n].
 Out reals(ElementType type, const std::vector<double>& values);
 

@@ -102,11 +102,18 @@ Node* softmax_of(Node* weights) {
   return is_op(weights, "Softmax") && only_user(*weights) ? weights : nullptr;
 }
 
-bool fuse_one_attention(const std::shared_ptr<Node>& node) {
+/// Whether two extents are equal, or may be.
+bool may_be_equal(const Dimension& a, const Dimension& b) {
+  return a == b || ((a.is_dynamic() || b.is_dynamic()) && a.compatible(b));
+}
+
+/// @param moves  Extents need not be known.
+bool fuse_one_attention(const std::shared_ptr<Node>& node, bool moves) {
   if (!is_op(node, "MatMul") || flag(*node, "transpose_a") || flag(*node, "transpose_b")) return false;
   const Node* const softmax = softmax_of(node->get_input_node_ptr(0));
   const PartialShape& shape = node->get_output_partial_shape(0);
-  if (!softmax || shape.is_dynamic()) return false;
+  const auto is_known = [moves](const PartialShape& own) { return moves ? own.rank().is_static() : own.is_static(); };
+  if (!softmax || !is_known(shape)) return false;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const std::int64_t axis = softmax->get_attributes().get_int("axis");
   if (rank < 3 || (axis != -1 && axis != rank - 1)) return false;
@@ -116,13 +123,13 @@ bool fuse_one_attention(const std::shared_ptr<Node>& node) {
   Output<Node> keys = unscaled(scores.product->input_value(1), scores.scale);
   for (const auto& side : {queries, keys, values}) {
     const PartialShape& own = side.get_partial_shape();
-    if (own.is_dynamic() || static_cast<std::int64_t>(own.size()) != rank || side.get_element_type() != element::f32)
+    if (!is_known(own) || static_cast<std::int64_t>(own.size()) != rank || side.get_element_type() != element::f32)
       return false;
     // The operation does not support heads that share keys here.
     for (std::size_t i = 0; i + 2 < own.size(); ++i)
-      if (!(own[i] == shape[i])) return false;
+      if (!may_be_equal(own[i], shape[i])) return false;
   }
-  if (scores.mask && (scores.mask.get_partial_shape().is_dynamic() || scores.mask.get_element_type() != element::f32))
+  if (scores.mask && (!is_known(scores.mask.get_partial_shape()) || scores.mask.get_element_type() != element::f32))
     return false;
   if (!flag(*scores.product, "transpose_b")) keys = keys_of(keys, static_cast<std::size_t>(rank));
   const auto constant = [](double value) {
@@ -136,7 +143,12 @@ bool fuse_one_attention(const std::shared_ptr<Node>& node) {
 }
 }  // namespace
 
-Pass fuse_attention() { return for_each_node("fuse_attention", fuse_one_attention); }
+Pass fuse_attention() {
+  return for_each_node("fuse_attention", [](const auto& node) { return fuse_one_attention(node, false); });
+}
+Pass fuse_moving_attention() {
+  return for_each_node("fuse_moving_attention", [](const auto& node) { return fuse_one_attention(node, true); });
+}
 
 }  // namespace pass
 }  // namespace v1

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <tenon/core/tensor.hpp>
@@ -187,6 +188,63 @@ TEST(FuseAttention, LeavesScoresThatSomethingElseReads) {
   const Out mixed = op("MatMul", 1, {weights, v}, {{"transpose_a", false}, {"transpose_b", false}});
   c.ends_in(add(mixed, op("ReduceMean", 1, {scores, ints({-1})}, {{"keep_dims", true}})));
   EXPECT_FALSE(c.changes(pass::fuse_attention()));
+}
+
+/// Masked attention whose heads and rows are open, with known shapes later.
+struct OpenAttention {
+  ParameterVector inputs;
+  std::shared_ptr<Model> model;
+
+  OpenAttention() {
+    for (const std::int64_t width : {8, 8, 4, -1})
+      inputs.push_back(std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, -1, -1, width}));
+    const Out product = op("MatMul", 1, {inputs[0], inputs[1]}, {{"transpose_a", false}, {"transpose_b", true}});
+    const Out weights = op("Softmax", 8, {add(mul(product, number(0.25)), inputs[3])}, {{"axis", -1}});
+    model = std::make_shared<Model>(
+        OutputVector{op("MatMul", 1, {weights, inputs[2]}, {{"transpose_a", false}, {"transpose_b", false}})}, inputs);
+  }
+  void run(pass::Pass one) const {
+    pass::Manager passes;
+    passes.add(std::move(one));
+    passes.run(model);
+  }
+  bool is_fused() const {
+    return std::ranges::any_of(model->get_ordered_ops(),
+                               [](const auto& node) { return is_op(node, "ScaledDotProductAttention"); });
+  }
+  void give(const std::vector<Shape>& shapes) const {
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i]->set_partial_shape(PartialShape(shapes[i]));
+    model->validate_nodes_and_infer_types();
+  }
+};
+
+TEST(FuseMovingAttention, HoldsWhateverShapesItGets) {
+  const OpenAttention plain, fused;
+  fused.run(pass::fuse_attention());
+  EXPECT_FALSE(fused.is_fused()) << "shapes are open";
+  fused.run(pass::fuse_moving_attention());
+  EXPECT_TRUE(fused.is_fused());
+  for (const std::size_t heads : {3, 1}) {
+    for (const std::size_t keys : {7, 1, 4}) {
+      const std::vector<Shape> shapes{{2, 3, 5, 8}, {2, heads, keys, 8}, {2, heads, keys, 4}, {2, 1, 1, keys}};
+      std::vector<Tensor> tensors;
+      for (const Shape& shape : shapes) tensors.push_back(pattern(shape, static_cast<int>(tensors.size())));
+      plain.give(shapes);
+      fused.give(shapes);
+      const Tensor expected = evaluate(*plain.model, tensors)[0], found = evaluate(*fused.model, tensors)[0];
+      ASSERT_EQ(found.shape(), expected.shape());
+      for (std::size_t i = 0; i < expected.element_count(); ++i)
+        ASSERT_NEAR(found.data<float>()[i], expected.data<float>()[i], 1e-4) << i;
+    }
+  }
+}
+
+TEST(FuseMovingAttention, IsRefusedOnceTheMaskIsLargerThanTheScores) {
+  const OpenAttention plain, fused;
+  fused.run(pass::fuse_moving_attention());
+  const std::vector<Shape> shapes{{2, 3, 1, 8}, {2, 3, 7, 8}, {2, 3, 7, 4}, {2, 1, 5, 7}};
+  EXPECT_NO_THROW(plain.give(shapes));
+  EXPECT_THROW(fused.give(shapes), Error);
 }
 
 /// QuantizeLinear and DequantizeLinear in the ONNX reader's form.

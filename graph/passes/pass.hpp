@@ -82,6 +82,8 @@ TENON_API Pass fuse_layer_norm();
 /// Softmax(queries * keys [* scale] [+ mask]) * values, with static shapes, to ScaledDotProductAttention, for devices
 /// with such a kernel.
 TENON_API Pass fuse_attention();
+/// The same with open shapes of known rank. Shape inference refuses the operation once a mask is larger than the scores.
+TENON_API Pass fuse_moving_attention();
 /// QuantizeLinear followed by DequantizeLinear with the same scale and zero point, as the ONNX reader expands them, to
 /// FakeQuantize. Run it before constant folding.
 TENON_API Pass fuse_quantize_dequantize();

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of dynamic models, and shape inference where other shapes reach.
+// Copies of dynamic models, from one maker of plans to the next.
 #include <tenon/engine/dynamic_model.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <unordered_map>
-#include <unordered_set>
-
-#include <tenon/engine/lower/build/same_value.hpp>
-#include <tenon/graph/evaluate.hpp>
+#include <optional>
+#include <utility>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -17,64 +13,13 @@ namespace {
 constexpr std::size_t kIdleCopies = 4;
 
 DynamicModel::Copy copy_of(const Model& model) {
-  DynamicModel::Copy copy{model.clone(), {}, {}, {}, {}};
-  copy.order = copy.model->get_ordered_ops();
-  std::unordered_map<const Node*, std::uint32_t> at;
-  for (const auto& node : copy.order) {
-    auto& sources = copy.sources.emplace_back();
-    for (const auto& source : node->input_values()) sources.push_back(at.at(source.get_node()));
-    const auto index = static_cast<std::uint32_t>(at.size());
-    at.emplace(node.get(), index);
-    if (!is_static(*node)) copy.open.insert(index);
-  }
+  DynamicModel::Copy copy{planning::ShapedCopy(model), {}};
   // Nothing has been checked yet.
-  copy.before.changed.assign(copy.order.size(), true);
+  copy.before.changed.assign(copy.shaped.order().size(), true);
   return copy;
 }
 
-/// What readers of an output may know.
-struct Known {
-  element::Type type;
-  PartialShape shape;
-  std::shared_ptr<const Tensor> value;
-  std::vector<ValueBound> bounds;
-
-  explicit Known(const descriptor::Tensor& tensor)
-      : type(tensor.get_element_type()),
-        shape(tensor.get_partial_shape()),
-        value(tensor.value()),
-        bounds(tensor.bounds()) {}
-  bool is_still(const descriptor::Tensor& tensor) const {
-    const auto& now = tensor.value();
-    const bool same_bounds = std::ranges::equal(bounds, tensor.bounds(), [](const ValueBound& a, const ValueBound& b) {
-      return a.min == b.min && a.max == b.max;
-    });
-    return type == tensor.get_element_type() && shape == tensor.get_partial_shape() && same_bounds &&
-           (value == now || (value && now && is_same_value(*value, *now)));
-  }
-};
-
-/// Asks the node for its outputs' shapes again. @return whether its readers are concerned.
-bool revalidate(Node& node) {
-  std::vector<Known> before;
-  for (std::size_t i = 0; i < node.get_output_size(); ++i) before.emplace_back(node.get_output_tensor(i));
-  node.validate_and_infer_types();
-  if (node.get_output_size() != before.size()) return true;
-  for (std::size_t i = 0; i < before.size(); ++i)
-    if (!before[i].is_still(node.get_output_tensor(i))) return true;
-  return false;
-}
-
 }  // namespace
-
-bool is_static(const Node& node) {
-  // A plan moves bytes, and strings are objects: it has them as inputs at most, which it does not read.
-  const bool is_source = is_op(&node, "Parameter") || is_op(&node, "Constant");
-  if (!is_source && has_strings(node)) return false;
-  for (std::size_t i = 0; i < node.get_output_size(); ++i)
-    if (node.get_output_partial_shape(i).is_dynamic() || node.get_output_element_type(i).is_dynamic()) return false;
-  return true;
-}
 
 DynamicModel::DynamicModel(std::shared_ptr<const Model> prepared)
     : id_([] {
@@ -84,42 +29,18 @@ DynamicModel::DynamicModel(std::shared_ptr<const Model> prepared)
       prepared_(std::move(prepared)) {}
 
 DynamicModel::Copy DynamicModel::take(std::span<const Tensor> inputs) {
-  Copy copy;
+  std::optional<Copy> idle;
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
-      copy = std::move(idle_.back());
+      idle = std::move(idle_.back());
       idle_.pop_back();
     }
   }
-  if (!copy.model) copy = copy_of(*prepared_);
-  const auto& parameters = copy.model->get_parameters();
-  std::unordered_set<const Node*> given;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& parameter = parameters[i];
-    if (parameter->get_element_type() == inputs[i].element_type() &&
-        parameter->get_partial_shape() == PartialShape(inputs[i].shape()))
-      continue;
-    // The body of a loop may leave the type open as well.
-    parameter->set_element_type(inputs[i].element_type());
-    parameter->set_partial_shape(PartialShape(inputs[i].shape()));
-    given.insert(parameter.get());
-  }
-  // Not Model::reshape(), which finds the order anew and asks all nodes. A copy whose shapes do not fit is dropped.
-  std::vector<bool> differs(copy.order.size());
-  for (std::size_t i = 0; i < copy.order.size(); ++i) {
-    const auto& from = copy.sources[i];
-    const bool is_given = given.count(copy.order[i].get()) > 0;
-    if (!is_given && std::none_of(from.begin(), from.end(), [&](std::uint32_t source) { return differs[source]; }))
-      continue;
-    copy.before.changed[i] = true;
-    differs[i] = revalidate(*copy.order[i]) || is_given;
-    const auto index = static_cast<std::uint32_t>(i);
-    if (is_static(*copy.order[i]))
-      copy.open.erase(index);
-    else
-      copy.open.insert(index);
-  }
+  Copy copy = idle ? std::move(*idle) : copy_of(*prepared_);
+  std::vector<planning::InputShape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back({input.element_type(), input.shape()});
+  copy.shaped.give(shapes, copy.before.changed);  // A copy whose shapes do not fit is dropped.
   return copy;
 }
 

@@ -5,14 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/lower/relowering.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/node.hpp>
+#include <tenon/planning/shaped_copy.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -27,12 +26,9 @@ class DynamicModel {
   /// Unique in the process, unlike an address.
   std::uint64_t id() const { return id_; }
   const Model& model() const { return *prepared_; }
-  /// A copy, its nodes in order, and what its last plan left.
+  /// A copy, and what its last plan left.
   struct Copy {
-    std::shared_ptr<Model> model;
-    NodeVector order;
-    std::vector<std::vector<std::uint32_t>> sources;  ///< For each node, the places of its sources in the order.
-    std::set<std::uint32_t> open;                     ///< Nodes of shapes or types that are not known.
+    planning::ShapedCopy shaped;
     Relowering before;
   };
   /// A copy with these types and shapes. @errors those of shape inference, which name the node.
@@ -46,8 +42,5 @@ class DynamicModel {
   std::mutex mutex_;
   std::vector<Copy> idle_;
 };
-
-/// Whether the types and shapes of all outputs are known.
-bool is_static(const Node& node);
 
 }  // namespace tenon::inline v1::engine

@@ -27,7 +27,7 @@ class Cutter {
       for (const auto& source : node->input_values()) inputs_ready &= ready_.count(source.get_node()) > 0;
       if (!inputs_ready)
         late_.insert(node.get());
-      else if (is_static(*node))
+      else if (planning::is_static(*node))
         ready_.insert(node.get());
       else
         cuts_.push_back(node);
@@ -186,17 +186,17 @@ std::shared_ptr<Subgraph> make_subgraph(DynamicModel& open, std::span<const Tens
   subgraph->model_id = open.id();
   for (const Tensor& input : inputs) subgraph->inputs.emplace_back(input.element_type(), input.shape());
   DynamicModel::Copy copy = open.take(inputs);
-  const std::shared_ptr<Model> model = copy.model;
-  const NodeVector& order = copy.order;
+  const std::shared_ptr<Model> model = copy.shaped.model();
+  const NodeVector& order = copy.shaped.order();
   for (std::size_t i = 0; i < order.size(); ++i)
     if (copy.before.changed[i]) check_sizes(*order[i]);
   for (const Growth& growth : growths) subgraph->capacities.push_back(growth.capacity);
   bool keeps_model = true;
-  if (!growths.empty() && !check_growth(*subgraph, *model, copy.open.empty(), growths)) {
+  if (!growths.empty() && !check_growth(*subgraph, *model, copy.shaped.is_closed(), growths)) {
     open.give_back(std::move(copy));
     return subgraph;
   }
-  if (copy.open.empty()) {
+  if (copy.shaped.is_closed()) {
     subgraph->plan = Plan::compile_prepared(model, options, shared, growths, &copy.before);
     copy.before.changed.assign(order.size(), false);
     subgraph->is_relowered = copy.before.was_used;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/engine/lower/build/same_value.hpp>
 #include <tenon/engine/lower/walk.hpp>
+#include <tenon/planning/same_value.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -147,7 +147,7 @@ class Walk::Repetition {
     if (const auto found = described_.find(before.id); found != described_.end()) {
       const Description& was = found->second;
       const bool has_value =
-          static_cast<bool>(was.constant) && value.constant && is_same_value(was.constant, value.constant);
+          static_cast<bool>(was.constant) && value.constant && planning::is_same_value(was.constant, value.constant);
       if (has_value) value.constant = was.constant;  // Its address is known to others.
       stays &= was.type == value.type && was.shape == value.shape && (has_value || (!was.constant && !value.constant));
     }

@@ -8,10 +8,10 @@
 #include <tenon/engine/kernels/attention/kv_cache_quant.hpp>
 #include <tenon/engine/lower/build/affine.hpp>
 #include <tenon/engine/lower/build/builder.hpp>
-#include <tenon/engine/lower/build/same_value.hpp>
 #include <tenon/engine/lower/build/step_info.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/passes/original_names.hpp>
+#include <tenon/planning/same_value.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -456,7 +456,8 @@ void PlanBuilder::renew(Value& value, const Output<Node>& output) {
   value.shape = output.get_shape();
   const auto known = output.get_tensor().value();
   // The same memory if the value is the same: it may lie in a buffer of its own.
-  if (!known || !value.constant || !is_same_value(*known, value.constant)) value.constant = known ? *known : Tensor();
+  if (!known || !value.constant || !planning::is_same_value(*known, value.constant))
+    value.constant = known ? *known : Tensor();
   value.is_dropped = false;
 }
 

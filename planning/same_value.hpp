@@ -5,7 +5,7 @@
 
 #include <tenon/core/tensor.hpp>
 
-namespace tenon::inline v1::engine {
+namespace tenon::inline v1::planning {
 
 /// Whether both are host tensors of one type and shape with the same bytes; large ones only if they are the same memory.
 inline bool is_same_value(const Tensor& a, const Tensor& b) {
@@ -16,4 +16,4 @@ inline bool is_same_value(const Tensor& a, const Tensor& b) {
          std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-}  // namespace tenon::inline v1::engine
+}  // namespace tenon::inline v1::planning

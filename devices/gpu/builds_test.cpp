@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/program/warpgroups.hpp>
@@ -135,6 +137,35 @@ TEST_F(Gpu, ProgramsAreBuiltWithinTheTime) {
   const auto texts = texts_of(1, "late");
   EXPECT_EQ(error_of([&] { library.build(texts, {}, limit); }).code(), Code::kDeadlineExceeded);
   EXPECT_EQ(library.build(texts, {}, TimeLimit(0)).size(), 1u);
+}
+
+TEST_F(Gpu, OtherExtentsNeedNoOtherPrograms) {
+  const auto weights = [](const Shape& shape) {
+    return op::v0::Constant::create(element::f32, shape, std::vector<float>(element_count(shape), 0.5f));
+  };
+  const auto picture = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 8, 16, -1}),
+             rows = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 32});
+  using Ints = std::vector<std::int64_t>;
+  const auto convolved = make_node("Convolution", 1, {picture, weights({8, 8, 3, 3})},
+                                   {{"strides", Ints{1, 1}},
+                                    {"pads_begin", Ints{1, 1}},
+                                    {"pads_end", Ints{1, 1}},
+                                    {"dilations", Ints{1, 1}},
+                                    {"auto_pad", std::string("explicit")}},
+                                   "convolution");
+  const auto product =
+      make_node("MatMul", 1, {rows, weights({32, 64})}, {{"transpose_a", false}, {"transpose_b", false}}, "product");
+  const auto model = std::make_shared<Model>(OutputVector{convolved, product}, ParameterVector{picture, rows}, "sizes");
+  auto request = core.compile_model(model, "GPU", hint::inference_precision(element::f32)).create_infer_request();
+  const auto infer = [&](std::size_t columns, std::size_t count) {
+    request.set_input_tensor(0, Tensor(element::f32, {1, 8, 16, columns}));
+    request.set_input_tensor(1, Tensor(element::f32, {count, 32}));
+    request.infer();
+  };
+  for (const auto& [columns, count] : {std::pair(16, 1), {24, 3}, {28, 7}, {40, 14}, {40, 28}}) infer(columns, count);
+  const auto before = programs_made();
+  for (std::size_t i = 0; i < 40; ++i) infer(17 + i, 8 + i);
+  EXPECT_EQ(programs_made(), before);
 }
 
 TEST_F(Gpu, ACompilationThatNobodyWantsStops) {

@@ -1,6 +1,6 @@
 // A picture, channels last, within a frame of zeros, as channels_last.cl, for devices whose work-items are CPU cores' loops: each
-// computes LINES lines. X(i): S_IMAGE, S_CHANNEL, S_LINE, S_PIXEL between elements; a line is RUNS runs of neighbours, or none.
-// OUT: [images, OUT_H, OUT_W, WIDE] of f32; WIDE is a multiple of 4.
+// computes LINES lines. X(i): S_IMAGE, S_CHANNEL, S_LINE, S_PIXEL between elements; a line is RUNS runs of neighbours,
+// unless HAS_RUNS is 0. OUT: [images, OUT_H, OUT_W, WIDE] of f32; WIDE is a multiple of 4.
 KERNEL {
   const int image = (int)get_global_id(1), end = min(((int)get_global_id(0) + 1) * LINES, OUT_H);
   for (int line = (int)get_global_id(0) * LINES; line < end; ++line) {
@@ -10,7 +10,7 @@ KERNEL {
     const int first = is_inside ? LEFT_PAD * WIDE : OUT_W * WIDE, behind = (LEFT_PAD + IN_W) * WIDE;
     for (int i = 0; i < first; ++i) to[i] = 0;
     if (!is_inside) continue;
-#if RUNS > 0
+#if HAS_RUNS
     for (int run = 0; run < RUNS; ++run)
       for (int i = 0; i < IN_W * WIDE / RUNS; ++i)
         to[LEFT_PAD * WIDE + run * (IN_W * WIDE / RUNS) + i] = X(from + run * S_PIXEL + i);

@@ -50,6 +50,8 @@ class Builder {
           const std::vector<InputForm>& forms, const Choosing& choosing = {});
 
   const Target& target() const { return target_; }
+  /// Whether shapes are constants of the kernels' texts; else a text is to serve as many shapes as it can.
+  bool is_special() const { return is_special_; }
   Kernel kernel(const std::string& kind) const { return Kernel(kind, is_special_); }
 
   /// @name What a node reads

@@ -97,11 +97,11 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
   Kernel kernel = begin_framing(builder, view, from, frame, builder.target().reals(), to);
   if (takes_register_tiles(builder.target())) {
     const bool has_runs = from.channels == frame.wide && view.strides[1] == 1;
-    const std::size_t runs = !has_runs ? 0 : from.pixel_step == to.pixel_step ? 1 : from.pixels;
     // A work-item costs about a microsecond; every unit gets several.
     const std::size_t enough = (std::size_t{1} << 14) / (to.pixels * frame.wide) + 1,
                       lines = std::min(enough, to.lines * to.images / (8 * builder.target().compute_units) + 1);
-    kernel.define("RUNS", signed_of(runs)).define("LINES", signed_of(lines)).text(kernels::framed_lines);
+    kernel.define("HAS_RUNS", has_runs ? 1 : 0).number("LINES", signed_of(lines)).text(kernels::framed_lines);
+    if (has_runs) kernel.number("RUNS", signed_of(from.pixel_step == to.pixel_step ? 1 : from.pixels));
     kernel.over({(to.lines + lines - 1) / lines, to.images}, {1, 1});
   } else {
     const std::size_t count = to.images * to.lines * to.pixels;

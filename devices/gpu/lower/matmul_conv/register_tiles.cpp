@@ -43,7 +43,13 @@ struct RegisterProduct {
 std::size_t most_sums(const Target& target) { return target.vector_floats >= 16 ? 28 : 12; }
 
 /// The best first: those that compute the least in vain, and read the least for each multiplication.
-std::vector<RegisterTiles> register_tiles(const RegisterProduct& what, const Target& target) {
+/// @param moves  Shapes that move share few widths, each of which is a program.
+std::vector<RegisterTiles> register_tiles(const RegisterProduct& what, const Target& target, bool moves) {
+  const auto is_shared = [&](std::size_t wide) {
+    std::size_t shared = most_sums(target);
+    while (shared > wide) shared /= 2;
+    return shared == wide;
+  };
   const std::size_t lines = what.window.out[1], pixels = what.window.out[2], vectors = what.vectors(target),
                     all_vectors = vectors * what.up_y * what.up_x;
   struct Rated {
@@ -57,6 +63,7 @@ std::vector<RegisterTiles> register_tiles(const RegisterProduct& what, const Tar
       const std::size_t most = most_sums(target) / blocks / rows;
       for (std::size_t wide = 1; wide <= std::min(pixels, most); ++wide) {
         if (rows > 1 && wide != pixels) continue;  // Several lines only where they are short.
+        if (moves && !is_shared(wide)) continue;
         const double sums = static_cast<double>(rows * wide * blocks);
         // A step of the innermost loop: multiplications, or loads, of which as many start at once, and some for the loop; no fewer than
         // the latency of a sum allows.
@@ -106,13 +113,12 @@ Kernel register_kernel(Builder& builder, const RegisterProduct& what, const Expr
   define("ROWS", tiles.rows);
   define("PIXELS", tiles.pixels);
   define("BLOCKS", tiles.blocks);
-  define("TILES", tiles.tiles);
   define("WIDE", wide);
   define("UP_Y", what.up_y);
   define("UP_X", what.up_x);
   define("VECTORS", vectors);
   define("IS_WHOLE", is_whole ? 1 : 0);
-  kernel.number("ACROSS", signed_of(columns)).number("DOWN", signed_of(lines));
+  kernel.number("TILES", signed_of(tiles.tiles)).number("ACROSS", signed_of(columns)).number("DOWN", signed_of(lines));
   kernel.define("FLOATS", "float" + std::to_string(wide));
   kernel.multiply_adds(what.operations());
   kernel.text(kernels::register_tiles);
@@ -124,7 +130,7 @@ Kernel register_kernel(Builder& builder, const RegisterProduct& what, const Expr
 void emit_register_product(Builder& builder, const Node& node, const RegisterProduct& what, const ExpressionRef& root,
                            const View& out, const AxisGroups& groups) {
   std::vector<Candidate> candidates;
-  for (const RegisterTiles& tiles : register_tiles(what, builder.target()))
+  for (const RegisterTiles& tiles : register_tiles(what, builder.target(), !builder.is_special()))
     candidates.push_back(
         {tiles.name(), [&, tiles] { return register_kernel(builder, what, root, out, groups, tiles); }});
   builder.launch_best(node,
@@ -243,7 +249,7 @@ bool lower_register_depthwise(Builder& builder, const Node& node) {
         .number("X_LINE", data.line_step)
         .number("X_PIXEL", data.pixel_step)
         .define("WIDE", signed_of(wide))
-        .define("LINES", signed_of(together))
+        .number("LINES", signed_of(together))
         .define("FLOATS", "float" + std::to_string(wide));
     kernel.multiply_adds(std::uint64_t{data.images} * lines * of_line * element_count(filters.shape()) / channels);
     kernel.text(kernels::depthwise_rows);

@@ -143,12 +143,22 @@ const CompiledModel::Opened& CompiledModel::open(const std::set<std::string>& is
     opened.state_outputs = std::move(ports.outputs);
     opened.model = std::make_unique<DeferredModel>(
         std::move(ports.model), target_,
-        DeferredModel::Maker{
-            [this](const Model& closed) {
-              const TimeLimit limit(model_limits().compile_seconds);
-              return run_passes(closed, limit, config_.fuses_attention, target_);
-            },
-            [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); }});
+        DeferredModel::Maker{[this](const Model& closed) {
+                               const TimeLimit limit(model_limits().compile_seconds);
+                               return run_passes(closed, limit, config_.fuses_attention, target_);
+                             },
+                             [this](const auto& closed, const auto& forms) { return make_plan(closed, false, forms); },
+                             [this](const Model& open) {
+                               const TimeLimit limit(model_limits().compile_seconds);
+                               return run_moving_passes(open, limit, config_.fuses_attention);
+                             },
+                             [this](const auto& model, const auto& order) {
+                               return std::make_unique<ModelWalk>(model, order, target_, weights_);
+                             },
+                             [this](ModelWalk& walk, const auto& changed, const auto& model, const auto& before) {
+                               const TimeLimit limit(model_limits().compile_seconds);
+                               return finish_plan(walk.run(changed, limit), model, limit, before.get());
+                             }});
   }
   last_open_ = opened.model.get();
   return opened;
@@ -190,14 +200,28 @@ void CompiledModel::plan_surfaces() {
 std::shared_ptr<const LaunchPlan> CompiledModel::make_plan(const std::shared_ptr<const Model>& model, bool is_special,
                                                            const std::vector<InputForm>& forms) {
   const TimeLimit time(model_limits().compile_seconds);
-  auto plan =
-      std::make_shared<LaunchPlan>(lower_model(*model, target_, weights_, is_special, forms, time,
-                                               {.known = is_special && config_.tuning_ms ? &choices_ : nullptr}));
+  return finish_plan(lower_model(*model, target_, weights_, is_special, forms, time,
+                                 {.known = is_special && config_.tuning_ms ? &choices_ : nullptr}),
+                     model, time, nullptr);
+}
+
+std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
+                                                             const std::shared_ptr<const Model>& model,
+                                                             const TimeLimit& time, const LaunchPlan* before) {
+  auto plan = std::make_shared<LaunchPlan>(std::move(lowered));
   check_memory(plan->arena_bytes);
-  KernelLibrary::Texts texts;
-  for (const Launch& launch : plan->launches) texts.push_back(launch.kernel);
   plan->model = model;
-  plan->programs = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
+  const auto known = [&](std::size_t i) {
+    return before && i < before->launches.size() &&
+           before->launches[i]->kernel->name == plan->launches[i]->kernel->name;
+  };
+  KernelLibrary::Texts texts;
+  for (std::size_t i = 0; i < plan->launches.size(); ++i)
+    if (!known(i)) texts.push_back(plan->launches[i]->kernel);
+  const auto built = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
+  auto next = built.begin();
+  for (std::size_t i = 0; i < plan->launches.size(); ++i)
+    plan->programs.push_back(known(i) ? before->programs[i] : *next++);
   for (planning::BufferId id = 0; id < plan->buffers.size(); ++id) {
     const planning::Buffer& buffer = plan->buffers[id];
     const bool is_held = buffer.kind == planning::BufferKind::kConstant && id != plan->counters;

@@ -94,6 +94,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Tensor allocate(element::Type type, const Shape& shape) const;
   std::shared_ptr<const LaunchPlan> make_plan(const std::shared_ptr<const Model>& model, bool is_special,
                                               const std::vector<InputForm>& forms);
+  /// With programs and constants. @param before  Its programs are known; null: none.
+  std::shared_ptr<const LaunchPlan> finish_plan(LaunchPlan lowered, const std::shared_ptr<const Model>& model,
+                                                const TimeLimit& time, const LaunchPlan* before);
   /// Finds choices_ for the model, and says so.
   void tune();
 

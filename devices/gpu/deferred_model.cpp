@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/partition.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/subgraph.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -189,11 +191,96 @@ std::shared_ptr<Model> DeferredModel::closed(const std::vector<InputState>& inpu
   }
 }
 
+DeferredModel::Copy::Copy(const std::shared_ptr<Model>& model, const Maker& make)
+    : shaped(*model), walk(make.walk(shaped.model(), shaped.order())), changed(shaped.order().size(), true) {}
+
+void DeferredModel::try_to_move(const Model& closed) {
+  const auto count = [](const Model& model, std::string_view type) {
+    return std::ranges::count_if(model.get_ops(), [&](const auto& node) { return node->get_type_name() == type; });
+  };
+  std::shared_ptr<Model> open;
+  const NodeVector nodes = prepared_->get_ordered_ops();
+  const bool is_plain = std::ranges::none_of(nodes, [](const auto& node) {
+    return dynamic_cast<const op::util::MultiSubGraphOp*>(node.get()) || is_op(node, "ReadValue") ||
+           is_op(node, "Assign");
+  });
+  if (is_plain) open = make_.prepare_moving(*prepared_);
+  // What only known shapes allow to fuse is worth more than a plan that is made sooner.
+  for (const char* const type : {"InputStage", "ScaledDotProductAttention"})
+    if (open && count(*open, type) != count(closed, type)) open = nullptr;
+  const std::lock_guard lock(mutex_);
+  was_tried_ = true;
+  moving_ = std::move(open);
+}
+
+std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<InputState>& inputs) {
+  /// Some models are of another structure with each shape: these are tried now and then only.
+  constexpr unsigned kMostFailures = 3, kRest = 16;
+  constexpr std::size_t kIdleCopies = 4;
+  std::shared_ptr<Model> model;
+  std::unique_ptr<Copy> copy;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!moving_ || !deciding_.empty()) return nullptr;
+    if (failures_ >= kMostFailures && ++failures_ % kRest != 0) return nullptr;
+    model = moving_;
+    if (!idle_.empty()) {
+      copy = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  std::shared_ptr<const LaunchPlan> plan;
+  try {
+    if (!copy) copy = std::make_unique<Copy>(model, make_);
+    plan = move(*copy, inputs);
+  } catch (const Error& error) {
+    if (error.code() == Code::kCancelled || error.code() == Code::kDeadlineExceeded) throw;
+    copy = nullptr;  // Made from nothing, it works, or fails with the same words as ever.
+  }
+  const std::lock_guard lock(mutex_);
+  failures_ = plan ? 0 : failures_ + 1;
+  if (copy && idle_.size() < kIdleCopies) idle_.push_back(std::move(copy));
+  return plan;
+}
+
+std::shared_ptr<const LaunchPlan> DeferredModel::move(Copy& copy, const std::vector<InputState>& inputs) {
+  std::vector<planning::InputShape> shapes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].form.is_plain()) return nullptr;
+    shapes.push_back({copy.shaped.model()->get_parameters()[i]->get_element_type(), inputs[i].shape});
+  }
+  const std::size_t asked = copy.shaped.give(shapes, copy.changed);
+  if (!copy.shaped.is_closed() || !copy.walk->can_run(copy.changed)) return nullptr;
+  copy.plan = make_.plan_again(*copy.walk, copy.changed, copy.shaped.model(), copy.plan);
+  copy.changed.assign(copy.changed.size(), false);
+  const std::lock_guard lock(mutex_);
+  ++counts_.moved;
+  counts_.asked += asked;
+  counts_.lowered += copy.walk->lowered();
+  return copy.plan;
+}
+
+DeferredModel::Counts DeferredModel::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
 std::shared_ptr<const PlannedSubgraph> DeferredModel::make_subgraph(const std::vector<InputState>& inputs,
-                                                                    Deciding& deciding) const {
+                                                                    Deciding& deciding) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
+  if (auto plan = move(inputs)) return whole_subgraph(std::move(plan));
   const auto model = closed(inputs, deciding);
+  bool was_tried = true;
+  {
+    const std::lock_guard lock(mutex_);
+    was_tried = was_tried_;
+  }
+  if (!was_tried) {
+    try_to_move(*model);
+    if (deciding.empty())
+      if (auto plan = move(inputs)) return whole_subgraph(std::move(plan));
+  }
   std::vector<InputForm> forms;
   for (const InputState& input : inputs) forms.push_back(input.form);
   if (undecided(*model, target_).empty()) return whole_subgraph(make_.plan(model, forms));

@@ -13,10 +13,12 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/build/builder.hpp>
+#include <tenon/devices/gpu/lower/walk.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/planning/plan_store.hpp>
+#include <tenon/planning/shaped_copy.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -69,6 +71,19 @@ class DeferredModel {
     std::function<std::shared_ptr<const LaunchPlan>(const std::shared_ptr<const Model>& model,
                                                     const std::vector<InputForm>& forms)>
         plan;
+    std::function<std::shared_ptr<Model>(const Model& model)> prepare_moving;  ///< run_moving_passes().
+    std::function<std::unique_ptr<ModelWalk>(const std::shared_ptr<const Model>& model, const NodeVector& order)> walk;
+    /// The plan of the walk's model with the shapes of now, for plain inputs. @param before  The walk's last one, or null.
+    std::function<std::shared_ptr<const LaunchPlan>(ModelWalk& walk, const std::vector<bool>& changed,
+                                                    const std::shared_ptr<const Model>& model,
+                                                    const std::shared_ptr<const LaunchPlan>& before)>
+        plan_again;
+  };
+  /// What plans have cost.
+  struct Counts {
+    std::size_t moved = 0;    ///< Plans that were made from an open copy of the model...
+    std::size_t asked = 0;    ///< ...nodes that shape inference asked for these...
+    std::size_t lowered = 0;  ///< ...and nodes that were lowered; all others were taken over.
   };
 
   /// @param prepared  After run_passes().
@@ -84,6 +99,7 @@ class DeferredModel {
   std::shared_ptr<const PlannedSubgraph> subgraph_for(const std::vector<InputState>& inputs);
   /// The subgraphs of the last inference, the first first. For reports.
   std::vector<std::shared_ptr<const PlannedSubgraph>> last_subgraphs() const;
+  Counts counts() const;
 
  private:
   /// What a subgraph is for.
@@ -112,13 +128,32 @@ class DeferredModel {
   /// The model with these inputs' shapes, and the values of those that decide, after the passes.
   /// @param deciding  Those that are found to decide are added.
   std::shared_ptr<Model> closed(const std::vector<InputState>& inputs, Deciding& deciding) const;
-  std::shared_ptr<const PlannedSubgraph> make_subgraph(const std::vector<InputState>& inputs, Deciding& deciding) const;
+  std::shared_ptr<const PlannedSubgraph> make_subgraph(const std::vector<InputState>& inputs, Deciding& deciding);
+  /// A copy of the model that takes other shapes, and what its last plan left.
+  struct Copy {
+    Copy(const std::shared_ptr<Model>& model, const Maker& make);
+    planning::ShapedCopy shaped;
+    std::unique_ptr<ModelWalk> walk;
+    std::vector<bool> changed;  ///< Nodes, in order, whose inputs may have changed since its last plan.
+    std::shared_ptr<const LaunchPlan> plan;
+  };
+  /// Finds out whether the passes do with known shapes what they have done with open ones. @param closed  With known shapes.
+  void try_to_move(const Model& closed);
+  /// The plan made from the one before. Null: it has to be made from nothing.
+  std::shared_ptr<const LaunchPlan> move(const std::vector<InputState>& inputs);
+  /// @return null as move().
+  std::shared_ptr<const LaunchPlan> move(Copy& copy, const std::vector<InputState>& inputs);
 
   const std::shared_ptr<const Model> prepared_;
   const Target target_;
   const Maker make_;
   mutable std::mutex mutex_;
   Deciding deciding_;  ///< As far as it is known.
+  bool was_tried_ = false;
+  std::shared_ptr<Model> moving_;            ///< Copies are made of it. Null: plans are made from nothing.
+  std::vector<std::unique_ptr<Copy>> idle_;  ///< Copies go from one maker of a plan to the next.
+  unsigned failures_ = 0;                    ///< Plans in a row that could not be made so.
+  Counts counts_;
   SubgraphStore<Key, KeyHash> subgraphs_{kKeptSubgraphs};
 };
 

@@ -152,6 +152,34 @@ BENCHMARK_CAPTURE(Infer, singly, "SINGLY")->Unit(benchmark::kMicrosecond)->UseRe
 BENCHMARK_CAPTURE(Infer, held, "HELD")->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(Infer, command_buffer, "COMMAND_BUFFER")->Unit(benchmark::kMicrosecond)->UseRealTime();
 
+/// An inference of 60 kernels over rows of which other numbers come each time: lengths that never come again, or two that take turns.
+void Moving(benchmark::State& state, bool is_known) {
+  Core core;
+  if (!has_device(state, core, "GPU")) return;
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 64});
+  x->output(0).set_names({"x"});
+  Output<Node> y = x;
+  for (std::size_t i = 0; i < 30; ++i) {
+    const auto product =
+        make_node("MatMul", 1, {y, weights({64, 64})}, {{"transpose_a", false}, {"transpose_b", false}}, "");
+    y = make_node("MVN", 6, {product, op::v0::Constant::create(element::i64, Shape{1}, {1})->output(0)},
+                  {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", std::string("INSIDE_SQRT")}}, "");
+  }
+  auto request = core.compile_model(model_of(x, y), "GPU").create_infer_request();
+  std::size_t rows = 1;
+  const auto infer = [&] {
+    request.set_tensor("x", Tensor(element::f32, {rows, 64}));
+    request.infer();
+  };
+  for (rows = 1; rows < 8; ++rows) infer();
+  for (auto _ : state) {
+    rows = is_known ? (rows == 2 ? 3 : 2) : 1 + rows % 4096;
+    infer();
+  }
+}
+BENCHMARK_CAPTURE(Moving, new, false)->Unit(benchmark::kMicrosecond)->Iterations(256);
+BENCHMARK_CAPTURE(Moving, known, true)->Unit(benchmark::kMicrosecond)->Iterations(256);
+
 /// Two known tensors, set in turn.
 void SetTensor(benchmark::State& state) {
   Core core;

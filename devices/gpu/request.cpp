@@ -455,11 +455,16 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     std::uint64_t bytes = subgraph->plan->memory_bytes();
     for (const Part& before : std::span(parts_).first(depth)) bytes += before.plan().memory_bytes();
     if (owner_->is_open()) owner_->check_memory(bytes);
-    Part made;
-    made.execution = std::make_unique<Execution>(owner_->gpu(), subgraph->plan);
-    made.subgraph = std::move(subgraph);
+    Part next;
+    // A plan of static shapes stays until the next one is ready: what is bound is bound there.
+    if (owner_->is_open() && depth < parts_.size()) next.execution = std::move(parts_[depth].execution);
     parts_.resize(depth);  // Another subgraph has others after it.
-    Part& part = parts_.emplace_back(std::move(made));
+    if (next.execution)
+      next.execution->take(subgraph->plan);
+    else
+      next.execution = std::make_unique<Execution>(owner_->gpu(), subgraph->plan);
+    next.subgraph = std::move(subgraph);
+    Part& part = parts_.emplace_back(std::move(next));
     for (const PlanVariable& variable : part.plan().variables) part.states.push_back(state_of(variable.id));
     // Subgraphs of a deferred model are bound at each inference.
     if (owner_->is_open()) return part;
@@ -559,7 +564,7 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
   for (const Part& part : std::span(parts_).first(used_)) {
     const auto durations = times_of(part);
     for (std::size_t i = 0; i < part.events.size(); ++i) {
-      const Launch& launch = part.plan().launches[i];
+      const Launch& launch = *part.plan().launches[i];
       const auto start = time_of(part.events[i].get(), CL_PROFILING_COMMAND_START);
       if (!begin) begin = start;
       ProfilingInfo& info = add(launch.node_name, launch.node_type);
@@ -569,7 +574,7 @@ std::vector<ProfilingInfo> Request::profiling_info() const {
       info.real_time = info.cpu_time = round<microseconds>(durations[i]);
       for (const auto& [name, type] : launch.fused) add(name, type);
     }
-    for (const auto& [name, type] : part.plan().optimized_out) add(name, type);
+    for (const auto& [name, type] : part.plan().optimized_out()) add(name, type);
   }
   return infos;
 }

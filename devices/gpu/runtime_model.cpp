@@ -159,7 +159,7 @@ class Subgraphs {
     const PlannedSubgraph& subgraph = *subgraphs_[depth];
     Flow flow(made_, *subgraph.plan, inputs);
     for (std::size_t i = 0; i < subgraph.plan->launches.size(); ++i)
-      flow.add(subgraph.plan->launches[i],
+      flow.add(*subgraph.plan->launches[i],
                depth < times_.size() && i < times_[depth].size() ? std::optional(times_[depth][i]) : std::nullopt);
     using Kind = PlannedSubgraph::Source::Kind;
     OutputVector rest;

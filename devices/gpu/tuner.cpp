@@ -91,7 +91,7 @@ std::shared_ptr<const LaunchPlan> alone(const LaunchPlan& plan, const Launch& la
     if (one->buffers[id].kind == planning::BufferKind::kConstant && id != one->counters && !one->constants[id])
       one->constants[id] = constants.buffer(one->buffers[id].constant);
   }
-  one->launches.push_back(launch);
+  one->launches.push_back(std::make_shared<const Launch>(launch));
   one->programs.push_back(std::move(program));
   one->arena_bytes = planning::plan_memory(one->buffers, {std::span<const planning::Operand>(launch.operands)});
   return one;

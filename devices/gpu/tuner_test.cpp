@@ -138,7 +138,7 @@ TEST_F(GpuTuner, AKnownChoiceIsTheKernelThatRuns) {
   for (const auto& trial : trials) known[trial.problem] = trial.names.back();
   const auto texts_of = [](const gpu_device::LaunchPlan& plan) {
     std::vector<std::string> texts;
-    for (const auto& launch : plan.launches) texts.push_back(launch.kernel->text);
+    for (const auto& launch : plan.launches) texts.push_back(launch->kernel->text);
     return texts;
   };
   const auto texts = texts_of(lowered(known, nullptr));

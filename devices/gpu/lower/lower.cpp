@@ -2,7 +2,6 @@
 // The passes, and the walk over the nodes.
 #include <tenon/devices/gpu/lower/lower.hpp>
 
-#include <set>
 #include <string>
 
 #include <tenon/devices/gpu/lower/build/few_bits.hpp>
@@ -57,6 +56,18 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
   return mine;
 }
 
+std::shared_ptr<Model> run_moving_passes(const Model& prepared, const TimeLimit& time, bool fuses_attention) {
+  const auto mine = prepared.clone();
+  pass::Manager passes;
+  if (fuses_attention) passes.add(pass::fuse_moving_attention());
+  passes.set_hook([&](const Model&, const std::string&, bool) {
+    time.check("compiling", prepared.get_friendly_name(), limit_property::kCompileSeconds);
+  });
+  passes.run(mine);
+  pass::note_original_nodes(prepared, *mine);
+  return mine;
+}
+
 namespace {
 
 void lower_read_value(Builder& builder, const Node& node) {
@@ -102,17 +113,7 @@ LaunchPlan lower_model(const Model& model, const Target& target, PackedWeights& 
       lowering_table().at(type).lower(builder, *node);
   }
   for (const auto& result : model.get_results()) builder.add_result(*result, results++);
-  LaunchPlan plan = builder.finish();
-  std::set<std::string> computed;
-  for (const Launch& launch : plan.launches) {
-    computed.insert(launch.node_name);
-    for (const auto& [name, type] : launch.fused) computed.insert(name);
-  }
-  for (const auto& node : model.get_ordered_ops())
-    if (!is_op(node, "Constant") && !is_op(node, "Parameter") && !is_op(node, "Result") &&
-        !computed.count(node->get_friendly_name()))
-      plan.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
-  return plan;
+  return builder.finish();
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -17,6 +17,10 @@ namespace tenon::inline v1::gpu_device {
 std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, bool fuses_attention,
                                   const Target& target);
 
+/// A copy of what run_passes() has made of a model with open shapes, after passes that hold whatever shapes it gets, as long as shape
+/// inference accepts them.
+std::shared_ptr<Model> run_moving_passes(const Model& prepared, const TimeLimit& time, bool fuses_attention);
+
 /// @param model  After run_passes(); with known shapes.
 /// @param is_special  For these shapes alone: they become constants of the kernels.
 /// @param forms  How each input's tensor lies; none: all are plain.

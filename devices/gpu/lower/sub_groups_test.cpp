@@ -29,7 +29,7 @@ std::string product_text(gpu_device::Target target) {
   const auto plan = gpu_device::lower_model(*gpu_device::run_passes(*model, TimeLimit(0), true, target), target,
                                             weights, true, {}, TimeLimit(0));
   for (const auto& launch : plan.launches)
-    if (launch.kernel->kind == "matmul") return launch.kernel->text;
+    if (launch->kernel->kind == "matmul") return launch->kernel->text;
   return {};
 }
 

@@ -25,12 +25,12 @@ class Constants {
  public:
   explicit Constants(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)) {}
   /// Copied to the device unless it is there. @errors kResourceExhausted; those of native calls.
-  std::shared_ptr<const ConstantBuffer> buffer(const Tensor& bytes);
+  std::shared_ptr<const DeviceBuffer> buffer(const Tensor& bytes);
 
  private:
   const std::shared_ptr<const Gpu> gpu_;
   std::mutex mutex_;
-  std::map<const void*, std::weak_ptr<const ConstantBuffer>> buffers_;
+  std::map<const void*, std::weak_ptr<const DeviceBuffer>> buffers_;
 };
 
 /// Where a port's or a state's tensor lies.
@@ -41,12 +41,17 @@ struct BoundMemory {
   std::size_t pitch = 0;         ///< Bytes from row to row, where kernels take that; 0: side by side.
 };
 
+/// Plans take turns in it: kernel objects, what these were told, and memory stay where the next plan wants the same.
 /// @thread one at a time.
 class Execution {
  public:
-  /// Makes kernels and the arena. @errors kResourceExhausted; those of native calls.
+  /// As take(). @errors those of take().
   Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan);
 
+  /// Runs this plan from now on: nothing is bound. @cost a native call for each argument that differs, and for each kernel
+  /// that the plan before does not have at this place.
+  /// @errors kResourceExhausted; those of native calls. After one of these it can only be destroyed.
+  void take(std::shared_ptr<const LaunchPlan> plan);
   const LaunchPlan& plan() const { return *plan_; }
   /// The memory must live until what was enqueued with it is over.
   /// @param item  Of a batch in several tensors.
@@ -66,11 +71,18 @@ class Execution {
                std::vector<client::Handle<cl_event>>* events) const;
 
  private:
+  /// What a kernel was told last, of one argument of OpenCL's.
+  struct Told {
+    std::shared_ptr<const void> kept;  ///< The memory, so that its address means no other.
+    std::optional<std::uint64_t> number;
+  };
   struct Step {
     client::Handle<cl_kernel> kernel;
-    std::size_t launch = 0;
+    std::shared_ptr<const KernelText> text;
+    std::vector<Told> told;
     bool is_own = true;  ///< It uses no memory of the request's.
   };
+  using Memory = std::shared_ptr<const DeviceBuffer>;
   /// Steps side by side that can be recorded, or that cannot.
   struct Run {
     std::size_t begin = 0, end = 0;
@@ -83,25 +95,31 @@ class Execution {
   struct Use {
     planning::BufferKind kind = planning::BufferKind::kInput;
     std::uint32_t index = 0;
-    cl_kernel kernel = nullptr;
+    std::size_t step = 0;
     cl_uint at = 0;
     std::size_t offset = 0, element_bytes = 1;
     bool is_pitch = false;
-    std::int32_t number = 0;             ///< Of rows side by side.
-    std::optional<cl_ulong> elements{};  ///< That the kernel was told of last: where in the memory.
+    std::int32_t number = 0;  ///< Of rows side by side.
   };
+  void take_memory();
+  void take_kernels();
+  void take_arguments(std::size_t index);
   void find_runs();
-  void launch(const Step& step, cl_command_queue queue, bool is_in_order,
+  void launch(std::size_t index, cl_command_queue queue, bool is_in_order,
               std::vector<client::Handle<cl_event>>* events) const;
   void bind(planning::BufferKind kind, std::uint32_t index, BoundMemory memory);
-  static void set_number(cl_kernel kernel, cl_uint at, std::int32_t number);
-  static void set_memory(cl_kernel kernel, cl_uint at, cl_mem buffer);
-  static void set_offset(cl_kernel kernel, cl_uint at, cl_ulong elements);
-  void set_pointer(cl_kernel kernel, cl_uint at, const std::byte* pointer) const;
+  /// @name Unless the kernel was told so last
+  /// @{
+  static void set_number(Step& step, cl_uint at, std::int32_t number);
+  static void set_offset(Step& step, cl_uint at, cl_ulong elements);
+  void set_memory(Step& step, cl_uint at, const Memory& memory) const;
+  /// @}
+  /// An application's. @param pointer  USM or SVM, unless there is a buffer.
+  void set_memory(Step& step, cl_uint at, cl_mem buffer, const std::byte* pointer) const;
 
   const std::shared_ptr<const Gpu> gpu_;
-  const std::shared_ptr<const LaunchPlan> plan_;
-  client::Handle<cl_mem> arena_, counters_;
+  std::shared_ptr<const LaunchPlan> plan_;
+  Memory arena_, counters_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;
   std::vector<Run> runs_;  ///< All steps, in order.

@@ -46,10 +46,11 @@ struct PlanVariable {
   Shape shape;
 };
 
-/// A constant in the device's memory; it keeps the bytes that it was made of, by which others find it.
-struct ConstantBuffer {
+/// Memory of the device's. A constant keeps the bytes that it was made of, by which others find it.
+struct DeviceBuffer {
   Tensor bytes;
   client::Handle<cl_mem> buffer;
+  std::size_t size_bytes = 0;
 };
 
 /// Immutable once made; shared by requests.
@@ -57,11 +58,10 @@ struct LaunchPlan {
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;  ///< The model's results, then counts of outputs that values decide.
   std::vector<PlanVariable> variables;
-  std::vector<planning::Buffer> buffers;  ///< All of them roots.
-  std::vector<Launch> launches;
-  std::vector<std::shared_ptr<const Program>> programs;            ///< Of each launch.
-  std::vector<std::shared_ptr<const ConstantBuffer>> constants;    ///< Of each buffer; null for those that are none.
-  std::vector<std::pair<std::string, std::string>> optimized_out;  ///< Nodes that no kernel computes: name and type.
+  std::vector<planning::Buffer> buffers;                       ///< All of them roots.
+  std::vector<std::shared_ptr<const Launch>> launches;         ///< Shared with plans for other shapes.
+  std::vector<std::shared_ptr<const Program>> programs;        ///< Of each launch.
+  std::vector<std::shared_ptr<const DeviceBuffer>> constants;  ///< Of each buffer; null for those that are none.
   std::size_t arena_bytes = 0;
   /// Of an execution's own, for values between its kernels and for outputs that nobody gives memory for.
   std::uint64_t memory_bytes() const {
@@ -78,7 +78,9 @@ struct LaunchPlan {
   std::uint32_t input_index(std::size_t input, std::size_t item) const {
     return static_cast<std::uint32_t>(item * inputs.size() + input);
   }
-  std::shared_ptr<const Model> model;  ///< That was lowered: for reports.
+  std::shared_ptr<const Model> model;  ///< That was lowered, for reports: its shapes may be others by now.
+  /// Nodes that no kernel computes: name and type.
+  std::vector<std::pair<std::string, std::string>> optimized_out() const;
 
   /// Whether an input and an output may begin at one address: no kernel reads the input once the output is written, or one does
   /// so that reads each element before it writes it.

@@ -63,16 +63,34 @@ Builder::Builder(const Model& model, const Target& target, PackedWeights& weight
   }
 }
 
-Builder::Value& Builder::value_of(const Output<Node>& value) {
-  return values_.at({value.get_node(), value.get_index()});
+Builder::Value& Builder::value_of(const Key& key) {
+  ValueRef& value = values_.at(key);
+  if (!unit_) return *value;
+  const auto known = std::ranges::find(unit_->values, key, &std::pair<Key, ValueRef>::first);
+  if (known != unit_->values.end()) return *known->second;
+  value = std::make_shared<Value>(*value);
+  unit_->values.emplace_back(key, value);
+  return *value;
+}
+
+Builder::Value& Builder::new_value(const Key& key) {
+  ValueRef& value = values_[key];
+  if (!value) {
+    value = std::make_shared<Value>();
+    if (unit_) unit_->values.emplace_back(key, value);
+  }
+  return value_of(key);
 }
 
 Builder::Value& Builder::add_value(const Node& node, std::size_t output, const Shape& shape) {
   check_countable(shape, node.describe());
-  Value& value = values_[{&node, output}];
+  Value& value = new_value({&node, output});
   value.type = node.get_output_element_type(output);
   value.shape = shape;
-  value.readers = node.count_output_readers(output);
+  if (!readers_)
+    value.readers = node.count_output_readers(output);
+  else if (const auto known = readers_->find({&node, output}); known != readers_->end())
+    value.readers = known->second;
   if (const auto* meaning = output == 0 ? numbers_.stored(node) : nullptr) value.numbers = *meaning;
   if (!is_readable(value.type))
     throw Error(Code::kUnimplemented, "GPU: " + node.describe() + " makes " + std::string(name(value.type)) +
@@ -114,6 +132,7 @@ View Builder::whole(const Node& concat, bool channels_last) {
     const Extents strides = channels_last ? channels_last_strides(value.shape) : packed_strides(value.shape);
     known = wholes_.emplace(&concat, make_for(concat, 0, value, strides)).first;
   }
+  if (unit_) unit_->wholes.emplace_back(&concat, known->second);
   return known->second;
 }
 
@@ -343,6 +362,8 @@ View Builder::hold(const Tensor& table) {
     const auto id = add_buffer(planning::BufferKind::kConstant, table.size_bytes(), 0);
     plan_.buffers[id].constant = table;
     known = constants_.emplace(bytes, id).first;
+  } else if (unit_ && known->second < unit_->buffers) {
+    shared_constants_.insert(known->second);
   }
   return {{known->second, 0}, table.element_type(), table.shape(), packed_strides(table.shape())};
 }
@@ -399,8 +420,11 @@ View Builder::packed(const Output<Node>& value) {
 }
 
 Tensor Builder::constant(const Output<Node>& value) const {
-  const auto found = values_.find({value.get_node(), value.get_index()});
-  if (found != values_.end() && found->second.constant) return found->second.constant;
+  const Key key{value.get_node(), value.get_index()};
+  if (const auto found = values_.find(key); found != values_.end()) {
+    if (unit_) unit_->reads.push_back(key);
+    if (found->second->constant) return found->second->constant;
+  }
   if (const auto known = value.get_tensor().value()) return *known;
   return {};
 }
@@ -462,7 +486,7 @@ void Builder::launch(const Kernel& kernel, const Node& node) {
   launching_.clear();
   // A range without work-items is an error to OpenCL.
   if (std::find(launch.global.begin(), launch.global.end(), 0u) != launch.global.end()) return;
-  plan_.launches.push_back(std::move(launch));
+  plan_.launches.push_back(std::make_shared<const Launch>(std::move(launch)));
 }
 
 void Builder::launch_best(const Node& node, const std::string& problem, const std::vector<Candidate>& candidates) {

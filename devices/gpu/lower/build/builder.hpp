@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -163,15 +164,16 @@ class Builder {
 
   /// A port, a constant, a state: called by the walk.
   void add_input(const Node& parameter, std::uint32_t index);
-  void add_constant(const Node& node, const Tensor& bytes);
+  void add_constant(const Node& node, const Tensor& bytes, std::size_t output = 0);
   void add_result(const Node& result, std::uint32_t index);
   /// @param next  Its next value, which is assigned; else the present one.
   View state(const std::string& id, ElementType type, const Shape& shape, bool next);
 
-  /// After the last node.
+  /// After the last node. The builder may go on (lower/walk.hpp).
   LaunchPlan finish();
 
  private:
+  friend class ModelWalk;
   struct Value {
     ElementType type = ElementType::kUndefined;
     Shape shape;
@@ -187,8 +189,19 @@ class Builder {
     std::size_t readers = 0;
   };
   using Key = std::pair<const Node*, std::size_t>;
+  using ValueRef = std::shared_ptr<Value>;
+  /// What lowering one node has added and changed, where the model is lowered again with other shapes.
+  struct Unit {
+    std::size_t buffers = 0, launches = 0;             ///< Where its own begin.
+    std::vector<std::pair<Key, ValueRef>> values;      ///< Those that it may have changed, as it left them.
+    std::vector<Key> reads;                            ///< Others that it looked at.
+    std::vector<std::pair<const Node*, View>> wholes;  ///< Those that it looked at.
+  };
 
-  Value& value_of(const Output<Node>& value);
+  Value& value_of(const Output<Node>& value) { return value_of(Key{value.get_node(), value.get_index()}); }
+  /// To be changed by the present unit: what earlier ones left stays.
+  Value& value_of(const Key& key);
+  Value& new_value(const Key& key);
   /// @param move  Of the pieces and of what the tree loads; false: it cannot be.
   bool set_moved(const Node& node, const Output<Node>& source, const std::function<bool(Pieces&)>& move_pieces,
                  const std::function<bool(View&)>& move_view);
@@ -226,12 +239,16 @@ class Builder {
   const Numbers numbers_;
   const std::set<const Node*> few_bits_;  ///< See few_bits_expansions().
   LaunchPlan plan_;
-  std::map<Key, Value> values_;
-  std::map<Key, std::uint32_t> results_;       ///< The first result that reads each value.
-  std::map<const Node*, std::size_t> counts_;  ///< Outputs of the plan.
+  std::map<Key, ValueRef> values_;
+  Unit* unit_ = nullptr;  ///< Null: the model is lowered once.
+  /// How many nodes with a kernel read each value; null: as the graph says.
+  const std::map<Key, std::size_t>* readers_ = nullptr;
+  std::set<planning::BufferId> shared_constants_;  ///< Constants that several units hold.
+  std::map<Key, std::uint32_t> results_;           ///< The first result that reads each value.
+  std::map<const Node*, std::size_t> counts_;      ///< Outputs of the plan.
   std::map<const void*, planning::BufferId> constants_;
   std::map<std::pair<std::string, bool>, planning::BufferId> states_;
-  std::map<const Node*, View> wholes_;  ///< Of Concats whose inputs are computed into them.
+  std::map<const Node*, View> wholes_;  ///< Concats whose inputs are computed into them.
   /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
   std::optional<Producer> joined_;
   ExpressionRef unrounded_;  ///< Of the tree that is set next.

@@ -57,11 +57,11 @@ View Builder::gathered(const View& view, const InputForm& form, const std::vecto
   return whole;
 }
 
-void Builder::add_constant(const Node& node, const Tensor& bytes) {
-  Value& value = values_[{&node, 0}];
-  value.type = node.get_output_element_type(0);
-  value.shape = node.get_output_shape(0);
-  value.readers = node.count_output_readers(0);
+void Builder::add_constant(const Node& node, const Tensor& bytes, std::size_t output) {
+  Value& value = new_value({&node, output});
+  value.type = node.get_output_element_type(output);
+  value.shape = node.get_output_shape(output);
+  value.readers = node.count_output_readers(output);
   value.constant = bytes;
 }
 
@@ -105,8 +105,8 @@ namespace {
 /// An input of which every launch takes the pitch.
 void find_pitched_inputs(LaunchPlan& plan) {
   std::vector<int> reads(plan.inputs.size(), 0), pitches(plan.inputs.size(), 0);
-  for (const Launch& launch : plan.launches) {
-    for (const Argument& argument : launch.arguments) {
+  for (const auto& launch : plan.launches) {
+    for (const Argument& argument : launch->arguments) {
       if (!argument.place) continue;
       const planning::Buffer& buffer = plan.buffers[argument.place.buffer];
       if (buffer.kind != planning::BufferKind::kInput) continue;
@@ -138,9 +138,9 @@ LaunchPlan Builder::finish() {
   for (std::size_t i = 0; i < counts_.size(); ++i) plan_.outputs.push_back({"count", ElementType::kI32, {1}, false});
   find_pitched_inputs(plan_);
   std::vector<std::span<const planning::Operand>> operands;
-  for (const Launch& launch : plan_.launches) operands.emplace_back(launch.operands);
+  for (const auto& launch : plan_.launches) operands.emplace_back(launch->operands);
   plan_.arena_bytes = planning::plan_memory(plan_.buffers, operands);
-  return std::move(plan_);
+  return readers_ ? plan_ : std::move(plan_);
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -96,12 +96,13 @@ TEST_F(Gpu, EveryCallOfAnInferenceOfMovingShapesMayFail) {
   auto model = line_model();
   model->reshape(PartialShape{Dimension::dynamic()});
   auto compiled = core.compile_model(model, "GPU");
-  std::size_t count = 8;
+  std::size_t count = 7;
   testing::fail_each_call<Probe>(
       kInjected,
       [&] {
         auto request = compiled.create_infer_request();
-        Tensor x(element::f32, Shape{++count});  // Each needs a plan.
+        count += 2;  // Each needs a plan; an odd one needs no kernel that writes vectors.
+        Tensor x(element::f32, Shape{count});
         std::fill_n(x.data<float>(), count, 4.0f);
         request.set_tensor("x", x);
         request.infer();

@@ -51,8 +51,9 @@ std::unordered_set<const Node*> before_products(const NodeVector& order) {
   std::unordered_set<const Node*> found;
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     const std::string_view type = (*node)->get_type_name();
-    const bool leads = !is_softmax(**node) && (type.find("Convolution") != type.npos || type == "MatMul" ||
-                                               type == "ScaledDotProductAttention" || found.count(node->get()) > 0);
+    const bool leads =
+        !is_softmax(**node) && (type.find("Convolution") != type.npos || type == "MatMul" || type == "GroupedMatMul" ||
+                                type == "ScaledDotProductAttention" || found.count(node->get()) > 0);
     for (std::size_t i = 0; leads && i < (*node)->get_input_size(); ++i)
       if (!names_places(type, i)) found.insert((*node)->get_input_node_ptr(i));
   }

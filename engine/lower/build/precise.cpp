@@ -17,6 +17,7 @@ bool names_places(std::string_view type, std::size_t index) {
   if (type == "NonMaxSuppression" || type == "TopK" || type == "NonZero") return true;
   if (type.find("ROI") != type.npos || type == "GridSample" || type.substr(0, 6) == "Gather") return index > 0;
   if (type == "DeformableConvolution") return index == 1;
+  if (type == "GroupedMatMul") return index == 2;
   return type.substr(0, 7) == "Scatter" && (index == 1 || index == 3);
 }
 
@@ -61,7 +62,8 @@ Reach reach_of(const Node& node, std::size_t index) {
 }
 
 bool multiplies(std::string_view type) {
-  return type == "MatMul" || type == "Einsum" || (contains(type, "Convolution") && type != "DeformableConvolution");
+  return type == "MatMul" || type == "GroupedMatMul" || type == "Einsum" ||
+         (contains(type, "Convolution") && type != "DeformableConvolution");
 }
 
 /// Whether the walk ends at the node, without it.

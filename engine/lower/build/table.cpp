@@ -12,6 +12,7 @@ const LoweringTable& lowering_table() {
     LoweringTable made;
     register_convolution(made);
     register_matmul(made);
+    register_grouped_matmul(made);
     register_pooling(made);
     register_elementwise(made);
     register_normalization(made);

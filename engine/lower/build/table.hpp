@@ -27,6 +27,7 @@ bool is_port_or_constant(const Node& node);
 
 void register_convolution(LoweringTable& table);
 void register_matmul(LoweringTable& table);
+void register_grouped_matmul(LoweringTable& table);
 void register_pooling(LoweringTable& table);
 void register_elementwise(LoweringTable& table);
 void register_normalization(LoweringTable& table);

@@ -108,12 +108,17 @@ Tensor turned(const Tensor& numbers, std::size_t columns, std::size_t depth) {
 }  // namespace
 
 std::optional<WeightOnlyWeights> weight_only_weights(PlanBuilder& builder, const std::shared_ptr<Node>& matmul) {
-  if (!is_op(matmul, "MatMul") || matmul->get_attributes().get_bool("transpose_a", false) ||
-      matmul->get_input_element_type(0) != element::f32 || matmul->get_input_element_type(1) != element::f32)
+  const bool is_grouped = is_op(matmul, "GroupedMatMul");
+  if (is_grouped
+          ? !is_grouped_product(*matmul)
+          : !is_op(matmul, "MatMul") || matmul->get_attributes().get_bool("transpose_a", false) ||
+                matmul->get_input_element_type(0) != element::f32 || matmul->get_input_element_type(1) != element::f32)
     return std::nullopt;
-  const Shape left = matmul->get_input_shape(0), right = matmul->get_input_shape(1);
+  const Shape left = matmul->get_input_shape(0);
+  Shape right = matmul->get_input_shape(1);
+  if (is_grouped) right = {right[0] * right[1], right[2]};  // All groups' matrices below each other.
   if (left.empty() || right.size() != 2 || element_count(left) == 0 || element_count(right) == 0) return std::nullopt;
-  const bool by_columns = matmul->get_attributes().get_bool("transpose_b", false);
+  const bool by_columns = is_grouped || matmul->get_attributes().get_bool("transpose_b", false);
 
   WeightOnlyWeights found;
   Node* node = matmul->get_input_node_ptr(1);
@@ -171,7 +176,7 @@ std::optional<WeightOnlyWeights> weight_only_weights(PlanBuilder& builder, const
   }
   const auto reader = pass::only_user(*matmul);
   const Shape made = matmul->get_output_shape(0);
-  if (reader && reader->get_output_shape(0) == made && !made.empty()) {
+  if (!is_grouped && reader && reader->get_output_shape(0) == made && !made.empty()) {
     found.bias = bias_of(builder, reader, matmul, made, made.size() - 1);
     if (found.bias && found.bias.element_count() == columns) found.bias_node = reader;
   }
@@ -319,6 +324,7 @@ void lower_weight_only(PlanBuilder& builder, const Chain& chain, const WeightOnl
   kernels::WeightOnly problem = weights.problem;
   problem.rows = element_count(left.shape) / problem.depth;
   problem.rounding = rounding_of(builder.options().dynamic_quantization, problem.depth);
+  if (is_op(matmul, "GroupedMatMul")) return lower_grouped_weight_only(builder, matmul, weights, problem);
   Operands operands{{builder.constant_place(weights.numbers), builder.constant_place(weights.scales)},
                     weights.zero_point,
                     static_cast<bool>(weights.zero_points),

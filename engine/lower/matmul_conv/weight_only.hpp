@@ -15,10 +15,10 @@
 
 namespace tenon::inline v1::engine {
 
-/// Input 1 of a MatMul, read from the nodes that would expand it.
+/// Input 1 of a MatMul or GroupedMatMul, read from the nodes that would expand it.
 struct WeightOnlyWeights {
   kernels::WeightOnly problem;  ///< The problem for one row.
-  Tensor numbers;               ///< [columns, depth]
+  Tensor numbers;               ///< [columns, depth]; the columns of all groups follow each other.
   Tensor scales;                ///< f32 [columns, groups]
   Tensor zero_points;           ///< The same, or empty: `zero_point`.
   float zero_point = 0;
@@ -49,5 +49,11 @@ class WeightOnlyProducts {
 
 /// @param chain  The product, and its bias_node if that is computed with it.
 void lower_weight_only(PlanBuilder& builder, const Chain& chain, const WeightOnlyWeights& weights);
+
+/// Whether the node is a GroupedMatMul of f32 and of no empty sides, with an end for each group.
+bool is_grouped_product(const Node& node);
+/// The same for such a product. @param problem  The product of one row with the matrices of all groups below each other.
+void lower_grouped_weight_only(PlanBuilder& builder, const std::shared_ptr<Node>& node,
+                               const WeightOnlyWeights& weights, kernels::WeightOnly problem);
 
 }  // namespace tenon::inline v1::engine

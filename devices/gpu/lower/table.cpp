@@ -30,6 +30,7 @@ const LoweringTable& lowering_table() {
     register_attention(made);
     register_colour(made);
     register_einsum(made);
+    register_grouped_matmul(made);
     register_inverse(made);
     register_embedding(made);
     register_generation(made);

@@ -224,6 +224,28 @@ TEST_F(GpuTiles, ProductsWithWeightsOfFewBits) {
              {x});
 }
 
+/// Each row is multiplied by its group's matrix alone; rows behind the last group give zeros.
+TEST_F(GpuTiles, GroupsOfRows) {
+  const auto few_bits = [](const element::Type& type) {
+    const Shape stored{3 * 24, 4, 32}, each{3 * 24, 4, 1};
+    Out value = outputs("Convert", 1, {std::make_shared<op::v0::Constant>(random_tensor(type, stored, 5))},
+                        {{"destination_type", element::f32}})[0];
+    value = outputs("Multiply", 1, {outputs("Subtract", 1, {value, weights(each, 1)})[0], weights(each, 100000)})[0];
+    return outputs("Reshape", 1, {value, ints({3, 24, 128})}, {{"special_zero", false}})[0];
+  };
+  const auto x = parameter({7, 128}), equal = parameter({3, 2, 128}), given = parameter({3, 24, 128}),
+             odd = parameter({7, 20});
+  const Out ends = ints({2, 2, 6});
+  OutputVector products;
+  for (const Out& right :
+       {weights({3, 24, 128}, 128), few_bits(element::u4), few_bits(element::i8), given->output(0)}) {
+    products.push_back(relu(outputs("GroupedMatMul", 17, {x, right, ends})[0]));
+    products.push_back(outputs("GroupedMatMul", 17, {equal, right})[0]);
+  }
+  products.push_back(outputs("GroupedMatMul", 17, {odd, weights({3, 9, 20}, 20), ends})[0]);
+  judge_both(products, {x, equal, given, odd});
+}
+
 /// How many launches have each kind of kernel.
 std::map<std::string, int> kernels_of(const OutputVector& results, const ParameterVector& parameters) {
   Core core;

@@ -34,13 +34,16 @@ bool is_by_group(const Tensor& values, const Shape& numbers) {
 
 std::optional<FewBits> few_bits_of(const Node& node) {
   constexpr std::size_t kRun = 8;
-  if (!is_op(&node, "MatMul") || node.get_output_element_type(0) != element::f32) return std::nullopt;
+  const bool is_grouped = is_op(&node, "GroupedMatMul");
+  if ((!is_grouped && !is_op(&node, "MatMul")) || node.get_output_element_type(0) != element::f32) return std::nullopt;
   const auto& attributes = node.get_attributes();
   const PartialShape &left = node.get_input_partial_shape(0), &right = node.get_input_partial_shape(1);
-  if (left.rank().is_dynamic() || left.size() < 2 || attributes.get_bool("transpose_a", false) ||
-      !attributes.get_bool("transpose_b", false) || right.is_dynamic() || right.size() != 2)
+  if (left.rank().is_dynamic() || left.size() < 2 || right.is_dynamic()) return std::nullopt;
+  if (!is_grouped &&
+      (attributes.get_bool("transpose_a", false) || !attributes.get_bool("transpose_b", false) || right.size() != 2))
     return std::nullopt;
-  const Shape shape = right.to_shape();
+  Shape shape = right.to_shape();
+  if (is_grouped) shape = {shape[0] * shape[1], shape[2]};  // All groups' matrices below each other.
   FewBits found;
   const Node* at = node.get_input_node_ptr(1);
   const auto step_into = [&](std::size_t input) {

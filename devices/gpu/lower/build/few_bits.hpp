@@ -15,7 +15,8 @@
 
 namespace tenon::inline v1::gpu_device {
 
-/// Input 1 of a MatMul as the nodes that would expand it have it: scale * (Convert(numbers) - zero point), reshaped or not.
+/// Input 1 of a MatMul or GroupedMatMul as the nodes that would expand it have it: scale * (Convert(numbers) - zero point), reshaped or
+/// not. The rows of all groups' matrices follow each other.
 struct FewBits {
   Tensor numbers;                  ///< u4, i4, nf4, u8 or i8: [n, k], or [n, groups, k / groups].
   Tensor scales;                   ///< f32, broadcast to the numbers' shape; one for each group, or fewer.

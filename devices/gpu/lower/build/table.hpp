@@ -50,6 +50,7 @@ void register_recurrent(LoweringTable& table);
 void register_attention(LoweringTable& table);
 void register_colour(LoweringTable& table);
 void register_einsum(LoweringTable& table);
+void register_grouped_matmul(LoweringTable& table);
 void register_inverse(LoweringTable& table);
 void register_embedding(LoweringTable& table);
 void register_generation(LoweringTable& table);

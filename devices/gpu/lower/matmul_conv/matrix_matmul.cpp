@@ -11,9 +11,7 @@
 #include <tenon/devices/gpu/program/indexing.hpp>
 
 namespace tenon::inline v1::gpu_device {
-namespace {
 
-/// The view if its rows can be read in chunks; else a copy.
 View rows_of(Builder& builder, const Node& node, const View& view) {
   const ElementType type = builder.target().reals();
   if (view.type == type && builder.is_wide(view, view.shape.size() - 1)) return view;
@@ -21,6 +19,8 @@ View rows_of(Builder& builder, const Node& node, const View& view) {
   builder.copy(view, copy, node);
   return copy;
 }
+
+namespace {
 
 View turned(View view) {
   const std::size_t rank = view.shape.size();
@@ -81,8 +81,9 @@ View expanded(Builder& builder, const Node& node, const FewBits& few, std::size_
   return rows;
 }
 
-/// Adds RIGHT8(batch, n, k, to) over rows of few bits.
-void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::size_t k) {
+}  // namespace
+
+void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::size_t k, const std::string& row_text) {
   const ElementType type = few.numbers.element_type();
   const Shape& stored = few.numbers.shape();
   kernel.reads("B", builder.hold(few.numbers)).number("GROUP", signed_of(stored.back()));
@@ -90,13 +91,13 @@ void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::
   const auto define = [&](const std::string& name, const Tensor& values) {
     const View view = broadcast(builder.hold(values), stored);
     kernel.reads(name, view);
-    const std::string row = index_text(kernel, name + "_ROW", {view.strides[0]}, {"(n)"});
+    const std::string row = index_text(kernel, name + "_ROW", {view.strides[0]}, {row_text});
     if (stored.size() == 2) return name + "(" + row + ")";
     return name + "(" + row + " + " + index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / GROUP)"}) + ")";
   };
   std::string text = "{ const float scale = " + define("SCALE", few.scales) +
                      ", zero = " + (few.zero_points ? define("ZERO", few.zero_points) : "0") +
-                     "; const int from = (n) * K + (k); ";
+                     "; const int from = " + row_text + " * K + (k); ";
   std::string value = "(float)B(from + j)";
   if (type == ElementType::kU4 || type == ElementType::kI4) {
     text += "const uint word = *(__global const uint*)(B_p + from / 2); ";
@@ -110,8 +111,6 @@ void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::
                 text + "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = (" + value + " - zero) * scale; }");
   kernel.number("K", signed_of(k));
 }
-
-}  // namespace
 
 bool lower_few_bits_matmul(Builder& builder, const Node& node) {
   if (!keeps_few_bits(builder.target())) return false;

@@ -229,6 +229,18 @@ def experts():
          expected=outcome(gate * sigmoid(1.7 * gate) * (linear + 1)))
     case("MoE_silu_of_three", [fused("MoE", "x r w - v - t", activation_type="silu", k=2)], {"x": x, "r": router}, parts | third, microsoft=True,
          expected=outcome(layer(parts["w"]) * sigmoid(layer(parts["w"])) * layer(third["t"])))
+    # Which experts are chosen: of equals the first ones, one for all rows, all for each row, none where there are no rows.
+    nan = router.copy()
+    nan[1, 2] = np.nan
+    for label, odds, k in (("ties", np.zeros_like(router), 2), ("two_ties", np.round(router), 3), ("one_expert", router + np.eye(count)[2].astype(np.float32) * 100, 1),
+                           ("all", router, count), ("nan", nan, 2)):
+        for normalise in (0, 1):
+            kept = chosen_shares(odds, k)
+            kept = kept / kept.sum(-1, keepdims=True) if normalise else kept
+            case(f"MoE_chooses_{label}_{normalise}", [fused("MoE", "x r w - v", activation_type="relu", k=k, normalize_routing_weights=normalise)], {"x": x, "r": odds},
+                 parts, microsoft=True, expected=[np.einsum("te,ten,ehn->th", kept, np.maximum(layer(parts["w"]), 0), parts["v"]).astype(np.float32)])
+    case("MoE_of_no_rows", [fused("MoE", "x r w - v", activation_type="relu", k=2)], {"x": reals(0, hidden), "r": reals(0, count)}, parts, microsoft=True,
+         expected=[np.zeros((0, hidden), np.float32)])
     for bits in (2, 4, 8):
         for block in (0, 16):
             for activation in ("relu", "swiglu"):

@@ -210,9 +210,10 @@ TEST(OnnxFused, ExpertsAreCheckedAndQuantisedOnesStayPacked) {
     return b;
   };
   const auto model = mixture(1, 0, 0, "relu").read();
-  // The first layers below each other, the second ones side by side.
+  // Both layers as they are stored, each multiplied by the rows of the chosen experts.
   EXPECT_EQ(constants_of(*model, ElementType::kU4, {64, 1, 16}), 1u);
-  EXPECT_EQ(constants_of(*model, ElementType::kU4, {16, 2, 32}), 1u);
+  EXPECT_EQ(constants_of(*model, ElementType::kU4, {32, 1, 32}), 1u);
+  EXPECT_EQ(count_of(*model, "GroupedMatMul"), 2u);
   const std::vector<Tensor> inputs = {floats(std::vector<float>(48, 1), {3, 16}), floats({9, 0, 0, 9, 9, 9}, {3, 2})};
   // Each weight is 9 - 8; the expert's share is its softmax, 0.5 for the last row.
   EXPECT_NEAR(values_of(evaluate(*model, inputs)[0])[0], 16 * 32, 0.1);
@@ -224,6 +225,10 @@ TEST(OnnxFused, ExpertsAreCheckedAndQuantisedOnesStayPacked) {
   set(*three.model.mutable_graph()->mutable_node(0), "expert_weight_bits", 3);
   EXPECT_THAT(three.error().what(), AllOf(HasSubstr("3 bits"), HasSubstr("2, 4 and 8")));
   EXPECT_THAT(mixture(1, 0, 0, "sine").error().what(), HasSubstr("\"sine\""));
+  Builder other = mixture(1, 0, 0, "relu");
+  auto& router = *other.model.mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  router.mutable_dim(0)->set_dim_value(4);
+  EXPECT_THAT(other.error().what(), AllOf(HasSubstr("[4,2]"), HasSubstr("expected [3,2]")));
 }
 
 TEST(OnnxFused, LayersWithStatesSayWhatDoesNotFit) {

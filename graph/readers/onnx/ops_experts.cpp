@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime's mixtures of experts. All experts are computed for every row, as few large products: the first layers of
-// all experts lie below each other, and the second ones side by side, so that the product also sums what they give. A
-// device then reads quantised weights packed, and all shapes are known; experts that a row did not choose count nothing.
+// ONNX Runtime's mixtures of experts, each row by the experts that its router chose. Every choice is a row of its own, k for each row of
+// the input; these are sorted by expert, so that an expert's rows follow each other and GroupedMatMul multiplies them by its weights. All
+// shapes are known before the model runs, and devices read quantised weights as they are stored.
 #include <tenon/graph/readers/onnx/internal/packed.hpp>
 
 #include <limits>
@@ -51,15 +51,21 @@ class Mixture {
     const std::int64_t rank = node_.rank(0);
     if (rank != 2 && rank != 3) fail("input 0 has rank " + std::to_string(rank) + ", expected 2 or 3");
     const Out rows = rank == 3 ? reshape(x, Ints{-1, hidden_}) : x;
-    const auto [shares, chosen] = routing();
+    const PartialShape &given = rows.get_partial_shape(), &odds = node_.input(1).get_partial_shape();
+    const bool fits = odds.rank().is_dynamic() ||
+                      (odds.size() == 2 && odds[1].compatible(Dimension(experts_)) && odds[0].compatible(given[0]));
+    if (!fits)
+      fail("input 1 has the shape " + odds.to_string() + ", expected [" + given[0].to_string() + "," +
+           std::to_string(experts_) + "]: a number for each row and expert");
     const ElementType type = x.get_element_type();
-    const Out own = unsqueeze(convert(shares, type), {2});
-    // What an expert gives to rows that it was not chosen for may be anything, NaN included.
-    const Out inner = select(unsqueeze(chosen, {2}), mul(activated(rows), own), scalar(type, 0));
-    Out y = matmul(reshape(inner, Ints{-1, experts_ * inner_}), side_by_side(), false, true);
-    if (node_.has_input(second_.bias))
-      y = add(y, matmul(convert(shares, type), reshape(node_.input(second_.bias), Ints{experts_, hidden_})));
-    return {rank == 3 ? reshape(y, shape_of(x)) : y};
+    const auto [shares, experts] = routing();
+    const Order order = sorted_by_expert(experts);
+    Out y = grouped(activated(gather(rows, order.rows), order), second_, hidden_, inner_, order);
+    y = gather(y, order.places);
+    if (node_.has_input(second_.bias)) y = add(y, gather(bias(second_, hidden_), experts));
+    y = mul(reshape(y, Ints{-1, k(), hidden_}), unsqueeze(convert(shares, type), {2}));
+    y = reduce("ReduceSum", y, ints({1}), false);
+    return {reshape(y, shape_of(x))};
   }
 
  private:
@@ -73,48 +79,82 @@ class Mixture {
     return shape.to_shape();
   }
 
-  /// [rows, experts]: the share of each expert, in f32, and whether it was chosen.
-  std::pair<Out, Out> routing() const {
-    const Out logits = convert(node_.input(1), ElementType::kF32);
+  /// The choices sorted by expert; those of one expert stay in their order.
+  struct Order {
+    Out places;   ///< Where each choice comes to stand.
+    Out rows;     ///< At each place: the row of the input.
+    Out experts;  ///< At each place: the expert.
+    Out ends;     ///< The place behind each expert's last one.
+  };
+
+  std::int64_t k() const {
     const std::int64_t k = node_.get_int("k", 1);
     if (k < 1 || k > experts_)
       fail("k is " + std::to_string(k) + ", expected 1 to " + std::to_string(experts_) + ", the number of experts");
-    const Out best = ops("TopK", 11, {logits, int_scalar(k)},
-                         {{"axis", -1},
-                          {"mode", "max"},
-                          {"sort", "value"},
-                          {"stable", true},
-                          {"index_element_type", ElementType::kI64}})[1];
-    const Out marks =
-        op("OneHot", 1, {best, int_scalar(experts_), scalar(ElementType::kF32, 1), scalar(ElementType::kF32, 0)},
-           {{"axis", -1}});
-    const Out sum = reduce("ReduceSum", marks, ints({1}), false);
-    const Out chosen = op("Greater", 1, {sum, scalar(ElementType::kF32, 0)});
-    const Out shares = is_quantized_ && node_.has_input(14) ? convert(node_.input(14), ElementType::kF32)
-                                                            : op("Softmax", 8, {logits}, {{"axis", -1}});
-    const Out kept = select(chosen, shares, scalar(ElementType::kF32, 0));
-    if (node_.get_int("normalize_routing_weights", 0) == 0) return {kept, chosen};
-    return {div(kept, reduce("ReduceSum", kept, ints({-1}), true)), chosen};
+    return k;
   }
 
-  /// A layer's products for all experts: [rows, experts, outputs].
-  Out below_each_other(const Out& rows, const LayerInputs& layer, std::int64_t outputs) const {
-    Out y = matmul(rows, weights(layer, outputs, hidden_, false), false, true);
-    if (node_.has_input(layer.bias)) y = add(y, reshape(node_.input(layer.bias), Ints{1, experts_ * outputs}));
-    return reshape_like(y, {0, experts_, outputs});
+  /// The shares of the chosen experts in f32 [rows, k], and these experts in i32 [rows * k].
+  std::pair<Out, Out> routing() const {
+    const Out logits = convert(node_.input(1), ElementType::kF32);
+    const Out chosen = ops("TopK", 11, {logits, int_scalar(k())},
+                           {{"axis", -1},
+                            {"mode", "max"},
+                            {"sort", "value"},
+                            {"stable", true},
+                            {"index_element_type", ElementType::kI32}})[1];
+    const Out all = is_quantized_ && node_.has_input(14) ? convert(node_.input(14), ElementType::kF32)
+                                                         : op("Softmax", 8, {logits}, {{"axis", -1}});
+    Out shares = op("GatherElements", 6, {all, chosen}, {{"axis", 1}});
+    if (node_.get_int("normalize_routing_weights", 0) != 0)
+      shares = div(shares, reduce("ReduceSum", shares, ints({-1}), true));
+    return {shares, reshape(chosen, Ints{-1})};
   }
-  /// [hidden, experts * inner]
-  Out side_by_side() const { return weights(second_, hidden_, inner_, true); }
 
-  Out weights(const LayerInputs& layer, std::int64_t outputs, std::int64_t inputs, bool outputs_first) const {
-    const Ints shape = outputs_first ? Ints{outputs, experts_ * inputs} : Ints{experts_ * outputs, inputs};
+  Order sorted_by_expert(const Out& experts) const {
+    const auto number = [](std::int64_t value) { return scalar(ElementType::kI32, static_cast<double>(value)); };
+    const auto sums = [](const Out& x) {
+      return op("CumSum", 3, {x, int_scalar(0)}, {{"exclusive", false}, {"reverse", false}});
+    };
+    const Out marks = op("OneHot", 1, {experts, int_scalar(experts_), number(1), number(0)}, {{"axis", -1}});
+    const Out counts = reduce("ReduceSum", marks, ints({0}), false), ends = sums(counts);
+    // The first place of its expert, and how many choices of that expert come before.
+    const Out own = mul(marks, add(sums(marks), sub(sub(ends, counts), number(1))));
+    const Out places = reduce("ReduceSum", own, ints({1}), false);
+    const Out choices = range(int_scalar(0), extent_of(experts, 0), int_scalar(1), ElementType::kI32);
+    const auto sorted = [&](const Out& values) {
+      return op("ScatterElementsUpdate", 3, {values, places, values, int_scalar(0)});
+    };
+    return {places, sorted(div(choices, number(k()))), sorted(experts), ends};
+  }
+
+  static Out gather(const Out& rows, const Out& which) {
+    return op("Gather", 8, {rows, which, int_scalar(0)}, {{"batch_dims", 0}});
+  }
+
+  Out bias(const LayerInputs& layer, std::int64_t outputs) const {
+    return reshape(node_.input(layer.bias), Ints{experts_, outputs});
+  }
+
+  /// The rows of each expert by its weights: [rows * k, outputs].
+  Out grouped(const Out& rows, const LayerInputs& layer, std::int64_t outputs, std::int64_t inputs,
+              const Order& order) const {
+    return op("GroupedMatMul", 17, {rows, weights(layer, outputs, inputs), order.ends});
+  }
+  Out inner_layer(const Out& rows, const LayerInputs& layer, std::int64_t outputs, const Order& order) const {
+    const Out y = grouped(rows, layer, outputs, hidden_, order);
+    return node_.has_input(layer.bias) ? add(y, gather(bias(layer, outputs), order.experts)) : y;
+  }
+
+  /// [experts, outputs, inputs]
+  Out weights(const LayerInputs& layer, std::int64_t outputs, std::int64_t inputs) const {
     if (!is_quantized_) {
       const Out& given = node_.input(layer.weights);
       const PartialShape wanted(Shape{size_of(experts_), size_of(outputs), size_of(inputs)});
       if (!(given.get_partial_shape() == wanted))
         fail("input " + std::to_string(layer.weights) + " has the shape " + given.get_partial_shape().to_string() +
              ", expected " + wanted.to_string());
-      return reshape(outputs_first ? transpose(given, {1, 0, 2}) : given, shape);
+      return given;
     }
     const std::int64_t bits = node_.get_int(layer.bits, node_.get_int("expert_weight_bits", 4)),
                        asked = node_.get_int("block_size", 0), block = asked > 0 ? asked : inputs;
@@ -124,28 +164,19 @@ class Mixture {
     if (bits < 1 || bits > 8 || inputs * bits % 8 != 0)
       fail("rows of " + std::to_string(inputs) + " numbers of " + std::to_string(bits) + " bits are no whole bytes");
     const std::int64_t rows = experts_ * outputs, blocks = inputs / block;
-    Ints order;
-    if (outputs_first)
-      for (std::int64_t n = 0; n < outputs; ++n)
-        for (std::int64_t e = 0; e < experts_; ++e) order.push_back(e * outputs + n);
-    const Ints by_group{shape[0], shape[1] / block, 1};
-    const Out numbers =
-        unpacked_rows(node_, layer.weights, {.bits = bits, .rows = rows, .columns = inputs, .row_order = order},
-                      Shape{size_of(shape[0]), size_of(shape[1] / block), size_of(block)});
-    const auto placed = [&](const Out& values) {
-      const Out given = reshape(values, Ints{experts_, outputs, blocks});
-      return reshape(outputs_first ? transpose(given, {1, 0, 2}) : given, by_group);
-    };
+    const Ints by_group{rows, blocks, 1};
+    const Out numbers = unpacked_rows(node_, layer.weights, {.bits = bits, .rows = rows, .columns = inputs},
+                                      Shape{size_of(rows), size_of(blocks), size_of(block)});
     Out zero;
     if (node_.has_input(layer.zero)) {
       // Without blocks the numbers of all rows of an expert share bytes.
       const PackedRows from = asked > 0 ? PackedRows{.bits = bits, .rows = rows, .columns = blocks}
                                         : PackedRows{.bits = bits, .rows = experts_, .columns = outputs};
       const Out codes = unpacked_rows(node_, layer.zero, from, Shape{size_of(rows), size_of(blocks)});
-      zero = placed(convert(codes, node_.type(layer.scale)));
+      zero = reshape(convert(codes, node_.type(layer.scale)), by_group);
     }
-    const Out made = dequantized_numbers(numbers, placed(node_.input(layer.scale)), zero, bits);
-    return convert(reshape(made, shape), node_.type(0));
+    const Out made = dequantized_numbers(numbers, reshape(node_.input(layer.scale), by_group), zero, bits);
+    return convert(reshape(made, Ints{experts_, outputs, inputs}), node_.type(0));
   }
 
   Out clamped(const Out& x, double low, double high) const {
@@ -164,16 +195,16 @@ class Mixture {
     return mul(g, beta == 0 ? l : add(l, scalar_like(l, beta)));
   }
 
-  /// The inner layer of all experts: [rows, experts, inner].
-  Out activated(const Out& rows) const {
-    const Out h = below_each_other(rows, first_, first_rows_);
+  /// The inner layer of each expert for its rows: [rows * k, inner].
+  Out activated(const Out& rows, const Order& order) const {
+    const Out h = inner_layer(rows, first_, first_rows_, order);
     if (is_gated_) {
       Out gate = h, linear;
       if (has_third_) {
-        linear = below_each_other(rows, third_, inner_);
+        linear = inner_layer(rows, third_, inner_, order);
       } else {
-        const std::int64_t axis = fusion_ == 1 ? 3 : 2;
-        const Out pairs = reshape_like(h, fusion_ == 1 ? Ints{0, 0, inner_, 2} : Ints{0, 0, 2, inner_});
+        const std::int64_t axis = fusion_ == 1 ? 2 : 1;
+        const Out pairs = reshape_like(h, fusion_ == 1 ? Ints{0, inner_, 2} : Ints{0, 2, inner_});
         gate = squeeze(slice(pairs, 0, 1, axis), {axis});
         linear = squeeze(slice(pairs, 1, 2, axis), {axis});
       }
@@ -190,7 +221,7 @@ class Mixture {
     else if (activation_ != "identity")
       fail("activation_type \"" + activation_ + "\" is none of relu, relu2, gelu, silu, swiglu, geglu and identity");
     if (activation_ == "relu2") y = mul(y, y);
-    return has_third_ ? mul(y, below_each_other(rows, third_, inner_)) : y;
+    return has_third_ ? mul(y, inner_layer(rows, third_, inner_, order)) : y;
   }
 
   const NodeContext& node_;

@@ -33,7 +33,7 @@ Tensor repacked(const Tensor& bytes, const PackedRows& from, ElementType type, c
   const std::size_t rows = size_of(from.rows), columns = size_of(from.columns), bits = size_of(from.bits);
   const bool four = type == ElementType::kU4, same = bits == bit_width(type) && from.column_order.empty();
   for (std::size_t r = 0; r < rows; ++r) {
-    const std::uint8_t* row = source + (from.row_order.empty() ? r : size_of(from.row_order[r])) * row_bytes(from);
+    const std::uint8_t* row = source + r * row_bytes(from);
     if (same && columns * bits % 8 == 0) {
       std::memcpy(to + r * row_bytes(from), row, row_bytes(from));
       continue;
@@ -52,7 +52,7 @@ Out unpacked_rows(const NodeContext& node, std::size_t index, const PackedRows& 
     unimplemented("numbers of " + std::to_string(from.bits) +
                   " bits are not written out; those of 2, 4 and 8 are: quantise the weights to one of these");
   const ElementType type = from.bits == 8 ? ElementType::kU8 : ElementType::kU4;
-  const bool as_it_is = from.row_order.empty() && from.column_order.empty() && size_of(from.bits) == bit_width(type) &&
+  const bool as_it_is = from.column_order.empty() && size_of(from.bits) == bit_width(type) &&
                         size_of(from.columns) * size_of(from.bits) % 8 == 0;
   if (as_it_is) return reinterpreted(node, index, type, shape);
   // Checks the bytes.

@@ -20,8 +20,7 @@ inline std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>
 /// How the numbers lie: each row begins at a whole byte, and its numbers follow each other from the lowest bit on.
 struct PackedRows {
   std::int64_t bits = 4, rows = 0, columns = 0;
-  Ints row_order = {};     ///< The row that comes to each place; empty: they stay.
-  Ints column_order = {};  ///< The same for columns.
+  Ints column_order = {};  ///< The column that comes to each place; empty: they stay.
 };
 
 /// Numbers of up to 4 bits become u4, others u8, so that devices find weights that they keep packed. A constant whose bytes

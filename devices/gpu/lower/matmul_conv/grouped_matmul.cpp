@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GroupedMatMul: consecutive rows by a matrix for each group of them, as in a mixture of experts. Every row is a product of its own, which
 // reads only its group's matrix.
+#include <optional>
 #include <string>
 
 #include <tenon/devices/gpu/lower/build/each.hpp>
@@ -14,24 +15,33 @@ namespace {
 
 struct Groups {
   std::size_t rows = 0, count = 0, n = 0, k = 0;
-  /// For each row, the group that it belongs to; `count`: none, and the row's result is 0.
-  View of_rows;
+  /// For each row, the group that it belongs to; `count`: none, and the row's result is 0. Not there if all groups have `each` rows.
+  std::optional<View> of_rows;
+  std::size_t each = 0;
+  /// Adds GROUPS and GROUP_OF(row).
+  void add_to(Kernel& kernel) const {
+    kernel.number("GROUPS", signed_of(count));
+    if (of_rows)
+      kernel.reads("GROUP_OF", *of_rows);
+    else
+      kernel.number("GROUP_ROWS", signed_of(each)).define("GROUP_OF(row)", "((row) / GROUP_ROWS)");
+  }
 };
 
 Groups groups_of(Builder& builder, const Node& node, const View& left) {
   const Shape matrices = node.get_input_shape(1);
-  Groups groups{left.shape[0], matrices[0], matrices[1], matrices[2], {}};
-  if (left.shape.size() == 3) groups.rows *= left.shape[1];
+  Groups groups{left.shape[0], matrices[0], matrices[1], matrices[2], {}, 0};
+  if (left.shape.size() == 3) {
+    groups.each = left.shape[1];
+    groups.rows *= groups.each;
+    return groups;
+  }
   groups.of_rows = builder.scratch(ElementType::kI32, {groups.rows});
   Kernel kernel = builder.kernel("groups");
-  kernel.number("GROUPS", signed_of(groups.count)).writes("OUT", groups.of_rows);
-  if (node.get_input_size() > 2) {
-    kernel.reads("ENDS", builder.packed(node.input_value(2))).define("END(group)", "ENDS(group)");
-  } else {
-    kernel.number("EACH", signed_of(left.shape[1])).define("END(group)", "(((group) + 1) * EACH)");
-  }
+  kernel.number("GROUPS", signed_of(groups.count)).reads("ENDS", builder.packed(node.input_value(2)));
+  kernel.writes("OUT", *groups.of_rows);
   launch_each(builder, node, kernel, groups.rows,
-              "  int group = 0;\n  while (group < GROUPS && END(group) <= at) ++group;\n  OUT_SET(at, group);\n");
+              "  int group = 0;\n  while (group < GROUPS && ENDS(group) <= at) ++group;\n  OUT_SET(at, group);\n");
   return groups;
 }
 
@@ -44,7 +54,8 @@ Producer rows_producer(Builder& builder, const Node& node, const View& left, con
     MatrixProduct product{left.type};
     product.m = 1, product.batch = groups.rows, product.n = groups.n, product.k = groups.k;
     Kernel kernel = builder.kernel("matmul");
-    kernel.reads("A", left).reads("GROUP_OF", groups.of_rows).number("GROUPS", signed_of(groups.count));
+    kernel.reads("A", left);
+    groups.add_to(kernel);
     AxisGroups all(1);
     for (std::size_t axis = 0; axis < out.shape.size(); ++axis) all[0].push_back(axis);
     builder.add_store(kernel, root, out, all);
@@ -94,8 +105,8 @@ void lower_grouped_matmul(Builder& builder, const Node& node) {
   set_each(
       builder, node, "matmul", left.type,
       [=](Kernel& kernel) {
-        kernel.reads("A", left).reads("B", right).reads("GROUP_OF", groups.of_rows);
-        kernel.define("ACC", accumulator_name(left.type)).number("GROUPS", signed_of(groups.count));
+        kernel.reads("A", left).reads("B", right).define("ACC", accumulator_name(left.type));
+        groups.add_to(kernel);
         kernel.number("N", signed_of(groups.n)).number("K", signed_of(groups.k));
       },
       "  const int row = at / N, group = GROUP_OF(row);\n  ACC sum = 0;\n  if (group < GROUPS) {\n"

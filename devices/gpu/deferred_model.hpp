@@ -27,7 +27,7 @@ class DeferredModel;
 /// What a subgraph is made for, of one input.
 struct InputState {
   Tensor tensor;  ///< Empty if it is a batch in several tensors.
-  Shape shape;    ///< Of all of it.
+  Shape shape;    ///< The whole batch's.
   InputForm form;
 };
 
@@ -40,10 +40,10 @@ struct PlannedSubgraph {
   struct Source {
     enum class Kind { kInput, kOutput, kRest };
     Kind kind = Kind::kOutput;
-    std::size_t index = 0;  ///< Of the subgraph's inputs, the plan's outputs, or the rest's results.
+    std::size_t index = 0;  ///< Among the subgraph's inputs, the plan's outputs, or the rest's results.
   };
   std::vector<Source> rest_inputs;
-  std::vector<Source> results;  ///< Of the deferred model: outputs of the plan, or results of the rest.
+  std::vector<Source> results;  ///< The deferred model's: outputs of the plan, or results of the rest.
 };
 
 template <typename Key, typename Hash>

@@ -54,7 +54,7 @@ class Execution {
   void take(std::shared_ptr<const LaunchPlan> plan);
   const LaunchPlan& plan() const { return *plan_; }
   /// The memory must live until what was enqueued with it is over.
-  /// @param item  Of a batch in several tensors.
+  /// @param item  Which tensor of a batch in several.
   void bind_input(std::size_t index, std::size_t item, BoundMemory memory);
   void bind_output(std::size_t index, BoundMemory memory);
   void bind_state(std::size_t index, bool next, BoundMemory memory);
@@ -65,7 +65,7 @@ class Execution {
   /// Enqueues all launches, in order; allocates nothing without `events`.
   /// @param queue  In order, or else barriers are put between launches.
   /// @param way  kBuffer: what was recorded for the queue is enqueued so; not with `events`.
-  /// @param events  Of each launch, for profiles; null: none are made.
+  /// @param events  Get an event for each launch, for profiles; null: none are made.
   /// @errors those of native calls: what was enqueued before runs.
   void enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way,
                std::vector<client::Handle<cl_event>>* events) const;
@@ -99,7 +99,7 @@ class Execution {
     cl_uint at = 0;
     std::size_t offset = 0, element_bytes = 1;
     bool is_pitch = false;
-    std::int32_t number = 0;  ///< Of rows side by side.
+    std::int32_t number = 0;  ///< The pitch in elements of rows that lie side by side.
   };
   void take_memory();
   void take_kernels();

@@ -26,9 +26,9 @@ struct PlanPort {
   std::string name;
   ElementType type = ElementType::kUndefined;
   Shape shape;
-  bool takes_pitch = false;  ///< All who read it take rows at any distance.
-  InputForm form{};          ///< Of inputs: what the kernels read.
-  /// Of an output that values decide: the plan's output of kind i32 that says how large. `shape` is the largest then.
+  bool takes_pitch = false;  ///< All kernels that read it take rows at any distance.
+  InputForm form{};          ///< What the kernels read, if this is an input.
+  /// If values decide how large this output is: the plan's output, an i32, that says it. `shape` is the largest then.
   std::optional<std::size_t> count{};
   PartialShape open{};  ///< With the extents that the count says.
   Shape shape_of(std::size_t counted) const {
@@ -58,12 +58,13 @@ struct LaunchPlan {
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;  ///< The model's results, then counts of outputs that values decide.
   std::vector<PlanVariable> variables;
-  std::vector<planning::Buffer> buffers;                       ///< All of them roots.
-  std::vector<std::shared_ptr<const Launch>> launches;         ///< Shared with plans for other shapes.
-  std::vector<std::shared_ptr<const Program>> programs;        ///< Of each launch.
-  std::vector<std::shared_ptr<const DeviceBuffer>> constants;  ///< Of each buffer; null for those that are none.
+  std::vector<planning::Buffer> buffers;                 ///< All of them roots.
+  std::vector<std::shared_ptr<const Launch>> launches;   ///< Shared with plans for other shapes.
+  std::vector<std::shared_ptr<const Program>> programs;  ///< One for each launch.
+  std::vector<std::shared_ptr<const DeviceBuffer>>
+      constants;  ///< One for each buffer; null for those that are no constants.
   std::size_t arena_bytes = 0;
-  /// Of an execution's own, for values between its kernels and for outputs that nobody gives memory for.
+  /// An execution's own memory: values between its kernels, and outputs that a program gives no memory for.
   std::uint64_t memory_bytes() const {
     std::uint64_t bytes = arena_bytes;
     for (const PlanPort& output : outputs) bytes += output.size_bytes();

@@ -30,7 +30,7 @@ ExpressionRef code_of(const ExpressionRef& root, ElementType type) {
   return Expression::call(ElementType::kU8, code_text(type, "$0"), {convert(root, type)});
 }
 
-/// Of the type that the graph says, whatever lies in memory.
+/// The element in the type that the graph says, whatever lies in memory.
 ExpressionRef loaded(const View& view, ElementType type) { return convert(Expression::load(view), type); }
 
 /// @errors kUnimplemented: kernels, which count elements in 32 bits, could not reach all of them.

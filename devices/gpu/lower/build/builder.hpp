@@ -45,7 +45,7 @@ class Builder {
  public:
   /// @param is_special  Shapes become constants of the kernels' texts: for models whose shapes do not move.
   /// @param weights  The model's, of all its plans.
-  /// @param forms  Of each input; none: all are plain.
+  /// @param forms  The form of each input; none: all are plain.
   /// @param choosing  Its members must outlive the builder.
   Builder(const Model& model, const Target& target, PackedWeights& weights, bool is_special,
           const std::vector<InputForm>& forms, const Choosing& choosing = {});
@@ -107,7 +107,7 @@ class Builder {
 
   /// @name What it makes
   /// @{
-  /// An element-wise function, computed when somebody reads it. @param node  Its inputs are those of the tree.
+  /// An element-wise function, computed where it is read. @param node  Its inputs are those of the tree.
   void set(const Node& node, std::size_t output, const ExpressionRef& root);
   /// What is not computed yet with other axes, if its producer can write it so; false else.
   bool set_reshaped(const Node& node, const Output<Node>& source, const Shape& shape);
@@ -202,7 +202,7 @@ class Builder {
   /// To be changed by the present unit: what earlier ones left stays.
   Value& value_of(const Key& key);
   Value& new_value(const Key& key);
-  /// @param move  Of the pieces and of what the tree loads; false: it cannot be.
+  /// @param move_pieces, move_view  Move the pieces and what the tree loads; false: it cannot be.
   bool set_moved(const Node& node, const Output<Node>& source, const std::function<bool(Pieces&)>& move_pieces,
                  const std::function<bool(View&)>& move_view);
   Value& add_value(const Node& node, std::size_t output, const Shape& shape);
@@ -249,9 +249,9 @@ class Builder {
   std::map<const void*, planning::BufferId> constants_;
   std::map<std::pair<std::string, bool>, planning::BufferId> states_;
   std::map<const Node*, View> wholes_;  ///< Concats whose inputs are computed into them.
-  /// Of the node that is being lowered: what its operands that are not computed yet leave to it.
+  /// What the operands of the node that is being lowered leave to it, if they are not computed yet.
   std::optional<Producer> joined_;
-  ExpressionRef unrounded_;  ///< Of the tree that is set next.
+  ExpressionRef unrounded_;  ///< For the tree that is set next.
   Shape joined_shape_;
   std::vector<std::pair<std::string, std::string>> joined_nodes_;
   std::vector<std::pair<std::string, std::string>> launching_;  ///< Nodes of the next launch.

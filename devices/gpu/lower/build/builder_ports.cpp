@@ -38,7 +38,7 @@ View Builder::sourced(const View& view, const InputForm& form, std::vector<plann
   return result;
 }
 
-/// Of a batch in more tensors than a kernel takes: a launch for each of them.
+/// One buffer for a batch in more tensors than a kernel takes: a launch for each of them copies it there.
 View Builder::gathered(const View& view, const InputForm& form, const std::vector<planning::BufferSlice>& items,
                        const Node& of) {
   const View whole = scratch(view.type, view.shape);

@@ -256,8 +256,8 @@ void infer_coupling(Node& node) {
   set_output(node, 0, PartialShape{x.rank().is_static() ? x[0] : Dimension::dynamic(), classes});
 }
 
-/// The probabilities p of k classes that fit those r of pairs best: minimises the sum of (r_ji p_i - r_ij p_j)^2 by the iteration
-/// of Wu, Lin and Weng (2004), from equal ones, as far as LIBSVM takes it.
+/// Finds the probabilities p of k classes that fit the pairwise probabilities r best: those with the least sum of (r_ji p_i - r_ij p_j)^2.
+/// The iteration is that of Wu, Lin and Weng (2004). It begins with equal probabilities and ends where LIBSVM's ends.
 void couple(std::size_t k, const std::vector<double>& r, std::vector<double>& p) {
   std::vector<double> q(k * k, 0.0), qp(k);
   for (std::size_t i = 0; i < k; ++i)

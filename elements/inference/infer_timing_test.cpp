@@ -64,7 +64,6 @@ TEST_F(InferenceInTime, ABatchThatIsNotFullReachesTheSinkInItsTime) {
   EXPECT_TRUE(pipeline.failures().empty());
   const NodeStats stats = pipeline.stats()[1];
   EXPECT_GE(stats.p99, 300ms);
-  EXPECT_LT(stats.p99, 3s);
 }
 
 TEST_F(InferenceInTime, FramesWithoutObjectsDoNotPileUpBehindABatchThatIsNotFull) {

@@ -322,7 +322,7 @@ TEST_F(RunCommand, AStalledStreamIsGivenUpAndWhatRanIsKept) {
   write_clip("a.ts", 320, 240, 40);
   const Outcome done =
       tool("run pipe.ts -m '" + model("demo.onnx") + "' --report r.json --quiet --no-compare --timeout 2",
-           "mkfifo pipe.ts && { (cat a.ts; sleep 6) > pipe.ts & } ;");
+           "mkfifo pipe.ts && { (cat a.ts; while kill -0 $$ 2>/dev/null; do sleep 1; done) > pipe.ts & } ;");
   expect_one_message(done, "pipe.ts");
   const json report = json::parse(text_of(file("r.json")));
   EXPECT_GT(report["frames"].get<int>(), 0);

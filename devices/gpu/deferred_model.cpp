@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
@@ -17,6 +18,9 @@
 
 namespace tenon::inline v1::gpu_device {
 namespace {
+
+/// With so many, two plans are made ahead at a time.
+constexpr unsigned kManyProcessors = 4;
 
 /// More numbers than this do not describe a shape.
 constexpr std::size_t kMostNumbers = 1024;
@@ -122,6 +126,18 @@ std::shared_ptr<const PlannedSubgraph> whole_subgraph(std::shared_ptr<const Laun
   return subgraph;
 }
 
+DeferredModel::DeferredModel(std::shared_ptr<const Model> prepared, const Target& target, Maker make)
+    : prepared_(std::move(prepared)),
+      target_(target),
+      make_(std::move(make)),
+      ahead_(
+          [this](const auto& shapes) {
+            const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+            const HostBudget::Scope scope(budget);
+            return move(shapes);
+          },
+          std::thread::hardware_concurrency() < kManyProcessors ? 1 : 2) {}
+
 bool DeferredModel::is_open(const Model& model, const Target& target) {
   const NodeVector nodes = model.get_ordered_ops();
   return std::any_of(nodes.begin(), nodes.end(),
@@ -139,6 +155,8 @@ DeferredModel::Values DeferredModel::values_of(const std::vector<InputState>& in
 
 DeferredModel::Wanted::operator Key() const {
   Key key;
+  key.shapes.reserve(inputs.size());
+  key.forms.reserve(inputs.size());
   for (const InputState& input : inputs) {
     key.shapes.push_back(input.shape);
     key.forms.push_back(input.form);
@@ -213,7 +231,19 @@ void DeferredModel::try_to_move(const Model& closed) {
   moving_ = std::move(open);
 }
 
-std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<InputState>& inputs) {
+std::shared_ptr<const LaunchPlan> DeferredModel::known_or_moved(const std::vector<Shape>& shapes) {
+  auto plan = ahead_.take(shapes);
+  if (plan) {
+    const std::lock_guard lock(mutex_);
+    ++counts_.ahead;
+  } else {
+    plan = move(shapes);
+  }
+  if (plan) ahead_.follow(shapes);
+  return plan;
+}
+
+std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<Shape>& shapes) {
   /// Some models are of another structure with each shape: these are tried now and then only.
   constexpr unsigned kMostFailures = 3, kRest = 16;
   constexpr std::size_t kIdleCopies = 4;
@@ -232,7 +262,7 @@ std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<InputSta
   std::shared_ptr<const LaunchPlan> plan;
   try {
     if (!copy) copy = std::make_unique<Copy>(model, make_);
-    plan = move(*copy, inputs);
+    plan = move(*copy, shapes);
   } catch (const Error& error) {
     if (error.code() == Code::kCancelled || error.code() == Code::kDeadlineExceeded) throw;
     copy = nullptr;  // Made from nothing, it works, or fails with the same words as ever.
@@ -243,13 +273,12 @@ std::shared_ptr<const LaunchPlan> DeferredModel::move(const std::vector<InputSta
   return plan;
 }
 
-std::shared_ptr<const LaunchPlan> DeferredModel::move(Copy& copy, const std::vector<InputState>& inputs) {
-  std::vector<planning::InputShape> shapes;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].form.is_plain()) return nullptr;
-    shapes.push_back({copy.shaped.model()->get_parameters()[i]->get_element_type(), inputs[i].shape});
-  }
-  const std::size_t asked = copy.shaped.give(shapes, copy.changed);
+std::shared_ptr<const LaunchPlan> DeferredModel::move(Copy& copy, const std::vector<Shape>& shapes) {
+  const auto& parameters = copy.shaped.model()->get_parameters();
+  std::vector<planning::InputShape> inputs;
+  inputs.reserve(shapes.size());
+  for (std::size_t i = 0; i < shapes.size(); ++i) inputs.push_back({parameters[i]->get_element_type(), shapes[i]});
+  const std::size_t asked = copy.shaped.give(inputs, copy.changed);
   if (!copy.shaped.is_closed() || !copy.walk->can_run(copy.changed)) return nullptr;
   copy.plan = make_.plan_again(*copy.walk, copy.changed, copy.shaped.model(), copy.plan);
   copy.changed.assign(copy.changed.size(), false);
@@ -269,7 +298,13 @@ std::shared_ptr<const PlannedSubgraph> DeferredModel::make_subgraph(const std::v
                                                                     Deciding& deciding) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
-  if (auto plan = move(inputs)) return whole_subgraph(std::move(plan));
+  std::vector<Shape> shapes;
+  shapes.reserve(inputs.size());
+  for (const InputState& input : inputs)
+    if (input.form.is_plain()) shapes.push_back(input.shape);
+  const bool can_move = shapes.size() == inputs.size();
+  if (can_move)
+    if (auto plan = known_or_moved(shapes)) return whole_subgraph(std::move(plan));
   const auto model = closed(inputs, deciding);
   bool was_tried = true;
   {
@@ -278,8 +313,8 @@ std::shared_ptr<const PlannedSubgraph> DeferredModel::make_subgraph(const std::v
   }
   if (!was_tried) {
     try_to_move(*model);
-    if (deciding.empty())
-      if (auto plan = move(inputs)) return whole_subgraph(std::move(plan));
+    if (deciding.empty() && can_move)
+      if (auto plan = known_or_moved(shapes)) return whole_subgraph(std::move(plan));
   }
   std::vector<InputForm> forms;
   for (const InputState& input : inputs) forms.push_back(input.form);

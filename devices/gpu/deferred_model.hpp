@@ -15,6 +15,7 @@
 #include <tenon/devices/gpu/lower/build/builder.hpp>
 #include <tenon/devices/gpu/lower/walk.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
+#include <tenon/devices/gpu/plan_ahead.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/planning/plan_store.hpp>
@@ -81,14 +82,14 @@ class DeferredModel {
   };
   /// What plans have cost.
   struct Counts {
+    std::size_t ahead = 0;    ///< Plans that were there before they were needed.
     std::size_t moved = 0;    ///< Plans that were made from an open copy of the model...
     std::size_t asked = 0;    ///< ...nodes that shape inference asked for these...
     std::size_t lowered = 0;  ///< ...and nodes that were lowered; all others were taken over.
   };
 
   /// @param prepared  After run_passes().
-  DeferredModel(std::shared_ptr<const Model> prepared, const Target& target, Maker make)
-      : prepared_(std::move(prepared)), target_(target), make_(std::move(make)) {}
+  DeferredModel(std::shared_ptr<const Model> prepared, const Target& target, Maker make);
 
   /// Whether the model needs its inputs to be planned.
   static bool is_open(const Model& model, const Target& target);
@@ -139,10 +140,11 @@ class DeferredModel {
   };
   /// Finds out whether the passes do with known shapes what they have done with open ones. @param closed  With known shapes.
   void try_to_move(const Model& closed);
-  /// The plan made from the one before. Null: it has to be made from nothing.
-  std::shared_ptr<const LaunchPlan> move(const std::vector<InputState>& inputs);
-  /// @return null as move().
-  std::shared_ptr<const LaunchPlan> move(Copy& copy, const std::vector<InputState>& inputs);
+  /// The plan for inputs in plain memory, made ahead or from the one before. Null: it has to be made from nothing.
+  std::shared_ptr<const LaunchPlan> known_or_moved(const std::vector<Shape>& shapes);
+  /// The plan made from the one before. @return null as known_or_moved().
+  std::shared_ptr<const LaunchPlan> move(const std::vector<Shape>& shapes);
+  std::shared_ptr<const LaunchPlan> move(Copy& copy, const std::vector<Shape>& shapes);
 
   const std::shared_ptr<const Model> prepared_;
   const Target target_;
@@ -155,6 +157,7 @@ class DeferredModel {
   unsigned failures_ = 0;                    ///< Plans in a row that could not be made so.
   Counts counts_;
   SubgraphStore<Key, KeyHash> subgraphs_{kKeptSubgraphs};
+  PlanAhead ahead_;  ///< Ends first.
 };
 
 }  // namespace tenon::inline v1::gpu_device

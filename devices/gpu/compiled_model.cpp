@@ -212,20 +212,24 @@ std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
   check_memory(plan->arena_bytes);
   plan->model = model;
   const auto known = [&](std::size_t i) {
-    return before && i < before->launches.size() &&
-           before->launches[i]->kernel->name == plan->launches[i]->kernel->name;
+    return before && i < before->launches.size() && before->launches[i]->kernel == plan->launches[i]->kernel;
   };
   KernelLibrary::Texts texts;
   for (std::size_t i = 0; i < plan->launches.size(); ++i)
     if (!known(i)) texts.push_back(plan->launches[i]->kernel);
-  const auto built = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
+  std::vector<std::shared_ptr<const Program>> built;
+  if (!texts.empty()) built = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
   auto next = built.begin();
   for (std::size_t i = 0; i < plan->launches.size(); ++i)
     plan->programs.push_back(known(i) ? before->programs[i] : *next++);
   for (planning::BufferId id = 0; id < plan->buffers.size(); ++id) {
     const planning::Buffer& buffer = plan->buffers[id];
-    const bool is_held = buffer.kind == planning::BufferKind::kConstant && id != plan->counters;
-    plan->constants.push_back(is_held ? constants_.buffer(buffer.constant) : nullptr);
+    const bool is_held = buffer.kind == planning::BufferKind::kConstant && id != plan->counters,
+               is_there = is_held && before && id < before->buffers.size() && before->constants[id] &&
+                          before->buffers[id].constant.data() == buffer.constant.data();
+    plan->constants.push_back(is_there  ? before->constants[id]
+                              : is_held ? constants_.buffer(buffer.constant)
+                                        : nullptr);
   }
   return plan;
 }

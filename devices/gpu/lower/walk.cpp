@@ -143,40 +143,47 @@ bool ModelWalk::fold(const Node& node) {
 }
 
 bool ModelWalk::again(const std::vector<bool>& changed, const TimeLimit& time) {
-  std::vector<Builder::Unit> before = std::exchange(units_, {});
+  // What the last run made becomes what was before: the memory of both is kept.
+  std::swap(units_, units_before_);
+  units_.clear();
   LaunchPlan& plan = builder_->plan_;
-  LaunchPlan old;
-  old.buffers = std::exchange(plan.buffers, {});
-  old.launches = std::exchange(plan.launches, {});
+  LaunchPlan& old = before_;
+  std::swap(plan.buffers, old.buffers);
+  std::swap(plan.launches, old.launches);
   old.counters = std::exchange(plan.counters, planning::kNoBuffer);
+  plan.buffers.clear();
+  plan.launches.clear();
   plan.outputs.clear();
-  builder_->values_.clear();
+  for (auto& [key, value] : builder_->values_) value = nullptr;
   builder_->constants_.clear();
   builder_->wholes_.clear();
   moved_.clear();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     time.check("compiling", model_->get_friendly_name(), limit_property::kCompileSeconds);
     const bool is_last = i + 1 == parts_.size();
-    const std::size_t buffers_end = is_last ? old.buffers.size() : before[i + 1].buffers,
-                      launches_end = is_last ? old.launches.size() : before[i + 1].launches;
+    const std::size_t buffers_end = is_last ? old.buffers.size() : units_before_[i + 1].buffers,
+                      launches_end = is_last ? old.launches.size() : units_before_[i + 1].launches;
     units_.emplace_back();
     const auto is_moved = [&](const Key& key) { return moved_.count(key) > 0; };
     const bool is_reached =
-        changed[parts_[i].at] || std::ranges::any_of(before[i].reads, is_moved) ||
-        std::ranges::any_of(before[i].values, is_moved, &std::pair<Key, Builder::ValueRef>::first) ||
-        std::ranges::any_of(before[i].wholes, [&](const auto& whole) { return changed[places_.at(whole.first)]; });
+        changed[parts_[i].at] || std::ranges::any_of(units_before_[i].reads, is_moved) ||
+        std::ranges::any_of(units_before_[i].values, is_moved, &std::pair<Key, Builder::ValueRef>::first) ||
+        std::ranges::any_of(units_before_[i].wholes,
+                            [&](const auto& whole) { return changed[places_.at(whole.first)]; });
     if (is_reached) {
       lower(i);
-      if (!settle(before[i], old, buffers_end, launches_end, units_[i])) return false;
+      if (!settle(units_before_[i], old, buffers_end, launches_end, units_[i])) return false;
     } else {
-      take_over(before[i], old, buffers_end, launches_end);
-      units_[i] = std::move(before[i]);
+      take_over(units_before_[i], old, buffers_end, launches_end);
+      units_[i] = std::move(units_before_[i]);
     }
   }
   if (old.counters != planning::kNoBuffer && plan.counters == old.counters) {
     std::size_t& size = plan.buffers[plan.counters].size_bytes;
     size = std::max(size, old.buffers[old.counters].size_bytes);
   }
+  old.buffers.clear();  // Nothing of the plan before is held longer.
+  old.launches.clear();
   return true;
 }
 
@@ -184,11 +191,11 @@ void ModelWalk::take_over(const Builder::Unit& unit, LaunchPlan& before, std::si
                           std::size_t launches_end) {
   LaunchPlan& plan = builder_->plan_;
   for (std::size_t id = unit.buffers; id < buffers_end; ++id) {
-    plan.buffers.push_back(before.buffers[id]);
     if (id == before.counters)
       plan.counters = before.counters;
     else if (before.buffers[id].kind == planning::BufferKind::kConstant)
       builder_->constants_.emplace(before.buffers[id].constant.data(), static_cast<planning::BufferId>(id));
+    plan.buffers.push_back(std::move(before.buffers[id]));
   }
   for (std::size_t i = unit.launches; i < launches_end; ++i) plan.launches.push_back(std::move(before.launches[i]));
   for (const auto& [key, value] : unit.values) builder_->values_[key] = value;

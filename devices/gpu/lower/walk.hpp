@@ -7,8 +7,8 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <tenon/devices/gpu/lower/build/builder.hpp>
@@ -75,8 +75,11 @@ class ModelWalk {
   Fates fates_;
   std::optional<Fates> next_fates_;  ///< Those of the next run, if they are others.
   std::unique_ptr<Builder> builder_;
-  std::vector<Builder::Unit> units_;  ///< One for each part.
-  std::set<Key> moved_;               ///< Values that are not what they were at this place of the walk before.
+  std::vector<Builder::Unit> units_;         ///< One for each part.
+  std::vector<Builder::Unit> units_before_;  ///< Those of the run before the last one...
+  LaunchPlan before_;                        ///< ...and what it had of buffers and launches; in parts taken over.
+  std::unordered_set<Key, Builder::KeyHash>
+      moved_;  ///< Values that are not what they were at this place of the walk before.
   std::size_t lowered_ = 0;
 };
 

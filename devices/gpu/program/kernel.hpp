@@ -5,13 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/launch.hpp>
+#include <tenon/devices/gpu/program/recipe.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -22,8 +22,7 @@ namespace tenon::inline v1::gpu_device {
 /// arguments, so that one program serves all shapes.
 class Kernel {
  public:
-  /// Stands for the function's name, until the text's hash gives one.
-  static constexpr std::string_view kName = "@name@";
+  static constexpr std::string_view kName = Recipe::kName;
 
   /// @param is_special  Numbers become constants of the text.
   Kernel(std::string kind, bool is_special) : kind_(std::move(kind)), is_special_(is_special) {}
@@ -72,16 +71,16 @@ class Kernel {
   }
 
   bool is_special() const { return is_special_; }
-  Launch launch() const;
+  /// The kernel is of no use after it.
+  Launch launch(KernelTexts& texts) &&;
 
  private:
   Kernel& parameter(const std::string& name, const View& view, bool written);
-  Kernel& numbers(const std::string& name, const View& view, bool written);
   Kernel& sourced(const std::string& name, const View& view);
   const std::string kind_;
   const bool is_special_;
-  std::set<std::string> numbers_;
-  std::string defines_, undefines_, parameters_, begin_, text_;
+  std::vector<std::string> numbers_;
+  Recipe recipe_;
   std::size_t sub_group_ = 0;  ///< 0: the driver chooses.
   bool is_in_single_file_ = false;
   Launch launch_;

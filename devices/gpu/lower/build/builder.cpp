@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/lower/build/few_bits.hpp>
@@ -349,7 +350,7 @@ void Builder::pack(const View& codes, const View& out, const Node& of) {
       "  for (int i = 0; i < PER_BYTE && at * PER_BYTE + i < COUNT; ++i) byte |= X(at * PER_BYTE + i) << SHIFT(i);\n"
       "  OUT_p[at] = (uchar)byte;\n}\n");
   kernel.over({bytes});
-  launch(kernel, of);
+  launch(std::move(kernel), of);
 }
 
 void Builder::compute(const Node& node, std::size_t output) { made(Output<Node>(const_cast<Node*>(&node), output)); }
@@ -421,7 +422,7 @@ View Builder::packed(const Output<Node>& value) {
 
 Tensor Builder::constant(const Output<Node>& value) const {
   const Key key{value.get_node(), value.get_index()};
-  if (const auto found = values_.find(key); found != values_.end()) {
+  if (const auto found = values_.find(key); found != values_.end() && found->second) {
     if (unit_) unit_->reads.push_back(key);
     if (found->second->constant) return found->second->constant;
   }
@@ -474,8 +475,8 @@ ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
   return loaded(broadcast(made(output), shape), value.type);
 }
 
-void Builder::launch(const Kernel& kernel, const Node& node) {
-  Launch launch = kernel.launch();
+void Builder::launch(Kernel kernel, const Node& node) {
+  Launch launch = std::move(kernel).launch(texts_);
   if (launching_.empty()) launching_ = {{node.get_friendly_name(), node.get_type_name()}};
   // Called after the node that it was written for, not after what was joined to that.
   const std::pair own(node.get_friendly_name(), std::string(node.get_type_name()));
@@ -517,7 +518,7 @@ void Builder::add_trial(const std::string& problem, const std::vector<Candidate>
   trial.problem = problem;
   for (const Candidate& candidate : candidates) {
     trial.names.push_back(candidate.name);
-    trial.launches.push_back(candidate.make().launch());
+    trial.launches.push_back(candidate.make().launch(texts_));
   }
   trials.push_back(std::move(trial));
 }
@@ -577,7 +578,7 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
               body.lines + "\n  " + store + ";\n}\n");
   const std::size_t group = std::min<std::size_t>(target_.max_group, target_.is_cpu ? 64 : 128);
   kernel.over({count}, {group});
-  launch(kernel, of);
+  launch(std::move(kernel), of);
 }
 
 }  // namespace tenon::inline v1::gpu_device

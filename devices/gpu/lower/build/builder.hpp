@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -137,7 +138,7 @@ class Builder {
   PackedWeights& weights() { return weights_; }
   /// Memory that lives between launches of one node.
   View scratch(ElementType type, const Shape& shape);
-  void launch(const Kernel& kernel, const Node& node);
+  void launch(Kernel kernel, const Node& node);
   /// One of several kernels that do the same: the one that was measured to be the fastest for the problem, else the first,
   /// which rules choose. @param problem  See Choices. @pre `candidates` is not empty; names differ.
   void launch_best(const Node& node, const std::string& problem, const std::vector<Candidate>& candidates);
@@ -189,6 +190,9 @@ class Builder {
     std::size_t readers = 0;
   };
   using Key = std::pair<const Node*, std::size_t>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const { return std::hash<const Node*>()(key.first) + key.second; }
+  };
   using ValueRef = std::shared_ptr<Value>;
   /// What lowering one node has added and changed, where the model is lowered again with other shapes.
   struct Unit {
@@ -238,15 +242,16 @@ class Builder {
   const Choosing choosing_;
   const Numbers numbers_;
   const std::set<const Node*> few_bits_;  ///< See few_bits_expansions().
+  KernelTexts texts_;
   LaunchPlan plan_;
-  std::map<Key, ValueRef> values_;
-  Unit* unit_ = nullptr;  ///< Null: the model is lowered once.
+  std::unordered_map<Key, ValueRef, KeyHash> values_;  ///< Null: not lowered yet.
+  Unit* unit_ = nullptr;                               ///< Null: the model is lowered once.
   /// How many nodes with a kernel read each value; null: as the graph says.
   const std::map<Key, std::size_t>* readers_ = nullptr;
   std::set<planning::BufferId> shared_constants_;  ///< Constants that several units hold.
   std::map<Key, std::uint32_t> results_;           ///< The first result that reads each value.
   std::map<const Node*, std::size_t> counts_;      ///< Outputs of the plan.
-  std::map<const void*, planning::BufferId> constants_;
+  std::unordered_map<const void*, planning::BufferId> constants_;
   std::map<std::pair<std::string, bool>, planning::BufferId> states_;
   std::map<const Node*, View> wholes_;  ///< Concats whose inputs are computed into them.
   /// What the operands of the node that is being lowered leave to it, if they are not computed yet.

@@ -14,7 +14,7 @@ namespace {
 void launch_whole(Builder& builder, const Node& node, Kernel& kernel, std::size_t count, const std::string& text) {
   kernel.number("COUNT", static_cast<std::int64_t>(count)).text(text);
   kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 64)});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 /// ELEMENT(item): neighbouring work-items write neighbours.

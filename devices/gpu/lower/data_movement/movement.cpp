@@ -346,7 +346,7 @@ void lower_pad(Builder& builder, const Node& node) {
   text += std::string("  const int place = (int)get_global_id(0);\n  OUT_SET(place, inside ? X(at) : ") +
           (value ? "VALUE(0)" : "0") + ");\n}\n";
   kernel.text(text).over({element_count(made.shape)}, {std::min<std::size_t>(builder.target().max_group, 64)});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 void lower_shape_of(Builder& builder, const Node& node) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/axes.hpp>
@@ -67,7 +68,7 @@ void lower_scatter_elements(Builder& builder, const Node& node) {
       .define("MEAN(sum, count)", info(out.type).is_real ? "((sum) / (count))" : "floor_divide(sum, count)");
   kernel.text(kernels::scatter_lines)
       .over({static_cast<std::size_t>(lines)}, {std::min<std::size_t>(builder.target().max_group, 64)});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 /// Slices at tuples of indices. Plain updates run side by side; reductions in order, side by side within a slice.

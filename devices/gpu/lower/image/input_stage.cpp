@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -105,7 +106,7 @@ void lower_input_stage(Builder& builder, const Node& node) {
       .number("PLACED_HEIGHT", static_cast<std::int64_t>(placed.height));
   kernel.text(kernels::input_stage);
   kernel.over({spec.width, spec.height}, {std::min<std::size_t>(builder.target().max_group, 64), 1});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -176,7 +177,7 @@ void add_pixels(Kernel& kernel, const Pixels& pixels, const Shape& out, const st
 
 void launch_pixels(Builder& builder, const Node& node, Kernel& kernel, const Shape& out) {
   kernel.over({out[0] * out[1] * out[2]}, {std::min<std::size_t>(builder.target().max_group, 64)});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 void set_pixels(Builder& builder, const Node& node, const Pixels& pixels, const std::vector<TapTable>& tables,

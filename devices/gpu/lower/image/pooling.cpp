@@ -2,6 +2,7 @@
 // Pooling over sliding windows.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/each.hpp>
@@ -66,7 +67,7 @@ void lower_pool(Builder& builder, const Node& node) {
     kernel.text(kernels::pool);
     kernel.over({window.out[0] * window.out[1] * window.out[2], data.shape[0] * data.shape[1]},
                 {std::min<std::size_t>(builder.target().max_group, 64), 1});
-    builder.launch(kernel, *self);
+    builder.launch(std::move(kernel), *self);
   };
   builder.set(node, 0, data.type, std::move(producer));
   if (has_indices) builder.compute(node, 0);

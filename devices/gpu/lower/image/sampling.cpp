@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/each.hpp>
@@ -134,7 +135,7 @@ View deformable_columns(Builder& builder, const Node& node, const Spatial3& wind
       .define("HAS_MASK", has_mask ? 1 : 0)
       .text(kernels::deformable_columns)
       .over({shape[2], shape[1], shape[0]}, {std::min<std::size_t>(builder.target().max_group, 64), 1, 1});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
   return columns;
 }
 

@@ -248,7 +248,7 @@ void lower_in_one_kernel(Builder& builder, const Node& node, const Attention& gi
     kernel.multiply_adds(std::uint64_t{what.batches()} * what.queries * what.keys * columns);
     kernel.text(kernels::attention);
     kernel.over({(what.queries + kTiles.m - 1) / kTiles.m * kTiles.lanes(), 1, what.batches()}, {kTiles.lanes(), 1, 1});
-    builder.launch(kernel, *self);
+    builder.launch(std::move(kernel), *self);
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));
 }
@@ -339,7 +339,7 @@ void lower_few_queries(Builder& builder, const Node& node, const Attention& what
     producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
       Kernel kernel = few_queries_kernel(builder, what, parts);
       define_row_store(kernel, builder, what, root, out, axes);
-      builder.launch(kernel, *self);
+      builder.launch(std::move(kernel), *self);
     };
     return builder.set(node, 0, ElementType::kF32, std::move(producer));
   }
@@ -347,13 +347,13 @@ void lower_few_queries(Builder& builder, const Node& node, const Attention& what
   Kernel kernel = few_queries_kernel(builder, what, parts);
   kernel.writes("PART", sums).number("M", static_cast<std::int64_t>(what.queries));
   kernel.number("PARTS", static_cast<std::int64_t>(parts.count)).define("VALUES", static_cast<std::int64_t>(values));
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
   producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
     Kernel join = builder.kernel("attention_join");
     join.reads("PART", sums).number("PARTS", static_cast<std::int64_t>(parts.count));
     define_row_store(join, builder, what, root, out, axes);
     join.text(kernels::attention_join).over({values, rows}, {std::min<std::size_t>(builder.target().max_group, 64), 1});
-    builder.launch(join, *self);
+    builder.launch(std::move(join), *self);
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));
 }
@@ -388,7 +388,7 @@ void lower_weights(Builder& builder, const Node& node, const Attention& what, co
   kernel.number("M", static_cast<std::int64_t>(what.queries));
   kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(kernels::attention_weights);
   kernel.over({scores.shape[0] * scores.shape[1] * lanes}, {lanes});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 void lower_attention(Builder& builder, const Node& node) {

@@ -87,7 +87,7 @@ Picture framed_numbers(Builder& builder, const Node& node, const View& view, con
   const std::size_t count = to.images * to.lines * to.pixels * frame.wide;
   kernel.number("COUNT", signed_of(count)).number("ZERO", zero).text(kernels::framed_numbers);
   kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 128)});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
   return to;
 }
 
@@ -110,7 +110,7 @@ Picture framed(Builder& builder, const Node& node, const View& view, const Frame
         .text(kernels::channels_last);
     kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 128)});
   }
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
   return to;
 }
 
@@ -142,7 +142,7 @@ Producer wide_picture_producer(Builder& builder, const Node& node, const char* k
     kernel.text(text);
     kernel.over({pixels * data.channels / kChunk, data.images},
                 {std::min<std::size_t>(builder.target().max_group, 128), 1});
-    builder.launch(kernel, *self);
+    builder.launch(std::move(kernel), *self);
   };
   return producer;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/table.hpp>
@@ -94,7 +95,7 @@ void emit_rows(Builder& builder, const Node& node, const Convolution& what, cons
   kernel.over(
       {blocks * what.window.out[1] * what.window.out[0], what.groups * what.out_channels / channels, what.images},
       {1, 1, 1});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 /// One element a work-item: any type.
@@ -104,7 +105,7 @@ void emit_elements(Builder& builder, const Node& node, const Convolution& what, 
   kernel.define("ACC", accumulator_name(what.data.type)).text(text);
   kernel.over({what.out_pixels(), what.groups * what.out_channels, what.images},
               {std::min<std::size_t>(builder.target().max_group, 64), 1, 1});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 template <bool kGrouped, bool kTransposed>

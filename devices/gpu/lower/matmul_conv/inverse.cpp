@@ -2,6 +2,7 @@
 // Inverse matrices.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -23,7 +24,7 @@ void lower_inverse(Builder& builder, const Node& node) {
     kernel.number("N", static_cast<std::int64_t>(rows));
     kernel.define("REAL", compute_name(type)).define("GROUP", static_cast<std::int64_t>(group));
     kernel.text(kernels::inverse).over({count / (rows * rows) * group}, {group});
-    builder.launch(kernel, node);
+    builder.launch(std::move(kernel), node);
   }
   if (node.get_attributes().get_bool("adjoint")) {
     std::vector<std::size_t> order(rank);

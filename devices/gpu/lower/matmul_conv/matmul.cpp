@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -90,7 +91,7 @@ void launch_product(Builder& builder, const Node& node, Kernel kernel, const Pro
       candidates.push_back({std::to_string(tiles.size), [&, tiles] { return tiled_kernel(kernel, product, tiles); }});
     return builder.launch_best(node, "product " + product.text() + ", " + how, candidates);
   }
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 namespace {

@@ -218,7 +218,7 @@ void emit_direct(Builder& builder, const Node& node, const DirectProduct& what, 
   const std::size_t pixels = what.window.out[1] * what.window.out[2];
   kernel.over({pixels, what.groups * what.out_channels, what.data.images},
               {std::min<std::size_t>(target.max_group, 64), 1, 1});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 void set_direct(Builder& builder, const Node& node, const NumberConvolution& what) {

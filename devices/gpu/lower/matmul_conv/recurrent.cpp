@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -134,7 +135,7 @@ void lower_recurrent(Builder& builder, const Node& node) {
       std::min(builder.target().max_group, layer.hidden >= 128 ? std::size_t{128} : std::size_t{32});
   kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(kernels::recurrent);
   kernel.over({layer.sequences() * lanes}, {lanes});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -254,7 +255,7 @@ bool lower_register_depthwise(Builder& builder, const Node& node) {
     kernel.multiply_adds(std::uint64_t{data.images} * lines * of_line * element_count(filters.shape()) / channels);
     kernel.text(kernels::depthwise_rows);
     kernel.over({channels / wide, across(lines, together), data.images}, {1, 1, 1});
-    builder.launch(kernel, *self);
+    builder.launch(std::move(kernel), *self);
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));
   return true;

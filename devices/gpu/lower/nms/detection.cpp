@@ -2,6 +2,7 @@
 // The last layers of detectors that decode boxes, too: DetectionOutput, and proposals around anchors.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/each.hpp>
@@ -46,7 +47,7 @@ void decode(Builder& builder, const Node& node, const Detection& all, std::size_
   kernel.define("SCALE", attributes.get_bool("normalized") ? "(float4)(1)" : "(float4)(" + size + ", " + size + ")");
   const std::size_t count = element_count(all.decoded.shape) / 4;
   kernel.number("COUNT", number_of(count)).text(kernels::detection_boxes).over({count});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 std::string decoded_at(const Detection& all) {
@@ -103,7 +104,7 @@ void lower_detection_output(Builder& builder, const Node& node) {
   kernel.define("DECODED_AT(class, box)", decoded_at(all))
       .define("CLIPS", attributes.get_bool("clip_after_nms") ? 1 : 0);
   kernel.text(kernels::detection_rows).over({std::max(what.places(), rows.shape[2])});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 // --- GenerateProposals: info [n, 3 or 4], anchors [h, w, kinds, 4], deltas [n, 4 kinds, h, w], scores [n, kinds, h, w] ------
@@ -154,7 +155,7 @@ void lower_generate_proposals(Builder& builder, const Node& node) {
   // log(1000 / 16): no box grows further.
   boxes.define("MOST_LOG", "4.135166556742356f").define("LEAST", real_text(node, "min_size"));
   boxes.text(kernels::proposed_boxes).over({element_count(selected)});
-  builder.launch(boxes, node);
+  builder.launch(std::move(boxes), node);
 
   Kernel kernel = begin_plain(builder, what);
   kernel.reads("PROPOSED", what.boxes).reads("SCORE", what.scores);
@@ -177,7 +178,7 @@ void lower_generate_proposals(Builder& builder, const Node& node) {
   rows.writes("NUMBERS", builder.make(node, 2)).writes("TOTAL", builder.make_count(node));
   add_numbers(rows, what);
   rows.text(kernels::proposed_rows).over({std::max<std::size_t>(what.places(), 1)});
-  builder.launch(rows, node);
+  builder.launch(std::move(rows), node);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/each.hpp>
@@ -41,7 +42,7 @@ void launch_groups(Builder& builder, const Node& node, Kernel& kernel, const Sup
       .define("LANES", static_cast<std::int64_t>(lanes))
       .text(text)
       .over({what.classes() * lanes}, {lanes});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 View count_kept(Builder& builder, const Node& node, const Suppression& what, const Kept& kept, std::size_t keep) {
@@ -51,7 +52,7 @@ View count_kept(Builder& builder, const Node& node, const Suppression& what, con
   add_numbers(counts, what);
   counts.number("KEEP", static_cast<std::int64_t>(keep));
   counts.text(kernels::suppressed_counts).over({what.classes()});
-  builder.launch(counts, node);
+  builder.launch(std::move(counts), node);
   return in_class;
 }
 
@@ -161,7 +162,7 @@ void put_out_boxes(Builder& builder, const Node& node, const Suppression& what, 
       .define("SORTS", node.get_attributes().get_bool("sort_result_descending") ? 1 : 0)
       .define("PUT_COUNT(n)", has_scores ? "TOTAL_SET(0, n); VALID_SET(0, n)" : "TOTAL_SET(0, n)");
   kernel.text(kernels::suppressed_boxes).over({std::max<std::size_t>(what.places(), 1)});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 /// @param overlap  The expression for the overlap of boxes i and j of a class. @param is_soft  Scores decay by SIGMA.
@@ -247,7 +248,7 @@ void put_out_rows(Builder& builder, const Node& node, const Suppression& what, c
       .define("PLACE_OF(picture, category, box)",
               is_shared ? "((box) * IN_PICTURE + (category))" : "BOX_OF(picture, category, box)");
   rows.text(kernels::suppressed_rows).over({std::max({what.places(), what.pictures, std::size_t{1}})});
-  builder.launch(rows, node);
+  builder.launch(std::move(rows), node);
 }
 
 void lower_classes(Builder& builder, const Node& node) {

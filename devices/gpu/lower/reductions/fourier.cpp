@@ -5,6 +5,7 @@
 #include <numbers>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/kernels.hpp>
@@ -48,7 +49,7 @@ void launch_pass(Builder& builder, const Node& node, const FourierPass& pass, co
   const std::size_t count = element_count(shape);
   kernel.number("COUNT", static_cast<std::int64_t>(count)).text(kernels::fourier);
   kernel.over({count}, {std::min<std::size_t>(builder.target().max_group, 64)});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 /// The passes of a node in their order: every extent but that of RDFT's last axis stands in the output's shape.

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/devices/gpu/program/indexing.hpp>
@@ -91,7 +92,7 @@ void emit_reduction(Builder& builder, const Node& node, const ExpressionRef& inp
                 "\n  int nans = 0;\n  ACC a = " + rule.start + ";\n  for (int at = 0; at < COUNT; ++at) { " + next +
                 " }\n  a = " + rule.own + ";\n  STORE(" + rule.end + ", row);\n}\n");
     kernel.over({row_count}, {std::min<std::size_t>(builder.target().max_group, 64)});
-    return builder.launch(kernel, node);
+    return builder.launch(std::move(kernel), node);
   }
   const std::size_t group = std::min<std::size_t>(builder.target().max_group, 256);
   kernel.define("GROUP", static_cast<std::int64_t>(group));
@@ -105,7 +106,7 @@ void emit_reduction(Builder& builder, const Node& node, const ExpressionRef& inp
       "a = " +
       rule.join + "; shared[lane] = a; }\n  }\n  if (lane == 0) STORE(" + rule.end + ", row);\n}\n");
   kernel.over({row_count * group}, {group});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 void lower_reduction(Builder& builder, const Node& node) {

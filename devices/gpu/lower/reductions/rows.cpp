@@ -80,7 +80,7 @@ void emit_rows_kernel(Builder& builder, const Node& node, RowRule rule, const Ex
         .text(builder.target().matrices == Target::Matrices::kNvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
         .text(kernels::rows_in_registers);
     kernel.over({(lines * 32 + kRegisterLanes - 1) / kRegisterLanes * kRegisterLanes}, {kRegisterLanes});
-    return builder.launch(kernel, node);
+    return builder.launch(std::move(kernel), node);
   }
   builder.add_store(kernel, root, out, {kept, {rank - 1}});
   const Statements value = statements(
@@ -93,7 +93,7 @@ void emit_rows_kernel(Builder& builder, const Node& node, RowRule rule, const Ex
       .define("VALUE(x)", "{ " + value.lines + "x = " + value.value + "; }")
       .text(kernels::rows);
   kernel.over({element_count(shape) / count * group}, {group});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 /// Whether a group shares each row: of the last axis, and not too short.

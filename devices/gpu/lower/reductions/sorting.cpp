@@ -2,6 +2,7 @@
 // The first of a line, running sums, and what depends on a line's order.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <tenon/devices/gpu/kernels.hpp>
 #include <tenon/devices/gpu/lower/build/axes.hpp>
@@ -45,7 +46,7 @@ Kernel begin_kernel(Builder& builder, const char* kind, const Selection& what, c
 void launch_elements(Builder& builder, const Node& node, Kernel& kernel, const Lines& lines, const char* text) {
   kernel.text(text).over({static_cast<std::size_t>(lines.extent), lines.count()},
                          {std::min<std::size_t>(builder.target().max_group, 64), 1});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 /// By counting what comes before each element. @param origin  The elements' indices; none: their places.
@@ -80,7 +81,7 @@ void select_first(Builder& builder, const Node& node, const Selection& what, con
   const std::size_t lanes = std::min<std::size_t>(builder.target().max_group, builder.target().is_cpu ? 16 : 256);
   kernel.define("LANES", static_cast<std::int64_t>(lanes)).text(kernels::top_k_select);
   kernel.over({what.lines().count() * lanes}, {lanes});
-  builder.launch(kernel, node);
+  builder.launch(std::move(kernel), node);
 }
 
 void lower_top_k(Builder& builder, const Node& node) {

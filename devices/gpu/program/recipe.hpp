@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel's text is made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <tenon/devices/gpu/program/expression.hpp>
+#include <tenon/devices/gpu/program/library.hpp>
+
+namespace tenon::inline v1::gpu_device {
+
+/// The parts of one kernel's text in order, in a form that takes little time to write and to compare: where shapes move,
+/// nearly every kernel is one that is known, and its text is not written again.
+class Recipe {
+ public:
+  /// Stands for the function's name, until the text's hash gives one.
+  static constexpr std::string_view kName = "@name@";
+
+  /// Memory with its macros (see Kernel), and where in it.
+  void pointer(std::string_view name, const View& view, bool written);
+  /// How far rows of NAME are apart: NAME_pitch.
+  void pitch(std::string_view name) { add('r', name); }
+  void number(std::string_view name) { add('n', name); }
+  /// Parameters of the text's own.
+  void declare(std::string_view declaration) { add('m', declaration); }
+  void define(std::string_view name, std::string_view text) {
+    add('d', name);
+    add('=', text);
+  }
+  void helper(std::string_view text) { add('h', text); }
+  void text(std::string_view text) { add('t', text); }
+  /// What stands before the function's name.
+  void attribute(std::string_view text) { add('a', text); }
+
+  /// @param kind  With which the name begins.
+  KernelText written(const std::string& kind) const;
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void add(char what, std::string_view text) {
+    (bytes_ += what) += text;
+    bytes_ += kEnd;
+  }
+  static constexpr char kEnd = '\x1f';  ///< In no text.
+
+  std::string bytes_;
+};
+
+/// The texts of one builder's kernels. @thread one at a time.
+class KernelTexts {
+ public:
+  std::shared_ptr<const KernelText> get(const std::string& kind, const Recipe& recipe);
+
+ private:
+  /// By the recipe's bytes, after the kind's.
+  std::unordered_map<std::string, std::shared_ptr<const KernelText>> known_;
+  std::string key_;  ///< Keeps its memory.
+};
+
+}  // namespace tenon::inline v1::gpu_device

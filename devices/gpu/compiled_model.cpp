@@ -102,7 +102,12 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
                                      [](const auto& port) { return port.get_partial_shape().is_dynamic(); });
   variables_ = variables_of(*prepared_);
   if (is_moving || std::ranges::any_of(variables_, &Variable::is_port) || DeferredModel::is_open(*prepared_, target_)) {
-    for (Variable& variable : variables_) variable.is_port = true;
+    const ElementType keys = config_.key_cache_type(target_), values = config_.value_cache_type(target_);
+    caches_ = cache_types(*prepared_, keys, values);
+    for (Variable& variable : variables_) {
+      variable.is_port = true;
+      if (const auto found = caches_.find(variable.id); found != caches_.end()) variable.cache = found->second;
+    }
   } else {
     if (config_.tuning_ms > 0) tune();
     static_subgraph_ = whole_subgraph(make_plan(prepared_, true, {}));
@@ -128,6 +133,10 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   table_.add(PropertyName(gpu::launches.name(), PropertyMutability::RO), [this] {
     return Any(std::string(launches_.is_over() ? name_of(launches_.way()) : gpu::launch::automatic));
   });
+  const element::Type keys = config_.key_cache_type(target_), values = config_.value_cache_type(target_);
+  table_.add_constant(hint::kv_cache_precision, keys == values ? keys : element::dynamic);
+  table_.add_constant(key_cache_precision, keys);
+  table_.add_constant(value_cache_precision, values);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(hint::inference_precision, element::Type(target_.stores_f16 ? element::f16 : element::f32));
 }
@@ -138,7 +147,10 @@ const CompiledModel::Opened& CompiledModel::open(const std::set<std::string>& is
   if (!opened.model) {
     planning::StatePorts ports;
     ports.model = prepared_;
-    if (!variables_.empty()) ports = planning::state_ports(*prepared_, is_set);
+    if (!variables_.empty()) {
+      ports = planning::state_ports(*prepared_, is_set);
+      ports.model = with_caches(ports, caches_);
+    }
     opened.state_inputs = std::move(ports.inputs);
     opened.state_outputs = std::move(ports.outputs);
     opened.model = std::make_unique<DeferredModel>(

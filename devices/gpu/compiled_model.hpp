@@ -18,6 +18,7 @@
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/caches.hpp>
 #include <tenon/devices/gpu/config.hpp>
 #include <tenon/devices/gpu/deferred_model.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
@@ -112,6 +113,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::string tuning_report_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::vector<Variable> variables_;
+  CacheTypes caches_;  ///< States that lie otherwise than the model says.
   std::shared_ptr<const PlannedSubgraph> static_subgraph_;
   mutable std::mutex open_mutex_;
   std::map<std::set<std::string>, Opened> open_;  ///< By which states have a value.

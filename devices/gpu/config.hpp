@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
@@ -24,6 +25,8 @@ struct Config {
   bool profiling = false;
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
   element::Type precision = element::dynamic;
+  /// How caches of attention lie; dynamic: `kv_cache` for both, or else as values between kernels do.
+  element::Type kv_cache = element::dynamic, key_cache = element::dynamic, value_cache = element::dynamic;
   std::string device_id;
   std::string cache_dir;  ///< Where programs are kept; empty: nowhere.
   hint::Priority queue_priority = hint::Priority::MEDIUM, queue_throttle = hint::Priority::MEDIUM;
@@ -48,6 +51,9 @@ struct Config {
     return device;
   }
 
+  ElementType key_cache_type(const Target& target) const { return cache_type(key_cache, target); }
+  ElementType value_cache_type(const Target& target) const { return cache_type(value_cache, target); }
+
   /// One declaration serves reading, writing, checking and SUPPORTED_PROPERTIES.
   void declare(PropertyTable& table) {
     table.add_value(hint::performance_mode, mode);
@@ -63,6 +69,18 @@ struct Config {
             throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not f32, f16, i8 or dynamic");
           if (apply) precision = type;
         });
+    for (const auto& [property, type] : {std::pair(&hint::kv_cache_precision, &kv_cache),
+                                         {&key_cache_precision, &key_cache},
+                                         {&value_cache_precision, &value_cache}})
+      table.add(
+          *property, [type = type] { return Any(*type); },
+          [type = type](const Any& value, bool apply) {
+            const auto wanted = value.as<element::Type>();
+            if (wanted != element::f32 && wanted != element::f16 && wanted != element::u8 && wanted != element::u4 &&
+                wanted != element::dynamic)
+              throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not f32, f16, u8, u4 or dynamic");
+            if (apply) *type = wanted;
+          });
     table.add_value(device::id, device_id);
     table.add_value(tenon::cache_dir, cache_dir);
     table.add_value(intel_gpu::hint::queue_priority, queue_priority);
@@ -86,6 +104,12 @@ struct Config {
   }
 
  private:
+  ElementType cache_type(element::Type own, const Target& target) const {
+    const element::Type wanted = own == element::dynamic ? kv_cache : own;
+    if (wanted == element::dynamic) return target.reals();
+    // As the CPU device does: 8 bits are more exact, and no kernel reads rows of 4.
+    return wanted == element::u4 ? ElementType::kU8 : static_cast<ElementType>(wanted);
+  }
   /// What programs set for OpenVINO's GPU plugin and what is settled here: the value that holds is taken, no other.
   static void add_fixed(PropertyTable& table) {
     fix(table, intel_gpu::hint::host_task_priority, hint::Priority::MEDIUM, "the host's part is too short for that");

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/lower/build/cache_rows.hpp>
 #include <tenon/devices/gpu/partition.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/model_ops.hpp>
@@ -200,7 +201,9 @@ std::shared_ptr<Model> DeferredModel::closed(const std::vector<InputState>& inpu
     const std::size_t before = deciding.size();
     const auto decide = [&](const Sources& sources, bool takes_reals) {
       for (std::size_t i = 0; i < inputs.size(); ++i)
-        if (sources.count(folded->get_parameters()[i].get()) && can_decide(inputs[i].tensor, takes_reals))
+        if (const Node& port = *folded->get_parameters()[i]; sources.count(&port) > 0 &&
+                                                             port.get_rt_info().count(kRowBits) == 0 &&
+                                                             can_decide(inputs[i].tensor, takes_reals))
           deciding.insert(i);
     };
     decide(sources_of(open), false);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/lower/build/cache_rows.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -73,11 +74,16 @@ Tensor State::zeros() const {
 
 Tensor State::state() const {
   if (!present_) return zeros();
-  if (present_.is_host_addressable()) return present_;
-  Tensor copy(variable_.type, present_.shape());
-  if (copy.size_bytes()) gpu_->context()->read(present_, {static_cast<std::byte*>(copy.data()), copy.size_bytes()});
-  return copy;
+  Tensor value = present_;
+  if (!value.is_host_addressable()) {
+    value = Tensor(type(), present_.shape());
+    if (value.size_bytes())
+      gpu_->context()->read(present_, {static_cast<std::byte*>(value.data()), value.size_bytes()});
+  }
+  return variable_.cache ? from_cache(value, *variable_.cache) : value;
 }
+
+ElementType State::type() const { return variable_.cache ? lying_type(variable_.cache->type) : variable_.type; }
 
 void State::set_state(const Tensor& state) {
   if (!state || state.element_type() != variable_.type || !variable_.shape.compatible(PartialShape(state.shape())))
@@ -90,6 +96,7 @@ void State::set_state(const Tensor& state) {
     remote->copy_to(state, packed);
   else
     state.copy_to(packed);
+  if (variable_.cache) packed = as_cache(packed, variable_.cache->type);
   const Tensor& memory = next(packed.shape());
   if (packed.size_bytes())
     gpu_->context()->write(memory, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()});
@@ -104,16 +111,16 @@ void State::reset() {
 }
 
 const Tensor& State::next(const Shape& shape) {
-  const std::size_t bytes = checked_size_bytes(variable_.type, shape).value_or(0);
+  const std::size_t bytes = checked_size_bytes(type(), shape).value_or(0);
   if (is_free(next_, bytes)) {
-    if (next_.shape() != shape) next_ = Tensor(TensorInfo{variable_.type, shape, {}}, next_.memory(), next_.offset());
+    if (next_.shape() != shape) next_ = Tensor(TensorInfo{type(), shape, {}}, next_.memory(), next_.offset());
     return next_;
   }
   next_ = Tensor();
   // One that grows step by step gets room for half as much again.
   const bool grows = present_ && present_.size_bytes() > 0 && present_.size_bytes() < bytes;
   const Tensor room = device_tensor(*gpu_, ElementType::kU8, {grows ? bytes + bytes / 2 : bytes});
-  return next_ = Tensor(TensorInfo{variable_.type, shape, {}}, room.memory(), room.offset());
+  return next_ = Tensor(TensorInfo{type(), shape, {}}, room.memory(), room.offset());
 }
 
 void State::bind(Execution& execution, std::size_t index) {

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/caches.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
@@ -27,6 +29,7 @@ struct Variable {
   bool is_assigned = false;  ///< The next value is not the present one.
   /// Plans do not hold it, but read it as an input and make its next value as a result (planning::state_ports()).
   bool is_port = false;
+  std::optional<CacheRows> cache = std::nullopt;  ///< How its value lies, if not as the model says; a port then.
 };
 /// In the order of the model. Ports are those whose shape or first value is not known.
 std::vector<Variable> variables_of(const Model& model);
@@ -41,15 +44,15 @@ class State final : public VariableStateImpl {
   State(std::shared_ptr<const Gpu> gpu, const Variable& variable);
   const Variable& variable() const { return variable_; }
   std::string name() const override { return variable_.id; }
-  /// Where the host reaches the device's memory, that memory, which no inference writes as long as a tensor holds it; else
-  /// a copy. A port without a value yet gives zeros, with no elements along open axes.
+  /// Where the host reaches the device's memory, and the value lies there as the model says, that memory, which no
+  /// inference writes as long as a tensor holds it; else a copy. A port without a value yet gives zeros, with no elements along open axes.
   Tensor state() const override;
   void set_state(const Tensor& state) override;
   void reset() override;
 
-  /// Empty: a port without a value yet, which the next inference initialises.
+  /// As it lies. Empty: a port without a value yet, which the next inference initialises.
   const Tensor& present() const { return present_; }
-  /// Memory for the next value, kept from inference to inference where it suffices. @errors kResourceExhausted.
+  /// Memory for the next value, kept from inference to inference where it suffices. @param shape  As it lies. @errors kResourceExhausted.
   const Tensor& next(const Shape& shape);
   /// @param index  The variable's index in the execution's plan. @pre no port.
   void bind(Execution& execution, std::size_t index);
@@ -58,6 +61,7 @@ class State final : public VariableStateImpl {
 
  private:
   Tensor zeros() const;
+  ElementType type() const;  ///< As it lies.
 
   const std::shared_ptr<const Gpu> gpu_;
   const Variable variable_;

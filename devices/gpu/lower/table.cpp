@@ -40,6 +40,7 @@ const LoweringTable& lowering_table() {
     register_distinct(made);
     register_detection(made);
     register_sparse(made);
+    register_caches(made);
     return made;
   }();
   return table;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/lower/build/cache_rows.hpp>
 #include <tenon/devices/gpu/lower/build/few_bits.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 #include <tenon/devices/gpu/program/tree_source.hpp>
@@ -60,7 +61,13 @@ Builder::Builder(const Model& model, const Target& target, PackedWeights& weight
   std::uint32_t index = 0;
   for (const auto& result : model.get_results()) {
     const Output<Node> source = result->input_value(0);
+    if (result->get_rt_info().count(kOwnMemory)) own_outputs_.insert(index);
     results_.emplace(Key{source.get_node(), source.get_index()}, index++);
+  }
+  index = 0;
+  for (const auto& parameter : model.get_parameters()) {
+    if (parameter->get_rt_info().count(kOwnMemory)) own_inputs_.insert(index);
+    ++index;
   }
 }
 
@@ -276,7 +283,7 @@ void Builder::compute(Value& value, const Output<Node>& output, const View& view
 bool Builder::waits_in_rows(const Output<Node>& output) {
   const Value& value = value_of(output);
   return value.pending && value.readers == 1 && !value.numbers && !shares_bytes(value.type) &&
-         output.get_partial_shape().is_static() && best_strides(value) == packed_strides(value.shape);
+         output.get_partial_shape().is_static() && View{{}, value.type, value.shape, best_strides(value)}.is_packed();
 }
 
 bool Builder::compute_into(const Output<Node>& output, const View& part) {

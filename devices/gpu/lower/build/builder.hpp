@@ -233,6 +233,8 @@ class Builder {
   static void emit(const ExpressionRef& root, const Producer& producer, const View& out);
   void add_trial(const std::string& problem, const std::vector<Candidate>& candidates);
   std::optional<std::uint32_t> result_of(const Node& node, std::size_t output) const;
+  /// Whether its memory is the device's own; an application's may begin anywhere.
+  bool begins_at_line(const planning::Buffer& buffer) const;
 
   const Model& model_;
   const Target target_;
@@ -248,9 +250,10 @@ class Builder {
   Unit* unit_ = nullptr;                               ///< Null: the model is lowered once.
   /// How many nodes with a kernel read each value; null: as the graph says.
   const std::map<Key, std::size_t>* readers_ = nullptr;
-  std::set<planning::BufferId> shared_constants_;  ///< Constants that several units hold.
-  std::map<Key, std::uint32_t> results_;           ///< The first result that reads each value.
-  std::map<const Node*, std::size_t> counts_;      ///< Outputs of the plan.
+  std::set<planning::BufferId> shared_constants_;     ///< Constants that several units hold.
+  std::map<Key, std::uint32_t> results_;              ///< The first result that reads each value.
+  std::set<std::uint32_t> own_inputs_, own_outputs_;  ///< Ports with kOwnMemory.
+  std::map<const Node*, std::size_t> counts_;         ///< Outputs of the plan.
   std::unordered_map<const void*, planning::BufferId> constants_;
   std::map<std::pair<std::string, bool>, planning::BufferId> states_;
   std::map<const Node*, View> wholes_;  ///< Concats whose inputs are computed into them.

@@ -103,14 +103,19 @@ void define_store(Kernel& kernel, const ExpressionRef& stored, const View& out, 
 }  // namespace
 
 bool Builder::is_wide(const View& view, std::size_t axis) const {
-  if (view.source) return false;
-  const planning::BufferKind kind = plan_.buffers[view.place.buffer].kind;
-  if (kind != planning::BufferKind::kArena && kind != planning::BufferKind::kConstant) return false;
+  if (view.source ? !view.source->has_rows() : !begins_at_line(plan_.buffers[view.place.buffer])) return false;
   if ((view.type != ElementType::kF16 && view.type != ElementType::kF32 && !view.numbers) || view.strides[axis] != 1)
     return false;
   for (std::size_t i = 0; i < view.shape.size(); ++i)
     if (i != axis && view.shape[i] > 1 && view.strides[i] % 8 != 0) return false;
-  return view.shape[axis] % 8 == 0 && view.place.offset % (view.numbers ? 8 : 16) == 0;
+  const std::size_t step = view.numbers ? 8 : view.source ? 8 * sizeof(float) : 16;
+  return view.shape[axis] % 8 == 0 && view.place.offset % step == 0;
+}
+
+bool Builder::begins_at_line(const planning::Buffer& buffer) const {
+  if (buffer.kind == planning::BufferKind::kInput) return own_inputs_.count(buffer.index) > 0;
+  if (buffer.kind == planning::BufferKind::kOutput) return own_outputs_.count(buffer.index) > 0;
+  return buffer.kind == planning::BufferKind::kArena || buffer.kind == planning::BufferKind::kConstant;
 }
 
 void Builder::add_store(Kernel& kernel, const ExpressionRef& root, const View& out, const AxisGroups& groups) const {

@@ -60,6 +60,7 @@ void register_suppression(LoweringTable& table);
 void register_distinct(LoweringTable& table);
 void register_detection(LoweringTable& table);
 void register_sparse(LoweringTable& table);
+void register_caches(LoweringTable& table);
 /// @}
 
 /// Part of what wants_constant() says, by which such refusals are told from others.

@@ -37,7 +37,8 @@ void set_reshaped(Builder& builder, const Node& node, const Output<Node>& source
   if (builder.set_reshaped(node, source, shape)) return;
   View view = builder.moved(source);
   if (!reshape(view, shape)) {
-    if (view.repeats() && !view.source && !view.numbers && is_for_attention(node)) {
+    const bool lies = !view.source || view.source->has_rows();
+    if (view.repeats() && lies && !view.numbers && is_for_attention(node)) {
       auto repeated = std::make_shared<const TreeSource>(
           Expression::load(view), view.shape, TreeSource::Nodes{{node.get_friendly_name(), node.get_type_name()}});
       return builder.set(node, 0, View{{}, view.type, shape, packed_strides(shape), std::move(repeated)});

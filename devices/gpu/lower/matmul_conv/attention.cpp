@@ -28,7 +28,7 @@ View with_batch(const View& view, const Shape& batch) {
 /// Keys or values as attention reads them: where several heads share them, an axis that repeats stands for these.
 View heads_of(Builder& builder, const Output<Node>& value) {
   const View view = builder.source(value);
-  if (!view.source) return view;
+  if (!view.source || view.source->has_rows()) return view;
   const auto* const tree = dynamic_cast<const TreeSource*>(view.source.get());
   const View* const from = tree && view.is_packed() ? tree->reshaped() : nullptr;
   // Rows and columns are the same.
@@ -72,7 +72,8 @@ void define_sides(Kernel& kernel, const View& left, const View& right, const Sha
   const std::string from_left = place_of(kernel, "A", left, batch, "(m)", "(k)"),
                     from_right = place_of(kernel, "MATRIX", right, batch, "(k)", "(n)");
   kernel.define("LEFT(batch, m, k)", "A(" + from_left + ")").define("RIGHT(batch, k, n)", "MATRIX(" + from_right + ")");
-  const bool are_neighbours = right.strides[right.shape.size() - 1] == 1 && right.type != ElementType::kBf16;
+  const bool are_neighbours =
+      right.strides[right.shape.size() - 1] == 1 && right.type != ElementType::kBf16 && !right.source;
   kernel.define("RIGHT16(batch, k, n)", are_neighbours ? "MATRIX_LOAD16(" + from_right + ")" : neighbours_text());
 }
 

@@ -36,6 +36,11 @@ std::shared_ptr<Model> run_passes(const Model& model, const TimeLimit& time, boo
   };
   const pass::FoldOptions folding{.keep_decompression = false,
                                   .keep_dequantization = multiplies_numbers || keeps_few_bits(target)};
+  if (keeps_few_bits(target)) {
+    pass::Manager widening;
+    widening.add(widen_few_bits()).set_hook(check);
+    widening.run(mine);
+  }
   if (multiplies_numbers) {
     pass::Manager rounding;  // Before what it finds is folded.
     rounding.add(pass::fuse_quantize_dequantize());

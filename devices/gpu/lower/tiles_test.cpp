@@ -224,6 +224,30 @@ TEST_F(GpuTiles, ProductsWithWeightsOfFewBits) {
              {x});
 }
 
+/// As tools for language models store them: expanded in f16, zero points in few bits as well, in groups of every usual size.
+TEST_F(GpuTiles, ProductsWithWeightsThatAreExpandedInHalves) {
+  const Attributes turned{{"transpose_a", false}, {"transpose_b", true}};
+  for (const auto& type : {element::u4, element::nf4, element::i8}) {
+    for (const std::size_t group : {32u, 64u, 128u}) {
+      SCOPED_TRACE(type.to_string() + " in groups of " + std::to_string(group));
+      const std::size_t groups = 256 / group;
+      const auto in_halves = [&, type = type](const Shape& shape, unsigned seed) {
+        const auto numbers = std::make_shared<op::v0::Constant>(random_tensor(type, shape, seed));
+        return outputs("Convert", 1, {numbers}, {{"destination_type", element::f16}})[0];
+      };
+      Tensor scales(ElementType::kF16, {40, groups, 1});
+      for (std::size_t i = 0; i < scales.element_count(); ++i)
+        scales.data<std::uint16_t>()[i] = static_cast<std::uint16_t>(0x1400 + i % 1024);  // 2^-10 and more.
+      Out value = outputs("Subtract", 1, {in_halves({40, groups, group}, 5), in_halves({40, groups, 1}, 6)})[0];
+      value = outputs("Multiply", 1, {value, std::make_shared<op::v0::Constant>(scales)})[0];
+      value = outputs("Reshape", 1, {value, ints({40, 256})}, {{"special_zero", false}})[0];
+      value = outputs("Convert", 1, {value}, {{"destination_type", element::f32}})[0];
+      const auto x = parameter({1, 2, 256});
+      judge(outputs("MatMul", 0, {x, value}, turned), {x}, {}, 1e-2);
+    }
+  }
+}
+
 /// Each row is multiplied by its group's matrix alone; rows behind the last group give zeros.
 TEST_F(GpuTiles, GroupsOfRows) {
   const auto few_bits = [](const element::Type& type) {

@@ -30,7 +30,49 @@ bool is_by_group(const Tensor& values, const Shape& numbers) {
   return true;
 }
 
+bool is_narrow(const Output<Node>& value) {
+  return value.get_element_type() == element::f16 || value.get_element_type() == element::bf16;
+}
+
+/// Such a value computed in f32. @return an empty output: it does not expand weights of few bits.
+Output<Node> widened_weights(const Output<Node>& value) {
+  const Node& node = *value.get_node();
+  const auto as_f32 = [](const Output<Node>& from) {
+    return make_node("Convert", 1, {from}, {{"destination_type", element::f32}})->output(0);
+  };
+  if (is_op(&node, "Convert"))
+    return has_few_bits(node.get_input_element_type(0)) && is_op(node.get_input_node_ptr(0), "Constant")
+               ? as_f32(node.input_value(0))
+               : Output<Node>();
+  const bool is_reshape = is_op(&node, "Reshape");
+  if (!is_reshape && !is_op(&node, "Multiply") && !is_op(&node, "Subtract")) return {};
+  OutputVector inputs = node.input_values();
+  inputs[0] = widened_weights(inputs[0]);
+  if (!inputs[0]) return {};
+  if (!is_reshape) {
+    const Output<Node> by_group = widened_weights(inputs[1]);
+    inputs[1] = by_group ? by_group : as_f32(inputs[1]);
+  }
+  return node.clone_with_new_inputs(inputs)->output(0);
+}
+
 }  // namespace
+
+pass::Pass widen_few_bits() {
+  return {"widen_few_bits", [](Model& model) {
+            bool changed = false;
+            for (const auto& node : model.get_ordered_ops()) {
+              if (!is_op(node, "Convert") || node->get_output_element_type(0) != element::f32 ||
+                  !is_narrow(node->input_value(0)))
+                continue;
+              const Output<Node> wide = widened_weights(node->input_value(0));
+              if (!wide) continue;
+              pass::replace_node(node, wide);
+              changed = true;
+            }
+            return changed;
+          }};
+}
 
 std::optional<FewBits> few_bits_of(const Node& node) {
   constexpr std::size_t kRun = 8;

@@ -12,6 +12,7 @@
 #include <tenon/devices/gpu/target.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::gpu_device {
 
@@ -30,6 +31,10 @@ inline bool keeps_few_bits(const Target& target) { return takes_matrices(target)
 
 /// @return nothing: the node is no such product, or its groups are no whole runs of 8.
 std::optional<FewBits> few_bits_of(const Node& node);
+
+/// What tools for language models write, weights of few bits that are expanded in f16 and then become f32, is expanded in f32, as
+/// few_bits_of() knows it. Run it before constants are folded.
+pass::Pass widen_few_bits();
 
 /// Nodes that only expand such weights: all that read them are such products, and each other.
 std::set<const Node*> few_bits_expansions(const NodeVector& order);

@@ -2,6 +2,7 @@
 // Caches of keys and values in the types that are asked for, beside the reference, and beside the CPU device with the same setting.
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,8 @@ struct Form {
   bool has_beams = false;    ///< The last input says which row of the batch goes on where.
   bool begins_empty = true;  ///< The states' initialisers have no positions; else there are no initialisers.
   bool is_reshaped = false;  ///< The last input's values decide the result's shape.
+  std::int64_t window = 0;   ///< How many positions the states keep; 0: all.
+  bool has_nodes = false;    ///< Attention is the nodes that exporters write for it.
 };
 
 Out node(const char* type, unsigned version, const OutputVector& inputs, const Attributes& attributes = {}) {
@@ -70,11 +73,23 @@ std::shared_ptr<Model> decoder(const Form& form) {
                     {{"variable_id", id}, {"variable_type", ElementType::kF32}, {"variable_shape", rows(form.groups)}});
     if (beams) past = node("Gather", 8, {past, beams->output(0), scalar(0)});
     grown.push_back(node("Concat", 1, {past, parameters.back()->output(0)}, {{"axis", std::int64_t{2}}}));
-    sinks.push_back(make_node("Assign", 6, {grown.back()}, {{"variable_id", id}}));
+    Out kept = grown.back();
+    if (form.window > 0)
+      kept = node("Slice", 8,
+                  {kept, ints({-form.window}), ints({std::numeric_limits<std::int64_t>::max()}), ints({1}), ints({2})});
+    sinks.push_back(make_node("Assign", 6, {kept}, {{"variable_id", id}}));
   }
   if (beams) parameters.push_back(beams);
-  Out y = node("ScaledDotProductAttention", 13,
-               {parameters[0]->output(0), repeated(grown[0], form), repeated(grown[1], form)}, {{"causal", false}});
+  const Out query = parameters[0]->output(0), key = repeated(grown[0], form), value = repeated(grown[1], form);
+  Out y;
+  if (form.has_nodes) {
+    const Attributes plain{{"transpose_a", false}, {"transpose_b", false}},
+        turned{{"transpose_a", false}, {"transpose_b", true}};
+    const Out scores = node("Multiply", 1, {node("MatMul", 0, {query, key}, turned), reals({}, {0.25})});
+    y = node("MatMul", 0, {node("Softmax", 8, {scores}, {{"axis", std::int64_t{-1}}}), value}, plain);
+  } else {
+    y = node("ScaledDotProductAttention", 13, {query, key, value}, {{"causal", false}});
+  }
   if (form.is_reshaped) {
     parameters.push_back(std::make_shared<op::v0::Parameter>(element::i64, PartialShape{2}));
     y = node("Reshape", 1, {y, parameters.back()->output(0)}, {{"special_zero", false}});
@@ -122,16 +137,20 @@ void expect_near(const Tensor& wanted, const Tensor& got, double tolerance) {
 AnyMap settings(const std::string& type) {
   return {hint::inference_precision(element::f32), {"KV_CACHE_PRECISION", type}, enable_profiling(true)};
 }
+bool has_device(Core& core, const std::string& name) {
+  const auto devices = core.get_available_devices();
+  return std::find(devices.begin(), devices.end(), name) != devices.end();
+}
 
-/// A prompt, tokens, several at once, a prompt after a reset; states are read, and set again.
-void judge_cache(const Form& form, const std::string& type, double tolerance, double rounding) {
-  SCOPED_TRACE(type + ", " + std::to_string(form.groups) + " groups of " + std::to_string(form.width));
+/// On the GPU, and, where the settings are the CPU device's, too, on that: a prompt, tokens, several at once, a prompt after a reset; states are read, and set again.
+void judge_cache(const Form& form, const AnyMap& properties, double tolerance, double rounding, bool on_cpu = false) {
+  SCOPED_TRACE(std::to_string(tolerance) + ", " + std::to_string(form.groups) + " groups of " +
+               std::to_string(form.width));
   const auto model = decoder(form);
   Core core;
-  const auto devices = core.get_available_devices();
-  std::vector<InferRequest> requests{core.compile_model(model, "GPU", settings(type)).create_infer_request()};
-  if (std::find(devices.begin(), devices.end(), "CPU") != devices.end())
-    requests.push_back(core.compile_model(model, "CPU", settings(type)).create_infer_request());
+  std::vector<InferRequest> requests{core.compile_model(model, "GPU", properties).create_infer_request()};
+  if (on_cpu && has_device(core, "CPU"))
+    requests.push_back(core.compile_model(model, "CPU", properties).create_infer_request());
   VariableMap variables;
   unsigned seed = 1;
   const auto go = [&](std::size_t count) {
@@ -153,17 +172,43 @@ void judge_cache(const Form& form, const std::string& type, double tolerance, do
   for (const std::size_t count : {4, 1, 70, 1}) go(count);
 }
 
+void judge_types(const Form& form) {
+  judge_cache(form, settings("f16"), 4e-3, 2e-3, true);
+  judge_cache(form, settings("u8"), 0.05, 0.02, true);
+}
+
 TEST(GpuCaches, LieInTheTypeThatIsAskedFor) {
-  judge_cache({1, 4, 4, 64}, "f32", 1e-4, 0);
-  for (const Form& form : {Form{1, 4, 2, 64}, Form{1, 2, 2, 20, false, false}, Form{1, 2, 2, 16, false, true, true}}) {
-    judge_cache(form, "f16", 4e-3, 2e-3);
-    judge_cache(form, "u8", 0.05, 0.02);
+  judge_cache({1, 4, 4, 64}, settings("f32"), 1e-4, 0, true);
+  for (const Form& form : {Form{1, 4, 2, 64}, Form{1, 2, 2, 20, false, false}, Form{1, 2, 2, 16, false, true, true}})
+    judge_types(form);
+}
+
+TEST(GpuCaches, FollowBeams) { judge_types({3, 4, 2, 32, true}); }
+
+TEST(GpuCaches, AreReadByTheNodesOfAttention) {
+  Form form{1, 4, 2, 32};
+  form.has_nodes = true;
+  judge_types(form);
+  for (const char* type : {"f16", "u8"}) {
+    AnyMap properties = settings(type);
+    properties.insert(intel_gpu::hint::enable_sdpa_optimization(false));
+    judge_cache(form, properties, 0.05, 0.02);
   }
 }
 
-TEST(GpuCaches, FollowBeams) {
-  judge_cache({3, 4, 2, 32, true}, "f16", 4e-3, 2e-3);
-  judge_cache({3, 4, 2, 32, true}, "u8", 0.05, 0.02);
+/// A window that slides does not grow by Concat alone, and keeps the model's type.
+TEST(GpuCaches, OfSlidingWindows) {
+  Form form{1, 4, 2, 32};
+  form.window = 6;
+  judge_cache(form, settings("u8"), 1e-4, 0, true);
+}
+
+/// Values between kernels in f16, and caches in what they lie in, or in fewer bits.
+TEST(GpuCaches, OfHalves) {
+  for (const std::size_t width : {32u, 64u})
+    judge_cache({1, 4, 2, width}, {hint::inference_precision(element::f16)}, 0.02, 2e-3);
+  judge_cache({1, 4, 2, 64}, {hint::inference_precision(element::f16), hint::kv_cache_precision(element::u8)}, 0.05,
+              0.02);
 }
 
 /// What a request holds after a token behind many positions, and the kernels that ran for it.

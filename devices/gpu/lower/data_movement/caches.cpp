@@ -78,7 +78,7 @@ void lower_narrow_rows(Builder& builder, const Node& node) {
         .define("WORDS", static_cast<std::int64_t>(row_words(columns)))
         .define("LANES", static_cast<std::int64_t>(lanes));
     kernel.text(kernels::narrow_rows).over({lanes, rows}, {lanes, 1});
-    builder.launch(kernel, *self);
+    builder.launch(std::move(kernel), *self);
   };
   builder.set(node, 0, ElementType::kI32, std::move(producer));
 }

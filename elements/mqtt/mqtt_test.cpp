@@ -64,6 +64,7 @@ class Broker {
     posix_spawn_file_actions_destroy(&quiet);
   }
   ~Broker() {
+    if (process_ <= 0) return;  // It did not start, and 0 is the group of this test.
     ::kill(process_, SIGTERM);
     ::waitpid(process_, nullptr, 0);
   }

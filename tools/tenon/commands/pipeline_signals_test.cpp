@@ -47,7 +47,10 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  void send(int signal) const { ::kill(pid_, signal); }
+  /// Not after its end: a signal to -1 reaches every process of the machine.
+  void send(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);
+  }
   bool has_ended() {
     if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
     return pid_ < 0;

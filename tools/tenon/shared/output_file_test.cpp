@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output files of commands: they never replace an input, by whatever name; a signal leaves no half-written file; a pipe
 // is not taken for a file.
+#include <cerrno>
 #include <chrono>
+#include <system_error>
 #include <thread>
 
 #include <fcntl.h>
@@ -108,6 +110,8 @@ class Files : public ToolTest {
       if (::chdir(folder.c_str()) == 0) ::execv(argv[0], argv.data());
       ::_exit(99);
     }
+    if (child < 0)
+      throw std::system_error(errno, std::generic_category(), "fork");  // A signal to -1 reaches all processes.
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     bool seen = false;
     while (!seen && std::chrono::steady_clock::now() < until) {

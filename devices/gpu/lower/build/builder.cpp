@@ -532,12 +532,22 @@ void Builder::add_trial(const std::string& problem, const std::vector<Candidate>
 
 namespace {
 
-/// How many neighbours of f32 a work-item of a CPU computes at once, as a vector. @param views  What is written, then what is read.
-std::size_t lanes_of(const Walk& walk, const Expression& stored, const std::vector<const View*>& views) {
-  if (walk.extents.empty() || views[0]->type != ElementType::kF32 || !is_lane_wise(stored)) return 1;
+/// As what elements are moved that become nothing else: their bits, which are not converted on the way; null: as they are read.
+const char* bits_of(const Expression& stored, const View& out) {
+  const View* const from = stored.view();
+  if (!from || from->source || from->type != out.type) return nullptr;
+  if (out.type == ElementType::kF16 || out.type == ElementType::kBf16) return "ushort";
+  return out.type == ElementType::kI32 ? "uint" : nullptr;
+}
+
+/// How many neighbours of f32, or that are moved, a work-item of a CPU computes at once, as a vector.
+/// @param views  What is written, then what is read. @param bits  As bits_of().
+std::size_t lanes_of(const Walk& walk, const Expression& stored, const std::vector<const View*>& views,
+                     const char* bits) {
+  if (walk.extents.empty() || (!bits && (views[0]->type != ElementType::kF32 || !is_lane_wise(stored)))) return 1;
   const std::size_t last = walk.extents.size() - 1;
   for (std::size_t i = 0; i < views.size(); ++i)
-    if (views[i]->source || (walk.strides[i][last] != 1 && (i == 0 || walk.strides[i][last] != 0))) return 1;
+    if (views[i]->source || (walk.strides[i][last] != 1 && (i == 0 || bits || walk.strides[i][last] != 0))) return 1;
   return walk.extents[last] % 16 == 0 ? 16 : walk.extents[last] % 8 == 0 ? 8 : 1;
 }
 
@@ -555,7 +565,8 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
   for (const auto& load : loads) views.push_back(load->view());
   // Neighbouring work-items write neighbours.
   Walk walk = collapse(out.shape, views, axes_by_stride(out));
-  const std::size_t lanes = target_.is_cpu ? lanes_of(walk, *stored, views) : 1;
+  const char* const bits = bits_of(*stored, out);
+  const std::size_t lanes = target_.is_cpu ? lanes_of(walk, *stored, views, bits) : 1;
   const std::string wide = lanes > 1 ? std::to_string(lanes) : "";
   if (lanes > 1) {
     walk.extents[walk.extents.size() - 1] /= static_cast<std::int64_t>(lanes);
@@ -579,10 +590,17 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
                                                 : "vload" + wide + "(0, " + name + "_p + " + place + ")";
       },
       "0", wide);
-  const std::string store = lanes == 1 ? "OUT_SET(" + target + ", " + body.value + ")"
-                                       : "vstore" + wide + "(" + body.value + ", 0, OUT_p + " + target + ")";
+  std::string store = lanes == 1 ? "OUT_SET(" + target + ", " + body.value + ")"
+                                 : "vstore" + wide + "(" + body.value + ", 0, OUT_p + " + target + ")";
+  if (bits) {
+    const std::string to = std::string("(__global ") + bits + "*)OUT_p + (" + target + ")",
+                      from = std::string("(__global const ") + bits + "*)X0_p + (" +
+                             index_text(kernel, "X0", walk.strides[1], at.names) + ")";
+    store = lanes == 1 ? "*(" + to + ") = *(" + from + ")"
+                       : "vstore" + wide + "(vload" + wide + "(0, " + from + "), 0, " + to + ")";
+  }
   kernel.text("KERNEL {\n  const int at = (int)get_global_id(0);\n  if (at >= COUNT) return;\n  " + at.lines + "\n  " +
-              body.lines + "\n  " + store + ";\n}\n");
+              (bits ? "" : body.lines) + "\n  " + store + ";\n}\n");
   const std::size_t group = std::min<std::size_t>(target_.max_group, target_.is_cpu ? 64 : 128);
   kernel.over({count}, {group});
   launch(std::move(kernel), of);

@@ -20,7 +20,10 @@ Kernel& Kernel::sourced(const std::string& name, const View& view) {
   view.source->define(*this, name + "_all");
   computes(*view.source);
   number(name + "_first", static_cast<std::int64_t>(view.place.offset / bytes));
-  if (view.source->has_rows()) define(name + "_LOAD8(i, to)", name + "_all_LOAD8((i) + " + name + "_first, to)");
+  if (view.source->has_rows()) {
+    define(name + "_LOAD8(i, to)", name + "_all_LOAD8((i) + " + name + "_first, to)");
+    define(name + "_LOAD16(i)", name + "_all_LOAD16((i) + " + name + "_first)");
+  }
   return define(name + "(i)", name + "_all((i) + " + name + "_first)");
 }
 

@@ -21,8 +21,8 @@ class ViewSource {
   virtual void define(Kernel& kernel, const std::string& name) const = 0;
   /// If not 0: the macro NAME_IN(r, i) is defined, too: element i of row r, rows of so many elements counted from the first.
   virtual std::size_t row() const { return 0; }
-  /// Whether it stands for rows in memory, which attention reads where they lie. The macro NAME_LOAD8(i, to) is defined then, too, where a
-  /// row's length is a multiple of 8: 8 neighbours, from one at a multiple of 8 on.
+  /// Whether it stands for rows in memory, which attention reads where they lie. The macros NAME_LOAD8(i, to) and NAME_LOAD16(i) are
+  /// defined then, too: 8 or 16 neighbours of a row from a multiple of these on, if the row's length is such a multiple.
   virtual bool has_rows() const { return false; }
   /// Whether copying it into plain memory moves an application's bytes, and computes nothing.
   virtual bool is_input() const { return false; }

@@ -30,17 +30,17 @@ class RowSource final : public ViewSource {
     const std::string begin = "__global const int* const row = words + i / " + columns + " * " + words +
                               ";\n  const int d = i % " + columns + ";\n  const float by = as_float(row[" + words +
                               " - 2]), least = as_float(row[" + words + " - 1]);\n  ";
-    const auto number = [](const std::string& word, const std::string& shift) {
-      return "fma(by, (float)(" + word + " >> " + shift + " & 255), least)";
-    };
-    kernel.helper("inline float " + function + "(__global const int* words, int i) {\n  " + begin + "return " +
-                  number("row[d / 4]", "(d % 4 * 8)") + ";\n}\n");
-    kernel.helper(
-        "inline void " + function + "_8(__global const int* words, int i, float* to) {\n  " + begin +
-        "const int first = row[d / 4], second = row[d / 4 + 1];\n  for (int j = 0; j < 4; ++j) {\n    to[j] = " +
-        number("first", "(j * 8)") + ";\n    to[j + 4] = " + number("second", "(j * 8)") + ";\n  }\n}\n");
+    kernel.helper("inline float " + function + "(__global const int* words, int i) {\n  " + begin +
+                  "return fma(by, (float)(row[d / 4] >> (d % 4 * 8) & 255), least);\n}\n");
+    for (const int count : {8, 16}) {
+      const std::string wide = std::to_string(count);
+      kernel.helper("inline float" + wide + " " + function + "_" + wide + "(__global const int* words, int i) {\n  " +
+                    begin + "return fma((float" + wide + ")by, convert_float" + wide + "(as_uchar" + wide + "(vload" +
+                    std::to_string(count / 4) + "(0, row + d / 4))), (float" + wide + ")least);\n}\n");
+    }
     kernel.define(name + "(i)", function + "(" + name + "_words_p, (i))");
-    kernel.define(name + "_LOAD8(i, to)", function + "_8(" + name + "_words_p, (i), to)");
+    kernel.define(name + "_LOAD8(i, to)", "vstore8(" + function + "_8(" + name + "_words_p, (i)), 0, to)");
+    kernel.define(name + "_LOAD16(i)", function + "_16(" + name + "_words_p, (i))");
   }
 
  private:

@@ -66,15 +66,23 @@ std::string place_of(Kernel& kernel, const std::string& name, const View& view, 
          index_text(kernel, name, {view.strides[rank - 2], view.strides[rank - 1]}, {row, column});
 }
 
+/// Whether 16 neighbours of a row are read at once, from each that is a multiple of 16.
+bool has_runs(const View& view) {
+  const std::size_t last = view.shape.size() - 1;
+  if (view.strides[last] != 1 || view.type == ElementType::kBf16) return false;
+  if (!view.source) return true;
+  for (std::size_t axis = 0; axis < last; ++axis)
+    if (view.strides[axis] % 16 != 0) return false;
+  return view.source->has_rows() && view.shape[last] % 16 == 0 && view.place.offset % (16 * sizeof(float)) == 0;
+}
+
 /// Adds LEFT, RIGHT and RIGHT16 over two views of [batch..., rows, columns].
 void define_sides(Kernel& kernel, const View& left, const View& right, const Shape& batch) {
   kernel.reads("A", left).reads("MATRIX", right);
   const std::string from_left = place_of(kernel, "A", left, batch, "(m)", "(k)"),
                     from_right = place_of(kernel, "MATRIX", right, batch, "(k)", "(n)");
   kernel.define("LEFT(batch, m, k)", "A(" + from_left + ")").define("RIGHT(batch, k, n)", "MATRIX(" + from_right + ")");
-  const bool are_neighbours =
-      right.strides[right.shape.size() - 1] == 1 && right.type != ElementType::kBf16 && !right.source;
-  kernel.define("RIGHT16(batch, k, n)", are_neighbours ? "MATRIX_LOAD16(" + from_right + ")" : neighbours_text());
+  kernel.define("RIGHT16(batch, k, n)", has_runs(right) ? "MATRIX_LOAD16(" + from_right + ")" : neighbours_text());
 }
 
 struct Attention {

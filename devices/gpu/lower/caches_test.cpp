@@ -261,6 +261,25 @@ TEST(GpuCaches, TakeTheMemoryOfTheirTypeAndAreReadWhereTheyLie) {
   EXPECT_EQ(bytes.kinds, wanted);
 }
 
+TEST(GpuCaches, TakeRemoteTensors) {
+  const Form form{1, 4, 2, 64};
+  const Tensor value = random_tensor(ElementType::kF32, {1, form.groups, 5, form.width}, 3);
+  Core core;
+  RemoteTensor remote = core.get_default_context("GPU").create_tensor(element::f32, value.shape());
+  remote.copy_from(value);
+  for (const auto& [type, rounding] : {std::pair("f16", 2e-3), {"u8", 0.02}}) {
+    InferRequest request = core.compile_model(decoder(form), "GPU", settings(type)).create_infer_request();
+    VariableMap variables;
+    for (const char* id : {"keys", "values"}) {
+      state_of(request, id).set_state(remote);
+      expect_near(value, state_of(request, id).get_state(), rounding);
+      variables[id] = value;
+    }
+    const std::vector<Tensor> inputs = tokens(form, 1, 8);
+    expect_near(evaluate(*decoder(form), inputs, &variables).at(0), infer(request, inputs), 0.05);
+  }
+}
+
 TEST(GpuCaches, AreNamedAndRefused) {
   Core core;
   const auto model = decoder({});

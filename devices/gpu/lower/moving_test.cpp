@@ -203,6 +203,29 @@ TEST_F(GpuMoving, OpenShapesRunTheKernelsOfFixedOnes) {
   }
 }
 
+/// A product with weights of 4 bits in groups of 32. @param tokens  -1: open.
+Graph few_bits(std::int64_t tokens) {
+  Graph graph;
+  graph.parameters = {input({1, tokens, 128})};
+  const Out numbers = std::make_shared<op::v0::Constant>(random_tensor(ElementType::kU4, {40, 4, 32}, 5))->output(0);
+  const Out shifted = node(
+      "Subtract", 1, {node("Convert", 1, {numbers}, {{"destination_type", element::f32}}), weights({40, 4, 1}, 1)});
+  const Out wide = reshaped(multiply(shifted, weights({40, 4, 1}, 100000)), {40, 128});
+  graph.results = {matmul(graph.parameters[0], wide, true)};
+  return graph;
+}
+
+TEST_F(GpuMoving, WeightsOfFewBitsStaySuchForOneRow) {
+  for (const std::size_t rows : {1u, 20u}) {
+    const std::vector<Shape> shapes{{1, rows, 128}};
+    Kinds open = kinds_of(few_bits(-1), shapes, element::f16);
+    EXPECT_EQ(open, kinds_of(few_bits(static_cast<std::int64_t>(rows)), shapes, element::f16));
+    if (rows == 1) {
+      EXPECT_LE(open["map"], 1) << "the input is converted, no weights are";
+    }
+  }
+}
+
 /// What a layer of a decoder costs for each token.
 TEST_F(GpuMoving, ALayerOfADecoderIsFewKernels) {
   Kinds kinds = kinds_of(decoder(-1, -1), decoder_shapes(1, 150), element::f16);

@@ -19,14 +19,15 @@ class RunVa : public ToolTest {
     return tool("va-env -- " + (between.empty() ? "" : self + between + " -- ") + self + "run '" + clip +
                 "' --model '" + model("demo.onnx") + "' --decode va " + arguments);
   }
-  void expect_in_place(const std::string& device, const std::string& between = "") const {
-    const Outcome done =
-        run_va(model("demo.mp4"),
-               "--device " + device + " --zero-copy require --no-compare --max-frames 20 --report r.json", between);
+  void expect_in_place(const std::string& device, const std::string& between = "", int frames = 20) const {
+    const Outcome done = run_va(model("demo.mp4"),
+                                "--device " + device + " --zero-copy require --no-compare --max-frames " +
+                                    std::to_string(frames) + " --report r.json",
+                                between);
     ASSERT_EQ(done.status, 0) << done.err << done.out;
     EXPECT_NE(done.out.find("h264 -> vaapi("), std::string::npos) << done.out;
     const json report = json::parse(text_of(file("r.json")));
-    EXPECT_EQ(report["frames"], 20);
+    EXPECT_EQ(report["frames"], frames);
     EXPECT_EQ(report["bytes_copied_per_frame"], 0);
     ASSERT_EQ(report["hops"].size(), 3u);
     for (const json& hop : report["hops"]) EXPECT_EQ(hop["proof"], "proved") << hop.dump(1);
@@ -42,7 +43,7 @@ TEST_F(RunVa, NpuReadsTheDecodersSurfacesInPlace) {
 
 TEST_F(RunVa, GpuReadsTheDecodersSurfacesInPlace) {
   if (tool("devices").out.find("GPU") == std::string::npos) GTEST_SKIP() << "no GPU, nor a CPU as one";
-  expect_in_place("GPU");
+  expect_in_place("GPU", "", 8);  // On kernels that nothing optimised, a frame takes long.
 }
 
 TEST_F(RunVa, SavesAndComparesAsWithTheCpusDecoder) {

@@ -21,17 +21,20 @@ bench_zoo() {
 
 # Packs files for a machine that cannot build: those of bench/peers/zoo.py, or the GPU device's tests and its benchmark.
 bench_pack() {
-  local script=bench/peers/pack.py
+  local script=bench/peers/pack.py only=()
   if [ "${1:-}" = gpu ]; then shift; script=bench/gpu/pack.py; fi
-  [ $# = 1 ] || { echo "usage: ./dev bench pack [gpu] FILE.tar.xz" >&2; return 2; }
+  if [ "${1:-} $script" = "--bench bench/gpu/pack.py" ]; then shift; only=(--bench); fi
+  [ $# = 1 ] || { echo "usage: ./dev bench pack [gpu [--bench]] FILE.tar.xz" >&2; return 2; }
   setup test
   configure release -DTENON_BUILD_BENCH=ON
-  if [ "$script" = bench/gpu/pack.py ]; then
-    build release && build release gpu_worker && ctest --test-dir build/release -R '^(zoo_tiny|oracle_references)$' >build/release/pack.log || return 1
+  if [ ${#only[@]} != 0 ]; then
+    build release gpu_worker gpu_moving_worker
+  elif [ "$script" = bench/gpu/pack.py ]; then
+    build release && build release gpu_worker gpu_moving_worker && ctest --test-dir build/release -R '^(zoo_tiny|oracle_references)$' >build/release/pack.log || return 1
   else
     build release tenon_peers tenon_device_cpu
   fi
-  "$(venv_python)" "$script" --build build/release "$1"
+  "$(venv_python)" "$script" --build build/release "${only[@]}" "$1"
 }
 
 # Models of many small nodes: the cost of compiling and inferring per node.
@@ -91,13 +94,14 @@ bench_elements() {
   python3 bench/elements/elements.py --build build/release "$@"
 }
 
-# Models on the GPU device beside torch with CUDA graphs: on a machine with an NVIDIA GPU, and torch, torchvision and transformers in its own python3.
+# Models on the GPU device beside torch: on a machine with an NVIDIA GPU, and torch, torchvision, transformers and onnx in its own python3.
 bench_gpu() {
+  case " $* " in *" --help "*|*" -h "*|*" --tables "*) python3 bench/gpu/gpu.py "$@"; return ;; esac
   setup test
   configure release
-  build release gpu_worker
-  say "gpu: about 4 minutes"
-  python3 bench/gpu/gpu.py --worker build/release/peers/gpu_worker "$@"
+  build release gpu_worker gpu_moving_worker
+  say "gpu: about 15 minutes; --only static|moving|decoders for a part"
+  python3 bench/gpu/gpu.py --build build/release "$@"
 }
 
 # The GPU device on CPUs under OpenCL: host overhead, compiling, and models compared with the CPU device.

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packs the GPU device's tests and its bench for a machine with a GPU that cannot build them: ./dev bench pack gpu FILE.tar.xz.
+"""Packs the GPU device's tests and its bench for a machine with a GPU that cannot build them: ./dev bench pack gpu [--bench] FILE.tar.xz.
+--bench: the bench alone, which runs wherever it is unpacked.
 
 There, as root: tar -C / -xJf FILE (paths are those of the build), then scripts/gpu_tests.sh BUILD nvidia, which needs ctest, and
-LD_LIBRARY_PATH=BUILD/packed python3 bench/gpu/gpu.py --worker BUILD/peers/gpu_worker, which needs torch.
+python3 bench/gpu/gpu.py, which needs torch and onnx.
 
 Without ctest, what needs two GPUs runs by itself (it skips, with the reason, where there is one):
 LD_LIBRARY_PATH=BUILD/packed TENON_DEVICE_PATH=BUILD/lib BUILD/tests/gpu_device_test --gtest_filter='SeveralGpus.*'
@@ -41,6 +42,13 @@ def words_of(test):
     return words
 
 
+def bench_of(build):
+    """What ./dev bench gpu needs."""
+    programs = [build / "peers/gpu_worker", build / "peers/gpu_moving_worker", build / "lib/libtenon_device_gpu.so"]
+    scripts = [path for folder in ("bench/gpu", "models/zoo") for path in (ROOT / folder).glob("*.py")]
+    return {*programs, *scripts, ROOT / "bench/moving/models.py"}
+
+
 def needed(build):
     """Paths of programs, libraries and data that lie in the tree; of the rest, libraries only."""
     tests = [test for test in tests_of(build) if not test["name"].startswith(("zoo", "oracle_references"))]
@@ -49,9 +57,9 @@ def needed(build):
             raise SystemExit(f"pack: {test['name']} was not built")
     paths = {pathlib.Path(word) for test in tests for word in words_of(test) if word.startswith(str(ROOT))}
     paths |= set(build.rglob("CTestTestfile.cmake"))
-    paths |= {build / "tests/conformance_test", build / "peers/gpu_worker", build / "zoo", build / "oracle"}
+    paths |= {build / "tests/conformance_test", build / "zoo", build / "oracle"}
     paths |= {build / f"lib/{name}.so" for name in (*(f"libtenon_device_{device}" for device in ("gpu", "cpu", "auto", "hetero")), "libcuda_torch")}
-    paths |= {ROOT / "scripts/gpu_tests.sh", ROOT / "bench/gpu/gpu.py", ROOT / "examples/cuda_torch/cuda_torch.py", ROOT / "models/demo.onnx"}
+    paths |= {ROOT / "scripts/gpu_tests.sh", ROOT / "examples/cuda_torch/cuda_torch.py", ROOT / "models/demo.onnx"}
     paths.discard(build / "lib")  # Found as a device path; its modules are named above.
     return paths
 
@@ -59,11 +67,12 @@ def needed(build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--bench", action="store_true", help="the bench alone")
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
     build = options.build.absolute()
     packed = {}  # Destination: source.
-    for path in needed(build):
+    for path in bench_of(build) | (set() if options.bench else needed(build)):
         for file in [path] if path.is_file() else filter(pathlib.Path.is_file, path.rglob("*")):
             if not LEFT_OUT.search(str(file)):
                 packed[file] = file

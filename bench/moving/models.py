@@ -144,8 +144,9 @@ class Llama:
         return self.plain(self.g.node("Mul", self.g.activation(gate, "silu"), up), hidden, self.features)
 
 
-def decoder_llama(name, features=768, layers=12, heads=12, groups=4, vocabulary=8000, block=0):
-    g = GraphBuilder(name)
+def decoder_llama(name, features=768, layers=12, heads=12, groups=4, vocabulary=8000, block=0, last=False, builder=GraphBuilder):
+    """last: logits of the last token alone, which are all that a prompt is asked for."""
+    g = builder(name)
     g.block = block
     parts = Llama(g, features, heads, groups)
     ids = g.input("input_ids", [1, "tokens"], TensorProto.INT64)
@@ -158,7 +159,9 @@ def decoder_llama(name, features=768, layers=12, heads=12, groups=4, vocabulary=
         x = g.node("Add", x, made)
         x = g.node("Add", x, parts.gated(parts.norm(x), features * 8 // 3 // 64 * 64))
         keep(g, i, key, value, [1, groups, "total", features // heads])
-    g.output(parts.plain(parts.norm(x), features, vocabulary), "logits", [1, "tokens", vocabulary])
+    if last:
+        x = g.node("Gather", x, g.ints(-1), axis=1)
+    g.output(parts.plain(parts.norm(x), features, vocabulary), "logits", [1, 1 if last else "tokens", vocabulary])
     return g
 
 

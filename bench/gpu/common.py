@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the parts of ./dev bench gpu share: reports, the worker for shapes that move, and whether torch is there."""
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -28,6 +29,16 @@ def why_no_torch():
     return "" if torch.cuda.is_available() else "torch has no CUDA device"
 
 
+def device_used():
+    """Bytes of the GPU's memory that all processes have, where torch can say it."""
+    if why_no_torch():
+        return None
+    import torch
+    free, total = torch.cuda.mem_get_info()
+    return total - free
+
+
+@functools.cache
 def nvidia_library():
     for folder in ("/usr/local/nvidia", "/usr/lib"):
         for found in sorted(pathlib.Path(folder).rglob("libnvidia-opencl.so.1")):
@@ -53,6 +64,7 @@ class Session:
 
     def __init__(self, options, folder, limit=300):
         self.limit, self.errors = limit, folder / "errors.txt"
+        self.used_before = device_used()
         kept = folder / "driver"
         kept.mkdir(exist_ok=True)
         own = environment(options.build, folder) | {"CUDA_CACHE_PATH": str(kept)}
@@ -74,6 +86,10 @@ class Session:
         if not answer.startswith("{"):
             raise RuntimeError(f"{line[:60]}: {answer or self.errors.read_text().strip()[-300:] or f'no answer in {self.limit} s'}")
         return json.loads(answer)
+
+    def process_bytes(self):
+        """What this process has of the GPU's memory, the driver's own included."""
+        return None if self.used_before is None else device_used() - self.used_before
 
     def infer(self, extents):
         return self.ask("infer " + " ".join(map(str, extents)))

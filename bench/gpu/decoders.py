@@ -138,7 +138,8 @@ def measure(session, path, precision, prompt, tokens):
     second, known = session.infer([prompt]), session.infer([1] * tokens)
     found |= {"prompt_first_ms": first["ms"][0], "prompt_ms": second["ms"][0], "token_first_ms": new["ms"][0],
               "token_new_ms": median(new["ms"][1:]), "token_ms": median(known["ms"]), "best_ms": min(known["ms"]),
-              "host_ms": median(known["host_ms"]), "device_bytes": session.ask("memory")["bytes"] - before}
+              "host_ms": median(known["host_ms"]), "device_bytes": session.ask("memory")["bytes"] - before,
+              "process_bytes": session.process_bytes()}
     session.ask(f"output {path.parent / 'logits.bin'}")
     return found | common.profiled(session, path, precision, [prompt, 1, 1, 1])
 
@@ -160,17 +161,18 @@ def peer_of(size, path, prompt, tokens):
 
 
 COLUMNS = ["parameters", "bits", "token: new, ms", "known", "memory's limit", "torch", "ratio", "prompt: first, ms", "second", "torch", "ratio",
-           "buffers, MB", "weights and cache, MB", "launches", "kernels, ms", "host, ms"]
+           "buffers, MB", "process, MB", "weights and cache, MB", "launches", "kernels, ms", "host, ms"]
 
 
 def cells_of(row):
     if "error" in row:
         return [TITLES[row["model"]], row["bits"], row["error"][:80]] + [""] * (len(COLUMNS) - 3)
+    torch_token, torch_prompt = row.get("torch_token_ms"), row.get("torch_prompt_ms")
+    megabytes = [figure(row[key] and row[key] / 1e6, 0) for key in ("device_bytes", "process_bytes", "needed_bytes")]
     return [TITLES[row["model"]], row["bits"], figure(row["token_new_ms"], 3), figure(row["token_ms"], 3), figure(row["limit_ms"], 3),
-            figure(row.get("torch_token_ms"), 3), ratio(row.get("torch_token_ms"), row["token_ms"]) + common.differing(row),
-            figure(row["prompt_first_ms"], 1), figure(row["prompt_ms"], 1), figure(row.get("torch_prompt_ms"), 1), ratio(row.get("torch_prompt_ms"), row["prompt_ms"]),
-            figure(row["device_bytes"] / 1e6, 0), figure(row["needed_bytes"] / 1e6, 0), row["launches"], figure(row["kernels_ms"], 3),
-            figure(row["host_ms"], 3)]
+            figure(torch_token, 3), ratio(torch_token, row["token_ms"]) + common.differing(row), figure(row["prompt_first_ms"], 1),
+            figure(row["prompt_ms"], 1), figure(torch_prompt, 1), ratio(torch_prompt, row["prompt_ms"]), *megabytes, row["launches"],
+            figure(row["kernels_ms"], 3), figure(row["host_ms"], 3)]
 
 
 def run(options, folder):

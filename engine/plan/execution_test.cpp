@@ -67,6 +67,15 @@ std::shared_ptr<Model> small_model() {
                                  "small");
 }
 
+/// Allocations of a hundred runs after the first ten.
+void count_allocations(engine::Execution& execution, engine::Workers& workers) {
+  for (int i = 0; i < 10; ++i) execution.run(workers);
+  own_allocations = library_allocations = 0;
+  counting = true;
+  for (int i = 0; i < 100; ++i) execution.run(workers);
+  counting = false;
+}
+
 TEST(Execution, AllocatesNothingOfItsOwnInTheSteadyState) {
   const auto plan = engine::Plan::compile(small_model(), {.threads = 2});
   EXPECT_EQ(plan->reference_step_count(), 0u);
@@ -77,11 +86,7 @@ TEST(Execution, AllocatesNothingOfItsOwnInTheSteadyState) {
   Tensor first(ElementType::kF32, {1, 10}), second(ElementType::kF32, {1, 16, 32, 32});
   execution.bind_output(0, first);
   execution.bind_output(1, second);
-  for (int i = 0; i < 10; ++i) execution.run(workers);
-  own_allocations = library_allocations = 0;
-  counting = true;
-  for (int i = 0; i < 100; ++i) execution.run(workers);
-  counting = false;
+  count_allocations(execution, workers);
   EXPECT_EQ(own_allocations.load(), 0u);
   RecordProperty("library_allocations_per_run", static_cast<int>(library_allocations / 100));
   // The counter itself works.
@@ -90,6 +95,23 @@ TEST(Execution, AllocatesNothingOfItsOwnInTheSteadyState) {
   ::operator delete(::operator new(8));
   counting = false;
   EXPECT_GE(own_allocations.load(), 1u);
+}
+
+TEST(Execution, AllocatesNothingWhereRowsAreSortedByGroup) {
+  const auto x = parameter({6, 32});
+  const Out places = op::v0::Constant::create(element::i32, Shape{6, 32}, std::vector<std::int64_t>(6 * 32, 3));
+  const Out gathered = op1("GatherElements", 6, {x, places}, {{"axis", std::int64_t{0}}});
+  const Out sorted = op1("ScatterElementsUpdate", 3, {x, places, gathered, ints({0})});
+  const Out y = op1("GroupedMatMul", 17, {sorted, weights({2, 8, 32}), ints({2, 6})});
+  const auto plan =
+      engine::Plan::compile(std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "groups"), {.threads = 2});
+  EXPECT_EQ(plan->reference_step_count(), 0u);
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  execution.bind_input(0, random_tensor(ElementType::kF32, {6, 32}, 1));
+  execution.bind_output(0, Tensor(ElementType::kF32, {6, 8}));
+  count_allocations(execution, workers);
+  EXPECT_EQ(own_allocations.load(), 0u);
 }
 
 TEST(Execution, ReadsAndWritesStridedTensorsAndCountsWhatItPacks) {

@@ -151,37 +151,33 @@ void scatter(const Slices& what, const Index* indices, const T* updates, T* out)
 /// The lines of elements along the axis, seen as [outer, extent, inner] in the indices; the data may be larger.
 class LineWalk {
  public:
-  explicit LineWalk(const Lines& what) : what_(what) {
-    for (std::size_t i = what.data.size(); i-- > 0;) {
-      strides_.insert(strides_.begin(), step_);
-      step_ *= what.data[i];
+  explicit LineWalk(const Lines& what) : length(what.data[what.axis]), what_(what) {
+    for (std::size_t i = 0; i < what.data.size(); ++i) {
       (i < what.axis ? outer : i > what.axis ? inner : extent) *= what.indices[i];
+      if (i <= what.axis) continue;
+      stride *= what.data[i];
+      is_dense &= what.data[i] == what.indices[i];
     }
-    stride = strides_[what.axis];
-    length = what.data[what.axis];
-    is_dense = true;
-    for (std::size_t i = what.axis + 1; i < what.data.size(); ++i) is_dense &= what.data[i] == what.indices[i];
   }
   /// Where the line of an outer index and one of an inner index begins in the data.
-  std::size_t outer_at(std::size_t index) const { return at(index, 0, what_.axis); }
+  std::size_t outer_at(std::size_t index) const { return at(index, 0, what_.axis, stride * length); }
   std::size_t inner_at(std::size_t index) const {
-    return is_dense ? index : at(index, what_.axis + 1, what_.data.size());
+    return is_dense ? index : at(index, what_.axis + 1, what_.data.size(), 1);
   }
   std::size_t outer = 1, extent = 1, inner = 1;
   std::size_t stride = 1, length = 1;  ///< The axis's, in the data.
 
  private:
-  std::size_t at(std::size_t index, std::size_t first, std::size_t last) const {
+  /// @param step  The stride of axis last - 1.
+  std::size_t at(std::size_t index, std::size_t first, std::size_t last, std::size_t step) const {
     std::size_t offset = 0;
-    for (std::size_t i = last; i-- > first;) {
-      offset += index % what_.indices[i] * strides_[i];
+    for (std::size_t i = last; i-- > first; step *= what_.data[i]) {
+      offset += index % what_.indices[i] * step;
       index /= what_.indices[i];
     }
     return offset;
   }
   const Lines& what_;
-  std::vector<std::size_t> strides_;
-  std::size_t step_ = 1;
   bool is_dense = true;  ///< Inner elements follow each other in the data as in the indices.
 };
 

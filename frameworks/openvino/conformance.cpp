@@ -50,11 +50,11 @@ class OpenVinoUnderTest final : public conformance::FrameworkUnderTest {
 
   std::size_t live_objects() const override { return live; }
   bool fail_native_call(std::size_t n) override {
-    testing::openvino_call_failed = false;
-    testing::fail_openvino_call = n;
+    tenon::testing::openvino_call_failed = false;
+    tenon::testing::fail_openvino_call = n;
     return true;
   }
-  bool native_call_failed() const override { return testing::openvino_call_failed; }
+  bool native_call_failed() const override { return tenon::testing::openvino_call_failed; }
 };
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<OpenVinoUnderTest>());

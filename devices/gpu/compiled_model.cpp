@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include <tenon/core/host.hpp>
 #include <tenon/devices/gpu/location.hpp>
@@ -223,17 +224,18 @@ std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
   auto plan = std::make_shared<LaunchPlan>(std::move(lowered));
   check_memory(plan->arena_bytes);
   plan->model = model;
-  const auto known = [&](std::size_t i) {
-    return before && i < before->launches.size() && before->launches[i]->kernel == plan->launches[i]->kernel;
-  };
+  std::unordered_map<const KernelText*, std::shared_ptr<const Program>> programs;
+  if (before)
+    for (std::size_t i = 0; i < before->launches.size(); ++i)
+      programs.emplace(before->launches[i]->kernel.get(), before->programs[i]);
   KernelLibrary::Texts texts;
-  for (std::size_t i = 0; i < plan->launches.size(); ++i)
-    if (!known(i)) texts.push_back(plan->launches[i]->kernel);
-  std::vector<std::shared_ptr<const Program>> built;
-  if (!texts.empty()) built = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
-  auto next = built.begin();
-  for (std::size_t i = 0; i < plan->launches.size(); ++i)
-    plan->programs.push_back(known(i) ? before->programs[i] : *next++);
+  for (const auto& launch : plan->launches)
+    if (programs.emplace(launch->kernel.get(), nullptr).second) texts.push_back(launch->kernel);
+  if (!texts.empty()) {
+    const auto built = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
+    for (std::size_t i = 0; i < texts.size(); ++i) programs[texts[i].get()] = built[i];
+  }
+  for (const auto& launch : plan->launches) plan->programs.push_back(programs.at(launch->kernel.get()));
   for (planning::BufferId id = 0; id < plan->buffers.size(); ++id) {
     const planning::Buffer& buffer = plan->buffers[id];
     const bool is_held = buffer.kind == planning::BufferKind::kConstant && id != plan->counters,

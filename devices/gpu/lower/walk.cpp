@@ -85,7 +85,9 @@ LaunchPlan ModelWalk::run(const std::vector<bool>& changed, const TimeLimit& tim
   if (!builder_ || next_fates_ || !again(changed, time)) {
     lowered_ = 0;
     if (next_fates_) fates_ = *std::exchange(next_fates_, std::nullopt);
-    builder_ = std::make_unique<Builder>(*model_, target_, weights_, false, std::vector<InputForm>());
+    auto anew = std::make_unique<Builder>(*model_, target_, weights_, false, std::vector<InputForm>());
+    if (builder_) anew->texts_ = builder_->texts_;
+    builder_ = std::move(anew);
     builder_->readers_ = &fates_.readers;
     units_.clear();
     for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -115,6 +115,8 @@ KernelText Recipe::written(const std::string& kind) const {
 }
 
 std::shared_ptr<const KernelText> KernelTexts::get(const std::string& kind, const Recipe& recipe) {
+  constexpr std::size_t kMost = 4096;  // Where sizes are part of texts, there is no end of them.
+  if (known_.size() == kMost) known_.clear();
   ((key_ = kind) += '\0') += recipe.bytes();
   auto& known = known_[key_];
   if (!known) known = std::make_shared<const KernelText>(recipe.written(kind));

@@ -483,7 +483,7 @@ ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
 }
 
 void Builder::launch(Kernel kernel, const Node& node) {
-  Launch launch = std::move(kernel).launch(texts_);
+  Launch launch = std::move(kernel).launch(*texts_);
   if (launching_.empty()) launching_ = {{node.get_friendly_name(), node.get_type_name()}};
   // Called after the node that it was written for, not after what was joined to that.
   const std::pair own(node.get_friendly_name(), std::string(node.get_type_name()));
@@ -525,7 +525,7 @@ void Builder::add_trial(const std::string& problem, const std::vector<Candidate>
   trial.problem = problem;
   for (const Candidate& candidate : candidates) {
     trial.names.push_back(candidate.name);
-    trial.launches.push_back(candidate.make().launch(texts_));
+    trial.launches.push_back(candidate.make().launch(*texts_));
   }
   trials.push_back(std::move(trial));
 }

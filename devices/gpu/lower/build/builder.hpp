@@ -244,7 +244,7 @@ class Builder {
   const Choosing choosing_;
   const Numbers numbers_;
   const std::set<const Node*> few_bits_;  ///< See few_bits_expansions().
-  KernelTexts texts_;
+  std::shared_ptr<KernelTexts> texts_ = std::make_shared<KernelTexts>();
   LaunchPlan plan_;
   std::unordered_map<Key, ValueRef, KeyHash> values_;  ///< Null: not lowered yet.
   Unit* unit_ = nullptr;                               ///< Null: the model is lowered once.

@@ -236,9 +236,14 @@ std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
     for (std::size_t i = 0; i < texts.size(); ++i) programs[texts[i].get()] = built[i];
   }
   for (const auto& launch : plan->launches) plan->programs.push_back(programs.at(launch->kernel.get()));
+  // A product that reads its weights in another form has asked how they lie, too.
+  std::vector<bool> is_read(plan->buffers.size());
+  for (const auto& launch : plan->launches)
+    for (const Argument& argument : launch->arguments)
+      if (argument.place) is_read[argument.place.buffer] = true;
   for (planning::BufferId id = 0; id < plan->buffers.size(); ++id) {
     const planning::Buffer& buffer = plan->buffers[id];
-    const bool is_held = buffer.kind == planning::BufferKind::kConstant && id != plan->counters,
+    const bool is_held = buffer.kind == planning::BufferKind::kConstant && id != plan->counters && is_read[id],
                is_there = is_held && before && id < before->buffers.size() && before->constants[id] &&
                           before->buffers[id].constant.data() == buffer.constant.data();
     plan->constants.push_back(is_there  ? before->constants[id]

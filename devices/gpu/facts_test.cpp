@@ -92,5 +92,24 @@ TEST_F(Gpu, MemoryOfRemoteTensorsIsCounted) {
   EXPECT_EQ(held(), before);
 }
 
+/// A product packs its weights in the form that its kernel reads; what the model has them in stays on the host.
+TEST_F(Gpu, WeightsOfAProductLieThereOnce) {
+  constexpr std::size_t kRows = 512, kColumns = 2048;
+  const auto held = [&] { return core.get_property("GPU", intel_gpu::memory_statistics).at("cl_mem"); };
+  for (const Dimension& count : {Dimension(16), Dimension::dynamic()}) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{count, kRows});
+    const auto weights = op::v0::Constant::create(element::f32, Shape{kRows, kColumns}, std::vector<double>{0.5});
+    const auto y = make_node("MatMul", 0, {x, weights}, {{"transpose_a", false}, {"transpose_b", false}});
+    drain_deferred(default_deadline());
+    const auto before = held();
+    auto request = core.compile_model(std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "product"), "GPU")
+                       .create_infer_request();
+    request.set_input_tensor(Tensor(element::f32, Shape{16, kRows}));
+    request.infer();
+    EXPECT_LT(held() - before, kRows * kColumns * sizeof(float) * 5 / 4) << count;
+    EXPECT_GT(held() - before, kRows * kColumns);
+  }
+}
+
 }  // namespace facts_test
 }  // namespace tenon::gpu_testing

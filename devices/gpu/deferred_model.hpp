@@ -15,7 +15,7 @@
 #include <tenon/devices/gpu/lower/build/builder.hpp>
 #include <tenon/devices/gpu/lower/walk.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
-#include <tenon/devices/gpu/plan_ahead.hpp>
+#include <tenon/devices/gpu/plan/plan_ahead.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/planning/plan_store.hpp>

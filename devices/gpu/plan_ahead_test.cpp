@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for shapes that are expected next: which steps are looked ahead, and what becomes of those that fail.
-#include <tenon/devices/gpu/plan_ahead.hpp>
+#include <tenon/devices/gpu/plan/plan_ahead.hpp>
 
 #include <atomic>
 #include <memory>

@@ -51,7 +51,7 @@ class Recipe {
   std::string bytes_;
 };
 
-/// The texts of one builder's kernels. @thread one at a time.
+/// The texts of kernels, as long as a walk over a model goes on. @thread one at a time.
 class KernelTexts {
  public:
   std::shared_ptr<const KernelText> get(const std::string& kind, const Recipe& recipe);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks some steps ahead.
-#include <tenon/devices/gpu/plan_ahead.hpp>
+#include <tenon/devices/gpu/plan/plan_ahead.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -9,6 +9,11 @@
 struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct CUgraph_st;
+struct CUgraphNode_st;
+struct CUgraphExec_st;
 
 namespace tenon {
 inline namespace v1 {
@@ -19,6 +24,11 @@ using Device = int;  ///< CUdevice: an ordinal.
 using ContextHandle = CUctx_st*;
 using Stream = CUstream_st*;
 using Event = CUevent_st*;
+using Module = CUmod_st*;
+using Function = CUfunc_st*;
+using Graph = CUgraph_st*;
+using GraphNode = CUgraphNode_st*;
+using GraphExec = CUgraphExec_st*;
 using DevicePointer = unsigned long long;     ///< CUdeviceptr.
 using AllocationHandle = unsigned long long;  ///< CUmemGenericAllocationHandle.
 
@@ -106,6 +116,23 @@ struct Copy2D {
   std::size_t width_bytes = 0, height = 0;
 };
 
+/// CUDA_KERNEL_NODE_PARAMS_v1.
+struct KernelNode {
+  Function function = nullptr;
+  unsigned groups[3] = {1, 1, 1}, local[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** arguments = nullptr;
+  void** extra = nullptr;
+};
+static_assert(sizeof(KernelNode) == 56);
+
+/// CUgraphEdgeData: by default, the second node begins when the first is over.
+struct GraphEdge {
+  std::uint8_t from_port = 0, to_port = 0, type = 0, reserved[5] = {};
+  /// The second node begins when the first one's groups have said that it may (griddepcontrol.launch_dependents), and waits itself.
+  static constexpr GraphEdge programmatic() { return {1, 0, 1}; }
+};
+
 static_assert(sizeof(void*) == 8, "the ABI of 64-bit systems, the only ones that CUDA supports");
 static_assert(sizeof(MemoryLocation) == 8 && sizeof(AccessDescriptor) == 12 && sizeof(Uuid) == 16);
 static_assert(sizeof(AllocationProperties) == 32 && offsetof(AllocationProperties, location) == 8 &&
@@ -164,7 +191,24 @@ static_assert(sizeof(Copy2D) == 128 && offsetof(Copy2D, src_host) == 24 && offse
   X(cuEventCreate, cuEventCreate, abi::Event*, unsigned)                                                               \
   X(cuEventRecord, cuEventRecord, abi::Event, abi::Stream)                                                             \
   X(cuEventQuery, cuEventQuery, abi::Event)                                                                            \
-  X(cuEventDestroy, cuEventDestroy_v2, abi::Event)
+  X(cuEventDestroy, cuEventDestroy_v2, abi::Event)                                                                     \
+  X(cuModuleLoadData, cuModuleLoadData, abi::Module*, const void*)                                                     \
+  X(cuModuleUnload, cuModuleUnload, abi::Module)                                                                       \
+  X(cuModuleGetFunction, cuModuleGetFunction, abi::Function*, abi::Module, const char*)                                \
+  X(cuGraphCreate, cuGraphCreate, abi::Graph*, unsigned)                                                               \
+  X(cuGraphDestroy, cuGraphDestroy, abi::Graph)                                                                        \
+  X(cuGraphAddKernelNode, cuGraphAddKernelNode, abi::GraphNode*, abi::Graph, const abi::GraphNode*, std::size_t,       \
+    const abi::KernelNode*)                                                                                            \
+  X(cuGraphInstantiate, cuGraphInstantiateWithFlags, abi::GraphExec*, abi::Graph, unsigned long long)                  \
+  X(cuGraphExecDestroy, cuGraphExecDestroy, abi::GraphExec)                                                            \
+  X(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, abi::GraphExec, abi::GraphNode,                    \
+    const abi::KernelNode*)                                                                                            \
+  X(cuGraphLaunch, cuGraphLaunch, abi::GraphExec, abi::Stream)
+
+/// Calls that older drivers lack, null there.
+#define TENON_CUDA_NEWER_CALLS(X)                                                                                \
+  X(cuGraphAddDependencies, cuGraphAddDependencies_v2, abi::Graph, const abi::GraphNode*, const abi::GraphNode*, \
+    const abi::GraphEdge*, std::size_t)
 
 }  // namespace v1
 }  // namespace tenon

@@ -26,6 +26,10 @@ TENON_INLINE Loaded load() {
 #define TENON_CUDA_FIND(name, symbol, ...) find(loaded.driver.name, #symbol);
   TENON_CUDA_CALLS(TENON_CUDA_FIND)
 #undef TENON_CUDA_FIND
+#define TENON_CUDA_FIND(name, symbol, ...) \
+  loaded.driver.name = reinterpret_cast<decltype(loaded.driver.name)>(::dlsym(library, #symbol));
+  TENON_CUDA_NEWER_CALLS(TENON_CUDA_FIND)
+#undef TENON_CUDA_FIND
   if (!loaded.missing.empty()) return loaded;
   const abi::Result result = loaded.driver.cuInit(0);
   if (result != abi::kSuccess) {

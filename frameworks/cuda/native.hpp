@@ -24,6 +24,7 @@ inline constexpr abi::Result kInjected = abi::kOutOfMemory;
 struct Driver {
 #define TENON_CUDA_MEMBER(name, symbol, ...) abi::Result (*name)(__VA_ARGS__) = nullptr;
   TENON_CUDA_CALLS(TENON_CUDA_MEMBER)
+  TENON_CUDA_NEWER_CALLS(TENON_CUDA_MEMBER)
 #undef TENON_CUDA_MEMBER
 };
 

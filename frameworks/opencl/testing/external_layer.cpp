@@ -14,6 +14,8 @@
 //   surfaces  shares VA surfaces: a "VADisplay" is the address of a number of surfaces, whose planes are images of their number
 //   keeps     an import leaves the descriptor to the application; without it, it takes the descriptor over and closes it
 //   late      copies between buffers begin some milliseconds after they were enqueued
+//   cuda      the device is a GPU, the first one of frameworks/cuda's stand-in: it has that UUID, memory of its own, and programs whose binaries
+//             the stand-in takes
 //   holds     it takes the descriptor over, and closes it with the buffer, as NVIDIA's driver does
 #include <tenon/frameworks/opencl/testing/layer.hpp>
 
@@ -91,15 +93,31 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info key, size
     case kSemaphoreExports:
       return answer(semaphores, 1, size, value, size_ret);
     case CL_DEVICE_TYPE:
-      if (asked_for("unified")) {
+      if (asked_for("unified") || asked_for("cuda")) {
         const cl_device_type type = CL_DEVICE_TYPE_GPU;
         return answer(&type, 1, size, value, size_ret);
       }
+      break;
+    case CL_DEVICE_HOST_UNIFIED_MEMORY:
+      if (asked_for("cuda")) {
+        const cl_bool is_unified = CL_FALSE;
+        return answer(&is_unified, 1, size, value, size_ret);
+      }
+      break;
+    case CL_DEVICE_LUID_VALID_KHR:
+      if (asked_for("cuda")) {
+        const cl_bool has_luid = CL_FALSE;
+        return answer(&has_luid, 1, size, value, size_ret);
+      }
+      break;
+    case CL_DEVICE_UUID_KHR:
+      if (asked_for("cuda")) return answer("tenon stand-in ", CL_UUID_SIZE_KHR, size, value, size_ret);
       break;
     case CL_DEVICE_EXTENSIONS: {
       std::string names =
           " cl_khr_external_memory cl_khr_external_memory_opaque_fd cl_khr_external_memory_dma_buf cl_khr_semaphore "
           "cl_khr_external_semaphore cl_khr_external_semaphore_opaque_fd cl_khr_external_semaphore_sync_fd";
+      if (asked_for("cuda")) names += " cl_khr_device_uuid";
       if (asked_for("surfaces")) names += " cl_intel_va_api_media_sharing";
       return layer::answer_extensions(device, names, size, value, size_ret);
     }
@@ -274,9 +292,23 @@ cl_int CL_API_CALL release_queue(cl_command_queue queue) {
 
 /// A driver that copies behind host pointers, and says nothing.
 cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void* host, cl_int* status) {
-  if (asked_for("elsewhere") && (flags & CL_MEM_USE_HOST_PTR))
+  if ((asked_for("elsewhere") || asked_for("cuda")) && (flags & CL_MEM_USE_HOST_PTR))
     flags = (flags & ~static_cast<cl_mem_flags>(CL_MEM_USE_HOST_PTR)) | CL_MEM_COPY_HOST_PTR;
   return next->clCreateBuffer(context, flags, size, host, status);
+}
+
+/// A binary that says where the program is: frameworks/cuda/testing/driver.cpp runs its kernels.
+cl_int CL_API_CALL get_program_info(cl_program program, cl_program_info key, size_t size, void* value,
+                                    size_t* size_ret) {
+  if (!asked_for("cuda") || (key != CL_PROGRAM_BINARY_SIZES && key != CL_PROGRAM_BINARIES))
+    return next->clGetProgramInfo(program, key, size, value, size_ret);
+  char text[64] = "";
+  std::snprintf(text, sizeof text, "//\n.version 8.0\n// program %p\n", static_cast<void*>(program));
+  const std::size_t length = std::strlen(text) + 1;
+  if (key == CL_PROGRAM_BINARY_SIZES) return answer(&length, 1, size, value, size_ret);
+  if (!value || size < sizeof(char*)) return CL_INVALID_VALUE;
+  std::memcpy(*static_cast<char**>(value), text, length);
+  return CL_SUCCESS;
 }
 
 /// Whether commands may use it now.
@@ -633,6 +665,7 @@ void layer::install() {
   table.clGetDeviceInfo = get_device_info;
   table.clCreateContext = create_context;
   table.clCreateBuffer = create_buffer;
+  table.clGetProgramInfo = get_program_info;
   table.clCreateUserEvent = create_user_event;
   table.clSetUserEventStatus = set_user_event_status;
   table.clReleaseEvent = release_event;

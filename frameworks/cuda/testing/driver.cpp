@@ -558,7 +558,8 @@ namespace {
 /// OpenCL's functions, which the process has loaded.
 template <typename Function>
 Function* opencl(Function*, const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+  static void* const library = ::dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<Function*>(::dlsym(library, name));
 }
 #define CL(function) opencl(static_cast<decltype(function)*>(nullptr), #function)
 

@@ -90,22 +90,22 @@ void Binding::place(const Gpu& gpu, const Tensor& given, Access access, bool tak
   }
   make_staging(gpu, "a buffer for a tensor in host memory or in an image");
   // Moved rows lie side by side.
-  memory = {staging.get(), nullptr, 0, tensor.size_bytes() / std::max<std::size_t>(picture_rows(tensor.shape()), 1)};
+  memory = {staging->buffer.get(), nullptr, 0,
+            tensor.size_bytes() / std::max<std::size_t>(picture_rows(tensor.shape()), 1)};
 }
 
 void Binding::make_staging(const Gpu& gpu, const char* what) {
   const std::size_t bytes = std::max<std::size_t>(tensor.size_bytes(), 1);
-  if (staging_bytes >= bytes) return;
-  staging = client::make_buffer(gpu.native(), CL_MEM_READ_WRITE, bytes, nullptr, what);
-  gpu.count_memory(staging.get(), bytes);
-  staging_bytes = bytes;
+  if (staging && staging->size_bytes >= bytes) return;
+  staging.reset();
+  staging = gpu.make_buffer(bytes, nullptr, what);
 }
 
 bool Binding::set_aside(const Gpu& gpu, bool is_aside) {
   if (is_aside == aside.has_value()) return false;
   if (is_aside) {
     make_staging(gpu, "a buffer for an output that shares memory with another port");
-    aside = std::exchange(memory, BoundMemory{staging.get(), nullptr, 0, 0});
+    aside = std::exchange(memory, BoundMemory{staging->buffer.get(), nullptr, 0, 0});
   } else {
     memory = *std::exchange(aside, std::nullopt);
   }
@@ -169,6 +169,19 @@ void Binding::move_out(cl_command_queue queue, Inference& inference) const {
   inference.ledger().book_transferred(download_edge(), target.size_bytes());
 }
 
+void Binding::move_in(TwinQueue& queue, Ledger& ledger) const {
+  if (!is_moved || !tensor || tensor.size_bytes() == 0) return;
+  queue.copy_in(staging->address, tensor.data(), tensor.size_bytes());
+  ledger.book_transferred(upload_edge(), tensor.size_bytes());
+}
+
+void Binding::move_out(TwinQueue& queue, Inference& inference) const {
+  if (!is_moved || !tensor || tensor.size_bytes() == 0) return;
+  Tensor target = tensor;
+  queue.copy_out(target.data(), staging->address, target.size_bytes());
+  inference.ledger().book_transferred(download_edge(), target.size_bytes());
+}
+
 void Binding::put_back(cl_command_queue queue, Inference& inference) const {
   const std::size_t bytes = tensor.size_bytes();
   if (inference.policy() == ZeroCopy::kRequire)
@@ -181,13 +194,14 @@ void Binding::put_back(cl_command_queue queue, Inference& inference) const {
                     "it memory of its own");
   const char* const what = "putting out a result that shares memory";
   if (aside->buffer)
-    client::check(client::call(clEnqueueCopyBuffer, queue, staging.get(), aside->buffer, std::size_t{0}, aside->offset,
-                               bytes, cl_uint{0}, kNoEvents, kNoEvent),
+    client::check(client::call(clEnqueueCopyBuffer, queue, staging->buffer.get(), aside->buffer, std::size_t{0},
+                               aside->offset, bytes, cl_uint{0}, kNoEvents, kNoEvent),
                   "clEnqueueCopyBuffer", what);
   else
-    client::check(client::call(clEnqueueReadBuffer, queue, staging.get(), cl_bool{CL_FALSE}, std::size_t{0}, bytes,
-                               static_cast<void*>(aside->pointer + aside->offset), cl_uint{0}, kNoEvents, kNoEvent),
-                  "clEnqueueReadBuffer", what);
+    client::check(
+        client::call(clEnqueueReadBuffer, queue, staging->buffer.get(), cl_bool{CL_FALSE}, std::size_t{0}, bytes,
+                     static_cast<void*>(aside->pointer + aside->offset), cl_uint{0}, kNoEvents, kNoEvent),
+        "clEnqueueReadBuffer", what);
   inference.ledger().book_copied(aside_edge(), bytes);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,8 +22,7 @@ struct Binding {
   Tensor mapped;                     ///< Keeps what `memory` is in, where that is not the tensor itself.
   bool is_moved = false;             ///< The tensor is host memory, `memory` is `staging`.
   std::optional<ImageTarget> image;  ///< Set for an output in an image: the tensor lies there, `memory` is `staging`.
-  client::Handle<cl_mem> staging;    ///< The buffer for a tensor that is moved, or put into an image.
-  std::size_t staging_bytes = 0;
+  std::shared_ptr<const DeviceBuffer> staging;  ///< For a tensor that is moved, or put into an image.
   BoundMemory memory;
   std::optional<BoundMemory> aside;  ///< Where a shared output belongs: `memory` is `staging`, copied there.
   InputForm form;
@@ -43,6 +43,16 @@ struct Binding {
   /// Whether they begin at the same byte. @pre overlaps()
   bool begins_at(const Binding& other) const;
 
+  /// Whether the twin can bring it to where kernels find it, and back. What it moves is host memory that lies packed.
+  bool suits_twin() const {
+    if (!items.empty() || image || aside) return false;
+    return !is_moved || !tensor || (tensor.is_contiguous() && staging->address != 0);
+  }
+  /// @name As move_in() and move_out(), by the twin. @pre suits_twin(). @errors those of native calls.
+  /// @{
+  void move_in(TwinQueue& queue, Ledger& ledger) const;
+  void move_out(TwinQueue& queue, Inference& inference) const;
+  /// @}
   /// Enqueues what brings an input to the device. @errors those of native calls.
   void move_in(cl_command_queue queue, Ledger& ledger) const;
   /// Enqueues what brings an output to where it was wanted. @errors kFailedPrecondition: the policy forbids the copy into

@@ -3,7 +3,9 @@
 #include <tenon/devices/gpu/compiled_model.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include <tenon/core/host.hpp>
@@ -40,7 +42,7 @@ InputForm surface_form(const Gpu& gpu, element::Type type, const Shape& shape) {
 }
 
 /// What the setting says, or else what is worth trying on the device.
-std::vector<LaunchWay> launch_ways(const Gpu& gpu, const Config& config) {
+std::vector<LaunchWay> launch_ways(const Gpu& gpu, const Config& config, bool has_twin) {
   using Properties = cl_command_queue_properties;
   const Properties properties = gpu.shares_queue()
                                     ? client::info<Properties>(clGetCommandQueueInfo, "clGetCommandQueueInfo",
@@ -49,6 +51,7 @@ std::vector<LaunchWay> launch_ways(const Gpu& gpu, const Config& config) {
   const bool takes_buffers = gpu.command_buffers().take(properties);
   if (config.launches == gpu::launch::singly) return {LaunchWay::kSingly};
   if (config.launches == gpu::launch::held) return {LaunchWay::kHeld};
+  if (config.launches == gpu::launch::cuda_graph) return {LaunchWay::kGraph};
   if (config.launches == gpu::launch::command_buffer) {
     if (!takes_buffers)
       throw Error(Code::kUnimplemented,
@@ -65,13 +68,42 @@ std::vector<LaunchWay> launch_ways(const Gpu& gpu, const Config& config) {
   }
   std::vector<LaunchWay> ways{LaunchWay::kSingly};
   if (config.profiling) return ways;
+  // For tests: their few inferences are to run by the twin.
+  if (const char* const wish = std::getenv("TENON_GPU_TWIN"); has_twin && wish && std::string_view(wish) == "always")
+    return {LaunchWay::kGraph};
+  if (has_twin) ways.push_back(LaunchWay::kGraph);
   if (gpu.native().device.is_cpu()) ways.push_back(LaunchWay::kHeld);
   if (takes_buffers) ways.push_back(LaunchWay::kBuffer);
   return ways;
 }
 
+/// The device's twin, if the model is to run by it, or to find out whether that is faster.
+/// @errors kUnimplemented: the setting wants it, and there is none; kInvalidArgument: another setting forbids it.
+std::shared_ptr<Twin> twin_for(const Gpu& gpu, const Config& config, const Model& model) {
+  const bool is_wanted = config.launches == gpu::launch::cuda_graph,
+             is_tried =
+                 config.launches == gpu::launch::automatic && model.get_ops().size() >= LaunchTrial::kLeastKernels;
+  if (!is_wanted && !is_tried) return nullptr;
+  const auto refuse = [&](Code code, const std::string& why) {
+    if (is_wanted) throw Error(code, "GPU: GPU_LAUNCHES is CUDA_GRAPH, and " + why + ": leave it at AUTO");
+    return nullptr;
+  };
+  if (gpu.shares_queue())
+    return refuse(Code::kInvalidArgument,
+                  "inferences are ordered by the application's queue, for which CUDA cannot wait");
+  if (config.profiling)
+    return refuse(Code::kInvalidArgument, "PERF_COUNT wants the time of each kernel, which a graph does not tell");
+  if (config.queue_priority != hint::Priority::MEDIUM || config.queue_throttle != hint::Priority::MEDIUM)
+    return refuse(Code::kInvalidArgument, "a priority or a throttle is set, which are hints for OpenCL's queues");
+  std::string why;
+  if (auto twin = gpu.use_twin(&why)) return twin;
+  return refuse(Code::kUnimplemented, gpu.native().device.name + " has no twin: " + why);
+}
+
 const char* name_of(LaunchWay way) {
   switch (way) {
+    case LaunchWay::kGraph:
+      return gpu::launch::cuda_graph;
     case LaunchWay::kHeld:
       return gpu::launch::held;
     case LaunchWay::kBuffer:
@@ -91,7 +123,8 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       config_(config),
       context_(std::move(context)),
       target_(config.target_of(gpu_->target())),
-      launches_(launch_ways(*gpu_, config)),
+      twin_(twin_for(*gpu_, config, *source_)),
+      launches_(launch_ways(*gpu_, config, twin_ != nullptr)),
       constants_(gpu_) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
@@ -233,6 +266,7 @@ std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
     if (programs.emplace(launch->kernel.get(), nullptr).second) texts.push_back(launch->kernel);
   if (!texts.empty()) {
     const auto built = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
+    if (twin_) KernelLibrary::bring(*twin_, texts, built, config_.compile_threads);
     for (std::size_t i = 0; i < texts.size(); ++i) programs[texts[i].get()] = built[i];
   }
   for (const auto& launch : plan->launches) plan->programs.push_back(programs.at(launch->kernel.get()));

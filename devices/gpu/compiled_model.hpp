@@ -63,6 +63,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   const Config& config() const { return config_; }
+  /// Null: OpenCL runs all kernels.
+  Twin* twin() const { return twin_.get(); }
   const std::string& name() const { return source_->get_friendly_name(); }
   bool takes_pitch(std::size_t input) const {
     return static_subgraph_ && static_subgraph_->plan->inputs[input].takes_pitch;
@@ -106,6 +108,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const Config config_;
   const std::shared_ptr<RemoteContextImpl> context_;
   const Target target_;  ///< The device, as this model's settings use it.
+  const std::shared_ptr<Twin> twin_;
   mutable LaunchTrial launches_;
   Constants constants_;
   PackedWeights weights_;

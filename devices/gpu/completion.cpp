@@ -12,7 +12,7 @@ namespace tenon::inline v1::gpu_device {
 namespace {
 
 /// The error that a failed event carries; null for one that is complete.
-std::exception_ptr error_of(const opencl::EventTimeline& event) {
+std::exception_ptr error_of(const Timeline& event) {
   if (event.query(1) == PointState::kReached) return nullptr;
   try {
     event.wait(1, Clock::now());
@@ -29,7 +29,7 @@ Completion& Completion::process() {
   return *completion;
 }
 
-void Completion::when_over(Ref<opencl::EventTimeline> event, Pending& pending) {
+void Completion::when_over(Ref<Timeline> event, Pending& pending) {
   const std::lock_guard lock(mutex_);
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   entries_.push_back({std::move(event), &pending});

@@ -10,7 +10,7 @@
 
 #include <tenon/core/policy.hpp>
 #include <tenon/core/ref_counted.hpp>
-#include <tenon/devices/gpu/native.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -31,11 +31,11 @@ class Completion {
     virtual ~Pending() = default;
   };
   /// `pending` must live until it has been called.
-  void when_over(Ref<opencl::EventTimeline> event, Pending& pending);
+  void when_over(Ref<Timeline> event, Pending& pending);
 
  private:
   struct Entry {
-    Ref<opencl::EventTimeline> event;
+    Ref<Timeline> event;
     Pending* pending = nullptr;
   };
   void run();

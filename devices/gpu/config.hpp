@@ -96,8 +96,9 @@ struct Config {
         [this](const Any& value, bool apply) {
           const auto text = value.as<std::string>();
           if (text != gpu::launch::automatic && text != gpu::launch::singly && text != gpu::launch::held &&
-              text != gpu::launch::command_buffer)
-            throw Error(Code::kInvalidArgument, "\"" + text + "\" is none of AUTO, SINGLY, HELD and COMMAND_BUFFER");
+              text != gpu::launch::command_buffer && text != gpu::launch::cuda_graph)
+            throw Error(Code::kInvalidArgument,
+                        "\"" + text + "\" is none of AUTO, SINGLY, HELD, COMMAND_BUFFER and CUDA_GRAPH");
           if (apply) launches = text;
         });
     add_fixed(table);

@@ -85,6 +85,37 @@ Gpu::Gpu(Context context, std::string id, bool shares_queue)
   router_.add(context_);
 }
 
+std::shared_ptr<const DeviceBuffer> Gpu::make_buffer(std::size_t bytes, const void* from, const char* what,
+                                                     TwinUse use) const {
+  auto made = std::make_shared<DeviceBuffer>();
+  made->size_bytes = std::max<std::size_t>(bytes, 1);
+  if (Twin* const twin = this->twin()) {
+    made->shared = twin->allocate(made->size_bytes, use);
+    made->buffer = client::Handle<cl_mem>::retain(made->shared->buffer(), what);
+    made->address = twin->address_of(made->buffer.get());
+    if (from && bytes)
+      client::check(client::call(clEnqueueWriteBuffer, native_->transfers.get(), made->buffer.get(), cl_bool{CL_TRUE},
+                                 std::size_t{0}, bytes, from, cl_uint{0}, static_cast<const cl_event*>(nullptr),
+                                 static_cast<cl_event*>(nullptr)),
+                    "clEnqueueWriteBuffer", what);
+  } else {
+    const bool has_bytes = from && bytes;
+    made->buffer = client::make_buffer(*native_, CL_MEM_READ_WRITE | (has_bytes ? CL_MEM_COPY_HOST_PTR : 0),
+                                       made->size_bytes, has_bytes ? const_cast<void*>(from) : nullptr, what);
+  }
+  count_memory(made->buffer.get(), made->size_bytes);
+  return made;
+}
+
+std::shared_ptr<Twin> Gpu::use_twin(std::string* why) const {
+  std::call_once(twin_once_, [this] {
+    twin_ = find_twin(context_, why_no_twin_);
+    used_twin_.store(twin_.get(), std::memory_order_release);
+  });
+  if (why) *why = why_no_twin_;
+  return twin_;
+}
+
 void Gpu::count_memory(cl_mem buffer, std::size_t bytes) const {
   struct Held {
     std::shared_ptr<std::atomic<std::uint64_t>> all;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,18 @@
 #include <tenon/devices/gpu/plan/command_buffer.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
 #include <tenon/devices/gpu/target.hpp>
+#include <tenon/devices/gpu/twin/twin.hpp>
 #include <tenon/runtime/properties.hpp>
 
 namespace tenon::inline v1::gpu_device {
+
+/// Memory of the device's.
+struct DeviceBuffer {
+  std::shared_ptr<const TwinMemory> shared;  ///< What the buffer is, if the device's twin has it, too.
+  client::Handle<cl_mem> buffer;
+  std::size_t size_bytes = 0;
+  TwinAddress address = 0;  ///< 0: the twin does not have it.
+};
 
 /// One device with a cl_context: the device's own, or an application's.
 /// @thread const members from any thread.
@@ -48,6 +58,15 @@ class Gpu {
   std::uint64_t memory_bytes() const { return memory_bytes_; }
   /// The size of all buffers that count_memory() was told of and that still exist.
   std::uint64_t held_bytes() const { return held_->load(); }
+  /// Memory of the device's, which it counts. @param bytes  At least; 0 as 1. @param from  What it begins with; null: anything.
+  /// @param use  For the twin. @errors kResourceExhausted; those of native calls.
+  std::shared_ptr<const DeviceBuffer> make_buffer(std::size_t bytes, const void* from, const char* what,
+                                                  TwinUse use = TwinUse::kOwn) const;
+  /// From now on, memory is made so that the device's twin has it, too. @param why  Gets the reason if there is none.
+  /// @return null where there is none. @cost the first time some 100 ms, since another driver is started.
+  std::shared_ptr<Twin> use_twin(std::string* why = nullptr) const;
+  /// Null until use_twin() found it.
+  Twin* twin() const noexcept { return used_twin_.load(std::memory_order_acquire); }
   /// The buffer belongs to the device from now on, until it is gone.
   void count_memory(cl_mem buffer, std::size_t bytes) const;
   std::uint32_t cache_line_bytes() const { return cache_line_bytes_; }
@@ -66,6 +85,10 @@ class Gpu {
   CommandBufferCalls command_buffers_;
   mutable Router router_;
   std::unique_ptr<KernelLibrary> library_;
+  mutable std::once_flag twin_once_;
+  mutable std::shared_ptr<Twin> twin_;
+  mutable std::string why_no_twin_;
+  mutable std::atomic<Twin*> used_twin_{nullptr};
 };
 
 /// A queue of a request's own. @param priority, throttle  MEDIUM: the driver's default.

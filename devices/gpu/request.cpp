@@ -26,6 +26,14 @@ EdgeId gather_edge() {
   static const EdgeId edge = register_edge("GPU: gather");
   return edge;
 }
+EdgeId replay_edge(const Twin& twin) {
+  static const EdgeId edge = register_edge("GPU: " + std::string(twin.name()) + " graph");
+  return edge;
+}
+EdgeId refused_edge(const Twin& twin) {
+  static const EdgeId edge = register_edge("GPU: " + std::string(twin.name()) + " graph refused");
+  return edge;
+}
 EdgeId counted_edge() {
   static const EdgeId edge = register_edge("GPU: results that values decide");
   return edge;
@@ -84,13 +92,14 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool runs_in_caller() const noexcept override { return true; }
   bool wait_for(const TimelinePoint& point) override {
     // What decides shapes is read by the host, which waits itself.
-    if (owner_->is_open()) return false;
+    // The twin's queue waits for nothing of OpenCL's.
+    if (owner_->is_open() || owner_->twin()) return false;
     waits_.push_back(client::event_for(owner_->gpu()->native(), point));
     return true;
   }
 
   void run(Inference& inference) override {
-    const Ref<opencl::EventTimeline> end = enqueue_all(inference);
+    const Ref<Timeline> end = enqueue_all(inference);
     try {
       TimelinePoint(end, 1).wait(Deadline::max(), &inference.ledger());
     } catch (const Error&) {
@@ -99,6 +108,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       turn_states();
       std::rethrow_exception(error);
     }
+    if (is_twins_) twin_queue_->finish();
     ran_ = true;
     if (profiles()) note_times();
   }
@@ -180,22 +190,27 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   };
 
   /// @return the event of the last command.
-  Ref<opencl::EventTimeline> enqueue_all(Inference& inference) {
-    ran_ = false;
+  Ref<Timeline> enqueue_all(Inference& inference) {
+    ran_ = is_twins_ = are_inputs_in_ = false;
     wait_list_.clear();
     for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
       if (has_other_forms_) use_forms_of_now(inference);
       if (!is_settled_) settle();
       if (!wait_list_.empty()) barrier(wait_list_);
-      for (const Binding& input : inputs_) input.move_in(queue_.get(), inference.ledger());
       if (owner_->is_open())
         enqueue_subgraphs(inference);
       else
         enqueue(parts_[0], inference);
-      for (const Binding& output : outputs_) output.move_out(queue_.get(), inference);
+      for (const Binding& output : outputs_) {
+        if (is_twins_)
+          output.move_out(*twin_queue_, inference);
+        else
+          output.move_out(queue_.get(), inference);
+      }
       waits_.clear();
-      auto end = opencl::EventTimeline::over(client::marker(queue_.get()));
+      Ref<Timeline> end = is_twins_ ? twin_queue_->end() : Ref<Timeline>();
+      if (!end) end = opencl::EventTimeline::over(client::marker(queue_.get()));
       turn_states();
       return end;
     } catch (...) {
@@ -238,8 +253,44 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (gathered) inference.ledger().book_copied(gather_edge(), gathered);
     part.events.clear();
     for (std::size_t i = 0; i < part.states.size(); ++i) part.states[i]->bind(*part.execution, i);
+    if (wants_twin(part) && replay(part, inference)) return;
+    move_in(inference);
     launch(part);
     if (!is_in_order_) barrier({});
+  }
+  /// The inputs, before the first kernels.
+  void move_in(Inference& inference) {
+    if (are_inputs_in_) return;
+    for (const Binding& input : inputs_) input.move_in(queue_.get(), inference.ledger());
+    are_inputs_in_ = true;
+  }
+  /// Whether the twin can run the whole inference, and is to.
+  bool wants_twin(const Part& part) const {
+    const auto suits = [](const Binding& port) { return port.suits_twin(); };
+    return owner_->twin() && owner_->launches().way() == LaunchWay::kGraph && !are_inputs_in_ && !part.subgraph->rest &&
+           part.plan().outputs.size() == part.plan().model->get_results().size() && part.execution->has_twin() &&
+           std::ranges::all_of(inputs_, suits) && std::ranges::all_of(outputs_, suits);
+  }
+  /// By the twin. @return false: it refused, and OpenCL is to run the inference and all that follow.
+  bool replay(Part& part, Inference& inference) {
+    const TraceSpan span("replay", "gpu");
+    const std::chrono::nanoseconds begin = time_of_thread();
+    try {
+      if (!twin_queue_) twin_queue_ = owner_->twin()->make_queue();
+      twin_queue_->begin();
+      is_twins_ = true;
+      for (const Binding& input : inputs_) input.move_in(*twin_queue_, inference.ledger());
+      const bool is_known = part.execution->replay(*twin_queue_);
+      inference.ledger().book_map(replay_edge(*owner_->twin()), is_known);
+    } catch (const Error&) {
+      let_run_out();
+      is_twins_ = false;
+      inference.ledger().book_map(refused_edge(*owner_->twin()), false);
+      owner_->launches().drop(LaunchWay::kGraph);
+      return false;
+    }
+    owner_->launches().note(LaunchWay::kGraph, part.plan().launches.size(), time_of_thread() - begin);
+    return true;
   }
   /// By the way of the model's, or by the one whose turn it is to be tried.
   void launch(Part& part) {
@@ -251,7 +302,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       if (way == LaunchWay::kBuffer) part.execution->record(queue_.get());
       return part.execution->enqueue(queue_.get(), is_in_order_, way, events);
     }
-    if (kernels < LaunchTrial::kLeastKernels)
+    // What the twin cannot run counts for no way.
+    if (kernels < LaunchTrial::kLeastKernels || launches.way() == LaunchWay::kGraph)
       return part.execution->enqueue(queue_.get(), is_in_order_, LaunchWay::kSingly, events);
     LaunchWay way = launches.way();
     const std::chrono::nanoseconds begin = time_of_thread();
@@ -412,6 +464,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   void let_run_out() noexcept {
     try {
       client::finish(client::marker(queue_.get()), default_deadline());
+      if (is_twins_) twin_queue_->end()->wait(1, default_deadline());
     } catch (const Error&) {  // The failure that led here is the one to tell.
     }
   }
@@ -462,7 +515,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (next.execution)
       next.execution->take(subgraph->plan);
     else
-      next.execution = std::make_unique<Execution>(owner_->gpu(), subgraph->plan);
+      next.execution = std::make_unique<Execution>(owner_->gpu(), subgraph->plan, owner_->twin());
     next.subgraph = std::move(subgraph);
     Part& part = parts_.emplace_back(std::move(next));
     for (const PlanVariable& variable : part.plan().variables) part.states.push_back(state_of(variable.id));
@@ -502,6 +555,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   }
   void ended(std::exception_ptr error) noexcept override {
     if (error) turn_states();
+    if (is_twins_ && !error) twin_queue_->finish();
     try {
       if (!error && profiles()) note_times();
     } catch (...) {
@@ -526,7 +580,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   std::shared_ptr<CompiledModel> owner_;
   client::Handle<cl_command_queue> queue_;
   bool is_in_order_ = true, has_times_ = false, ran_ = false;
-  bool is_settled_ = false;       ///< Outputs are aside that have to be.
+  bool is_settled_ = false;     ///< Outputs are aside that have to be.
+  bool is_twins_ = false;       ///< The twin runs the inference.
+  bool are_inputs_in_ = false;  ///< OpenCL was told to move the inputs.
+  std::unique_ptr<TwinQueue> twin_queue_;
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Binding> inputs_, outputs_;
   std::vector<std::shared_ptr<State>> states_;

@@ -46,9 +46,32 @@ std::vector<Variable> variables_of(const Model& model) {
   return found;
 }
 
+namespace {
+
+/// A buffer of the device's as memory of its context.
+class HeldBuffer final : public opencl::BufferMemory {
+ public:
+  HeldBuffer(const Gpu& gpu, const Properties& properties, std::shared_ptr<const DeviceBuffer> held)
+      : BufferMemory(gpu.context(), properties, gpu.native_ref(),
+                     client::Handle<cl_mem>::retain(held->buffer.get(), "a buffer of a state"), CL_MEM_READ_WRITE, {}),
+        held_(std::move(held)) {}
+
+ private:
+  const std::shared_ptr<const DeviceBuffer> held_;
+};
+
+}  // namespace
+
 Tensor device_tensor(const Gpu& gpu, ElementType type, const Shape& shape) {
   Requirements wanted = gpu.context()->requirements();
   wanted.size_bytes = std::max<std::size_t>(checked_size_bytes(type, shape).value_or(0), 1);
+  if (gpu.twin()) {
+    auto held = gpu.make_buffer(wanted.size_bytes, nullptr, "a buffer of a state");
+    Memory::Properties properties;
+    properties.size_bytes = held->size_bytes;
+    properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(held->buffer.get())};
+    return Tensor(TensorInfo{type, shape, {}}, make_ref<HeldBuffer>(gpu, properties, std::move(held)));
+  }
   Tensor made(TensorInfo{type, shape, {}}, gpu.context()->allocate(wanted));
   gpu.count_memory(opencl::buffer(made), wanted.size_bytes);
   return made;

@@ -100,7 +100,7 @@ std::shared_ptr<const LaunchPlan> alone(const LaunchPlan& plan, const Launch& la
 /// The shortest time of some runs. @param best  The best time of the other candidates: one that is much slower runs once.
 nanoseconds time_of(const std::shared_ptr<const Gpu>& gpu, std::shared_ptr<const LaunchPlan> one, nanoseconds best,
                     SteadyClock::time_point until) {
-  const Execution execution(gpu, std::move(one));
+  Execution execution(gpu, std::move(one));
   const auto queue = client::make_queue(gpu->native(), CL_QUEUE_PROFILING_ENABLE);
   nanoseconds shortest = nanoseconds::max(), all{0};
   // The first run finds the kernel's code and its memory in no cache.

@@ -16,20 +16,21 @@ std::shared_ptr<const DeviceBuffer> Constants::buffer(const Tensor& bytes) {
   const std::lock_guard lock(mutex_);
   // Live entries keep their bytes, so an address means the same bytes.
   if (auto known = buffers_[bytes.data()].lock()) return known;
-  const std::size_t size = std::max<std::size_t>(bytes.size_bytes(), 1);
-  static char none = 0;
-  void* const data = bytes.size_bytes() ? const_cast<void*>(bytes.data()) : &none;
-  auto made = std::make_shared<const DeviceBuffer>(DeviceBuffer{
-      bytes,
-      client::make_buffer(gpu_->native(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, data, "a buffer of constants"),
-      size});
-  gpu_->count_memory(made->buffer.get(), size);
+  struct Kept {
+    Tensor bytes;
+    std::shared_ptr<const DeviceBuffer> buffer;
+  };
+  const std::size_t size = bytes.size_bytes();
+  const auto kept = std::make_shared<const Kept>(
+      Kept{bytes, gpu_->make_buffer(size, size ? bytes.data() : nullptr, "a buffer of constants", TwinUse::kConstant)});
+  const std::shared_ptr<const DeviceBuffer> made(kept, kept->buffer.get());
   std::erase_if(buffers_, [](const auto& entry) { return entry.second.expired(); });
   buffers_[bytes.data()] = made;
   return made;
 }
 
-Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan) : gpu_(std::move(gpu)) {
+Execution::Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan, Twin* twin)
+    : gpu_(std::move(gpu)), twin_(twin) {
   take(std::move(plan));
 }
 
@@ -39,22 +40,14 @@ void Execution::take(std::shared_ptr<const LaunchPlan> plan) {
   plan_ = std::move(plan);
   take_memory();
   take_kernels();
-  for (std::size_t i = 0; i < steps_.size(); ++i) take_arguments(i);
+  twin_launches_.resize(twin_ ? steps_.size() : 0);
+  is_twins_ = !twin_launches_.empty();
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (twin_) take_twin(i);
+    take_arguments(i);
+  }
   find_runs();
 }
-
-namespace {
-
-/// @param zeros  What it begins with; null: anything.
-std::shared_ptr<const DeviceBuffer> own_memory(const Gpu& gpu, std::size_t bytes, const void* zeros, const char* what) {
-  const cl_mem_flags flags = CL_MEM_READ_WRITE | (zeros ? CL_MEM_COPY_HOST_PTR : 0);
-  auto made = std::make_shared<const DeviceBuffer>(
-      DeviceBuffer{{}, client::make_buffer(gpu.native(), flags, bytes, const_cast<void*>(zeros), what), bytes});
-  gpu.count_memory(made->buffer.get(), bytes);
-  return made;
-}
-
-}  // namespace
 
 void Execution::take_memory() {
   const std::size_t most = gpu_->native().device.max_allocation;
@@ -67,15 +60,15 @@ void Execution::take_memory() {
   if (is_first || arena_->size_bytes < plan_->arena_bytes) {
     // Shapes that grow step by step do not get new memory at each step.
     const std::size_t room = is_first ? 1 : std::min(most, arena_->size_bytes + arena_->size_bytes / 4);
-    for (Step& step : steps_) step.told.clear();  // Nothing keeps the memory, so that both never exist at a time.
+    for (Step& step : steps_) step.arguments.clear();  // Nothing keeps the memory, so that both never exist at a time.
     arena_.reset();
-    arena_ = own_memory(*gpu_, std::max(plan_->arena_bytes, room), nullptr, "a buffer for values between kernels");
+    arena_ = gpu_->make_buffer(std::max(plan_->arena_bytes, room), nullptr, "a buffer for values between kernels");
   }
   if (plan_->counters == planning::kNoBuffer) return;
   const std::size_t bytes = plan_->buffers[plan_->counters].size_bytes;
   if (counters_ && counters_->size_bytes >= bytes) return;
   const std::vector<std::byte> zeros(bytes);
-  counters_ = own_memory(*gpu_, bytes, zeros.data(), "a buffer of counters");
+  counters_ = gpu_->make_buffer(bytes, zeros.data(), "a buffer of counters");
 }
 
 void Execution::take_kernels() {
@@ -110,23 +103,23 @@ void Execution::take_arguments(std::size_t index) {
   step.is_own = true;
   cl_uint at = 0;
   for (const Argument& argument : plan_->launches[index]->arguments) {
-    if (step.told.size() < at + 2) step.told.resize(at + 2);
+    if (step.arguments.size() < at + 2) step.arguments.resize(at + 2);
     const auto use = [&](const planning::Buffer& buffer, std::size_t offset) {
-      uses_.push_back(
-          {buffer.kind, buffer.index, index, at, offset, argument.element_bytes, argument.is_pitch, argument.number});
+      uses_.push_back({buffer.kind, buffer.index, index, at, offset, argument.element_bytes, argument.is_pitch,
+                       argument.number, argument.is_pitch});
       step.is_own = false;
     };
     if (!argument.place || argument.is_pitch) {
       if (argument.place && plan_->buffers[argument.place.buffer].kind == planning::BufferKind::kInput)
         use(plan_->buffers[argument.place.buffer], 0);
-      set_number(step, at++, argument.number);
+      set_number(index, at++, argument.number);
       continue;
     }
     const planning::BufferSlice root = planning::root(plan_->buffers, argument.place);
     const planning::Buffer& buffer = plan_->buffers[root.buffer];
     const auto set = [&](const Memory& memory, std::size_t offset) {
-      set_memory(step, at, memory);
-      set_offset(step, at + 1, (offset + root.offset) / argument.element_bytes);
+      set_memory(index, at, memory);
+      set_offset(index, at + 1, (offset + root.offset) / argument.element_bytes);
     };
     if (root.buffer == plan_->counters)
       set(counters_, 0);
@@ -154,62 +147,116 @@ void Execution::find_runs() {
   }
 }
 
-void Execution::set_number(Step& step, cl_uint at, std::int32_t number) {
-  auto& told = step.told[at].number;
-  if (told == static_cast<std::uint64_t>(number)) return;
-  told.reset();  // Until the call has succeeded.
-  client::check(client::call(clSetKernelArg, step.kernel.get(), at, sizeof number, static_cast<const void*>(&number)),
-                "clSetKernelArg", "giving a kernel its numbers");
-  told = static_cast<std::uint64_t>(number);
-}
-
-void Execution::set_offset(Step& step, cl_uint at, cl_ulong elements) {
-  auto& told = step.told[at].number;
-  if (told == elements) return;
-  told.reset();
-  client::check(
-      client::call(clSetKernelArg, step.kernel.get(), at, sizeof elements, static_cast<const void*>(&elements)),
-      "clSetKernelArg", "giving a kernel its memory");
-  told = elements;
-}
-
-void Execution::set_memory(Step& step, cl_uint at, const Memory& memory) const {
-  if (step.told[at].kept == memory) return;
-  set_memory(step, at, memory->buffer.get(), nullptr);
-  step.told[at].kept = memory;
-}
-
-void Execution::set_memory(Step& step, cl_uint at, cl_mem buffer, const std::byte* pointer) const {
-  step.told[at].kept.reset();
-  if (!pointer) {
-    client::check(client::call(clSetKernelArg, step.kernel.get(), at, sizeof buffer, static_cast<const void*>(&buffer)),
-                  "clSetKernelArg", "giving a kernel its memory");
-    return;
+void Execution::take_twin(std::size_t index) {
+  const Launch& launch = *plan_->launches[index];
+  TwinLaunch& twin = twin_launches_[index];
+  TwinFunction& function = steps_[index].function;
+  if (!function) function = plan_->programs[index]->twin_function(*twin_, *launch.kernel);
+  twin.function = function;
+  is_twins_ = is_twins_ && twin.function;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::size_t global = axis < launch.dimensions ? launch.global[axis] : 1;
+    std::size_t local = axis < launch.dimensions ? launch.local[axis] : 1;
+    // What the driver would choose: the most work-items that share a group without one too many.
+    if (local == 0)
+      for (local = axis == 0 ? std::min<std::size_t>(global, 128) : 1; global % local != 0;) --local;
+    twin.local[axis] = static_cast<std::uint32_t>(local);
+    twin.groups[axis] = static_cast<std::uint32_t>(global / local);
   }
-  const auto* const set = gpu_->set_usm_argument();
-  if (!set && gpu_->native().device.usm)
+  twin.arguments.clear();
+}
+
+bool Execution::has_twin() const {
+  return is_twins_ && std::all_of(uses_.begin(), uses_.end(), [](const Use& use) { return use.has_twin; });
+}
+
+void Execution::tell_twin(std::size_t step, cl_uint at, std::uint64_t value) {
+  if (twin_launches_.empty()) return;
+  auto& arguments = twin_launches_[step].arguments;
+  if (arguments.size() <= at) arguments.resize(at + 1);
+  arguments[at] = value;
+}
+
+void Execution::set(std::size_t step, cl_uint at, Wanted wanted) {
+  steps_[step].arguments[at] = std::move(wanted);
+  steps_[step].is_told = false;
+}
+
+void Execution::set_number(std::size_t step, cl_uint at, std::int32_t number) {
+  tell_twin(step, at, static_cast<std::uint32_t>(number));
+  const Wanted& known = steps_[step].arguments[at];
+  const auto value = static_cast<std::uint64_t>(number);
+  if (known.kind != Wanted::Kind::kNumber || known.number != value)
+    set(step, at, {.kind = Wanted::Kind::kNumber, .number = value});
+}
+
+void Execution::set_offset(std::size_t step, cl_uint at, std::uint64_t elements) {
+  tell_twin(step, at, elements);
+  const Wanted& known = steps_[step].arguments[at];
+  if (known.kind != Wanted::Kind::kOffset || known.number != elements)
+    set(step, at, {.kind = Wanted::Kind::kOffset, .number = elements});
+}
+
+void Execution::set_memory(std::size_t step, cl_uint at, const Memory& memory) {
+  is_twins_ = is_twins_ && memory->address != 0;
+  tell_twin(step, at, memory->address);
+  if (steps_[step].arguments[at].kept != memory)
+    set(step, at, {.kind = Wanted::Kind::kMemory, .buffer = memory->buffer.get(), .kept = memory});
+}
+
+bool Execution::set_memory(std::size_t step, cl_uint at, cl_mem buffer, const std::byte* pointer) {
+  const TwinAddress address = twin_ && buffer ? twin_->address_of(buffer) : 0;
+  tell_twin(step, at, address);
+  set(step, at, {.kind = Wanted::Kind::kMemory, .buffer = buffer, .pointer = pointer});
+  return address != 0;
+}
+
+void Execution::tell(Step& step) const {
+  if (step.is_told) return;
+  for (cl_uint at = 0; at < step.arguments.size(); ++at) {
+    Wanted& wanted = step.arguments[at];
+    if (wanted.is_told || wanted.kind == Wanted::Kind::kNone) continue;
+    tell(step, at);
+    wanted.is_told = true;
+  }
+  step.is_told = true;
+}
+
+void Execution::tell(const Step& step, cl_uint at) const {
+  const Wanted& wanted = step.arguments[at];
+  const auto tell_value = [&](const auto& value, const char* what) {
+    client::check(client::call(clSetKernelArg, step.kernel.get(), at, sizeof value, static_cast<const void*>(&value)),
+                  "clSetKernelArg", what);
+  };
+  const char* const memory = "giving a kernel its memory";
+  if (wanted.kind == Wanted::Kind::kNumber)
+    return tell_value(static_cast<cl_int>(wanted.number), "giving a kernel its numbers");
+  if (wanted.kind == Wanted::Kind::kOffset) return tell_value(cl_ulong{wanted.number}, memory);
+  if (!wanted.pointer) return tell_value(wanted.buffer, memory);
+  const auto* const usm = gpu_->set_usm_argument();
+  if (!usm && gpu_->native().device.usm)
     throw Error(Code::kUnavailable,
                 "GPU: " + gpu_->native().device.platform_name +
                     " names cl_intel_unified_shared_memory but has no clSetKernelArgMemPointerINTEL, so kernels take "
                     "no pointers; copy_to() a buffer",
                 "clGetExtensionFunctionAddressForPlatform", CL_INVALID_VALUE);
-  const auto* const address = static_cast<const void*>(pointer);
-  client::check(set ? client::call(*set, step.kernel.get(), at, address)
+  const auto* const address = static_cast<const void*>(wanted.pointer);
+  client::check(usm ? client::call(*usm, step.kernel.get(), at, address)
                     : client::call(clSetKernelArgSVMPointer, step.kernel.get(), at, address),
-                set ? "clSetKernelArgMemPointerINTEL" : "clSetKernelArgSVMPointer", "giving a kernel its memory");
+                usm ? "clSetKernelArgMemPointerINTEL" : "clSetKernelArgSVMPointer", memory);
 }
 
 void Execution::bind(planning::BufferKind kind, std::uint32_t index, BoundMemory memory) {
-  for (const Use& use : uses_) {
+  for (Use& use : uses_) {
     if (use.kind != kind || use.index != index) continue;
-    Step& step = steps_[use.step];
     if (use.is_pitch) {
-      set_number(step, use.at, memory.pitch ? static_cast<std::int32_t>(memory.pitch / use.element_bytes) : use.number);
+      set_number(use.step, use.at,
+                 memory.pitch ? static_cast<std::int32_t>(memory.pitch / use.element_bytes) : use.number);
       continue;
     }
     const std::size_t offset = memory.offset + use.offset;
-    set_memory(step, use.at, memory.buffer, memory.pointer ? memory.pointer + offset : nullptr);
-    set_offset(step, use.at + 1, memory.pointer ? 0 : offset / use.element_bytes);
+    use.has_twin = set_memory(use.step, use.at, memory.buffer, memory.pointer ? memory.pointer + offset : nullptr);
+    set_offset(use.step, use.at + 1, memory.pointer ? 0 : offset / use.element_bytes);
   }
 }
 
@@ -263,15 +310,19 @@ void Execution::record(cl_command_queue queue) {
   for (Run& run : runs_) {
     if (!run.is_recordable || run.buffer) continue;
     CommandBuffer buffer(gpu_->command_buffers(), queue);
-    for (std::size_t i = run.begin; i < run.end; ++i) buffer.record(steps_[i].kernel.get(), *plan_->launches[i]);
+    for (std::size_t i = run.begin; i < run.end; ++i) {
+      tell(steps_[i]);
+      buffer.record(steps_[i].kernel.get(), *plan_->launches[i]);
+    }
     buffer.finish();
     run.buffer = std::move(buffer);
   }
 }
 
 void Execution::launch(std::size_t index, cl_command_queue queue, bool is_in_order,
-                       std::vector<client::Handle<cl_event>>* events) const {
+                       std::vector<client::Handle<cl_event>>* events) {
   const Launch& launch = *plan_->launches[index];
+  tell(steps_[index]);
   if (!is_in_order)
     client::check(client::call(clEnqueueBarrierWithWaitList, queue, cl_uint{0}, static_cast<const cl_event*>(nullptr),
                                static_cast<cl_event*>(nullptr)),
@@ -287,7 +338,7 @@ void Execution::launch(std::size_t index, cl_command_queue queue, bool is_in_ord
 }
 
 void Execution::enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way,
-                        std::vector<client::Handle<cl_event>>* events) const {
+                        std::vector<client::Handle<cl_event>>* events) {
   std::optional<Gate> gate;
   if (way == LaunchWay::kHeld && steps_.size() > 1) gate.emplace(gpu_->native(), queue);
   for (const Run& run : runs_) {

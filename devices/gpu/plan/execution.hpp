@@ -45,11 +45,10 @@ struct BoundMemory {
 /// @thread one at a time.
 class Execution {
  public:
-  /// As take(). @errors those of take().
-  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan);
+  /// As take(). @param twin  The device's, if the kernels are to be there, too; outlives this. @errors those of take().
+  Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan, Twin* twin = nullptr);
 
-  /// Runs this plan from now on: nothing is bound. @cost a native call for each argument that differs, and for each kernel
-  /// that the plan before does not have at this place.
+  /// Runs this plan from now on: nothing is bound. @cost a native call for each kernel that the plan before does not have at this place.
   /// @errors kResourceExhausted; those of native calls. After one of these it can only be destroyed.
   void take(std::shared_ptr<const LaunchPlan> plan);
   const LaunchPlan& plan() const { return *plan_; }
@@ -62,25 +61,35 @@ class Execution {
   /// Records what command buffers can take, unless it is recorded. @param queue  Always the same one, in order.
   /// @errors those of native calls: nothing was enqueued.
   void record(cl_command_queue queue);
-  /// Enqueues all launches, in order; allocates nothing without `events`.
+  /// Enqueues all launches, in order; allocates nothing without `events`. @cost a native call for each, and for each argument that differs
+  /// from when it ran last.
   /// @param queue  In order, or else barriers are put between launches.
   /// @param way  kBuffer: what was recorded for the queue is enqueued so; not with `events`.
   /// @param events  Get an event for each launch, for profiles; null: none are made.
   /// @errors those of native calls: what was enqueued before runs.
-  void enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way,
-               std::vector<client::Handle<cl_event>>* events) const;
+  void enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way, std::vector<client::Handle<cl_event>>* events);
+  /// Whether the device's twin has all kernels and all memory that is bound.
+  bool has_twin() const;
+  /// As enqueue(), by the twin. @pre has_twin(). @return and @errors as TwinQueue::replay().
+  bool replay(TwinQueue& queue) const { return queue.replay(twin_launches_, plan_.get()); }
 
  private:
-  /// What a kernel was told last, of one argument of OpenCL's.
-  struct Told {
-    std::shared_ptr<const void> kept;  ///< The memory, so that its address means no other.
-    std::optional<std::uint64_t> number;
+  /// An argument of OpenCL's as it is to be. A kernel is told it before it runs, so what the twin runs costs no calls.
+  struct Wanted {
+    enum class Kind : std::uint8_t { kNone, kNumber, kOffset, kMemory } kind = Kind::kNone;
+    bool is_told = false;
+    std::uint64_t number = 0;
+    cl_mem buffer = nullptr;
+    const std::byte* pointer = nullptr;  ///< USM or SVM, instead of a buffer.
+    std::shared_ptr<const void> kept{};  ///< The memory, so that its address means no other.
   };
   struct Step {
     client::Handle<cl_kernel> kernel;
     std::shared_ptr<const KernelText> text;
-    std::vector<Told> told;
-    bool is_own = true;  ///< It uses no memory of the request's.
+    std::vector<Wanted> arguments;
+    TwinFunction function = nullptr;
+    bool is_own = true;   ///< It uses no memory of the request's.
+    bool is_told = true;  ///< All arguments are.
   };
   using Memory = std::shared_ptr<const DeviceBuffer>;
   /// Steps side by side that can be recorded, or that cannot.
@@ -100,29 +109,40 @@ class Execution {
     std::size_t offset = 0, element_bytes = 1;
     bool is_pitch = false;
     std::int32_t number = 0;  ///< The pitch in elements of rows that lie side by side.
+    bool has_twin = false;    ///< The twin has the memory that is bound.
   };
   void take_memory();
   void take_kernels();
   void take_arguments(std::size_t index);
+  /// What the twin runs for a step, but for its arguments.
+  void take_twin(std::size_t index);
   void find_runs();
   void launch(std::size_t index, cl_command_queue queue, bool is_in_order,
-              std::vector<client::Handle<cl_event>>* events) const;
+              std::vector<client::Handle<cl_event>>* events);
   void bind(planning::BufferKind kind, std::uint32_t index, BoundMemory memory);
-  /// @name Unless the kernel was told so last
+  /// @name From now on
   /// @{
-  static void set_number(Step& step, cl_uint at, std::int32_t number);
-  static void set_offset(Step& step, cl_uint at, cl_ulong elements);
-  void set_memory(Step& step, cl_uint at, const Memory& memory) const;
+  void set_number(std::size_t step, cl_uint at, std::int32_t number);
+  void set_offset(std::size_t step, cl_uint at, std::uint64_t elements);
+  void set_memory(std::size_t step, cl_uint at, const Memory& memory);
+  /// An application's. @param pointer  USM or SVM, unless there is a buffer. @return whether the twin has it.
+  bool set_memory(std::size_t step, cl_uint at, cl_mem buffer, const std::byte* pointer);
   /// @}
-  /// An application's. @param pointer  USM or SVM, unless there is a buffer.
-  void set_memory(Step& step, cl_uint at, cl_mem buffer, const std::byte* pointer) const;
+  void set(std::size_t step, cl_uint at, Wanted wanted);
+  /// Tells OpenCL what differs. @errors those of native calls.
+  void tell(Step& step) const;
+  void tell(const Step& step, cl_uint at) const;
+  void tell_twin(std::size_t step, cl_uint at, std::uint64_t value);
 
   const std::shared_ptr<const Gpu> gpu_;
+  Twin* const twin_;
   std::shared_ptr<const LaunchPlan> plan_;
   Memory arena_, counters_;
   std::vector<Step> steps_;
   std::vector<Use> uses_;
-  std::vector<Run> runs_;  ///< All steps, in order.
+  std::vector<Run> runs_;                  ///< All steps, in order.
+  std::vector<TwinLaunch> twin_launches_;  ///< One for each step, where there is a twin.
+  bool is_twins_ = false;                  ///< The twin has all kernels, and all memory of the plan's own.
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -12,7 +12,7 @@
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/shape.hpp>
-#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/program/input_source.hpp>
 #include <tenon/devices/gpu/program/launch.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
@@ -44,13 +44,6 @@ struct PlanVariable {
   std::string id;
   ElementType type = ElementType::kUndefined;
   Shape shape;
-};
-
-/// Memory of the device's. A constant keeps the bytes that it was made of, by which others find it.
-struct DeviceBuffer {
-  Tensor bytes;
-  client::Handle<cl_mem> buffer;
-  std::size_t size_bytes = 0;
 };
 
 /// Immutable once made; shared by requests.

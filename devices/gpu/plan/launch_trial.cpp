@@ -33,9 +33,9 @@ void LaunchTrial::note(LaunchWay way, std::size_t kernels, std::chrono::nanoseco
 }
 
 void LaunchTrial::drop(LaunchWay way) {
-  if (is_over()) return;
   const std::lock_guard lock(mutex_);
   if (tried_.size() > 1) std::erase_if(tried_, [&](const Tried& tried) { return tried.way == way; });
+  over_.store(false, std::memory_order_release);
   decide();
 }
 

@@ -16,6 +16,7 @@ enum class LaunchWay : std::uint8_t {
   kSingly,  ///< Each is enqueued; the device begins with the first.
   kHeld,    ///< Each is enqueued, behind an event; the device begins when the last one is there.
   kBuffer,  ///< Recorded once, and enqueued as one command; those that use an application's memory singly.
+  kGraph,   ///< By the device's twin, as one graph (twin/twin.hpp); by OpenCL, one by one, what the twin cannot run.
 };
 
 /// @thread all members from any thread. @cost one load when the trial is over.
@@ -34,7 +35,7 @@ class LaunchTrial {
   LaunchWay way() const;
   /// @param taken  The host's time for one enqueue() of this many kernels.
   void note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds taken);
-  /// The driver failed on this way.
+  /// The driver failed on this way: it is not taken again, unless it is the only one.
   void drop(LaunchWay way);
 
  private:

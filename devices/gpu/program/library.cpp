@@ -101,6 +101,28 @@ client::Handle<cl_kernel> Program::make(const KernelText& text) const {
       text.name.c_str()));
 }
 
+TwinFunction Program::twin_function(const Twin& twin, const KernelText& text) const try {
+  std::call_once(twin_once_, [&] {
+    try {
+      twin_module_ = twin.load(binary_of(program_.get()));
+    } catch (const Error&) {  // OpenCL runs it.
+    }
+    was_brought_.store(true, std::memory_order_release);
+  });
+  return twin_module_ ? twin_module_->find(text.name) : nullptr;
+} catch (const Error&) {
+  return nullptr;
+}
+
+void KernelLibrary::bring(const Twin& twin, const Texts& texts,
+                          const std::vector<std::shared_ptr<const Program>>& programs, std::int32_t most_threads) {
+  std::map<const Program*, const KernelText*> unknown;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (!programs[i]->was_brought()) unknown.emplace(programs[i].get(), texts[i].get());
+  std::vector<std::pair<const Program*, const KernelText*>> all(unknown.begin(), unknown.end());
+  run_parallel(all.size(), most_threads, [&](std::size_t i) { all[i].first->twin_function(twin, *all[i].second); });
+}
+
 KernelLibrary::KernelLibrary(Ref<client::Native> native) : native_(std::move(native)) {
   const auto& device = native_->device;
   options_ = device.version >= 20 ? "-cl-std=CL2.0" : "-cl-std=CL1.2";

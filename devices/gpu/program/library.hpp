@@ -2,6 +2,7 @@
 // Kernels of one device: their texts, and the programs that the driver builds of them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 #include <tenon/core/ref_counted.hpp>
 #include <tenon/devices/gpu/native.hpp>
+#include <tenon/devices/gpu/twin/twin.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/store/content_hash.hpp>
 
@@ -34,9 +36,16 @@ class Program {
   explicit Program(client::Handle<cl_program> program) : program_(std::move(program)) {}
   /// A kernel object of its own, since arguments belong to the object. @errors those of clCreateKernel.
   client::Handle<cl_kernel> make(const KernelText& text) const;
+  /// The kernel as the device's twin has it. @return null: the twin does not take the program.
+  /// @cost the first time, the twin's compilation of the program.
+  TwinFunction twin_function(const Twin& twin, const KernelText& text) const;
+  bool was_brought() const noexcept { return was_brought_.load(std::memory_order_acquire); }
 
  private:
   client::Handle<cl_program> program_;
+  mutable std::once_flag twin_once_;
+  mutable std::atomic<bool> was_brought_{false};
+  mutable std::shared_ptr<const TwinModule> twin_module_;
 };
 
 /// The programs of one cl_context: built when they are first needed, several at a time; shared by all models, and kept in
@@ -65,6 +74,10 @@ class KernelLibrary {
   std::vector<std::shared_ptr<const Program>> build_apart(const Texts& texts, Until until,
                                                           std::chrono::nanoseconds& longest,
                                                           std::int32_t most_threads = 0) const;
+
+  /// Brings the programs of these texts to the twin, several at a time, unless they are there.
+  static void bring(const Twin& twin, const Texts& texts, const std::vector<std::shared_ptr<const Program>>& programs,
+                    std::int32_t most_threads);
 
   /// What programs of one device and driver have in common.
   const std::string& device_key() const { return device_key_; }

@@ -88,6 +88,9 @@ inline constexpr auto singly = "SINGLY";
 inline constexpr auto held = "HELD";
 /// cl_khr_command_buffer: recorded once and enqueued as one command, but for kernels that use an application's memory.
 inline constexpr auto command_buffer = "COMMAND_BUFFER";
+/// Where the device is CUDA's, too: the same kernels as a CUDA graph, on memory that both have. Inferences on an application's queue,
+/// and those with images, several tensors for one input, or an application's own buffers, are enqueued singly.
+inline constexpr auto cuda_graph = "CUDA_GRAPH";
 }  // namespace launch
 
 /// How long compile_model may measure which kernels suit the device best, in milliseconds: for each distinct convolution and product,

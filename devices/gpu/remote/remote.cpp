@@ -73,13 +73,14 @@ class RemoteLease final : public LeaseState {
 /// A buffer whose host address is hidden, like that of a device's own memory.
 class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
  public:
-  /// @param imported  What makes the buffer usable, for memory of another API.
+  /// @param imported  What makes the buffer usable, for memory of another API. @param held  What the buffer is, for the device's own.
   RemoteBuffer(std::shared_ptr<const Gpu> gpu, const Properties& properties, client::Handle<cl_mem> buffer,
-               cl_mem_flags flags, SharedMemType type, Tensor imported)
+               cl_mem_flags flags, SharedMemType type, Tensor imported, std::shared_ptr<const DeviceBuffer> held)
       : BufferMemory(gpu->context(), properties, gpu->native_ref(), std::move(buffer), flags, {}),
         gpu_(std::move(gpu)),
         type_(type),
-        imported_(std::move(imported)) {}
+        imported_(std::move(imported)),
+        held_(std::move(held)) {}
   std::string device_name() const override { return gpu_->device_name(); }
   AnyMap remote_params() const override {
     return {{intel_gpu::shared_mem_type.name(), type_},
@@ -93,6 +94,7 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
   const std::shared_ptr<const Gpu> gpu_;
   const SharedMemType type_;
   const Tensor imported_;
+  const std::shared_ptr<const DeviceBuffer> held_;
 };
 
 /// Memory of the OpenCL framework's other kinds, whose host address is hidden: no edge leads from or to its kind.
@@ -232,7 +234,8 @@ Tensor new_image(const Gpu& gpu, element::Type type, const Shape& shape) {
 }
 
 Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Shape& shape,
-            client::Handle<cl_mem> buffer, SharedMemType kind = SharedMemType::OCL_BUFFER, Tensor imported = {}) {
+            client::Handle<cl_mem> buffer, SharedMemType kind = SharedMemType::OCL_BUFFER, Tensor imported = {},
+            std::shared_ptr<const DeviceBuffer> held = nullptr) {
   const auto needed = checked_size_bytes(type, shape);
   const auto size = client::info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_SIZE);
   const auto flags = client::info<cl_mem_flags>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_FLAGS);
@@ -244,7 +247,8 @@ Tensor over(const std::shared_ptr<const Gpu>& gpu, element::Type type, const Sha
   properties.size_bytes = size;
   properties.read_only = (flags & CL_MEM_READ_ONLY) != 0;
   properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer.get())};
-  auto memory = make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags, kind, std::move(imported));
+  auto memory =
+      make_ref<RemoteBuffer>(gpu, properties, std::move(buffer), flags, kind, std::move(imported), std::move(held));
   return Tensor(TensorInfo{type, shape, {}}, std::move(memory), 0, make_ref<RemoteLease>(size));
 }
 
@@ -252,11 +256,10 @@ Tensor new_buffer(const std::shared_ptr<const Gpu>& gpu, element::Type type, con
   const auto size = checked_size_bytes(type, shape);
   if (!size) throw Error(Code::kInvalidArgument, "GPU: a tensor " + to_string(shape) + " is too large");
   const std::size_t bytes = std::max<std::size_t>(*size, 1);
-  auto buffer = client::make_buffer(gpu->native(), CL_MEM_READ_WRITE, bytes, nullptr, "a remote tensor");
-  gpu->count_memory(buffer.get(), bytes);
-  return over(gpu, type, shape, std::move(buffer)).with_lease(make_ref<RemoteLease>(bytes, [=](const Shape& larger) {
-    return new_buffer(gpu, type, larger);
-  }));
+  auto held = gpu->make_buffer(bytes, nullptr, "a remote tensor", TwinUse::kApplication);
+  auto buffer = client::Handle<cl_mem>::retain(held->buffer.get(), "a remote tensor");
+  return over(gpu, type, shape, std::move(buffer), SharedMemType::OCL_BUFFER, {}, std::move(held))
+      .with_lease(make_ref<RemoteLease>(bytes, [=](const Shape& larger) { return new_buffer(gpu, type, larger); }));
 }
 
 client::Handle<cl_mem> application_buffer(const Gpu& gpu, const AnyMap& params) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -47,6 +48,29 @@ inline std::shared_ptr<Model> fresh_model() {
   y = make_node("Clamp", 1, {y}, {{"min", -1.0 - 0.001 * ++made}, {"max", 2.0}}, "clamp");
   y->output(0).set_names({"y"});
   return std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "fresh");
+}
+
+inline constexpr std::size_t kKernels = 20;
+
+/// y = x + 20 of [1024], by a kernel for each 1: between them is a maximum over an axis of one.
+inline std::shared_ptr<Model> steps_model() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, kCount});
+  x->output(0).set_names({"x"});
+  Output<Node> y = x;
+  const auto one = op::v0::Constant::create(element::f32, Shape{}, {1.0});
+  const auto axis = op::v0::Constant::create(element::i64, Shape{1}, {0});
+  for (std::size_t i = 0; i < kKernels; ++i)
+    y = make_node("ReduceMax", 1, {make_node("Add", 1, {y, one}, {}, "")->output(0), axis}, {{"keep_dims", true}}, "");
+  y.get_node()->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "steps");
+}
+
+inline std::vector<float> answer(InferRequest& request, float value) {
+  Tensor x = request.get_tensor("x");
+  std::fill_n(x.data<float>(), x.element_count(), value);
+  request.infer();
+  const Tensor y = request.get_tensor("y");
+  return {y.data<float>(), y.data<float>() + y.element_count()};
 }
 
 /// The application's own objects: a context and an in-order queue of the first device.

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device as CUDA has it: memory of cuMemCreate that OpenCL imports, OpenCL's programs as modules, kernels as graphs.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/gpu/twin/ptx.hpp>
+#include <tenon/devices/gpu/twin/twin.hpp>
+#include <tenon/frameworks/cuda/client.hpp>
+#include <tenon/frameworks/cuda/contexts.hpp>
+
+namespace tenon::inline v1::gpu_device {
+namespace {
+
+namespace abi = cuda::abi;
+using cuda::client::call;
+using cuda::client::check;
+using cuda::client::Current;
+using cuda::client::driver;
+using Native = Ref<cuda::client::Native>;
+
+/// An object of the driver's that ends with its owner.
+template <typename T, auto kEnd>
+class Owned {
+ public:
+  explicit Owned(Native native) : native_(std::move(native)) {}
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { reset(); }
+  T get() const { return object_; }
+  const Native& native() const { return native_; }
+  void reset() noexcept {
+    if (!object_) return;
+    const Current current(native_->handle(), std::nothrow);
+    kEnd(std::exchange(object_, nullptr));
+    cuda::client::Probe::handles.fetch_sub(1, std::memory_order_relaxed);
+  }
+  /// @param make  Gives the object, with the context current. @errors its.
+  template <typename Make>
+  void make(const Make& make) {
+    reset();
+    const Current current(native_->handle());
+    make(&object_);
+    cuda::client::Probe::handles.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  Native native_;
+  T object_ = nullptr;
+};
+using Module = Owned<abi::Module, [](abi::Module module) { driver().cuModuleUnload(module); }>;
+using Stream = Owned<abi::Stream, [](abi::Stream stream) { driver().cuStreamDestroy(stream); }>;
+using Graph = Owned<abi::Graph, [](abi::Graph graph) { driver().cuGraphDestroy(graph); }>;
+using GraphExec = Owned<abi::GraphExec, [](abi::GraphExec exec) { driver().cuGraphExecDestroy(exec); }>;
+
+class CudaModule final : public TwinModule {
+ public:
+  CudaModule(Native native, const std::string& ptx) : module_(std::move(native)) {
+    module_.make([&](abi::Module* out) {
+      check(call(driver().cuModuleLoadData, out, static_cast<const void*>(ptx.c_str())), "cuModuleLoadData",
+            "taking an OpenCL program into CUDA");
+    });
+  }
+  TwinFunction find(const std::string& name) const override {
+    const std::lock_guard lock(mutex_);
+    auto& function = functions_[name];
+    if (!function) {
+      const Current current(module_.native()->handle());
+      check(call(driver().cuModuleGetFunction, &function, module_.get(), name.c_str()), "cuModuleGetFunction",
+            [&] { return "looking for the kernel " + name; });
+    }
+    return function;
+  }
+
+ private:
+  Module module_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::string, abi::Function> functions_;
+};
+
+/// Memory of cuMemCreate, and OpenCL's import of it.
+struct Piece {
+  Tensor cuda, opencl;
+  std::size_t size = 0;
+  TwinAddress address() const { return cuda::pointer(cuda); }
+};
+
+/// One piece after the other, from which parts are cut in order. It keeps none: a piece lives as long as its parts.
+struct Cutting {
+  std::weak_ptr<const Piece> piece;
+  std::size_t used = 0;
+  std::map<std::size_t, std::vector<std::size_t>> free;  ///< Parts that went, by size.
+};
+
+class CudaTwin final : public Twin, public std::enable_shared_from_this<CudaTwin> {
+ public:
+  CudaTwin(Context opencl, Context cuda) : opencl_(std::move(opencl)), cuda_(std::move(cuda)) {}
+  std::string_view name() const override { return "CUDA"; }
+  std::shared_ptr<const TwinMemory> allocate(std::size_t bytes, TwinUse use) override;
+  TwinAddress address_of(cl_mem buffer) const override {
+    const std::shared_lock lock(addresses_mutex_);
+    const auto found = addresses_.find(buffer);
+    return found == addresses_.end() ? 0 : found->second;
+  }
+  std::shared_ptr<const TwinModule> load(const std::string& binary) const override {
+    if (!is_ptx(binary))
+      throw Error(Code::kUnimplemented, "GPU: OpenCL's driver gives a program that is no PTX, so CUDA cannot take it");
+    const std::string text = ptx_for_cuda(binary);
+    if (!has_waits(text)) all_wait_ = false;
+    return std::make_shared<const CudaModule>(native(), text);
+  }
+  std::unique_ptr<TwinQueue> make_queue() const override;
+
+  /// Whether all kernels that were brought here wait for the kernel before them.
+  bool all_wait() const noexcept { return all_wait_; }
+  const Native& native() const { return cuda::client::cuda_context(cuda_, "twin").native_ref(); }
+
+ private:
+  class Part;
+  /// Parts begin where any vector of a kernel may.
+  static constexpr std::size_t kAlignment = 512;
+  /// Parts up to this size share pieces, and are cut to powers of two, so that others fit where they were.
+  static constexpr std::size_t kSmall = std::size_t{256} << 10;
+  static constexpr std::size_t kLeastPiece = std::size_t{2} << 20, kLargestPiece = std::size_t{64} << 20;
+
+  std::shared_ptr<const Piece> make_piece(std::size_t bytes) const;
+  std::shared_ptr<const TwinMemory> cut(Cutting& from, std::size_t bytes, std::size_t piece_bytes);
+  void note(cl_mem buffer, TwinAddress address) {
+    const std::lock_guard lock(addresses_mutex_);
+    addresses_[buffer] = address;
+  }
+  void forget(const Part& part) noexcept;
+
+  const Context opencl_, cuda_;
+  mutable std::atomic<bool> all_wait_{true};
+  std::mutex mutex_;
+  Cutting small_, staying_;
+  std::size_t next_piece_ = kLeastPiece;  ///< Pieces for what stays grow, so that small models take little.
+  mutable std::shared_mutex addresses_mutex_;
+  std::unordered_map<cl_mem, TwinAddress> addresses_;
+};
+
+class CudaTwin::Part final : public TwinMemory {
+ public:
+  /// The whole.
+  Part(std::shared_ptr<CudaTwin> twin, std::shared_ptr<const Piece> piece)
+      : twin_(std::move(twin)), piece_(std::move(piece)), offset_(0), size_(piece_->size) {
+    buffer_ = client::Handle<cl_mem>::retain(opencl::buffer(piece_->opencl), "using memory that CUDA has, too");
+    twin_->note(buffer_.get(), piece_->address());
+  }
+  Part(std::shared_ptr<CudaTwin> twin, std::shared_ptr<const Piece> piece, std::size_t offset, std::size_t size)
+      : twin_(std::move(twin)), piece_(std::move(piece)), offset_(offset), size_(size) {
+    const cl_mem whole = opencl::buffer(piece_->opencl);
+    const cl_buffer_region region{offset, size};
+    buffer_ = client::Handle<cl_mem>(client::create("clCreateSubBuffer", "cutting memory that CUDA has, too",
+                                                    clCreateSubBuffer, whole, cl_mem_flags{CL_MEM_READ_WRITE},
+                                                    cl_buffer_create_type{CL_BUFFER_CREATE_TYPE_REGION},
+                                                    static_cast<const void*>(&region)));
+    twin_->note(buffer_.get(), piece_->address() + offset);
+  }
+  ~Part() override { twin_->forget(*this); }
+  cl_mem buffer() const override { return buffer_.get(); }
+
+ private:
+  friend class CudaTwin;
+  const std::shared_ptr<CudaTwin> twin_;
+  const std::shared_ptr<const Piece> piece_;
+  const std::size_t offset_, size_;
+  client::Handle<cl_mem> buffer_;
+};
+
+void CudaTwin::forget(const Part& part) noexcept {
+  {
+    const std::lock_guard lock(addresses_mutex_);
+    addresses_.erase(part.buffer_.get());
+  }
+  const std::lock_guard lock(mutex_);
+  if (small_.piece.lock() == part.piece_) small_.free[part.size_].push_back(part.offset_);
+}
+
+std::shared_ptr<const Piece> CudaTwin::make_piece(std::size_t bytes) const {
+  auto piece = std::make_shared<Piece>();
+  piece->cuda = cuda::allocate_exported(cuda_, {ElementType::kU8, {bytes}, {}});
+  piece->size = piece->cuda.memory()->size_bytes();
+  piece->opencl = opencl::import_fd(opencl_, piece->cuda.memory()->borrow_fd(), FdKind::kOpaqueFd, piece->size,
+                                    {ElementType::kU8, {piece->size}, {}});
+  piece->opencl.memory()->wait_for(Access::kReadWrite, default_deadline());
+  return piece;
+}
+
+std::shared_ptr<const TwinMemory> CudaTwin::cut(Cutting& from, std::size_t bytes, std::size_t piece_bytes) {
+  auto piece = from.piece.lock();
+  if (!piece) from.free.clear();
+  if (auto& free = from.free[bytes]; !free.empty()) {
+    const std::size_t offset = free.back();
+    free.pop_back();
+    return std::make_shared<Part>(shared_from_this(), std::move(piece), offset, bytes);
+  }
+  if (!piece || from.used + bytes > piece->size) {
+    piece = make_piece(std::max(bytes, piece_bytes));
+    from = {piece, 0, {}};
+  }
+  auto part = std::make_shared<Part>(shared_from_this(), std::move(piece), from.used, bytes);
+  from.used += bytes;
+  return part;
+}
+
+std::shared_ptr<const TwinMemory> CudaTwin::allocate(std::size_t bytes, TwinUse use) {
+  bytes = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  const std::lock_guard lock(mutex_);
+  if (use == TwinUse::kConstant) {
+    auto part = cut(staying_, bytes, next_piece_);
+    if (staying_.used == bytes) next_piece_ = std::min(2 * next_piece_, kLargestPiece);
+    return part;
+  }
+  if (use == TwinUse::kOwn && bytes <= kSmall) return cut(small_, std::bit_ceil(bytes), kLeastPiece);
+  return std::make_shared<Part>(shared_from_this(), make_piece(bytes));
+}
+
+/// Pinned memory through which copies go, so that they do not hold up the host.
+class Bounce {
+ public:
+  explicit Bounce(Context cuda) : cuda_(std::move(cuda)) {}
+  /// What was handed out before is not used any more.
+  void begin() {
+    // What did not fit in one piece does the next time.
+    if (pieces_.size() > 1) pieces_.assign(1, make(total_));
+    used_ = total_ = 0;
+  }
+  std::byte* take(std::size_t bytes) {
+    constexpr std::size_t kLeast = 64 << 10;
+    bytes = (bytes + 63) / 64 * 64;
+    total_ += bytes;
+    if (pieces_.empty() || used_ + bytes > pieces_.back().size_bytes()) {
+      pieces_.push_back(make(std::max(bytes, kLeast)));
+      used_ = 0;
+    }
+    return static_cast<std::byte*>(pieces_.back().data()) + std::exchange(used_, used_ + bytes);
+  }
+
+ private:
+  Tensor make(std::size_t bytes) const {
+    return cuda::allocate(cuda_, cuda::MemoryType::kHost, {ElementType::kU8, {bytes}, {}});
+  }
+  const Context cuda_;
+  std::vector<Tensor> pieces_;
+  std::size_t used_ = 0, total_ = 0;
+};
+
+/// Kernels one after the other as a CUDA graph.
+class CudaGraph {
+ public:
+  explicit CudaGraph(const CudaTwin& twin) : twin_(twin), graph_(twin.native()), exec_(twin.native()) {}
+
+  /// How many kernels it would be told anew; none if it has to be made anew.
+  std::optional<std::size_t> differing(std::span<const TwinLaunch> kernels) const {
+    if (!exec_.get() || recorded_.size() != kernels.size() || (is_let_in_early_ && !twin_.all_wait()))
+      return std::nullopt;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < kernels.size(); ++i) count += recorded_[i] != kernels[i];
+    return count;
+  }
+  /// Tells it what differs. @pre differing(). @return false: the driver does not take that.
+  bool update(std::span<const TwinLaunch> kernels) {
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      if (recorded_[i] == kernels[i]) continue;
+      const abi::KernelNode node = node_of(kernels[i]);
+      if (call(driver().cuGraphExecKernelNodeSetParams, exec_.get(), nodes_[i], &node) != abi::kSuccess) return false;
+      recorded_[i] = kernels[i];
+    }
+    return true;
+  }
+  /// Makes it anew. @errors those of native calls.
+  void record(std::span<const TwinLaunch> kernels) {
+    const char* const what = "making a graph of an inference's kernels";
+    recorded_.clear();
+    exec_.reset();
+    graph_.make([&](abi::Graph* out) { check(call(driver().cuGraphCreate, out, 0u), "cuGraphCreate", what); });
+    // A kernel whose text waits at its begin is let in before the one before it is over.
+    const auto follow = driver().cuGraphAddDependencies;
+    is_let_in_early_ = follow && twin_.all_wait();
+    nodes_.assign(kernels.size(), nullptr);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      const abi::KernelNode node = node_of(kernels[i]);
+      const bool is_after = i > 0 && !is_let_in_early_;
+      check(call(driver().cuGraphAddKernelNode, &nodes_[i], graph_.get(), is_after ? &nodes_[i - 1] : nullptr,
+                 std::size_t{is_after ? 1u : 0u}, &node),
+            "cuGraphAddKernelNode", what);
+    }
+    if (is_let_in_early_ && kernels.size() > 1) {
+      const std::vector<abi::GraphEdge> edges(kernels.size() - 1, abi::GraphEdge::programmatic());
+      check(call(follow, graph_.get(), nodes_.data(), nodes_.data() + 1, edges.data(), edges.size()),
+            "cuGraphAddDependencies", what);
+    }
+    exec_.make([&](abi::GraphExec* out) {
+      check(call(driver().cuGraphInstantiate, out, graph_.get(), 0ull), "cuGraphInstantiateWithFlags", what);
+    });
+    recorded_.assign(kernels.begin(), kernels.end());
+  }
+  void launch(abi::Stream stream) const {
+    check(call(driver().cuGraphLaunch, exec_.get(), stream), "cuGraphLaunch", "running an inference's kernels");
+  }
+
+ private:
+  abi::KernelNode node_of(const TwinLaunch& launch) {
+    pointers_.clear();
+    for (const std::uint64_t& argument : launch.arguments) pointers_.push_back(const_cast<std::uint64_t*>(&argument));
+    abi::KernelNode node;
+    node.function = static_cast<abi::Function>(const_cast<void*>(launch.function));
+    std::copy(launch.groups.begin(), launch.groups.end(), std::begin(node.groups));
+    std::copy(launch.local.begin(), launch.local.end(), std::begin(node.local));
+    node.arguments = pointers_.data();
+    return node;
+  }
+
+  const CudaTwin& twin_;
+  Graph graph_;
+  GraphExec exec_;
+  std::vector<abi::GraphNode> nodes_;
+  std::vector<TwinLaunch> recorded_;
+  bool is_let_in_early_ = false;  ///< Kernels, before the ones before them are over.
+  std::vector<void*> pointers_;
+};
+
+class CudaQueue final : public TwinQueue {
+ public:
+  CudaQueue(const CudaTwin& twin, const Context& cuda) : twin_(twin), stream_(twin.native()), bounce_(cuda) {
+    stream_.make([](abi::Stream* out) {
+      check(call(driver().cuStreamCreate, out, abi::kStreamNonBlocking), "cuStreamCreate", "making a request's stream");
+    });
+  }
+  void begin() override {
+    bounce_.begin();
+    results_.clear();
+  }
+  void copy_in(TwinAddress to, const void* from, std::size_t bytes) override {
+    if (bytes <= kBounced) from = std::memcpy(bounce_.take(bytes), from, bytes);
+    copy(to, reinterpret_cast<std::uintptr_t>(from), bytes);
+  }
+  bool replay(std::span<const TwinLaunch> kernels, const void* plan) override {
+    const Current current(stream_.native()->handle());
+    const auto found = choose(kernels, plan);
+    const bool is_known = found != graphs_.end();
+    if (is_known)
+      std::rotate(graphs_.begin(), found, found + 1);
+    else if (graphs_.size() < kGraphs)
+      graphs_.insert(graphs_.begin(), {std::make_unique<CudaGraph>(twin_), nullptr});
+    else  // The one that was used longest ago makes room.
+      std::rotate(graphs_.begin(), graphs_.end() - 1, graphs_.end());
+    Kept& kept = graphs_.front();
+    kept.plan = plan;
+    const bool is_updated = is_known && kept.graph->update(kernels);
+    if (!is_updated) kept.graph->record(kernels);
+    kept.graph->launch(stream_.get());
+    return is_updated;
+  }
+  void copy_out(void* to, TwinAddress from, std::size_t bytes) override {
+    std::byte* const through = bounce_.take(bytes);
+    copy(reinterpret_cast<std::uintptr_t>(through), from, bytes);
+    results_.push_back({to, through, bytes});
+  }
+  Ref<Timeline> end() override {
+    const Current current(stream_.native()->handle());
+    return cuda::client::record(stream_.native(), stream_.get()).timeline();
+  }
+  void finish() noexcept override {
+    for (const Result& result : results_) std::memcpy(result.to, result.from, result.bytes);
+    results_.clear();
+  }
+
+ private:
+  /// Larger inputs are read where they are, which the driver does while the host waits.
+  static constexpr std::size_t kBounced = std::size_t{1} << 20;
+  /// Where shapes are known, each may have its own, which is told nothing anew.
+  static constexpr std::size_t kGraphs = 24;
+  struct Kept {
+    std::unique_ptr<CudaGraph> graph;
+    const void* plan = nullptr;  ///< It ran last.
+  };
+  using Graphs = std::vector<Kept>;
+  struct Result {
+    void* to;
+    const std::byte* from;
+    std::size_t bytes;
+  };
+
+  void copy(abi::DevicePointer to, abi::DevicePointer from, std::size_t bytes) {
+    const Current current(stream_.native()->handle());
+    check(call(driver().cuMemcpyAsync, to, from, bytes, stream_.get()), "cuMemcpyAsync",
+          "moving a tensor from or to the device");
+  }
+  /// The graph that is to be told least; none where it is worth another: a token's states lie in one of two places each time, and a plan
+  /// that has come before will come again.
+  Graphs::iterator choose(std::span<const TwinLaunch> kernels, const void* plan) {
+    auto best = graphs_.end();
+    std::size_t least = kernels.size() + 1, like = 0;
+    const auto compare = [&](Graphs::iterator kept) {
+      const auto differing = kept->graph->differing(kernels);
+      like += differing.has_value();
+      if (differing && *differing < least) best = kept, least = *differing;
+    };
+    const auto own = std::ranges::find(graphs_, plan, &Kept::plan);
+    if (own != graphs_.end()) compare(own);
+    constexpr std::ptrdiff_t kCompared = 3;
+    for (auto kept = graphs_.begin(); kept != graphs_.end() && kept - graphs_.begin() < kCompared; ++kept)
+      if (kept != own) compare(kept);
+    const bool was_there = has_seen(plan);
+    if (graphs_.size() == kGraphs) return best;
+    const bool is_worth = was_there ? least > kernels.size() / 3 : like < 2 && least > kernels.size() / 8;
+    return is_worth ? graphs_.end() : best;
+  }
+  /// And now it has.
+  bool has_seen(const void* plan) {
+    if (std::ranges::find(seen_, plan) != seen_.end()) return true;
+    seen_[next_seen_] = plan;
+    next_seen_ = (next_seen_ + 1) % seen_.size();
+    return false;
+  }
+
+  const CudaTwin& twin_;
+  Stream stream_;
+  Graphs graphs_;  ///< The one used last first.
+  std::array<const void*, 64> seen_{};
+  std::size_t next_seen_ = 0;
+  Bounce bounce_;
+  std::vector<Result> results_;
+};
+
+std::unique_ptr<TwinQueue> CudaTwin::make_queue() const { return std::make_unique<CudaQueue>(*this, cuda_); }
+
+}  // namespace
+
+std::shared_ptr<Twin> find_twin(const Context& context, std::string& why) try {
+  const std::vector<Context> all = cuda::contexts();
+  if (all.empty()) {
+    why = cuda::why_none();
+    return nullptr;
+  }
+  const auto same = std::ranges::find_if(all, [&](const Context& cuda) { return same_device(context, cuda); });
+  if (same == all.end())
+    why = "CUDA does not have this device";
+  else if (!cuda::device(*same).exports_fd)
+    why = "CUDA exports no memory of this device as a descriptor";
+  else if (opencl::imports(context, FdKind::kOpaqueFd, &why))
+    return std::make_shared<CudaTwin>(context, *same);
+  return nullptr;
+} catch (const Error& error) {
+  why = error.what();
+  return nullptr;
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Special registers.
+#include <tenon/devices/gpu/twin/ptx.hpp>
+
+#include <algorithm>
+#include <cctype>
+
+namespace tenon::inline v1::gpu_device {
+
+bool is_ptx(std::string_view binary) { return binary.find("\n.version ") != std::string_view::npos; }
+
+namespace {
+
+/// The compute capability that the text is for, times 10; 0 if it does not say.
+int capability_of(std::string_view ptx) {
+  constexpr std::string_view kTarget = "\n.target sm_";
+  const std::size_t at = ptx.find(kTarget);
+  int number = 0;
+  if (at != std::string_view::npos)
+    for (std::size_t i = at + kTarget.size(); i < ptx.size() && std::isdigit(static_cast<unsigned char>(ptx[i])); ++i)
+      number = number * 10 + (ptx[i] - '0');
+  return number;
+}
+
+/// Whether no instruction is on the line: nothing, a declaration, a comment.
+bool declares(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  return first == std::string_view::npos || line[first] == '.' || line.substr(first, 2) == "//";
+}
+
+/// The text with a wait before the first instruction of each kernel.
+std::string with_waits(std::string_view ptx) {
+  std::string text;
+  text.reserve(ptx.size() + 4096);
+  enum { kOutside, kSignature, kDeclarations } where = kOutside;
+  for (std::size_t at = 0; at < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', at), ptx.size() - 1) + 1;
+    const std::string_view line = ptx.substr(at, end - at),
+                           words = line.substr(0, line.find_last_not_of(" \t\r\n") + 1);
+    if (where == kDeclarations && !declares(words)) {
+      text += "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n";
+      where = kOutside;
+    }
+    if (words.find(".entry ") != std::string_view::npos) where = kSignature;
+    if (where == kSignature && words == "{") where = kDeclarations;
+    text += line;
+    at = end;
+  }
+  return text;
+}
+
+std::string with_cudas_registers(std::string_view ptx) {
+  constexpr std::string_view kRegister = "%envreg";
+  std::string text;
+  text.reserve(ptx.size());
+  for (std::size_t at = 0; at < ptx.size();) {
+    const std::size_t found = std::min(ptx.find(kRegister, at), ptx.size());
+    text += ptx.substr(at, found - at);
+    if (found == ptx.size()) break;
+    const std::size_t digit = found + kRegister.size();
+    const bool is_one_digit = digit + 1 >= ptx.size() || !std::isdigit(static_cast<unsigned char>(ptx[digit + 1]));
+    const char number = digit < ptx.size() && is_one_digit ? ptx[digit] : '\0';
+    if (number >= '0' && number <= '5') {
+      text += '0';
+      at = digit + 1;
+    } else if (number >= '6' && number <= '8') {
+      text += "%nctaid.";
+      text += static_cast<char>('x' + (number - '6'));
+      at = digit + 1;
+    } else {
+      text += kRegister;
+      at = digit;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+bool has_waits(std::string_view ptx) { return capability_of(ptx) >= 90; }
+
+std::string ptx_for_cuda(std::string_view ptx) {
+  return has_waits(ptx) ? with_waits(with_cudas_registers(ptx)) : with_cudas_registers(ptx);
+}
+
+}  // namespace tenon::inline v1::gpu_device

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inferences as graphs of the device's twin: the same results, which inferences are none, and what is left when calls fail.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/public/properties.hpp>
+#include <tenon/devices/gpu/testing/gpu.hpp>
+#include <tenon/devices/gpu/twin/ptx.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+namespace tenon::gpu_testing {
+namespace twin_test {
+
+using intel_gpu::ocl::ClContext;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+TEST(Ptx, RegistersOfOpenClAreCudas) {
+  EXPECT_EQ(gpu_device::ptx_for_cuda("mov.u32 %r1, %envreg6;\nmov.u32 %r2, %envreg7;\nmov.u32 %r3, %envreg8;"),
+            "mov.u32 %r1, %nctaid.x;\nmov.u32 %r2, %nctaid.y;\nmov.u32 %r3, %nctaid.z;");
+  EXPECT_EQ(gpu_device::ptx_for_cuda("mov.b32 %r1, %envreg0;\nmov.b32 %r2, %envreg5;"),
+            "mov.b32 %r1, 0;\nmov.b32 %r2, 0;");
+  const std::string others = "%envreg60, %envreg31, %envreg9, %envreg";
+  EXPECT_EQ(gpu_device::ptx_for_cuda(others), others);
+  EXPECT_TRUE(gpu_device::is_ptx("//\n.version 8.7\n.target sm_90"));
+  EXPECT_FALSE(gpu_device::is_ptx("machine code"));
+}
+
+TEST(Ptx, KernelsWaitBeforeTheirFirstInstruction) {
+  const std::string before =
+      ".func f()\n{\n\tret;\n}\n.entry k(\n\t.param .u64 p\n)\n.reqntid 128, 1, 1\n{\n\t.reg .b32 %r<3>;\n\t// one\n\n";
+  const std::string after = "\tmov.u32 %r1, 1;\n\tret;\n}\n";
+  for (const char* target : {"sm_90", "sm_90a", "sm_120"}) {
+    const std::string head = std::string("//\n.version 9.0\n.target ") + target + ", texmode_independent\n";
+    EXPECT_EQ(gpu_device::ptx_for_cuda(head + before + after),
+              head + before + "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n" + after);
+    EXPECT_TRUE(gpu_device::has_waits(head));
+  }
+  const std::string older = "//\n.version 7.0\n.target sm_86\n" + before + after;
+  EXPECT_EQ(gpu_device::ptx_for_cuda(older), older);
+  EXPECT_FALSE(gpu_device::has_waits(older));
+}
+
+/// Skipped where the device has no twin.
+class Twin : public Gpu {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+    if (IsSkipped()) return;
+    std::string why;
+    if (!gpu_device::find_gpu("")->use_twin(&why)) GTEST_SKIP() << why;
+  }
+  CompiledModel compile(const std::shared_ptr<Model>& model) {
+    return core.compile_model(model, "GPU", gpu::launches(gpu::launch::cuda_graph));
+  }
+};
+
+/// How many inferences ran as graphs, and how many of them were told only what differed.
+std::pair<std::uint64_t, std::uint64_t> graphs_of(const Ledger& ledger) {
+  for (const LedgerEntry& entry : ledger.snapshot())
+    if (entry.name == "GPU: CUDA graph") return {entry.maps, entry.view_hits};
+  return {0, 0};
+}
+
+std::uint64_t refused(const Ledger& ledger) {
+  for (const LedgerEntry& entry : ledger.snapshot())
+    if (entry.name == "GPU: CUDA graph refused") return entry.maps;
+  return 0;
+}
+
+using Graphs = std::pair<std::uint64_t, std::uint64_t>;
+
+TEST_F(Twin, AGraphIsMadeOnceAndReplayed) {
+  auto compiled = compile(steps_model());
+  EXPECT_EQ(compiled.get_property(gpu::launches.name()).as<std::string>(), gpu::launch::cuda_graph);
+  auto request = compiled.create_infer_request(), other = compiled.create_infer_request();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_THAT(answer(request, static_cast<float>(i)), Each(static_cast<float>(i + 20)));
+    ASSERT_THAT(answer(other, static_cast<float>(-i)), Each(static_cast<float>(20 - i)));
+  }
+  EXPECT_EQ(graphs_of(request.ledger()), Graphs(20, 19));
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+}
+
+TEST_F(Twin, AsynchronousInferencesPutTheirResultsOut) {
+  auto compiled = compile(steps_model());
+  std::vector<InferRequest> requests;
+  for (int i = 0; i < 3; ++i) requests.push_back(compiled.create_infer_request());
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      Tensor x = requests[i].get_tensor("x");
+      std::fill_n(x.data<float>(), kCount, static_cast<float>(round * 3 + static_cast<int>(i)));
+      requests[i].start_async();
+    }
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      requests[i].wait();
+      const Tensor y = requests[i].get_tensor("y");
+      ASSERT_THAT(std::vector<float>(y.data<float>(), y.data<float>() + kCount),
+                  Each(static_cast<float>(round * 3 + static_cast<int>(i) + 20)));
+    }
+  }
+}
+
+/// y = (x + 1) @ w, then softmax, of any number of rows.
+std::shared_ptr<Model> rows_model() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 8});
+  x->output(0).set_names({"x"});
+  Output<Node> y = x;
+  const auto one = op::v0::Constant::create(element::f32, Shape{}, {1.0});
+  std::vector<double> weights;
+  for (int i = 0; i < 64; ++i) weights.push_back(0.01 * (i % 7) - 0.02);
+  for (int i = 0; i < 3; ++i) {
+    y = make_node("Add", 1, {y, one}, {}, "")->output(0);
+    y = make_node("MatMul", 0, {y, op::v0::Constant::create(element::f32, Shape{8, 8}, weights)}, {}, "")->output(0);
+    y = make_node("Softmax", 8, {y}, {{"axis", std::int64_t{1}}}, "")->output(0);
+  }
+  y.get_node()->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y}, ParameterVector{x}, "rows");
+}
+
+TEST_F(Twin, ShapesThatMoveUpdateTheGraph) {
+  const auto values_of = [](CompiledModel compiled) {
+    std::vector<std::vector<float>> all;
+    auto request = compiled.create_infer_request();
+    for (const std::size_t rows : {3u, 4u, 5u, 9u, 4u, 70u, 3u}) {
+      Tensor x(element::f32, Shape{rows, 8});
+      for (std::size_t i = 0; i < rows * 8; ++i) x.data<float>()[i] = static_cast<float>(i % 11) * 0.3f;
+      request.set_tensor("x", x);
+      request.infer();
+      const Tensor y = request.get_tensor("y");
+      all.emplace_back(y.data<float>(), y.data<float>() + y.element_count());
+    }
+    return std::make_pair(all, graphs_of(request.ledger()).first);
+  };
+  const auto [graphs, count] = values_of(compile(rows_model()));
+  const auto [singly, none] = values_of(core.compile_model(rows_model(), "GPU", gpu::launches(gpu::launch::singly)));
+  EXPECT_EQ(count, 7u);
+  EXPECT_EQ(none, 0u);
+  EXPECT_EQ(graphs, singly);
+}
+
+TEST_F(Twin, WhatTheTwinDoesNotHaveRunsOnOpenCl) {
+  auto compiled = compile(steps_model());
+  auto request = compiled.create_infer_request();
+  ASSERT_THAT(answer(request, 1), Each(21.0f));
+  auto context = core.get_default_context("GPU").as<ClContext>();
+  const auto gpu = gpu_device::find_gpu("");
+  const auto buffer =
+      opencl::client::make_buffer(gpu->native(), CL_MEM_READ_WRITE, kCount * sizeof(float), nullptr, "");
+  auto remote = context.create_tensor(element::f32, Shape{1, kCount}, buffer.get());
+  Tensor ones(element::f32, Shape{1, kCount});
+  std::fill_n(ones.data<float>(), kCount, 5.0f);
+  remote.copy_from(ones);
+  request.set_tensor("x", remote);
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[7], 25.0f);
+  EXPECT_EQ(graphs_of(request.ledger()).first, 1u) << "the application's buffer is OpenCL's alone";
+  request.set_tensor("x", ones);
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[7], 25.0f);
+  EXPECT_EQ(graphs_of(request.ledger()).first, 2u);
+  EXPECT_EQ(refused(request.ledger()), 0u);
+}
+
+TEST_F(Twin, RemoteTensorsOfTheContextAreTheTwinsToo) {
+  auto compiled = compile(steps_model());
+  auto request = compiled.create_infer_request();
+  auto context = core.get_default_context("GPU").as<ClContext>();
+  auto x = context.create_tensor(element::f32, Shape{1, kCount}),
+       y = context.create_tensor(element::f32, Shape{1, kCount});
+  Tensor host(element::f32, Shape{1, kCount});
+  request.set_tensor("x", x);
+  request.set_tensor("y", y);
+  for (int i = 0; i < 3; ++i) {
+    std::fill_n(host.data<float>(), kCount, static_cast<float>(i));
+    x.copy_from(host);
+    request.infer();
+    y.copy_to(host);
+    ASSERT_THAT(std::vector<float>(host.data<float>(), host.data<float>() + kCount), Each(static_cast<float>(i + 20)));
+  }
+  EXPECT_EQ(graphs_of(request.ledger()), Graphs(3, 2));
+  EXPECT_EQ(moved_beside_results(request.ledger()), 0u);
+}
+
+TEST_F(Twin, SettingsThatAGraphCannotKeepAreRefused) {
+  const auto message = [&](AnyMap settings) {
+    settings.insert(gpu::launches(gpu::launch::cuda_graph));
+    return std::string(error_of([&] { core.compile_model(steps_model(), "GPU", settings); }).what());
+  };
+  EXPECT_THAT(message({enable_profiling(true)}), HasSubstr("PERF_COUNT"));
+  ClContext shared(core, app.queue);
+  EXPECT_THAT(
+      error_of([&] { core.compile_model(steps_model(), shared, gpu::launches(gpu::launch::cuda_graph)); }).what(),
+      HasSubstr("the application's queue"));
+  auto profiled = core.compile_model(steps_model(), "GPU", enable_profiling(true)).create_infer_request();
+  EXPECT_THAT(answer(profiled, 2), Each(22.0f)) << "by default OpenCL runs it";
+}
+
+TEST_F(Gpu, WithoutATwinItsSettingIsRefused) {
+  std::string why;
+  if (gpu_device::find_gpu("")->use_twin(&why)) GTEST_SKIP() << "the device has one";
+  const auto error =
+      error_of([&] { core.compile_model(steps_model(), "GPU", gpu::launches(gpu::launch::cuda_graph)); });
+  EXPECT_EQ(error.code(), Code::kUnimplemented);
+  EXPECT_THAT(error.what(), HasSubstr(why));
+  EXPECT_THAT(error.what(), HasSubstr("AUTO"));
+}
+
+TEST_F(Twin, MemoryOfRequestsIsGivenBack) {
+  const auto gpu = gpu_device::find_gpu("");
+  auto compiled = compile(steps_model());
+  const auto run = [&] {
+    auto request = compiled.create_infer_request();
+    ASSERT_THAT(answer(request, 3), Each(23.0f));
+  };
+  run();
+  const std::uint64_t held = gpu->held_bytes();
+  for (int i = 0; i < 5; ++i) run();
+  EXPECT_EQ(gpu->held_bytes(), held);
+}
+
+}  // namespace twin_test
+}  // namespace tenon::gpu_testing

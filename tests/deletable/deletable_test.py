@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Deletes one folder at a time from a copy of the tree: CMake must configure the rest, and nothing that it would then build may
-include what is gone: deletable_test.py [FOLDER...] (default: each framework, bridge, device, driver, binding, tool and example).
+include what is gone: deletable_test.py [FOLDER...] (default: each framework, bridge, device, driver, binding, tool, example and folder of compat/).
 
 Includes are followed by reading, and by the preprocessor if that finds one missing, so that a folder takes seconds and not a
 build. Folders are taken from git: changes that are not committed are ignored.
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PARENTS = ("frameworks", "bridges", "devices", "drivers", "bindings", "tools", "examples")
+PARENTS = ("frameworks", "bridges", "devices", "drivers", "bindings", "compat", "tools", "examples")
 STAND_ON = {"frameworks/cpu", "drivers/handles"}  # Others depend on them.
 INCLUDE = re.compile(r'^\s*#\s*include\s*<tenon/([^>]+)>', re.MULTILINE)
 

@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds and runs the project beside this script against a dl-streamer.pc: build.sh CMAKE FOLDER_OF_THE_MODULE
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PKG_CONFIG_PATH="$2"
+"$1" -S "$(dirname "$0")" -B "$work" >"$work/log" 2>&1 && "$1" --build "$work" >>"$work/log" 2>&1 || { tail -50 "$work/log"; exit 1; }
+"$work/consumer"

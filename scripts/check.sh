@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo npu npu-clients va media gpu vm package
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo npu npu-clients va media gpu vm package compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -74,6 +74,13 @@ check_frameworks_off() {
     cmake --build build/without -j "$(nproc)" >>build/without.log 2>&1 || { grep -A5 error build/without.log | head -20; return 1; }
     run_ctest build/without -L '^(core|frameworks)$' || return 1
   done
+}
+
+# Headers of other APIs, each alone, and the tests of those that take long to compile.
+check_compat() {
+  local each
+  build release all || return 1
+  for each in compat/*/slow.sh; do [ ! -e "$each" ] || bash "$each" build/release || return 1; done
 }
 
 # Each self-contained folder deleted in turn: the rest must configure, and include no deleted file.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The abstract interfaces of DL Streamer: lifetimes, handles, chains, caches, elements, errors. Names are those of its document.
+#include "dlstreamer/audio_info.h"
 #include "dlstreamer/base/blocking_queue.h"
 #include "dlstreamer/base/sink.h"
 #include "dlstreamer/base/source.h"
@@ -81,6 +82,13 @@ TEST(DlsInfo, ImagesAreReadFromTheirExtents) {
   EXPECT_EQ(infos[1].media_type, MediaType::Image);
   EXPECT_EQ(image_format_to_string(ImageFormat::NV12), "NV12");
   EXPECT_EQ(image_format_to_string(ImageFormat::RGB), "RGB");
+}
+
+TEST(DlsInfo, SoundHasSamplesAndChannels) {
+  const AudioInfo sound(TensorInfo({480, 2}));
+  EXPECT_EQ(sound.samples(), 480u);
+  EXPECT_EQ(sound.channels(), 2u);
+  EXPECT_THAT(error_of([] { AudioInfo(TensorInfo({480})); }), HasSubstr("1 axes"));
 }
 
 TEST(DlsTensor, HandlesAreFoundByKeyAndMissingOnesAreNamed) {

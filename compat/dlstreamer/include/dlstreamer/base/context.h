@@ -69,14 +69,22 @@ class BaseContext : public Context {
 
   /// Tenon's context; null where the class has none. @errors those of making it.
   virtual tenon::Context native() { return _memory_type == MemoryType::CPU ? tenon::host_context() : tenon::Context(); }
+  /// Other contexts that ways to and from this one may go by.
+  virtual std::vector<tenon::Context> neighbours() { return {}; }
+  /// Whether frames come here only as a whole: pictures, not planes.
+  virtual bool takes_whole_frames() const { return false; }
+  /// Whether `native` needs no way: over() takes it as it is.
+  virtual bool takes_in_place(const tenon::Tensor& /*native*/) const { return false; }
   /// A tensor of this context over `mapped`, which lies in native().
   virtual inline TensorPtr over(const tenon::Tensor& mapped, const ContextPtr& self, AccessMode mode);
   /// A frame of this context over `mapped`.
   virtual inline BaseFramePtr over(const tenon::Frame& mapped, const ContextPtr& self, AccessMode mode);
   /// By the router, to native(). AccessMode::ReadWrite, which is the default everywhere, becomes Read for memory that must not
   /// be written. @errors those of Router::map.
+  /// @param input  The context of the source; may be null.
   template <typename Mapped>
-  Mapped route(const Mapped& source, const tenon::Context& from, bool writable, AccessMode mode) {
+  Mapped route(const Mapped& source, const tenon::Context& from, const ContextPtr& input, bool writable,
+               AccessMode mode) {
     const tenon::Context to = native();
     if (!to)
       throw std::runtime_error(std::string("map: no way to a context of ") + memory_type_to_string(_memory_type) +
@@ -84,7 +92,7 @@ class BaseContext : public Context {
     tenon::MapOptions options;
     options.access = mode == AccessMode::ReadWrite && !writable ? tenon::Access::kRead : detail::to_tenon(mode);
     options.host_ready = true;  // What is done with the result next is not known to Tenon.
-    return router(from, to).map(source, to, options);
+    return router(from, to, dynamic_cast<BaseContext*>(input.get())).map(source, to, options);
   }
 
  protected:
@@ -107,12 +115,15 @@ class BaseContext : public Context {
   void forget(const Context* input, const Context* output) {
     std::erase_if(_mappers, [&](const Attached& kept) { return kept.is_gone() || kept.is_between(input, output); });
   }
-  const tenon::Router& router(const tenon::Context& from, const tenon::Context& to) {
+  const tenon::Router& router(const tenon::Context& from, const tenon::Context& to, BaseContext* input) {
     const std::lock_guard lock(_mutex);
     for (const auto& [context, known] : _routers)
       if (context == from) return *known;
     auto made = std::make_unique<tenon::Router>();
     for (const tenon::Context& each : {from, to, tenon::host_context(), tenon::dmabuf::context()}) made->add(each);
+    for (const tenon::Context& each : neighbours()) made->add(each);
+    if (input)
+      for (const tenon::Context& each : input->neighbours()) made->add(each);
     return *_routers.emplace_back(from, std::move(made)).second;
   }
 
@@ -164,6 +175,18 @@ bool add_special_mapper(MemoryType from, MemoryType to) {
   return true;
 }
 
+/// Tenon's frame over the tensors of an image that is none itself.
+inline tenon::Frame assemble(Frame& frame) {
+  FrameInfo info(frame.media_type(), frame.memory_type());
+  info.format = frame.format();
+  std::vector<tenon::Tensor> natives;
+  for (const TensorPtr& tensor : frame) {
+    info.tensors.push_back(tensor->info());
+    natives.push_back(native_of(*tensor));
+  }
+  return frame_of(to_tenon(info), natives);
+}
+
 /// Maps by Tenon's router: in place where an edge shares the memory, else by a copy that the ledger has.
 class RoutedMapper : public BaseMemoryMapper, public Remakes {
  public:
@@ -174,17 +197,26 @@ class RoutedMapper : public BaseMemoryMapper, public Remakes {
     if (!src) throw std::runtime_error("MemoryMapper::map: the tensor is null");
     if (_output_context && src->context() == _output_context) return src;
     const tenon::Tensor native = native_of(*src);
-    TensorPtr dst =
-        target().over(target().route(native, native.context(), native.is_writable(), mode), _output_context, mode);
+    const tenon::Tensor routed =
+        target().takes_in_place(native)
+            ? native
+            : target().route(native, native.context(), src->context(), native.is_writable(), mode);
+    TensorPtr dst = target().over(routed, _output_context, mode);
     if (auto* base = dynamic_cast<BaseTensor*>(dst.get())) base->set_parent(src);
     return dst;
   }
   FramePtr map(FramePtr src, AccessMode mode) override {
+    if (!src) throw std::runtime_error("MemoryMapper::map: the frame is null");
     const auto* base = dynamic_cast<const BaseFrame*>(src.get());
     const tenon::Frame* native = base ? base->native_frame() : nullptr;
+    tenon::Frame assembled;
+    if (!native && target().takes_whole_frames()) native = &(assembled = assemble(*src));
     if (!native) return BaseMemoryMapper::map(src, mode);
+    const tenon::Tensor& first = native->plane(0);
     const tenon::Frame routed =
-        target().route(*native, native->plane(0).context(), native->plane(0).is_writable(), mode);
+        target().takes_in_place(first)
+            ? *native
+            : target().route(*native, first.context(), src->tensor(0)->context(), first.is_writable(), mode);
     return mapped(target().over(routed, _output_context, mode), src, mode);
   }
   MapperMaker maker() const override {

@@ -12,7 +12,7 @@
 
 namespace dlstreamer {
 
-/// An element that is prepared once, by init_once(), whoever calls init() first.
+/// An element that is prepared once, by init_once(), at the first call of init().
 template <class T>
 class BaseElement : public T {
  public:

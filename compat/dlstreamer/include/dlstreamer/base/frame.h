@@ -2,7 +2,9 @@
 // The base of all classes of frames.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -72,5 +74,26 @@ class BaseFrame : public Frame {
 };
 
 using BaseFramePtr = std::shared_ptr<BaseFrame>;
+
+namespace detail {
+
+/// Tenon's frame, made when it is first asked for. A frame and its tensors share it, so each may outlive the other.
+class LazyFrame {
+ public:
+  /// @param make  Keeps what the frame is made of.
+  explicit LazyFrame(std::function<tenon::Frame()> make) : _make(std::move(make)) {}
+  const tenon::Frame& get() {
+    std::call_once(_once, [this] { _frame = _make(); });
+    return _frame;
+  }
+
+ private:
+  std::function<tenon::Frame()> _make;
+  std::once_flag _once;
+  tenon::Frame _frame;  // Goes before what it was made of.
+};
+using LazyFramePtr = std::shared_ptr<LazyFrame>;
+
+}  // namespace detail
 
 }  // namespace dlstreamer

@@ -108,6 +108,34 @@ inline std::vector<tenon::Tensor> tensors_of(const tenon::Frame& frame) {
   return {tenon::Tensor(whole, first.memory(), first.offset(), first.lease(), first.view())};
 }
 
+/// The reverse of tensors_of(). Planes of one allocation share its first memory, by whatever tensors they came.
+/// @errors those of tenon::Frame: tensors that are no planes of the format.
+inline tenon::Frame frame_of(const tenon::FrameInfo& info, const std::vector<tenon::Tensor>& tensors) {
+  std::vector<tenon::Tensor> planes;
+  const auto add = [&](const tenon::Tensor& tensor, std::size_t begin, tenon::Shape shape, tenon::ByteStrides strides) {
+    tenon::Ref<tenon::Memory> memory = tensor.memory();
+    for (const tenon::Tensor& before : planes)
+      if (memory->identity().kind != tenon::MemoryIdentity::Kind::kNone &&
+          before.memory()->identity() == memory->identity() && before.memory()->size_bytes() >= memory->size_bytes() &&
+          !tensor.view())
+        memory = before.memory();
+    planes.emplace_back(tenon::TensorInfo{tensor.element_type(), shape, strides}, memory, tensor.offset() + begin,
+                        tensor.lease(), tensor.view());
+  };
+  for (const tenon::Tensor& tensor : tensors) {
+    const tenon::Shape& shape = tensor.shape();
+    const tenon::ByteStrides& step = tensor.byte_strides();
+    if (shape.size() == 3 && (info.format == tenon::kRgbPlanar || info.format == tenon::kBgrPlanar))
+      for (std::size_t plane = 0; plane < shape[0]; ++plane)
+        add(tensor, plane * static_cast<std::size_t>(step[0]), {shape[1], shape[2]}, {step[1], step[2]});
+    else if (shape.size() == 3 && shape[2] == 1)
+      add(tensor, 0, {shape[0], shape[1]}, {step[0], step[1]});
+    else
+      add(tensor, 0, shape, step);
+  }
+  return tenon::Frame(info, std::move(planes));
+}
+
 /// What a frame of Tenon's is like.
 inline FrameInfo from_tenon(const tenon::Frame& frame, MemoryType memory_type) {
   FrameInfo info(from_tenon(frame.info().format), memory_type);

@@ -59,10 +59,13 @@ class BaseTensor : public Tensor {
     std::call_once(_native_once, [this] {
       if (!_native) _native = make_native();
     });
+    before_map(_native);
     return _native;
   }
 
  protected:
+  /// Called before each way out: what the library that has the memory has to be told first.
+  virtual void before_map(const tenon::Tensor& /*native*/) const {}
   /// For classes that are made from Tenon's tensor.
   void set_native(tenon::Tensor native) { _native = std::move(native); }
   virtual tenon::Tensor make_native() const {

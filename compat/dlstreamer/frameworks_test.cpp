@@ -426,6 +426,41 @@ TEST(DlsGst, RegionsOfInterestAreFrames) {
   EXPECT_EQ(region->tensor(0)->data(), mapped->tensor(0)->data<uint8_t>({4, 8}));
   EXPECT_EQ(region->tensor(1)->data(), mapped->tensor(1)->data<uint8_t>({2, 4}));
   EXPECT_EQ(ptr_cast<GSTTensor>(frame->regions()[0]->tensor(0))->offset_x(), 8);
+  auto detection = find_metadata<DetectionMetadata>(*mapped);
+  ASSERT_TRUE(detection);
+  EXPECT_EQ(detection->label(), "face");
+  EXPECT_EQ(detection->x_max(), 24. / 64);
+  detection->init(0.5, 0.5, 1, 1, 0.75, 3, "cat");
+  EXPECT_EQ(find_metadata<DetectionMetadata>(*frame->regions()[0])->confidence(), 0.75) << "it is in the buffer's meta";
+  EXPECT_EQ(frame->regions()[0]->tensor(0)->info().shape[1], 32u);
+  EXPECT_THAT(error_of([&] { detection->set_name("other"); }), HasSubstr("'detection'"));
+}
+
+TEST(DlsGst, StructuresAreDictionaries) {
+  tenon::gstreamer::start();
+  GstStructure* structure = gst_structure_new_empty("values");
+  GSTDictionary dictionary(structure);
+  const AnyMap all = {{"int", 1},
+                      {"double", 2.5},
+                      {"size", size_t{3}},
+                      {"string", std::string("four")},
+                      {"bool", true},
+                      {"pair", std::pair(30, 1)},
+                      {"pointer", intptr_t{-5}},
+                      {"ints", std::vector<int>{1, 2}},
+                      {"doubles", std::vector<double>{0.5}},
+                      {"sizes", std::vector<size_t>{7, 8}},
+                      {"strings", std::vector<std::string>{"a", "b"}}};
+  for (const auto& [key, value] : all) dictionary.set(key, value);
+  for (const auto& [key, value] : all) EXPECT_EQ(dictionary.try_get(key), value) << key;
+  EXPECT_EQ(dictionary.keys().size(), all.size());
+  dictionary.set_array("bytes", "12345", 5);
+  EXPECT_EQ(dictionary.get_array<char>("bytes")[4], '5');
+  EXPECT_FALSE(dictionary.try_get("none"));
+  EXPECT_EQ(dictionary.try_get_array("int").first, nullptr);
+  dictionary.set_name("renamed");
+  EXPECT_STREQ(gst_structure_get_name(structure), "renamed");
+  gst_structure_free(structure);
 }
 
 TEST(DlsGst, AnythingWithAnAddressBecomesABuffer) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dlstreamer/base/dictionary.h"
@@ -20,6 +21,8 @@ class BaseMetadata : public Metadata {
   DictionaryPtr add(std::string_view name) override {
     return _entries.emplace_back(std::make_shared<BaseDictionary>(name));
   }
+  /// One that lies elsewhere.
+  void add(DictionaryPtr entry) { _entries.push_back(std::move(entry)); }
   iterator erase(iterator pos) override { return _entries.erase(pos); }
   void clear() noexcept override { _entries.clear(); }
 

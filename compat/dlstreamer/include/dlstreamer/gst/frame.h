@@ -13,6 +13,7 @@
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
 
 #include "dlstreamer/base/frame.h"
+#include "dlstreamer/gst/dictionary.h"
 #include "dlstreamer/gst/tensor.h"
 #include "dlstreamer/gst/utils.h"
 
@@ -45,9 +46,15 @@ class GSTFrame : public BaseFrame {
                   MemoryType::GST),
         _buffer(std::make_shared<Kept>(buffer, take_ownership)),
         _video_info(*video_info) {
-    if (roi)
+    if (roi) {
       _part =
           Part{static_cast<int>(roi->x), static_cast<int>(roi->y), static_cast<int>(roi->w), static_cast<int>(roi->h)};
+      add_detection(roi);
+      for (GList* each = roi->params; each; each = each->next)
+        if (auto* parameter = static_cast<GstStructure*>(each->data);
+            !gst_structure_has_name(parameter, DetectionMetadata::name))
+          _metadata.add(std::make_shared<GSTDictionary>(parameter));
+    }
     init(std::move(context));
   }
   /// A new buffer of the memories of GSTTensors.
@@ -60,16 +67,14 @@ class GSTFrame : public BaseFrame {
   GstBuffer* gst_buffer() const { return _buffer->get(); }
   operator GstBuffer*() const { return gst_buffer(); }
   const GstVideoInfo* video_info() const { return &_video_info; }
-  /// A frame for each region of interest in the buffer's metas.
+  /// A frame for each region of interest in the buffer's metas; none for a region itself.
   std::vector<FramePtr> regions() const override {
     std::vector<FramePtr> all = _regions;
-    gpointer state = nullptr;
-    while (GstMeta* meta = _part.width ? nullptr
-                                       : gst_buffer_iterate_meta_filtered(gst_buffer(), &state,
-                                                                          GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
-      all.push_back(std::make_shared<GSTFrame>(gst_buffer(), &_video_info,
-                                               reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta), false,
-                                               _tensors.empty() ? nullptr : _tensors.front()->context()));
+    const ContextPtr context = _tensors.empty() ? nullptr : _tensors.front()->context();
+    if (!_part.width)
+      for_each_roi([&](GstVideoRegionOfInterestMeta* roi) {
+        all.push_back(std::make_shared<GSTFrame>(gst_buffer(), &_video_info, roi, false, context));
+      });
     return all;
   }
   const tenon::Frame* native_frame() const override { return _native && !_part.width ? &_native->get() : nullptr; }
@@ -118,7 +123,21 @@ class GSTFrame : public BaseFrame {
     detail::LazyFramePtr _frame;
   };
 
+  template <typename Body>
+  void for_each_roi(Body body) const {
+    gpointer state = nullptr;
+    while (GstMeta* meta =
+               gst_buffer_iterate_meta_filtered(gst_buffer(), &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
+      body(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
+  }
+  /// The region in this frame's metadata: a write there is one to the meta.
+  void add_detection(GstVideoRegionOfInterestMeta* roi) {
+    _metadata.add(
+        std::make_shared<GSTROIDictionary>(roi, _video_info.width, _video_info.height,
+                                           gst_video_region_of_interest_meta_get_param(roi, DetectionMetadata::name)));
+  }
   void init(ContextPtr context) {
+    if (!_part.width) for_each_roi([this](GstVideoRegionOfInterestMeta* each) { add_detection(each); });
     _native = std::make_shared<detail::LazyFrame>(
         [buffer = _buffer, caps = tenon::gstreamer::video_caps(_video_info)] { return buffer->wrap(caps); });
     const FrameInfo info = gst_video_info_to_frame_info(&_video_info);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include <tenon/frameworks/gstreamer/gstreamer.hpp>
 
 #include "dlstreamer/base/native.h"
+#include "dlstreamer/element.h"
 #include "dlstreamer/utils.h"
 
 #define DLS_TENSOR_MEDIA_NAME "other/tensors"
@@ -182,6 +184,71 @@ inline AccessMode gst_map_flags_to_access_mode(GstMapFlags flags) {
   const int mode = ((flags & GST_MAP_READ) ? 1 : 0) | ((flags & GST_MAP_WRITE) ? 2 : 0);
   if (mode == 0) throw std::runtime_error("gst_map_flags_to_access_mode: flags that neither read nor write");
   return static_cast<AccessMode>(mode);
+}
+
+/// What a GValue holds; nothing where Any has no such type. Widths are kept: 64 bits signed are intptr_t, unsigned size_t.
+inline std::optional<Any> gvalue_to_any(const GValue* value, const ParamDesc* /*desc*/ = nullptr) noexcept {
+  if (!value) return std::nullopt;
+  if (G_VALUE_HOLDS_INT(value)) return g_value_get_int(value);
+  if (G_VALUE_HOLDS_UINT(value)) return static_cast<size_t>(g_value_get_uint(value));
+  if (G_VALUE_HOLDS_INT64(value)) return static_cast<intptr_t>(g_value_get_int64(value));
+  if (G_VALUE_HOLDS_UINT64(value)) return static_cast<size_t>(g_value_get_uint64(value));
+  if (G_VALUE_HOLDS_DOUBLE(value)) return g_value_get_double(value);
+  if (G_VALUE_HOLDS_FLOAT(value)) return static_cast<double>(g_value_get_float(value));
+  if (G_VALUE_HOLDS_BOOLEAN(value)) return static_cast<bool>(g_value_get_boolean(value));
+  if (G_VALUE_HOLDS_STRING(value)) return std::string(g_value_get_string(value) ? g_value_get_string(value) : "");
+  if (GST_VALUE_HOLDS_FRACTION(value))
+    return std::pair(gst_value_get_fraction_numerator(value), gst_value_get_fraction_denominator(value));
+  if (!GST_VALUE_HOLDS_ARRAY(value)) return std::nullopt;
+  const auto list_of = [&]<typename T>(T) -> std::optional<Any> {
+    std::vector<T> all;
+    for (guint i = 0; i < gst_value_array_get_size(value); ++i) {
+      const std::optional<Any> each = gvalue_to_any(gst_value_array_get_value(value, i));
+      if (!each || !any_holds_type<T>(*each)) return std::nullopt;
+      all.push_back(std::get<T>(*each));
+    }
+    return all;
+  };
+  if (auto numbers = list_of(int())) return numbers;
+  if (auto numbers = list_of(double())) return numbers;
+  if (auto numbers = list_of(size_t())) return numbers;
+  return list_of(std::string());
+}
+
+/// The reverse. @param init  Whether `gvalue` is still to be given its type.
+inline void any_to_gvalue(const Any& value, GValue* gvalue, bool init = true,
+                          const ParamDesc* desc = nullptr) noexcept {
+  const auto typed = [&](GType type) {
+    if (init) g_value_init(gvalue, type);
+    return gvalue;
+  };
+  std::visit(
+      [&](const auto& held) {
+        using T = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<T, bool>)
+          g_value_set_boolean(typed(G_TYPE_BOOLEAN), held);
+        else if constexpr (std::is_same_v<T, int>)
+          g_value_set_int(typed(G_TYPE_INT), held);
+        else if constexpr (std::is_same_v<T, double>)
+          g_value_set_double(typed(G_TYPE_DOUBLE), held);
+        else if constexpr (std::is_same_v<T, size_t>)
+          g_value_set_uint64(typed(G_TYPE_UINT64), held);
+        else if constexpr (std::is_same_v<T, intptr_t>)
+          g_value_set_int64(typed(G_TYPE_INT64), held);
+        else if constexpr (std::is_same_v<T, std::string>)
+          g_value_set_string(typed(G_TYPE_STRING), held.c_str());
+        else if constexpr (std::is_same_v<T, std::pair<int, int>>)
+          gst_value_set_fraction(typed(GST_TYPE_FRACTION), held.first, held.second);
+        else {
+          GValue* const list = typed(GST_TYPE_ARRAY);
+          for (const auto& each : held) {
+            GValue element = G_VALUE_INIT;
+            any_to_gvalue(Any(each), &element, true, desc);
+            gst_value_array_append_and_take_value(list, &element);
+          }
+        }
+      },
+      value);
 }
 
 }  // namespace dlstreamer

@@ -91,6 +91,15 @@ TEST(DlsInfo, SoundHasSamplesAndChannels) {
   EXPECT_THAT(error_of([] { AudioInfo(TensorInfo({480})); }), HasSubstr("1 axes"));
 }
 
+TEST(DlsCheck, WorksWithASemicolonAndWithout) {
+  EXPECT_EQ(error_of([] {
+              DLS_CHECK(1 == 1)
+              DLS_CHECK_GE0(0)
+              DLS_CHECK_GE0(-5);
+            }),
+            "operator(): Error -5 calling: -5");
+}
+
 TEST(DlsTensor, HandlesAreFoundByKeyAndMissingOnesAreNamed) {
   uint8_t bytes[12] = {};
   const TensorPtr tensor = std::make_shared<CPUTensor>(TensorInfo({3, 4}), bytes);

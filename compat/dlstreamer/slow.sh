@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The slow tier's part: slow.sh BUILD. Each header alone, and what needs SYCL's headers, which take long.
+# The slow tier's part: slow.sh BUILD. The document's lines for CMake in a project of their own, against the build tree (CI runs them against
+# an installation); what needs SYCL's headers, which take long; each header alone.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+openvino=$(find -L "$here/../../build/venv" -name OpenVINOConfig.cmake | head -1)
+sh "$here/consumer/build.sh" cmake "$(readlink -f "$1")/cmake/compat/dlstreamer/pkgconfig" ${openvino:+"$(dirname "$openvino")"}
 if cmake --build "$1" --target help | grep -q 'compat_dlstreamer_sycl_test'; then
   cmake --build "$1" --target compat_dlstreamer_sycl_test
   OCL_ICD_VENDORS=$(find -L "$here/../../build/venv-sycl" -name libintelocl.so | head -1) "$1/tests/compat_dlstreamer_sycl_test"

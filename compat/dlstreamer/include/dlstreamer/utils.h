@@ -17,20 +17,18 @@
 #include "dlstreamer/frame.h"
 #include "dlstreamer/frame_info.h"
 
-/// Throws std::runtime_error with the text of the condition where it does not hold.
-#define DLS_CHECK(_VAR)                                                                      \
-  do {                                                                                       \
-    if (!(_VAR)) throw std::runtime_error(std::string(__FUNCTION__) + ": Error on: " #_VAR); \
-  } while (false)
+/// Throws std::runtime_error with the text of the condition where it does not hold. Programs write it with a semicolon and without.
+#define DLS_CHECK(_VAR) \
+  if (!(_VAR)) throw std::runtime_error(std::string(__FUNCTION__) + ": Error on: " #_VAR);
 
 /// The same for calls that give a negative number when they fail.
 #define DLS_CHECK_GE0(_VAR)                                                                          \
-  do {                                                                                               \
+  {                                                                                                  \
     const auto dls_result = (_VAR);                                                                  \
     if (dls_result < 0)                                                                              \
       throw std::runtime_error(std::string(__FUNCTION__) + ": Error " + std::to_string(dls_result) + \
                                " calling: " #_VAR);                                                  \
-  } while (false)
+  }
 
 namespace dlstreamer {
 

@@ -69,3 +69,8 @@ class OpenCLContext : public BaseContext {
 };
 
 }  // namespace dlstreamer
+
+#if defined(DLSTREAMER_OPENVINO_CONTEXT)
+#include "dlstreamer/openvino/mappers/opencl_to_openvino.h"
+#endif
+#define DLSTREAMER_OPENCL_CONTEXT

@@ -95,5 +95,7 @@ using OpenVINOContextPtr = std::shared_ptr<OpenVINOContext>;
 #if defined(DLSTREAMER_VAAPI_CONTEXT)
 #include "dlstreamer/openvino/mappers/vaapi_to_openvino.h"
 #endif
-#define DLSTREAMER_OPENVINO_CONTEXT
+#if defined(DLSTREAMER_OPENCL_CONTEXT)
 #include "dlstreamer/openvino/mappers/opencl_to_openvino.h"
+#endif
+#define DLSTREAMER_OPENVINO_CONTEXT

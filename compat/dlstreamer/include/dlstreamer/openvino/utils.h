@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <openvino/runtime/remote_tensor.hpp>
 #include <openvino/runtime/tensor.hpp>
 
 #include "dlstreamer/frame_info.h"

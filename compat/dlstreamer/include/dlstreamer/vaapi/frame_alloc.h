@@ -11,13 +11,13 @@
 #include "dlstreamer/vaapi/context.h"
 #include "dlstreamer/vaapi/frame.h"
 
-/// Throws std::runtime_error with the call and its status where it fails.
+/// Throws std::runtime_error with the call and its status where it fails. Programs write it with a semicolon and without.
 #define VA_CALL(_FUNC)                                                               \
-  do {                                                                               \
+  {                                                                                  \
     const VAStatus dls_status = (_FUNC);                                             \
     if (dls_status != VA_STATUS_SUCCESS)                                             \
       throw std::runtime_error(#_FUNC " failed, sts=" + std::to_string(dls_status)); \
-  } while (false)
+  }
 
 namespace dlstreamer {
 

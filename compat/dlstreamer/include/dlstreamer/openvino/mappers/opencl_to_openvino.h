@@ -2,11 +2,11 @@
 // Buffers as OpenVINO's tensors: those of the GPU over the cl_mem itself, others over the host memory that it lies in.
 #pragma once
 
-#if __has_include(<CL/cl.h>)
 #include <memory>
 
 #include "dlstreamer/opencl/context.h"
 #include "dlstreamer/openvino/context.h"
+#include "dlstreamer/utils.h"
 
 namespace dlstreamer {
 
@@ -41,4 +41,3 @@ inline const bool kHasOpenclToOpenVino =
     add_special_mapper<MemoryMapperOpenCLToOpenVINO>(MemoryType::OpenCL, MemoryType::OpenVINO);
 }  // namespace detail
 }  // namespace dlstreamer
-#endif

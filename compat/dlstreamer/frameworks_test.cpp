@@ -354,6 +354,21 @@ TEST_F(DlsVaapi, TheDocumentsChainFromFFmpegToUsmSharesTheDecodersSurface) {
   EXPECT_EQ(luma(mapped.map(cpu, AccessMode::Read)), software);
 }
 
+TEST_F(DlsVaapi, AContextEndsWithItsLastUserAndNotWithWhatWasMappedTo) {
+  auto ffmpeg = std::make_shared<FFmpegContext>(tenon::ffmpeg_vaapi::device(opened()).buffer(), false);
+  const std::weak_ptr<Context> seen = ffmpeg;
+  {
+    const ContextPtr of_ffmpeg = VAAPIContext::create(ffmpeg);
+    const FramePtr frame = std::make_shared<VAAPIFrameAlloc>(kNv12, of_ffmpeg);
+    frame.map(cpu);
+    frame.map(AccessMode::Read);
+  }
+  ffmpeg = nullptr;
+  TensorPtr(std::make_shared<CPUTensorAlloc>(TensorInfo({4}))).map(cpu);  // The next map forgets what is gone.
+  tenon::drain_deferred(tenon::default_deadline());
+  EXPECT_TRUE(seen.expired());
+}
+
 TEST(DlsLevelZero, UsmIsWrappedTakenOverAndMapped) {
   const auto all = tenon::level_zero::devices();
   if (all.empty()) GTEST_SKIP() << "no Level Zero driver";

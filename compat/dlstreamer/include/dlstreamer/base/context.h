@@ -71,6 +71,12 @@ class BaseContext : public Context {
   virtual tenon::Context native() { return _memory_type == MemoryType::CPU ? tenon::host_context() : tenon::Context(); }
   /// Other contexts that ways to and from this one may go by.
   virtual std::vector<tenon::Context> neighbours() { return {}; }
+  /// The host as the target of maps from this context to none. Ends with it.
+  BaseContext& host() {
+    const std::lock_guard lock(_mutex);
+    if (!_host) _host = std::make_unique<BaseContext>(MemoryType::CPU);
+    return *_host;
+  }
   /// Whether frames come here only as a whole: pictures, not planes.
   virtual bool takes_whole_frames() const { return false; }
   /// Whether `native` needs no way: over() takes it as it is.
@@ -92,7 +98,7 @@ class BaseContext : public Context {
     tenon::MapOptions options;
     options.access = mode == AccessMode::ReadWrite && !writable ? tenon::Access::kRead : detail::to_tenon(mode);
     options.host_ready = true;  // What is done with the result next is not known to Tenon.
-    return router(from, to, dynamic_cast<BaseContext*>(input.get())).map(source, to, options);
+    return router(from, to, input)->map(source, to, options);
   }
 
  protected:
@@ -100,6 +106,12 @@ class BaseContext : public Context {
   ContextPtr _parent;
 
  private:
+  struct Known {
+    std::weak_ptr<Context> input;
+    bool has_input;
+    tenon::Context from;
+    std::shared_ptr<const tenon::Router> router;
+  };
   struct Attached {
     std::weak_ptr<Context> input, output;
     bool input_is_null, output_is_null;
@@ -115,21 +127,26 @@ class BaseContext : public Context {
   void forget(const Context* input, const Context* output) {
     std::erase_if(_mappers, [&](const Attached& kept) { return kept.is_gone() || kept.is_between(input, output); });
   }
-  const tenon::Router& router(const tenon::Context& from, const tenon::Context& to, BaseContext* input) {
+  /// A router keeps the contexts that it knows, and so what they are made of: it goes when the source's context is gone.
+  std::shared_ptr<const tenon::Router> router(const tenon::Context& from, const tenon::Context& to,
+                                              const ContextPtr& input) {
     const std::lock_guard lock(_mutex);
-    for (const auto& [context, known] : _routers)
-      if (context == from) return *known;
-    auto made = std::make_unique<tenon::Router>();
+    std::erase_if(_routers, [](const Known& known) { return known.has_input && known.input.expired(); });
+    for (const Known& known : _routers)
+      if (known.from == from) return known.router;
+    auto made = std::make_shared<tenon::Router>();
     for (const tenon::Context& each : {from, to, tenon::host_context(), tenon::dmabuf::context()}) made->add(each);
     for (const tenon::Context& each : neighbours()) made->add(each);
-    if (input)
-      for (const tenon::Context& each : input->neighbours()) made->add(each);
-    return *_routers.emplace_back(from, std::move(made)).second;
+    if (auto* base = dynamic_cast<BaseContext*>(input.get()))
+      for (const tenon::Context& each : base->neighbours()) made->add(each);
+    _routers.push_back({input, input != nullptr, from, made});
+    return made;
   }
 
   std::mutex _mutex;
   std::vector<Attached> _mappers;
-  std::vector<std::pair<tenon::Context, std::unique_ptr<tenon::Router>>> _routers;
+  std::vector<Known> _routers;
+  std::unique_ptr<BaseContext> _host;
 };
 
 /// Host memory that Tenon has mapped or allocated, as a tensor.
@@ -227,8 +244,11 @@ class RoutedMapper : public BaseMemoryMapper, public Remakes {
  protected:
   /// The output's context; that of the host where it is null.
   BaseContext& target() const {
-    static const auto host = std::make_shared<CPUContext>();
-    if (!_output_context) return *host;
+    if (!_output_context) {
+      if (auto* input = dynamic_cast<BaseContext*>(_input_context.get())) return input->host();
+      static auto* const host = new CPUContext;  // For tensors without a context. Outlives static destructors.
+      return *host;
+    }
     return *ptr_cast<BaseContext>(_output_context);
   }
 };

@@ -500,6 +500,29 @@ TEST(DlsGst, AnythingWithAnAddressBecomesABuffer) {
   EXPECT_EQ(GSTFrameBatch(list, gst_video_info_to_frame_info(&video), true).regions().size(), 3u);
 }
 
+TEST(DlsGst, ContextsAreAskedOfTheElementBeside) {
+  tenon::gstreamer::start();
+  const tenon::gstreamer::ObjectPtr<GstElement> line(
+      gst_parse_launch("fakesrc name=beside ! identity name=asks", nullptr));
+  const tenon::gstreamer::ObjectPtr<GstElement> beside(gst_bin_get_by_name(GST_BIN(line.get()), "beside")),
+      asks(gst_bin_get_by_name(GST_BIN(line.get()), "asks"));
+  EXPECT_FALSE(GSTContext(asks.get()).derive_context(MemoryType::VAAPI));
+  EXPECT_THAT(error_of([&] { GSTContextQuery(asks.get(), MemoryType::VAAPI); }), HasSubstr("gst.va.display.handle"));
+  gst_pad_set_query_function(
+      static_cast<GstPad*>(beside->srcpads->data), [](GstPad*, GstObject*, GstQuery* query) -> gboolean {
+        const char* type = nullptr;
+        if (GST_QUERY_TYPE(query) != GST_QUERY_CONTEXT || !gst_query_parse_context_type(query, &type)) return FALSE;
+        GstContext* context = gst_context_new(type, FALSE);
+        gst_query_set_context(query, context);
+        gst_context_unref(context);
+        return TRUE;
+      });
+  const ContextPtr derived = GSTContext(asks.get()).derive_context(MemoryType::VAAPI);
+  ASSERT_TRUE(derived);
+  EXPECT_EQ(derived->memory_type(), MemoryType::VAAPI);
+  EXPECT_EQ(derived->handle(BaseContext::key::va_display), nullptr) << "this context has no display";
+}
+
 TEST(DlsGst, CapsSayWhatFramesAre) {
   tenon::gstreamer::start();
   for (const FrameInfo& info :

@@ -51,11 +51,8 @@ class GSTContextQuery : public BaseContext {
  private:
   static GstPad* first_pad(GstElement* element) {
     if (!element) return nullptr;
-    return static_cast<GstPad*>((element->sinkpads  ? element->sinkpads
-                                 : element->srcpads ? element->srcpads
-                                                    : nullptr)
-                                    ? (element->sinkpads ? element->sinkpads : element->srcpads)->data
-                                    : nullptr);
+    GList* const pads = element->sinkpads ? element->sinkpads : element->srcpads;
+    return pads ? static_cast<GstPad*>(pads->data) : nullptr;
   }
   struct Unref {
     void operator()(GstContext* context) const { gst_context_unref(context); }

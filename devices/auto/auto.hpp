@@ -142,13 +142,18 @@ class AutoModel final : public CompiledModelImpl, public std::enable_shared_from
   Requirements requirements() const override;
   Any get_property(const std::string& name) const override;
   void set_property(const AnyMap& properties) override;
+  /// That of the device whose inference ended last; before the first one, of the device in use.
   std::shared_ptr<const Model> runtime_model() const override;
   void export_model(std::ostream& stream) const override;
+  /// An inference of this choice ended on another device than the ones before it.
+  void note_ran(const Choice& choice, std::shared_ptr<const Target> target);
 
  private:
   std::vector<std::string> execution() const;
   std::vector<std::shared_ptr<Choice>> choices_;
   std::atomic<std::size_t> next_{0};
+  mutable std::mutex ran_mutex_;
+  std::shared_ptr<const Target> ran_;
   PropertyTable table_{"compiled model of AUTO"};
 };
 

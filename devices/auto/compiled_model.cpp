@@ -59,6 +59,8 @@ class Request final : public InferRequestImpl {
       inference.ledger().book_copied(result_edge(), made.size_bytes());
     }
     ran_ = true;
+    if (noted_ != target_.get()) owner_->note_ran(*choice_, target_);
+    noted_ = target_.get();
     for (auto& [name, holds] : holds_) holds = true;
   }
 
@@ -122,7 +124,8 @@ class Request final : public InferRequestImpl {
   std::vector<Tensor> inputs_, outputs_;
   std::uint64_t generation_ = 0;
   std::shared_ptr<const Target> target_;
-  std::mutex mutex_;  ///< Guards request_: run() replaces it while another thread cancels.
+  const Target* noted_ = nullptr;  ///< Whose inferences the model knows of.
+  std::mutex mutex_;               ///< Guards request_: run() replaces it while another thread cancels.
   InferRequest request_;
   std::map<std::string, bool> holds_;  ///< States with a value that was not initialised.
   bool ran_ = false;
@@ -244,7 +247,13 @@ void AutoModel::set_property(const AnyMap& properties) {
   }
 }
 std::shared_ptr<const Model> AutoModel::runtime_model() const {
-  return choices_.front()->current()->model.get_runtime_model();
+  const std::lock_guard lock(ran_mutex_);
+  return (ran_ ? ran_ : choices_.front()->current())->model.get_runtime_model();
+}
+void AutoModel::note_ran(const Choice& choice, std::shared_ptr<const Target> target) {
+  if (&choice != choices_.front().get()) return;
+  const std::lock_guard lock(ran_mutex_);
+  ran_ = std::move(target);
 }
 void AutoModel::export_model(std::ostream&) const {
   throw NotImplemented("AUTO does not export: export the model from the device that EXECUTION_DEVICES names");

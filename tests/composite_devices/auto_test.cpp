@@ -73,6 +73,18 @@ TEST_F(Auto, InfersOnTheCpuWhileTheFirstDeviceCompilesAndThenMovesOver) {
   EXPECT_EQ(gate.inferred, 2);
 }
 
+TEST_F(Auto, ShowsTheStepsOfTheDeviceThatRanLast) {
+  gate.set_open(false);
+  auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU");
+  auto request = model.create_infer_request();
+  expect_right(request);
+  gate.set_open(true);
+  ASSERT_TRUE(becomes(model, "GATED"));
+  EXPECT_EQ(model.get_runtime_model()->get_parameters().size(), 1u) << "the CPU's, though another device is in use now";
+  expect_right(request);
+  EXPECT_THROW(model.get_runtime_model(), NotImplemented) << "the gated device shows none";
+}
+
 TEST_F(Auto, TensorsStayBoundWhenARequestMoves) {
   gate.set_open(false);
   auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU");

@@ -92,9 +92,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool runs_in_caller() const noexcept override { return true; }
   bool wait_for(const TimelinePoint& point) override {
     // What decides shapes is read by the host, which waits itself.
-    // The twin's queue waits for nothing of OpenCL's.
-    if (owner_->is_open() || owner_->twin()) return false;
-    waits_.push_back(client::event_for(owner_->gpu()->native(), point));
+    if (owner_->is_open()) return false;
+    waits_.push_back(point);
     return true;
   }
 
@@ -102,13 +101,13 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     const Ref<Timeline> end = enqueue_all(inference);
     try {
       TimelinePoint(end, 1).wait(Deadline::max(), &inference.ledger());
+      if (is_twins_) end_twins();
     } catch (const Error&) {
       const std::exception_ptr error = failure(std::current_exception());
       let_run_out();
       turn_states();
       std::rethrow_exception(error);
     }
-    if (is_twins_) twin_queue_->finish();
     ran_ = true;
     if (profiles()) note_times();
   }
@@ -192,12 +191,9 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// @return the event of the last command.
   Ref<Timeline> enqueue_all(Inference& inference) {
     ran_ = is_twins_ = are_inputs_in_ = false;
-    wait_list_.clear();
-    for (const auto& event : waits_) wait_list_.push_back(event.get());
     try {
       if (has_other_forms_) use_forms_of_now(inference);
       if (!is_settled_) settle();
-      if (!wait_list_.empty()) barrier(wait_list_);
       if (owner_->is_open())
         enqueue_subgraphs(inference);
       else
@@ -208,7 +204,6 @@ class Request final : public InferRequestImpl, private Completion::Pending {
         else
           output.move_out(queue_.get(), inference);
       }
-      waits_.clear();
       Ref<Timeline> end = is_twins_ ? twin_queue_->end() : Ref<Timeline>();
       if (!end) end = opencl::EventTimeline::over(client::marker(queue_.get()));
       turn_states();
@@ -258,9 +253,17 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     launch(part);
     if (!is_in_order_) barrier({});
   }
-  /// The inputs, before the first kernels.
+  /// The inputs, before the first kernels, and behind what was to be waited for.
   void move_in(Inference& inference) {
     if (are_inputs_in_) return;
+    if (!waits_.empty()) {
+      wait_list_.clear();
+      events_.clear();
+      for (const TimelinePoint& point : waits_)
+        wait_list_.push_back(events_.emplace_back(client::event_for(owner_->gpu()->native(), point)).get());
+      barrier(wait_list_);
+      waits_.clear();
+    }
     for (const Binding& input : inputs_) input.move_in(queue_.get(), inference.ledger());
     are_inputs_in_ = true;
   }
@@ -275,10 +278,14 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool replay(Part& part, Inference& inference) {
     const TraceSpan span("replay", "gpu");
     const std::chrono::nanoseconds begin = time_of_thread();
+    for (const TimelinePoint& point : waits_)
+      if (point.state() == PointState::kFailed) point.wait();
     try {
       if (!twin_queue_) twin_queue_ = owner_->twin()->make_queue();
       twin_queue_->begin();
       is_twins_ = true;
+      for (const TimelinePoint& point : waits_)
+        if (!twin_queue_->wait_for(point)) point.wait(default_deadline(), &inference.ledger());
       for (const Binding& input : inputs_) input.move_in(*twin_queue_, inference.ledger());
       const bool is_known = part.execution->replay(*twin_queue_);
       inference.ledger().book_map(replay_edge(*owner_->twin()), is_known);
@@ -543,6 +550,16 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     for (const auto& event : part.events) all.push_back(duration_of(event.get()));
     return all;
   }
+  /// After the last command of the twin's. @errors those of work for which its queue has waited: the results are undefined then.
+  void end_twins() {
+    struct Clear {
+      std::vector<TimelinePoint>& points;
+      ~Clear() { points.clear(); }
+    } const clear{waits_};
+    for (const TimelinePoint& point : waits_)
+      if (point.state() == PointState::kFailed) point.wait();
+    twin_queue_->finish();
+  }
   /// Notes the times of the inference that ended.
   void note_times() const {
     std::vector<std::shared_ptr<const PlannedSubgraph>> subgraphs;
@@ -554,8 +571,12 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     owner_->note_times(std::move(subgraphs), std::move(times));
   }
   void ended(std::exception_ptr error) noexcept override {
+    try {
+      if (!error && is_twins_) end_twins();
+    } catch (...) {
+      error = std::current_exception();
+    }
     if (error) turn_states();
-    if (is_twins_ && !error) twin_queue_->finish();
     try {
       if (!error && profiles()) note_times();
     } catch (...) {
@@ -593,9 +614,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   std::vector<Part> parts_;  ///< The subgraphs that ran last.
   std::size_t used_ = 1;     ///< How many of them the last inference had.
   Given given_, handed_;     ///< What the subgraph reads that is next, and what is handed on to the one after it.
-  std::vector<std::size_t> wanted_;  ///< Which results of the model, and then states, those of that subgraph are.
-  std::vector<bool> is_bound_;       ///< Outputs of its plan that have memory.
-  std::vector<client::Handle<cl_event>> waits_;
+  std::vector<std::size_t> wanted_;   ///< Which results of the model, and then states, those of that subgraph are.
+  std::vector<bool> is_bound_;        ///< Outputs of its plan that have memory.
+  std::vector<TimelinePoint> waits_;  ///< Before the next inference; the twin's are kept until it is over.
+  std::vector<client::Handle<cl_event>> events_;
   std::vector<cl_event> wait_list_;
   Inference* inference_ = nullptr;
 };

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inferences as graphs of the device's twin: the same results, which inferences are none, and what is left when calls fail.
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tenon/core/hazards.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
@@ -185,6 +190,37 @@ TEST_F(Twin, RemoteTensorsOfTheContextAreTheTwinsToo) {
   }
   EXPECT_EQ(graphs_of(request.ledger()), Graphs(3, 2));
   EXPECT_EQ(moved_beside_results(request.ledger()), 0u);
+}
+
+TEST_F(Twin, ItsQueueWaitsForWorkOfAnyApi) {
+  auto compiled = compile(steps_model());
+  auto request = compiled.create_infer_request();
+  auto context = core.get_default_context("GPU").as<ClContext>();
+  auto x = context.create_tensor(element::f32, Shape{1, kCount});
+  Tensor host(element::f32, Shape{1, kCount});
+  std::fill_n(host.data<float>(), kCount, 1.0f);
+  x.copy_from(host);
+  request.set_tensor("x", x);
+  request.infer();
+  const auto written = make_ref<HostTimeline>("the test");
+  x.memory()->hazards().wrote(written->next(), written_bytes(x));
+  const auto waits = request.ledger().total().waits;
+  request.start_async();
+  EXPECT_FALSE(request.wait_for(std::chrono::milliseconds(5))) << "it ran before its input was written";
+  EXPECT_EQ(request.ledger().total().waits, waits) << "the host has waited";
+  written->advance(1);
+  request.wait();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[9], 21.0f);
+  EXPECT_EQ(graphs_of(request.ledger()).first, 2u);
+  // What fails meanwhile is reported, and says nothing of the next inference.
+  x.memory()->hazards().wrote(written->next(), written_bytes(x));
+  request.start_async();
+  written->fail(2, std::make_exception_ptr(Error(Code::kAborted, "the writer broke down")));
+  EXPECT_THAT(error_of([&] { request.wait(); }).what(), HasSubstr("the writer broke down"));
+  x.memory()->hazards().wrote(TimelinePoint::ready(), written_bytes(x));
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[9], 21.0f);
+  EXPECT_EQ(refused(request.ledger()), 0u);
 }
 
 TEST_F(Twin, SettingsThatAGraphCannotKeepAreRefused) {

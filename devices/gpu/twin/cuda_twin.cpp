@@ -12,12 +12,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include <tenon/core/device_identity.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/twin/ptx.hpp>
 #include <tenon/devices/gpu/twin/twin.hpp>
 #include <tenon/frameworks/cuda/client.hpp>
-#include <tenon/frameworks/cuda/contexts.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -99,7 +99,11 @@ struct Piece {
 struct Cutting {
   std::weak_ptr<const Piece> piece;
   std::size_t used = 0;
-  std::map<std::size_t, std::vector<std::size_t>> free;  ///< Parts that went, by size.
+  struct Parts {
+    std::size_t count = 0;
+    std::vector<std::size_t> free;  ///< Offsets of those that went; has room for all.
+  };
+  std::map<std::size_t, Parts> by_size;
 };
 
 class CudaTwin final : public Twin, public std::enable_shared_from_this<CudaTwin> {
@@ -185,7 +189,7 @@ void CudaTwin::forget(const Part& part) noexcept {
     addresses_.erase(part.buffer_.get());
   }
   const std::lock_guard lock(mutex_);
-  if (small_.piece.lock() == part.piece_) small_.free[part.size_].push_back(part.offset_);
+  if (small_.piece.lock() == part.piece_) small_.by_size.at(part.size_).free.push_back(part.offset_);
 }
 
 std::shared_ptr<const Piece> CudaTwin::make_piece(std::size_t bytes) const {
@@ -200,17 +204,20 @@ std::shared_ptr<const Piece> CudaTwin::make_piece(std::size_t bytes) const {
 
 std::shared_ptr<const TwinMemory> CudaTwin::cut(Cutting& from, std::size_t bytes, std::size_t piece_bytes) {
   auto piece = from.piece.lock();
-  if (!piece) from.free.clear();
-  if (auto& free = from.free[bytes]; !free.empty()) {
-    const std::size_t offset = free.back();
-    free.pop_back();
-    return std::make_shared<Part>(shared_from_this(), std::move(piece), offset, bytes);
+  const auto known = from.by_size.find(bytes);
+  if (piece && known != from.by_size.end() && !known->second.free.empty()) {
+    auto part = std::make_shared<Part>(shared_from_this(), std::move(piece), known->second.free.back(), bytes);
+    known->second.free.pop_back();
+    return part;
   }
   if (!piece || from.used + bytes > piece->size) {
     piece = make_piece(std::max(bytes, piece_bytes));
     from = {piece, 0, {}};
   }
+  Cutting::Parts& parts = from.by_size[bytes];
+  parts.free.reserve(parts.count + 1);
   auto part = std::make_shared<Part>(shared_from_this(), std::move(piece), from.used, bytes);
+  ++parts.count;
   from.used += bytes;
   return part;
 }
@@ -343,6 +350,9 @@ class CudaQueue final : public TwinQueue {
     bounce_.begin();
     results_.clear();
   }
+  bool wait_for(const TimelinePoint& point) override {
+    return cuda::client::make_wait(stream_.native(), stream_.get(), point);
+  }
   void copy_in(TwinAddress to, const void* from, std::size_t bytes) override {
     if (bytes <= kBounced) from = std::memcpy(bounce_.take(bytes), from, bytes);
     copy(to, reinterpret_cast<std::uintptr_t>(from), bytes);
@@ -441,19 +451,21 @@ std::unique_ptr<TwinQueue> CudaTwin::make_queue() const { return std::make_uniqu
 }  // namespace
 
 std::shared_ptr<Twin> find_twin(const Context& context, std::string& why) try {
-  const std::vector<Context> all = cuda::contexts();
-  if (all.empty()) {
-    why = cuda::why_none();
+  if (!opencl::imports(context, FdKind::kOpaqueFd, &why)) return nullptr;
+  // Other devices of CUDA's get no context, which takes memory of theirs.
+  const std::vector<cuda::Device> all = cuda::devices();
+  const DeviceIdentity identity = context->device();
+  const auto same =
+      std::ranges::find_if(all, [&](const cuda::Device& each) { return each.identity.same_device(identity); });
+  if (same == all.end()) {
+    why = "CUDA does not have this device";
     return nullptr;
   }
-  const auto same = std::ranges::find_if(all, [&](const Context& cuda) { return same_device(context, cuda); });
-  if (same == all.end())
-    why = "CUDA does not have this device";
-  else if (!cuda::device(*same).exports_fd)
+  if (!same->exports_fd) {
     why = "CUDA exports no memory of this device as a descriptor";
-  else if (opencl::imports(context, FdKind::kOpaqueFd, &why))
-    return std::make_shared<CudaTwin>(context, *same);
-  return nullptr;
+    return nullptr;
+  }
+  return std::make_shared<CudaTwin>(context, cuda::make_context(same->ordinal));
 } catch (const Error& error) {
   why = error.what();
   return nullptr;

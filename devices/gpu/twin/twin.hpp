@@ -45,6 +45,9 @@ class TwinQueue {
   virtual ~TwinQueue() = default;
   /// Before the first command of an inference. @pre what was enqueued before is over.
   virtual void begin() = 0;
+  /// What is enqueued later waits for the point, of whatever API, which has to be looked at afterwards: a failure does not stop the queue.
+  /// @return false: the host has to wait. @errors those of native calls; the point's, if it has failed.
+  virtual bool wait_for(const TimelinePoint& point) = 0;
   /// `from` is read before this returns, or before end() is reached if it is large. @errors those of native calls.
   virtual void copy_in(TwinAddress to, const void* from, std::size_t bytes) = 0;
   /// Runs the kernels one after the other. @param plan  What they were made for: a hint, by which graphs are found again. @return whether a graph that was made before served: only arguments that differ were told.

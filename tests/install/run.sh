@@ -23,6 +23,7 @@ cd "$work"
 inside() { HIDDEN=$(printf '%s\n' "${hidden[@]}") awk 'BEGIN {n = split(ENVIRON["HIDDEN"], h, "\n")} {for (i = 1; i <= n; i++) if (h[i] != "" && index($0 "/", h[i] "/") == 1) print}'; }
 python3 "$here/loader_paths.py" prefix
 while read -r file; do
+  [ "$(head -c 4 "$file")" = $'\x7fELF' ] || continue  # A linker script.
   found=$(readelf -d "$file" 2>/dev/null | sed -nE 's/.*\((RPATH|RUNPATH)\).*\[(.*)\]/\2/p' | tr ':' '\n' | inside)
   [ -z "$found" ] || { echo "install: the loader would look in the build for what $file needs: $found"; exit 1; }
 done < <(find prefix -type f \( -name '*.so*' -o -path '*/bin/*' \))

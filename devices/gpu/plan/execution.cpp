@@ -153,7 +153,7 @@ void Execution::take_twin(std::size_t index) {
   TwinFunction& function = steps_[index].function;
   if (!function) function = plan_->programs[index]->twin_function(*twin_, *launch.kernel);
   twin.function = function;
-  is_twins_ = is_twins_ && twin.function;
+  is_twins_ = is_twins_ && twin.function != nullptr;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const std::size_t global = axis < launch.dimensions ? launch.global[axis] : 1;
     std::size_t local = axis < launch.dimensions ? launch.local[axis] : 1;

@@ -87,7 +87,7 @@ class Execution {
     client::Handle<cl_kernel> kernel;
     std::shared_ptr<const KernelText> text;
     std::vector<Wanted> arguments;
-    TwinFunction function = nullptr;
+    TwinFunction function;
     bool is_own = true;   ///< It uses no memory of the request's.
     bool is_told = true;  ///< All arguments are.
   };

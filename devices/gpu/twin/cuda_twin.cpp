@@ -79,7 +79,7 @@ class CudaModule final : public TwinModule {
       check(call(driver().cuModuleGetFunction, &function, module_.get(), name.c_str()), "cuModuleGetFunction",
             [&] { return "looking for the kernel " + name; });
     }
-    return function;
+    return {shared_from_this(), function};
   }
 
  private:
@@ -323,7 +323,7 @@ class CudaGraph {
     pointers_.clear();
     for (const std::uint64_t& argument : launch.arguments) pointers_.push_back(const_cast<std::uint64_t*>(&argument));
     abi::KernelNode node;
-    node.function = static_cast<abi::Function>(const_cast<void*>(launch.function));
+    node.function = static_cast<abi::Function>(const_cast<void*>(launch.function.get()));
     std::copy(launch.groups.begin(), launch.groups.end(), std::begin(node.groups));
     std::copy(launch.local.begin(), launch.local.end(), std::begin(node.local));
     node.arguments = pointers_.data();

@@ -20,19 +20,19 @@ namespace tenon::inline v1::gpu_device {
 /// An address in the device's memory, as the twin's kernels see it; 0: none.
 using TwinAddress = std::uint64_t;
 
-/// A kernel's function, owned by its module.
-using TwinFunction = const void*;
+/// A kernel's function. It keeps its module, since plans and graphs that have it may outlive the program.
+using TwinFunction = std::shared_ptr<const void>;
 
 /// A kernel over work-groups, with its arguments: addresses and numbers, each in 8 bytes, the low ones first.
 struct TwinLaunch {
-  TwinFunction function = nullptr;
+  TwinFunction function;
   std::array<std::uint32_t, 3> groups{}, local{};
   std::vector<std::uint64_t> arguments;
   friend bool operator==(const TwinLaunch&, const TwinLaunch&) = default;
 };
 
 /// A program's kernels. @thread all members from any thread.
-class TwinModule {
+class TwinModule : public std::enable_shared_from_this<TwinModule> {
  public:
   virtual ~TwinModule() = default;
   /// @errors those of native calls.

@@ -246,7 +246,6 @@ TEST_F(NpuOwnContext, TheHostWaitsForEventsOfOthers) {
   });
   request.start_async();
   EXPECT_EQ(zeEventQueryStatus(event), ZE_RESULT_SUCCESS) << "the host did not wait";
-  EXPECT_GE(request.ledger().total().waits, 1u);
   request.wait();
   expect_relu(request.get_tensor("y").data<float>());
   signal.join();

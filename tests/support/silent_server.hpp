@@ -4,7 +4,10 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+
+#include <chrono>
 
 #include <tenon/core/fd.hpp>
 
@@ -23,6 +26,11 @@ class SilentServer {
     port_ = ntohs(address.sin_port);
   }
   int port() const { return port_; }
+  /// Waits for a client. @return false: none has come in this time.
+  bool is_called(std::chrono::milliseconds time) const {
+    pollfd wanted{socket_.get(), POLLIN, 0};
+    return ::poll(&wanted, 1, static_cast<int>(time.count())) == 1;
+  }
 
  private:
   const tenon::UniqueFd socket_{::socket(AF_INET, SOCK_STREAM, 0)};

@@ -66,11 +66,12 @@ class Running {
   }
   /// The status of waitpid(), when the process has ended.
   int status() const { return status_; }
-  /// All text that it wrote to its terminal.
-  std::string shown() {
+  /// All text that it writes to its terminal, or what it writes until this text is there.
+  std::string shown(const std::string& until = "") {
     std::string all;
     char part[4096];
-    for (ssize_t size = 0; (size = ::read(terminal_.get(), part, sizeof part)) > 0;)
+    for (ssize_t size = 0; (until.empty() || all.find(until) == std::string::npos) &&
+                           (size = ::read(terminal_.get(), part, sizeof part)) > 0;)
       all.append(part, static_cast<std::size_t>(size));
     return all;
   }
@@ -99,14 +100,22 @@ class RunningPipeline : public ToolTest {
                                                                           "url": "rtsp://127.0.0.1:)" +
                            std::to_string(port) + R"(/x"}}]})");
   }
+  /// Waits until so many files are there: a pipeline that runs has made those that it writes.
+  bool leaves(std::size_t files) const {
+    for (const auto end = Clock::now() + 30s; Clock::now() < end; std::this_thread::sleep_for(5ms))
+      if (left_behind().size() == files) return true;
+    return false;
+  }
   std::string to_files() const { return " >'" + folder.string() + ".out' 2>'" + folder.string() + ".err' </dev/null"; }
   std::string out() const { return text_of(folder.string() + ".out"); }
   std::string err() const { return text_of(folder.string() + ".err"); }
 };
 
 TEST_F(RunningPipeline, CtrlCEndsItWithItsReport) {
+  write("live.json", R"({"nodes": [{"element": "test", "parameters": {"live": true}},
+                                   {"element": "write", "parameters": {"path": "out.mp4"}}]})");
   Running tool(folder, "pipeline live.json --json" + to_files());
-  std::this_thread::sleep_for(1s);
+  ASSERT_TRUE(leaves(2));
   ASSERT_TRUE(tool.signalled(SIGINT, 20s));
   ASSERT_TRUE(WIFEXITED(tool.status())) << "it died of the signal";
   EXPECT_EQ(WEXITSTATUS(tool.status()), 130);
@@ -122,10 +131,10 @@ TEST_F(RunningPipeline, ASecondCtrlCEndsItAtOnce) {
   nodes["nodes"].push_back({{"element", "write"}, {"from", "camera"}, {"parameters", {{"path", "out.mp4"}}}});
   write("slow.json", nodes.dump());
   Running tool(folder, "pipeline slow.json -q" + to_files());
-  std::this_thread::sleep_for(1s);
-  EXPECT_EQ(left_behind().size(), 3u) << "live.json, slow.json and the temporary file, or this is no trial";
-  EXPECT_FALSE(tool.signalled(SIGINT, 1s)) << "nothing is in flight, and this is no trial";
-  ASSERT_TRUE(tool.signalled(SIGINT, 3s));
+  ASSERT_TRUE(server.is_called(30s)) << "nothing is in flight, and this is no trial";
+  ASSERT_TRUE(leaves(3)) << "live.json, slow.json and the temporary file, or this is no trial";
+  EXPECT_FALSE(tool.signalled(SIGINT, 1s)) << "what is in flight has its ten seconds";
+  ASSERT_TRUE(tool.signalled(SIGINT, 20s));
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"live.json", "slow.json"})) << "a hidden file is left";
   ASSERT_TRUE(WIFSIGNALED(tool.status())) << "its parent must see why: " << err();
   EXPECT_EQ(WTERMSIG(tool.status()), SIGINT);
@@ -135,8 +144,8 @@ TEST_F(RunningPipeline, WhatIsInFlightGetsTenSecondsAfterCtrlC) {
   const tenon_test::SilentServer server;
   write_slow(server.port());
   Running tool(folder, "pipeline slow.json -q" + to_files());
-  std::this_thread::sleep_for(1s);
-  ASSERT_TRUE(tool.signalled(SIGINT, 14s)) << "a waiting call is not interrupted";
+  ASSERT_TRUE(server.is_called(30s));
+  ASSERT_TRUE(tool.signalled(SIGINT, 40s)) << "a waiting call, of a minute, is not interrupted";
   ASSERT_TRUE(WIFEXITED(tool.status())) << err();
   EXPECT_EQ(WEXITSTATUS(tool.status()), 130) << err();
   EXPECT_THAT(out(), HasSubstr("copied/frame"));
@@ -156,12 +165,9 @@ TEST_F(RunningPipeline, ATerminalShowsTheTableRedrawn) {
 
 TEST_F(RunningPipeline, CtrlCInATerminalLeavesTheReport) {
   Running tool(folder, "pipeline live.json", true);
-  std::thread key([&] {
-    std::this_thread::sleep_for(2s);
-    tool.send(SIGINT);
-  });
-  const std::string shown = tool.shown();
-  key.join();
+  std::string shown = tool.shown("camera");
+  tool.send(SIGINT);
+  shown += tool.shown();
   ASSERT_TRUE(tool.ends_within(20s));
   ASSERT_TRUE(WIFEXITED(tool.status()));
   EXPECT_EQ(WEXITSTATUS(tool.status()), 130);

@@ -64,7 +64,34 @@ CacheTypes cache_types(const Model& model, ElementType keys, ElementType values)
   return types;
 }
 
-std::shared_ptr<const Model> with_caches(const planning::StatePorts& ports, const CacheTypes& types) {
+GrowingAxes growing_axes(const Model& model) {
+  const std::vector<std::string> ids = planning::state_ids(model);
+  const planning::StatePorts ports = planning::state_ports(model, std::set<std::string>(ids.begin(), ids.end()));
+  const auto& parameters = ports.model->get_parameters();
+  GrowingAxes axes;
+  for (const planning::Growth& growth : ports.growths) {
+    const Node* const parameter = parameters[growth.parameter].get();
+    const Node& concat = *ports.model->get_results()[growth.result]->get_input_node_ptr(0);
+    const auto rank = static_cast<std::size_t>(parameter->get_output_partial_shape(0).size());
+    // A state whose integers decide shapes is read by the host.
+    if (concat.get_input_node_ptr(0) == parameter && growth.axis + 1 < rank &&
+        info(static_cast<ElementType>(parameter->get_output_element_type(0))).is_real)
+      axes[ports.inputs[growth.parameter + ports.inputs.size() - parameters.size()]] = growth.axis;
+  }
+  return axes;
+}
+
+namespace {
+
+void note_growth(Node& port, const std::string& id, const GrowingAxes& growing) {
+  if (const auto found = growing.find(id); found != growing.end())
+    port.get_rt_info()[kGrows] = static_cast<std::int64_t>(found->second);
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> with_caches(const planning::StatePorts& ports, const CacheTypes& types,
+                                         const GrowingAxes& growing) {
   const auto copy = ports.model->clone();
   ParameterVector parameters = copy->get_parameters();
   const ResultVector& results = copy->get_results();
@@ -81,10 +108,12 @@ std::shared_ptr<const Model> with_caches(const planning::StatePorts& ports, cons
       parameter = port;
     }
     note_own_memory(*parameter);
+    note_growth(*parameter, ports.inputs[i], growing);
   }
   for (std::size_t i = 0; i < ports.outputs.size(); ++i) {
     Node& result = *results[own_results + i];
     note_own_memory(result);
+    note_growth(result, ports.outputs[i], growing);
     const auto found = types.find(ports.outputs[i]);
     if (found == types.end()) continue;
     const Output<Node> value = result.input_value(0);

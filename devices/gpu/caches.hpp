@@ -27,8 +27,14 @@ using CacheTypes = std::map<std::string, CacheRows>;
 /// by attention alone. @param keys, values  kF32: as the model says.
 CacheTypes cache_types(const Model& model, ElementType keys, ElementType values);
 
+/// The axes along which states of reals grow by Concat, where that is not the last one, by the states' ids.
+using GrowingAxes = std::map<std::string, std::size_t>;
+GrowingAxes growing_axes(const Model& model);
+
 /// A model whose ports for such states are of the types in which these lie. Those that are joined with new rows are joined as they lie.
-std::shared_ptr<const Model> with_caches(const planning::StatePorts& ports, const CacheTypes& types);
+/// @param growing  States whose ports are to say so (kGrows).
+std::shared_ptr<const Model> with_caches(const planning::StatePorts& ports, const CacheTypes& types,
+                                         const GrowingAxes& growing);
 
 /// A state's value as it lies, and the reverse, on the host. @param value  Packed, f32.
 Tensor as_cache(const Tensor& value, ElementType type);

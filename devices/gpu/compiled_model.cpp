@@ -145,9 +145,11 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   } else {
     if (config_.tuning_ms > 0) tune();
     static_subgraph_ = whole_subgraph(make_plan(prepared_, true, {}));
+    growing_ = growing_axes(*prepared_);
     plan_surfaces();
   }
   table_.add_constant(model_name, source_->get_friendly_name());
+      if (const auto found = growing_.find(variable.id); found != growing_.end()) variable.grows = found->second;
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
                                                             : config_.stream_count() * 2);
@@ -183,7 +185,7 @@ const CompiledModel::Opened& CompiledModel::open(const std::set<std::string>& is
     ports.model = prepared_;
     if (!variables_.empty()) {
       ports = planning::state_ports(*prepared_, is_set);
-      ports.model = with_caches(ports, caches_);
+      ports.model = with_caches(ports, caches_, growing_);
     }
     opened.state_inputs = std::move(ports.inputs);
     opened.state_outputs = std::move(ports.outputs);

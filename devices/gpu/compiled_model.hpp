@@ -122,6 +122,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::map<std::set<std::string>, Opened> open_;  ///< By which states have a value.
   const DeferredModel* last_open_ = nullptr;      ///< That was asked for last.
   /// Plans of the static model for inputs that are not plain.
+  GrowingAxes growing_;
   SubgraphStore<std::vector<InputForm>, FormHash> formed_subgraphs_{kKeptSubgraphs};
   mutable std::mutex times_mutex_;
   std::vector<std::shared_ptr<const PlannedSubgraph>> timed_subgraphs_;

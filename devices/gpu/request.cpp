@@ -364,6 +364,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       put_out_counted(part, inference);
       if (open) hand_on(part);
     }
+      if (depth == 0) lay_out_states(part.plan());
   }
 
   /// The rest of a model reads what the part was given, and what it computed.
@@ -379,6 +380,22 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     std::swap(given_, handed_);
     std::size_t left = 0;
     for (std::size_t i = 0; i < wanted_.size(); ++i)
+  /// States lie as the plan reads them.
+  void lay_out_states(const LaunchPlan& plan) {
+    bool has_moved = false;
+    for (std::size_t i = 0; i < state_inputs_.size(); ++i) {
+      const std::size_t input = inputs_.size() + i;
+      if (state_inputs_[i]->room() == plan.inputs[input].room) continue;
+      given_.inputs[input].tensor = Tensor();
+      state_inputs_[i]->lie(plan.inputs[input].room, queue_.get());
+      given_.set(input, state_inputs_[i]->present());
+      has_moved = true;
+    }
+    if (!has_moved) return;
+    if (!is_in_order_) barrier({});
+    if (owner_->twin()) client::finish(client::marker(queue_.get()), default_deadline());  // It knows no queue.
+  }
+
       if (part.subgraph->results[i].kind == PlannedSubgraph::Source::Kind::kRest) wanted_[left++] = wanted_[i];
     wanted_.resize(left);
   }
@@ -390,7 +407,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const auto& source = part.subgraph->results[i];
       if (source.kind != PlannedSubgraph::Source::Kind::kOutput || ports[source.index].count) continue;
-      part.execution->bind_output(source.index, place_result(wanted_[i], ports[source.index].shape, inference));
+      part.execution->bind_output(source.index,
+                                  place_result(wanted_[i], ports[source.index], ports[source.index].shape, inference));
       is_bound_[source.index] = true;
     }
     bind_made(part);
@@ -406,9 +424,10 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     }
   }
   /// Where a result of the model goes, or, after the last one, the next value of a state.
-  BoundMemory place_result(std::size_t index, const Shape& shape, Inference& inference) {
+  BoundMemory place_result(std::size_t index, const PlanPort& port, const Shape& shape, Inference& inference) {
     if (index >= outputs_.size()) {
-      const Tensor& next = state_outputs_[index - outputs_.size()]->next(shape);
+      State& state = *state_outputs_[index - outputs_.size()];
+      const Tensor& next = port.is_in_place ? state.grow(shape) : state.next(shape, port.room);
       return {opencl::buffer(next), nullptr, next.offset()};
     }
     if (owner_->ports().outputs[index].get_partial_shape().is_dynamic()) {
@@ -444,7 +463,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const auto& source = part.subgraph->results[i];
       if (source.kind != PlannedSubgraph::Source::Kind::kOutput || !part.plan().outputs[source.index].count) continue;
-      const BoundMemory to = place_result(wanted_[i], part.shape_of(source.index), inference);
+      const BoundMemory to =
+          place_result(wanted_[i], part.plan().outputs[source.index], part.shape_of(source.index), inference);
       const Tensor from = part.value(source.index);
       const std::size_t bytes = from.size_bytes();
       if (bytes == 0) continue;

@@ -97,13 +97,26 @@ Tensor State::zeros() const {
 
 Tensor State::state() const {
   if (!present_) return zeros();
-  Tensor value = present_;
-  if (!value.is_host_addressable()) {
-    value = Tensor(type(), present_.shape());
-    if (value.size_bytes())
-      gpu_->context()->read(present_, {static_cast<std::byte*>(value.data()), value.size_bytes()});
-  }
+  const Tensor value = present_.is_host_addressable() && room_ == 0 ? present_ : on_host();
   return variable_.cache ? from_cache(value, *variable_.cache) : value;
+}
+
+Tensor State::on_host() const {
+  Tensor value(type(), present_.shape());
+  const Lines all = lines(value.shape(), room_);
+  for (std::size_t i = 0; i < all.count && all.bytes > 0; ++i)
+    gpu_->context()->read(
+        Tensor(TensorInfo{ElementType::kU8, {all.bytes}, {}}, present_.memory(), present_.offset() + i * all.pitch),
+        {static_cast<std::byte*>(value.data()) + i * all.bytes, all.bytes});
+  return value;
+}
+
+State::Lines State::lines(const Shape& shape, std::size_t room) const {
+  Lines all{1, tenon::size_bytes(type()), 0};
+  const std::size_t axis = variable_.grows.value_or(0);
+  for (std::size_t i = 0; i < shape.size(); ++i) (i < axis ? all.count : all.bytes) *= shape[i];
+  all.pitch = room && shape[axis] ? all.bytes / shape[axis] * room : all.bytes;
+  return all;
 }
 
 ElementType State::type() const { return variable_.cache ? lying_type(variable_.cache->type) : variable_.type; }
@@ -128,22 +141,43 @@ void State::set_state(const Tensor& state) {
 
 void State::reset() {
   if (variable_.is_port)
-    present_ = Tensor();
+    present_ = Tensor(), room_ = 0;
   else
     set_state(variable_.initial ? variable_.initial : zeros());
 }
 
-const Tensor& State::next(const Shape& shape) {
-  const std::size_t bytes = checked_size_bytes(type(), shape).value_or(0);
+const Tensor& State::next(const Shape& shape, std::size_t room) {
+  Shape whole = shape;
+  if (room) whole[*variable_.grows] = room;
+  const std::size_t bytes = checked_size_bytes(type(), whole).value_or(0);
+  next_room_ = room;
   if (is_free(next_, bytes)) {
     if (next_.shape() != shape) next_ = Tensor(TensorInfo{type(), shape, {}}, next_.memory(), next_.offset());
     return next_;
   }
   next_ = Tensor();
-  // One that grows step by step gets room for half as much again.
-  const bool grows = present_ && present_.size_bytes() > 0 && present_.size_bytes() < bytes;
-  const Tensor room = device_tensor(*gpu_, ElementType::kU8, {grows ? bytes + bytes / 2 : bytes});
-  return next_ = Tensor(TensorInfo{type(), shape, {}}, room.memory(), room.offset());
+  // One that grows step by step gets room for half as much again, unless it has room.
+  const bool grows = !room && present_ && present_.size_bytes() > 0 && present_.size_bytes() < bytes;
+  const Tensor made = device_tensor(*gpu_, ElementType::kU8, {grows ? bytes + bytes / 2 : bytes});
+  return next_ = Tensor(TensorInfo{type(), shape, {}}, made.memory(), made.offset());
+}
+
+const Tensor& State::grow(const Shape& shape) {
+  next_room_ = room_;
+  return next_ = Tensor(TensorInfo{type(), shape, {}}, present_.memory(), present_.offset());
+}
+
+void State::lie(std::size_t room, cl_command_queue queue) {
+  if (room == room_) return;
+  const Tensor& to = next(present_.shape(), room);
+  const Lines from = lines(present_.shape(), room_), into = lines(present_.shape(), room);
+  // Not as one rectangle: PoCL 3.1 crashes over parts of buffers.
+  for (std::size_t i = 0; i < from.count && from.bytes > 0; ++i)
+    client::check(client::call(clEnqueueCopyBuffer, queue, opencl::buffer(present_), opencl::buffer(to),
+                               present_.offset() + i * from.pitch, to.offset() + i * into.pitch, from.bytes, cl_uint{0},
+                               static_cast<const cl_event*>(nullptr), static_cast<cl_event*>(nullptr)),
+                  "clEnqueueCopyBuffer", [&] { return "giving state '" + variable_.id + "' room"; });
+  turn();
 }
 
 void State::bind(Execution& execution, std::size_t index) {

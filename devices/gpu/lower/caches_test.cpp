@@ -256,7 +256,8 @@ TEST(GpuCaches, TakeTheMemoryOfTheirTypeAndAreReadWhereTheyLie) {
   // No kernel makes reals of a cache: new rows are narrowed where they are joined with the old ones.
   EXPECT_EQ(half.kinds, exact.kinds);
   Kinds wanted = exact.kinds;
-  wanted["map"] -= 2;
+  EXPECT_EQ(wanted["map"], 2u) << "of what lies in a cache, nothing is moved";
+  wanted.erase("map");
   wanted["narrow_rows"] = 2;
   EXPECT_EQ(bytes.kinds, wanted);
 }

@@ -29,6 +29,9 @@ struct PlanPort {
   bool takes_pitch = false;  ///< All kernels that read it take rows at any distance.
   InputForm form{};          ///< What the kernels read, if this is an input.
   /// If values decide how large this output is: the plan's output, an i32, that says it. `shape` is the largest then.
+  /// A state's: the rows for which there is room along the axis along which it grows (kGrows); 0: it is packed.
+  std::size_t room = 0;
+  bool is_in_place = false;  ///< An output that lies where the state does that it is the next value of.
   std::optional<std::size_t> count{};
   PartialShape open{};  ///< With the extents that the count says.
   Shape shape_of(std::size_t counted) const {

@@ -11,11 +11,13 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/gpu/lower/build/axes.hpp>
 #include <tenon/devices/gpu/lower/build/cache_rows.hpp>
 #include <tenon/devices/gpu/lower/build/few_bits.hpp>
 #include <tenon/devices/gpu/program/indexing.hpp>
 #include <tenon/devices/gpu/program/tree_source.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/planning/growth.hpp>
 #include <tenon/planning/memory_plan.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -62,6 +64,7 @@ Builder::Builder(const Model& model, const Target& target, PackedWeights& weight
   for (const auto& result : model.get_results()) {
     const Output<Node> source = result->input_value(0);
     if (result->get_rt_info().count(kOwnMemory)) own_outputs_.insert(index);
+    find_growth(index);
     results_.emplace(Key{source.get_node(), source.get_index()}, index++);
   }
   index = 0;
@@ -130,6 +133,34 @@ View Builder::counters(std::size_t count) {
   return {{plan_.counters, 0}, ElementType::kI32, shape, packed_strides(shape)};
 }
 
+void Builder::find_growth(std::uint32_t index) {
+  const auto axis_of = [](const Node& port) -> std::optional<std::size_t> {
+    const auto found = port.get_rt_info().find(kGrows);
+    if (found == port.get_rt_info().end()) return std::nullopt;
+    return static_cast<std::size_t>(found->second.as<std::int64_t>());
+  };
+  const Node& result = *model_.get_results()[index];
+  const auto axis = axis_of(result);
+  if (!axis) return;
+  Grown& grown = grown_[index];
+  grown.axis = *axis;
+  const Node& concat = *result.get_input_node_ptr(0);
+  if (!is_op(&concat, "Concat") ||
+      normalized(concat.get_attributes().get_int("axis"), concat.get_output_shape(0).size()) != *axis)
+    return;
+  const Node* const before = concat.get_input_node_ptr(0);
+  const auto& parameters = model_.get_parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].get() == before && axis_of(*before) == axis) grown.input = i;
+}
+
+View Builder::as_result(std::uint32_t index, ElementType type, const Shape& shape) const {
+  Shape room = shape;
+  if (const auto grown = grown_.find(index); grown != grown_.end())
+    room[grown->second.axis] = planning::room_for(room[grown->second.axis]);
+  return {{}, type, shape, packed_strides(room)};
+}
+
 View Builder::whole(const Node& concat, bool channels_last) {
   auto known = wholes_.find(&concat);
   if (known == wholes_.end()) {
@@ -169,7 +200,8 @@ std::optional<View> Builder::part_of_whole(const Output<Node>& output, const Ext
 
 View Builder::make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides) {
   const auto result = result_of(node, output);
-  View view{{}, value.type, value.shape, packed_strides(value.shape)};
+  View view = result ? as_result(*result, value.type, value.shape)
+                     : View{{}, value.type, value.shape, packed_strides(value.shape)};
   if (!result) {
     if (const auto part = part_of_whole(Output<Node>(const_cast<Node*>(&node), output), strides)) return *part;
     view.type = value.numbers ? value.numbers->type : stored_type(value.type);
@@ -184,6 +216,8 @@ View Builder::make_for(const Node& node, std::size_t output, const Value& value,
 
 View Builder::make(const Node& node, std::size_t output) {
   Value& value = add_value(node, output);
+  if (const auto result = result_of(node, output); result && grown_.count(*result) > 0)
+    return *(value.view = scratch(value.type, value.shape));  // Row-major: it is copied to where there is room.
   value.view = make_for(node, output, value, packed_strides(value.shape));
   return *value.view;
 }

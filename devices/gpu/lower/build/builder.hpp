@@ -220,6 +220,11 @@ class Builder {
   std::optional<View> part_of_whole(const Output<Node>& value, const Extents& strides);
   /// As what computes the value writes best, or as what it reads lies.
   Extents best_strides(const Value& value) const;
+  void find_growth(std::uint32_t result);
+  /// Lets the Concat behind such a result lie where the parameter does that it grows from. @return the strides of both.
+  Extents grow(std::uint32_t result, const View& parameter);
+  /// How a result lies: with room, if it grows.
+  View as_result(std::uint32_t index, ElementType type, const Shape& shape) const;
   View made(const Output<Node>& value);
   View plain_copy(const View& view, const Node& of);
   static View sourced(const View& view, const InputForm& form, std::vector<planning::BufferSlice> items);
@@ -253,7 +258,12 @@ class Builder {
   std::set<planning::BufferId> shared_constants_;     ///< Constants that several units hold.
   std::map<Key, std::uint32_t> results_;              ///< The first result that reads each value.
   std::set<std::uint32_t> own_inputs_, own_outputs_;  ///< Ports with kOwnMemory.
-  std::map<const Node*, std::size_t> counts_;         ///< Outputs of the plan.
+  struct Grown {
+    std::size_t axis = 0;
+    std::optional<std::size_t> input{};  ///< The parameter that it grows from, if the plan has that.
+  };
+  std::map<std::uint32_t, Grown> grown_;       ///< Results with kGrows.
+  std::map<const Node*, std::size_t> counts_;  ///< Outputs of the plan.
   std::unordered_map<const void*, planning::BufferId> constants_;
   std::map<std::pair<std::string, bool>, planning::BufferId> states_;
   std::map<const Node*, View> wholes_;  ///< Concats whose inputs are computed into them.

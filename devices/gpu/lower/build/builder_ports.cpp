@@ -2,6 +2,7 @@
 // What a lowering has from without and gives: inputs, constants, results, states, and the plan in the end.
 #include <tenon/devices/gpu/lower/build/builder.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/planning/growth.hpp>
 #include <tenon/planning/memory_plan.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -27,7 +29,18 @@ void Builder::add_input(const Node& parameter, std::uint32_t index) {
     return;
   }
   if (!form.is_plain()) view = sourced(view, form, std::move(items));
+  const auto grown = std::ranges::find_if(grown_, [&](const auto& each) { return each.second.input == index; });
+  if (grown != grown_.end()) view.strides = grow(grown->first, view);
   value.view = view;
+}
+
+Extents Builder::grow(std::uint32_t result, const View& view) {
+  const Node& concat = *model_.get_results()[result]->get_input_node_ptr(0);
+  View whole = as_result(result, view.type, concat.get_output_shape(0));
+  whole.place = view.place;
+  wholes_[&concat] = whole;
+  if (unit_) unit_->wholes.emplace_back(&concat, whole);
+  return whole.strides;
 }
 
 View Builder::sourced(const View& view, const InputForm& form, std::vector<planning::BufferSlice> items) {
@@ -73,13 +86,12 @@ void Builder::add_result(const Node& result, std::uint32_t index) {
                                           ", which kernels neither read nor write");
   const View from = made(source);
   const planning::Buffer* const buffer = from.source ? nullptr : &plan_.buffers[from.place.buffer];
+  View to = as_result(index, value.type, value.shape);
   if (buffer && buffer->kind == planning::BufferKind::kOutput && buffer->index == index && from.place.offset == 0 &&
-      from.is_packed())
+      from.strides == to.strides)
     return;
-  View to{{add_buffer(planning::BufferKind::kOutput, bytes_of(value.type, value.shape), index), 0},
-          value.type,
-          value.shape,
-          packed_strides(value.shape)};
+  if (const auto grown = grown_.find(index); grown != grown_.end() && grown->second.input) return;
+  to.place.buffer = add_buffer(planning::BufferKind::kOutput, bytes_of(value.type, value.shape), index);
   launching_ = {{result.get_friendly_name(), result.get_type_name()}};
   copy(from, to, result);
 }
@@ -126,10 +138,17 @@ LaunchPlan Builder::finish() {
     port.name = parameter.get_friendly_name();
     port.type = parameter.get_element_type();
     port.shape = parameter.get_shape();
+    port.room = 0;
   }
   for (const auto& result : model_.get_results()) {
     const Output<Node> source = result->input_value(0);
     plan_.outputs.push_back({result->get_friendly_name(), result->get_element_type(), value_of(source).shape, false});
+    if (const auto grown = grown_.find(static_cast<std::uint32_t>(plan_.outputs.size() - 1)); grown != grown_.end()) {
+      PlanPort& port = plan_.outputs.back();
+      port.room = planning::room_for(port.shape[grown->second.axis]);
+      port.is_in_place = grown->second.input.has_value();
+      if (port.is_in_place) plan_.inputs[*grown->second.input].room = port.room;
+    }
     const auto count = counts_.find(source.get_node());
     if (count == counts_.end() || source.get_partial_shape().is_static()) continue;
     plan_.outputs.back().count = count->second;

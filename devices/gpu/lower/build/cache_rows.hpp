@@ -25,6 +25,9 @@ Output<Node> lying_of(const Output<Node>& rows);
 
 /// The rt_info of a parameter or result whose memory is always the device's own, so that it begins at a whole line.
 inline constexpr const char* kOwnMemory = "tenon_own_memory";
+/// That of both ports of a state that grows: along which axis. Where one plan has both, they lie in one memory with room for more along it
+/// (planning::room_for() of the result's extent), and the plan writes new rows only; where it has no such parameter, the result lies so.
+inline constexpr const char* kGrows = "tenon_grows";
 /// That of a parameter whose integers are such rows: no numbers that may decide a shape.
 inline constexpr const char* kRowBits = "tenon_row_bits";
 

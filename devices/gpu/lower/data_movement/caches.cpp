@@ -19,7 +19,7 @@ namespace {
 /// Rows of 8-bit numbers with a scale and a least number each.
 class RowSource final : public ViewSource {
  public:
-  /// @param lying  Packed.
+  /// @param lying  Whole rows; their words are elements.
   RowSource(View lying, std::size_t columns, std::string name)
       : ViewSource({{std::move(name), "WidenRows"}}), lying_(std::move(lying)), columns_(columns) {}
   bool has_rows() const override { return true; }
@@ -52,8 +52,18 @@ void lower_widen_rows(Builder& builder, const Node& node) {
   const Output<Node> source = node.input_value(0);
   if (source.get_element_type() != element::i32) return builder.set(node, 0, builder.view(source));
   const Shape& shape = node.get_output_shape(0);
-  auto rows = std::make_shared<const RowSource>(builder.packed(source), shape.back(), node.get_friendly_name());
-  builder.set(node, 0, View{{}, ElementType::kF32, shape, packed_strides(shape), std::move(rows)});
+  View lying = builder.view(source);
+  const auto words = static_cast<std::int64_t>(lying.shape.back());
+  const auto is_of_rows = [&](std::int64_t stride) { return stride % words == 0; };
+  if (lying.source || lying.strides.back() != 1 || words == 0 ||
+      !std::all_of(lying.strides.begin(), lying.strides.end() - 1, is_of_rows))
+    lying = builder.packed(source);
+  // Elements are counted as the words lie: with the room that a growing cache has.
+  Extents strides = lying.strides;
+  for (std::size_t axis = 0; axis + 1 < strides.size(); ++axis)
+    strides[axis] = strides[axis] / words * static_cast<std::int64_t>(shape.back());
+  auto rows = std::make_shared<const RowSource>(lying, shape.back(), node.get_friendly_name());
+  builder.set(node, 0, View{{}, ElementType::kF32, shape, strides, std::move(rows)});
 }
 
 void lower_narrow_rows(Builder& builder, const Node& node) {

@@ -65,12 +65,12 @@ TEST(LaunchTrial, TheCheapestWayStays) {
   };
   for (int i = 0; i < 1000 && !trial.is_over(); ++i) {
     const LaunchWay way = trial.way();
-    trial.note(way, 10, cost(way, turns[static_cast<std::size_t>(way)]++));
+    trial.note(way, 10, cost(way, turns[static_cast<std::size_t>(way)]++), nanoseconds(1));
   }
   ASSERT_TRUE(trial.is_over());
   EXPECT_EQ(trial.way(), LaunchWay::kHeld);
   EXPECT_THAT(turns, Each(LaunchTrial::kRounds + 1));
-  trial.note(LaunchWay::kBuffer, 10, nanoseconds(1));
+  trial.note(LaunchWay::kBuffer, 10, nanoseconds(1), nanoseconds(1));
   EXPECT_EQ(trial.way(), LaunchWay::kHeld) << "it is over";
 }
 
@@ -78,7 +78,7 @@ TEST(LaunchTrial, TheFirstWayStaysUnlessAnotherIsMuchCheaper) {
   LaunchTrial trial({LaunchWay::kSingly, LaunchWay::kHeld});
   while (!trial.is_over()) {
     const LaunchWay way = trial.way();
-    trial.note(way, 10, nanoseconds(way == LaunchWay::kSingly ? 1000 : 950));
+    trial.note(way, 10, nanoseconds(way == LaunchWay::kSingly ? 1000 : 950), nanoseconds(1));
   }
   EXPECT_EQ(trial.way(), LaunchWay::kSingly);
   LaunchTrial only({LaunchWay::kBuffer});
@@ -86,9 +86,23 @@ TEST(LaunchTrial, TheFirstWayStaysUnlessAnotherIsMuchCheaper) {
   EXPECT_EQ(only.way(), LaunchWay::kBuffer);
 }
 
+/// Its kernels may be faster, or slower: what the host has to do is not all.
+TEST(LaunchTrial, AGraphIsTakenWhereInferencesAreOverAsSoon) {
+  for (const auto& [whole, chosen] :
+       {std::pair(9000, LaunchWay::kGraph), {10100, LaunchWay::kGraph}, {11000, LaunchWay::kHeld}}) {
+    LaunchTrial trial({LaunchWay::kSingly, LaunchWay::kGraph, LaunchWay::kHeld});
+    while (!trial.is_over()) {
+      const LaunchWay way = trial.way();
+      const int host = way == LaunchWay::kHeld ? 500 : 1000;
+      trial.note(way, 10, nanoseconds(host), nanoseconds(way == LaunchWay::kGraph ? whole : 10000));
+    }
+    EXPECT_EQ(trial.way(), chosen) << whole;
+  }
+}
+
 TEST(LaunchTrial, AWayThatFailsIsNotTriedAgain) {
   LaunchTrial trial({LaunchWay::kSingly, LaunchWay::kBuffer});
-  trial.note(LaunchWay::kSingly, 10, nanoseconds(1000));
+  trial.note(LaunchWay::kSingly, 10, nanoseconds(1000), nanoseconds(1));
   EXPECT_EQ(trial.way(), LaunchWay::kBuffer);
   trial.drop(LaunchWay::kBuffer);
   EXPECT_TRUE(trial.is_over());

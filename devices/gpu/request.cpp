@@ -102,6 +102,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     try {
       TimelinePoint(end, 1).wait(Deadline::max(), &inference.ledger());
       if (is_twins_) end_twins();
+      end_trial();
     } catch (const Error&) {
       const std::exception_ptr error = failure(std::current_exception());
       let_run_out();
@@ -191,6 +192,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   /// @return the event of the last command.
   Ref<Timeline> enqueue_all(Inference& inference) {
     ran_ = is_twins_ = are_inputs_in_ = false;
+    trial_.kernels = 0;
+    begin_ = std::chrono::steady_clock::now();
     try {
       if (has_other_forms_) use_forms_of_now(inference);
       if (!is_settled_) settle();
@@ -296,7 +299,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       owner_->launches().drop(LaunchWay::kGraph);
       return false;
     }
-    owner_->launches().note(LaunchWay::kGraph, part.plan().launches.size(), time_of_thread() - begin);
+    note_trial(LaunchWay::kGraph, part.plan().launches.size(), begin);
     return true;
   }
   /// By the way of the model's, or by the one whose turn it is to be tried.
@@ -321,7 +324,17 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       way = LaunchWay::kSingly;
     }
     part.execution->enqueue(queue_.get(), is_in_order_, way, events);
-    launches.note(way, kernels, time_of_thread() - begin);
+    note_trial(way, kernels, begin);
+  }
+  /// That the kernels were enqueued. @param begin  As time_of_thread() was before.
+  void note_trial(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds begin) {
+    if (!owner_->launches().is_over()) trial_ = {way, kernels, time_of_thread() - begin};
+  }
+  /// That the inference is over.
+  void end_trial() noexcept {
+    if (trial_.kernels > 0)
+      owner_->launches().note(trial_.way, trial_.kernels, trial_.host, std::chrono::steady_clock::now() - begin_);
+    trial_.kernels = 0;
   }
 
   /// The subgraphs for these inputs one after the other; between them the host waits, and reads what decides the next.
@@ -351,6 +364,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       inference.throw_if_cancelled();
       time.check("an inference of", owner_->name(), limit_property::kInferSeconds);
       Part& part = use(depth, wanted_by(inference, [&] { return open->subgraph_for(given_.inputs); }));
+      if (depth == 0) lay_out_states(part.plan());
       for (std::size_t i = 0; i < given_.memory.size(); ++i)
         for (std::size_t item = 0; item < given_.memory[i].size(); ++item)
           part.execution->bind_input(i, item, given_.memory[i][item]);
@@ -364,22 +378,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
       put_out_counted(part, inference);
       if (open) hand_on(part);
     }
-      if (depth == 0) lay_out_states(part.plan());
   }
 
-  /// The rest of a model reads what the part was given, and what it computed.
-  void hand_on(const Part& part) {
-    handed_.resize(part.subgraph->rest_inputs.size());
-    for (std::size_t i = 0; i < handed_.inputs.size(); ++i) {
-      const auto& source = part.subgraph->rest_inputs[i];
-      if (source.kind == PlannedSubgraph::Source::Kind::kInput)
-        handed_.set(i, given_, source.index);
-      else
-        handed_.set(i, part.value(source.index));
-    }
-    std::swap(given_, handed_);
-    std::size_t left = 0;
-    for (std::size_t i = 0; i < wanted_.size(); ++i)
   /// States lie as the plan reads them.
   void lay_out_states(const LaunchPlan& plan) {
     bool has_moved = false;
@@ -396,6 +396,19 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     if (owner_->twin()) client::finish(client::marker(queue_.get()), default_deadline());  // It knows no queue.
   }
 
+  /// The rest of a model reads what the part was given, and what it computed.
+  void hand_on(const Part& part) {
+    handed_.resize(part.subgraph->rest_inputs.size());
+    for (std::size_t i = 0; i < handed_.inputs.size(); ++i) {
+      const auto& source = part.subgraph->rest_inputs[i];
+      if (source.kind == PlannedSubgraph::Source::Kind::kInput)
+        handed_.set(i, given_, source.index);
+      else
+        handed_.set(i, part.value(source.index));
+    }
+    std::swap(given_, handed_);
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
       if (part.subgraph->results[i].kind == PlannedSubgraph::Source::Kind::kRest) wanted_[left++] = wanted_[i];
     wanted_.resize(left);
   }
@@ -593,6 +606,7 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   void ended(std::exception_ptr error) noexcept override {
     try {
       if (!error && is_twins_) end_twins();
+      if (!error) end_trial();
     } catch (...) {
       error = std::current_exception();
     }
@@ -625,6 +639,13 @@ class Request final : public InferRequestImpl, private Completion::Pending {
   bool is_twins_ = false;       ///< The twin runs the inference.
   bool are_inputs_in_ = false;  ///< OpenCL was told to move the inputs.
   std::unique_ptr<TwinQueue> twin_queue_;
+  /// What is to be noted of the inference, as long as ways are tried.
+  struct {
+    LaunchWay way = LaunchWay::kSingly;
+    std::size_t kernels = 0;  ///< 0: nothing.
+    std::chrono::nanoseconds host{};
+  } trial_;
+  std::chrono::steady_clock::time_point begin_;
   bool has_other_forms_ = false;  ///< Some input lies otherwise than the plan's kernels read it.
   std::vector<Binding> inputs_, outputs_;
   std::vector<std::shared_ptr<State>> states_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way of enqueueing a model's kernels costs the host least: its first inferences find out.
+// Which way of getting a model's kernels into a queue is best: its first inferences find out.
 #pragma once
 
 #include <atomic>
@@ -27,14 +27,15 @@ class LaunchTrial {
   /// Inferences by each way; the cheapest counts, since a busy machine only adds to it.
   static constexpr std::size_t kRounds = 8;
 
-  /// @param ways  The first one stays unless another costs a tenth less.
+  /// @param ways  The first one stays unless another costs the host a tenth less. A graph is taken where inferences are over as soon by it:
+  /// it may have other kernels, too.
   explicit LaunchTrial(const std::vector<LaunchWay>& ways);
 
   bool is_over() const noexcept { return over_.load(std::memory_order_acquire); }
   /// The one that was found, or whose turn it is.
   LaunchWay way() const;
-  /// @param taken  The host's time for one enqueue() of this many kernels.
-  void note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds taken);
+  /// One inference of this many kernels. @param host  The host's time for enqueueing it. @param whole  The time until it was over.
+  void note(LaunchWay way, std::size_t kernels, std::chrono::nanoseconds host, std::chrono::nanoseconds whole);
   /// The driver failed on this way: it is not taken again, unless it is the only one.
   void drop(LaunchWay way);
 
@@ -42,7 +43,7 @@ class LaunchTrial {
   struct Tried {
     LaunchWay way;
     std::size_t rounds = 0;
-    double least = 0;  ///< ns a kernel.
+    double host = 0, whole = 0;  ///< The least, ns a kernel.
   };
   /// @pre the mutex is held.
   void decide();

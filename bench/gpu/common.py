@@ -94,6 +94,10 @@ class Session:
     def infer(self, extents):
         return self.ask("infer " + " ".join(map(str, extents)))
 
+    def settle(self, extents):
+        """Until the way of launching is found that stays. Milliseconds."""
+        return self.ask("settle " + " ".join(map(str, extents)))["ms"]
+
     def close(self):
         self.process.stdin.close()
         self.process.wait(timeout=60)

@@ -99,7 +99,13 @@ int main(int argc, char** argv) try {
     request.set_tensor(port, results.back());
   }
   std::getchar();
-  for (int i = 0; i < 5; ++i) request.infer();
+  const auto first = Clock::now();
+  request.infer();
+  const double first_ms = ms_since(first);
+  // The device finds out how kernels get into a queue best, for which CUDA's compiler may have to end first.
+  const auto is_settled = [&] { return profiles || compiled.get_property("GPU_LAUNCHES").as<std::string>() != "AUTO"; };
+  for (int i = 0; i < 5 || (!is_settled() && ms_since(first) < 60e3); ++i) request.infer();
+  const double settled_ms = ms_since(first);
   if (profiles) print_profile(request);
   // Measures alternately the time of one inference and the time for which enqueueing it blocks the caller.
   std::vector<double> times, starts;
@@ -123,9 +129,10 @@ int main(int argc, char** argv) try {
     file.write(static_cast<const char*>(host.data()), static_cast<std::streamsize>(host.get_byte_size()));
   }
   std::printf(
-      "{\"compile_ms\": %.1f, \"ms\": %.4f, \"best_ms\": %.4f, \"start_ms\": %.4f, \"runs\": %zu, \"steps\": %s}\n",
-      compile_ms, times[times.size() / 2], times.front(), starts[starts.size() / 2], times.size(),
-      steps_of(compiled).c_str());
+      "{\"compile_ms\": %.1f, \"first_ms\": %.1f, \"settled_ms\": %.1f, \"launches\": \"%s\", \"ms\": %.4f, "
+      "\"best_ms\": %.4f, \"start_ms\": %.4f, \"runs\": %zu, \"steps\": %s}\n",
+      compile_ms, first_ms, settled_ms, compiled.get_property("GPU_LAUNCHES").as<std::string>().c_str(),
+      times[times.size() / 2], times.front(), starts[starts.size() / 2], times.size(), steps_of(compiled).c_str());
 } catch (const std::exception& error) {
   std::fprintf(stderr, "gpu_worker: %s\n", error.what());
   return 1;

@@ -8,6 +8,8 @@
 //   fixed PATH PRECISION N      as load; every open dimension has this extent
 //   infer N...                  one inference for each N, the extent of every open dimension; answers for each the ms until its result is
 //                               there, and those for which enqueueing it blocked the caller
+//   settle N...                 infers these again and again from the states' initial values, until the device has found out how kernels get
+//                               into a queue best, for which CUDA's compiler may have to end first; answers the ms, a minute at most
 //   reset                       the states take their initial values
 //   kernels                     of the last inference: launches, their ms, and the same by kind, the longest first
 //   output FILE                 writes the first output of the last inference as f32; answers its shape
@@ -19,6 +21,7 @@
 #include <cstdio>
 #include <fstream>
 #include <istream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -118,6 +121,19 @@ class Worker {
     std::printf("{\"ms\": [%s], \"host_ms\": [%s]}\n", all.c_str(), host.c_str());
   }
 
+  void settle(std::istream& extents) {
+    const std::vector<std::size_t> all{std::istream_iterator<std::size_t>(extents), {}};
+    const auto start = Clock::now();
+    while (compiled_.get_property("GPU_LAUNCHES").as<std::string>() == "AUTO" && ms_since(start) < 60e3) {
+      request_.reset_state();
+      for (const std::size_t extent : all) {
+        for (const auto& port : compiled_.inputs()) request_.set_tensor(port, filled(port, extent));
+        request_.infer();
+      }
+    }
+    std::printf("{\"ms\": %.1f}\n", ms_since(start));
+  }
+
   void reset() {
     request_.reset_state();
     std::printf("{}\n");
@@ -212,6 +228,8 @@ int main() {
       worker.load(path, precision, folder, verb == "profile", extent);
     } else if (verb == "infer") {
       worker.infer(words);
+    } else if (verb == "settle") {
+      worker.settle(words);
     } else if (verb == "reset") {
       worker.reset();
     } else if (verb == "kernels") {

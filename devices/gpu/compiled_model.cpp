@@ -100,6 +100,12 @@ std::shared_ptr<Twin> twin_for(const Gpu& gpu, const Config& config, const Model
   return refuse(Code::kUnimplemented, gpu.native().device.name + " has no twin: " + why);
 }
 
+Target target_for(const Gpu& gpu, const Config& config, const Twin* twin) {
+  Target target = config.target_of(gpu.target());
+  if (twin) target.twin_local_bytes = twin->local_bytes();
+  return target;
+}
+
 const char* name_of(LaunchWay way) {
   switch (way) {
     case LaunchWay::kGraph:
@@ -122,9 +128,10 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
       gpu_(std::move(gpu)),
       config_(config),
       context_(std::move(context)),
-      target_(config.target_of(gpu_->target())),
       twin_(twin_for(*gpu_, config, *source_)),
+      target_(target_for(*gpu_, config, twin_.get())),
       launches_(launch_ways(*gpu_, config, twin_ != nullptr)),
+      waits_for_twin_(launches_.is_over() && launches_.way() == LaunchWay::kGraph),
       constants_(gpu_) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const HostBudget::Scope scope(budget);
@@ -138,18 +145,18 @@ CompiledModel::CompiledModel(std::shared_ptr<const Model> model, std::shared_ptr
   if (is_moving || std::ranges::any_of(variables_, &Variable::is_port) || DeferredModel::is_open(*prepared_, target_)) {
     const ElementType keys = config_.key_cache_type(target_), values = config_.value_cache_type(target_);
     caches_ = cache_types(*prepared_, keys, values);
+    growing_ = growing_axes(*prepared_);
     for (Variable& variable : variables_) {
       variable.is_port = true;
       if (const auto found = caches_.find(variable.id); found != caches_.end()) variable.cache = found->second;
+      if (const auto found = growing_.find(variable.id); found != growing_.end()) variable.grows = found->second;
     }
   } else {
     if (config_.tuning_ms > 0) tune();
     static_subgraph_ = whole_subgraph(make_plan(prepared_, true, {}));
-    growing_ = growing_axes(*prepared_);
     plan_surfaces();
   }
   table_.add_constant(model_name, source_->get_friendly_name());
-      if (const auto found = growing_.find(variable.id); found != growing_.end()) variable.grows = found->second;
   table_.add_constant(optimal_number_of_infer_requests, config_.num_requests
                                                             ? std::min(config_.num_requests, config_.stream_count() * 2)
                                                             : config_.stream_count() * 2);
@@ -268,7 +275,6 @@ std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
     if (programs.emplace(launch->kernel.get(), nullptr).second) texts.push_back(launch->kernel);
   if (!texts.empty()) {
     const auto built = gpu_->library().build(texts, config_.cache_dir, time, config_.compile_threads);
-    if (twin_) KernelLibrary::bring(*twin_, texts, built, config_.compile_threads);
     for (std::size_t i = 0; i < texts.size(); ++i) programs[texts[i].get()] = built[i];
   }
   for (const auto& launch : plan->launches) plan->programs.push_back(programs.at(launch->kernel.get()));
@@ -286,7 +292,43 @@ std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
                               : is_held ? constants_.buffer(buffer.constant)
                                         : nullptr);
   }
+  if (twin_) bring(plan, before);
   return plan;
+}
+
+void CompiledModel::bring(const std::shared_ptr<LaunchPlan>& plan, const LaunchPlan* before) {
+  using Known = std::unordered_map<const KernelText*, std::shared_ptr<const Program>>;
+  plan->twin = std::make_shared<TwinPrograms>();
+  Known known;
+  if (before && before->twin && before->twin->are_there())
+    for (std::size_t i = 0; i < before->launches.size(); ++i)
+      known.emplace(of_twin(*before->launches[i]).kernel.get(), before->twin->all()[i]);
+  for (std::size_t i = 0; i < plan->launches.size(); ++i)
+    if (!plan->launches[i]->for_twin && plan->programs[i]->was_brought())
+      known.emplace(plan->launches[i]->kernel.get(), plan->programs[i]);
+  const auto settle = [](const LaunchPlan& of, const Known& all) {
+    TwinPrograms::Programs programs;
+    for (const auto& launch : of.launches) programs.push_back(all.at(of_twin(*launch).kernel.get()));
+    of.twin->set(std::move(programs));
+  };
+  KernelLibrary::Texts unknown;
+  for (const auto& launch : plan->launches)
+    if (const auto& kernel = of_twin(*launch).kernel; known.emplace(kernel.get(), nullptr).second)
+      unknown.push_back(kernel);
+  if (unknown.empty()) return settle(*plan, known);
+  const auto work = [this, settle, known = std::move(known), unknown = std::move(unknown)](const LaunchPlan& of) {
+    const auto built = gpu_->library().build(unknown, config_.cache_dir, TimeLimit(0), config_.compile_threads);
+    KernelLibrary::bring(*twin_, built, config_.compile_threads);
+    Known all = known;
+    for (std::size_t i = 0; i < unknown.size(); ++i) all[unknown[i].get()] = built[i];
+    settle(of, all);
+  };
+  if (waits_for_twin_) return work(*plan);
+  // CUDA's compiler takes as long as OpenCL's, which runs the inferences until then.
+  if (!launches_.is_over() || launches_.way() == LaunchWay::kGraph)
+    background_.add([work, of = std::weak_ptr<const LaunchPlan>(plan)] {
+      if (const auto made = of.lock()) work(*made);
+    });
 }
 
 std::shared_ptr<const PlannedSubgraph> CompiledModel::subgraph_for(const std::vector<InputForm>& forms) {

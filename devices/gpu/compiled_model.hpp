@@ -23,6 +23,7 @@
 #include <tenon/devices/gpu/deferred_model.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/lower/build/weights.hpp>
+#include <tenon/devices/gpu/plan/background.hpp>
 #include <tenon/devices/gpu/plan/execution.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
 #include <tenon/devices/gpu/plan/launch_trial.hpp>
@@ -100,6 +101,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   /// With programs and constants. @param before  Its programs are known; null: none.
   std::shared_ptr<const LaunchPlan> finish_plan(LaunchPlan lowered, const std::shared_ptr<const Model>& model,
                                                 const TimeLimit& time, const LaunchPlan* before);
+  /// Builds what the twin runs of a plan, or lets it be built while OpenCL runs the first inferences. @errors as finish_plan().
+  void bring(const std::shared_ptr<LaunchPlan>& plan, const LaunchPlan* before);
   /// Finds choices_ for the model, and says so.
   void tune();
 
@@ -107,9 +110,11 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const std::shared_ptr<const Gpu> gpu_;
   const Config config_;
   const std::shared_ptr<RemoteContextImpl> context_;
-  const Target target_;  ///< The device, as this model's settings use it.
   const std::shared_ptr<Twin> twin_;
+  const Target target_;  ///< The device, as this model's settings use it.
   mutable LaunchTrial launches_;
+  const bool waits_for_twin_;  ///< Plans do: no other way is to be taken.
+  Background background_;      ///< Brings programs to the twin.
   Constants constants_;
   PackedWeights weights_;
   Choices choices_;  ///< The ways that the static plans were lowered with.
@@ -117,12 +122,12 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Model> prepared_;  ///< After the passes.
   std::vector<Variable> variables_;
   CacheTypes caches_;  ///< States that lie otherwise than the model says.
+  GrowingAxes growing_;
   std::shared_ptr<const PlannedSubgraph> static_subgraph_;
   mutable std::mutex open_mutex_;
   std::map<std::set<std::string>, Opened> open_;  ///< By which states have a value.
   const DeferredModel* last_open_ = nullptr;      ///< That was asked for last.
   /// Plans of the static model for inputs that are not plain.
-  GrowingAxes growing_;
   SubgraphStore<std::vector<InputForm>, FormHash> formed_subgraphs_{kKeptSubgraphs};
   mutable std::mutex times_mutex_;
   std::vector<std::shared_ptr<const PlannedSubgraph>> timed_subgraphs_;

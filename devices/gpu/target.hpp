@@ -37,8 +37,9 @@ struct Target {
   bool has_f64 = false;
   /// How values that are f32 to the graph lie between kernels.
   ElementType reals() const { return stores_f16 ? ElementType::kF16 : ElementType::kF32; }
-  std::size_t max_group = 64;   ///< Work-items of a group.
-  std::size_t local_bytes = 0;  ///< Local memory of a group.
+  std::size_t max_group = 64;        ///< Work-items of a group.
+  std::size_t local_bytes = 0;       ///< Local memory of a group.
+  std::size_t twin_local_bytes = 0;  ///< That of a group of the device's twin; 0: the model does not run by it.
   std::size_t compute_units = 1;
   std::size_t vector_floats = 16;  ///< f32 in a vector register: 8 or 16.
   std::size_t alignment = 64;      ///< The alignment of buffers, in bytes.

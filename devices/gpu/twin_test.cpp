@@ -51,6 +51,26 @@ TEST(Ptx, KernelsWaitBeforeTheirFirstInstruction) {
   EXPECT_FALSE(gpu_device::has_waits(older));
 }
 
+TEST(Ptx, KernelsWaitWhereTheirTextSaysSo) {
+  const std::string head = ".version 9.0\n.target sm_90a\n", signature = ".entry k()\n{\n\t.reg .b32 %r<3>;\n",
+                    wait = "griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;";
+  const auto text = [&](const std::string& at) {
+    return head + signature + "\tprefetch.global.L2 [%rd1];\n\t// begin inline asm\n\t" + at +
+           "\n\t// end inline asm\n\tret;\n}\n" + signature;
+  };
+  const std::string other = "\tret;\n}\n";
+  EXPECT_EQ(gpu_device::ptx_for_cuda(text("/*wait for kernels*/") + other), text(wait) + "\t" + wait + "\n" + other);
+}
+
+TEST(Ptx, LaunchesSayHowMuchLocalMemoryThereIs) {
+  const std::string head = ".version 9.0\n.target sm_80\n.address_size 64\n",
+                    begin = "\n.entry a()\n{\n\t// demoted variable\n", use = "\tmov.u64 %rd1, a_$_graphs_memory;\n}\n",
+                    other = "\t.shared .align 1024 .b8 b_$_tiles[49152];\n";
+  EXPECT_EQ(
+      gpu_device::ptx_for_cuda(head + begin + "\t.shared .align 1024 .b8 a_$_graphs_memory[33792];\n" + use + other),
+      head + ".extern .shared .align 1024 .b8 a_$_graphs_memory[];\n" + begin + "\n" + use + other);
+}
+
 /// Skipped where the device has no twin.
 class Twin : public Gpu {
  protected:

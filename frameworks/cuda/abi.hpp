@@ -47,10 +47,14 @@ enum DeviceAttribute : int {
   kPciDomainId = 50,
   kManagedMemory = 83,
   kConcurrentManagedAccess = 89,
+  kMostSharedBytes = 97,  ///< Of a block that asks for more than others get (MAX_SHARED_MEMORY_PER_BLOCK_OPTIN).
   kHostRegisterSupported = 99,
   kVirtualMemoryManagement = 102,
   kPosixFdSupported = 103,
 };
+
+/// CUfunction_attribute MAX_DYNAMIC_SHARED_SIZE_BYTES.
+inline constexpr int kMostDynamicSharedBytes = 8;
 
 /// CUpointer_attribute.
 enum PointerAttribute : int {
@@ -195,6 +199,7 @@ static_assert(sizeof(Copy2D) == 128 && offsetof(Copy2D, src_host) == 24 && offse
   X(cuModuleLoadData, cuModuleLoadData, abi::Module*, const void*)                                                     \
   X(cuModuleUnload, cuModuleUnload, abi::Module)                                                                       \
   X(cuModuleGetFunction, cuModuleGetFunction, abi::Function*, abi::Module, const char*)                                \
+  X(cuFuncSetAttribute, cuFuncSetAttribute, abi::Function, int, int)                                                   \
   X(cuGraphCreate, cuGraphCreate, abi::Graph*, unsigned)                                                               \
   X(cuGraphDestroy, cuGraphDestroy, abi::Graph)                                                                        \
   X(cuGraphAddKernelNode, cuGraphAddKernelNode, abi::GraphNode*, abi::Graph, const abi::GraphNode*, std::size_t,       \

@@ -48,6 +48,7 @@ TENON_INLINE Device read_device(int number) {
     throw Error(Code::kUnavailable, "cuda: " + device.name + " has no unified addressing, which Tenon needs");
   device.integrated = has(abi::kIntegrated);
   device.managed = has(abi::kManagedMemory) && has(abi::kConcurrentManagedAccess);
+  device.group_bytes = static_cast<std::size_t>(attribute(device.ordinal, abi::kMostSharedBytes));
   device.registers_host = has(abi::kHostRegisterSupported);
   device.exports_fd = has(abi::kVirtualMemoryManagement) && has(abi::kPosixFdSupported);
   if (device.exports_fd) {

@@ -26,6 +26,7 @@ struct Device {
   bool managed = false;                ///< Managed memory may be accessed by the host while the device works.
   bool registers_host = false;         ///< The caller's pages can be pinned in place.
   bool exports_fd = false;             ///< The virtual memory API makes memory that is exported as a POSIX fd.
+  std::size_t group_bytes = 0;         ///< The most shared memory that a group of work-items may ask for, bytes.
   std::size_t export_granularity = 0;  ///< Such memory comes in multiples of this, bytes.
   DeviceIdentity identity;
 };

@@ -8,23 +8,45 @@
 // Element c of a work-item's part i, j is of the row SUM_ROW(i, j, c) of the tile and of its column SUM_COLUMN(j, c).
 // With SPLITS > 1 as many groups share a tile: PARTS holds their sums, COUNTERS a zero for each tile, before and after.
 // A_p, B_p; A_PLACE(m): where a row begins, IS_PLAIN; A_BATCH(batch), B_BATCH(batch): where a batch begins. STORE8_AT(v, batch, m, n) writes 8 neighbours along n,
-// STORE_AT(value, batch, m, n) one.
-#define SLOT(step) (tiles + (step) % STAGES * SLOT_BYTES)
+// STORE_AT(value, batch, m, n) one. EARLY_ROW(batch, n): see early_nvidia.cl.
+// HAS_GRAPHS_MEMORY: slots lie in more local memory than OpenCL lends a group, behind what the text declares (twin/ptx.hpp), so
+// that they are known by numbers.
+#if HAS_GRAPHS_MEMORY
+#define TILES graphs_memory
+#define TILES_BYTES (OUT_ROWS * OUT_ROW * 4)
+#define SLOT_PLACE uint
+#define SLOT(step) (LOCAL_ADDRESS(TILES) + (step) % STAGES * SLOT_BYTES)
+#else
+#define TILES tiles
+#define TILES_BYTES (STAGES * SLOT_BYTES > OUT_ROWS * OUT_ROW * 4 ? STAGES * SLOT_BYTES : OUT_ROWS * OUT_ROW * 4)
+#define SLOT_PLACE __local uchar*
+#define SLOT(step) (TILES + (step) % STAGES * SLOT_BYTES)
+#endif
+#define COPIES(rows) (((rows) + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE)
+#define IS_COPIED(i, rows) ((rows) % ROWS_AT_ONCE == 0 || row + (i) * ROWS_AT_ONCE < (rows))
 KERNEL {
-  __local uchar tiles[(STAGES * SLOT_BYTES > OUT_ROWS * OUT_ROW * 4 ? STAGES * SLOT_BYTES : OUT_ROWS * OUT_ROW * 4)]
-      __attribute__((aligned(1024)));
+  __local uchar TILES[TILES_BYTES] __attribute__((aligned(1024)));
   const int at = (int)get_local_id(0), lane = at & 31, warp = at >> 5;
   const int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M, batch = (int)get_group_id(2) / SPLITS;
   const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
   const int warp_row = WARP_ROW, first_row = warp_row + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
   const int row = at / CHUNKS, chunk = at % CHUNKS;
+  // Of several groups, each has a part of K.
+  const int split = (int)get_group_id(2) % SPLITS, all_steps = (K + STEP - 1) / STEP;
+  const int first_step = split * all_steps / SPLITS, steps = (split + 1) * all_steps / SPLITS - first_step;
+#ifdef EARLY_ROW
+  // Groups that read the same rows share them.
+  const int early = ((int)get_group_id(1) * LANES + at) / TILE_N, sharing = max((int)get_num_groups(1) * LANES / TILE_N, 1);
+  READ_EARLY(EARLY_ROW(batch, min(n0 + at % TILE_N, N - 1)) + first_step * ROW_BYTES, steps * ROW_BYTES, early, sharing)
+  WAIT_FOR_KERNELS();
+#endif
   __global const STORED* const left = A_p + A_BATCH(batch);
   __global const STORED_RIGHT* const right = B_p + B_BATCH(batch);
   // Of each row that this work-item copies: where its first tap lies, and which taps lie within the picture.
-  int places[TILE_M / ROWS_AT_ONCE];
-  uint taps[TILE_M / ROWS_AT_ONCE];
+  int places[COPIES(TILE_M)];
+  uint taps[COPIES(TILE_M)];
 #pragma unroll
-  for (int i = 0; i < TILE_M / ROWS_AT_ONCE; ++i) {
+  for (int i = 0; i < COPIES(TILE_M); ++i) {
     const int m = m0 + row + i * ROWS_AT_ONCE;
 #if IS_PLAIN
     places[i] = m < M ? A_PLACE(m) : 0;
@@ -45,9 +67,6 @@ KERNEL {
   for (int i = 0; i < PARTS_M; ++i)
 #pragma unroll
     for (int j = 0; j < PARTS_N; ++j) sum[i][j][0] = sum[i][j][1] = sum[i][j][2] = sum[i][j][3] = 0;
-  // Of several groups, each has a part of K.
-  const int split = (int)get_group_id(2) % SPLITS, all_steps = (K + STEP - 1) / STEP;
-  const int first_step = split * all_steps / SPLITS, steps = (split + 1) * all_steps / SPLITS - first_step;
   for (int step = 1 - STAGES; step < steps; ++step) {
     // What the slot before held is multiplied when all are here.
     if (step >= 0) {
@@ -58,7 +77,7 @@ KERNEL {
     if (step >= 0) MULTIPLY_BEGIN(sum, SLOT(step), (SLOT(step) + TILE_M * ROW_BYTES));
     const int next = step + STAGES - 1;
     if (next < steps) {
-      __local uchar* const to = SLOT(next);
+      const SLOT_PLACE to = SLOT(next);
       const int k = (first_step + next) * STEP + chunk * PER_CHUNK;
 #if IS_PLAIN
       const int tap = 0, offset = k;
@@ -67,17 +86,17 @@ KERNEL {
       const int offset = k - tap * CHANNELS + ky * DH * A_LINE + (tap - ky * KW) * DW * A_PIXEL;
 #endif
 #pragma unroll
-      for (int i = 0; i < TILE_M / ROWS_AT_ONCE; ++i)
-        COPY16(to + PLACE(row + i * ROWS_AT_ONCE, chunk), left + places[i] + offset, k < K && (taps[i] >> tap & 1));
+      for (int i = 0; i < COPIES(TILE_M); ++i)
+        if (IS_COPIED(i, TILE_M)) COPY16(to + PLACE(row + i * ROWS_AT_ONCE, chunk), left + places[i] + offset, k < K && (taps[i] >> tap & 1));
 #pragma unroll
-      for (int i = 0; i < TILE_N / ROWS_AT_ONCE; ++i) {
+      for (int i = 0; i < COPIES(TILE_N); ++i) {
         const int n = n0 + row + i * ROWS_AT_ONCE;
-        COPY16(to + TILE_M * ROW_BYTES + PLACE(row + i * ROWS_AT_ONCE, chunk), right + n * B_ROW + k, k < K && n < N);
+        if (IS_COPIED(i, TILE_N)) COPY16(to + TILE_M * ROW_BYTES + PLACE(row + i * ROWS_AT_ONCE, chunk), right + n * B_ROW + k, k < K && n < N);
       }
     }
     COPIES_END();
     if (step < 0) continue;
-    __local const uchar* const slot = SLOT(step);
+    const SLOT_PLACE slot = SLOT(step);
     MULTIPLY(sum, slot, (slot + TILE_M * ROW_BYTES));
   }
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -90,7 +109,7 @@ KERNEL {
   for (int i = 0; i < PARTS_M * PARTS_N * 4; ++i) mine[i * LANES] = sum[i / (PARTS_N * 4)][i / 4 % PARTS_N][i % 4];
   mem_fence(CLK_GLOBAL_MEM_FENCE);
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  __local int* const is_last = (__local int*)tiles;
+  __local int* const is_last = (__local int*)TILES;
   if (at == 0) {
     RELEASE_WRITES();
     *is_last = atomic_inc((volatile __global int*)COUNTERS_p + tile) == SPLITS - 1;
@@ -109,7 +128,7 @@ KERNEL {
   barrier(CLK_LOCAL_MEM_FENCE);
 #endif
   // Through local memory, so that neighbours along n are written together.
-  __local TOTAL* const results = (__local TOTAL*)tiles;
+  __local TOTAL* const results = (__local TOTAL*)TILES;
 #pragma unroll
   for (int rows = 0; rows < TILE_M; rows += OUT_ROWS) {
     if (rows > 0) barrier(CLK_LOCAL_MEM_FENCE);
@@ -137,4 +156,9 @@ KERNEL {
     }
   }
 }
+#undef TILES
+#undef TILES_BYTES
+#undef SLOT_PLACE
 #undef SLOT
+#undef COPIES
+#undef IS_COPIED

@@ -1,10 +1,16 @@
 // A product whose left side has few rows: as fast as the right side is read. A warp computes COLUMNS columns of all ROWS rows, or
 // SHARE warps of a group share them, each of which has every SHARE-th run of k.
 // A_p, A_BATCH(batch), A_PLACE(m); RIGHT8(batch, n, k, to): 8 neighbours along k. STORE_AT(value, batch, m, n).
+// EARLY_ROW(batch, n), EARLY_BYTES: see early_nvidia.cl.
 KERNEL {
   WARPS_MEET
   const int lane = (int)get_local_id(0) & 31, warp = (int)get_local_id(0) >> 5, batch = (int)get_group_id(1);
   const int n0 = ((int)get_group_id(0) * (LANES / 32) + warp) / SHARE * COLUMNS;
+#ifdef EARLY_ROW
+#pragma unroll
+  for (int c = 0; c < COLUMNS; ++c) READ_EARLY(EARLY_ROW(batch, min(n0 + c, N - 1)), EARLY_BYTES, warp % SHARE * 32 + lane, SHARE * 32)
+  WAIT_FOR_KERNELS();
+#endif
   const int a0 = A_BATCH(batch);
   float sum[ROWS][COLUMNS];
 #pragma unroll

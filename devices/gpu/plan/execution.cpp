@@ -41,11 +41,10 @@ void Execution::take(std::shared_ptr<const LaunchPlan> plan) {
   take_memory();
   take_kernels();
   twin_launches_.resize(twin_ ? steps_.size() : 0);
-  is_twins_ = !twin_launches_.empty();
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (twin_) take_twin(i);
-    take_arguments(i);
-  }
+  for (TwinLaunch& twin : twin_launches_) twin.arguments.clear();
+  has_twins_memory_ = true;
+  twins_kernels_ = TwinsKernels::kAwaited;
+  for (std::size_t i = 0; i < steps_.size(); ++i) take_arguments(i);
   find_runs();
 }
 
@@ -148,12 +147,15 @@ void Execution::find_runs() {
 }
 
 void Execution::take_twin(std::size_t index) {
-  const Launch& launch = *plan_->launches[index];
+  Step& step = steps_[index];
+  const Launch& launch = of_twin(*plan_->launches[index]);
+  if (step.twin_text != launch.kernel) step.function = nullptr;
+  step.twin_text = launch.kernel;
+  const Program& program = *plan_->twin->all()[index];
+  if (!step.function) step.function = program.twin_function(*twin_, *launch.kernel, launch.local_bytes);
   TwinLaunch& twin = twin_launches_[index];
-  TwinFunction& function = steps_[index].function;
-  if (!function) function = plan_->programs[index]->twin_function(*twin_, *launch.kernel);
-  twin.function = function;
-  is_twins_ = is_twins_ && twin.function != nullptr;
+  twin.function = step.function;
+  twin.local_bytes = static_cast<std::uint32_t>(launch.local_bytes);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const std::size_t global = axis < launch.dimensions ? launch.global[axis] : 1;
     std::size_t local = axis < launch.dimensions ? launch.local[axis] : 1;
@@ -163,11 +165,16 @@ void Execution::take_twin(std::size_t index) {
     twin.local[axis] = static_cast<std::uint32_t>(local);
     twin.groups[axis] = static_cast<std::uint32_t>(global / local);
   }
-  twin.arguments.clear();
 }
 
-bool Execution::has_twin() const {
-  return is_twins_ && std::all_of(uses_.begin(), uses_.end(), [](const Use& use) { return use.has_twin; });
+bool Execution::has_twin() {
+  if (!twin_ || !has_twins_memory_) return false;
+  if (twins_kernels_ == TwinsKernels::kAwaited && plan_->twin->are_there()) {
+    for (std::size_t i = 0; i < steps_.size(); ++i) take_twin(i);
+    const auto is_there = [](const TwinLaunch& launch) { return launch.function != nullptr; };
+    twins_kernels_ = std::ranges::all_of(twin_launches_, is_there) ? TwinsKernels::kThere : TwinsKernels::kRefused;
+  }
+  return twins_kernels_ == TwinsKernels::kThere && std::ranges::all_of(uses_, &Use::has_twin);
 }
 
 void Execution::tell_twin(std::size_t step, cl_uint at, std::uint64_t value) {
@@ -198,7 +205,7 @@ void Execution::set_offset(std::size_t step, cl_uint at, std::uint64_t elements)
 }
 
 void Execution::set_memory(std::size_t step, cl_uint at, const Memory& memory) {
-  is_twins_ = is_twins_ && memory->address != 0;
+  has_twins_memory_ = has_twins_memory_ && memory->address != 0;
   tell_twin(step, at, memory->address);
   if (steps_[step].arguments[at].kept != memory)
     set(step, at, {.kind = Wanted::Kind::kMemory, .buffer = memory->buffer.get(), .kept = memory});

@@ -68,8 +68,8 @@ class Execution {
   /// @param events  Get an event for each launch, for profiles; null: none are made.
   /// @errors those of native calls: what was enqueued before runs.
   void enqueue(cl_command_queue queue, bool is_in_order, LaunchWay way, std::vector<client::Handle<cl_event>>* events);
-  /// Whether the device's twin has all kernels and all memory that is bound.
-  bool has_twin() const;
+  /// Whether the device's twin has all kernels by now, and all memory that is bound.
+  bool has_twin();
   /// As enqueue(), by the twin. @pre has_twin(). @return and @errors as TwinQueue::replay().
   bool replay(TwinQueue& queue) const { return queue.replay(twin_launches_, plan_.get()); }
 
@@ -88,8 +88,9 @@ class Execution {
     std::shared_ptr<const KernelText> text;
     std::vector<Wanted> arguments;
     TwinFunction function;
-    bool is_own = true;   ///< It uses no memory of the request's.
-    bool is_told = true;  ///< All arguments are.
+    std::shared_ptr<const KernelText> twin_text;  ///< Of which it is.
+    bool is_own = true;                           ///< It uses no memory of the request's.
+    bool is_told = true;                          ///< All arguments are.
   };
   using Memory = std::shared_ptr<const DeviceBuffer>;
   /// Steps side by side that can be recorded, or that cannot.
@@ -142,7 +143,8 @@ class Execution {
   std::vector<Use> uses_;
   std::vector<Run> runs_;                  ///< All steps, in order.
   std::vector<TwinLaunch> twin_launches_;  ///< One for each step, where there is a twin.
-  bool is_twins_ = false;                  ///< The twin has all kernels, and all memory of the plan's own.
+  bool has_twins_memory_ = false;          ///< The twin has all memory of the plan's own.
+  enum class TwinsKernels : std::uint8_t { kAwaited, kThere, kRefused } twins_kernels_ = TwinsKernels::kAwaited;
 };
 
 }  // namespace tenon::inline v1::gpu_device

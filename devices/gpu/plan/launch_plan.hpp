@@ -2,6 +2,7 @@
 // What a plan consists of: buffers, and launches of kernels over places in them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,10 +29,10 @@ struct PlanPort {
   Shape shape;
   bool takes_pitch = false;  ///< All kernels that read it take rows at any distance.
   InputForm form{};          ///< What the kernels read, if this is an input.
-  /// If values decide how large this output is: the plan's output, an i32, that says it. `shape` is the largest then.
   /// A state's: the rows for which there is room along the axis along which it grows (kGrows); 0: it is packed.
   std::size_t room = 0;
   bool is_in_place = false;  ///< An output that lies where the state does that it is the next value of.
+  /// If values decide how large this output is: the plan's output, an i32, that says it. `shape` is the largest then.
   std::optional<std::size_t> count{};
   PartialShape open{};  ///< With the extents that the count says.
   Shape shape_of(std::size_t counted) const {
@@ -49,7 +50,26 @@ struct PlanVariable {
   Shape shape;
 };
 
-/// Immutable once made; shared by requests.
+/// The programs of a plan's kernels as the device's twin has them, one for each launch; they may come after the plan.
+/// @thread all members from any thread.
+class TwinPrograms {
+ public:
+  using Programs = std::vector<std::shared_ptr<const Program>>;
+  bool are_there() const noexcept { return are_there_.load(std::memory_order_acquire); }
+  /// @pre are_there().
+  const Programs& all() const noexcept { return all_; }
+  /// Once.
+  void set(Programs all) {
+    all_ = std::move(all);
+    are_there_.store(true, std::memory_order_release);
+  }
+
+ private:
+  Programs all_;
+  std::atomic<bool> are_there_{false};
+};
+
+/// Immutable once made, but for `twin`; shared by requests.
 struct LaunchPlan {
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;  ///< The model's results, then counts of outputs that values decide.
@@ -57,6 +77,7 @@ struct LaunchPlan {
   std::vector<planning::Buffer> buffers;                 ///< All of them roots.
   std::vector<std::shared_ptr<const Launch>> launches;   ///< Shared with plans for other shapes.
   std::vector<std::shared_ptr<const Program>> programs;  ///< One for each launch.
+  std::shared_ptr<TwinPrograms> twin;                    ///< Null: the model does not run by one.
   std::vector<std::shared_ptr<const DeviceBuffer>>
       constants;  ///< One for each buffer; null for those that are no constants.
   std::size_t arena_bytes = 0;

@@ -120,7 +120,14 @@ Kernel& Kernel::over(std::vector<std::size_t> global, std::vector<std::size_t> l
   return *this;
 }
 
+Kernel& Kernel::for_twin(Kernel other, std::size_t local_bytes) {
+  for_twin_ = std::make_shared<Kernel>(std::move(other));
+  for_twin_->launch_.local_bytes = local_bytes;
+  return *this;
+}
+
 Launch Kernel::launch(KernelTexts& texts) && {
+  if (for_twin_) launch_.for_twin = std::make_shared<const Launch>(std::move(*for_twin_).launch(texts));
   if (launch_.local[0] != 0) {
     std::string sizes;
     for (std::size_t i = 0; i < 3; ++i)

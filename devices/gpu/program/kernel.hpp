@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,9 @@ class Kernel {
     return *this;
   }
 
+  /// What the device's twin is to run instead. @param other  Has the same parameters. @param local_bytes  Its local memory.
+  Kernel& for_twin(Kernel other, std::size_t local_bytes);
+
   bool is_special() const { return is_special_; }
   /// The kernel is of no use after it.
   Launch launch(KernelTexts& texts) &&;
@@ -84,6 +88,7 @@ class Kernel {
   std::size_t sub_group_ = 0;  ///< 0: the driver chooses.
   bool is_in_single_file_ = false;
   Launch launch_;
+  std::shared_ptr<Kernel> for_twin_;
 };
 
 }  // namespace tenon::inline v1::gpu_device

@@ -38,6 +38,12 @@ struct Launch {
   std::vector<planning::Operand> operands;                 ///< For planning memory.
   std::vector<View> views;  ///< How each operand lies; kUndefined: the kernel's own memory. For reports.
   std::optional<std::uint64_t> multiply_adds;  ///< How many a product or convolution has; for reports.
+  /// The same with the same arguments, by a kernel that needs more local memory than OpenCL lends a group; null: as this one.
+  std::shared_ptr<const Launch> for_twin;
+  std::size_t local_bytes = 0;  ///< That memory.
 };
+
+/// What the device's twin runs for a launch.
+inline const Launch& of_twin(const Launch& launch) { return launch.for_twin ? *launch.for_twin : launch; }
 
 }  // namespace tenon::inline v1::gpu_device

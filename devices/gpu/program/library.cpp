@@ -20,8 +20,8 @@
 namespace tenon::inline v1::gpu_device {
 namespace {
 
-/// Few enough that many cores have work, and that a plan for other shapes builds only what is new.
-constexpr std::size_t kKernelsPerProgram = 8;
+/// Few enough that a plan for other shapes builds only what is new.
+constexpr std::size_t kMostInProgram = 8;
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Code::kDataLoss, "GPU: the entry of the program cache is damaged: " + what);
@@ -35,7 +35,12 @@ const KeptKind& kept_programs() {
   return kind;
 }
 
-/// Calls `work` with 0 to count - 1. @param most_threads  0: as many as there are CPUs. @errors the first of `work`.
+/// @param most  0: as many as there are CPUs.
+std::size_t threads_of(std::int32_t most) {
+  return most > 0 ? static_cast<std::size_t>(most) : std::max(1u, std::thread::hardware_concurrency());
+}
+
+/// Calls `work` with 0 to count - 1. @param most_threads  See threads_of(). @errors the first of `work`.
 void run_parallel(std::size_t count, std::int32_t most_threads, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
@@ -54,9 +59,7 @@ void run_parallel(std::size_t count, std::int32_t most_threads, const std::funct
   };
   {
     std::vector<std::jthread> threads;
-    const std::size_t most =
-        most_threads > 0 ? static_cast<std::size_t>(most_threads) : std::size_t{std::thread::hardware_concurrency()};
-    for (std::size_t i = 1; i < std::min(most, count); ++i) threads.emplace_back(run);
+    for (std::size_t i = 1; i < std::min(threads_of(most_threads), count); ++i) threads.emplace_back(run);
     run();
   }
   if (failure) std::rethrow_exception(failure);
@@ -101,7 +104,7 @@ client::Handle<cl_kernel> Program::make(const KernelText& text) const {
       text.name.c_str()));
 }
 
-TwinFunction Program::twin_function(const Twin& twin, const KernelText& text) const try {
+void Program::bring(const Twin& twin) const {
   std::call_once(twin_once_, [&] {
     try {
       twin_module_ = twin.load(binary_of(program_.get()));
@@ -109,18 +112,22 @@ TwinFunction Program::twin_function(const Twin& twin, const KernelText& text) co
     }
     was_brought_.store(true, std::memory_order_release);
   });
-  return twin_module_ ? twin_module_->find(text.name) : nullptr;
+}
+
+TwinFunction Program::twin_function(const Twin& twin, const KernelText& text, std::size_t local_bytes) const try {
+  bring(twin);
+  return twin_module_ ? twin_module_->find(text.name, local_bytes) : nullptr;
 } catch (const Error&) {
   return nullptr;
 }
 
-void KernelLibrary::bring(const Twin& twin, const Texts& texts,
-                          const std::vector<std::shared_ptr<const Program>>& programs, std::int32_t most_threads) {
-  std::map<const Program*, const KernelText*> unknown;
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    if (!programs[i]->was_brought()) unknown.emplace(programs[i].get(), texts[i].get());
-  std::vector<std::pair<const Program*, const KernelText*>> all(unknown.begin(), unknown.end());
-  run_parallel(all.size(), most_threads, [&](std::size_t i) { all[i].first->twin_function(twin, *all[i].second); });
+void KernelLibrary::bring(const Twin& twin, const std::vector<std::shared_ptr<const Program>>& programs,
+                          std::int32_t most_threads) {
+  std::set<const Program*> unknown;
+  for (const auto& program : programs)
+    if (!program->was_brought()) unknown.insert(program.get());
+  const std::vector<const Program*> all(unknown.begin(), unknown.end());
+  run_parallel(all.size(), most_threads, [&](std::size_t i) { all[i]->bring(twin); });
 }
 
 KernelLibrary::KernelLibrary(Ref<client::Native> native) : native_(std::move(native)) {
@@ -216,15 +223,22 @@ client::Handle<cl_program> KernelLibrary::from_source(const Texts& texts, const 
   return program;
 }
 
-std::vector<KernelLibrary::Texts> KernelLibrary::unknown(const Texts& texts) const {
-  std::vector<Texts> programs;
+std::vector<KernelLibrary::Texts> KernelLibrary::unknown(const Texts& texts, std::size_t threads) const {
+  Texts all;
   std::set<std::string_view> seen;
-  const std::lock_guard lock(mutex_);
-  for (const auto& text : texts) {
-    const auto known = by_name_.find(text->name);
-    if ((known != by_name_.end() && !known->second.expired()) || !seen.insert(text->name).second) continue;
-    if (programs.empty() || programs.back().size() == kKernelsPerProgram) programs.emplace_back();
-    programs.back().push_back(text);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& text : texts) {
+      const auto known = by_name_.find(text->name);
+      if ((known == by_name_.end() || known->second.expired()) && seen.insert(text->name).second) all.push_back(text);
+    }
+  }
+  // All threads have as many to compile.
+  const std::size_t each = std::clamp<std::size_t>((all.size() + threads - 1) / threads, 1, kMostInProgram);
+  std::vector<Texts> programs;
+  for (auto& text : all) {
+    if (programs.empty() || programs.back().size() == each) programs.emplace_back();
+    programs.back().push_back(std::move(text));
   }
   return programs;
 }
@@ -232,7 +246,7 @@ std::vector<KernelLibrary::Texts> KernelLibrary::unknown(const Texts& texts) con
 std::vector<std::shared_ptr<const Program>> KernelLibrary::build(const Texts& texts,
                                                                  const std::filesystem::path& folder,
                                                                  const TimeLimit& time, std::int32_t most_threads) {
-  const std::vector<Texts> programs = unknown(texts);
+  const std::vector<Texts> programs = unknown(texts, threads_of(most_threads));
   std::vector<Built> built(programs.size());
   run_parallel(programs.size(), most_threads, [&](std::size_t i) {
     time.check("compiling", "kernels for " + native_->device.name, limit_property::kCompileSeconds);

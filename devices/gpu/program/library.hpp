@@ -36,9 +36,11 @@ class Program {
   explicit Program(client::Handle<cl_program> program) : program_(std::move(program)) {}
   /// A kernel object of its own, since arguments belong to the object. @errors those of clCreateKernel.
   client::Handle<cl_kernel> make(const KernelText& text) const;
-  /// The kernel as the device's twin has it. @return null: the twin does not take the program.
-  /// @cost the first time, the twin's compilation of the program.
-  TwinFunction twin_function(const Twin& twin, const KernelText& text) const;
+  /// Gives the device's twin the program, if it takes it. @cost the first time, the twin's compilation.
+  void bring(const Twin& twin) const;
+  /// The kernel as the device's twin has it. @param local_bytes  See TwinModule::find(). @return null: the twin does not take the program,
+  /// or the kernel with this. @cost that of bring().
+  TwinFunction twin_function(const Twin& twin, const KernelText& text, std::size_t local_bytes) const;
   bool was_brought() const noexcept { return was_brought_.load(std::memory_order_acquire); }
 
  private:
@@ -75,8 +77,8 @@ class KernelLibrary {
                                                           std::chrono::nanoseconds& longest,
                                                           std::int32_t most_threads = 0) const;
 
-  /// Brings the programs of these texts to the twin, several at a time, unless they are there.
-  static void bring(const Twin& twin, const Texts& texts, const std::vector<std::shared_ptr<const Program>>& programs,
+  /// Brings these programs to the twin, several at a time, unless they are there.
+  static void bring(const Twin& twin, const std::vector<std::shared_ptr<const Program>>& programs,
                     std::int32_t most_threads);
 
   /// What programs of one device and driver have in common.
@@ -95,8 +97,8 @@ class KernelLibrary {
   };
   /// So many programs that were used last are kept without a plan that has them, since models are often compiled again.
   static constexpr std::size_t kKept = 64;
-  /// In groups of a few, those that are not known.
-  std::vector<Texts> unknown(const Texts& texts) const;
+  /// In groups of a few, those that are not known. @param threads  That build them.
+  std::vector<Texts> unknown(const Texts& texts, std::size_t threads) const;
   /// @errors those of from_source().
   client::Handle<cl_program> compile(const Texts& texts, const std::string& source) const;
   Built build_program(const Texts& texts, const std::filesystem::path& folder) const;

@@ -71,13 +71,17 @@ class CudaModule final : public TwinModule {
             "taking an OpenCL program into CUDA");
     });
   }
-  TwinFunction find(const std::string& name) const override {
+  TwinFunction find(const std::string& name, std::size_t local_bytes) const override {
     const std::lock_guard lock(mutex_);
-    auto& function = functions_[name];
-    if (!function) {
-      const Current current(module_.native()->handle());
+    auto& [function, most_bytes] = functions_[name];
+    const Current current(module_.native()->handle());
+    if (!function)
       check(call(driver().cuModuleGetFunction, &function, module_.get(), name.c_str()), "cuModuleGetFunction",
             [&] { return "looking for the kernel " + name; });
+    if (local_bytes > most_bytes) {
+      check(call(driver().cuFuncSetAttribute, function, abi::kMostDynamicSharedBytes, static_cast<int>(local_bytes)),
+            "cuFuncSetAttribute", [&] { return "giving the kernel " + name + " local memory"; });
+      most_bytes = local_bytes;
     }
     return {shared_from_this(), function};
   }
@@ -85,7 +89,11 @@ class CudaModule final : public TwinModule {
  private:
   Module module_;
   mutable std::mutex mutex_;
-  mutable std::unordered_map<std::string, abi::Function> functions_;
+  struct Found {
+    abi::Function function = nullptr;
+    std::size_t most_bytes = 0;  ///< Local memory that it may be given.
+  };
+  mutable std::unordered_map<std::string, Found> functions_;
 };
 
 /// Memory of cuMemCreate, and OpenCL's import of it.
@@ -108,8 +116,10 @@ struct Cutting {
 
 class CudaTwin final : public Twin, public std::enable_shared_from_this<CudaTwin> {
  public:
-  CudaTwin(Context opencl, Context cuda) : opencl_(std::move(opencl)), cuda_(std::move(cuda)) {}
+  CudaTwin(Context opencl, Context cuda, std::size_t local_bytes)
+      : opencl_(std::move(opencl)), cuda_(std::move(cuda)), local_bytes_(local_bytes) {}
   std::string_view name() const override { return "CUDA"; }
+  std::size_t local_bytes() const override { return local_bytes_; }
   std::shared_ptr<const TwinMemory> allocate(std::size_t bytes, TwinUse use) override;
   TwinAddress address_of(cl_mem buffer) const override {
     const std::shared_lock lock(addresses_mutex_);
@@ -146,6 +156,7 @@ class CudaTwin final : public Twin, public std::enable_shared_from_this<CudaTwin
   void forget(const Part& part) noexcept;
 
   const Context opencl_, cuda_;
+  const std::size_t local_bytes_;
   mutable std::atomic<bool> all_wait_{true};
   std::mutex mutex_;
   Cutting small_, staying_;
@@ -326,6 +337,7 @@ class CudaGraph {
     node.function = static_cast<abi::Function>(const_cast<void*>(launch.function.get()));
     std::copy(launch.groups.begin(), launch.groups.end(), std::begin(node.groups));
     std::copy(launch.local.begin(), launch.local.end(), std::begin(node.local));
+    node.shared_bytes = launch.local_bytes;
     node.arguments = pointers_.data();
     return node;
   }
@@ -465,7 +477,7 @@ std::shared_ptr<Twin> find_twin(const Context& context, std::string& why) try {
     why = "CUDA exports no memory of this device as a descriptor";
     return nullptr;
   }
-  return std::make_shared<CudaTwin>(context, cuda::make_context(same->ordinal));
+  return std::make_shared<CudaTwin>(context, cuda::make_context(same->ordinal), same->group_bytes);
 } catch (const Error& error) {
   why = error.what();
   return nullptr;

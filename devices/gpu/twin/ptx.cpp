@@ -28,7 +28,11 @@ bool declares(std::string_view line) {
   return first == std::string_view::npos || line[first] == '.' || line.substr(first, 2) == "//";
 }
 
-/// The text with a wait before the first instruction of each kernel.
+/// What stands in a kernel's text where it is to wait, if that is not at its begin (kernels/early_nvidia.cl).
+constexpr std::string_view kMark = "/*wait for kernels*/";
+constexpr std::string_view kWait = "griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;";
+
+/// The text with a wait in each kernel: where it says so, or else before its first instruction.
 std::string with_waits(std::string_view ptx) {
   std::string text;
   text.reserve(ptx.size() + 4096);
@@ -38,14 +42,35 @@ std::string with_waits(std::string_view ptx) {
     const std::string_view line = ptx.substr(at, end - at),
                            words = line.substr(0, line.find_last_not_of(" \t\r\n") + 1);
     if (where == kDeclarations && !declares(words)) {
-      text += "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n";
+      const bool has_mark = ptx.substr(at, ptx.find("\n}\n", at) - at).find(kMark) != std::string_view::npos;
+      if (!has_mark) ((text += '\t') += kWait) += '\n';
       where = kOutside;
     }
     if (words.find(".entry ") != std::string_view::npos) where = kSignature;
     if (where == kSignature && words == "{") where = kDeclarations;
-    text += line;
+    const std::size_t mark = line.find(kMark);
+    text += line.substr(0, mark);
+    if (mark != std::string_view::npos) (text += kWait) += line.substr(mark + kMark.size());
     at = end;
   }
+  return text;
+}
+
+/// The text with local memory of which launches say how much there is, instead of the arrays that bear its name.
+std::string with_graphs_memory(std::string text) {
+  constexpr std::string_view kName = "_graphs_memory[", kBegin = ".shared .align 1024 .b8 ",
+                             kBefore = ".address_size 64\n";
+  std::string declarations;
+  for (std::size_t at = text.find(kName); at != std::string::npos; at = text.find(kName, at)) {
+    const std::size_t line = text.rfind('\n', at) + 1, end = text.find('\n', at), begin = text.find(kBegin, line);
+    at = end;
+    if (begin > end) continue;
+    declarations += ".extern " + text.substr(begin, text.find('[', begin) - begin) + "[];\n";
+    text.erase(line, end - line);
+    at = line;
+  }
+  const std::size_t before = text.find(kBefore);
+  if (before != std::string::npos) text.insert(before + kBefore.size(), declarations);
   return text;
 }
 
@@ -80,7 +105,8 @@ std::string with_cudas_registers(std::string_view ptx) {
 bool has_waits(std::string_view ptx) { return capability_of(ptx) >= 90; }
 
 std::string ptx_for_cuda(std::string_view ptx) {
-  return has_waits(ptx) ? with_waits(with_cudas_registers(ptx)) : with_cudas_registers(ptx);
+  const std::string text = with_graphs_memory(with_cudas_registers(ptx));
+  return has_waits(ptx) ? with_waits(text) : text;
 }
 
 }  // namespace tenon::inline v1::gpu_device

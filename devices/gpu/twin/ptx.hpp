@@ -11,6 +11,7 @@ namespace tenon::inline v1::gpu_device {
 /// %envreg8. CUDA sets none of them: in a graph they hold anything. The text has 0 and %nctaid instead. @source PTX read on an H200, driver 580.159
 /// For compute capability 9.0 and newer, kernels wait at their begin for the kernel before them in a graph, so that their groups may be
 /// there when that one ends (abi::GraphEdge::programmatic()).
+/// An array of local memory that is named graphs_memory is as large as a launch says (kernels/matrix.cl).
 std::string ptx_for_cuda(std::string_view ptx);
 
 /// Whether the kernels of such a text wait so.

@@ -27,6 +27,7 @@ using TwinFunction = std::shared_ptr<const void>;
 struct TwinLaunch {
   TwinFunction function;
   std::array<std::uint32_t, 3> groups{}, local{};
+  std::uint32_t local_bytes = 0;  ///< Local memory that its text does not declare.
   std::vector<std::uint64_t> arguments;
   friend bool operator==(const TwinLaunch&, const TwinLaunch&) = default;
 };
@@ -35,8 +36,8 @@ struct TwinLaunch {
 class TwinModule : public std::enable_shared_from_this<TwinModule> {
  public:
   virtual ~TwinModule() = default;
-  /// @errors those of native calls.
-  virtual TwinFunction find(const std::string& name) const = 0;
+  /// @param local_bytes  Local memory that launches give it. @errors those of native calls.
+  virtual TwinFunction find(const std::string& name, std::size_t local_bytes) const = 0;
 };
 
 /// Commands in order: what one request runs. @thread one at a time.
@@ -81,6 +82,8 @@ class Twin {
  public:
   virtual ~Twin() = default;
   virtual std::string_view name() const = 0;
+  /// The most local memory of a work-group.
+  virtual std::size_t local_bytes() const = 0;
   /// Memory of at least this many bytes, which both read and write. @cost that of a piece (1 to 2 ms), unless it is a part of one.
   /// @errors kResourceExhausted; those of native calls.
   virtual std::shared_ptr<const TwinMemory> allocate(std::size_t bytes, TwinUse use) = 0;

@@ -129,6 +129,10 @@ class Builder {
   View make_count(const Node& node);
   /// A table that launches read.
   View hold(const Tensor& table);
+  /// Whether these bytes are there before all launches.
+  bool is_constant(const View& view) const {
+    return !view.source && view.place && plan_.buffers[view.place.buffer].constant;
+  }
   /// i32 zeros that are the plan's alone, and that kernels leave as zeros.
   View counters(std::size_t count);
   /// What `pack` makes of a constant, once for all plans. @param how  Names it.
@@ -216,15 +220,15 @@ class Builder {
   planning::BufferId add_buffer(planning::BufferKind kind, std::size_t size_bytes, std::uint32_t index);
   /// @param strides  How it is to lie unless it is a port.
   View make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides);
-  /// Where a Concat wants this input of its own; none if it is to lie elsewhere.
-  std::optional<View> part_of_whole(const Output<Node>& value, const Extents& strides);
-  /// As what computes the value writes best, or as what it reads lies.
-  Extents best_strides(const Value& value) const;
   void find_growth(std::uint32_t result);
   /// Lets the Concat behind such a result lie where the parameter does that it grows from. @return the strides of both.
   Extents grow(std::uint32_t result, const View& parameter);
   /// How a result lies: with room, if it grows.
   View as_result(std::uint32_t index, ElementType type, const Shape& shape) const;
+  /// Where a Concat wants this input of its own; none if it is to lie elsewhere.
+  std::optional<View> part_of_whole(const Output<Node>& value, const Extents& strides);
+  /// As what computes the value writes best, or as what it reads lies.
+  Extents best_strides(const Value& value) const;
   View made(const Output<Node>& value);
   View plain_copy(const View& view, const Node& of);
   static View sourced(const View& view, const InputForm& form, std::vector<planning::BufferSlice> items);

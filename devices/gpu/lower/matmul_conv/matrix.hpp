@@ -18,6 +18,7 @@ namespace tenon::inline v1::gpu_device {
 struct MatrixProduct {
   ElementType type;  ///< The left side's type. The right side has the same; i8 if the left side has 8-bit numbers.
   std::size_t m = 0, n = 0, k = 0, batch = 1;
+  bool has_weights = false;  ///< The right side is a constant.
   std::string text() const {
     return std::string(name(type)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
            " by " + std::to_string(batch);
@@ -31,9 +32,14 @@ struct MatrixTiles {
   /// Four warps multiply as one: `warps_m` is a multiple of 4, `warps_n` is 1, `m` a multiple of 64 for each four.
   bool has_warpgroups = false;
   bool in_parts = false;  ///< Numbers of f32 are multiplied as two of TF32 each; `row_bytes` is 64.
+  bool is_graphs =
+      false;  ///< Slots lie in more local memory than OpenCL lends, so that only the device's twin runs it.
   std::size_t lanes() const { return 32 * warps_m * warps_n; }
   /// Rows of the result that go through local memory at once.
-  std::size_t out_rows() const { return m * (n + 4) * sizeof(float) > std::size_t{48} << 10 ? m / 2 : m; }
+  std::size_t out_rows() const {
+    if (m * (n + 4) * sizeof(float) <= std::size_t{48} << 10) return m;
+    return is_graphs ? 64 : m / 2;
+  }
   /// The local memory that a group needs: the slots, or the results that take their place.
   std::size_t local_bytes() const {
     return std::max(stages * (m + n) * row_bytes, out_rows() * (n + 4) * sizeof(float));
@@ -51,6 +57,10 @@ void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target
 
 /// DOT(left, right, sum) of words of four 8-bit numbers: the left ones of `type`, the right ones signed.
 void define_dot(Kernel& kernel, const Target& target, ElementType type);
+
+/// Lets a product begin to read its right side while the kernel before it runs (kernels/early_nvidia.cl), if that is a constant.
+/// @param row  Where row n of it begins. @param bytes  How long that is.
+void define_early(Kernel& kernel, const Target& target, const std::string& row, const std::string& bytes);
 
 /// Adds the launch.
 /// @param how  How the left side is read, as far as that decides about speed.

@@ -37,6 +37,7 @@ void emit_window_product(Builder& builder, const Node& node, const WindowProduct
   product.m = what.data.images * pixels;
   product.n = what.out_channels;
   product.batch = what.groups;
+  product.has_weights = builder.is_constant(what.filters);
   product.k = static_cast<std::size_t>(rows.kernel * columns.kernel) * what.channels;
   const auto one = [](const WindowAxis& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0; };
   const bool is_plain =

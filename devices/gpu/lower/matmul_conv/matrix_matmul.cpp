@@ -148,6 +148,7 @@ Producer matrix_producer(Builder& builder, const Node& node, const View& left, c
     for (const std::size_t axis : batches) product.batch *= left.shape[axis];
     product.n = given.shape[rank - 2];
     product.k = k;
+    product.has_weights = builder.is_constant(given);
     const bool is_of_rows = has_few_rows(product), is_stored = few && is_of_rows;
     const View right = few && !is_stored ? broadcast(expanded(builder, *self, *few, k), given.shape) : given;
     Kernel kernel = builder.kernel("matmul");
@@ -169,10 +170,13 @@ Producer matrix_producer(Builder& builder, const Node& node, const View& left, c
         .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
     kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
     if (!is_of_rows) return launch_matrix(builder, *self, kernel, product, "rows");
-    if (is_stored)
+    if (is_stored) {
       define_few_bits(kernel, builder, *few, k);
-    else
+      const std::string bytes = "K * " + std::to_string(bit_width(few->numbers.element_type())) + " / 8";
+      define_early(kernel, builder.target(), "B_p + (n) * " + bytes, bytes);
+    } else {
       kernel.define("RIGHT8(batch, n, k, to)", "B_LOAD8(B_BATCH(batch) + (n) * B_ROW + (k), to);");
+    }
     launch_rows(builder, *self, kernel, product, is_stored ? std::string(name(few->numbers.element_type())) : "reals");
   };
   return producer;

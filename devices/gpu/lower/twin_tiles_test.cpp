@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products that the device's twin computes by other kernels than OpenCL.
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenon/devices/gpu/hardware.hpp>
+#include <tenon/devices/gpu/lower/lower.hpp>
+#include <tenon/devices/gpu/testing/judge.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace tenon {
+namespace twin_tiles_test {
+
+using namespace gpu_device::testing;
+
+/// Random weights scaled by the number of inputs, so that sums stay near 1.
+Out weights(const Shape& shape) {
+  Tensor values = random_tensor(ElementType::kF32, shape, 77);
+  for (std::size_t i = 0; i < values.element_count(); ++i)
+    values.data<float>()[i] /= std::sqrt(static_cast<float>(shape[0]));
+  return std::make_shared<op::v0::Constant>(values)->output(0);
+}
+
+/// What the twin of a device like an H200 runs for a product of f16 with weights; null: what OpenCL does.
+std::shared_ptr<const gpu_device::Launch> twins_launch(std::int64_t m, std::size_t n, std::size_t k,
+                                                       std::size_t twin_local_bytes = 232448) {
+  gpu_device::Target target;
+  target.matrices = gpu_device::Target::Matrices::kNvidia;
+  target.has_warpgroups = target.stores_f16 = true;
+  target.max_group = 1024;
+  target.local_bytes = 49152;
+  target.twin_local_bytes = twin_local_bytes;
+  target.compute_units = 132;
+  const auto x = parameter({static_cast<std::size_t>(m), k});
+  const Model model(outputs("MatMul", 0, {x->output(0), weights({k, n})}), ParameterVector{x}, "product");
+  gpu_device::PackedWeights packed;
+  const auto plan = gpu_device::lower_model(*gpu_device::run_passes(model, TimeLimit(0), true, target), target, packed,
+                                            true, {}, TimeLimit(0));
+  for (const auto& launch : plan.launches) {
+    if (launch->kernel->kind != "matmul") continue;
+    if (launch->for_twin) {
+      EXPECT_EQ(launch->for_twin->arguments.size(), launch->arguments.size());
+      EXPECT_NE(launch->for_twin->kernel->name, launch->kernel->name);
+      EXPECT_GT(launch->for_twin->local_bytes, target.local_bytes);
+      EXPECT_LE(launch->for_twin->local_bytes, twin_local_bytes);
+    }
+    return launch->for_twin;
+  }
+  return nullptr;
+}
+
+/// Layers of ViT-B/16. Where groups are many, tiles are as large as divide them evenly among the units; where they are few, more slots
+/// are on their way.
+TEST(GpuTilesOfTwins, UseTheLocalMemoryThatOpenClDoesNotLend) {
+  const auto lanes = [](const auto& launch) { return launch ? launch->local[0] : 0; };
+  EXPECT_EQ(lanes(twins_launch(6304, 768, 768)), 640u);
+  EXPECT_EQ(lanes(twins_launch(6304, 3072, 768)), 384u);
+  const auto few = twins_launch(197, 768, 3072);
+  ASSERT_TRUE(few);
+  EXPECT_EQ(few->local[0], 128u);
+  EXPECT_GT(few->local_bytes, 98304u);
+  EXPECT_FALSE(twins_launch(6304, 768, 768, 49152)) << "no more than OpenCL has";
+}
+
+/// Products that only some devices' twins compute by other kernels, beside OpenCL's.
+TEST(GpuTilesOfTwins, GiveTheSameAsOpenCls) {
+  const auto gpu = gpu_device::find_gpu("");
+  if (!gpu->target().has_warpgroups || !gpu->use_twin()) GTEST_SKIP() << "for compute capability 9.0, by CUDA";
+  Core core;
+  for (const Shape& shape : {Shape{6304, 768}, {6300, 1536}, {197, 3072}, {50, 768}, {1000, 768}}) {
+    const auto x = parameter(shape);
+    const auto model =
+        std::make_shared<Model>(outputs("Relu", 1, {outputs("MatMul", 0, {x->output(0), weights({shape[1], 768})})[0]}),
+                                ParameterVector{x}, "large");
+    const Tensor input = random_tensor(ElementType::kF32, shape, 5);
+    std::vector<Tensor> results;
+    for (const char* way : {"SINGLY", "CUDA_GRAPH"}) {
+      InferRequest request = core.compile_model(model, "GPU", hint::inference_precision(element::f16),
+                                                AnyMap::value_type{"GPU_LAUNCHES", std::string(way)})
+                                 .create_infer_request();
+      request.set_input_tensor(input);
+      request.infer();
+      request.infer();
+      request.get_output_tensor().copy_to(results.emplace_back());
+    }
+    for (std::size_t i = 0; i < results[0].element_count(); ++i)
+      ASSERT_NEAR(results[0].data<float>()[i], results[1].data<float>()[i], 2e-3)
+          << to_string(shape) << ", element " << i;
+  }
+}
+
+}  // namespace twin_tiles_test
+}  // namespace tenon

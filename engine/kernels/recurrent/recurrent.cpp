@@ -21,8 +21,9 @@ struct PanelRows {
   std::size_t distance;
   T* row(std::size_t index) const { return first + index * distance; }
 };
+constexpr std::size_t kCacheLine = 64;
 struct PanelStep {
-  const void* weights;
+  const void *weights, *next_weights;  ///< Those of the panel after it, too.
   PanelRows<const float> sums, before;
   PanelRows<float> cell, after;  ///< From the panel's first unit on.
   const float* bias;
@@ -35,6 +36,7 @@ struct PanelStep {
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tenon/engine/kernels/recurrent/recurrent.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -65,12 +67,14 @@ struct Shares {
       for (auto& of_gate : of_gates)
         for (V& sum : of_gate) sum = hn::Zero(D());
   }
-  template <typename Weight>
-  HWY_INLINE void add(const Weight* weights, const float* state, std::size_t depth) {
+  /// @param ahead  From here on kLines lines of the cache are asked for with each number of the state.
+  template <std::size_t kLines, typename Weight>
+  HWY_INLINE void add(const Weight* weights, const float* state, std::size_t depth, const std::uint8_t* ahead) {
     constexpr std::size_t kRow = kGates * Recurrent::kPanelUnits;
     const D d;
     Shares all = *this;  // In registers.
     const auto add_one = [&](std::size_t k, std::size_t to) HWY_ATTR {
+      for (std::size_t i = 0; i < kLines; ++i) hwy::Prefetch(ahead + (k * kLines + i) * kCacheLine);
       const V factor = hn::Set(d, state[k]);
       for (std::size_t g = 0; g < kGates; ++g)
         for (std::size_t v = 0; v < kAtOnce; ++v)
@@ -92,17 +96,32 @@ template <Recurrent::Kind kKind, typename Weight>
 void Step(const PanelStep& step) {
   using Kind = Recurrent::Kind;
   constexpr std::size_t kGates = kKind == Kind::kLstm ? 4 : kKind == Kind::kGru ? 3 : 1;
-  // Weights that stay in the first cache while all rows pass.
-  constexpr std::size_t kDepth = 64, kRow = kGates * Recurrent::kPanelUnits;
+  constexpr std::size_t kRow = kGates * Recurrent::kPanelUnits, kRowBytes = kRow * sizeof(Weight);
+  // Weights that stay in the first cache while all rows pass. Meanwhile the next ones are asked for: by a single row, or by the first two
+  // together, as the cache cannot wait for all of them at once.
+  constexpr std::size_t kDepth = 8192 / kRowBytes, kLines = (kRowBytes + kCacheLine - 1) / kCacheLine,
+                        kHalf = (kLines + 1) / 2;
   const D d;
   const std::size_t lanes = hn::Lanes(d);
   const Weight* const weights = static_cast<const Weight*>(step.weights);
   for (std::size_t begin = 0; begin < step.units; begin += kAtOnce * lanes) {
     Shares<kGates> shares[Recurrent::kMostRows];
     for (std::size_t r = 0; r < step.rows; ++r) shares[r].clear();
-    for (std::size_t k = 0; k < step.depth; k += kDepth)
-      for (std::size_t r = 0; r < step.rows; ++r)
-        shares[r].add(weights + k * kRow + begin, step.before.row(r) + k, std::min(kDepth, step.depth - k));
+    for (std::size_t k = 0; k < step.depth; k += kDepth) {
+      const std::size_t depth = std::min(kDepth, step.depth - k);
+      const Weight* const block = weights + k * kRow;
+      const auto* const ahead = static_cast<const std::uint8_t*>(
+          k + kDepth < step.depth ? static_cast<const void*>(block + kDepth * kRow) : step.next_weights);
+      for (std::size_t r = 0; r < step.rows; ++r) {
+        const float* const state = step.before.row(r) + k;
+        if (step.rows == 1)
+          shares[r].template add<kLines>(block + begin, state, depth, ahead);
+        else if (r * kHalf < kLines)
+          shares[r].template add<kHalf>(block + begin, state, depth, ahead + r * kHalf * kDepth * kCacheLine);
+        else
+          shares[r].template add<0>(block + begin, state, depth, ahead);
+      }
+    }
     for (std::size_t r = 0; r < step.rows; ++r)
       for (std::size_t v = 0; v < kAtOnce; ++v) {
         const std::size_t at = begin + v * lanes;
@@ -166,7 +185,7 @@ HWY_EXPORT(RunStep);
 
 namespace {
 
-constexpr std::size_t kMostParts = 64, kLine = 64;
+constexpr std::size_t kMostParts = 64;
 /// Fewer bytes of weights are not worth a thread.
 constexpr std::size_t kPartBytes = std::size_t{64} * 1024;
 
@@ -208,12 +227,12 @@ class Rounds {
       else
         std::this_thread::yield();
   }
-  struct alignas(kLine) Begun {
+  struct alignas(kCacheLine) Begun {
     std::atomic<std::size_t> rounds{0};
   };
   std::size_t parts_;
   std::array<Begun, kMostParts> begun_;
-  alignas(kLine) std::atomic<std::size_t> done_{0};
+  alignas(kCacheLine) std::atomic<std::size_t> done_{0};
 };
 
 }  // namespace
@@ -229,13 +248,18 @@ void run_recurrent(const Recurrent& what, const RecurrentOperands& operands, std
     const bool is_reverse = direction == 1 || what.is_reverse;
     const std::size_t time = is_reverse ? steps - 1 - done : done, before = is_reverse ? time + 1 : time - 1;
     const std::size_t begin = panels * part / parts, end = panels * (part + 1) / parts, states = directions * hidden;
+    // Forth and back: what the step before has read last is still in the cache.
+    const auto panel_of = [&](std::size_t i) { return round % 2 ? end - 1 - (i - begin) : i; };
     for (std::size_t i = begin; i < end; ++i) {
-      // Forth and back: what the step before has read last is still in the cache.
-      const std::size_t panel = round % 2 ? end - 1 - (i - begin) : i, at = direction * panels + panel,
-                        unit = panel * Recurrent::kPanelUnits, first = direction * hidden;
+      const std::size_t panel = panel_of(i), at = direction * panels + panel, unit = panel * Recurrent::kPanelUnits,
+                        first = direction * hidden;
       float* const all = operands.all + first * steps;
       PanelStep step;
-      step.weights = static_cast<const std::byte*>(operands.weights) + at * panel_bytes;
+      const auto weights_of = [&](std::size_t of) {
+        return static_cast<const std::byte*>(operands.weights) + (direction * panels + of) * panel_bytes;
+      };
+      step.weights = weights_of(panel);
+      step.next_weights = weights_of(panel_of(std::min(i + 1, end - 1)));
       step.sums = {operands.sums + (time * directions * panels + at) * what.panel_columns(), steps * what.columns()};
       step.before = {operands.first + first, states};
       if (done > 0) step.before = {all + before * hidden, states * steps};

@@ -24,7 +24,9 @@ struct Recurrent {
   ElementType weights = ElementType::kF32;  ///< Or kBf16: numbers are f32 once they are read.
   std::size_t directions = 1, batch = 1, steps = 1, hidden = 0;
 
-  static constexpr std::size_t kMostRows = 4;  ///< The most items of a batch.
+  static constexpr std::size_t kMostRows = 8;  ///< The most items of a batch,
+  /// fewer where the CPU has instructions for products of bf16, which oneDNN uses.
+  static constexpr std::size_t most_rows(ElementType weights) { return weights == ElementType::kBf16 ? 4 : kMostRows; }
   /// Units lie in panels of so many: [direction, panel, input, gate, unit], the last one filled up with zeros.
   static constexpr std::size_t kPanelUnits = 16;
   std::size_t gates() const { return kind == Kind::kLstm ? 4 : kind == Kind::kGru ? 3 : 1; }

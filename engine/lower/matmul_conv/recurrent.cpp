@@ -283,7 +283,7 @@ bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node
 using kernels::Recurrent;
 
 std::optional<Recurrent> steps_of(const std::shared_ptr<Node>& node, const Layer& layer) {
-  if (layer.steps < 2 || layer.batch > static_cast<std::int64_t>(Recurrent::kMostRows) ||
+  if (layer.steps < 2 || layer.batch > static_cast<std::int64_t>(Recurrent::most_rows(layer.type)) ||
       layer.kind == Layer::Kind::kGru)
     return std::nullopt;
   Recurrent what;

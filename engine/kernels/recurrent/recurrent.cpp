@@ -2,6 +2,8 @@
 // Steps of recurrent layers: compiled once per instruction set and chosen at run time.
 #include <tenon/engine/kernels/recurrent/recurrent.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -186,8 +188,19 @@ HWY_EXPORT(RunStep);
 namespace {
 
 constexpr std::size_t kMostParts = 64;
-/// Fewer bytes of weights are not worth a thread.
+/// Fewer bytes of weights are not worth a thread that waits in each step,
 constexpr std::size_t kPartBytes = std::size_t{64} * 1024;
+/// and fewer in all steps not one that never waits.
+constexpr std::size_t kSideBytes = std::size_t{512} * 1024;
+
+/// A core's own cache; where the system does not say, that of most.
+std::size_t own_cache_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  static const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (bytes > 0) return static_cast<std::size_t>(bytes);
+#endif
+  return std::size_t{1} << 20;
+}
 
 /// Leaves the core to its other thread for a moment.
 inline void pause() {
@@ -241,8 +254,18 @@ void run_recurrent(const Recurrent& what, const RecurrentOperands& operands, std
   const std::size_t panels = what.panels(), directions = what.directions, hidden = what.hidden, steps = what.steps,
                     panel_bytes = hidden * what.panel_columns() * size_bytes(what.weights);
   if (operands.cell) std::memcpy(operands.last_cell, operands.cell, what.batch * directions * hidden * sizeof(float));
-  const std::size_t parts =
-      std::clamp<std::size_t>(panels * panel_bytes / kPartBytes, 1, std::min({threads, panels, kMostParts}));
+  const std::size_t bytes = panels * panel_bytes;
+  const auto parts_of = [&](std::size_t sides) {
+    return std::clamp<std::size_t>(bytes / kPartBytes, 1,
+                                   std::min({(threads + sides - 1) / sides, panels, kMostParts}));
+  };
+  // Directions at once are sides that do not wait for each other. Each has half the threads, so a thread has twice the weights: not if
+  // its cache holds those of one direction alone.
+  std::size_t sides = directions;
+  if (threads == 1 || bytes * steps < kSideBytes ||
+      (bytes / parts_of(directions) > own_cache_bytes() && bytes / parts_of(1) <= own_cache_bytes()))
+    sides = 1;
+  const std::size_t rounds = directions / sides * steps, parts = parts_of(sides);
   const auto run_part = [&](std::size_t round, std::size_t part) {
     const std::size_t direction = round / steps, done = round % steps;
     const bool is_reverse = direction == 1 || what.is_reverse;
@@ -275,11 +298,16 @@ void run_recurrent(const Recurrent& what, const RecurrentOperands& operands, std
         std::memcpy(operands.last + b * states + first + unit, step.after.row(b), step.units * sizeof(float));
     }
   };
-  Rounds rounds(parts);
+  Rounds of_sides[] = {Rounds(parts), Rounds(parts)};
   parallel_ranges(
-      parts, 1,
+      sides * parts, 1,
       [&](std::size_t begin, std::size_t end) {
-        for (std::size_t part = begin; part < end; ++part) rounds.work(part, directions * steps, run_part);
+        for (std::size_t task = begin; task < end; ++task)
+          for (std::size_t i = 0; i < sides; ++i) {  // Its own side, then what is left of the other.
+            const std::size_t side = (task + i) % sides;
+            of_sides[side].work(task / sides, rounds,
+                                [&](std::size_t round, std::size_t part) { run_part(side * steps + round, part); });
+          }
       },
       Split::kByGrain);
 }

@@ -147,9 +147,15 @@ TEST(RecurrentSteps, AgreeWithTheSameInF64) {
 TEST(RecurrentSteps, AreTheSameInSeveralThreads) {
   for (const std::size_t threads : {2, 3, 5})
     for (int again = 0; again < 5; ++again) {
-      Layer layer({Kind::kLstm, false, ElementType::kF32, 2, 1, 40, 200});
-      layer.run(threads);
-      layer.judge();
+      // Directions at once, in parts; the same with a part for each; one direction; too small for more than a thread.
+      for (const Recurrent& what : {Recurrent{Kind::kLstm, false, ElementType::kF32, 2, 1, 40, 200},
+                                    Recurrent{Kind::kGru, false, ElementType::kBf16, 2, 2, 60, 70},
+                                    Recurrent{Kind::kLstm, true, ElementType::kF32, 1, 1, 40, 200},
+                                    Recurrent{Kind::kTanh, false, ElementType::kF32, 2, 1, 5, 40}}) {
+        Layer layer(what);
+        layer.run(threads);
+        layer.judge();
+      }
     }
 }
 

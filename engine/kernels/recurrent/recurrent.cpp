@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 #include <thread>
+#include <type_traits>
 
 #include <tenon/engine/kernels/simd/parallel.hpp>
 
@@ -24,6 +25,7 @@ struct PanelRows {
   T* row(std::size_t index) const { return first + index * distance; }
 };
 constexpr std::size_t kCacheLine = 64;
+using PairOfBf16 = std::uint32_t;
 struct PanelStep {
   const void *weights, *next_weights;  ///< Those of the panel after it, too.
   PanelRows<const float> sums, before;
@@ -42,7 +44,6 @@ struct PanelStep {
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <tenon/engine/kernels/simd/bf16-inl.hpp>
 #include <tenon/engine/kernels/simd/functions-inl.hpp>
 #include <tenon/engine/kernels/simd/tail-inl.hpp>
 
@@ -69,25 +70,50 @@ struct Shares {
       for (auto& of_gate : of_gates)
         for (V& sum : of_gate) sum = hn::Zero(D());
   }
-  /// @param ahead  From here on kLines lines of the cache are asked for with each number of the state.
-  template <std::size_t kLines, typename Weight>
-  HWY_INLINE void add(const Weight* weights, const float* state, std::size_t depth, const std::uint8_t* ahead) {
-    constexpr std::size_t kRow = kGates * Recurrent::kPanelUnits;
+  /// @param ahead  From here on kLines lines of the cache are asked for with each row of weights.
+  template <std::size_t kLines>
+  HWY_INLINE void add(const float* weights, const float* state, std::size_t depth, const std::uint8_t* ahead) {
     const D d;
     Shares all = *this;  // In registers.
     const auto add_one = [&](std::size_t k, std::size_t to) HWY_ATTR {
-      for (std::size_t i = 0; i < kLines; ++i) hwy::Prefetch(ahead + (k * kLines + i) * kCacheLine);
+      ask<kLines>(ahead, k);
       const V factor = hn::Set(d, state[k]);
       for (std::size_t g = 0; g < kGates; ++g)
         for (std::size_t v = 0; v < kAtOnce; ++v)
-          all.sums[to][g][v] = hn::MulAdd(
-              factor, LoadAt(weights + k * kRow + g * Recurrent::kPanelUnits + v * hn::Lanes(d)), all.sums[to][g][v]);
+          all.sums[to][g][v] = hn::MulAdd(factor, hn::LoadU(d, weights + place(k, g, v)), all.sums[to][g][v]);
     };
     std::size_t k = 0;
     for (; k + kSums <= depth; k += kSums)
       for (std::size_t i = 0; i < kSums; ++i) add_one(k + i, i);
     if (k < depth) add_one(k, 0);
     *this = all;
+  }
+  template <std::size_t kLines>
+  HWY_INLINE void add(const PairOfBf16* weights, const float* state, std::size_t depth, const std::uint8_t* ahead) {
+    const D d;
+    const hn::RebindToUnsigned<D> du;
+    Shares all = *this;
+    const auto add_two = [&](std::size_t row, float first, float second) HWY_ATTR {
+      ask<kLines>(ahead, row);
+      const V low = hn::Set(d, first), high = hn::Set(d, second);
+      for (std::size_t g = 0; g < kGates; ++g)
+        for (std::size_t v = 0; v < kAtOnce; ++v) {
+          const auto bits = hn::LoadU(du, weights + place(row, g, v));
+          V &of_low = all.sums[0][g][v], &of_high = all.sums[kSums - 1][g][v];
+          of_low = hn::MulAdd(low, hn::BitCast(d, hn::ShiftLeft<16>(bits)), of_low);
+          of_high = hn::MulAdd(high, hn::BitCast(d, hn::And(bits, hn::Set(du, 0xffff0000U))), of_high);
+        }
+    };
+    for (std::size_t row = 0; row < depth / 2; ++row) add_two(row, state[2 * row], state[2 * row + 1]);
+    if (depth % 2 != 0) add_two(depth / 2, state[depth - 1], 0);
+    *this = all;
+  }
+  static std::size_t place(std::size_t row, std::size_t gate, std::size_t v) {
+    return (row * kGates + gate) * Recurrent::kPanelUnits + v * hn::Lanes(D());
+  }
+  template <std::size_t kLines>
+  static void ask(const std::uint8_t* ahead, std::size_t row) {
+    for (std::size_t i = 0; i < kLines; ++i) hwy::Prefetch(ahead + (row * kLines + i) * kCacheLine);
   }
   V of(std::size_t gate, std::size_t v) const {
     return kSums == 2 ? hn::Add(sums[0][gate][v], sums[kSums - 1][gate][v]) : sums[0][gate][v];
@@ -98,11 +124,12 @@ template <Recurrent::Kind kKind, typename Weight>
 void Step(const PanelStep& step) {
   using Kind = Recurrent::Kind;
   constexpr std::size_t kGates = kKind == Kind::kLstm ? 4 : kKind == Kind::kGru ? 3 : 1;
-  constexpr std::size_t kRow = kGates * Recurrent::kPanelUnits, kRowBytes = kRow * sizeof(Weight);
+  constexpr std::size_t kRow = kGates * Recurrent::kPanelUnits, kRowBytes = kRow * sizeof(Weight),
+                        kTogether = std::is_same_v<Weight, float> ? 1 : 2;
   // Weights that stay in the first cache while all rows pass. Meanwhile the next ones are asked for: by a single row, or by the first two
   // together, as the cache cannot wait for all of them at once.
-  constexpr std::size_t kDepth = 8192 / kRowBytes, kLines = (kRowBytes + kCacheLine - 1) / kCacheLine,
-                        kHalf = (kLines + 1) / 2;
+  constexpr std::size_t kRows = 8192 / kRowBytes, kDepth = kRows * kTogether,
+                        kLines = (kRowBytes + kCacheLine - 1) / kCacheLine, kHalf = (kLines + 1) / 2;
   const D d;
   const std::size_t lanes = hn::Lanes(d);
   const Weight* const weights = static_cast<const Weight*>(step.weights);
@@ -111,15 +138,15 @@ void Step(const PanelStep& step) {
     for (std::size_t r = 0; r < step.rows; ++r) shares[r].clear();
     for (std::size_t k = 0; k < step.depth; k += kDepth) {
       const std::size_t depth = std::min(kDepth, step.depth - k);
-      const Weight* const block = weights + k * kRow;
+      const Weight* const block = weights + k / kTogether * kRow;
       const auto* const ahead = static_cast<const std::uint8_t*>(
-          k + kDepth < step.depth ? static_cast<const void*>(block + kDepth * kRow) : step.next_weights);
+          k + kDepth < step.depth ? static_cast<const void*>(block + kRows * kRow) : step.next_weights);
       for (std::size_t r = 0; r < step.rows; ++r) {
         const float* const state = step.before.row(r) + k;
         if (step.rows == 1)
           shares[r].template add<kLines>(block + begin, state, depth, ahead);
         else if (r * kHalf < kLines)
-          shares[r].template add<kHalf>(block + begin, state, depth, ahead + r * kHalf * kDepth * kCacheLine);
+          shares[r].template add<kHalf>(block + begin, state, depth, ahead + r * kHalf * kRows * kCacheLine);
         else
           shares[r].template add<0>(block + begin, state, depth, ahead);
       }
@@ -173,7 +200,7 @@ void StepOf(Recurrent::Kind kind, const PanelStep& step) {
   }
 }
 void RunStep(const Recurrent& what, const PanelStep& step) {
-  if (what.weights == ElementType::kBf16) return StepOf<std::uint16_t>(what.kind, step);
+  if (what.weights == ElementType::kBf16) return StepOf<PairOfBf16>(what.kind, step);
   StepOf<float>(what.kind, step);
 }
 
@@ -252,7 +279,7 @@ class Rounds {
 
 void run_recurrent(const Recurrent& what, const RecurrentOperands& operands, std::size_t threads) {
   const std::size_t panels = what.panels(), directions = what.directions, hidden = what.hidden, steps = what.steps,
-                    panel_bytes = hidden * what.panel_columns() * size_bytes(what.weights);
+                    panel_bytes = what.panel_bytes();
   if (operands.cell) std::memcpy(operands.last_cell, operands.cell, what.batch * directions * hidden * sizeof(float));
   const std::size_t bytes = panels * panel_bytes;
   const auto parts_of = [&](std::size_t sides) {

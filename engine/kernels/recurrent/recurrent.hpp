@@ -27,12 +27,21 @@ struct Recurrent {
   static constexpr std::size_t kMostRows = 8;  ///< The most items of a batch,
   /// fewer where the CPU has instructions for products of bf16, which oneDNN uses.
   static constexpr std::size_t most_rows(ElementType weights) { return weights == ElementType::kBf16 ? 4 : kMostRows; }
-  /// Units lie in panels of so many: [direction, panel, input, gate, unit], the last one filled up with zeros.
+  /// Units lie in panels of so many: [direction, panel, input, gate, unit], the last one filled up with zeros. In bf16 two inputs lie
+  /// together, [direction, panel, pair, gate, unit, input of the pair], and zeros fill up the last pair, too: one load has both.
   static constexpr std::size_t kPanelUnits = 16;
   std::size_t gates() const { return kind == Kind::kLstm ? 4 : kind == Kind::kGru ? 3 : 1; }
   std::size_t panels() const { return (hidden + kPanelUnits - 1) / kPanelUnits; }
   std::size_t panel_columns() const { return gates() * kPanelUnits; }
   std::size_t columns() const { return directions * panels() * panel_columns(); }
+  std::size_t together() const { return weights == ElementType::kBf16 ? 2 : 1; }     ///< Inputs,
+  std::size_t panel_rows() const { return (hidden + together() - 1) / together(); }  ///< and rows of them in a panel.
+  std::size_t panel_bytes() const { return panel_rows() * panel_columns() * 4; }
+  /// Where the weight of a column, counted over all panels, and an input lies.
+  std::size_t place(std::size_t column, std::size_t input) const {
+    const std::size_t panel = panel_columns(), row = column / panel * panel_rows() + input / together();
+    return (row * panel + column % panel) * together() + input % together();
+  }
 };
 
 /// Packed f32, but for the weights. Gates are in the order of the operations: f, i, c, o of LSTMs, z, r, h of GRUs.
@@ -40,7 +49,7 @@ struct RecurrentOperands {
   const float* sums;    ///< [batch, step, direction, panel, gate, unit]: of the inputs, with the biases.
   const float* first;   ///< [batch, direction, hidden]: the state before the first step,
   const float* cell;    ///< and an LSTM's second one.
-  const void* weights;  ///< [direction, panel, hidden, gate, unit]
+  const void* weights;  ///< Of the states, in panels.
   const float* bias;    ///< [direction, panel, unit]: for a GRU, of what the state gives to the third gate.
   float* all;           ///< [batch, direction, step, hidden]: the state after each step,
   float* last;          ///< [batch, direction, hidden]: after the last one,

@@ -26,7 +26,7 @@ std::size_t threads_of(const benchmark::State& state) {
 Recurrent layer_of(ElementType weights, std::size_t rows, std::size_t hidden) {
   return {Recurrent::Kind::kLstm, false, weights, 2, rows, kSteps, hidden};
 }
-std::size_t weight_bytes(const Recurrent& what) { return what.columns() * what.hidden * size_bytes(what.weights); }
+std::size_t weight_bytes(const Recurrent& what) { return what.directions * what.panels() * what.panel_bytes(); }
 void count(benchmark::State& state, const Recurrent& what) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * weight_bytes(what) * kSteps));
 }

@@ -34,7 +34,8 @@ class Layer {
         sums_(numbers(what.batch * what.steps * what.columns(), 1, 1)),
         first_(numbers(what.batch * what.directions * what.hidden, 2, 1)),
         cell_(numbers(first_.size(), 3, 1)),
-        weights_(numbers(what.columns() * what.hidden, 4, 1 / std::sqrt(static_cast<float>(what.hidden)))),
+        weights_(numbers(what.columns() * what.panel_rows() * what.together(), 4,
+                         1 / std::sqrt(static_cast<float>(what.hidden)))),
         bias_(numbers(what.directions * what.panels() * Recurrent::kPanelUnits, 5, 1)),
         all_(first_.size() * what.steps, NAN),
         last_(first_.size(), NAN),
@@ -92,7 +93,7 @@ class Layer {
       const auto made = [&](std::size_t gate) {
         double sum = 0;
         for (std::size_t k = 0; k < what_.hidden; ++k)
-          sum += before[k] * static_cast<double>(weights_[(panel * what_.hidden + k) * columns + column(gate)]);
+          sum += before[k] * static_cast<double>(weights_[what_.place(panel * columns + column(gate), k)]);
         return sum;
       };
       const auto sum = [&](std::size_t gate) { return made(gate) + given(gate); };

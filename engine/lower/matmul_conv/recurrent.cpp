@@ -312,10 +312,11 @@ void for_each_column(const Recurrent& what, const Body& body) {
                  unit % Recurrent::kPanelUnits);
 }
 
-/// Weights of [direction, gate, hidden, length], each number where place(column, number) says.
+/// Weights of [direction, gate, hidden, length], each number where place(column, number) says, with room for that many of a column.
 template <typename Place>
-Tensor in_panels(const Tensor& weights, const Recurrent& what, std::size_t length, const Place& place) {
-  Tensor result(ElementType::kF32, Shape{what.columns() * length});
+Tensor in_panels(const Tensor& weights, const Recurrent& what, std::size_t length, std::size_t room,
+                 const Place& place) {
+  Tensor result(ElementType::kF32, Shape{what.columns() * room});
   std::memset(result.data(), 0, result.size_bytes());
   const float* from = weights.data<float>();
   float* to = result.data<float>();
@@ -371,15 +372,13 @@ bool lower_steps(ElementType type, PlanBuilder& builder, const std::shared_ptr<N
   const std::string form = " of " + std::to_string(what->directions) + " " + std::to_string(what->gates()) + " " +
                            std::to_string(what->hidden);
   const Tensor of_input = builder.constant_input(node, w), of_state = builder.constant_input(node, w + 1);
-  const std::size_t panel = what->panel_columns();
   const Tensor turned = builder.derived(of_input, "rows" + form, [&] {
-    return in_panels(of_input, *what, features,
+    return in_panels(of_input, *what, features, features,
                      [&](std::size_t column, std::size_t k) { return column * features + k; });
   });
-  const Tensor panels = builder.derived(of_state, "panels" + form, [&] {
-    return in_panels(of_state, *what, what->hidden, [&](std::size_t column, std::size_t k) {
-      return (column / panel * what->hidden + k) * panel + column % panel;
-    });
+  const Tensor panels = builder.derived(of_state, "panels by " + std::to_string(what->together()) + form, [&] {
+    return in_panels(of_state, *what, what->hidden, what->panel_rows() * what->together(),
+                     [&](std::size_t column, std::size_t k) { return what->place(column, k); });
   });
   const auto [bias, state_bias] =
       column_biases(w + 2 < node->get_input_size() ? builder.constant_input(node, w + 2) : Tensor(), *what);

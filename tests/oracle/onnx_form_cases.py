@@ -162,6 +162,28 @@ def recurrences():
              ("y", "h", "c"))
 
 
+def ordinary_recurrences():
+    """The functions that most models have, with states in and out, for one and for several rows, the batch first or second."""
+    steps, features = 6, 7
+    for kind, gates, more in (("RNN", 1, {}), ("GRU", 3, {"linear_before_reset": 1}), ("LSTM", 4, {})):
+        for direction in ("forward", "reverse", "bidirectional"):
+            for batch, hidden in ((1, 33), (3, 48), (8, 5)):
+                d = 2 if direction == "bidirectional" else 1
+                own = {"w": reals(d, gates * hidden, features), "r": reals(d, gates * hidden, hidden, scale=hidden**-0.5),
+                       "b": reals(d, 2 * gates * hidden)}
+                states = {f"{s}0": reals(d, batch, hidden) for s in ("hc" if kind == "LSTM" else "h")}
+                inputs, outputs = {"x": reals(steps, batch, features)} | states, ("y", "h", "c")[:1 + len(states)]
+                names, name = f"x w r b - {' '.join(states)}", f"{kind.lower()}_{direction}_{batch}_rows_of_{hidden}"
+                attributes = dict(hidden_size=hidden, direction=direction, **more)
+                nodes = [node(kind, names, " ".join(outputs), **attributes)]
+                case(name, nodes, inputs, own, 14, outputs)
+                # ONNX Runtime refuses this layout: its values are those of the other one, turned.
+                y, *last = by_runtime(make_model(nodes, inputs, own, 14, outputs, False), inputs, outputs)
+                turned = {n: np.ascontiguousarray(np.swapaxes(a, 0, 1)) for n, a in inputs.items()}
+                case(f"{name}_batch_first", node(kind, names, " ".join(outputs), layout=1, **attributes), turned, own, 14, outputs,
+                     [y.transpose(2, 0, 1, 3)] + [a.swapaxes(0, 1) for a in last], forms=("known",))
+
+
 def reductions():
     ordinary = reals(2, 3, 4)
     rows = {"large": np.float32([[100, 99, 98], [-1000, -1001, -1002]]), "infinite": np.float32([[INF, 1, 2], [-INF, -INF, -INF], [-INF, 2, -INF]]),
@@ -326,7 +348,8 @@ def old_broadcasts():
          expected=[np.where(centred < 0, centred * slope.reshape(1, 3, 1, 1), centred)])
 
 
-GROUPS = (resizes, recurrences, reductions, normalisations, positions, windows, signals, shapes, attentions, sequences, old_broadcasts)
+GROUPS = (resizes, recurrences, reductions, normalisations, positions, windows, signals, shapes, attentions, sequences, old_broadcasts,
+          ordinary_recurrences)
 
 
 def make_model(nodes, inputs, constants, opset, outputs, is_open):

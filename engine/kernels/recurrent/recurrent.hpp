@@ -49,7 +49,7 @@ struct RecurrentOperands {
   const float* sums;    ///< [batch, step, direction, panel, gate, unit]: of the inputs, with the biases.
   const float* first;   ///< [batch, direction, hidden]: the state before the first step,
   const float* cell;    ///< and an LSTM's second one.
-  const void* weights;  ///< Of the states, in panels.
+  const void* weights;  ///< The states', in panels.
   const float* bias;    ///< [direction, panel, unit]: for a GRU, of what the state gives to the third gate.
   float* all;           ///< [batch, direction, step, hidden]: the state after each step,
   float* last;          ///< [batch, direction, hidden]: after the last one,

@@ -66,6 +66,7 @@ for module in "$libdir"/pkgconfig/*.pc; do
   pkg-config --exists --print-errors "$name" 2>pc.log || grep -q "$name" pc.log || { cat pc.log; fail "pkg-config does not say who misses what"; }
 done
 [ ! -e "$libdir/pkgconfig/dl-streamer.pc" ] || quietly dls.log sh "$in/dlstreamer/build.sh" cmake "$libdir/pkgconfig"
+[ ! -e "$libdir/tenon/openvino" ] || quietly ov.log sh "$in/openvino/build.sh" cmake "$libdir/tenon/openvino"
 echo "install: consumers by pkg-config run, README's code among them"
 
 # Must not work: headers without the folder tenon/, and an error that does not name its component.

@@ -12,6 +12,7 @@ mv "$work/first" "$work/prefix"
 mkdir "$work/in"
 cp -r "$here/consumer" "$here/moved.sh" "$top/models/demo.onnx" "$top/models/demo.mp4" "$top/examples/c_infer/c_infer.c" "$work/in"
 [ ! -d "$top/compat/dlstreamer" ] || cp -r "$top/compat/dlstreamer/consumer" "$work/in/dlstreamer"
+[ ! -d "$top/compat/openvino" ] || cp -r "$top/compat/openvino/consumer" "$work/in/openvino"
 ffmpeg -v error -nostdin -t 1 -i "$work/in/demo.mp4" -c copy "$work/in/short.mp4" || cp "$work/in/demo.mp4" "$work/in/short.mp4"
 python3 "$here/readme.py" "$top/README.md" "$work/in/readme"
 # Must not be needed: the clone, the build, and the Python packages, which may lie elsewhere.

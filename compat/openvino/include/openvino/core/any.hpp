@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of any type, which convert to and from text.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <istream>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "openvino/core/core_visibility.hpp"
+#include "openvino/core/except.hpp"
+#include "openvino/core/runtime_attribute.hpp"
+
+namespace ov {
+
+class Any;
+using AnyMap = std::map<std::string, Any>;
+
+namespace util {
+/// A program may specialise these for its own types; without, >> and << are used.
+template <typename T, typename = void>
+struct Read;
+template <typename T>
+struct Write;
+}  // namespace util
+
+namespace detail {
+template <typename T, typename = void>
+struct HasRead : std::false_type {};
+template <typename T>
+struct HasRead<T, std::void_t<decltype(util::Read<T>{}(std::declval<std::istream&>(), std::declval<T&>()))>>
+    : std::true_type {};
+template <typename T, typename = void>
+struct HasWrite : std::false_type {};
+template <typename T>
+struct HasWrite<T, std::void_t<decltype(util::Write<T>{}(std::declval<std::ostream&>(), std::declval<const T&>()))>>
+    : std::true_type {};
+template <typename T, typename = void>
+struct Streams : std::false_type {};
+template <typename T>
+struct Streams<T, std::void_t<decltype(std::declval<std::ostream&>() << std::declval<const T&>())>> : std::true_type {};
+template <typename T, typename = void>
+struct Parses : std::false_type {};
+template <typename T>
+struct Parses<T, std::void_t<decltype(std::declval<std::istream&>() >> std::declval<T&>())>> : std::true_type {};
+template <typename T, typename = void>
+struct Compares : std::false_type {};
+template <typename T>
+struct Compares<T, std::void_t<decltype(static_cast<bool>(std::declval<const T&>() == std::declval<const T&>()))>>
+    : std::true_type {};
+template <typename K, typename V>
+struct Compares<std::map<K, V>> : Compares<V> {};
+template <typename T>
+struct Compares<std::vector<T>> : Compares<T> {};
+
+// Each may hold any other, so all are declared first.
+OPENVINO_API void print(std::ostream& out, const AnyMap& map);
+template <typename T>
+void print(std::ostream& out, const std::vector<T>& values);
+template <typename T>
+void print(std::ostream& out, const std::set<T>& values);
+template <typename... T>
+void print(std::ostream& out, const std::tuple<T...>& values);
+template <typename K, typename V>
+void print(std::ostream& out, const std::map<K, V>& map);
+template <typename T>
+void print(std::ostream& out, const T& value) {
+  if constexpr (HasWrite<T>::value)
+    util::Write<T>{}(out, value);
+  else if constexpr (std::is_same_v<T, bool>)
+    out << (value ? "YES" : "NO");
+  else if constexpr (std::is_same_v<T, std::filesystem::path>)
+    out << value.native();
+  else if constexpr (Streams<T>::value)
+    out << value;
+}
+template <typename Range>
+void print_range(std::ostream& out, const Range& values) {
+  bool first = true;
+  for (const auto& value : values) {
+    if (!first) out << ' ';
+    first = false;
+    print(out, static_cast<const typename Range::value_type&>(value));
+  }
+}
+template <typename T>
+void print(std::ostream& out, const std::vector<T>& values) {
+  print_range(out, values);
+}
+template <typename T>
+void print(std::ostream& out, const std::set<T>& values) {
+  print_range(out, values);
+}
+template <typename... T>
+void print(std::ostream& out, const std::tuple<T...>& values) {
+  bool first = true;
+  const auto one = [&](const auto& value) {
+    if (!std::exchange(first, false)) out << ' ';
+    print(out, value);
+  };
+  std::apply([&](const auto&... value) { (one(value), ...); }, values);
+}
+template <typename K, typename V>
+void print(std::ostream& out, const std::map<K, V>& map) {
+  out << '{';
+  bool first = true;
+  for (const auto& [key, value] : map) {
+    if (!std::exchange(first, false)) out << ',';
+    print(out, key);
+    out << ':';
+    print(out, value);
+  }
+  out << '}';
+}
+
+OPENVINO_API bool split_map(const std::string& text, std::vector<std::pair<std::string, std::string>>& entries);
+OPENVINO_API std::vector<std::string> split_words(const std::string& text);
+OPENVINO_API bool parse_number(const std::string& text, long long& value);
+OPENVINO_API bool parse_number(const std::string& text, unsigned long long& value);
+OPENVINO_API bool parse_number(const std::string& text, double& value);
+
+inline bool parse(const std::string& text, std::string& value) {
+  value = text;
+  return true;
+}
+OPENVINO_API bool parse(const std::string& text, bool& value);
+OPENVINO_API bool parse(const std::string& text, AnyMap& map);
+template <typename T>
+bool parse(const std::string& text, std::vector<T>& values);
+template <typename T>
+bool parse(const std::string& text, std::set<T>& values);
+template <typename... T>
+bool parse(const std::string& text, std::tuple<T...>& values);
+template <typename K, typename V>
+bool parse(const std::string& text, std::map<K, V>& map);
+/// @return false if the text is no T.
+template <typename T>
+bool parse(const std::string& text, T& value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    double wide = 0;
+    if (!parse_number(text, wide)) return false;
+    value = static_cast<T>(wide);
+    return true;
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    std::conditional_t<std::is_signed_v<T>, long long, unsigned long long> wide = 0;
+    if (!parse_number(text, wide)) return false;
+    value = static_cast<T>(wide);
+    return static_cast<decltype(wide)>(value) == wide;
+  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+    value = text;
+    return true;
+  } else if constexpr (HasRead<T>::value) {
+    std::istringstream in(text);
+    util::Read<T>{}(in, value);
+    return !in.fail();
+  } else if constexpr (Parses<T>::value) {
+    std::istringstream in(text);
+    in >> value;
+    return !in.fail();
+  } else {
+    return false;
+  }
+}
+template <typename T>
+bool parse(const std::string& text, std::vector<T>& values) {
+  values.clear();
+  for (const std::string& word : split_words(text)) {
+    T value{};
+    if (!parse(word, value)) return false;
+    values.push_back(value);
+  }
+  return true;
+}
+template <typename T>
+bool parse(const std::string& text, std::set<T>& values) {
+  std::vector<T> list;
+  if (!parse(text, list)) return false;
+  values = std::set<T>(list.begin(), list.end());
+  return true;
+}
+template <typename... T>
+bool parse(const std::string& text, std::tuple<T...>& values) {
+  const std::vector<std::string> words = split_words(text);
+  auto word = words.begin();
+  return words.size() == sizeof...(T) &&
+         std::apply([&](auto&... value) { return (parse(*word++, value) && ...); }, values);
+}
+template <typename K, typename V>
+bool parse(const std::string& text, std::map<K, V>& map) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  if (!split_map(text, entries)) return false;
+  map.clear();
+  for (const auto& [key, value] : entries) {
+    K parsed{};
+    if (!parse(key, parsed) || !parse(value, map[parsed])) return false;
+  }
+  return true;
+}
+}  // namespace detail
+
+namespace util {
+template <typename T>
+std::string to_string(const T& value) {
+  std::ostringstream out;
+  detail::print(out, value);
+  return out.str();
+}
+template <typename T>
+T from_string(const std::string& text) {
+  T value{};
+  if (!detail::parse(text, value)) OPENVINO_THROW("\"", text, "\" is no ", typeid(T).name());
+  return value;
+}
+}  // namespace util
+
+/// One value. as<T>() gives it, converted if need be: numbers to numbers that hold them, text to whatever is read from text,
+/// everything printable to text. Copies share the value.
+/// @errors of as(): Exception: empty, or not convertible (names both types).
+/// @thread a value; as() of another type than what is held writes to the object.
+class OPENVINO_API Any {
+ public:
+  Any() = default;
+  template <typename T,
+            std::enable_if_t<!std::is_same_v<std::decay_t<T>, Any> && !std::is_abstract_v<std::decay_t<T>> &&
+                                 !std::is_same_v<std::decay_t<T>, std::nullptr_t>,
+                             int> = 0>
+  Any(T&& value) : held_(std::make_shared<Holder<std::decay_t<T>>>(std::forward<T>(value))) {}
+  Any(const char* text) : Any(std::string(text)) {}
+  Any(std::nullptr_t) {}
+  template <typename T, typename... Args>
+  static Any make(Args&&... args) {
+    return Any(T(std::forward<Args>(args)...));
+  }
+
+  bool empty() const { return !held_; }
+  const std::type_info& type_info() const { return held_ ? held_->type() : typeid(void); }
+  template <typename T>
+  bool is() const {
+    return peek<std::decay_t<T>>() != nullptr;
+  }
+  template <typename T>
+  T& as() & {
+    return reach<T>();
+  }
+  template <typename T>
+  const T& as() const& {
+    return reach<T>();
+  }
+  template <typename T>
+  T as() && {
+    return reach<T>();
+  }
+
+  bool operator==(const Any& other) const {
+    return held_ == other.held_ || (held_ && other.held_ && held_->equals(*other.held_));
+  }
+  bool operator!=(const Any& other) const { return !(*this == other); }
+  bool operator==(std::nullptr_t) const { return empty(); }
+  void print(std::ostream& out) const {
+    if (held_) held_->print(out);
+  }
+  // A friend, which no type that converts to Any finds.
+  friend std::ostream& operator<<(std::ostream& out, const Any& any) {
+    any.print(out);
+    return out;
+  }
+  void* addressof() { return held_ ? held_->address() : nullptr; }
+  const void* addressof() const { return held_ ? held_->address() : nullptr; }
+
+ private:
+  struct Base {
+    virtual ~Base() = default;
+    virtual const std::type_info& type() const = 0;
+    virtual void* address() = 0;
+    virtual void print(std::ostream& out) const = 0;
+    virtual bool equals(const Base& other) const = 0;
+    virtual bool as_integer(long long& value) const = 0;
+    virtual bool as_double(double& value) const = 0;
+  };
+  template <typename T>
+  struct Holder final : Base {
+    explicit Holder(T from) : value(std::move(from)) {}
+    const std::type_info& type() const override { return typeid(T); }
+    void* address() override { return &value; }
+    void print(std::ostream& out) const override { detail::print(out, value); }
+    bool equals(const Base& other) const override {
+      if (type() != other.type()) return false;
+      if constexpr (detail::Compares<T>::value)
+        return value == static_cast<const Holder&>(other).value;
+      else
+        OPENVINO_THROW("Could not compare types without equality operator");
+    }
+    bool as_integer(long long& number) const override {
+      if constexpr (std::is_integral_v<T>) number = static_cast<long long>(value);
+      return std::is_integral_v<T>;
+    }
+    bool as_double(double& number) const override {
+      if constexpr (std::is_arithmetic_v<T>) number = static_cast<double>(value);
+      return std::is_arithmetic_v<T>;
+    }
+    T value;
+  };
+  template <typename T>
+  T* peek() const {
+    return held_ && held_->type() == typeid(T) ? static_cast<T*>(held_->address()) : nullptr;
+  }
+  template <typename T>
+  T& reach() const {
+    if (T* value = peek<T>()) return *value;
+    if (!held_) refuse(typeid(T));
+    if constexpr (std::is_default_constructible_v<T> && std::is_copy_constructible_v<T>) {
+      T value{};
+      bool found = false;
+      if constexpr (std::is_same_v<T, std::string>) {
+        std::ostringstream out;
+        held_->print(out);
+        value = out.str();
+        found = true;
+      } else if constexpr (std::is_floating_point_v<T>) {
+        double wide = 0;
+        found = held_->as_double(wide);
+        value = static_cast<T>(wide);
+      } else if constexpr (std::is_integral_v<T>) {
+        long long wide = 0;
+        found = held_->as_integer(wide);
+        value = static_cast<T>(wide);
+        found = found && static_cast<long long>(value) == wide;
+      }
+      if (const std::string* text = peek<std::string>(); !found && text) found = detail::parse(*text, value);
+      if (found) {
+        converted_ = std::make_shared<Holder<T>>(std::move(value));
+        return *static_cast<T*>(converted_->address());
+      }
+    }
+    refuse(typeid(T));
+  }
+  [[noreturn]] void refuse(const std::type_info& wanted) const;
+
+  std::shared_ptr<Base> held_;
+  mutable std::shared_ptr<Base> converted_;
+};
+
+using RTMap = AnyMap;
+using AnyVector = std::vector<Any>;
+
+}  // namespace ov

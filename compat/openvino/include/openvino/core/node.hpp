@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of a model.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "openvino/core/any.hpp"
+#include "openvino/core/core_visibility.hpp"
+#include "openvino/core/node_input.hpp"
+#include "openvino/core/node_output.hpp"
+#include "openvino/core/node_vector.hpp"
+#include "openvino/core/type.hpp"
+#include "openvino/runtime/tensor.hpp"
+
+namespace ov {
+
+/// An operation in a model. As long as any handle on a node is held, the same node has the same address.
+class OPENVINO_API Node : public std::enable_shared_from_this<Node> {
+ public:
+  using type_info_t = DiscreteTypeInfo;
+  using RTMap = std::map<std::string, Any>;
+  virtual ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  virtual const DiscreteTypeInfo& get_type_info() const;
+  const char* get_type_name() const { return get_type_info().name; }
+  std::string description() const { return get_type_name(); }
+  const std::string& get_name() const;
+  const std::string& get_friendly_name() const;
+  void set_friendly_name(const std::string& name);
+  bool is_dynamic() const;
+  RTMap& get_rt_info();
+  const RTMap& get_rt_info() const;
+
+  std::size_t get_input_size() const;
+  std::size_t get_output_size() const;
+  std::vector<Input<Node>> inputs();
+  std::vector<Input<const Node>> inputs() const;
+  Input<Node> input(std::size_t index);
+  Input<const Node> input(std::size_t index) const;
+  std::vector<Output<Node>> outputs();
+  std::vector<Output<const Node>> outputs() const;
+  Output<Node> output(std::size_t index);
+  Output<const Node> output(std::size_t index) const;
+  Output<Node> get_default_output();
+  Output<const Node> get_default_output() const;
+  Output<Node> input_value(std::size_t index) const;
+  std::vector<Output<Node>> input_values() const;
+  Output<Node> get_input_source_output(std::size_t index) const { return input_value(index); }
+  Node* get_input_node_ptr(std::size_t index) const { return input_value(index).get_node(); }
+  std::shared_ptr<Node> get_input_node_shared_ptr(std::size_t index) const {
+    return input_value(index).get_node_shared_ptr();
+  }
+  const element::Type& get_input_element_type(std::size_t index) const {
+    return get_input_tensor(index).get_element_type();
+  }
+  const Shape& get_input_shape(std::size_t index) const { return get_input_tensor(index).get_shape(); }
+  const PartialShape& get_input_partial_shape(std::size_t index) const {
+    return get_input_tensor(index).get_partial_shape();
+  }
+  const element::Type& get_output_element_type(std::size_t index) const {
+    return get_output_tensor(index).get_element_type();
+  }
+  const Shape& get_output_shape(std::size_t index) const { return get_output_tensor(index).get_shape(); }
+  const PartialShape& get_output_partial_shape(std::size_t index) const {
+    return get_output_tensor(index).get_partial_shape();
+  }
+  /// Those of nodes with one output.
+  const element::Type& get_element_type() const { return get_output_element_type(0); }
+  const Shape& get_shape() const { return get_output_shape(0); }
+  descriptor::Tensor& get_output_tensor(std::size_t index) const;
+  descriptor::Tensor& get_input_tensor(std::size_t index) const { return input_value(index).get_tensor(); }
+  std::set<Input<Node>> get_output_target_inputs(std::size_t index) const;
+  NodeVector get_users(bool check_is_used = false) const;
+
+  void set_argument(std::size_t index, const Output<Node>& source);
+  void set_arguments(const OutputVector& sources);
+  void validate_and_infer_types();
+  void revalidate_and_infer_types() { validate_and_infer_types(); }
+  std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const;
+  std::shared_ptr<Node> copy_with_new_inputs(const OutputVector& inputs) const { return clone_with_new_inputs(inputs); }
+  bool has_evaluate() const;
+  /// Computes with the reference kernel. @return false: there is none.
+  bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
+  bool operator<(const Node& other) const;
+
+  struct Impl;
+  explicit Node(std::shared_ptr<Impl> impl);
+  Impl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+using NodeTypeInfo = Node::type_info_t;
+OPENVINO_API std::ostream& operator<<(std::ostream& out, const Node& node);
+OPENVINO_API std::ostream& operator<<(std::ostream& out, const Node* node);
+
+}  // namespace ov

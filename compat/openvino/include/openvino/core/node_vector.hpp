@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of nodes and of outputs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "openvino/core/node_output.hpp"
+
+namespace ov {
+namespace op {
+class Sink;
+namespace v0 {
+class Parameter;
+class Result;
+}  // namespace v0
+}  // namespace op
+
+using NodeVector = std::vector<std::shared_ptr<Node>>;
+using OutputVector = std::vector<Output<Node>>;
+using ParameterVector = std::vector<std::shared_ptr<op::v0::Parameter>>;
+using ResultVector = std::vector<std::shared_ptr<op::v0::Result>>;
+using SinkVector = NodeVector;
+
+}  // namespace ov

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value known when the model is made.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "openvino/core/axis_vector.hpp"
+#include "openvino/core/node.hpp"
+#include "openvino/core/rtti.hpp"
+#include "openvino/runtime/tensor.hpp"
+
+namespace ov {
+namespace op {
+namespace v0 {
+class OPENVINO_API Constant : public Node {
+ public:
+  OPENVINO_RTTI("Constant", "opset1")
+  /// Shares the tensor's memory, whose content must not change.
+  explicit Constant(const Tensor& tensor);
+  /// Copies packed elements.
+  Constant(const element::Type& type, const Shape& shape, const void* data);
+  /// One value for each element, or one for all. @errors Exception: another count.
+  Constant(const element::Type& type, const Shape& shape, const std::vector<double>& values);
+  Constant(const element::Type& type, const Shape& shape, const std::vector<std::int64_t>& values);
+  template <typename T>
+  Constant(const element::Type& type, const Shape& shape, const std::vector<T>& values)
+      : Constant(type, shape, std::vector<Wide<T>>(values.begin(), values.end())) {}
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Constant(const element::Type& type, const Shape& shape, T value)
+      : Constant(type, shape, std::vector<Wide<T>>{static_cast<Wide<T>>(value)}) {}
+  explicit Constant(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+  template <typename T>
+  static std::shared_ptr<Constant> create(const element::Type& type, const Shape& shape, const std::vector<T>& values) {
+    return std::make_shared<Constant>(type, shape, values);
+  }
+  template <typename T>
+  static std::shared_ptr<Constant> create(const element::Type& type, const Shape& shape,
+                                          std::initializer_list<T> values) {
+    return std::make_shared<Constant>(type, shape, std::vector<T>(values));
+  }
+  static std::shared_ptr<Constant> create(const element::Type& type, const Shape& shape, const void* data) {
+    return std::make_shared<Constant>(type, shape, data);
+  }
+
+  std::size_t get_byte_size() const;
+  const void* get_data_ptr() const;
+  template <typename T>
+  const T* get_data_ptr() const {
+    return static_cast<const T*>(get_data_ptr());
+  }
+  /// The values, converted; at most `count` of them if it is not negative.
+  template <typename T>
+  std::vector<T> cast_vector(std::int64_t count = -1) const {
+    const std::vector<Wide<T>> all = wide_values(static_cast<Wide<T>*>(nullptr));
+    const auto end = count < 0 || static_cast<std::size_t>(count) > all.size() ? all.end() : all.begin() + count;
+    std::vector<T> values;
+    for (auto value = all.begin(); value != end; ++value) values.push_back(static_cast<T>(*value));
+    return values;
+  }
+  template <typename T>
+  std::vector<T> get_vector() const {
+    const T* first = get_data_ptr<T>();
+    return std::vector<T>(first, first + shape_size(get_shape()));
+  }
+  AxisVector get_axis_vector_val() const { return AxisVector(cast_vector<std::size_t>()); }
+  Shape get_shape_val() const { return Shape(cast_vector<std::size_t>()); }
+  Strides get_strides_val() const { return Strides(cast_vector<std::size_t>()); }
+  Tensor get_tensor_view() const;
+
+ private:
+  template <typename T>
+  using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+  std::vector<double> wide_values(double*) const;
+  std::vector<std::int64_t> wide_values(std::int64_t*) const;
+};
+}  // namespace v0
+}  // namespace op
+}  // namespace ov

@@ -128,6 +128,8 @@ tenon::Output<const tenon::Node> to(const Output<const Node>& port);
 tenon::OutputVector to(const OutputVector& ports);
 /// The private half of a new node's class.
 std::shared_ptr<Node::Impl> made(std::shared_ptr<tenon::Node> node, const OutputVector& inputs = {});
+/// An object of the class of the node's operation; of Node itself where ov has none.
+std::shared_ptr<Node> typed(const std::shared_ptr<Node::Impl>& impl);
 std::shared_ptr<Model> from(std::shared_ptr<tenon::Model> model);
 /// The model, with what the program wrote to its rt_info. @errors Exception: null.
 const std::shared_ptr<tenon::Model>& model_of(const std::shared_ptr<const Model>& model);

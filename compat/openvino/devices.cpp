@@ -4,7 +4,7 @@
 #include <tenon/core/any.hpp>
 
 #include "convert.hpp"
-#include "real_openvino.hpp"
+#include "device_values.hpp"
 #if __has_include(<openvino/runtime/intel_gpu/remote_properties.hpp>)
 #include <openvino/runtime/intel_gpu/remote_properties.hpp>
 #include <tenon/devices/gpu/public/remote_properties.hpp>

@@ -81,17 +81,7 @@ std::shared_ptr<Node> from(const std::shared_ptr<tenon::Node>& node) {
   if (Node* known = known_wrapper(node.get())) {
     if (auto held = known->weak_from_this().lock()) return held;
   }
-  auto impl = made(node);
-  std::shared_ptr<Node> wrapper;
-  if (dynamic_cast<const tenon::op::v0::Parameter*>(node.get()))
-    wrapper = std::make_shared<op::v0::Parameter>(impl);
-  else if (dynamic_cast<const tenon::op::v0::Result*>(node.get()))
-    wrapper = std::make_shared<op::v0::Result>(impl);
-  else if (dynamic_cast<const tenon::op::v0::Constant*>(node.get()))
-    wrapper = std::make_shared<op::v0::Constant>(impl);
-  else
-    wrapper = std::make_shared<Node>(impl);
-  return wrapper;
+  return typed(made(node));
 }
 std::shared_ptr<Node::Impl> made(std::shared_ptr<tenon::Node> node, const OutputVector& inputs) {
   auto impl = std::make_shared<Node::Impl>(std::move(node));

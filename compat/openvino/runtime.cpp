@@ -9,7 +9,6 @@
 #include <tenon/runtime/core.hpp>
 
 #include "convert.hpp"
-#include "real_openvino.hpp"
 
 namespace ov {
 
@@ -376,10 +375,6 @@ const tenon::RemoteContext& context_of(const RemoteContext& context) {
 }
 }  // namespace
 Core::Core(const std::string& xml_config_file) {
-  const std::string real = detail::real_openvino();
-  if (!real.empty()) {
-    OPENVINO_THROW(real, " is loaded in this process, and defines namespace ov, too: use it or Tenon, not both");
-  }
   if (!xml_config_file.empty()) {
     OPENVINO_THROW("a list of plugins, ", xml_config_file,
                    ": Tenon finds devices in the folders of TENON_DEVICE_PATH, and has no such lists");

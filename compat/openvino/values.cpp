@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions, Any, properties' texts, versions, and the refusal of a second OpenVINO.
-#include <link.h>
-#include <unistd.h>
+// Exceptions, Any, properties' texts, versions.
 #include <algorithm>
 #include <bit>
 #include <cctype>
@@ -25,7 +23,7 @@
 #include <tenon/runtime/properties.hpp>
 
 #include "convert.hpp"
-#include "real_openvino.hpp"
+#include "device_values.hpp"
 
 namespace ov {
 
@@ -325,33 +323,4 @@ std::ostream& operator<<(std::ostream& out, const std::map<std::string, Version>
 }
 Version get_openvino_version() noexcept { return {"2026.4.1-tenon-" TENON_VERSION, "Tenon behind OpenVINO's API"}; }
 
-namespace detail {
-
-std::string real_openvino() {
-  std::string found;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* result) {
-        const char* name = std::strrchr(info->dlpi_name, '/');
-        if (std::strncmp(name ? name + 1 : info->dlpi_name, "libopenvino.so", 14) != 0) return 0;
-        *static_cast<std::string*>(result) = info->dlpi_name;
-        return 1;
-      },
-      &found);
-  return found;
-}
-
-namespace {
-// Both libraries export classes of the same names, and the loader gives each the first that it finds: nothing that follows
-// would be defined. A program that links both ends here, before main.
-const bool kAlone = [] {
-  const std::string real = real_openvino();
-  if (real.empty()) return true;
-  const std::string text =
-      "tenon: " + real +
-      " and libtenon_openvino_api.so are in one process, and both define namespace ov: link one of them\n";
-  [[maybe_unused]] const auto written = write(2, text.data(), text.size());
-  _exit(134);
-}();
-}  // namespace
-}  // namespace detail
 }  // namespace ov

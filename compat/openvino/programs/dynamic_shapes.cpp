@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes that move from inference to inference, and tensors that follow.
+#include <cstddef>
+
+namespace ov {
+class Core;  // Ahead of all headers.
+class Tensor;
+}  // namespace ov
+std::size_t elements(const ov::Tensor& tensor);
+
 #include <algorithm>
 
 #include "programs.hpp"
+
+std::size_t elements(const ov::Tensor& tensor) { return tensor.get_size(); }
 
 void dynamic_shapes() {
   ov::Core core;
@@ -47,5 +57,5 @@ void dynamic_shapes() {
   print_values("my output", out, 2);
   refused("a shape that does not fit", [&] { request.set_tensor("x", ov::Tensor(ov::element::f32, {1, 4, 2, 4})); });
   ov::Tensor from_port(compiled.input());
-  line(from_port.get_element_type());
+  line(from_port.get_element_type(), elements(mine));
 }

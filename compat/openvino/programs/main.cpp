@@ -90,7 +90,9 @@ std::shared_ptr<ov::Model> stateful_model(ov::Core& core) {
 
 void print_values(const std::string& name, const ov::Tensor& tensor, std::size_t most) {
   std::cout << name << ' ' << tensor.get_element_type() << tensor.get_shape() << ':';
+  const auto precision = std::cout.precision(4);  // Kernels round differently.
   for (std::size_t i = 0; i < std::min(most, tensor.get_size()); ++i) std::cout << ' ' << tensor.data<float>()[i];
+  std::cout.precision(precision);
   std::cout << '\n';
 }
 
@@ -112,6 +114,7 @@ int main(int argc, char** argv) {
   run("properties", properties);
   run("preprocessing", preprocessing);
   run("dynamic shapes", dynamic_shapes);
+  run("building", building);
   std::cout.rdbuf(console);
   if (argc < 2) {
     std::cout << printed.str();

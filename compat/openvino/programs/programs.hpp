@@ -51,3 +51,4 @@ void errors();
 void properties();
 void preprocessing();
 void dynamic_shapes();
+void building();

@@ -2,6 +2,12 @@
 // Marks of what the library exports.
 #pragma once
 
+// The linker names of these classes differ from the original's, which may be in the same process. openvino::runtime and the pkg-config module
+// define this for whole programs, so that names which are declared ahead of all headers are the same.
+#ifndef ov
+#define ov tenon_ov
+#endif
+
 #define OPENVINO_API __attribute__((visibility("default")))
 #define OPENVINO_API_C(...) extern "C" OPENVINO_API __VA_ARGS__
 #define OPENVINO_RUNTIME_API OPENVINO_API

@@ -24,7 +24,7 @@
 namespace ov {
 
 /// Devices are found as Tenon finds them. Copies are the same Core. @thread any.
-/// @errors Exception, also if a real OpenVINO is loaded in this process: one of both can serve a program.
+/// @errors Exception
 class OPENVINO_RUNTIME_API Core {
  public:
   /// @param xml_config_file  Empty: Tenon reads no list of plugins, and refuses one.

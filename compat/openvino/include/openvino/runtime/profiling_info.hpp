@@ -5,6 +5,8 @@
 #include <chrono>
 #include <string>
 
+#include "openvino/core/core_visibility.hpp"
+
 namespace ov {
 
 struct ProfilingInfo {

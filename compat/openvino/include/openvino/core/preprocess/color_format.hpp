@@ -2,6 +2,8 @@
 // Colour formats of pictures.
 #pragma once
 
+#include "openvino/core/core_visibility.hpp"
+
 namespace ov {
 namespace preprocess {
 

@@ -2,6 +2,8 @@
 // How the padding around a picture is filled.
 #pragma once
 
+#include "openvino/core/core_visibility.hpp"
+
 namespace ov {
 namespace op {
 enum class PadMode { CONSTANT = 0, EDGE, REFLECT, SYMMETRIC };

@@ -2,6 +2,8 @@
 // How pictures are resized.
 #pragma once
 
+#include "openvino/core/core_visibility.hpp"
+
 namespace ov {
 namespace preprocess {
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a state.
+#pragma once
+
+#include "openvino/op/util/make.hpp"
+
+namespace ov {
+namespace op {
+namespace v3 {
+class OPENVINO_API ReadValue : public Node {
+ public:
+  OPENVINO_OP("ReadValue", "opset3")
+  ReadValue(const Output<Node>& initial, const std::string& variable_id)
+      : Node(ov::detail::make_op("ReadValue", 3, {initial}, {{"variable_id", variable_id}})) {}
+  explicit ReadValue(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+};
+}  // namespace v3
+namespace v6 {
+class OPENVINO_API ReadValue : public Node {
+ public:
+  OPENVINO_OP("ReadValue", "opset6")
+  ReadValue(const Output<Node>& initial, const std::shared_ptr<util::Variable>& variable)
+      : Node(make({initial}, variable->get_info())) {}
+  /// It begins with zeros.
+  explicit ReadValue(const std::shared_ptr<util::Variable>& variable) : Node(make({}, variable->get_info())) {}
+  explicit ReadValue(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {}
+
+ private:
+  static std::shared_ptr<Impl> make(const OutputVector& inputs, const util::VariableInfo& info) {
+    return ov::detail::make_op("ReadValue", 6, inputs,
+                               {{"variable_id", info.variable_id},
+                                {"variable_type", info.data_type},
+                                {"variable_shape", info.data_shape.to_string()}});
+  }
+};
+}  // namespace v6
+}  // namespace op
+}  // namespace ov

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of the table of operations, and the classes of ov that stand for them.
+#include <map>
+#include <variant>
+
+#include <openvino/op/ops.hpp>
+#include <openvino/op/util/make.hpp>
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/operation_table.hpp>
+
+#include "convert.hpp"
+
+namespace ov {
+namespace detail {
+namespace {
+
+template <typename T>
+std::shared_ptr<Node> make(const std::shared_ptr<Node::Impl>& impl) {
+  return std::make_shared<T>(impl);
+}
+using Factory = std::shared_ptr<Node> (*)(const std::shared_ptr<Node::Impl>&);
+const std::map<std::pair<std::string_view, std::string_view>, Factory>& factories() {
+  static const std::map<std::pair<std::string_view, std::string_view>, Factory> kFactories = {
+#include "op_factories.inc"
+  };
+  return kFactories;
+}
+
+/// The value as the table stores it: texts for types and shapes, or the other way round.
+tenon::Attribute stored(const AttributeValue& from, const tenon::AttributeSpec* spec) {
+  using tenon::AttributeKind;
+  const AttributeKind kind = spec ? spec->kind : AttributeKind::kString;
+  return std::visit(
+      [&](const auto& value) -> tenon::Attribute {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, element::Type>) {
+          if (kind == AttributeKind::kString) return std::string(tenon::name(to(value)));
+          return to(value);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          if (kind == AttributeKind::kShape) return tenon::PartialShape(value);
+          if (kind == AttributeKind::kType) return to(element::Type(value));
+          return value;
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          if (kind == AttributeKind::kDouble) return static_cast<double>(value);
+          return value;
+        } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+          // An empty list does not say what of.
+          if (kind == AttributeKind::kDoubles) return std::vector<double>(value.begin(), value.end());
+          return value;
+        } else {
+          return value;
+        }
+      },
+      from.value);
+}
+
+}  // namespace
+
+std::shared_ptr<Node> typed(const std::shared_ptr<Node::Impl>& impl) {
+  const tenon::DiscreteTypeInfo& info = impl->node->get_type_info();
+  const auto found = factories().find({info.name, info.version_id});
+  return found == factories().end() ? std::make_shared<Node>(impl) : found->second(impl);
+}
+
+std::shared_ptr<Node::Impl> make_op(const char* type, unsigned opset, const OutputVector& inputs,
+                                    const AttributeValues& attributes) {
+  return guarded([&] {
+    const tenon::Operation* row = tenon::find_operation(type, opset);
+    tenon::Attributes values;
+    for (const auto& [name, value] : attributes)
+      values.set(name, stored(value, row ? row->find_attribute(name) : nullptr));
+    return made(tenon::make_node(type, opset, to(inputs), std::move(values)), inputs);
+  });
+}
+
+}  // namespace detail
+}  // namespace ov

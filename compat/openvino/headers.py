@@ -32,7 +32,7 @@ def main():
         for path in original.rglob("openvino/**/*.hpp"):
             name = path.relative_to(original).as_posix()
             folder = name.rpartition("/")[0] + "/"
-            if folder in folders - whole and name not in claimed | absent:
+            if folder in folders - whole and name not in claimed | absent and not name.endswith("_tbl.hpp"):
                 wrong.append(f"the page says nothing of {name}")
     print("\n".join(f"{PAGE.name}: {each}" for each in wrong) or f"{len(here)} headers")
     sys.exit(1 if wrong else 0)

@@ -20,6 +20,7 @@ if [ -z "$wheel" ]; then
   exit 0
 fi
 wheel=$(dirname "$(dirname "$(dirname "$wheel")")")
+python3 "$here/headers.py" "$build/generated/compat_openvino" "$wheel/include"
 real=$(echo "$wheel"/libs/libopenvino.so.*)
 for program in "$here"/programs/*.cpp; do echo "#include \"$program\""; done >"$work/all.cpp"
 c++ -std=c++17 -O0 -isystem "$wheel/include" -I"$here/programs" "$work/all.cpp" -o "$work/original" "$real" -Wl,-rpath,"$wheel/libs"

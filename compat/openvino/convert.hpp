@@ -2,6 +2,7 @@
 // The same values in ov and in Tenon, and exceptions on their way from one to the other.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -38,13 +39,20 @@ class ITensor {
   explicit ITensor(tenon::Tensor from, std::shared_ptr<void> held = {}) : owner(std::move(held)) {
     set(std::move(from));
   }
+  ~ITensor() { delete shape_.load(); }
+  ITensor(const ITensor&) = delete;
+  ITensor& operator=(const ITensor&) = delete;
+  /// References to shape() stay valid, and follow.
   void set(tenon::Tensor from);
+  const Shape& shape() const;
   std::shared_ptr<void> owner;  ///< Released after the tensor.
   tenon::Tensor tensor;
   element::Type type;
-  Shape shape;
   unsigned changes = 0;  ///< Calls of set_shape: a request that has the tensor takes the new shape.
   bool read_only = false;
+
+ private:
+  mutable std::atomic<Shape*> shape_{nullptr};  ///< Made when it is asked for: most tensors only pass through.
 };
 class IRemoteContext {
  public:

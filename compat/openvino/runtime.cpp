@@ -42,19 +42,20 @@ class IAsyncInferRequest {
   IAsyncInferRequest(tenon::InferRequest made, std::shared_ptr<ICompiledModel> from_model)
       : request(std::move(made)), model(std::move(from_model)) {}
 
-  template <typename Set, typename Get>
-  void set(const std::string& key, const Tensor& tensor, Set set_tensor, Get get_tensor) {
+  /// @param key  Makes a name of the port, which only models whose shapes move need.
+  template <typename Key, typename Set, typename Get>
+  void set(Key key, const Tensor& tensor, Set set_tensor, Get get_tensor) {
     guarded([&] { set_tensor(request, to(tensor)); });
     if (!model->dynamic) return;
     const std::lock_guard lock(mutex_);
-    shared_[key] = {tensor.impl(), tensor.impl()->changes, set_tensor, get_tensor};
+    shared_[key()] = {tensor.impl(), tensor.impl()->changes, set_tensor, get_tensor};
   }
-  template <typename Get>
-  Tensor get(const std::string& key, Get get_tensor) {
+  template <typename Key, typename Get>
+  Tensor get(Key key, Get get_tensor) {
     tenon::Tensor tensor = guarded([&] { return get_tensor(request); });
     if (!model->dynamic) return from(std::move(tensor));
     const std::lock_guard lock(mutex_);
-    Shared& shared = shared_[key];
+    Shared& shared = shared_[key()];
     if (shared.tensor)
       shared.tensor->set(std::move(tensor));
     else
@@ -118,16 +119,16 @@ template <typename T>
 void set_port(IAsyncInferRequest& impl, const Output<T>& port, const Tensor& tensor) {
   const auto there = guarded([&] { return to(port); });
   if (!impl.model->dynamic) return guarded([&] { impl.request.set_tensor(there, to(tensor)); });
-  impl.set(
-      port_key(port), tensor,
-      [there](tenon::InferRequest& request, const tenon::Tensor& each) { request.set_tensor(there, each); },
-      [there](tenon::InferRequest& request) { return request.get_tensor(there); });
+  impl.set([&] { return port_key(port); }, tensor,
+           [there](tenon::InferRequest& request, const tenon::Tensor& each) { request.set_tensor(there, each); },
+           [there](tenon::InferRequest& request) { return request.get_tensor(there); });
 }
 template <typename T>
 Tensor get_port(IAsyncInferRequest& impl, const Output<T>& port) {
   const auto there = guarded([&] { return to(port); });
   if (!impl.model->dynamic) return from(guarded([&] { return impl.request.get_tensor(there); }));
-  return impl.get(port_key(port), [there](tenon::InferRequest& request) { return request.get_tensor(there); });
+  return impl.get([&] { return port_key(port); },
+                  [there](tenon::InferRequest& request) { return request.get_tensor(there); });
 }
 std::vector<tenon::Tensor> all_of(const std::vector<Tensor>& tensors) {
   std::vector<tenon::Tensor> result;
@@ -136,10 +137,10 @@ std::vector<tenon::Tensor> all_of(const std::vector<Tensor>& tensors) {
 }
 }  // namespace
 void InferRequest::set_tensor(const std::string& name, const Tensor& tensor) {
-  checked().set(
-      "name " + name, tensor,
-      [name](tenon::InferRequest& request, const tenon::Tensor& each) { request.set_tensor(name, each); },
-      [name](tenon::InferRequest& request) { return request.get_tensor(name); });
+  if (!checked().model->dynamic) return guarded([&] { _impl->request.set_tensor(name, to(tensor)); });
+  checked().set([&] { return "name " + name; }, tensor,
+                [name](tenon::InferRequest& request, const tenon::Tensor& each) { request.set_tensor(name, each); },
+                [name](tenon::InferRequest& request) { return request.get_tensor(name); });
 }
 void InferRequest::set_tensor(const Output<const Node>& port, const Tensor& tensor) {
   set_port(checked(), port, tensor);
@@ -157,33 +158,35 @@ void InferRequest::set_input_tensors(const std::vector<Tensor>& tensors) {
 void InferRequest::set_input_tensors(std::size_t index, const std::vector<Tensor>& tensors) {
   guarded([&] { checked().request.set_input_tensors(index, all_of(tensors)); });
 }
-#define OV_TENON_PORT(direction)                                                                                       \
-  void InferRequest::set_##direction##_tensor(std::size_t index, const Tensor& tensor) {                               \
-    checked().set(                                                                                                     \
-        #direction + std::to_string(index), tensor,                                                                    \
-        [index](tenon::InferRequest& request, const tenon::Tensor& each) {                                             \
-          request.set_##direction##_tensor(index, each);                                                               \
-        },                                                                                                             \
-        [index](tenon::InferRequest& request) { return request.get_##direction##_tensor(index); });                    \
-  }                                                                                                                    \
-  void InferRequest::set_##direction##_tensor(const Tensor& tensor) {                                                  \
-    checked().set(                                                                                                     \
-        #direction, tensor,                                                                                            \
-        [](tenon::InferRequest& request, const tenon::Tensor& each) { request.set_##direction##_tensor(each); },       \
-        [](tenon::InferRequest& request) { return request.get_##direction##_tensor(); });                              \
-  }                                                                                                                    \
-  Tensor InferRequest::get_##direction##_tensor(std::size_t index) {                                                   \
-    return checked().get(#direction + std::to_string(index),                                                           \
-                         [index](tenon::InferRequest& request) { return request.get_##direction##_tensor(index); });   \
-  }                                                                                                                    \
-  Tensor InferRequest::get_##direction##_tensor() {                                                                    \
-    return checked().get(#direction, [](tenon::InferRequest& request) { return request.get_##direction##_tensor(); }); \
+#define OV_TENON_PORT(direction)                                                                                     \
+  void InferRequest::set_##direction##_tensor(std::size_t index, const Tensor& tensor) {                             \
+    checked().set([&] { return #direction + std::to_string(index); }, tensor,                                        \
+                  [index](tenon::InferRequest& request, const tenon::Tensor& each) {                                 \
+                    request.set_##direction##_tensor(index, each);                                                   \
+                  },                                                                                                 \
+                  [index](tenon::InferRequest& request) { return request.get_##direction##_tensor(index); });        \
+  }                                                                                                                  \
+  void InferRequest::set_##direction##_tensor(const Tensor& tensor) {                                                \
+    checked().set(                                                                                                   \
+        [] { return #direction; }, tensor,                                                                           \
+        [](tenon::InferRequest& request, const tenon::Tensor& each) { request.set_##direction##_tensor(each); },     \
+        [](tenon::InferRequest& request) { return request.get_##direction##_tensor(); });                            \
+  }                                                                                                                  \
+  Tensor InferRequest::get_##direction##_tensor(std::size_t index) {                                                 \
+    return checked().get([&] { return #direction + std::to_string(index); },                                         \
+                         [index](tenon::InferRequest& request) { return request.get_##direction##_tensor(index); }); \
+  }                                                                                                                  \
+  Tensor InferRequest::get_##direction##_tensor() {                                                                  \
+    return checked().get([] { return #direction; },                                                                  \
+                         [](tenon::InferRequest& request) { return request.get_##direction##_tensor(); });           \
   }
 OV_TENON_PORT(input)
 OV_TENON_PORT(output)
 #undef OV_TENON_PORT
 Tensor InferRequest::get_tensor(const std::string& name) {
-  return checked().get("name " + name, [name](tenon::InferRequest& request) { return request.get_tensor(name); });
+  if (!checked().model->dynamic) return from(guarded([&] { return _impl->request.get_tensor(name); }));
+  return checked().get([&] { return "name " + name; },
+                       [name](tenon::InferRequest& request) { return request.get_tensor(name); });
 }
 Tensor InferRequest::get_tensor(const Output<const Node>& port) { return get_port(checked(), port); }
 Tensor InferRequest::get_tensor(const Output<Node>& port) { return get_port(checked(), port); }

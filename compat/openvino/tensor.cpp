@@ -3,8 +3,11 @@
 #include <openvino/runtime/tensor.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <new>
 #include <ostream>
 
@@ -67,10 +70,19 @@ ElementType to(const element::Type& type) {
   return kTypes[static_cast<std::size_t>(static_cast<element::Type_t>(type))];
 }
 element::Type from(ElementType type) {
-  if (type == ElementType::kUndefined) return element::dynamic;
-  const auto* found = std::find(std::begin(kTypes), std::end(kTypes), type);
-  if (found == std::end(kTypes)) OPENVINO_THROW("OpenVINO has no element type ", tenon::name(type));
-  return static_cast<element::Type_t>(found - kTypes);
+  static const auto kBack = [] {
+    std::array<element::Type_t, std::size(tenon::kElementTypes)> back{};
+    for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+      if (kTypes[i] != ElementType::kUndefined)
+        back[static_cast<std::size_t>(kTypes[i])] = static_cast<element::Type_t>(i);
+    }
+    return back;
+  }();
+  const element::Type found = kBack[static_cast<std::size_t>(type)];
+  if (found.is_dynamic() && type != ElementType::kUndefined) {
+    OPENVINO_THROW("OpenVINO has no element type ", tenon::name(type));
+  }
+  return found;
 }
 tenon::Dimension to(const Dimension& dimension) {
   return guarded([&] { return tenon::Dimension(dimension.get_min_length(), dimension.get_max_length()); });
@@ -273,7 +285,16 @@ bool Allocator::is_default() const noexcept { return dynamic_cast<const Default*
 void ITensor::set(tenon::Tensor from_tensor) {
   tensor = std::move(from_tensor);
   type = from(tensor.element_type());
-  shape.assign(tensor.shape().begin(), tensor.shape().end());
+  if (Shape* known = shape_.load()) known->assign(tensor.shape().begin(), tensor.shape().end());
+}
+const Shape& ITensor::shape() const {
+  Shape* known = shape_.load(std::memory_order_acquire);
+  if (!known) {
+    auto made = std::make_unique<Shape>(tensor.shape().begin(), tensor.shape().end());
+    // Another thread may have been faster.
+    if (shape_.compare_exchange_strong(known, made.get())) known = made.release();
+  }
+  return *known;
 }
 
 namespace {
@@ -353,11 +374,11 @@ ITensor& Tensor::checked() const {
 void Tensor::set_shape(const Shape& shape) {
   ITensor& impl = checked();
   guarded([&] { impl.tensor.set_shape(to(shape)); });
-  impl.shape = shape;
+  impl.set(impl.tensor);
   ++impl.changes;
 }
 const element::Type& Tensor::get_element_type() const { return checked().type; }
-const Shape& Tensor::get_shape() const { return checked().shape; }
+const Shape& Tensor::get_shape() const { return checked().shape(); }
 std::size_t Tensor::get_size() const { return checked().tensor.element_count(); }
 std::size_t Tensor::get_byte_size() const { return checked().tensor.size_bytes(); }
 Strides Tensor::get_strides() const {
@@ -375,7 +396,7 @@ void Tensor::copy_to(Tensor dst) const {
   }
   ITensor& target = dst.checked();
   if (target.read_only) OPENVINO_THROW("the destination is a tensor over constant memory");
-  if (target.shape != source.shape) dst.set_shape(source.shape);
+  if (target.shape() != source.shape()) dst.set_shape(source.shape());
   guarded([&] {
     const auto remote = [](const tenon::Tensor& each) { return each.is<tenon::RemoteTensor>(); };
     if (remote(target.tensor))

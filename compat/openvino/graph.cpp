@@ -10,10 +10,12 @@
 #include <openvino/core/graph_util.hpp>
 #include <openvino/core/model.hpp>
 #include <openvino/core/node.hpp>
+#include <openvino/pass/constant_folding.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/passes/compress.hpp>
+#include <tenon/graph/passes/pass.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 #include "convert.hpp"
@@ -807,6 +809,16 @@ void save_model(const std::shared_ptr<const Model>& model, const std::filesystem
     const auto copy = model_of(model)->clone();
     if (compress_to_fp16) tenon::pass::compress_to_f16(*copy);
     tenon::serialize(*copy, output_model);
+  });
+}
+pass::PassBase::~PassBase() = default;
+bool pass::ConstantFolding::run_on_model(const std::shared_ptr<Model>& model) {
+  return guarded([&] {
+    const auto& there = model_of(model);
+    const bool changed =
+        tenon::pass::Manager().add(tenon::pass::fold_constants({false, false, std::size_t{1} << 62})).run(there);
+    detail::read_again(*model);
+    return changed;
   });
 }
 void replace_node(const std::shared_ptr<Node>& target, const std::shared_ptr<Node>& replacement) {

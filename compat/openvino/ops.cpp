@@ -62,6 +62,22 @@ std::shared_ptr<Node> typed(const std::shared_ptr<Node::Impl>& impl) {
   return found == factories().end() ? std::make_shared<Node>(impl) : found->second(impl);
 }
 
+AttributeValue::Value attribute_of(const Node& node, const char* name) {
+  const tenon::Attribute* found = node.impl().node->get_attributes().find(name);
+  if (!found) OPENVINO_THROW(node, " has no attribute ", name);
+  return std::visit(
+      [](const auto& value) -> AttributeValue::Value {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, tenon::ElementType>)
+          return from(value);
+        else if constexpr (std::is_same_v<T, tenon::PartialShape>)
+          return value.to_string();
+        else
+          return value;
+      },
+      found->value());
+}
+
 std::shared_ptr<Node::Impl> make_op(const char* type, unsigned opset, const OutputVector& inputs,
                                     const AttributeValues& attributes) {
   return guarded([&] {

@@ -15,6 +15,10 @@ TYPES = {
     "direction": "RecurrentSequenceDirection", "ints": "const std::vector<std::int64_t>&", "floats": "const std::vector<float>&",
     "texts": "const std::vector<std::string>&", "box": "BoxEncodingType", "round": "RoundMode",
 }
+# What reads an attribute back: get_<name>(). Enumerations have none.
+VALUES = {"int": "std::int64_t", "size": "std::size_t", "bool": "bool", "double": "double", "float": "float", "text": "std::string", "type": "element::Type",
+          "strides": "Strides", "diff": "CoordinateDiff", "shape": "Shape", "ints": "std::vector<std::int64_t>", "floats": "std::vector<float>",
+          "texts": "std::vector<std::string>"}
 # Enumerations of one class become the texts of the table here.
 TEXTS = {"box": '{} == BoxEncodingType::CORNER ? "corner" : "center"', "round": '{} == RoundMode::HALF_TO_EVEN ? "half_to_even" : "half_away_from_zero"'}
 # Written by hand: what takes a structure or a Variable.
@@ -24,14 +28,18 @@ BY_HAND = [("v0", 1, "Constant", "constant"), ("v0", 1, "Parameter", "parameter"
 OPSETS = 16
 
 
-def constructors(name, row, inputs, attributes):
-    """The texts of the constructors of one row: one more for each input that may be left out."""
-    parsed = []
+def parse(attributes):
+    """(parameter, attribute of the table, kind, default) of each."""
     for word in attributes.split():
         left, _, default = word.partition("=")
         left, _, kind = left.partition(":")
         parameter, _, attribute = left.partition("@")
-        parsed.append((parameter, attribute or parameter, kind, default))
+        yield parameter, attribute or parameter, kind, default
+
+
+def constructors(name, row, inputs, attributes):
+    """The texts of the constructors of one row: one more for each input that may be left out."""
+    parsed = list(parse(attributes))
     values = ", ".join('{"%s", %s}' % (attribute, TEXTS.get(kind, "{}").format(parameter)) for parameter, attribute, kind, _ in parsed)
     words = inputs.split()
     least = sum(not word.endswith("?") for word in words)
@@ -55,9 +63,12 @@ def read():
         version, name, header = re.sub(r"\{.*\}", "", head).split()
         version, _, row = version.partition(":")
         row = int(row or max(1, int(version[1:])))
-        entry = classes.setdefault((version, row, name, header), {"inside": "", "constructors": []})
+        entry = classes.setdefault((version, row, name, header), {"inside": "", "constructors": [], "getters": {}})
         entry["inside"] = entry["inside"] or (f"  {inside.group(1)}\n" if inside else "")
         entry["constructors"] += constructors(name, row, inputs, attributes)
+        for parameter, attribute, kind, _ in parse(attributes):
+            if kind in VALUES:
+                entry["getters"].setdefault(parameter, f'  {VALUES[kind]} get_{parameter}() const {{ return ov::detail::attribute<{VALUES[kind]}>(*this, "{attribute}"); }}\n')
     return classes
 
 
@@ -73,7 +84,7 @@ def main():
     headers = {}
     for (version, row, name, header), entry in classes.items():
         text = f"namespace {version} {{\nclass OPENVINO_API {name} : public Node {{\n public:\n  OPENVINO_OP(\"{name}\", \"opset{row}\")\n{entry['inside']}"
-        text += "".join(entry["constructors"])
+        text += "".join(entry["constructors"]) + "".join(entry["getters"].values())
         text += f"  explicit {name}(std::shared_ptr<Impl> impl) : Node(std::move(impl)) {{}}\n}};\n}}  // namespace {version}\n"
         headers.setdefault(header, []).append(text)
     head = "// SPDX-License-Identifier: Apache-2.0\n// %s\n// Made by compat/openvino/ops.py.\n#pragma once\n\n"

@@ -8,6 +8,8 @@
 #include <openvino/opsets/opset1.hpp>
 #include <openvino/opsets/opset13.hpp>
 #include <openvino/opsets/opset8.hpp>
+#include <openvino/pass/constant_folding.hpp>
+#include <openvino/pass/manager.hpp>
 
 #include "programs.hpp"
 
@@ -132,6 +134,25 @@ void building() {
   request.infer();
   request.infer();
   print_values("count", request.get_output_tensor());
+
+  // Attributes, and passes.
+  const ov::op::v1::Convolution convolution(
+      std::make_shared<ov::op::v0::Parameter>(ov::element::f32, ov::Shape{1, 2, 6, 6}), numbers({3, 2, 3, 3}, 0),
+      ov::Strides{2, 1}, ov::CoordinateDiff{1, 0}, ov::CoordinateDiff{0, 1}, ov::Strides{1, 1});
+  line(convolution.get_strides(), ' ', convolution.get_pads_begin(), ' ', convolution.get_dilations());
+  const ov::op::v0::MatMul matrices(input, numbers({2, 2}, 0), false, true);
+  const ov::op::v0::Convert converted(input, ov::element::i32);
+  line(matrices.get_transpose_a(), matrices.get_transpose_b(), ' ', converted.get_destination_type());
+  auto folded_input = std::make_shared<ov::op::v0::Parameter>(ov::element::f32, ov::Shape{2});
+  auto folded = std::make_shared<ov::Model>(
+      ov::OutputVector{std::make_shared<ov::op::v1::Add>(
+          folded_input, std::make_shared<ov::op::v1::Add>(numbers({2}, 1), numbers({2}, 2)))},
+      ov::ParameterVector{folded_input});
+  const std::size_t before = folded->get_ops().size();
+  ov::pass::Manager manager;
+  manager.register_pass<ov::pass::ConstantFolding>();
+  manager.run_passes(folded);
+  line(before, ' ', folded->get_ops().size());
 
   // Classes of nodes, of a model that is read, too.
   for (const auto& node : small_model(core)->get_ordered_ops()) {

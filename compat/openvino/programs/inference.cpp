@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests: tensors by name, port and index; synchronous and not; callbacks; states; blobs.
+#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
+
+#include <openvino/pass/manager.hpp>
+#include <openvino/pass/serialize.hpp>
 
 #include "programs.hpp"
 
@@ -148,6 +153,36 @@ void lifetimes() {
   print_values("after its request", kept, 2);
 }
 
+/// Every way to name a file of a model.
+void files() {
+  ov::Core core;
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("ov_files_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path path = folder / "model.xml";
+  const std::string text = path.string();
+  const char* characters = text.c_str();
+  ov::pass::Manager manager;
+  manager.register_pass<ov::pass::Serialize>(text, (folder / "model.bin").string());
+  manager.run_passes(small_model(core));
+  const ov::AnyMap map{{ov::hint::performance_mode.name(), ov::hint::PerformanceMode::LATENCY}, ov::num_streams(1)};
+  for (ov::CompiledModel compiled :
+       {core.compile_model(path, "CPU"), core.compile_model(text, "CPU"), core.compile_model(characters, "CPU"),
+        core.compile_model(path, "CPU", map), core.compile_model(text, "CPU", map),
+        core.compile_model(characters, "CPU", map), core.compile_model(path, "CPU", ov::num_streams(1)),
+        core.compile_model(text, "CPU", ov::num_streams(1)),
+        core.compile_model(characters, "CPU", ov::num_streams(1), ov::hint::num_requests(1)),
+        core.compile_model(core.read_model(path), "CPU", map),
+        core.compile_model(core.read_model(text), "CPU", ov::num_streams(1)),
+        core.compile_model(core.read_model(characters), "CPU")}) {
+    ov::InferRequest request = compiled.create_infer_request();
+    request.set_input_tensor(filled(-3));
+    request.infer();
+    print_values("from a file", request.get_output_tensor(), 3);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 void many_inputs() {
   ov::Core core;
   auto model = small_model(core);
@@ -170,4 +205,5 @@ void inference() {
   states();
   lifetimes();
   many_inputs();
+  files();
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -82,13 +83,16 @@ class OPENVINO_RUNTIME_API Core {
   CompiledModel compile_model(const std::filesystem::path& model_path, const AnyMap& properties = {});
   CompiledModel compile_model(const std::filesystem::path& model_path, const std::string& device_name,
                               const AnyMap& properties = {});
-  template <typename... Properties>
-  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const std::filesystem::path& model_path,
+  // For paths alone: a text would be either.
+  template <typename Path, typename... Properties,
+            std::enable_if_t<std::is_same_v<Path, std::filesystem::path>, int> = 0>
+  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const Path& model_path,
                                                                          Properties&&... properties) {
     return compile_model(model_path, AnyMap{std::forward<Properties>(properties)...});
   }
-  template <typename... Properties>
-  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const std::filesystem::path& model_path,
+  template <typename Path, typename... Properties,
+            std::enable_if_t<std::is_same_v<Path, std::filesystem::path>, int> = 0>
+  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const Path& model_path,
                                                                          const std::string& device_name,
                                                                          Properties&&... properties) {
     return compile_model(model_path, device_name, AnyMap{std::forward<Properties>(properties)...});
@@ -190,6 +194,12 @@ class OPENVINO_RUNTIME_API Core {
   /// Loads a module of a Tenon device. @errors Exception: a plugin of OpenVINO, which has another interface.
   void register_plugin(const std::string& plugin, const std::string& device_name, const AnyMap& config = {});
   void unload_plugin(const std::string& device_name);
+  /// Extensions are classes of the original's, with its layout in memory: they cannot be loaded here.
+  template <typename... T>
+  void add_extension(const T&...) {
+    static_assert(sizeof...(T) > 1000,
+                  "Tenon loads no extensions of OpenVINO: its operations are listed by `tenon ops`");
+  }
 
   struct Impl;
 

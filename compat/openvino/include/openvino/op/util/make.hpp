@@ -102,6 +102,30 @@ class AttributeValue {
   }
   Value value;
 };
+/// An attribute of a node as a T. @errors Exception: the node has none of that name.
+OPENVINO_API AttributeValue::Value attribute_of(const Node& node, const char* name);
+template <typename T>
+T attribute(const Node& node, const char* name) {
+  return std::visit(
+      [](const auto& value) -> T {
+        using From = std::decay_t<decltype(value)>;
+        if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<From>)
+          return static_cast<T>(value);
+        else if constexpr (std::is_same_v<T, From>)
+          return value;
+        else if constexpr (std::is_same_v<T, element::Type> && std::is_same_v<From, std::string>)
+          return element::Type(value);
+        else if constexpr (!std::is_arithmetic_v<T> && !std::is_arithmetic_v<From> &&
+                           !std::is_same_v<From, std::string> && !std::is_same_v<T, std::string> &&
+                           !std::is_same_v<From, element::Type> && !std::is_same_v<T, element::Type> &&
+                           !std::is_same_v<From, std::vector<std::string>> &&
+                           !std::is_same_v<T, std::vector<std::string>>)
+          return T(value.begin(), value.end());
+        else
+          OPENVINO_THROW("the attribute is of another type");
+      },
+      attribute_of(node, name));
+}
 using AttributeValues = std::vector<std::pair<const char*, AttributeValue>>;
 
 /// A node of Tenon's table of operations. @errors Exception: inputs, attributes or shapes that do not fit.

@@ -543,13 +543,24 @@ std::unique_ptr<Model::Impl> new_model(Args&&... args) {
   });
 }
 tenon::ResultVector to_results(const ResultVector& results) { return detail::nodes_of<tenon::op::v0::Result>(results); }
+/// An output of a Result stands for that Result; others get one.
+tenon::ResultVector results_for(const OutputVector& outputs) {
+  return guarded([&] {
+    tenon::ResultVector results;
+    for (const tenon::Output<tenon::Node>& output : to(outputs)) {
+      auto result = std::dynamic_pointer_cast<tenon::op::v0::Result>(output.get_node_shared_ptr());
+      results.push_back(result ? result : std::make_shared<tenon::op::v0::Result>(output));
+    }
+    return results;
+  });
+}
 tenon::ParameterVector to_parameters(const ParameterVector& parameters) {
   return detail::nodes_of<tenon::op::v0::Parameter>(parameters);
 }
 }  // namespace
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { detail::refresh(*impl_); }
 Model::Model(const OutputVector& results, const ParameterVector& parameters, const std::string& name)
-    : Model(new_model(to(results), to_parameters(parameters), name)) {}
+    : Model(new_model(results_for(results), to_parameters(parameters), name)) {}
 Model::Model(const std::shared_ptr<Node>& result, const ParameterVector& parameters, const std::string& name)
     : Model(OutputVector(result ? result->outputs() : OutputVector()), parameters, name) {}
 Model::Model(const ResultVector& results, const ParameterVector& parameters, const std::string& name)
@@ -559,7 +570,7 @@ Model::Model(const ResultVector& results, const SinkVector& sinks, const Paramet
     : Model(new_model(to_results(results), detail::nodes_of<tenon::Node>(sinks), to_parameters(parameters), name)) {}
 Model::Model(const OutputVector& results, const SinkVector& sinks, const ParameterVector& parameters,
              const std::string& name)
-    : Model(new_model(to(results), detail::nodes_of<tenon::Node>(sinks), to_parameters(parameters), name)) {}
+    : Model(new_model(results_for(results), detail::nodes_of<tenon::Node>(sinks), to_parameters(parameters), name)) {}
 Model::~Model() = default;
 
 const std::string& Model::get_name() const { return impl_->model->get_name(); }

@@ -13,7 +13,7 @@ TYPES = {
     "spec": "const AutoBroadcastSpec&", "modespec": "const BroadcastModeSpec&", "pad": "PadType", "rounding": "RoundingType", "padmode": "PadMode",
     "eps": "EpsMode", "mvneps": "MVNEpsMode", "topkmode": "TopKMode", "topksort": "TopKSortType", "gelu": "GeluApproximationMode",
     "direction": "RecurrentSequenceDirection", "ints": "const std::vector<std::int64_t>&", "floats": "const std::vector<float>&",
-    "texts": "const std::vector<std::string>&", "box": "BoxEncodingType", "round": "RoundMode",
+    "texts": "const std::vector<std::string>&", "scatter": "ScatterElementsReduction", "scatternd": "ScatterNDReduction", "box": "BoxEncodingType", "round": "RoundMode",
 }
 # What reads an attribute back: get_<name>(). Enumerations have none.
 VALUES = {"int": "std::int64_t", "size": "std::size_t", "bool": "bool", "double": "double", "float": "float", "text": "std::string", "type": "element::Type",

@@ -119,6 +119,39 @@ void building() {
     return {std::make_shared<Base>(x, integers({4, 4}), numbers({2}, 2, 0), integers({2, 3}), attributes)};
   });
 
+  // Results that are given, and a network as OpenVINO's sample builds it.
+  {
+    using namespace ov;
+    auto image = std::make_shared<opset8::Parameter>(element::Type_t::f32, Shape({2, 1, 4, 4}));
+    const std::vector<float> weights(18, 0.5F);
+    const auto* data = reinterpret_cast<const std::uint8_t*>(weights.data());
+    std::vector<std::ptrdiff_t> none{0, 0};
+    auto filters = std::make_shared<opset8::Constant>(element::Type_t::f32, Shape{2, 1, 3, 3}, data);
+    auto filtered = std::make_shared<opset8::Convolution>(image->output(0), filters->output(0), Strides({1, 1}),
+                                                          CoordinateDiff(none), CoordinateDiff(none), Strides({1, 1}));
+    auto flat = std::make_shared<opset8::Reshape>(filtered->output(0),
+                                                  opset8::Constant::create(element::i64, {2}, {0, -1}), true);
+    auto chances = std::make_shared<opset8::Softmax>(flat->output(0), 1);
+    chances->get_output_tensor(0).set_names({"chances"});
+    auto result = std::make_shared<opset8::Result>(chances->output(0));
+    auto model = std::make_shared<ov::Model>(result, ParameterVector{image}, "network");
+    line(model->get_results().at(0) == result, ' ', model->get_ops().size(), ' ', model->output("chances").get_shape(),
+         ' ', shape_size(model->input().get_shape()));
+    layout::set_layout(model->input(), "NCHW");
+    set_batch(model, 3);
+    line(model->input().get_shape(), ' ', model->output().get_shape());
+    char device[] = "CPU";
+    InferRequest request = Core{}.compile_model(model, device).create_infer_request();
+    const Tensor input = request.get_input_tensor();
+    std::fill_n(const_cast<float*>(input.data<float>()), input.get_size(), 1.0F);
+    request.infer();
+    print_values("chances", request.get_tensor("chances"), 2);
+    const opset13::ScatterElementsUpdate scatter(numbers({2, 2}, 1), Constant::create(element::i64, {1, 2}, {0, 1}),
+                                                 numbers({1, 2}, 5), integers({0}),
+                                                 opset13::ScatterElementsUpdate::Reduction::SUM);
+    line(scatter.get_output_shape(0), ' ', scatter.get_type_info().version_id);
+  }
+
   // A state.
   auto input = std::make_shared<ov::op::v0::Parameter>(ov::element::f32, ov::PartialShape{1, 2});
   auto variable =

@@ -198,7 +198,7 @@ class OPENVINO_RUNTIME_API Core {
   template <typename... T>
   void add_extension(const T&...) {
     static_assert(sizeof...(T) > 1000,
-                  "Tenon loads no extensions of OpenVINO: its operations are listed by `tenon ops`");
+                  "Tenon loads no extensions of OpenVINO: its operations are those of openvino/op/ops.hpp");
   }
 
   struct Impl;

@@ -25,6 +25,9 @@ enum class TopKSortType { NONE, SORT_INDICES, SORT_VALUES };
 enum class TopKMode { MAX, MIN };
 enum class GeluApproximationMode { TANH, ERF };
 enum class RecurrentSequenceDirection { FORWARD, REVERSE, BIDIRECTIONAL };
+/// Reduction of ScatterElementsUpdate and of ScatterNDUpdate.
+enum class ScatterElementsReduction { NONE, SUM, PROD, MIN, MAX, MEAN };
+enum class ScatterNDReduction { NONE, SUM, SUB, PROD, MIN, MAX };
 
 /// How the shapes of two inputs become one.
 struct AutoBroadcastSpec {

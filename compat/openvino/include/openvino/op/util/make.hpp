@@ -57,6 +57,14 @@ inline const char* text_of(op::RecurrentSequenceDirection value) {
   static const char* const kTexts[] = {"forward", "reverse", "bidirectional"};
   return kTexts[static_cast<int>(value)];
 }
+inline const char* text_of(op::ScatterElementsReduction value) {
+  static const char* const kTexts[] = {"none", "sum", "prod", "min", "max", "mean"};
+  return kTexts[static_cast<int>(value)];
+}
+inline const char* text_of(op::ScatterNDReduction value) {
+  static const char* const kTexts[] = {"none", "sum", "sub", "prod", "min", "max"};
+  return kTexts[static_cast<int>(value)];
+}
 inline const char* text_of(op::util::InterpolateBase::InterpolateMode value) {
   static const char* const kTexts[] = {"nearest", "linear",          "linear_onnx",
                                        "cubic",   "bilinear_pillow", "bicubic_pillow"};

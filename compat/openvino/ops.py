@@ -13,14 +13,17 @@ TYPES = {
     "spec": "const AutoBroadcastSpec&", "modespec": "const BroadcastModeSpec&", "pad": "PadType", "rounding": "RoundingType", "padmode": "PadMode",
     "eps": "EpsMode", "mvneps": "MVNEpsMode", "topkmode": "TopKMode", "topksort": "TopKSortType", "gelu": "GeluApproximationMode",
     "direction": "RecurrentSequenceDirection", "ints": "const std::vector<std::int64_t>&", "floats": "const std::vector<float>&",
-    "texts": "const std::vector<std::string>&", "scatter": "ScatterElementsReduction", "scatternd": "ScatterNDReduction", "box": "BoxEncodingType", "round": "RoundMode",
+    "texts": "const std::vector<std::string>&", "scatter": "ScatterElementsReduction", "scatternd": "ScatterNDReduction", "box": "BoxEncodingType", "poolmode": "PoolingMode", "aligned": "AlignedMode", "negative": "NegativeIndicesMode",
+    "round": "RoundMode",
 }
 # What reads an attribute back: get_<name>(). Enumerations have none.
 VALUES = {"int": "std::int64_t", "size": "std::size_t", "bool": "bool", "double": "double", "float": "float", "text": "std::string", "type": "element::Type",
           "strides": "Strides", "diff": "CoordinateDiff", "shape": "Shape", "ints": "std::vector<std::int64_t>", "floats": "std::vector<float>",
           "texts": "std::vector<std::string>"}
 # Enumerations of one class become the texts of the table here.
-TEXTS = {"box": '{} == BoxEncodingType::CORNER ? "corner" : "center"', "round": '{} == RoundMode::HALF_TO_EVEN ? "half_to_even" : "half_away_from_zero"'}
+TEXTS = {"poolmode": '{} == PoolingMode::AVG ? "avg" : "max"', "negative": '{} == NegativeIndicesMode::NORMALIZE ? "normalize" : "ignore_negative"',
+         "aligned": '{0} == AlignedMode::ASYMMETRIC ? "asymmetric" : {0} == AlignedMode::HALF_PIXEL ? "half_pixel" : "half_pixel_for_nn"',
+         "box": '{} == BoxEncodingType::CORNER ? "corner" : "center"', "round": '{} == RoundMode::HALF_TO_EVEN ? "half_to_even" : "half_away_from_zero"'}
 # Written by hand: what takes a structure or a Variable.
 BY_HAND = [("v0", 1, "Constant", "constant"), ("v0", 1, "Parameter", "parameter"), ("v0", 1, "Result", "result"), ("v4", 4, "Interpolate", "interpolate"),
            ("v11", 11, "Interpolate", "interpolate"), ("v3", 3, "ReadValue", "read_value"), ("v6", 6, "ReadValue", "read_value"),

@@ -257,6 +257,15 @@ AnyMap from(const tenon::AnyMap& values) {
 
 }  // namespace detail
 
+Any::Base& Any::keep(const std::shared_ptr<Base>& converted) const {
+  for (const std::shared_ptr<Base>& each : converted_) {
+    if (each->type() != converted->type()) continue;
+    each->take(*converted);
+    return *each;
+  }
+  converted_.push_back(converted);
+  return *converted;
+}
 void Any::refuse(const std::type_info& wanted) const {
   if (!held_) OPENVINO_THROW("Any is empty: it is no ", wanted.name());
   OPENVINO_THROW("Bad as from: ", held_->type().name(), " to: ", wanted.name());

@@ -282,6 +282,7 @@ class OPENVINO_API Any {
     virtual ~Base() = default;
     virtual const std::type_info& type() const = 0;
     virtual void* address() = 0;
+    virtual void take(Base& from) = 0;  ///< The value of another of this type.
     virtual void print(std::ostream& out) const = 0;
     virtual bool equals(const Base& other) const = 0;
     virtual bool as_integer(long long& value) const = 0;
@@ -292,6 +293,9 @@ class OPENVINO_API Any {
     explicit Holder(T from) : value(std::move(from)) {}
     const std::type_info& type() const override { return typeid(T); }
     void* address() override { return &value; }
+    void take(Base& from) override {
+      if constexpr (std::is_move_assignable_v<T>) value = std::move(static_cast<Holder&>(from).value);
+    }
     void print(std::ostream& out) const override { detail::print(out, value); }
     bool equals(const Base& other) const override {
       if (type() != other.type()) return false;
@@ -338,16 +342,17 @@ class OPENVINO_API Any {
       }
       if (const std::string* text = peek<std::string>(); !found && text) found = detail::parse(*text, value);
       if (found) {
-        converted_ = std::make_shared<Holder<T>>(std::move(value));
-        return *static_cast<T*>(converted_->address());
+        return *static_cast<T*>(keep(std::make_shared<Holder<T>>(std::move(value))).address());
       }
     }
     refuse(typeid(T));
   }
+  /// Keeps one of each type, so that what an earlier call returned stays valid.
+  Base& keep(const std::shared_ptr<Base>& converted) const;
   [[noreturn]] void refuse(const std::type_info& wanted) const;
 
   std::shared_ptr<Base> held_;
-  mutable std::shared_ptr<Base> converted_;
+  mutable std::vector<std::shared_ptr<Base>> converted_;
 };
 
 using RTMap = AnyMap;

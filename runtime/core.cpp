@@ -241,13 +241,13 @@ Any Core::get_property(const std::string& device_name, const std::string& name, 
 RemoteContext Core::create_context(const std::string& device_name, const AnyMap& remote_properties) {
   AnyMap params = remote_properties;
   const auto device = impl_->device(DeviceName(device_name), &params);
-  return RemoteContext(device->create_context(params));
+  return RemoteContext(device->create_context(params), impl_->shared_ledger());
 }
 
 RemoteContext Core::get_default_context(const std::string& device_name) {
   AnyMap params;
   const auto device = impl_->device(DeviceName(device_name), &params);
-  return RemoteContext(device->default_context(params));
+  return RemoteContext(device->default_context(params), impl_->shared_ledger());
 }
 
 void Core::register_plugin(const std::filesystem::path& plugin_path, const std::string& device_name,

@@ -56,11 +56,12 @@ void RemoteTensor::copy_to(Tensor& destination) const {
   if (size_bytes() != 0) remote.copy_to(*this, destination);
 }
 void RemoteTensor::copy_from(const Tensor& source) {
-  RemoteMemory& remote = remote_of(*this);
+  remote_of(*this);
   if (!source) throw AssertFailure("Tensor was not initialized.");
   check_types(source, *this);
   if (source.shape() != shape()) set_shape(source.shape());
-  if (size_bytes() != 0) remote.copy_from(*this, source);
+  // Looked up only now: a tensor that grew lies in other memory.
+  if (size_bytes() != 0) remote_of(*this).copy_from(*this, source);
 }
 AnyMap RemoteTensor::get_params() const { return remote_of(*this).remote_params(); }
 std::string RemoteTensor::get_device_name() const { return remote_of(*this).device_name(); }
@@ -76,7 +77,9 @@ void RemoteContext::type_check(const RemoteContext& context,
 std::string RemoteContext::get_device_name() const { return checked().device_name(); }
 AnyMap RemoteContext::get_params() const { return checked().params(); }
 RemoteTensor RemoteContext::create_tensor(const element::Type& type, const Shape& shape, const AnyMap& params) {
-  return RemoteTensor(checked().create_tensor(type, shape, params));
+  RemoteTensor made(checked().create_tensor(type, shape, params));
+  remote_of(made).set_ledger(ledger_);
+  return made;
 }
 Tensor RemoteContext::create_host_tensor(const element::Type type, const Shape& shape) {
   return checked().create_host_tensor(type, shape);

@@ -12,6 +12,7 @@
 #include <tenon/core/any.hpp>
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/property.hpp>  // IWYU pragma: export
@@ -26,7 +27,9 @@ class RemoteContextImpl;
 class TENON_API RemoteContext {
  public:
   RemoteContext() = default;
-  explicit RemoteContext(std::shared_ptr<RemoteContextImpl> impl) : impl_(std::move(impl)) {}
+  /// @param ledger  Books the copies of the context's tensors; null: the process's ledger does.
+  explicit RemoteContext(std::shared_ptr<RemoteContextImpl> impl, std::shared_ptr<Ledger> ledger = nullptr)
+      : impl_(std::move(impl)), ledger_(std::move(ledger)) {}
   explicit operator bool() const noexcept { return impl_ != nullptr; }
 
   /// Checks that the context has the parameters with one of the values listed. @errors kInvalidArgument
@@ -60,6 +63,7 @@ class TENON_API RemoteContext {
  private:
   RemoteContextImpl& checked() const;
   std::shared_ptr<RemoteContextImpl> impl_;
+  std::shared_ptr<Ledger> ledger_;
 };
 
 }  // namespace v1

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 
@@ -25,6 +28,15 @@ class TENON_API RemoteMemory {
   /// be a region and may lie in this device's memory too; returns when done.
   virtual void copy_from(const Tensor& self, const Tensor& source) = 0;
   virtual void copy_to(const Tensor& self, Tensor& destination) const = 0;
+
+  /// Where devices book these copies: the ledger of the Core by which the tensor was made, or else the process's.
+  Ledger& ledger() const noexcept { return ledger_ ? *ledger_ : Ledger::process(); }
+  const std::shared_ptr<Ledger>& own_ledger() const noexcept { return ledger_; }
+  /// @thread before others have the memory.
+  void set_ledger(std::shared_ptr<Ledger> ledger) noexcept { ledger_ = std::move(ledger); }
+
+ private:
+  std::shared_ptr<Ledger> ledger_;
 };
 
 /// A Tensor without data members of its own. Host access is a compile error here, and an exception

@@ -13,6 +13,7 @@
 #include <limits>
 
 #include <tenon/core/fd.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -21,6 +22,11 @@ namespace {
 
 using intel_npu::MemType;
 using intel_npu::TensorType;
+
+EdgeId copy_edge() {
+  static const EdgeId edge = register_edge("NPU: remote copy");
+  return edge;
+}
 
 /// Refuses to grow, with OpenVINO's message; otherwise like Tensor.
 class RemoteLease final : public LeaseState {
@@ -67,10 +73,12 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
             {intel_npu::mem_handle.name(), data()},
             {intel_npu::tensor_type.name(), tensor_type_}};
   }
-  void copy_to(const Tensor& self, Tensor& destination) const override { copy_after_others(self, destination); }
+  void copy_to(const Tensor& self, Tensor& destination) const override {
+    copy_after_others(self, destination, ledger());
+  }
   void copy_from(const Tensor& self, const Tensor& source) override {
     if (read_only()) throw Error(Code::kPermissionDenied, "NPU: the remote tensor's memory can be read only");
-    copy_after_others(source, self);
+    copy_after_others(source, self, ledger());
   }
 
  private:
@@ -90,11 +98,15 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
       throw AssertFailure("Copy to other remote tensor types is not supported.");
     throw Error(Code::kInvalidArgument, "NPU: " + to_string(tensor) + " has no address that the CPU could copy from");
   }
-  static void copy_after_others(const Tensor& from, const Tensor& to) {
+  static void copy_after_others(const Tensor& from, const Tensor& to, Ledger& ledger) {
     const Deadline deadline = default_deadline();
-    from.memory()->wait_for(Access::kRead, deadline);
-    to.memory()->wait_for(Access::kWrite, deadline);
+    from.memory()->wait_for(Access::kRead, deadline, &ledger);
+    to.memory()->wait_for(Access::kWrite, deadline, &ledger);
     copy(from, to);
+    if (is_out_of_reach(from) || is_out_of_reach(to))
+      ledger.book_transferred(copy_edge(), from.size_bytes());
+    else
+      ledger.book_copied(copy_edge(), from.size_bytes());
   }
   static void copy(const Tensor& from, const Tensor& to) {
     if (is_out_of_reach(from)) {

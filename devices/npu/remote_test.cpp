@@ -375,9 +375,12 @@ TEST_F(NpuRemote, CopiesGoBetweenHostAndRemoteTensors) {
   ZeroContext context(core);
   auto a = context.create_l0_host_tensor(element::f32, {2, 2}), b = context.create_l0_host_tensor(element::f32, {2, 2});
   a.copy_from(floats({2, 2}, {1, 2, 3, 4}));
+  EXPECT_EQ(core.ledger().total().copied, 4 * sizeof(float));
   Tensor to = b;
   a.copy_to(to);
   EXPECT_THAT(values_of(b), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(core.ledger().total().copied, 8 * sizeof(float));
+  EXPECT_THAT(core.ledger().report(), HasSubstr("NPU: remote copy"));
   EXPECT_THAT(error_of([&] {
                 a.copy_from(Tensor(element::i32, {2, 2}));
               }).what(),

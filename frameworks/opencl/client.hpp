@@ -36,6 +36,7 @@ using detail::all_devices;
 using detail::devices_of;
 using detail::find_devices;
 using detail::finish;
+using detail::keep_until;
 using detail::Handle;
 using detail::info;
 using detail::info_list;

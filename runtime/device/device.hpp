@@ -246,7 +246,7 @@ class TENON_API Device {
 TENON_API Tensor read_all(std::istream& stream);
 
 /// Incremented at every change to the classes above. A module of another version is refused, naming both numbers.
-inline constexpr std::uint32_t kDeviceAbiVersion = 4;
+inline constexpr std::uint32_t kDeviceAbiVersion = 5;
 
 /// The struct that a module's factory symbol returns; a static object of the module.
 struct DeviceModule {

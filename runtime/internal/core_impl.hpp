@@ -95,6 +95,7 @@ class Core::Impl final : public DeviceHost {
   Any get_property(const std::string& device, const std::string& name) const override;
   std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const override;
   std::map<std::string, std::string> unavailable_devices() const override;
+  std::shared_ptr<Ledger> shared_ledger() const { return {shared, &shared->ledger}; }
   /// Whether model files are mapped: the call's setting, else this Core's.
   bool maps_files(const AnyMap& properties) const;
   /// The first available device that runs the whole model.

@@ -309,7 +309,9 @@ Any CompiledModel::get_property(const std::string& name) const {
   return value;
 }
 void CompiledModel::release_memory() { state().main_variant()->impl->release_memory(); }
-RemoteContext CompiledModel::get_context() const { return RemoteContext(state().main_variant()->impl->context()); }
+RemoteContext CompiledModel::get_context() const {
+  return RemoteContext(state().main_variant()->impl->context(), state().shared_ledger());
+}
 
 }  // namespace v1
 }  // namespace tenon

@@ -106,6 +106,7 @@ class ModelState {
   ZeroCopy policy() const noexcept { return policy_; }
   const cache::Settings& cache_settings() const noexcept { return source_.cache; }
   SharedState& shared() const noexcept { return *shared_; }
+  std::shared_ptr<Ledger> shared_ledger() const { return {shared_, &shared_->ledger}; }
 
   /// Finds a port by tensor name, else by friendly name. @errors kNotFound; the message lists the names.
   PortRef find(std::string_view name) const;

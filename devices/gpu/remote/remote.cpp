@@ -54,7 +54,11 @@ class RemoteLease final : public LeaseState {
     const auto size = checked_size_bytes(tensor.element_type(), shape);
     const bool is_whole = tensor.offset() == 0 && tensor.is_contiguous();
     if (size && *size > capacity_bytes_ && remake_ && is_whole) {
-      tensor = remake_(shape);
+      Tensor made = remake_(shape);
+      const auto* const before = dynamic_cast<const RemoteMemory*>(tensor.memory().get());
+      if (auto* const after = dynamic_cast<RemoteMemory*>(made.memory().get()); before && after)
+        after->set_ledger(before->own_ledger());
+      tensor = std::move(made);
       return true;
     }
     if (!size || *size > capacity_bytes_)
@@ -71,7 +75,7 @@ class RemoteLease final : public LeaseState {
 };
 
 /// A buffer whose host address is hidden, like that of a device's own memory.
-class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
+class RemoteBuffer final : public opencl::BufferMemory, public CopiedMemory {
  public:
   /// @param imported  What makes the buffer usable, for memory of another API. @param held  What the buffer is, for the device's own.
   RemoteBuffer(std::shared_ptr<const Gpu> gpu, const Properties& properties, client::Handle<cl_mem> buffer,
@@ -87,8 +91,7 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
             {intel_gpu::mem_handle.name(), static_cast<void*>(buffer())}};
   }
-  void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(self, destination); }
-  void copy_from(const Tensor& self, const Tensor& source) override { copy_in(self, self, source); }
+  Tensor seen(const Tensor& self) const override { return self; }
 
  private:
   const std::shared_ptr<const Gpu> gpu_;
@@ -97,8 +100,8 @@ class RemoteBuffer final : public opencl::BufferMemory, public RemoteMemory {
   const std::shared_ptr<const DeviceBuffer> held_;
 };
 
-/// Memory of the OpenCL framework's other kinds, whose host address is hidden: no edge leads from or to its kind.
-class RemoteView : public Memory, public RemoteMemory {
+/// Memory of the OpenCL framework's other kinds, which no edge leads from or to. The host reaches USM that is its own.
+class RemoteView : public Memory, public CopiedMemory {
  public:
   /// @param whole  All of it, as the framework sees it.
   RemoteView(std::shared_ptr<const Gpu> gpu, MemoryKind kind, const Tensor& whole, SharedMemType type)
@@ -110,12 +113,9 @@ class RemoteView : public Memory, public RemoteMemory {
             {intel_gpu::ocl_context.name(), static_cast<void*>(gpu_->native().context.get())},
             {intel_gpu::mem_handle.name(), handle()}};
   }
-  void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(seen(self), destination); }
-  void copy_from(const Tensor& self, const Tensor& source) override { copy_in(self, seen(self), source); }
   const Tensor& whole() const { return whole_; }
   const Gpu& gpu() const { return *gpu_; }
-  /// `self` in the framework's memory.
-  Tensor seen(const Tensor& self) const { return Tensor(self.info(), whole_.memory(), self.offset()); }
+  Tensor seen(const Tensor& self) const override { return Tensor(self.info(), whole_.memory(), self.offset()); }
 
  private:
   virtual void* handle() const = 0;

@@ -17,7 +17,6 @@
 #include <tenon/frameworks/opencl/external.hpp>
 #include <tenon/frameworks/opencl/sharing.hpp>
 #include <tenon/runtime/exception.hpp>
-#include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::gpu_device {
 namespace {
@@ -50,7 +49,7 @@ std::string text_of(std::uint32_t format) {
 }
 
 /// The memory behind a plane, also as a remote tensor.
-class SurfaceMemory final : public Memory, public RemoteMemory {
+class SurfaceMemory final : public Memory, public CopiedMemory {
  public:
   /// @param whole  The memory of the whole dma-buf.
   SurfaceMemory(std::shared_ptr<const Gpu> gpu, Ref<Memory> whole, const VaSurface& surface)
@@ -67,11 +66,9 @@ class SurfaceMemory final : public Memory, public RemoteMemory {
     params[intel_gpu::ocl_context.name()] = static_cast<void*>(gpu_->native().context.get());
     return params;
   }
-  void copy_to(const Tensor& self, Tensor& destination) const override { copy_out(seen(self), destination); }
-  void copy_from(const Tensor& self, const Tensor& source) override { copy_in(self, seen(self), source); }
+  Tensor seen(const Tensor& self) const override { return Tensor(self.info(), whole_, self.offset()); }
 
  private:
-  Tensor seen(const Tensor& self) const { return Tensor(self.info(), whole_, self.offset()); }
   static Properties properties_of(const Memory& whole) {
     Properties properties;
     properties.size_bytes = whole.size_bytes();

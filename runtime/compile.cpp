@@ -42,14 +42,15 @@ Tensor aligned_blob(const Tensor& blob) {
 }
 
 std::shared_ptr<ModelState> import_state(const std::shared_ptr<SharedState>& shared, std::shared_ptr<Device> device,
-                                         Tensor blob, const CompileOptions& options) {
+                                         Tensor blob, const CompileOptions& options,
+                                         const std::shared_ptr<RemoteContextImpl>& context) {
   if (options.cache.callbacks && options.cache.callbacks->decrypt) {
     const std::string plain =
         options.cache.callbacks->decrypt(std::string(static_cast<const char*>(blob.data()), blob.size_bytes()));
     blob = Tensor(ElementType::kU8, Shape{plain.size()});
     if (!plain.empty()) std::memcpy(blob.data(), plain.data(), plain.size());
   }
-  auto compiled = device->import_blob(blob, false, options.device);
+  auto compiled = cache::import_bytes(*device, blob, false, context, options.device);
   return std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), options.policy);
 }
 
@@ -59,10 +60,10 @@ std::shared_ptr<ModelState> compile_state(const std::shared_ptr<SharedState>& sh
   if (const auto blob = options.device.find(hint::compiled_blob.name()); blob != options.device.end()) {
     const Tensor bytes = blob->second.as<Tensor>();
     options.device.erase(blob);
-    return import_state(shared, std::move(device), aligned_blob(bytes), options);
+    return import_state(shared, std::move(device), aligned_blob(bytes), options, source.context);
   }
   if (!options.frames) {
-    cache::Compiler compiler(*device, options.device, options.cache);
+    cache::Compiler compiler(*device, options.device, options.cache, source.context);
     if (compiler.active())
       if (auto compiled = compiler.load(source.origin))
         return std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), true, std::move(source),

@@ -94,13 +94,10 @@ CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, con
   const DeviceName name(context.get_device_name());
   CompileOptions options = impl_->split(name, properties);
   auto device = impl_->device(name, &options.device);
-  auto compiled = device->compile_in_context(model, context.impl(), options.device);
-  // A copy for the plans that frames need, because the caller may change its model.
   ModelSource source;
-  source.model = model->clone();
+  source.model = model;
   source.context = context.impl();
-  return CompiledModel(std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), false,
-                                                    std::move(source), options.device, options.policy));
+  return CompiledModel(compile_state(impl_->shared, std::move(device), std::move(source), std::move(options)));
 }
 
 CompiledModel Core::import_model(std::istream& stream, const std::string& device_name, const AnyMap& properties) {
@@ -115,19 +112,15 @@ CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string&
   return CompiledModel(import_state(impl_->shared, std::move(device), aligned_blob(compiled_blob), options));
 }
 CompiledModel Core::import_model(std::istream& stream, const RemoteContext& context, const AnyMap& properties) {
+  return import_model(read_all(stream), context, properties);
+}
+CompiledModel Core::import_model(const Tensor& compiled_blob, const RemoteContext& context, const AnyMap& properties) {
   if (!context) throw AssertFailure("Remote context is null");
   const DeviceName name(context.get_device_name());
   CompileOptions options = impl_->split(name, properties);
   auto device = impl_->device(name, &options.device);
-  auto compiled = device->import_in_context(stream, context.impl(), options.device);
   return CompiledModel(
-      std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
-}
-CompiledModel Core::import_model(const Tensor& compiled_blob, const RemoteContext& context, const AnyMap& properties) {
-  const Tensor bytes = aligned_blob(compiled_blob);
-  BytesBuffer buffer(bytes.data(), bytes.size_bytes());
-  std::istream stream(&buffer);
-  return import_model(stream, context, properties);
+      import_state(impl_->shared, std::move(device), aligned_blob(compiled_blob), options, context.impl()));
 }
 
 SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, const std::string& device_name,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -57,6 +58,30 @@ TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
     programs += entry.path().extension() == ".cl_cache";
   EXPECT_GT(programs, 0u);
+  std::filesystem::remove_all(folder);
+}
+
+/// Entries are of the device: a model that was compiled in one context is loaded in another one, and without any.
+TEST_F(Gpu, ContextsUseTheCacheOfTheirDevice) {
+  const auto folder = std::filesystem::temp_directory_path() / ("tenon_gpu_contexts_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  {
+    const auto model = fresh_model();
+    intel_gpu::ocl::ClContext first(core, app.context), second(core, app.queue), own(core);
+    bool is_known = false;
+    for (const RemoteContext& context : std::vector<RemoteContext>{first, second, own}) {
+      auto compiled = core.compile_model(model, context, cache_dir(folder.string()));
+      EXPECT_EQ(compiled.get_property(loaded_from_cache), is_known);
+      EXPECT_EQ(compiled.get_context().get_params().at("OCL_CONTEXT").as<void*>(),
+                context.get_params().at("OCL_CONTEXT").as<void*>());
+      auto request = compiled.create_infer_request();
+      EXPECT_FLOAT_EQ(answer(request, 0.5F).front(), std::sin(0.5F));
+      is_known = true;
+    }
+    EXPECT_TRUE(
+        core.compile_model(model, first.get_device_name(), cache_dir(folder.string())).get_property(loaded_from_cache));
+    EXPECT_TRUE(core.compile_model(model, "GPU", cache_dir(folder.string())).get_property(loaded_from_cache));
+  }
   std::filesystem::remove_all(folder);
 }
 

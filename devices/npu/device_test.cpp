@@ -647,6 +647,9 @@ TEST_F(Npu, CachesInAFolderAndBypassesTheDriversCache) {
   request.set_tensor("x", floats({1, 4}, {2, -2, 2, -2}));
   request.infer();
   EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(2, 0, 2, 0));
+  // Entries are of the device, whatever the context.
+  auto in_context = core.compile_model(relu(), core.create_context("NPU", AnyMap{}), cache_dir(folder.string()));
+  EXPECT_TRUE(in_context.get_property(loaded_from_cache));
   std::filesystem::remove_all(folder);
 }
 

@@ -106,6 +106,11 @@ struct Origin {
   bool known() const { return !model.empty(); }
 };
 
+/// Device::import_blob(), in a context if that is not null. @errors those of the device.
+std::shared_ptr<CompiledModelImpl> import_bytes(Device& device, const Tensor& blob, bool is_verified,
+                                                const std::shared_ptr<RemoteContextImpl>& context,
+                                                const AnyMap& properties);
+
 struct Outcome {
   std::shared_ptr<CompiledModelImpl> compiled;
   bool from_cache = false;
@@ -117,7 +122,8 @@ struct Outcome {
 class Compiler {
  public:
   /// @param properties  for the device, those of the cache taken out.
-  Compiler(Device& device, AnyMap properties, Settings settings);
+  /// @param context  where models are compiled and loaded; null: the device chooses. Entries are of the device, whatever the context.
+  Compiler(Device& device, AnyMap properties, Settings settings, std::shared_ptr<RemoteContextImpl> context = nullptr);
   /// False: there is no folder, or the device can't export (which is said).
   bool active() const { return active_; }
   /// An entry for the model in these files, without reading them; null when there is none of use.
@@ -142,6 +148,7 @@ class Compiler {
   Device& device_;
   AnyMap properties_;
   Settings settings_;
+  std::shared_ptr<RemoteContextImpl> context_;
   std::string device_text_;  ///< All that an entry depends on besides the model.
   bool active_ = false;
 };

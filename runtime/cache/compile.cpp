@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <istream>
 #include <map>
 #include <mutex>
 #include <ostream>
@@ -13,6 +14,7 @@
 #include <tenon/graph/wanted.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/internal/bytes_stream.hpp>
 #include <tenon/store/release.hpp>
 
 namespace tenon {
@@ -64,8 +66,12 @@ std::string describe(Device& device, const AnyMap& properties) {
   } catch (const Error&) {
     known = properties;
   }
-  // The physical device always matters.
-  if (const auto id = properties.find(tenon::device::id.name()); id != properties.end()) known[id->first] = id->second;
+  // The physical device always matters. One that is not named is the first, as "GPU" is "GPU.0".
+  if (const auto id = properties.find(tenon::device::id.name()); id != properties.end())
+    known[id->first] = id->second;
+  else if (const auto ids = device.available_ids();
+           !known.count(tenon::device::id.name()) && !ids.empty() && !ids.front().empty())
+    known[tenon::device::id.name()] = Any(ids.front());
   std::string text = device.name();
   for (const auto& [name, value] : known) text += '\n' + name + '=' + text_of(value);
   return text;
@@ -92,8 +98,20 @@ Tensor copied(const std::string& bytes) {
 
 }  // namespace
 
-Compiler::Compiler(Device& device, AnyMap properties, Settings settings)
-    : device_(device), properties_(std::move(properties)), settings_(std::move(settings)) {
+std::shared_ptr<CompiledModelImpl> import_bytes(Device& device, const Tensor& blob, bool is_verified,
+                                                const std::shared_ptr<RemoteContextImpl>& context,
+                                                const AnyMap& properties) {
+  if (!context) return device.import_blob(blob, is_verified, properties);
+  BytesBuffer buffer(blob.data(), blob.size_bytes());
+  std::istream stream(&buffer);
+  return device.import_in_context(stream, context, properties);
+}
+
+Compiler::Compiler(Device& device, AnyMap properties, Settings settings, std::shared_ptr<RemoteContextImpl> context)
+    : device_(device),
+      properties_(std::move(properties)),
+      settings_(std::move(settings)),
+      context_(std::move(context)) {
   if (settings_.folder.empty()) return;
   active_ = can_export(device);
   if (!active_) {
@@ -163,7 +181,7 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std:
     else if (entry.info.weightless && origin.known())
       properties[weights_path.name()] = Any(origin.model.string());
     // The stored bytes had the right hash, but the bytes that the decryption callback returned have not been checked.
-    auto compiled = device_.import_blob(entry.payload, !entry.info.encrypted, properties);
+    auto compiled = import_bytes(device_, entry.payload, !entry.info.encrypted, context_, properties);
     if (compiled) touch_entry(file);
     return compiled;
   } catch (const std::exception& error) {
@@ -225,7 +243,9 @@ Outcome Compiler::compile(const std::shared_ptr<const Model>& model, const Origi
   outcome.compiled = load(*place, model, origin);
   outcome.from_cache = outcome.compiled != nullptr;
   if (outcome.compiled) return outcome;
-  outcome.compiled = device_.compile_model(model, told_of_folder(device_, properties_, settings_.folder));
+  const AnyMap properties = told_of_folder(device_, properties_, settings_.folder);
+  outcome.compiled =
+      context_ ? device_.compile_in_context(model, context_, properties) : device_.compile_model(model, properties);
   if (outcome.compiled) store(*place, *outcome.compiled, model->get_friendly_name(), files);
   return outcome;
 }

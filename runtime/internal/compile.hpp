@@ -34,9 +34,11 @@ struct CompileOptions {
 /// Loads the model from the cache or from COMPILED_BLOB, or compiles it. @errors as Core::compile_model
 std::shared_ptr<ModelState> compile_state(const std::shared_ptr<SharedState>& shared, std::shared_ptr<Device> device,
                                           ModelSource source, CompileOptions options);
-/// Imports a blob, decrypted if there is a callback for it. @errors as Device::import_blob
+/// Imports a blob, decrypted if there is a callback for it. @param context  of the device; null: it chooses.
+/// @errors as Device::import_blob
 std::shared_ptr<ModelState> import_state(const std::shared_ptr<SharedState>& shared, std::shared_ptr<Device> device,
-                                         Tensor blob, const CompileOptions& options);
+                                         Tensor blob, const CompileOptions& options,
+                                         const std::shared_ptr<RemoteContextImpl>& context = nullptr);
 /// The blob as bytes at the alignment that devices rely on; copied only if misaligned. @errors kInvalidArgument
 Tensor aligned_blob(const Tensor& blob);
 

@@ -23,7 +23,6 @@
 #include <tenon/runtime/core.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/device_host.hpp>
-#include <tenon/runtime/internal/bytes_stream.hpp>  // IWYU pragma: export
 #include <tenon/runtime/internal/compile.hpp>
 #include <tenon/runtime/internal/out_of_memory.hpp>  // IWYU pragma: export
 #include <tenon/runtime/internal/registry.hpp>

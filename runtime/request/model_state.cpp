@@ -194,17 +194,16 @@ std::shared_ptr<const InputVariant> ModelState::build(const InputVariant::Key& k
     variant->input_count.push_back(count);
     next += count;
   }
-  cache::Compiler compiler(*device_, properties_, source_.cache);
-  if (source_.context) {
-    variant->impl = device_->compile_in_context(model, source_.context, properties_);
-  } else if (compiler.active()) {
+  cache::Compiler compiler(*device_, properties_, source_.cache, source_.context);
+  if (compiler.active()) {
     // With an input stage it is another model, named by its content.
     auto outcome = compiler.compile(model, as_given ? source_.origin : cache::Origin{},
                                     as_given ? source_.files : std::vector<cache::FileIdentity>{});
     variant->impl = std::move(outcome.compiled);
     variant->from_cache = outcome.from_cache;
   } else {
-    variant->impl = device_->compile_model(model, properties_);
+    variant->impl = source_.context ? device_->compile_in_context(model, source_.context, properties_)
+                                    : device_->compile_model(model, properties_);
   }
   if (!variant->impl) throw Error(Code::kInternal, "device " + device_->name() + " compiled a model to nothing");
   return variant;

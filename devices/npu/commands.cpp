@@ -4,7 +4,9 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <new>
+#include <utility>
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/npu/remote.hpp>
@@ -75,7 +77,10 @@ Commands::~Commands() {
   if (settle(kFarewell)) return;
   // A hung device may resume, so everything that it may access is leaked on purpose.
   auto* kept = new std::vector<Tensor>(std::move(abandoned_));
-  for (Binding& binding : bindings_) kept->push_back(std::move(binding.tensor));
+  for (Binding& binding : bindings_) {
+    kept->push_back(std::move(binding.tensor));
+    kept->insert(kept->end(), binding.item_tensors.begin(), binding.item_tensors.end());
+  }
   new std::shared_ptr<Graph>(graph_);
   new Queue(queue_);
   for (List& list : lists_) (void)new Handle<ze_command_list_handle_t>(std::move(list.handle));
@@ -87,7 +92,7 @@ Commands::~Commands() {
 void Commands::bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
                     const ByteStrides* byte_strides) {
   Binding& binding = bindings_[argument];
-  if (running_) abandoned_.push_back(std::move(binding.tensor));
+  release(binding);
   binding.tensor = tensor;
   binding.fence_fd = graph_->npu().waits_for_fences ? -1 : fence_fd(tensor);
   abi::ArgumentStrides strides;
@@ -100,14 +105,36 @@ void Commands::bind(std::size_t argument, const Tensor& tensor, std::byte* data,
   // A list recorded with strides keeps them until it gets others, so packed tensors then pass theirs too.
   const bool has_strides = byte_strides && (binding.has_strides || !tensor.is_contiguous());
   if (!has_strides) strides = {};
-  const bool same = binding.data == data && binding.item_bytes == item_bytes && binding.has_strides == has_strides &&
+  const bool same = binding.items.empty() && binding.data == data && binding.item_bytes == item_bytes &&
+                    binding.has_strides == has_strides &&
                     std::equal(std::begin(strides.strides), std::end(strides.strides), binding.strides.strides);
   if (same) return;
+  binding.items.clear();
   binding.data = data;
   binding.item_bytes = item_bytes;
   binding.has_strides = has_strides;
   binding.strides = strides;
   binding.changed = true;
+}
+
+void Commands::bind_items(std::size_t argument, std::span<const Tensor> tensors, std::vector<std::byte*> items) {
+  Binding& binding = bindings_[argument];
+  release(binding);
+  binding.tensor = Tensor();
+  binding.item_tensors.assign(tensors.begin(), tensors.end());
+  binding.fence_fd = -1;
+  // A list that was recorded with strides gets those of packed tensors by being recorded anew.
+  stale_ = stale_ || std::exchange(binding.has_strides, false);
+  binding.changed = binding.changed || binding.items != items;
+  binding.items = std::move(items);
+}
+
+void Commands::release(Binding& binding) {
+  if (running_) {
+    abandoned_.push_back(std::move(binding.tensor));
+    std::move(binding.item_tensors.begin(), binding.item_tensors.end(), std::back_inserter(abandoned_));
+  }
+  binding.item_tensors.clear();
 }
 
 void Commands::append_timestamp(List& list, std::size_t which) {
@@ -136,7 +163,7 @@ void Commands::record(List& list, std::size_t item) {
     const std::lock_guard lock(graph_->mutex());
     for (std::size_t i = 0; i < bindings_.size(); ++i) {
       const Binding& binding = bindings_[i];
-      graph_->set_argument(static_cast<std::uint32_t>(i), binding.data + item * binding.item_bytes,
+      graph_->set_argument(static_cast<std::uint32_t>(i), binding.address(item),
                            binding.has_strides ? &binding.strides : nullptr);
     }
     if (npu.is_mutable()) {
@@ -166,7 +193,7 @@ void Commands::update(List& list, std::size_t item) {
     if (npu.api_version() < abi::version(1, 11)) change.stype = abi::kMutableGraphArgumentTypeDeprecated;
     change.command_id = list.command_id;
     change.index = static_cast<std::uint32_t>(i);
-    change.value = binding.data + item * binding.item_bytes;
+    change.value = binding.address(item);
     changes_.push_back(change);  // Capacity is reserved.
   }
   // Links are set once nothing moves any more; an argument's strides follow it.

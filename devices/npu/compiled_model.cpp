@@ -217,6 +217,38 @@ std::optional<Refusal> CompiledModel::refuses_output(std::size_t index, const Te
   return std::nullopt;
 }
 
+std::variant<std::vector<std::byte*>, Refusal> CompiledModel::place_items(std::size_t index,
+                                                                          std::span<const Tensor> items) const {
+  const PortPlan& plan = inputs_.at(index);
+  std::vector<std::byte*> addresses;
+  if (plan.kind != PortPlan::Kind::kBatch) {
+    for (const Tensor& item : items) {
+      addresses.push_back(item.is_contiguous() && lies_on_npu(item) ? mapped_address(item) : nullptr);
+      if (!addresses.back())
+        return Refusal{
+            "the driver's graph takes the batch in one piece (NPU_BATCH_MODE PLUGIN makes graphs that take one item), "
+            "and " +
+            to_string(item) + " is no packed tensor in the NPU's memory"};
+    }
+    return addresses;
+  }
+  for (const Tensor& item : items) {
+    if (!item.is_contiguous()) return Refusal{to_string(item) + " is strided"};
+    auto placed = place(plan, item, Access::kRead);
+    if (auto* refusal = std::get_if<Refusal>(&placed)) return std::move(*refusal);
+    if (!npu()->waits_for_fences && fence_fd(item) >= 0)
+      return Refusal{to_string(item) + " is a dma-buf, for whose fences the driver does not wait by itself"};
+    addresses.push_back(std::get<std::byte*>(placed));
+  }
+  return addresses;
+}
+
+std::optional<Refusal> CompiledModel::refuses_batch(std::size_t index, std::span<const Tensor> items) const {
+  auto placed = place_items(index, items);
+  if (auto* refusal = std::get_if<Refusal>(&placed)) return std::move(*refusal);
+  return std::nullopt;
+}
+
 Context CompiledModel::memory_context() const { return npu_device::memory_context(*npu()); }
 
 Requirements CompiledModel::requirements() const {

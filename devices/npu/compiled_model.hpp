@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -61,6 +62,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override;
+  std::optional<Refusal> refuses_batch(std::size_t index, std::span<const Tensor> items) const override;
   Context memory_context() const override;
   Requirements requirements() const override;
   Tensor allocate_input(std::size_t index, const Shape& shape) const override;
@@ -104,6 +106,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   /// The tensor's address for the device, or why it cannot be used in place.
   std::variant<std::byte*, Refusal> place(const PortPlan& plan, const Tensor& tensor, Access access) const;
+  /// The same for the items of an input's batch, each in a tensor of its own. Where the driver's graph takes the batch in one
+  /// piece, the addresses are the host's, for a copy.
+  std::variant<std::vector<std::byte*>, Refusal> place_items(std::size_t index, std::span<const Tensor> items) const;
 
  private:
   void plan_ports();

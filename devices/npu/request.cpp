@@ -20,6 +20,11 @@ EdgeId output_edge() {
   return edge;
 }
 
+EdgeId gather_edge() {
+  static const EdgeId edge = register_edge("NPU: gather");
+  return edge;
+}
+
 class Request final : public InferRequestImpl, public Pending {
  public:
   explicit Request(std::shared_ptr<const CompiledModel> owner)
@@ -27,6 +32,8 @@ class Request final : public InferRequestImpl, public Pending {
         queue_number_(owner_->queue_number()),
         commands_(owner_->graph(), owner_->queue(), profiles_layers(*owner_), profiles_inferences(*owner_)),
         inputs_(owner_->inputs().size()),
+        counts_(owner_->inputs().size()),
+        gathered_(owner_->inputs().size()),
         outputs_(owner_->outputs().size()) {
     const auto& npu = owner_->npu();
     for (const Argument& argument : owner_->graph()->arguments()) {
@@ -43,8 +50,29 @@ class Request final : public InferRequestImpl, public Pending {
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
     inputs_[index] = tensor;
+    gathered_[index].items.clear();
+    counts_[index] = tensor && !tensor.shape().empty() ? tensor.shape()[0] : 0;
     if (tensor) bind(owner_->inputs()[index], tensor, Access::kRead);
     if (tensor) tell_shape(owner_->inputs()[index], tensor.shape());
+  }
+  void bind_batch(std::size_t index, std::span<const Tensor> items) override {
+    auto placed = owner_->place_items(index, items);
+    if (auto* refusal = std::get_if<Refusal>(&placed))
+      throw Error(Code::kFailedPrecondition, "NPU: " + refusal->reason);
+    auto& addresses = std::get<std::vector<std::byte*>>(placed);
+    if (owner_->inputs()[index].kind != PortPlan::Kind::kBatch) {
+      Shape whole = items.front().shape();
+      whole[0] = items.size();
+      if (!gathered_[index].whole || gathered_[index].whole.shape() != whole)
+        gathered_[index].whole = owner_->allocate_input(index, whole);
+      bind_input(index, gathered_[index].whole);
+      gathered_[index].items.assign(items.begin(), items.end());
+      gathered_[index].addresses = std::move(addresses);
+      return;
+    }
+    inputs_[index] = Tensor();
+    counts_[index] = items.size();
+    commands_.bind_items(owner_->inputs()[index].argument, items, std::move(addresses));
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
     const PortPlan& plan = owner_->outputs()[index];
@@ -62,7 +90,12 @@ class Request final : public InferRequestImpl, public Pending {
   }
   bool runs_in_caller() const noexcept override { return true; }
   bool is_asynchronous() const noexcept override { return true; }
-  bool wait_for(const TimelinePoint& point) override { return commands_.wait_for(point); }
+  bool wait_for(const TimelinePoint& point) override {
+    // What the host gathers has to be there before.
+    const bool gathers =
+        std::any_of(gathered_.begin(), gathered_.end(), [](const auto& g) { return !g.items.empty(); });
+    return !gathers && commands_.wait_for(point);
+  }
 
   void start(Inference& inference) override {
     if (owner_->settings().streams == 0) {
@@ -108,6 +141,30 @@ class Request final : public InferRequestImpl, public Pending {
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return {states_.begin(), states_.end()}; }
 
  private:
+  /// The items of a batch that the driver's graph takes in one piece.
+  struct Gathered {
+    std::vector<Tensor> items;  ///< Empty: the input is one tensor.
+    std::vector<std::byte*> addresses;
+    Tensor whole;
+  };
+  void gather(Inference& inference) const {
+    for (const Gathered& input : gathered_) {
+      if (input.items.empty()) continue;
+      if (inference.policy() == ZeroCopy::kRequire)
+        throw Error(
+            Code::kFailedPrecondition,
+            "NPU: " + std::to_string(input.items.size()) +
+                " tensors of a batch would be copied into one, which "
+                "the zero-copy policy 'require' forbids; lay the batch out in one tensor, or compile the model with "
+                "NPU_BATCH_MODE PLUGIN");
+      auto* to = static_cast<std::byte*>(input.whole.data());
+      for (std::size_t i = 0; i < input.items.size(); ++i) {
+        std::memcpy(to, input.addresses[i], input.items[i].size_bytes());
+        to += input.items[i].size_bytes();
+      }
+      inference.ledger().book_copied(gather_edge(), input.whole.size_bytes());
+    }
+  }
   struct OutputSlot {
     Tensor bound;    ///< Bound by the runtime: the user's tensor, or one of static shape.
     Tensor staging;  ///< The device's buffer if it cannot write the user's tensor.
@@ -171,10 +228,9 @@ class Request final : public InferRequestImpl, public Pending {
     const std::uint32_t batch = owner_->info().batch;
     if (batch == 0) return 1;
     if (batch != ModelInfo::kAnyBatch) return batch;
-    const std::size_t count = inputs_.front().shape()[0];
-    for (const Tensor& input : inputs_)
-      if (input.shape()[0] != count) throw AssertFailure("Batching size is not matching all the tensors.");
-    return count;
+    for (const std::size_t count : counts_)
+      if (count != counts_.front()) throw AssertFailure("Batching size is not matching all the tensors.");
+    return counts_.front();
   }
 
   /// Finds memory for outputs whose shape the inputs determine or the device will report.
@@ -237,6 +293,7 @@ class Request final : public InferRequestImpl, public Pending {
     }
     const std::size_t count = items();
     prepare_outputs(inference, count);
+    gather(inference);
     initialise_states();
     for (const auto& state : states_) state->bind(commands_);
     commands_.wait_for_fences(inference.ledger());
@@ -296,7 +353,9 @@ class Request final : public InferRequestImpl, public Pending {
   std::shared_ptr<const CompiledModel> owner_;
   std::uint32_t queue_number_;
   Commands commands_;
-  std::vector<Tensor> inputs_;
+  std::vector<Tensor> inputs_;       ///< Empty: several tensors, one for each item of the batch.
+  std::vector<std::size_t> counts_;  ///< Of each input at axis 0.
+  std::vector<Gathered> gathered_;   ///< By input.
   std::vector<OutputSlot> outputs_;
   std::vector<std::pair<std::uint32_t, Tensor>> shapes_;
   std::vector<std::shared_ptr<State>> states_;

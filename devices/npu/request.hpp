@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,15 @@ namespace tenon::inline v1::npu_device {
 /// The binding of one graph argument.
 struct Binding {
   std::byte* data = nullptr;
-  std::size_t item_bytes = 0;  ///< Distance between items of the batch.
+  std::size_t item_bytes = 0;     ///< Distance between items of the batch.
+  std::vector<std::byte*> items;  ///< Where each item of a batch lies that is in several tensors; else empty.
   bool has_strides = false;
-  abi::ArgumentStrides strides;  ///< In elements, innermost first.
-  Tensor tensor;                 ///< Keeps the memory alive.
-  int fence_fd = -1;             ///< A dma-buf for whose fences the driver does not wait by itself; -1: none.
+  abi::ArgumentStrides strides;      ///< In elements, innermost first.
+  Tensor tensor;                     ///< Keeps the memory alive.
+  std::vector<Tensor> item_tensors;  ///< The same for items.
+  int fence_fd = -1;                 ///< A dma-buf for whose fences the driver does not wait by itself; -1: none.
   bool changed = true;
+  std::byte* address(std::size_t item) const { return items.empty() ? data + item * item_bytes : items[item]; }
 };
 
 /// A request's command lists, one for each item of the split batch, and their fence.
@@ -46,6 +50,8 @@ class Commands {
   Binding& binding(std::size_t argument) { return bindings_[argument]; }
   void bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
             const ByteStrides* byte_strides);
+  /// The same for a batch whose items are in several tensors, none of which has fences for the host.
+  void bind_items(std::size_t argument, std::span<const Tensor> tensors, std::vector<std::byte*> items);
   /// Makes the next submission wait for a ze_event of this ze_context, on the device. False for any other point: only
   /// the host could relay it, and a queue that waits for the host may wait for an inference that is behind it in the
   /// queue.
@@ -76,6 +82,8 @@ class Commands {
     std::uint64_t command_id = 0;
     bool recorded = false;
   };
+  /// Before it is bound to other tensors; what still runs keeps those that it has.
+  void release(Binding& binding);
   void record(List& list, std::size_t item);
   void update(List& list, std::size_t item);
   void append_timestamp(List& list, std::size_t which);

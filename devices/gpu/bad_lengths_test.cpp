@@ -98,8 +98,19 @@ TEST_F(GpuLengths, AStateMayComeFromAnyDevice) {
   RemoteTensor remote = core.get_default_context(gpus.back()->device_name()).create_tensor(element::f32, Shape{2, 4});
   remote.copy_from(two);
   state().set_state(remote);
+  remote.copy_from(Tensor(element::f32, Shape{2, 4}));  // The state has a copy.
   infer(0, 1, 1);
   EXPECT_EQ(request.get_tensor("y").data<float>()[0], 20);
+  // Other types are converted.
+  RemoteTensor whole = core.get_default_context(gpus.back()->device_name()).create_tensor(element::i32, Shape{2, 4});
+  Tensor fives(element::i32, Shape{2, 4});
+  std::fill_n(fives.data<std::int32_t>(), 8, 5);
+  whole.copy_from(fives);
+  state().set_state(whole);
+  infer(0, 1, 1);
+  EXPECT_EQ(request.get_tensor("y").data<float>()[0], 10);
+  state().set_state(two);
+  infer(0, 1, 1);
   const Error error = error_of([&] {
     state().set_state(core.get_default_context(gpus.back()->device_name()).create_tensor(element::f32, Shape{2, 5}));
   });

@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/gpu/lower/build/cache_rows.hpp>
+#include <tenon/devices/gpu/remote/remote_copies.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
@@ -127,8 +128,14 @@ void State::set_state(const Tensor& state) {
                                             std::string(tenon::name(variable_.type)) + " " +
                                             variable_.shape.to_string() + ", given was " +
                                             (state ? to_string(state) : std::string("an empty tensor")));
+  const auto* remote = dynamic_cast<const RemoteMemory*>(state.memory().get());
+  if (const auto* own = dynamic_cast<const CopiedMemory*>(remote); own && !variable_.cache) {  // On the device.
+    Tensor memory = next(state.shape());
+    own->copy_to(state, memory);
+    return turn();
+  }
   Tensor packed(variable_.type, state.shape());
-  if (const auto* remote = dynamic_cast<const RemoteMemory*>(state.memory().get()))
+  if (remote)
     remote->copy_to(state, packed);
   else
     state.copy_to(packed);

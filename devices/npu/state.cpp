@@ -10,6 +10,7 @@
 #include <tenon/graph/initialisers.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::npu_device {
 namespace {
@@ -190,13 +191,18 @@ void State::write(const Tensor& value) {
     throw Error(Code::kInvalidArgument, "NPU: state '" + variable_.name + "' is " + variable_.type.to_string() + ' ' +
                                             variable_.shape.to_string() + ", given was " +
                                             (value ? to_string(value) : std::string("an empty tensor")));
+  value.memory()->wait_for(Access::kRead, default_deadline());
   Tensor host;
-  if (value.is_host_addressable())
+  if (value.is_host_addressable()) {
     host = value;
-  else if (std::byte* mapped = mapped_address(value))
+  } else if (std::byte* mapped = mapped_address(value)) {
     host = Tensor(value.element_type(), value.shape(), mapped, value.byte_strides());
-  else
+  } else if (const auto* remote = dynamic_cast<const RemoteMemory*>(value.memory().get())) {  // Another device's.
+    host = Tensor(value.element_type(), value.shape());
+    remote->copy_to(value, host);
+  } else {
     throw Error(Code::kInvalidArgument, "NPU: state '" + variable_.name + "' can't be set from " + to_string(value));
+  }
   if (host.element_type() != variable_.type) host = converted(host, variable_.type);
   if (is_growing()) tensor_.set_shape(host.shape());
   copy_strided(host.element_type(), host.shape(), host.data(), host.byte_strides(), tensor_.data(),

@@ -166,6 +166,25 @@ TEST_F(NpuStates, ComeBackWithTheDriversBlobAlone) {
   }
 }
 
+TEST_F(NpuStates, MayComeFromRemoteTensorsOfAnyType) {
+  const auto model = sum_model([](const auto&) {
+    return op::v0::Constant::create(element::f32, Shape{1, 2}, {10, 20})->output(0);
+  });
+  auto request = core.compile_model(model, "NPU").create_infer_request();
+  auto context = core.get_default_context("NPU");
+  RemoteTensor remote = context.create_tensor(element::f32, Shape{1, 2});
+  remote.copy_from(floats({1, 2}, 3));
+  request.query_state().at(0).set_state(remote);
+  EXPECT_THAT(values_of(request.query_state().at(0).get_state()), ::testing::ElementsAre(3, 4));
+  RemoteTensor integers = context.create_tensor(element::i32, Shape{1, 2});
+  Tensor values(element::i32, Shape{1, 2});
+  values.data<std::int32_t>()[0] = 5;
+  values.data<std::int32_t>()[1] = 6;
+  integers.copy_from(values);
+  request.query_state().at(0).set_state(integers);
+  EXPECT_THAT(values_of(request.query_state().at(0).get_state()), ::testing::ElementsAre(5, 6));
+}
+
 TEST_F(NpuStates, OfOpenShapeWantBounds) {
   EXPECT_THAT(error_of([&] { core.compile_model(rows_model(-1, false), "NPU"); }, Code::kUnimplemented),
               HasSubstr("upper bounds"));

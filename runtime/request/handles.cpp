@@ -192,7 +192,12 @@ void VariableState::set_state(const Tensor& state) {
   if (!state) throw AssertFailure("set_state: the tensor for variable '" + impl.name() + "' is not initialized");
   const Tensor current = impl.state();
   const bool converts = current && current.element_type() != state.element_type();
-  impl.set_state(converts ? converted(state, current.element_type()) : state);
+  Tensor given = state;
+  if (const auto* remote = dynamic_cast<const RemoteMemory*>(state.memory().get()); remote && converts) {
+    given = Tensor(state.element_type(), state.shape());
+    remote->copy_to(state, given);
+  }
+  impl.set_state(converts ? converted(given, current.element_type()) : given);
   static const EdgeId edge = register_edge("set_state->device (packed)");
   owner_->state->scope().book_copied(edge, current ? current.size_bytes() : state.size_bytes());
 }

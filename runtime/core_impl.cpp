@@ -152,6 +152,21 @@ CompileOptions Core::Impl::options_for(const DeviceName& name, const std::shared
   return options;
 }
 
+AnyMap Core::Impl::for_all_members(const DeviceName& name, AnyMap properties) {
+  const Any all_run(hint::PerformanceMode::CUMULATIVE_THROUGHPUT);
+  const auto [hint, is_new] = properties.emplace(hint::performance_mode.name(), all_run);
+  if (is_new || hint->second.to_text() == all_run.to_text()) return properties;
+  const AnyMap given{*hint};
+  hint->second = all_run;
+  for (const std::string& member : split_devices(name.members)) {
+    Any& own = properties[std::string(tenon::device::properties.name()) + "_" + member];
+    AnyMap both = own.is<AnyMap>() ? own.as<AnyMap>() : AnyMap();
+    both.insert(given.begin(), given.end());
+    own = Any(both);
+  }
+  return properties;
+}
+
 DeviceName Core::Impl::choose(const std::string& device_name, const std::shared_ptr<const Model>& model) const {
   DeviceName name(device_name.empty() ? "AUTO" : device_name);
   if (name.base != "AUTO" || known().count("AUTO")) return name;
@@ -176,7 +191,8 @@ CompiledModel Core::Impl::compile(ModelSource source, const std::string& device_
       [&] {
         const DeviceName name = choose(device_name, source.model);
         device = this->device(name, nullptr);
-        CompileOptions options = options_for(name, device, properties);
+        CompileOptions options =
+            options_for(name, device, name.runs_on_all ? for_all_members(name, properties) : properties);
         this->device(name, &options.device);
         // A copy: the message needs what the compilation consumes.
         return CompiledModel(compile_state(shared, device, source, std::move(options)));

@@ -33,11 +33,12 @@ inline namespace v1 {
 
 inline constexpr const char* kInputFrames = "TENON_INPUT_FRAMES";
 
-/// "GPU.1" is device GPU with id 1; "AUTO:GPU,CPU" is device AUTO over those.
+/// "GPU.1" is device GPU with id 1; "AUTO:GPU,CPU" is device AUTO over those, "MULTI:GPU,CPU" is AUTO that runs on all of them.
 struct DeviceName {
   std::string base;
   std::string id;
   std::string members;
+  bool runs_on_all = false;
   explicit DeviceName(std::string text) {
     if (const auto colon = text.find(':'); colon != std::string::npos) {
       members = text.substr(colon + 1);
@@ -48,6 +49,8 @@ struct DeviceName {
     std::transform(base.begin(), base.end(), base.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (dot != std::string::npos) id = text.substr(dot + 1);
+    runs_on_all = base == "MULTI";
+    if (runs_on_all) base = "AUTO";
   }
   /// Whether properties given for this name are meant for `other`: "GPU" means each GPU, "GPU.1" no GPU.0.
   bool means(const DeviceName& other) const {
@@ -74,6 +77,8 @@ class Core::Impl final : public DeviceHost {
   /// As split(). For a composite device, hands the properties of cache and devices on to its members.
   CompileOptions options_for(const DeviceName& name, const std::shared_ptr<Device>& device,
                              const AnyMap& properties) const;
+  /// What MULTI says to AUTO: every device of the list runs, and a hint that is given is one for each of them.
+  static AnyMap for_all_members(const DeviceName& name, AnyMap properties);
   /// The device to use if the caller left the choice open.
   DeviceName choose(const std::string& device_name, const std::shared_ptr<const Model>& model) const;
   CompiledModel compile(ModelSource source, const std::string& device_name, const AnyMap& properties);

@@ -274,6 +274,26 @@ TEST_F(Auto, CumulativeThroughputRunsOnAll) {
   EXPECT_THAT(running(model), ElementsAre("CPU")) << "where the others run";
 }
 
+TEST_F(Auto, MultiIsItsNameWhereAllDevicesRun) {
+  auto model = core.compile_model(relu_model(), "MULTI:GATED,CPU");
+  EXPECT_THAT(running(model), ElementsAre("GATED", "CPU"));
+  EXPECT_EQ(model.get_property(hint::performance_mode), hint::PerformanceMode::CUMULATIVE_THROUGHPUT);
+  std::vector<InferRequest> requests;
+  for (std::uint32_t i = 0; i < model.get_property(optimal_number_of_infer_requests); ++i)
+    requests.push_back(model.create_infer_request());
+  for (InferRequest& request : requests) expect_right(request);
+  EXPECT_GT(gate.inferred, 0);
+  EXPECT_LT(gate.inferred, static_cast<int>(requests.size())) << "the CPU has some";
+  // A hint is one for the devices.
+  auto fast =
+      core.compile_model(relu_model(), "MULTI:CPU,GATED", hint::performance_mode(hint::PerformanceMode::LATENCY));
+  EXPECT_EQ(fast.get_property(num_streams), 1);
+  EXPECT_EQ(fast.get_property(hint::performance_mode), hint::PerformanceMode::CUMULATIVE_THROUGHPUT);
+  auto request = fast.create_infer_request();
+  expect_right(request);
+  EXPECT_FALSE(core.query_model(relu_model(), "MULTI:GATED,CPU").empty());
+}
+
 /// Alike are devices of one name; there is one of each here, so the first has all requests, as without the property.
 TEST_F(Auto, ThroughputSpreadsOverDevicesOfOneName) {
   const AnyMap throughput{hint::performance_mode(hint::PerformanceMode::THROUGHPUT),

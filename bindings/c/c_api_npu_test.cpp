@@ -79,7 +79,7 @@ TEST_F(CApiNpu, ContextsTellTheirHandleAndModelsNameTheirs) {
   ASSERT_EQ(tenon_remote_context_get_params(context, &pairs, &text), TENON_OK);
   EXPECT_EQ(pairs, 1u);
   const std::string ours = taken(text);
-  EXPECT_THAT(ours, HasSubstr("L0_CONTEXT 0x"));
+  EXPECT_THAT(ours, HasSubstr("L0_CONTEXT:0x"));
   tenon_remote_context_t* its = nullptr;
   ASSERT_EQ(tenon_compiled_model_get_context(compiled, &its), TENON_OK);
   ASSERT_EQ(tenon_remote_context_get_params(its, &pairs, &text), TENON_OK);

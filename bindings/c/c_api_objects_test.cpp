@@ -314,7 +314,7 @@ TEST_F(CApiObjects, ContextsTakePairsOfArguments) {
   EXPECT_EQ(pairs, 3u);
   char address[32];
   std::snprintf(address, sizeof address, "0x%zx", reinterpret_cast<std::size_t>(&native));
-  EXPECT_EQ(taken(text), std::string("CONTEXT_TYPE OCL OCL_CONTEXT ") + address + " TILE_ID 1");
+  EXPECT_EQ(taken(text), std::string("CONTEXT_TYPE:OCL;OCL_CONTEXT:") + address + ";TILE_ID:1;");
   tenon_properties_t* params = nullptr;
   ASSERT_EQ(tenon_remote_context_get_properties(context, &params), TENON_OK);
   tenon_value_t* value = nullptr;
@@ -418,7 +418,7 @@ TEST_F(CApiObjects, CompiledModelsAreExportedAndImported) {
   std::size_t pairs = 0;
   char* params = nullptr;
   ASSERT_EQ(tenon_remote_context_get_params(its, &pairs, &params), TENON_OK);
-  EXPECT_EQ(taken(params), "CONTEXT_TYPE MINE");
+  EXPECT_EQ(taken(params), "CONTEXT_TYPE:MINE;");
   for (tenon_compiled_model_t* each : {file_there, memory_there}) tenon_compiled_model_free(each);
   for (tenon_remote_context_t* each : {mine, its}) tenon_remote_context_free(each);
   std::remove(path.c_str());

@@ -89,8 +89,8 @@ TEST_F(CApiRemote, GpusHaveKeysOfTheirOwn) {
       EXPECT_EQ(params_of(tensor), "FILE_DESCRIPTOR:/a b;FILE_OFFSET:8192;SHARED_MEM_TYPE:MMAPED_FILE;");
     }
     // The same through pairs of arguments.
-    ASSERT_EQ(tenon_remote_context_create_tensor(gpu, TENON_TYPE_F32, 2, kShape, 4, &tensor, "OS_HANDLE", 7, "CPU_VA",
-                                                 static_cast<void*>(memory)),
+    ASSERT_EQ(tenon_remote_context_create_tensor(gpu, TENON_TYPE_F32, 2, kShape, 4, &tensor, TENON_KEY_OS_HANDLE, 7,
+                                                 "CPU_VA", static_cast<void*>(memory)),
               TENON_OK)
         << tenon_last_error_message();
     EXPECT_EQ(params_of(tensor), "CPU_VA:" + hex(memory) + ";OS_HANDLE:7;");
@@ -133,7 +133,7 @@ TEST_F(CApiRemote, NumbersAreUnderstoodAsIntsAndAsTexts) {
     char* text = nullptr;
     ASSERT_EQ(tenon_remote_context_get_params(context, &pairs, &text), TENON_OK);
     EXPECT_EQ(pairs, 2u);
-    EXPECT_EQ(taken(text), "OCL_CONTEXT_DEVICE_ID 0 TILE_ID 3");
+    EXPECT_EQ(taken(text), "OCL_CONTEXT_DEVICE_ID:0;TILE_ID:3;");
     tenon_remote_context_free(context);
   }
 }

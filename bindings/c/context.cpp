@@ -172,9 +172,7 @@ tenon_status_t tenon_remote_context_get_params(const tenon_remote_context_t* con
     *required(out_count, "out_count") = 0;
     *required(out_params, "out_params") = nullptr;
     const tenon::AnyMap params = value_of(context).get_params();
-    std::string text = params_text(params, " ", " ");
-    if (!text.empty()) text.pop_back();
-    *out_params = copy_of(text);
+    *out_params = copy_of(params_text(params));
     *out_count = params.size();
   });
 }

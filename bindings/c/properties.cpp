@@ -152,15 +152,15 @@ AnyMap text_properties(const tenon_property_t* properties, std::size_t count) {
   return map;
 }
 
-std::string params_text(const AnyMap& params, const char* between, const char* after) {
+std::string params_text(const AnyMap& params) {
   std::ostringstream text;
   for (const auto& [key, value] : params) {
-    text << key << between;
+    text << key << ':';
     if (kind_of(value) == TENON_VALUE_POINTER)
       text << "0x" << std::hex << reinterpret_cast<std::uintptr_t>(pointer_of(value)) << std::dec;
     else
       text << text_of(value);
-    text << after;
+    text << ';';
   }
   return text.str();
 }

@@ -146,7 +146,7 @@ tenon_status_t tenon_remote_tensor_get_params(const tenon_tensor_t* tensor, size
     *required(out_count, "out_count") = 0;
     *required(out_params, "out_params") = nullptr;
     const tenon::AnyMap params = RemoteTensor(value_of(tensor)).get_params();
-    *out_params = copy_of(params_text(params, ":", ";"));
+    *out_params = copy_of(params_text(params));
     *out_count = params.size();
   });
 }

@@ -173,7 +173,9 @@ TENON_INLINE void* Tensor::data() const {
   void* base = host_base();
   if (!base && memory_->size_bytes() != 0) {
     throw Error(Code::kFailedPrecondition,
-                to_string(*this) + " cannot be reached by the CPU; map it into host_context() with a Router first");
+                to_string(*this) +
+                    " is memory that the CPU does not reach: copy it to a tensor in host memory (copy_to() of its "
+                    "RemoteTensor, if it is one), or map it to host_context() with a Router");
   }
   return static_cast<char*>(base) + offset_;
 }

@@ -144,8 +144,8 @@ AnyMap runtime_properties(const AnyMap& typed);
 AnyMap runtime_properties(const tenon_properties_t* properties, const char* name);
 AnyMap text_properties(const tenon_property_t* properties, std::size_t count);
 ZeroCopy policy_of(tenon_zero_copy_t policy);
-/// Formats as "KEY:VALUE;" or "KEY VALUE ", pointers in hexadecimal.
-std::string params_text(const AnyMap& params, const char* between, const char* after);
+/// "KEY:VALUE;" for each, pointers in hexadecimal.
+std::string params_text(const AnyMap& params);
 void write_port(const Output<const Node>& port, const std::string& name, tenon_port_info_t* info);
 void write_totals(const Ledger& ledger, tenon_ledger_totals_t* totals);
 

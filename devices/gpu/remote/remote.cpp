@@ -122,6 +122,7 @@ class RemoteView : public Memory, public CopiedMemory {
   static Properties properties_of(const Tensor& whole) {
     Properties properties;
     properties.size_bytes = whole.memory()->size_bytes();
+    properties.host = whole.memory()->host();
     properties.identity = whole.memory()->identity();
     return properties;
   }
@@ -294,8 +295,14 @@ cl_device_id device_of(cl_context context, int number) {
   const std::vector<cl_device_id> devices = client::devices_of(context);
   if (number < 0 && devices.size() == 1) return devices.front();
   if (number < 0 || static_cast<std::size_t>(number) >= devices.size())
-    throw AssertFailure("[GPU] Exactly one device expected in case of context sharing, but " +
-                        std::to_string(devices.size()) + " found; OCL_CONTEXT_DEVICE_ID or OCL_QUEUE says which");
+    throw AssertFailure(
+        (number < 0 ? "[GPU] Exactly one device expected in case of context sharing, and the cl_context has "
+                    : "[GPU] OCL_CONTEXT_DEVICE_ID is " + std::to_string(number) + ", and the cl_context has ") +
+        (devices.size() == 1 ? "1 device: give 0, or leave it out"
+                             : std::to_string(devices.size()) + " devices: give a number from 0 to " +
+                                   std::to_string(devices.size() - 1)) +
+        ", as OCL_CONTEXT_DEVICE_ID, or a queue of the device as OCL_QUEUE" +
+        (number < 0 ? "" : " (Exactly one device expected in case of context sharing)"));
   return devices[static_cast<std::size_t>(number)];
 }
 

@@ -37,6 +37,27 @@ void Completion::when_over(Ref<Timeline> event, Pending& pending) {
   changed_.notify_one();
 }
 
+bool Completion::end_here(Pending& pending) noexcept {
+  Ref<Timeline> event;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& each) { return each.pending == &pending; });
+    if (entry == entries_.end()) return false;
+    event = std::move(entry->event);
+    entries_.erase(entry);
+  }
+  std::exception_ptr error;
+  try {
+    event->wait(1, Deadline::max());
+  } catch (...) {
+    error = std::current_exception();
+  }
+  event = {};
+  pending.ended(error);
+  return true;
+}
+
 void Completion::take_over(std::vector<Entry>& over) {
   const auto rest = std::partition(entries_.begin(), entries_.end(),
                                    [](const Entry& entry) { return entry.event->query(1) == PointState::kPending; });

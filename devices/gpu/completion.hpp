@@ -24,7 +24,7 @@ class Completion {
   static Completion& process();
   class Pending {
    public:
-    /// Called once, on the thread; may destroy the object. @param error  The error of the command that failed; else null.
+    /// Called once, on the thread or by end_here(); may destroy the object. @param error  The error of the command that failed; else null.
     virtual void ended(std::exception_ptr error) noexcept = 0;
 
    protected:
@@ -32,6 +32,9 @@ class Completion {
   };
   /// `pending` must live until it has been called.
   void when_over(Ref<Timeline> event, Pending& pending);
+  /// Waits for its event and calls it in the caller's thread, which spares the way over another one.
+  /// @return false: it has been called already, or will be on the thread.
+  bool end_here(Pending& pending) noexcept;
 
  private:
   struct Entry {

@@ -118,6 +118,8 @@ class Request final : public InferRequestImpl, private Completion::Pending {
     Completion::process().when_over(enqueue_all(inference), *this);
   }
 
+  void end_in_caller() noexcept override { Completion::process().end_here(*this); }
+
   std::vector<ProfilingInfo> profiling_info() const override;
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return {states_.begin(), states_.end()}; }
 

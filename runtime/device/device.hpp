@@ -114,6 +114,10 @@ class TENON_API InferRequestImpl {
   virtual bool wait_for(const TimelinePoint& /*point*/) { return false; }
   /// Enqueues and returns; inference.finish() comes later. When it throws, finish() is not called.
   virtual void start(Inference& inference);
+  /// A thread waits for an inference that was started, and has nothing else to do: the device may wait there for its end and call
+  /// inference.finish(), which spares the way over a thread of its own. Also called where the inference is over already.
+  /// @thread any, while others wait as well
+  virtual void end_in_caller() noexcept {}
   /// A hint from another thread that the result is no longer wanted, in addition to Inference::cancelled().
   virtual void cancel() noexcept {}
 

@@ -36,6 +36,10 @@ void DeviceRequests::cancel() noexcept {
   if (InferRequestImpl* impl = running_.load(std::memory_order_acquire)) impl->cancel();
 }
 
+void DeviceRequests::end_in_caller() noexcept {
+  if (InferRequestImpl* impl = running_.load(std::memory_order_acquire)) impl->end_in_caller();
+}
+
 void DeviceRequests::clear() noexcept {
   running_.store(nullptr, std::memory_order_relaxed);
   all_.clear();

@@ -31,7 +31,7 @@ struct DeviceRequest {
 };
 
 /// Made when first used, kept until clear(): formats come back.
-/// @thread one at a time; cancel() from any thread at any time before clear().
+/// @thread one at a time; cancel() and end_in_caller() from any thread at any time before clear().
 class DeviceRequests {
  public:
   /// @param model  Must outlive this object.
@@ -49,6 +49,7 @@ class DeviceRequests {
   bool use(const InputVariant::Key& key);
 
   void cancel() noexcept;
+  void end_in_caller() noexcept;
   /// Ends all of them; the memory that they were bound to is free when this returns.
   void clear() noexcept;
 

@@ -199,6 +199,8 @@ void RequestState::run_if_queued(Deadline deadline) {
 
 bool RequestState::wait_until(Deadline deadline) {
   run_if_queued(deadline);
+  // A callback is called on the device's thread.
+  if (deadline == Deadline::max() && phases_.is_running() && !phases_.has_callback()) devices_.end_in_caller();
   return phases_.wait_until(deadline);
 }
 

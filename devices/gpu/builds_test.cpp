@@ -61,6 +61,25 @@ TEST_F(Gpu, ProgramsAreKeptInTheCacheFolder) {
   std::filesystem::remove_all(folder);
 }
 
+/// Drivers read a program again for each new kernel object, which takes some of them a millisecond.
+TEST_F(Gpu, RequestsTakeTheKernelsOfThoseBefore) {
+  using opencl::client::Probe;
+  auto compiled = core.compile_model(steps_model(), "GPU");
+  auto first = compiled.create_infer_request();
+  EXPECT_EQ(answer(first, 1).front(), 1.0F + kKernels);
+  first = {};
+  constexpr long kMany = 1000000;
+  Probe::countdown = kMany;
+  auto second = compiled.create_infer_request();
+  const long calls = kMany - Probe::countdown.exchange(0);
+  EXPECT_LT(calls, static_cast<long>(kKernels));
+  EXPECT_EQ(answer(second, 2).front(), 2.0F + kKernels);
+  // Requests that exist at the same time have kernels of their own.
+  auto third = compiled.create_infer_request();
+  EXPECT_EQ(answer(third, 3).front(), 3.0F + kKernels);
+  EXPECT_EQ(answer(second, 4).front(), 4.0F + kKernels);
+}
+
 /// Entries are of the device: a model that was compiled in one context is loaded in another one, and without any.
 TEST_F(Gpu, ContextsUseTheCacheOfTheirDevice) {
   const auto folder = std::filesystem::temp_directory_path() / ("tenon_gpu_contexts_" + std::to_string(::getpid()));

@@ -266,6 +266,7 @@ std::shared_ptr<const LaunchPlan> CompiledModel::finish_plan(LaunchPlan lowered,
   auto plan = std::make_shared<LaunchPlan>(std::move(lowered));
   check_memory(plan->arena_bytes);
   plan->model = model;
+  plan->idle_kernels = idle_kernels_;
   std::unordered_map<const KernelText*, std::shared_ptr<const Program>> programs;
   if (before)
     for (std::size_t i = 0; i < before->launches.size(); ++i)

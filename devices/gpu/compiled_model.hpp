@@ -117,6 +117,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Background background_;      ///< Brings programs to the twin.
   Constants constants_;
   PackedWeights weights_;
+  const std::shared_ptr<IdleKernels> idle_kernels_ = std::make_shared<IdleKernels>();  ///< All plans share them.
   Choices choices_;  ///< The ways that the static plans were lowered with.
   std::string tuning_report_;
   std::shared_ptr<const Model> prepared_;  ///< After the passes.

@@ -48,6 +48,22 @@ void Execution::take(std::shared_ptr<const LaunchPlan> plan) {
   find_runs();
 }
 
+Execution::~Execution() {
+  runs_.clear();
+  for (Step& step : steps_) give_back(step);
+}
+
+/// Without memory: some drivers keep what a kernel was told.
+void Execution::give_back(Step& step) noexcept {
+  if (!step.kernel || !step.text) return;
+  bool is_free = !step.arguments.empty();  // Else it is not known what the kernel was told.
+  for (std::size_t at = 0; at < step.arguments.size(); ++at)
+    if (step.arguments[at].kind == Wanted::Kind::kMemory && !step.arguments[at].pointer)
+      is_free =
+          is_free && clSetKernelArg(step.kernel.get(), static_cast<cl_uint>(at), sizeof(cl_mem), nullptr) == CL_SUCCESS;
+  if (is_free) plan_->idle_kernels->give_back(*step.text, std::move(step.kernel));
+}
+
 void Execution::take_memory() {
   const std::size_t most = gpu_->native().device.max_allocation;
   if (plan_->arena_bytes > most)
@@ -91,10 +107,12 @@ void Execution::take_kernels() {
       steps_[i] = std::move(*other->second);
       others.erase(other);
     } else {
-      steps_[i].kernel = plan_->programs[i]->make(*text);
+      steps_[i].kernel = plan_->idle_kernels->take(*text);
+      if (!steps_[i].kernel) steps_[i].kernel = plan_->programs[i]->make(*text);
       steps_[i].text = text;
     }
   }
+  for (auto& [name, step] : others) give_back(*step);
 }
 
 void Execution::take_arguments(std::size_t index) {

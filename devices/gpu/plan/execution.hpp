@@ -47,6 +47,9 @@ class Execution {
  public:
   /// As take(). @param twin  The device's, if the kernels are to be there, too; outlives this. @errors those of take().
   Execution(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const LaunchPlan> plan, Twin* twin = nullptr);
+  ~Execution();
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
 
   /// Runs this plan from now on: nothing is bound. @cost a native call for each kernel that the plan before does not have at this place.
   /// @errors kResourceExhausted; those of native calls. After one of these it can only be destroyed.
@@ -114,6 +117,8 @@ class Execution {
   };
   void take_memory();
   void take_kernels();
+  /// For the next request.
+  void give_back(Step& step) noexcept;
   void take_arguments(std::size_t index);
   /// What the twin runs for a step, but for its arguments.
   void take_twin(std::size_t index);

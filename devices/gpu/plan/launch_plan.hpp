@@ -78,6 +78,7 @@ struct LaunchPlan {
   std::vector<std::shared_ptr<const Launch>> launches;   ///< Shared with plans for other shapes.
   std::vector<std::shared_ptr<const Program>> programs;  ///< One for each launch.
   std::shared_ptr<TwinPrograms> twin;                    ///< Null: the model does not run by one.
+  std::shared_ptr<IdleKernels> idle_kernels = std::make_shared<IdleKernels>();  ///< Shared with plans for other shapes.
   std::vector<std::shared_ptr<const DeviceBuffer>>
       constants;  ///< One for each buffer; null for those that are no constants.
   std::size_t arena_bytes = 0;

@@ -104,6 +104,24 @@ client::Handle<cl_kernel> Program::make(const KernelText& text) const {
       text.name.c_str()));
 }
 
+client::Handle<cl_kernel> IdleKernels::take(const KernelText& text) {
+  const std::lock_guard lock(mutex_);
+  const auto idle = by_name_.find(text.name);
+  if (idle == by_name_.end() || idle->second.empty()) return {};
+  client::Handle<cl_kernel> kernel = std::move(idle->second.back());
+  idle->second.pop_back();
+  return kernel;
+}
+
+void IdleKernels::give_back(const KernelText& text, client::Handle<cl_kernel> kernel) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    auto& idle = by_name_[text.name];
+    if (idle.size() < kMostOfOne) idle.push_back(std::move(kernel));
+  } catch (...) {  // No memory to keep it: it goes.
+  }
+}
+
 void Program::bring(const Twin& twin) const {
   std::call_once(twin_once_, [&] {
     try {

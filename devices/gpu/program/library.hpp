@@ -50,6 +50,21 @@ class Program {
   mutable std::shared_ptr<const TwinModule> twin_module_;
 };
 
+/// Kernel objects that no request has at the moment, for the next one: for a new one some drivers read the whole program again
+/// (Intel's for CPUs, 2023.2: 0.1 to 1 ms). @thread all members from any thread.
+class IdleKernels {
+ public:
+  /// Empty: there is none.
+  client::Handle<cl_kernel> take(const KernelText& text);
+  /// @param kernel  Which no command and no argument needs any more.
+  void give_back(const KernelText& text, client::Handle<cl_kernel> kernel) noexcept;
+
+ private:
+  static constexpr std::size_t kMostOfOne = 32;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<client::Handle<cl_kernel>>, std::less<>> by_name_;
+};
+
 /// The programs of one cl_context: built when they are first needed, several at a time; shared by all models, and kept in
 /// a folder for the next process.
 /// @thread all members from any thread.

@@ -63,7 +63,7 @@ class Meeting {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Item*> waiting_;
-  std::vector<InferRequest> idle_;  ///< Of the batched model.
+  std::vector<InferRequest> idle_;  ///< Requests to the batched model.
 };
 
 /// A model compiled for the device.

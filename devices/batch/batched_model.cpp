@@ -71,7 +71,7 @@ std::shared_ptr<Model> batched_model(const Model& model, std::size_t count) {
   }
   const NodeVector ones = model.get_ordered_ops(), many = batched->get_ordered_ops();
   if (ones.size() != many.size()) return nullptr;
-  std::set<const Node*> have_items;  // Of the model of one: what is computed from inputs, not from shapes alone.
+  std::set<const Node*> have_items;  // In the model of one item: computed from inputs, not from shapes alone.
   for (std::size_t i = 0; i < ones.size(); ++i) {
     const Node& node = *ones[i];
     const bool is_input = is_op(&node, "Parameter");

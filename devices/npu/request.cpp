@@ -354,7 +354,7 @@ class Request final : public InferRequestImpl, public Pending {
   std::uint32_t queue_number_;
   Commands commands_;
   std::vector<Tensor> inputs_;       ///< Empty: several tensors, one for each item of the batch.
-  std::vector<std::size_t> counts_;  ///< Of each input at axis 0.
+  std::vector<std::size_t> counts_;  ///< The extent of each input at axis 0.
   std::vector<Gathered> gathered_;   ///< By input.
   std::vector<OutputSlot> outputs_;
   std::vector<std::pair<std::uint32_t, Tensor>> shapes_;

@@ -47,7 +47,7 @@ enum DeviceAttribute : int {
   kPciDomainId = 50,
   kManagedMemory = 83,
   kConcurrentManagedAccess = 89,
-  kMostSharedBytes = 97,  ///< Of a block that asks for more than others get (MAX_SHARED_MEMORY_PER_BLOCK_OPTIN).
+  kMostSharedBytes = 97,  ///< A block may ask for so many (MAX_SHARED_MEMORY_PER_BLOCK_OPTIN).
   kHostRegisterSupported = 99,
   kVirtualMemoryManagement = 102,
   kPosixFdSupported = 103,

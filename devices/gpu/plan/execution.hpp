@@ -91,7 +91,7 @@ class Execution {
     std::shared_ptr<const KernelText> text;
     std::vector<Wanted> arguments;
     TwinFunction function;
-    std::shared_ptr<const KernelText> twin_text;  ///< Of which it is.
+    std::shared_ptr<const KernelText> twin_text;  ///< The kernel whose function it is.
     bool is_own = true;                           ///< It uses no memory of the request's.
     bool is_told = true;                          ///< All arguments are.
   };

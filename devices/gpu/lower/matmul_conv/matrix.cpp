@@ -254,7 +254,7 @@ std::optional<MatrixTiles> tiles_for_twin(const MatrixProduct& product, const Ma
   return best.stages > tiles.stages + 1 ? std::optional(best) : std::nullopt;
 }
 
-/// @param parts, counters  Of several groups for a tile.
+/// @param parts, counters  Scratch for tiles that several groups share.
 Kernel matrix_kernel(const Target& target, Kernel kernel, const MatrixProduct& product, const MatrixWay& way,
                      const std::optional<View>& parts, const std::optional<View>& counters) {
   const auto& [tiles, splits] = way;
@@ -266,7 +266,7 @@ Kernel matrix_kernel(const Target& target, Kernel kernel, const MatrixProduct& p
       .define("IS_WIDE", product.n % kChunk == 0 ? 1 : 0)
       .define("SPLITS", signed_of(splits));
   if (parts) kernel.uses("PARTS", *parts).uses("COUNTERS", *counters);
-  // Of more groups, most begin long after the kernel before this one is over.
+  // Where groups are more than that, most begin long after the kernel before this one is over.
   if (tiles.groups(product) * splits <= 2 * target.compute_units) define_early(kernel, target, product);
   kernel.text(kernels::matrix);
   kernel.over({(product.n + tiles.n - 1) / tiles.n * tiles.lanes(), (product.m + tiles.m - 1) / tiles.m,

@@ -25,12 +25,12 @@ struct Variable {
   std::string id;
   ElementType type = ElementType::kUndefined;
   PartialShape shape;
-  Tensor initial;                                   ///< Empty: zeros, or what the model computes first.
-  bool is_assigned = false;                         ///< The next value is not the present one.
-  std::optional<std::size_t> grows = std::nullopt;  ///< Along which axis plans may want room for more of it.
+  Tensor initial;            ///< Empty: zeros, or what the model computes first.
+  bool is_assigned = false;  ///< The next value is not the present one.
   /// Plans do not hold it, but read it as an input and make its next value as a result (planning::state_ports()).
   bool is_port = false;
-  std::optional<CacheRows> cache = std::nullopt;  ///< How its value lies, if not as the model says; a port then.
+  std::optional<CacheRows> cache = std::nullopt;    ///< How its value lies, if not as the model says; a port then.
+  std::optional<std::size_t> grows = std::nullopt;  ///< Along which axis plans may want room for more of it.
 };
 /// In the order of the model. Ports are those whose shape or first value is not known.
 std::vector<Variable> variables_of(const Model& model);

@@ -133,9 +133,10 @@ TEST_F(RunningPipeline, ASecondCtrlCEndsItAtOnce) {
   Running tool(folder, "pipeline slow.json -q" + to_files());
   ASSERT_TRUE(server.is_called(30s)) << "nothing is in flight, and this is no trial";
   ASSERT_TRUE(leaves(3)) << "live.json, slow.json and the temporary file, or this is no trial";
+  std::this_thread::sleep_for(1s);  // The stream's queue fills, so that the file cannot end. If it does, it is whole.
   EXPECT_FALSE(tool.signalled(SIGINT, 1s)) << "what is in flight has its ten seconds";
   ASSERT_TRUE(tool.signalled(SIGINT, 20s));
-  EXPECT_EQ(left_behind(), (std::vector<std::string>{"live.json", "slow.json"})) << "a hidden file is left";
+  EXPECT_THAT(left_behind(), ::testing::Each(::testing::AnyOf("live.json", "slow.json", "out.mp4"))) << "a hidden file";
   ASSERT_TRUE(WIFSIGNALED(tool.status())) << "its parent must see why: " << err();
   EXPECT_EQ(WTERMSIG(tool.status()), SIGINT);
 }

@@ -31,7 +31,7 @@ KERNEL {
   const int m0 = (int)get_group_id(1) * TILE_M, n0 = (int)get_group_id(0) * TILE_N;
   const int warp_row = WARP_ROW, first_row = warp_row + (lane >> 2), first_column = warp_n * WARP_N + (lane & 3) * 2;
   const int row = at / CHUNKS, chunk = at % CHUNKS;
-  // Of several groups, each has a part of K.
+  // Where several groups share a tile, each adds up a part of K.
   const int split = (int)get_group_id(2) % SPLITS, all_steps = (K + STEP - 1) / STEP;
   const int first_step = split * all_steps / SPLITS, steps = (split + 1) * all_steps / SPLITS - first_step;
 #ifdef EARLY_ROW

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include <tenon/core/error.hpp>
 #include <tenon/graph/wanted.hpp>
 
 namespace tenon::inline v1::gpu_device {
@@ -41,7 +40,7 @@ void Background::run() {
     lock.unlock();
     try {
       work();
-    } catch (const Error&) {  // What it was to make is not there.
+    } catch (...) {  // What it was to make is not there.
     }
     work = nullptr;
     lock.lock();

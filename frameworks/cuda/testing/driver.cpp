@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA driver of software, for tests on machines without a GPU: two devices whose memory the host reaches at no address
 // that CUDA gives out (an access faults), streams that are threads, events, and exports as memfds. Kernels are those of OpenCL programs
-// of this process (frameworks/opencl/testing/external_layer.cpp gives binaries that name the program); they run as graphs only.
+// of this process (frameworks/opencl/testing/external_layer.cpp gives binaries that name the program); such kernels run in graphs only.
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <dlfcn.h>

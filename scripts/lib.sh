@@ -12,7 +12,7 @@ PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libo
 # The peers of ./dev bench peers, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # Dependencies of optional parts, in Debian 12 and 13 alike: without them those parts are off, with a message.
-PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev)
+PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev python3-dev)
 # Brokers for their tests.
 PACKAGES_BROKERS=(mosquitto)
 # The browser for tests of a pipeline's web page: 113 MB to download, 357 MB installed, less than a minute.
@@ -28,6 +28,8 @@ PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
 PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy")
+# What the Python package is built with (bindings/python/pyproject.toml says the same of the first two), and what its tests use.
+PYPI_PYTHON=("nanobind==3.1.0" "scikit-build-core==1.1.2" "pytest==9.2.0" "ml_dtypes==0.6.0" "numpy")
 # A second OpenCL platform for the tests, with USM and images over buffers. Its version is that of the compiler runtime above. 240 MB,
 # 17 s on a fast line.
 PYPI_OPENCL=("intel-opencl-rt==2023.2.0")
@@ -120,6 +122,7 @@ setup() {
   onnx_data
   if [ "$1" != demo ]; then
     pip_install "${PYPI_TEST[@]}"
+    pip_install "${PYPI_PYTHON[@]}"
     pip_install "${PYPI_OPENCL[@]}"
     VENV=build/venv-sycl pip_install "${PYPI_SYCL[@]}"
   fi

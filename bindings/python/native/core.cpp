@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Core and CompiledModel.
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/native.hpp>
+#include <tenon/bindings/python/native/request.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/router.hpp>
+#include <tenon/runtime/core.hpp>
+#include <tenon/runtime/remote_context.hpp>
+
+namespace tenon::python {
+namespace {
+
+using ModelPtr = std::shared_ptr<Model>;
+
+std::string bytes_of(nb::handle data) {
+  const Tensor bytes = tensor_from(data, Sharing::kShare);
+  if (!bytes.is_contiguous())
+    raise(PyExc_BufferError, "the bytes of a model lie one after another; this array has strides");
+  return {static_cast<const char*>(bytes.data()), bytes.size_bytes()};
+}
+
+bool is_path(nb::handle object) { return PyUnicode_Check(object.ptr()) || nb::hasattr(object, "__fspath__"); }
+std::filesystem::path path_from(nb::handle object) { return nb::cast<std::filesystem::path>(object); }
+
+/// A model by its path, or by its bytes: of an ONNX file, or the XML of an IR with its weights.
+ModelPtr read_model(const Core& core, nb::handle model, nb::handle weights, nb::handle config) {
+  check_process();
+  const AnyMap properties = map_from(config);
+  // Text that begins like XML is an IR, not its path.
+  const bool is_xml = PyUnicode_Check(model.ptr()) && nb::cast<std::string>(model).rfind("<?xml", 0) == 0;
+  if (is_path(model) && !is_xml) {
+    const auto path = path_from(model);
+    const auto weights_path = weights.is_none() ? std::filesystem::path() : path_from(weights);
+    const Released released;
+    return core.read_model(path, weights_path, properties);
+  }
+  const std::string text = is_xml ? nb::cast<std::string>(model) : bytes_of(model);
+  const Tensor bytes = weights.is_none() ? Tensor() : tensor_from(weights, Sharing::kShare);
+  const Released released;
+  return core.read_model(text, bytes);
+}
+
+CompiledModel compile_model(Core& core, nb::handle model, nb::handle target, nb::handle config) {
+  check_process();
+  const AnyMap properties = map_from(config);
+  if (nb::isinstance<RemoteContext>(target)) {
+    const auto context = nb::cast<RemoteContext>(target);
+    const ModelPtr read =
+        nb::isinstance<Model>(model) ? nb::cast<ModelPtr>(model) : read_model(core, model, nb::none(), nb::none());
+    const Released released;
+    return core.compile_model(read, context, properties);
+  }
+  const std::string device = target.is_none() ? "" : nb::cast<std::string>(target);
+  const auto compiled = [&](const auto& source) {
+    const Released released;
+    return device.empty() ? core.compile_model(source, properties) : core.compile_model(source, device, properties);
+  };
+  if (nb::isinstance<Model>(model)) return compiled(std::shared_ptr<const Model>(nb::cast<ModelPtr>(model)));
+  if (is_path(model)) return compiled(path_from(model));
+  return compiled(std::shared_ptr<const Model>(read_model(core, model, nb::none(), nb::none())));
+}
+
+CompiledModel import_model(Core& core, nb::handle blob, nb::handle target, nb::handle config) {
+  check_process();
+  const AnyMap properties = map_from(config);
+  // A stream of Python's, such as io.BytesIO, gives its bytes.
+  const nb::object data = nb::hasattr(blob, "read") ? nb::object(blob.attr("read")()) : nb::borrow(blob);
+  const Tensor bytes = tensor_from(data, Sharing::kShare);
+  if (nb::isinstance<RemoteContext>(target)) {
+    const auto context = nb::cast<RemoteContext>(target);
+    const Released released;
+    return core.import_model(bytes, context, properties);
+  }
+  const auto device = nb::cast<std::string>(target);
+  const Released released;
+  return core.import_model(bytes, device, properties);
+}
+
+/// set_property(properties), set_property(device, properties), and pairs in place of dicts.
+void set_property(Core& core, nb::handle first, nb::handle second) {
+  if (second.is_none()) return core.set_property(map_from(first));
+  const auto device = nb::cast<std::string>(first);
+  core.set_property(device, map_from(second));
+}
+
+nb::object property_of(const Any& value, const std::string& key) {
+  return nb::module_::import_("tenon._enums").attr("from_text")(key, object_from(value));
+}
+
+nb::object get_property(const Core& core, const std::string& first, nb::handle second) {
+  const bool has_device = !second.is_none();
+  const std::string device = has_device ? first : std::string();
+  const std::string key = has_device ? nb::cast<std::string>(second) : first;
+  Any value;
+  {
+    const Released released;
+    value = core.get_property(device, key);
+  }
+  return property_of(value, key);
+}
+
+void add_version(nb::module_& module) {
+  nb::class_<Version>(module, "Version", "Version of a device and of the runtime that it uses.")
+      .def_ro("build_number", &Version::buildNumber)
+      .def_ro("description", &Version::description)
+      .def("__repr__", [](const Version& self) {
+        return std::string("<Version: ") + std::string(self.buildNumber) + " " + std::string(self.description) + ">";
+      });
+}
+
+void add_core_class(nb::module_& module) {
+  nb::class_<Core>(module, "Core",
+                   "The starting point: reads models, finds devices, compiles. Usually one per program.\n\n"
+                   "Devices: \"CPU\", \"GPU\", \"GPU.1\", \"NPU\", \"AUTO\", \"AUTO:GPU,CPU\", \"HETERO:GPU,CPU\", "
+                   "\"MULTI:GPU,CPU\", \"BATCH:GPU(4)\".")
+      .def(nb::init<>())
+      .def("read_model", &read_model, nb::arg("model"), nb::arg("weights") = nb::none(), nb::arg("config") = nb::none(),
+           "Reads an ONNX file or the .xml of an OpenVINO IR by its path, or from bytes. Weights are mapped, not "
+           "copied.")
+      .def("compile_model", &compile_model, nb::arg("model"), nb::arg("device_name") = nb::none(),
+           nb::arg("config") = nb::none(),
+           "Compiles a Model, or the file at a path, for a device or in a RemoteContext. Other threads of Python run "
+           "meanwhile.")
+      .def("import_model", &import_model, nb::arg("model_stream"), nb::arg("device_name"),
+           nb::arg("config") = nb::none(), "A model from the bytes that CompiledModel.export_model() gave.")
+      .def(
+          "query_model",
+          [](const Core& self, const ModelPtr& model, const std::string& device, nb::handle config) {
+            const AnyMap properties = map_from(config);
+            const Released released;
+            return self.query_model(model, device, properties);
+          },
+          nb::arg("model"), nb::arg("device_name"), nb::arg("config") = nb::none(),
+          "The device of each node that it can run, by friendly name.")
+      .def("get_available_devices",
+           [](const Core& self) {
+             const Released released;
+             return self.get_available_devices();
+           })
+      .def_prop_ro("available_devices",
+                   [](const Core& self) {
+                     const Released released;
+                     return self.get_available_devices();
+                   })
+      .def_prop_ro(
+          "unavailable_devices",
+          [](const Core& self) {
+            const Released released;
+            return self.get_unavailable_devices();
+          },
+          "The devices that do not work on this machine, each with the reason.")
+      .def(
+          "get_versions", [](const Core& self, const std::string& device) { return self.get_versions(device); },
+          nb::arg("device_name") = "")
+      .def("set_property", &set_property, nb::arg("device_name"), nb::arg("properties") = nb::none())
+      .def("get_property", &get_property, nb::arg("device_name"), nb::arg("property") = nb::none())
+      .def(
+          "create_context",
+          [](Core& self, const std::string& device, nb::handle properties) {
+            const AnyMap map = map_from(properties);
+            const Released released;
+            return self.create_context(device, map);
+          },
+          nb::arg("device_name"), nb::arg("properties") = nb::none())
+      .def(
+          "get_default_context",
+          [](Core& self, const std::string& device) {
+            const Released released;
+            return self.get_default_context(device);
+          },
+          nb::arg("device_name"))
+      .def(
+          "register_plugin",
+          [](Core& self, const std::filesystem::path& path, const std::string& device, nb::handle config) {
+            self.register_plugin(path, device, map_from(config));
+          },
+          nb::arg("plugin_name"), nb::arg("device_name"), nb::arg("config") = nb::none())
+      .def("unload_plugin", &Core::unload_plugin, nb::arg("device_name"))
+      .def_prop_ro(
+          "ledger", [](Core& self) -> Ledger& { return self.ledger(); }, nb::rv_policy::reference_internal,
+          "What all models of this Core copied.")
+      .def_prop_ro(
+          "router", [](Core& self) -> Router& { return self.router(); }, nb::rv_policy::reference_internal)
+      .def("__repr__", [](const Core& self) { return std::string("<Core>"); });
+}
+
+void add_compiled_model(nb::module_& module) {
+  nb::class_<CompiledModel>(module, "CompiledModel", nb::dynamic_attr(),
+                            "A model compiled for a device. Calling it runs one inference: compiled(array)[0] is the "
+                            "first output as a NumPy array.")
+      .def_prop_ro("inputs", [](const CompiledModel& self) { return self.inputs(); })
+      .def_prop_ro("outputs", [](const CompiledModel& self) { return self.outputs(); })
+      .def("input", [](const CompiledModel& self) { return self.input(); })
+      .def(
+          "input", [](const CompiledModel& self, std::size_t index) { return self.input(index); }, nb::arg("index"))
+      .def(
+          "input", [](const CompiledModel& self, const std::string& name) { return self.input(name); },
+          nb::arg("tensor_name"))
+      .def("output", [](const CompiledModel& self) { return self.output(); })
+      .def(
+          "output", [](const CompiledModel& self, std::size_t index) { return self.output(index); }, nb::arg("index"))
+      .def(
+          "output", [](const CompiledModel& self, const std::string& name) { return self.output(name); },
+          nb::arg("tensor_name"))
+      .def(
+          "create_infer_request", [](const CompiledModel& self) { return std::make_unique<Request>(self); },
+          nb::rv_policy::take_ownership)
+      .def("get_runtime_model",
+           [](const CompiledModel& self) { return std::const_pointer_cast<Model>(self.get_runtime_model()); })
+      .def(
+          "get_property",
+          [](const CompiledModel& self, const std::string& key) { return property_of(self.get_property(key), key); },
+          nb::arg("property"))
+      .def(
+          "set_property", [](CompiledModel& self, nb::handle properties) { self.set_property(map_from(properties)); },
+          nb::arg("properties"))
+      .def(
+          "export_model",
+          [](CompiledModel& self) {
+            std::ostringstream out;
+            {
+              const Released released;
+              self.export_model(out);
+            }
+            const std::string bytes = out.str();
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          "The compiled model as bytes, for Core.import_model().")
+      .def(
+          "export_model",
+          [](CompiledModel& self, nb::object stream) { stream.attr("write")(nb::find(self).attr("export_model")()); },
+          nb::arg("model_stream"))
+      .def("release_memory", &CompiledModel::release_memory)
+      .def("get_context", &CompiledModel::get_context);
+}
+
+}  // namespace
+
+void add_core(nb::module_& module) {
+  add_version(module);
+  add_core_class(module);
+  add_compiled_model(module);
+  module.def("_leave_interpreter", &leave_interpreter);
+  module.def("_note_fork", &note_fork);
+}
+
+}  // namespace tenon::python

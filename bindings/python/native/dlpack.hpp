@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// DLPack's protocol for a tensor's members.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <tenon/bindings/python/native/native.hpp>
+
+namespace tenon::python {
+
+/// What __dlpack__ returns. Arguments are None or as the array API's standard says. @errors BufferError
+nb::object dlpack_capsule(const Tensor& tensor, nb::handle stream, nb::handle max_version, nb::handle device,
+                          nb::handle copy);
+
+/// Runs `make` with the interpreter; Tenon's errors become Python's BufferError, as DLPack's protocol wants.
+template <typename Make>
+auto exported_as_buffer_error(Make make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    raise(PyExc_BufferError, describe(error));
+  }
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exceptions: tenon.errors has one class for each code.
+#include <exception>
+
+#include <tenon/bindings/python/native/native.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::python {
+namespace {
+
+nb::object class_of(const Error& error) {
+  const nb::object errors = nb::module_::import_("tenon.errors");
+  if (dynamic_cast<const Busy*>(&error)) return errors.attr("Busy");
+  const nb::object found = errors.attr("BY_CODE").attr("get")(static_cast<int>(error.code()));
+  return found.is_none() ? errors.attr("Error") : found;
+}
+
+void set_error(const Error& error) {
+  const nb::object made = class_of(error)(describe(error));
+  made.attr("native_api") = error.native_api();
+  made.attr("native_code") = error.native_code();
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+}
+
+}  // namespace
+
+void raise(PyObject* type, const std::string& message) {
+  PyErr_SetString(type, message.c_str());
+  throw nb::python_error();
+}
+
+void add_errors(nb::module_&) {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      set_error(error);
+    }
+  });
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models, their nodes and ports.
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unordered_set.h>
+#include <nanobind/stl/vector.h>
+
+#include <tenon/bindings/python/native/native.hpp>
+#include <tenon/bindings/python/native/ports.hpp>
+#include <tenon/bindings/python/native/shapes.hpp>
+#include <tenon/bindings/python/native/tensors.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+
+namespace tenon::python {
+namespace {
+
+using ModelPtr = std::shared_ptr<Model>;
+using NodePtr = std::shared_ptr<Node>;
+/// Python has no const: nodes of a compiled model are only read.
+NodePtr readable(const std::shared_ptr<const Node>& node) { return std::const_pointer_cast<Node>(node); }
+
+template <typename Port>
+std::string shown_port(const char* kind, const Port& port) {
+  std::string names;
+  for (const std::string& each : port.get_names()) names += (names.empty() ? "" : ", ") + each;
+  return std::string("<") + kind + ": names[" + names + "] shape" + port.get_partial_shape().to_string() +
+         " type: " + port.get_element_type().get_type_name() + ">";
+}
+
+template <typename Port>
+void add_port(nb::module_& module, const char* kind, const char* doc) {
+  const std::string kind_text = kind;
+  auto port = nb::class_<Port>(module, kind, doc);
+  port.def_prop_ro("node", [](const Port& self) { return readable(self.get_node_shared_ptr()); })
+      .def_prop_ro("index", &Port::get_index)
+      .def_prop_ro("any_name", &Port::get_any_name)
+      .def_prop_ro("names", [](const Port& self) { return self.get_names(); })
+      .def_prop_ro("shape", [](const Port& self) { return self.get_shape(); })
+      .def_prop_ro("partial_shape", [](const Port& self) { return self.get_partial_shape(); })
+      .def_prop_ro("element_type", [](const Port& self) { return self.get_element_type(); })
+      .def_prop_ro("rt_info", [](const Port& self) { return dict_from(self.get_rt_info()); })
+      .def("get_node", [](const Port& self) { return readable(self.get_node_shared_ptr()); })
+      .def("get_index", &Port::get_index)
+      .def("get_any_name", &Port::get_any_name)
+      .def("get_names", [](const Port& self) { return self.get_names(); })
+      .def("get_shape", [](const Port& self) { return self.get_shape(); })
+      .def("get_partial_shape", [](const Port& self) { return self.get_partial_shape(); })
+      .def("get_element_type", [](const Port& self) { return self.get_element_type(); })
+      .def("get_rt_info", [](const Port& self) { return dict_from(self.get_rt_info()); })
+      .def(
+          "__eq__", [](const Port& self, const Port& other) { return self == other; }, nb::is_operator())
+      .def("__hash__", [](const Port& self) { return std::hash<const void*>()(self.get_node()) ^ self.get_index(); })
+      .def("__repr__", [kind_text](const Port& self) { return shown_port(kind_text.c_str(), self); });
+  if constexpr (std::is_same_v<Port, Output<Node>>) {
+    port.def("set_names", &Port::set_names, nb::arg("names"))
+        .def("add_names", &Port::add_names, nb::arg("names"))
+        .def("replace", &Port::replace, nb::arg("target_output"))
+        .def("get_tensor", &Port::get_tensor, nb::rv_policy::reference_internal)
+        .def_prop_ro("tensor", &Port::get_tensor, nb::rv_policy::reference_internal);
+  }
+}
+
+void add_described_tensor(nb::module_& module) {
+  using Described = descriptor::Tensor;
+  nb::class_<Described>(module, "DescriptorTensor", "Type, shape and names of one output.")
+      .def("get_names", &Described::get_names)
+      .def("set_names", &Described::set_names, nb::arg("names"))
+      .def("add_names", &Described::add_names, nb::arg("names"))
+      .def("get_any_name", &Described::get_any_name)
+      .def_prop_rw("names", &Described::get_names, &Described::set_names)
+      .def_prop_ro("element_type", &Described::get_element_type)
+      .def_prop_ro("partial_shape", &Described::get_partial_shape)
+      .def_prop_ro("shape", &Described::get_shape);
+}
+
+nb::object attribute_of(const Attribute& attribute) {
+  return std::visit(
+      [](const auto& value) -> nb::object {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, ElementType>)
+          return nb::cast(element::Type(value));
+        else
+          return nb::cast(value);
+      },
+      attribute.value());
+}
+
+nb::dict attributes_of(const Node& node) {
+  nb::dict dict;
+  for (const auto& [key, value] : node.get_attributes()) dict[nb::str(key.c_str())] = attribute_of(value);
+  return dict;
+}
+
+Attribute attribute_from(nb::handle value, const std::string& key) {
+  if (PyBool_Check(value.ptr())) return Attribute(nb::cast<bool>(value));
+  if (PyLong_Check(value.ptr())) return Attribute(nb::cast<std::int64_t>(value));
+  if (PyFloat_Check(value.ptr())) return Attribute(nb::cast<double>(value));
+  if (PyUnicode_Check(value.ptr())) return Attribute(nb::cast<std::string>(value));
+  if (nb::isinstance<element::Type>(value)) return Attribute(nb::cast<element::Type>(value));
+  if (nb::isinstance<PartialShape>(value)) return Attribute(nb::cast<PartialShape>(value));
+  if (PySequence_Check(value.ptr())) {
+    const nb::list items(nb::borrow(value));
+    if (nb::len(items) == 0) return Attribute(std::vector<std::int64_t>{});
+    if (PyUnicode_Check(nb::object(items[0]).ptr())) return Attribute(nb::cast<std::vector<std::string>>(items));
+    bool has_float = false;
+    for (const nb::handle each : items) has_float |= PyFloat_Check(each.ptr()) != 0;
+    return has_float ? Attribute(nb::cast<std::vector<double>>(items))
+                     : Attribute(nb::cast<std::vector<std::int64_t>>(items));
+  }
+  raise(PyExc_TypeError, "attribute " + key + ": no attribute takes " + shown(value));
+}
+
+Output<Node> port_from(nb::handle object) {
+  if (nb::isinstance<Output<Node>>(object)) return nb::cast<Output<Node>>(object);
+  if (nb::isinstance<Node>(object)) return nb::cast<NodePtr>(object)->output(0);
+  return std::make_shared<op::v0::Constant>(tensor_from(object, Sharing::kCopy))->output(0);
+}
+
+NodePtr node_from(const std::string& type, nb::handle inputs, nb::handle attributes, const std::string& set,
+                  const std::string& name) {
+  OutputVector ports;
+  if (!inputs.is_none())
+    for (const nb::handle each : nb::iter(inputs)) ports.push_back(port_from(each));
+  Attributes made;
+  if (!attributes.is_none())
+    for (const auto& [key, value] : nb::cast<nb::dict>(attributes))
+      made.set(nb::cast<std::string>(key), attribute_from(value, nb::cast<std::string>(key)));
+  if (set.rfind("opset", 0) != 0)
+    throw Error(Code::kInvalidArgument, "an operation set is named like \"opset13\", not \"" + set + "\"");
+  return make_node(type, static_cast<unsigned>(std::stoul(set.substr(5))), ports, made, name);
+}
+
+void add_node(nb::module_& module) {
+  nb::class_<Node>(module, "Node", "An operation of a model.")
+      .def_prop_ro("name", [](const Node& self) { return self.get_name(); })
+      .def_prop_rw(
+          "friendly_name", [](const Node& self) { return self.get_friendly_name(); },
+          [](Node& self, const std::string& name) { self.set_friendly_name(name); })
+      .def_prop_ro("shape", [](const Node& self) { return self.get_shape(); })
+      .def_prop_ro("rt_info", [](const Node& self) { return dict_from(self.get_rt_info()); })
+      .def("get_name", [](const Node& self) { return self.get_name(); })
+      .def("get_friendly_name", [](const Node& self) { return self.get_friendly_name(); })
+      .def("set_friendly_name", [](Node& self, const std::string& name) { self.set_friendly_name(name); })
+      .def("get_type_name", [](const Node& self) { return std::string(self.get_type_name()); })
+      .def("get_attributes", &attributes_of)
+      .def("get_rt_info", [](const Node& self) { return dict_from(self.get_rt_info()); })
+      .def("get_input_size", &Node::get_input_size)
+      .def("get_output_size", &Node::get_output_size)
+      .def("get_element_type", [](const Node& self) { return self.get_element_type(); })
+      .def("get_output_element_type",
+           [](const Node& self, std::size_t index) { return self.get_output_element_type(index); })
+      .def("get_output_partial_shape",
+           [](const Node& self, std::size_t index) { return self.get_output_partial_shape(index); })
+      .def("get_output_shape", [](const Node& self, std::size_t index) { return self.get_output_shape(index); })
+      .def("output", [](Node& self, std::size_t index) { return self.output(index); })
+      .def("outputs",
+           [](Node& self) {
+             std::vector<Output<Node>> ports;
+             for (std::size_t i = 0; i < self.get_output_size(); ++i) ports.push_back(self.output(i));
+             return ports;
+           })
+      .def("input_value", [](const Node& self, std::size_t index) { return self.input_value(index); })
+      .def("input_values",
+           [](const Node& self) {
+             std::vector<Output<Node>> ports;
+             for (std::size_t i = 0; i < self.get_input_size(); ++i) ports.push_back(self.input_value(i));
+             return ports;
+           })
+      .def(
+          "__eq__", [](const Node& self, const Node& other) { return &self == &other; }, nb::is_operator())
+      .def("__hash__", [](const Node& self) { return std::hash<const void*>()(&self); })
+      .def("__repr__", [](const Node& self) {
+        return "<" + std::string(self.get_type_name()) + ": '" + self.get_friendly_name() + "'>";
+      });
+  nb::class_<op::v0::Parameter, Node>(module, "Parameter", "An input of a model.")
+      .def(nb::new_([](nb::handle type, nb::handle shape) {
+             return std::make_shared<op::v0::Parameter>(element_type_from(type), partial_shape_from(shape));
+           }),
+           nb::arg("element_type"), nb::arg("shape"))
+      .def_prop_rw(
+          "partial_shape", [](const op::v0::Parameter& self) { return self.get_partial_shape(); },
+          [](op::v0::Parameter& self, nb::handle shape) { self.set_partial_shape(partial_shape_from(shape)); })
+      .def_prop_rw("layout", &op::v0::Parameter::get_layout, &op::v0::Parameter::set_layout)
+      .def("set_element_type",
+           [](op::v0::Parameter& self, nb::handle type) { self.set_element_type(element_type_from(type)); });
+  nb::class_<op::v0::Result, Node>(module, "Result", "An output of a model.")
+      .def(nb::new_([](nb::handle port) { return std::make_shared<op::v0::Result>(port_from(port)); }),
+           nb::arg("port"));
+  nb::class_<op::v0::Constant, Node>(module, "Constant", "A value known when the model is made.")
+      .def(nb::new_([](nb::handle array, bool shared) {
+             return std::make_shared<op::v0::Constant>(tensor_from(array, shared ? Sharing::kShare : Sharing::kCopy));
+           }),
+           nb::arg("array"), nb::arg("shared_memory") = false)
+      .def_prop_ro("data", [](const op::v0::Constant& self) { return array_over(self.get_tensor()); });
+  module.def(
+      "make_node", &node_from, nb::arg("type"), nb::arg("inputs") = nb::none(), nb::arg("attributes") = nb::none(),
+      nb::arg("opset") = "opset16", nb::arg("name") = "",
+      "Makes an operation by its name in OpenVINO's sets: make_node(\"MatMul\", [a, b], {\"transpose_b\": True}).");
+}
+
+void reshape(Model& model, nb::handle shapes) {
+  if (!PyDict_Check(shapes.ptr())) return model.reshape(partial_shape_from(shapes));
+  std::map<Output<Node>, PartialShape> by_port;
+  for (const auto& [key, value] : nb::cast<nb::dict>(shapes))
+    by_port[model_port(model, key)] = partial_shape_from(value);
+  model.reshape(by_port);
+}
+
+ResultVector results_from(nb::handle list) {
+  ResultVector results;
+  for (const nb::handle each : nb::iter(list))
+    results.push_back(nb::isinstance<op::v0::Result>(each) ? nb::cast<std::shared_ptr<op::v0::Result>>(each)
+                                                           : std::make_shared<op::v0::Result>(port_from(each)));
+  return results;
+}
+
+std::vector<std::string> path_of(nb::handle path) {
+  if (PyUnicode_Check(path.ptr())) return {nb::cast<std::string>(path)};
+  return nb::cast<std::vector<std::string>>(path);
+}
+
+void add_model_class(nb::module_& module) {
+  nb::class_<Model>(module, "Model", "A graph as data: read by Core.read_model(), or made of nodes.")
+      .def(nb::new_([](nb::handle results, const ParameterVector& parameters, const std::string& name) {
+             return std::make_shared<Model>(results_from(results), parameters, name);
+           }),
+           nb::arg("results"), nb::arg("parameters"), nb::arg("name") = "")
+      .def(nb::new_([](nb::handle results, const SinkVector& sinks, const ParameterVector& parameters,
+                       const std::string& name) {
+             return std::make_shared<Model>(results_from(results), sinks, parameters, name);
+           }),
+           nb::arg("results"), nb::arg("sinks"), nb::arg("parameters"), nb::arg("name") = "")
+      .def_prop_ro("name", [](const Model& self) { return self.get_name(); })
+      .def_prop_rw(
+          "friendly_name", [](const Model& self) { return self.get_friendly_name(); },
+          [](Model& self, const std::string& name) { self.set_friendly_name(name); })
+      .def_prop_ro("inputs", [](Model& self) { return self.inputs(); })
+      .def_prop_ro("outputs", [](Model& self) { return self.outputs(); })
+      .def_prop_ro("parameters", [](const Model& self) { return self.get_parameters(); })
+      .def_prop_ro("results", [](const Model& self) { return self.get_results(); })
+      .def_prop_ro("dynamic", &Model::is_dynamic)
+      .def_prop_ro("rt_info", [](const Model& self) { return dict_from(self.get_rt_info()); })
+      .def("input", [](Model& self) { return self.input(); })
+      .def(
+          "input", [](Model& self, std::size_t index) { return self.input(index); }, nb::arg("index"))
+      .def(
+          "input", [](Model& self, const std::string& name) { return self.input(name); }, nb::arg("tensor_name"))
+      .def("output", [](Model& self) { return self.output(); })
+      .def(
+          "output", [](Model& self, std::size_t index) { return self.output(index); }, nb::arg("index"))
+      .def(
+          "output", [](Model& self, const std::string& name) { return self.output(name); }, nb::arg("tensor_name"))
+      .def("get_name", [](const Model& self) { return self.get_name(); })
+      .def("get_friendly_name", [](const Model& self) { return self.get_friendly_name(); })
+      .def("set_friendly_name", [](Model& self, const std::string& name) { self.set_friendly_name(name); })
+      .def("get_parameters", [](const Model& self) { return self.get_parameters(); })
+      .def("get_results", [](const Model& self) { return self.get_results(); })
+      .def("get_ops", &Model::get_ops)
+      .def("get_ordered_ops", &Model::get_ordered_ops)
+      .def("get_output_size", &Model::get_output_size)
+      .def("is_dynamic", &Model::is_dynamic)
+      .def("validate_nodes_and_infer_types", &Model::validate_nodes_and_infer_types)
+      .def("reshape", &reshape, nb::arg("shapes"),
+           "One shape for a model of one input, or a dict from ports, names or indices to shapes.")
+      .def("clone", &Model::clone)
+      .def(
+          "add_outputs",
+          [](Model& self, nb::handle outputs) {
+            std::vector<Output<Node>> added;
+            const nb::object list = PyList_Check(outputs.ptr()) || PyTuple_Check(outputs.ptr())
+                                        ? nb::borrow(outputs)
+                                        : nb::object(nb::make_tuple(nb::borrow(outputs)));
+            for (const nb::handle each : nb::iter(list))
+              added.push_back(PyUnicode_Check(each.ptr()) ? self.add_output(nb::cast<std::string>(each))
+                                                          : self.add_output(port_from(each)));
+            return added;
+          },
+          nb::arg("outputs"))
+      .def(
+          "has_rt_info", [](const Model& self, nb::handle path) { return self.has_rt_info(path_of(path)); },
+          nb::arg("path"))
+      .def("get_rt_info", [](const Model& self) { return dict_from(self.get_rt_info()); })
+      .def(
+          "get_rt_info",
+          [](const Model& self, nb::handle path) { return object_from(self.get_rt_info(path_of(path))); },
+          nb::arg("path"))
+      .def(
+          "set_rt_info",
+          [](Model& self, nb::handle value, nb::handle path) {
+            self.set_rt_info(any_from(value, "rt_info"), path_of(path));
+          },
+          nb::arg("obj"), nb::arg("path"))
+      .def("_save", [](const Model& self, const std::filesystem::path& xml, const std::filesystem::path& bin) {
+        const Released released;
+        serialize(self, xml, bin);
+      });
+}
+
+}  // namespace
+
+Output<Node> model_port(Model& model, nb::handle key) {
+  if (PyUnicode_Check(key.ptr())) return model.input(nb::cast<std::string>(key));
+  if (PyLong_Check(key.ptr())) return model.input(nb::cast<std::size_t>(key));
+  if (nb::isinstance<Output<Node>>(key)) return nb::cast<Output<Node>>(key);
+  if (nb::isinstance<Node>(key)) return nb::cast<NodePtr>(key)->output(0);
+  raise(PyExc_TypeError, "an input is named by a port, its tensor name or its index, not by " + shown(key));
+}
+
+void add_model(nb::module_& module) {
+  add_described_tensor(module);
+  add_port<Output<Node>>(module, "Output", "An output of a node: a port of a model.");
+  add_port<Output<const Node>>(module, "ConstOutput", "A port of a compiled model.");
+  add_node(module);
+  add_model_class(module);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenon._native: the module that the Python package is made of.
+#include <tenon/bindings/python/native/native.hpp>
+#include <tenon/core/version.hpp>
+
+NB_MODULE(_native, module) {
+  module.doc() = "Tenon's runtime and memory for Python; import tenon instead.";
+  module.attr("__version__") = TENON_VERSION;
+  tenon::python::add_errors(module);
+  tenon::python::add_types(module);
+  tenon::python::add_tensor(module);
+  tenon::python::add_memory(module);
+  tenon::python::add_model(module);
+  tenon::python::add_remote(module);
+  tenon::python::add_request(module);
+  tenon::python::add_core(module);
+  tenon::python::add_queue(module);
+  tenon::python::add_preprocess(module);
+}

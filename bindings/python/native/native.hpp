@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sources of the Python module share: conversions between Python's objects and Tenon's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/partial_shape.hpp>
+
+namespace nb = nanobind;
+
+namespace tenon::python {
+
+/// @name Each adds the classes of one source to the module.
+void add_errors(nb::module_& module);
+void add_types(nb::module_& module);
+void add_tensor(nb::module_& module);
+void add_memory(nb::module_& module);
+void add_model(nb::module_& module);
+void add_core(nb::module_& module);
+void add_request(nb::module_& module);
+void add_queue(nb::module_& module);
+void add_remote(nb::module_& module);
+void add_preprocess(nb::module_& module);
+
+/// Whether an array's memory is used as it is, or its elements are copied into memory of Tenon's.
+enum class Sharing : std::uint8_t { kShare, kCopy };
+
+/// A tensor over the memory of `array`: a Tensor, an object with the buffer protocol, DLPack or __array_interface__, a list or a number.
+/// Under kShare the object lives as long as any tensor over its memory.
+/// @errors Python's BufferError: the memory cannot be shared as it is (the reason is named); TypeError: no array, or elements that no
+/// element type has.
+Tensor tensor_from(nb::handle array, Sharing sharing);
+/// The same, with the shape and type that a port wants: scalars and lists take its element type.
+Tensor tensor_from(nb::handle array, Sharing sharing, ElementType wanted);
+/// A NumPy array over `tensor`'s memory; strings are copied. It keeps the memory alive. @errors BufferError: not host memory.
+nb::object array_over(const Tensor& tensor);
+/// A NumPy array of its own with `tensor`'s elements.
+nb::object array_copy(const Tensor& tensor);
+/// The element type of a NumPy dtype, a Python type, a text, or a Type. @errors TypeError.
+ElementType element_type_from(nb::handle object);
+/// numpy.dtype of an element type. @errors TypeError: NumPy has none, and ml_dtypes is not installed.
+nb::object dtype_of(ElementType type);
+
+/// @name Values of properties. Enumerations of the Python package are texts there. @errors TypeError names the key.
+Any any_from(nb::handle value, const std::string& key);
+AnyMap map_from(nb::handle properties);
+nb::object object_from(const Any& value);
+nb::dict dict_from(const AnyMap& map);
+
+/// Calls `wait(milliseconds)` without the interpreter, in slices, until it returns true; between two slices signals are handled, so that
+/// Ctrl-C ends the wait. @errors those of `wait`, and KeyboardInterrupt.
+template <typename Wait>
+void wait_in_slices(Wait wait) {
+  constexpr int kSliceMs = 50;
+  while (true) {
+    bool over = false;
+    {
+      const Released released;
+      over = wait(kSliceMs);
+    }
+    if (over) return;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+/// Throws the Python exception `type`.
+[[noreturn]] void raise(PyObject* type, const std::string& message);
+/// repr() of an object, cut to a line.
+std::string shown(nb::handle object);
+
+}  // namespace tenon::python
+
+namespace nanobind::detail {
+
+/// Shapes are tuples in Python, which also compare to lists: tenon._shape.Shape.
+template <>
+struct type_caster<tenon::Shape> {
+  NB_TYPE_CASTER(tenon::Shape, const_name("collections.abc.Sequence[int]"))
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept;
+  static handle from_cpp(const tenon::Shape& shape, rv_policy policy, cleanup_list* cleanup) noexcept;
+};
+
+/// An element::Type may be given as a Type, a NumPy dtype or a text.
+template <>
+struct type_caster<tenon::AnyMap> {
+  NB_TYPE_CASTER(tenon::AnyMap, const_name("dict[str, object]"))
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept;
+  static handle from_cpp(const tenon::AnyMap& map, rv_policy policy, cleanup_list* cleanup) noexcept;
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// InferRequest, states and profiling.
+#include <tenon/bindings/python/native/request.hpp>
+
+#include <memory>
+#include <string>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <tenon/bindings/python/native/interpreter.hpp>
+#include <tenon/bindings/python/native/tensors.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/runtime/profiling_info.hpp>
+#include <tenon/runtime/variable_state.hpp>
+
+namespace tenon::python {
+namespace {
+
+nb::handle results_class() {
+  static PyObject* kept = nullptr;
+  if (!kept) kept = nb::object(nb::module_::import_("tenon._results").attr("OVDict")).release().ptr();
+  return kept;
+}
+
+/// `array` as NumPy converts it to `type`.
+nb::object converted(nb::handle array, ElementType type) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  return numpy.attr("asarray")(array).attr("astype")(dtype_of(type));
+}
+
+[[noreturn]] void refuse_index(std::size_t index, const char* what, std::size_t count) {
+  throw Error(Code::kOutOfRange, "there is no " + std::string(what) + " " + std::to_string(index) + ": the model has " +
+                                     std::to_string(count));
+}
+
+}  // namespace
+
+void PythonCallback::operator()(nb::handle argument) const {
+  const Entered entered;
+  if (entered) nb::object(function_->get()(argument.is_valid() ? argument : nb::handle(Py_None)));
+}
+
+Request::Request(CompiledModel compiled) : compiled_(std::move(compiled)), shared_(std::make_shared<Shared>()) {
+  check_process();
+  {
+    const Released released;
+    request_ = compiled_.create_infer_request();
+  }
+  request_.set_callback([shared = shared_](std::exception_ptr error) {
+    shared->latency_ns.store((std::chrono::steady_clock::now() - shared->begin).count(), std::memory_order_relaxed);
+    if (shared->done) shared->done(error, shared->userdata.get());
+  });
+}
+
+Request::~Request() {
+  // A callback may want the interpreter while the last inference is waited for.
+  const Released released;
+  try {
+    request_.wait();
+  } catch (...) {  // It was for wait() to tell.
+  }
+  request_ = {};
+}
+
+nb::object Request::output_ports() {
+  if (!output_ports_.is_valid()) {
+    nb::list ports;
+    for (const auto& each : outputs()) ports.append(nb::cast(each));
+    output_ports_ = nb::tuple(ports);
+  }
+  return output_ports_;
+}
+
+Output<const Node> Request::port(nb::handle key) const {
+  if (nb::isinstance<Output<const Node>>(key)) return nb::cast<Output<const Node>>(key);
+  if (nb::isinstance<Output<Node>>(key)) return nb::cast<Output<Node>>(key);
+  if (PyUnicode_Check(key.ptr())) {
+    const auto name = nb::cast<std::string>(key);
+    for (const auto* ports : {&inputs(), &outputs()})
+      for (const auto& each : *ports)
+        if (each.get_names().count(name) || each.get_node()->get_friendly_name() == name) return each;
+    return compiled_.input(name);  // Says which names there are.
+  }
+  return input_port(key);
+}
+
+Output<const Node> Request::input_port(nb::handle key) const {
+  if (PyLong_Check(key.ptr())) {
+    const auto index = nb::cast<std::int64_t>(key);
+    if (index < 0 || static_cast<std::size_t>(index) >= inputs().size())
+      refuse_index(static_cast<std::size_t>(index), "input", inputs().size());
+    return inputs()[static_cast<std::size_t>(index)];
+  }
+  if (PyUnicode_Check(key.ptr()) || nb::isinstance<Output<const Node>>(key) || nb::isinstance<Output<Node>>(key))
+    return port(key);
+  raise(PyExc_TypeError, "an input is named by a port, its tensor name or its index, not by " + shown(key));
+}
+
+void Request::set_input(const Output<const Node>& port, nb::handle value, Sharing sharing) {
+  const ElementType type = port.get_element_type();
+  if (nb::isinstance<Tensor>(value)) return request_.set_tensor(port, nb::cast<const Tensor&>(value));
+  if (sharing == Sharing::kShare && type != ElementType::kString) {
+    Tensor tensor;
+    try {
+      tensor = tensor_from(value, Sharing::kShare, type);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_BufferError) && !error.matches(PyExc_TypeError)) throw;
+      tensor = tensor_from(value, Sharing::kCopy, type);  // What cannot be shared is copied, as OpenVINO does.
+    }
+    if (tensor.element_type() != type) tensor = tensor_from(converted(value, type), Sharing::kShare);
+    return request_.set_tensor(port, tensor);
+  }
+  Tensor source = tensor_from(value, type == ElementType::kString ? Sharing::kCopy : Sharing::kShare, type);
+  if (source.element_type() != type) source = tensor_from(converted(value, type), Sharing::kShare);
+  Tensor own = request_.get_tensor(port);
+  // A tensor of the caller's is not written to: the request gets a copy.
+  if (!own.is_writable() || !own.is_host_addressable())
+    return request_.set_tensor(port, tensor_from(value, Sharing::kCopy, type));
+  if (own.shape() != source.shape()) own.set_shape(source.shape());
+  const Released released;
+  source.copy_to(own);
+}
+
+void Request::set_inputs(nb::handle given, Sharing sharing) {
+  if (given.is_none()) return;
+  if (PyDict_Check(given.ptr())) {
+    for (const auto& [key, value] : nb::borrow<nb::dict>(given)) set_input(input_port(key), value, sharing);
+    return;
+  }
+  const bool is_list = PyList_Check(given.ptr()) || PyTuple_Check(given.ptr());
+  if (!is_list) {
+    if (inputs().size() != 1)
+      throw Error(Code::kInvalidArgument, "one array was given for a model of " + std::to_string(inputs().size()) +
+                                              " inputs: pass a dict or a list");
+    return set_input(inputs().front(), given, sharing);
+  }
+  const std::size_t count = nb::len(given);
+  if (count > inputs().size()) refuse_index(inputs().size(), "input", inputs().size());
+  for (std::size_t i = 0; i < count; ++i) set_input(inputs()[i], nb::object(given[i]), sharing);
+}
+
+nb::object Request::results(Sharing sharing) {
+  nb::list arrays;
+  for (std::size_t i = 0; i < outputs().size(); ++i) {
+    const Tensor tensor = request_.get_output_tensor(i);
+    if (tensor.is_host_addressable()) {
+      arrays.append(sharing == Sharing::kShare ? array_over(tensor) : array_copy(tensor));
+    } else {
+      Tensor host(tensor.element_type(), tensor.shape());
+      tensor.copy_to(host);
+      arrays.append(array_over(host));
+    }
+  }
+  return results_class()(output_ports(), arrays);
+}
+
+void Request::infer() {
+  check_process();
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const Released released;
+    request_.infer();
+  }
+  shared_->latency_ns.store((std::chrono::steady_clock::now() - begin).count(), std::memory_order_relaxed);
+}
+
+void Request::start_async() {
+  check_process();
+  shared_->begin = std::chrono::steady_clock::now();
+  const Released released;
+  request_.start_async();
+}
+
+void Request::wait() {
+  wait_in_slices([&](int slice_ms) { return request_.wait_for(std::chrono::milliseconds(slice_ms)); });
+  const Released released;
+  request_.wait();  // Throws what the inference or its callback threw.
+}
+
+bool Request::wait_for(int milliseconds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  bool is_over = false;
+  wait_in_slices([&](int slice_ms) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    is_over =
+        request_.wait_for(std::max(std::chrono::milliseconds(0), std::min(left, std::chrono::milliseconds(slice_ms))));
+    return is_over || left.count() <= slice_ms;
+  });
+  return is_over;
+}
+
+double Request::latency_ms() const {
+  return static_cast<double>(shared_->latency_ns.load(std::memory_order_relaxed)) / 1e6;
+}
+
+namespace {
+
+void set_callback(Request& self, nb::object callback, nb::object userdata) {
+  self.set_userdata(std::move(userdata));
+  if (callback.is_none()) return self.set_done({});
+  if (!PyCallable_Check(callback.ptr())) raise(PyExc_TypeError, "a callback is a function, not " + shown(callback));
+  self.set_done([call = PythonCallback(std::move(callback))](std::exception_ptr error, nb::handle data) {
+    if (!error) call(data);
+  });
+}
+
+nb::list tensors_of(const std::vector<Output<const Node>>& ports, InferRequest& request) {
+  nb::list tensors;
+  for (const auto& each : ports) tensors.append(object_of(request.get_tensor(each)));
+  return tensors;
+}
+
+std::size_t only(const std::vector<Output<const Node>>& ports, nb::handle index, const char* what) {
+  if (!index.is_none()) {
+    const auto number = nb::cast<std::size_t>(index);
+    if (number >= ports.size()) refuse_index(number, what, ports.size());
+    return number;
+  }
+  if (ports.size() != 1)
+    throw Error(Code::kInvalidArgument,
+                "the model has " + std::to_string(ports.size()) + " " + what + "s: give an index");
+  return 0;
+}
+
+std::vector<Tensor> batch_from(nb::handle list) {
+  std::vector<Tensor> tensors;
+  for (const nb::handle each : nb::iter(list)) tensors.push_back(tensor_from(each, Sharing::kShare));
+  return tensors;
+}
+
+void add_profiling(nb::module_& module) {
+  nb::enum_<ProfilingInfo::Status>(module, "ProfilingStatus")
+      .value("NOT_RUN", ProfilingInfo::Status::NOT_RUN)
+      .value("OPTIMIZED_OUT", ProfilingInfo::Status::OPTIMIZED_OUT)
+      .value("EXECUTED", ProfilingInfo::Status::EXECUTED);
+  const auto seconds = [](std::chrono::microseconds time) {
+    return nb::module_::import_("datetime").attr("timedelta")(nb::arg("microseconds") = time.count());
+  };
+  nb::class_<ProfilingInfo>(module, "ProfilingInfo", "The time that one node of a request took.")
+      .def_ro("status", &ProfilingInfo::status)
+      .def_ro("node_name", &ProfilingInfo::node_name)
+      .def_ro("exec_type", &ProfilingInfo::exec_type)
+      .def_ro("node_type", &ProfilingInfo::node_type)
+      .def_prop_ro("real_time", [seconds](const ProfilingInfo& self) { return seconds(self.real_time); })
+      .def_prop_ro("cpu_time", [seconds](const ProfilingInfo& self) { return seconds(self.cpu_time); })
+      .def_prop_ro("start_time", [seconds](const ProfilingInfo& self) { return seconds(self.start_time); })
+      .def("__repr__", [](const ProfilingInfo& self) {
+        return "<ProfilingInfo: " + self.node_name + " (" + self.node_type + ", " + self.exec_type + ") " +
+               std::to_string(self.real_time.count()) + " us>";
+      });
+}
+
+void add_state(nb::module_& module) {
+  nb::class_<VariableState>(module, "VariableState", "One state of a request, kept between its inferences.")
+      .def_prop_ro("name", &VariableState::get_name)
+      .def_prop_rw(
+          "state", [](const VariableState& self) { return object_of(self.get_state()); },
+          [](VariableState& self, nb::handle value) { self.set_state(tensor_from(value, Sharing::kShare)); })
+      .def("reset", &VariableState::reset)
+      .def("__repr__", [](const VariableState& self) { return "<VariableState: '" + self.get_name() + "'>"; });
+}
+
+void add_tensors(nb::class_<Request>& request) {
+  request
+      .def(
+          "get_tensor",
+          [](Request& self, nb::handle key) { return object_of(self.native().get_tensor(self.port(key))); },
+          nb::arg("name"))
+      .def(
+          "set_tensor",
+          [](Request& self, nb::handle key, nb::handle tensor) {
+            self.native().set_tensor(self.port(key), tensor_from(tensor, Sharing::kShare));
+          },
+          nb::arg("name"), nb::arg("tensor"), "A Tensor, or an array that is used where it lies and kept alive.")
+      .def(
+          "set_tensors",
+          [](Request& self, nb::handle key, nb::handle tensors) {
+            self.native().set_tensors(self.port(key), batch_from(tensors));
+          },
+          nb::arg("name"), nb::arg("tensors"))
+      .def(
+          "set_tensors",
+          [](Request& self, nb::handle tensors) {
+            for (const auto& [key, value] : nb::cast<nb::dict>(tensors))
+              self.native().set_tensor(self.port(key), tensor_from(value, Sharing::kShare));
+          },
+          nb::arg("inputs"))
+      .def(
+          "get_input_tensor",
+          [](Request& self, nb::handle index) {
+            return object_of(self.native().get_input_tensor(only(self.inputs(), index, "input")));
+          },
+          nb::arg("index") = nb::none())
+      .def(
+          "get_output_tensor",
+          [](Request& self, nb::handle index) {
+            return object_of(self.native().get_output_tensor(only(self.outputs(), index, "output")));
+          },
+          nb::arg("index") = nb::none())
+      .def(
+          "set_input_tensor",
+          [](Request& self, std::size_t index, nb::handle tensor) {
+            self.native().set_input_tensor(index, tensor_from(tensor, Sharing::kShare));
+          },
+          nb::arg("index"), nb::arg("tensor"))
+      .def(
+          "set_input_tensor",
+          [](Request& self, nb::handle tensor) {
+            self.native().set_input_tensor(only(self.inputs(), nb::none(), "input"),
+                                           tensor_from(tensor, Sharing::kShare));
+          },
+          nb::arg("tensor"))
+      .def(
+          "set_output_tensor",
+          [](Request& self, std::size_t index, nb::handle tensor) {
+            self.native().set_output_tensor(index, tensor_from(tensor, Sharing::kShare));
+          },
+          nb::arg("index"), nb::arg("tensor"))
+      .def(
+          "set_output_tensor",
+          [](Request& self, nb::handle tensor) {
+            self.native().set_output_tensor(only(self.outputs(), nb::none(), "output"),
+                                            tensor_from(tensor, Sharing::kShare));
+          },
+          nb::arg("tensor"))
+      .def(
+          "set_input_tensors",
+          [](Request& self, std::size_t index, nb::handle tensors) {
+            self.native().set_input_tensors(index, batch_from(tensors));
+          },
+          nb::arg("index"), nb::arg("tensors"))
+      .def(
+          "set_input_tensors",
+          [](Request& self, nb::handle tensors) {
+            if (PyDict_Check(tensors.ptr())) {
+              for (const auto& [index, value] : nb::cast<nb::dict>(tensors))
+                self.native().set_input_tensor(nb::cast<std::size_t>(index), tensor_from(value, Sharing::kShare));
+            } else {
+              self.native().set_input_tensors(batch_from(tensors));
+            }
+          },
+          nb::arg("inputs"))
+      .def_prop_ro("input_tensors", [](Request& self) { return tensors_of(self.inputs(), self.native()); })
+      .def_prop_ro("output_tensors", [](Request& self) { return tensors_of(self.outputs(), self.native()); })
+      .def_prop_ro("model_inputs", [](Request& self) { return self.inputs(); })
+      .def_prop_ro("model_outputs", [](Request& self) { return self.output_ports(); });
+}
+
+Sharing sharing_of(bool shared) { return shared ? Sharing::kShare : Sharing::kCopy; }
+
+void add_inference(nb::class_<Request>& request) {
+  request
+      .def(
+          "infer",
+          [](Request& self, nb::handle inputs, bool share_inputs, bool share_outputs, bool) {
+            self.set_inputs(inputs, sharing_of(share_inputs));
+            self.infer();
+            return self.results(sharing_of(share_outputs));
+          },
+          nb::arg("inputs") = nb::none(), nb::arg("share_inputs") = false, nb::arg("share_outputs") = false,
+          nb::kw_only(), nb::arg("decode_strings") = true,
+          "Runs one inference and returns its outputs by port, index and name. Inputs: one array, a list, or a dict by "
+          "port, name or\n"
+          "index; without them the tensors that were set. share_inputs=True uses arrays where they lie.")
+      .def(
+          "start_async",
+          [](Request& self, nb::handle inputs, nb::object userdata, bool share_inputs) {
+            self.set_inputs(inputs, sharing_of(share_inputs));
+            if (!userdata.is_none()) self.set_userdata(std::move(userdata));
+            self.start_async();
+          },
+          nb::arg("inputs") = nb::none(), nb::arg("userdata") = nb::none(), nb::arg("share_inputs") = false,
+          "Starts an inference; wait() ends it. Arrays that are shared must not change until then.")
+      .def("wait", &Request::wait, "Waits for the inference and its callback. Ctrl-C ends the wait.")
+      .def("wait_for", &Request::wait_for, nb::arg("timeout"),
+           "Whether the inference is over within so many milliseconds.")
+      .def("cancel",
+           [](Request& self) {
+             const Released released;
+             self.native().cancel();
+           })
+      .def("set_callback", &set_callback, nb::arg("callback").none(), nb::arg("userdata") = nb::none(),
+           "`callback(userdata)` is called after each inference that start_async() began, in the thread that ran it.")
+      .def_prop_ro("userdata", &Request::userdata)
+      .def("_set_done",
+           [](Request& self, nb::object callback) {
+             self.set_done([call = PythonCallback(std::move(callback))](std::exception_ptr, nb::handle) { call({}); });
+           })
+      .def_prop_ro(
+          "results", [](Request& self) { return self.results(Sharing::kCopy); },
+          "The outputs of the last inference, copied.")
+      .def_prop_ro("latency", &Request::latency_ms, "Milliseconds that the last inference took.")
+      .def_prop_ro("profiling_info", [](Request& self) { return self.native().get_profiling_info(); })
+      .def(
+          "get_profiling_info", [](Request& self) { return self.native().get_profiling_info(); },
+          "Times of the nodes that ran, where PERF_COUNT is set.")
+      .def("query_state", [](Request& self) { return self.native().query_state(); })
+      .def("reset_state", [](Request& self) { self.native().reset_state(); })
+      .def("get_compiled_model", [](Request& self) { return self.compiled(); })
+      .def_prop_ro(
+          "ledger", [](Request& self) -> Ledger& { return self.native().ledger(); }, nb::rv_policy::reference_internal,
+          "What this request copied, converted and waited for.")
+      .def("__repr__", [](Request& self) {
+        return "<InferRequest: " + std::to_string(self.inputs().size()) + " inputs, " +
+               std::to_string(self.outputs().size()) + " outputs>";
+      });
+}
+
+}  // namespace
+
+void add_request(nb::module_& module) {
+  add_profiling(module);
+  add_state(module);
+  auto request =
+      nb::class_<Request>(module, "InferRequest", nb::dynamic_attr(),
+                          "One inference at a time over tensors by port. Requests are independent of each other.");
+  add_tensors(request);
+  add_inference(request);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request as Python has it: ports by any of their names, arrays in place of tensors, a callback in Python.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include <tenon/bindings/python/native/native.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/infer_request.hpp>
+
+namespace tenon::python {
+
+/// @thread Python's interpreter is held by each caller; the callback enters it.
+class Request {
+ public:
+  explicit Request(CompiledModel compiled);
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request();
+
+  InferRequest& native() { return request_; }
+  CompiledModel& compiled() { return compiled_; }
+  const std::vector<Output<const Node>>& inputs() const { return compiled_.inputs(); }
+  const std::vector<Output<const Node>>& outputs() const { return compiled_.outputs(); }
+  /// The compiled model's output ports as a tuple of Python's, made once.
+  nb::object output_ports();
+
+  /// An input or output by a port of this model or of the one that it was compiled from, a tensor name, or an input's index.
+  Output<const Node> port(nb::handle key) const;
+  Output<const Node> input_port(nb::handle key) const;
+
+  /// Sets inputs from None, one array, a list by position, or a dict by port, name or index. Under kShare arrays are used where they
+  /// lie, else their elements are copied into the request's tensors and converted to the port's type.
+  /// @errors TypeError, BufferError; those of InferRequest::set_tensor
+  void set_inputs(nb::handle inputs, Sharing sharing);
+  /// The outputs by port, index and name. Under kShare they are views of the request's memory.
+  nb::object results(Sharing sharing);
+
+  void infer();
+  void start_async();
+  void wait();
+  bool wait_for(int milliseconds);
+
+  /// Called after each inference that was started, with the error, if there is one, and the userdata. Any thread.
+  using Done = std::function<void(std::exception_ptr error, nb::handle userdata)>;
+  void set_done(Done done) { shared_->done = std::move(done); }
+  /// What the callback gets.
+  nb::object userdata() const { return shared_->userdata ? nb::borrow(shared_->userdata.get()) : nb::none(); }
+  void set_userdata(nb::object userdata) { shared_->userdata = Held(std::move(userdata)); }
+  /// Wall time of the last inference, in milliseconds; 0 before the first.
+  double latency_ms() const;
+
+ private:
+  struct Shared {
+    Done done;
+    Held userdata;
+    std::chrono::steady_clock::time_point begin;
+    std::atomic<std::int64_t> latency_ns{0};
+  };
+  void set_input(const Output<const Node>& port, nb::handle value, Sharing sharing);
+
+  CompiledModel compiled_;
+  InferRequest request_;
+  std::shared_ptr<Shared> shared_;
+  nb::object output_ports_;
+};
+
+/// Calls a function of Python's from any thread; an exception of Python's is thrown. Nothing happens where Python is ending.
+class PythonCallback {
+ public:
+  explicit PythonCallback(nb::object function) : function_(std::make_shared<Held>(std::move(function))) {}
+  void operator()(nb::handle argument) const;
+
+ private:
+  std::shared_ptr<Held> function_;
+};
+
+}  // namespace tenon::python

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tenon: one tensor over the memory of media, compute and inference frameworks, and models on it where it lies.
+
+    import tenon as tn
+    compiled = tn.compile_model("model.onnx", "CPU")
+    print(compiled(array)[0])
+
+Names are OpenVINO's where OpenVINO has them: `import tenon.openvino as ov` runs its scripts.
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+import os as _os
+from typing import Any as _Any, Optional as _Optional
+
+from . import _native
+from . import errors, properties
+from ._calls import LedgerScope, install as _install, ledger
+from ._enums import ZeroCopy
+from ._native import (
+    AsyncInferQueue,
+    CompiledModel,
+    ConstOutput,
+    Constant,
+    Core,
+    Dimension,
+    InferRequest,
+    Layout,
+    Ledger,
+    Model,
+    Node,
+    Output,
+    Parameter,
+    PartialShape,
+    ProfilingInfo,
+    RemoteContext,
+    RemoteTensor,
+    Result,
+    Router,
+    Tensor,
+    Type,
+    VariableState,
+    Version,
+    __version__,
+    from_dlpack,
+    layout_helpers,
+    make_node,
+    preprocess,
+    start_trace,
+    write_trace,
+)
+from ._results import OVDict
+from ._shape import Shape
+from .errors import Error
+
+_install()
+_atexit.register(_native._leave_interpreter)
+_os.register_at_fork(after_in_child=_native._note_fork)
+
+_core: _Optional[Core] = None
+
+
+def core() -> Core:
+    """The Core that compile_model() and read_model() use: one per process, made on first use."""
+    global _core
+    if _core is None:
+        _core = Core()
+    return _core
+
+
+def compile_model(model: _Any, device_name: str = "AUTO", config: _Optional[dict] = None) -> CompiledModel:
+    """Compiles a Model or the file at a path (ONNX, or the .xml of an OpenVINO IR)."""
+    return core().compile_model(model, device_name, config)
+
+
+def read_model(model: _Any, weights: _Any = None) -> Model:
+    """Reads a model from a path or from bytes. Weights are mapped, not copied."""
+    return core().read_model(model, weights)
+
+
+def save_model(model: Model, output_model: _Any, compress_to_fp16: bool = False) -> None:
+    """Writes a model as OpenVINO IR: the .xml at this path and a .bin beside it. Weights keep their types."""
+    if compress_to_fp16:
+        raise errors.Unimplemented("save_model: compress_to_fp16=True is not supported; weights are written as they are")
+    model._save(_os.fspath(output_model), "")
+
+
+def serialize(model: Model, xml_path: _Any, bin_path: _Any = "") -> None:
+    """Writes a model as OpenVINO IR to two paths."""
+    model._save(_os.fspath(xml_path), _os.fspath(bin_path))
+
+
+def get_version() -> str:
+    """The version of Tenon."""
+    return __version__
+
+
+__all__ = [
+    "AsyncInferQueue", "CompiledModel", "ConstOutput", "Constant", "Core", "Dimension", "Error", "InferRequest", "Layout", "Ledger",
+    "LedgerScope", "Model", "Node", "OVDict", "Output", "Parameter", "PartialShape", "ProfilingInfo", "RemoteContext", "RemoteTensor",
+    "Result", "Router", "Shape", "Tensor", "Type", "VariableState", "Version", "ZeroCopy", "compile_model", "core", "errors",
+    "from_dlpack", "get_version", "layout_helpers", "ledger", "make_node", "preprocess", "properties", "read_model", "save_model",
+    "serialize", "start_trace", "write_trace",
+]

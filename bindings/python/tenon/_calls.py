@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the native classes have in Python: calls of compiled models, callbacks, asyncio, ledgers as scopes, and pictures of objects."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from contextlib import contextmanager
+from typing import Any, Iterator, Optional, Union
+
+from . import _native
+from ._results import OVDict
+
+
+def call(self: _native.CompiledModel, inputs: Any = None, share_inputs: bool = True, share_outputs: bool = False, *, decode_strings: bool = True) -> OVDict:
+    """Runs one inference over a request that the model keeps; see InferRequest.infer(). Arrays are used where they lie."""
+    try:
+        request = self._request
+    except AttributeError:
+        request = self._request = self.create_infer_request()
+    return request.infer(inputs, share_inputs, share_outputs)
+
+
+def infer_new_request(self: _native.CompiledModel, inputs: Any = None) -> OVDict:
+    """Runs one inference over a request of its own."""
+    return self.create_infer_request().infer(inputs)
+
+
+async def infer_async(self: _native.InferRequest, inputs: Any = None, share_inputs: bool = False) -> OVDict:
+    """Runs one inference while other coroutines run. A cancelled task cancels the inference."""
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+
+    def finish() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    def tell(_: Any) -> None:
+        try:
+            loop.call_soon_threadsafe(finish)
+        except RuntimeError:  # The loop was closed meanwhile.
+            pass
+
+    self._set_done(tell)
+    try:
+        self.start_async(inputs, None, share_inputs)
+        try:
+            await done
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        self.wait()
+    finally:
+        if not done.cancelled():
+            self.set_callback(None)
+    return self.results
+
+
+class LedgerScope:
+    """What was booked between the beginning and the end of a `with` block."""
+
+    def __init__(self, ledger: _native.Ledger):
+        self._ledger = ledger
+        self._before = {entry["name"]: entry for entry in ledger.snapshot()}
+        self._after: Optional[dict] = None
+
+    def _entries(self) -> dict:
+        return self._after if self._after is not None else {entry["name"]: entry for entry in self._ledger.snapshot()}
+
+    def _close(self) -> None:
+        self._after = self._entries()
+
+    def snapshot(self) -> list[dict]:
+        """Entries that are not zero: bytes copied, converted and transferred, numbers of maps and waits, by edge."""
+        entries = []
+        for name, after in self._entries().items():
+            before = self._before.get(name, {})
+            entry = {key: value - before.get(key, 0) for key, value in after.items() if key != "name"}
+            if any(entry.values()):
+                entries.append({"name": name, **entry})
+        return entries
+
+    def total(self) -> dict:
+        """Sums over all edges."""
+        totals: dict = {}
+        for entry in self.snapshot():
+            for key, value in entry.items():
+                if key != "name":
+                    totals[key] = totals.get(key, 0) + value
+        return totals
+
+    @property
+    def copied(self) -> int:
+        """Bytes that were moved or laid out anew."""
+        return self.total().get("copied", 0)
+
+    @property
+    def converted(self) -> int:
+        """Bytes that were read to compute other values: colour, size, type."""
+        return self.total().get("converted", 0)
+
+    def __str__(self) -> str:
+        rows = [f"{entry['name']:<32} {entry['maps']:>8} maps {entry['copied']:>12} copied {entry['converted']:>12} converted" for entry in self.snapshot()]
+        return "\n".join(rows) if rows else "nothing was copied, converted or mapped"
+
+    def _repr_html_(self) -> str:
+        return table(["edge", "maps", "copied", "converted", "transferred", "waits"],
+                     [[e["name"], e["maps"], e["copied"], e["converted"], e["transferred"], e["waits"]] for e in self.snapshot()])
+
+
+@contextmanager
+def ledger(of: Union[None, _native.Ledger, _native.InferRequest, _native.Core] = None) -> Iterator[LedgerScope]:
+    """Counts what the block copies: `with tn.ledger() as l: ...; print(l.copied)`. `of`: a request, a core, or the whole process."""
+    source = of if isinstance(of, _native.Ledger) else _native.Ledger.process() if of is None else of.ledger
+    scope = LedgerScope(source)
+    try:
+        yield scope
+    finally:
+        scope._close()
+
+
+def table(head: list, rows: list) -> str:
+    """An HTML table, for notebooks."""
+    def cells(kind: str, row: list) -> str:
+        return "".join(f"<{kind}>{html.escape(str(cell))}</{kind}>" for cell in row)
+
+    return "<table><tr>" + cells("th", head) + "</tr>" + "".join("<tr>" + cells("td", row) + "</tr>" for row in rows) + "</table>"
+
+
+def model_html(model: Union[_native.Model, _native.CompiledModel]) -> str:
+    """Inputs and outputs as a table."""
+    rows = [[kind, ", ".join(sorted(port.names)), port.element_type, port.partial_shape]
+            for kind, ports in (("input", model.inputs), ("output", model.outputs)) for port in ports]
+    return table(["", "names", "type", "shape"], rows)
+
+
+def model_repr(model: _native.Model) -> str:
+    """Name and ports, a line each."""
+    lines = [f"<Model: '{model.friendly_name}'"]
+    lines += [f"  input {port!r}" for port in model.inputs] + [f"  output {port!r}" for port in model.outputs]
+    return "\n".join(lines) + "\n>"
+
+
+def compiled_repr(model: _native.CompiledModel) -> str:
+    """Ports, a line each."""
+    return "\n".join(["<CompiledModel:"] + [f"  input {port!r}" for port in model.inputs] + [f"  output {port!r}" for port in model.outputs]) + "\n>"
+
+
+def install() -> None:
+    """Gives the native classes the functions above."""
+    _native.CompiledModel.__call__ = call
+    _native.CompiledModel.infer_new_request = infer_new_request
+    _native.CompiledModel.__repr__ = compiled_repr
+    _native.CompiledModel._repr_html_ = model_html
+    _native.Model.__repr__ = model_repr
+    _native.Model._repr_html_ = model_html
+    _native.InferRequest.infer_async = infer_async

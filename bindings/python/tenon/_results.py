@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs of an inference: arrays by port, index and tensor name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Iterator
+
+
+class OVDict(Mapping):
+    """results[0], results["name"] and results[compiled.output(0)] are NumPy arrays; iteration gives the ports."""
+
+    __slots__ = ("_ports", "_arrays")
+
+    def __init__(self, ports: tuple, arrays: list):
+        self._ports = ports
+        self._arrays = arrays
+
+    def _index(self, key: Any) -> int:
+        if isinstance(key, int):
+            if not 0 <= key < len(self._arrays):
+                raise IndexError(f"there is no output {key}: the model has {len(self._arrays)}")
+            return key
+        for index, port in enumerate(self._ports):
+            if key in port.names if isinstance(key, str) else port == key:
+                return index
+        names = ", ".join(repr(sorted(port.names)) for port in self._ports)
+        raise KeyError(f"no output {key!r}; there are: {names}")
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._arrays[self._index(key)]
+
+    def __iter__(self) -> Iterator:
+        return iter(self._ports)
+
+    def __len__(self) -> int:
+        return len(self._ports)
+
+    def __repr__(self) -> str:
+        return "{" + ",\n".join(f"{port!r}: {array!r}" for port, array in zip(self._ports, self._arrays)) + "}"
+
+    def names(self) -> tuple:
+        """The tensor names of each output."""
+        return tuple(port.names for port in self._ports)
+
+    def to_dict(self) -> dict:
+        """A dict from ports to arrays."""
+        return dict(zip(self._ports, self._arrays))
+
+    def to_tuple(self) -> tuple:
+        """The arrays in the order of the model's outputs."""
+        return tuple(self._arrays)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends of processes and objects: orders of dropping, exits with work in flight, fork, signals. Each in an interpreter of its own."""
+import os
+import sys
+
+START = """
+import sys
+sys.path.insert(0, %r)
+from conftest import *
+import tenon as tn
+compiled = tn.compile_model(relu_model(), "CPU")
+""" % os.path.dirname(os.path.abspath(__file__))
+
+
+def test_globals_in_any_order(python):
+    assert python(START + """
+request = compiled.create_infer_request()
+x = ramp(1, 3, 4)
+request.infer(x, share_inputs=True)
+array = request.get_output_tensor().data
+del compiled
+print(array.max())
+""") == "8.0\n"
+
+
+def test_exit_with_work_in_flight(python):
+    python(START + """
+queue = tn.AsyncInferQueue(compiled, 4)
+queue.set_callback(lambda request, data: request.results)
+for i in range(200): queue.start_async(ramp(1, 3, 4), i)
+requests = [compiled.create_infer_request() for _ in range(4)]
+for request in requests:
+    request.set_callback(lambda data: None)
+    request.start_async(ramp(1, 3, 4))
+""")
+
+
+def test_exit_while_a_thread_infers(python):
+    python(START + """
+import threading
+def forever():
+    request = compiled.create_infer_request()
+    while True: request.infer(ramp(1, 3, 4))
+for _ in range(2): threading.Thread(target=forever, daemon=True).start()
+import time; time.sleep(0.3)
+""")
+
+
+def test_shared_memory_outlives_its_module(python):
+    python(START + """
+keep = []
+request = compiled.create_infer_request()
+request.set_tensor("x", tn.Tensor(ramp(1, 3, 4), shared_memory=True))
+keep.append(request)
+sys.modules["kept"] = keep
+del request, compiled
+""")
+
+
+def test_a_forked_child_is_told(python):
+    out = python(START + """
+import os
+pid = os.fork()
+if pid == 0:
+    try:
+        compiled(ramp(1, 3, 4))
+    except tn.errors.FailedPrecondition as error:
+        os._exit(0 if "fork" in str(error) else 2)
+    os._exit(1)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), compiled(ramp(1, 3, 4))[0].max())
+""")
+    assert out == "0 8.0\n"
+
+
+def test_a_fork_before_the_first_core_is_fine(python):
+    assert python("""
+import os, sys
+sys.path.insert(0, %r)
+import tenon as tn
+from conftest import *
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if tn.compile_model(relu_model(), "CPU")(ramp(1, 3, 4))[0].max() == 8 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+""" % os.path.dirname(os.path.abspath(__file__))) == "0\n"
+
+
+def test_control_c_ends_a_wait(python):
+    assert python(START + """
+import os, signal, threading, time
+queue = tn.AsyncInferQueue(compiled, 1)
+block = threading.Event()
+queue.set_callback(lambda *_: block.wait(20))
+queue.start_async(ramp(1, 3, 4))
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+begin = time.time()
+try:
+    queue.wait_all()
+except KeyboardInterrupt:
+    print("interrupted", time.time() - begin < 5)
+block.set()
+""") == "interrupted True\n"
+
+
+def test_import_is_quick_and_light(python):
+    out = python("""
+import sys, time
+begin = time.perf_counter()
+import tenon
+print(round((time.perf_counter() - begin) * 1000), "numpy" in sys.modules)
+""")
+    milliseconds, has_numpy = out.split()
+    assert has_numpy == "False"
+    assert int(milliseconds) < 1000  # A bound for loaded machines; the figure is in docs/benchmarks.md.
+
+
+def test_subinterpreters_are_refused(python):
+    if sys.version_info < (3, 12):
+        return
+    out = python("""
+import _testcapi
+import tenon
+print(_testcapi.run_in_subinterp("try:\\n  import tenon\\nexcept ImportError: print('refused')"))
+""")
+    assert "refused" in out

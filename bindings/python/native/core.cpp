@@ -6,12 +6,6 @@
 #include <sstream>
 #include <string>
 
-#include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
-
 #include <tenon/bindings/python/native/interpreter.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/request.hpp>

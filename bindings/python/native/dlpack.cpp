@@ -5,9 +5,6 @@
 #include <optional>
 #include <string>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-
 #include <tenon/bindings/python/native/capsules.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/frameworks/dlpack/dlpack.hpp>

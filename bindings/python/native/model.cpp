@@ -8,10 +8,6 @@
 #include <vector>
 
 #include <nanobind/operators.h>
-#include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/unordered_set.h>
-#include <nanobind/stl/vector.h>
 
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/ports.hpp>

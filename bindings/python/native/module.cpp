@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // tenon._native: the module that the Python package is made of.
+#include <cstdlib>
+
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/core/version.hpp>
 
 NB_MODULE(_native, module) {
+  // An exception that ends a program keeps objects alive; only tests want to be told.
+  nb::set_leak_warnings(std::getenv("TENON_PYTHON_LEAKS") != nullptr);
   module.doc() = "Tenon's runtime and memory for Python; import tenon instead.";
   module.attr("__version__") = TENON_VERSION;
   tenon::python::add_errors(module);
@@ -16,4 +20,6 @@ NB_MODULE(_native, module) {
   tenon::python::add_core(module);
   tenon::python::add_queue(module);
   tenon::python::add_preprocess(module);
+  tenon::python::add_frames(module);
+  tenon::python::add_pipeline(module);
 }

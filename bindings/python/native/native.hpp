@@ -10,7 +10,16 @@
 #include <vector>
 
 #include <nanobind/nanobind.h>
+// All in one place: a source that lacked one would convert its types otherwise than the sources that have it.
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/unordered_set.h>
+#include <nanobind/stl/vector.h>
 
 #include <tenon/bindings/python/native/interpreter.hpp>
 #include <tenon/core/any.hpp>
@@ -35,6 +44,8 @@ void add_request(nb::module_& module);
 void add_queue(nb::module_& module);
 void add_remote(nb::module_& module);
 void add_preprocess(nb::module_& module);
+void add_frames(nb::module_& module);
+void add_pipeline(nb::module_& module);
 
 /// Whether an array's memory is used as it is, or its elements are copied into memory of Tenon's.
 enum class Sharing : std::uint8_t { kShare, kCopy };

@@ -5,9 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/vector.h>
-
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/shapes.hpp>
 #include <tenon/runtime/preprocess/pre_post_process.hpp>

@@ -76,7 +76,13 @@ class AsyncQueue {
       userdata_.push_back(nb::none());
       idle_->put(i);
     }
-    set_callback(nb::none());
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      request(requests_[i]).set_done([this, i](std::exception_ptr error) {
+        if (!error && has_callback()) error = called(i);
+        if (error) idle_->fail(error);
+        idle_->put(i);
+      });
+    }
   }
   AsyncQueue(const AsyncQueue&) = delete;
   ~AsyncQueue() {
@@ -131,14 +137,20 @@ class AsyncQueue {
     if (!callback.is_none() && !PyCallable_Check(callback.ptr()))
       raise(PyExc_TypeError, "a callback is a function of a request and its userdata, not " + shown(callback));
     callback_ = std::move(callback);
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      request(requests_[i]).set_done([this, idle = idle_, i](std::exception_ptr error, nb::handle) {
-        if (!error && has_callback()) error = called(i);
-        if (error) idle->fail(error);
-        idle->put(i);
-      });
-    }
     has_callback_.store(!callback_.is_none());
+  }
+
+  /// For Python's collector of circles: the callback may refer to the object that holds the queue.
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(callback_.ptr());
+    for (const auto* objects : {&requests_, &userdata_})
+      for (const nb::object& each : *objects) Py_VISIT(each.ptr());
+    return 0;
+  }
+  void clear() {
+    has_callback_.store(false);
+    callback_ = nb::none();
+    for (nb::object& each : userdata_) each = nb::none();
   }
 
   std::size_t size() const { return requests_.size(); }
@@ -172,7 +184,9 @@ class AsyncQueue {
     const Entered entered;
     if (!entered) return nullptr;
     try {
-      callback_(requests_[i], userdata_[i]);
+      // Kept for the call: they may be replaced meanwhile.
+      const nb::object function = callback_, userdata = userdata_[i];
+      if (function.is_valid() && !function.is_none()) function(requests_[i], userdata);
     } catch (...) {
       return std::current_exception();
     }
@@ -191,10 +205,22 @@ class AsyncQueue {
   std::atomic<bool> has_callback_{false};
 };
 
+int traverse_queue(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<AsyncQueue>(self)->traverse(visit, arg) : 0;
+}
+int clear_queue(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<AsyncQueue>(self)->clear();
+  return 0;
+}
+PyType_Slot kQueueSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_queue)},
+                             {Py_tp_clear, reinterpret_cast<void*>(clear_queue)},
+                             {0, nullptr}};
+
 }  // namespace
 
 void add_queue(nb::module_& module) {
-  nb::class_<AsyncQueue>(module, "AsyncInferQueue",
+  nb::class_<AsyncQueue>(module, "AsyncInferQueue", nb::type_slots(kQueueSlots),
                          "Runs inferences as fast as the device takes them: start_async() takes the request that is "
                          "free first, and waits only where\n"
                          "all are busy. jobs=0: as many requests as the device wants.")

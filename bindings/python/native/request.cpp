@@ -2,14 +2,13 @@
 // InferRequest, states and profiling.
 #include <tenon/bindings/python/native/request.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
-
 #include <tenon/bindings/python/native/interpreter.hpp>
 #include <tenon/bindings/python/native/tensors.hpp>
+#include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/profiling_info.hpp>
 #include <tenon/runtime/variable_state.hpp>
@@ -36,9 +35,38 @@ nb::object converted(nb::handle array, ElementType type) {
 
 }  // namespace
 
-void PythonCallback::operator()(nb::handle argument) const {
+void Request::Shared::finish(const std::exception_ptr& error) {
+  if (done) done(error);
+  if (!has_callback.load(std::memory_order_acquire) || (error && !on_errors)) return;
   const Entered entered;
-  if (entered) nb::object(function_->get()(argument.is_valid() ? argument : nb::handle(Py_None)));
+  if (!entered || !callback) return;
+  // Kept for the call: it may be replaced meanwhile.
+  const nb::object function = nb::borrow(callback.get());
+  function(userdata ? nb::borrow(userdata.get()) : nb::none());
+}
+
+void Request::set_callback(nb::object callback, nb::object userdata, bool on_errors) {
+  const bool is_set = !callback.is_none();
+  if (is_set && !PyCallable_Check(callback.ptr()))
+    raise(PyExc_TypeError, "a callback is a function, not " + shown(callback));
+  shared_->has_callback.store(false);
+  shared_->callback = is_set ? Held(std::move(callback)) : Held();
+  shared_->userdata = Held(std::move(userdata));
+  shared_->on_errors = on_errors;
+  shared_->has_callback.store(is_set, std::memory_order_release);
+}
+
+int Request::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(shared_->callback.get().ptr());
+  Py_VISIT(shared_->userdata.get().ptr());
+  Py_VISIT(output_ports_.ptr());
+  return 0;
+}
+
+void Request::clear() {
+  shared_->callback = Held();
+  shared_->userdata = Held();
+  output_ports_.reset();
 }
 
 Request::Request(CompiledModel compiled) : compiled_(std::move(compiled)), shared_(std::make_shared<Shared>()) {
@@ -49,7 +77,7 @@ Request::Request(CompiledModel compiled) : compiled_(std::move(compiled)), share
   }
   request_.set_callback([shared = shared_](std::exception_ptr error) {
     shared->latency_ns.store((std::chrono::steady_clock::now() - shared->begin).count(), std::memory_order_relaxed);
-    if (shared->done) shared->done(error, shared->userdata.get());
+    shared->finish(error);
   });
 }
 
@@ -97,9 +125,18 @@ Output<const Node> Request::input_port(nb::handle key) const {
   raise(PyExc_TypeError, "an input is named by a port, its tensor name or its index, not by " + shown(key));
 }
 
+std::size_t Request::index_of(const Output<const Node>& port) const {
+  const auto found = std::find(inputs().begin(), inputs().end(), port);
+  if (found != inputs().end()) return static_cast<std::size_t>(found - inputs().begin());
+  for (std::size_t i = 0; i < inputs().size(); ++i)
+    if (!port.get_names().empty() && inputs()[i].get_names() == port.get_names()) return i;
+  throw Error(Code::kNotFound, "a frame feeds an input of this model, which the given port is not");
+}
+
 void Request::set_input(const Output<const Node>& port, nb::handle value, Sharing sharing) {
   const ElementType type = port.get_element_type();
   if (nb::isinstance<Tensor>(value)) return request_.set_tensor(port, nb::cast<const Tensor&>(value));
+  if (nb::isinstance<Frame>(value)) return request_.set_frame(index_of(port), nb::cast<const Frame&>(value));
   if (sharing == Sharing::kShare && type != ElementType::kString) {
     Tensor tensor;
     try {
@@ -196,15 +233,6 @@ double Request::latency_ms() const {
 }
 
 namespace {
-
-void set_callback(Request& self, nb::object callback, nb::object userdata) {
-  self.set_userdata(std::move(userdata));
-  if (callback.is_none()) return self.set_done({});
-  if (!PyCallable_Check(callback.ptr())) raise(PyExc_TypeError, "a callback is a function, not " + shown(callback));
-  self.set_done([call = PythonCallback(std::move(callback))](std::exception_ptr error, nb::handle data) {
-    if (!error) call(data);
-  });
-}
 
 nb::list tensors_of(const std::vector<Output<const Node>>& ports, InferRequest& request) {
   nb::list tensors;
@@ -381,13 +409,16 @@ void add_inference(nb::class_<Request>& request) {
              const Released released;
              self.native().cancel();
            })
-      .def("set_callback", &set_callback, nb::arg("callback").none(), nb::arg("userdata") = nb::none(),
-           "`callback(userdata)` is called after each inference that start_async() began, in the thread that ran it.")
+      .def(
+          "set_callback",
+          [](Request& self, nb::object callback, nb::object userdata) {
+            self.set_callback(std::move(callback), std::move(userdata), false);
+          },
+          nb::arg("callback").none(), nb::arg("userdata") = nb::none(),
+          "`callback(userdata)` is called after each inference that start_async() began, in the thread that ran it.")
       .def_prop_ro("userdata", &Request::userdata)
       .def("_set_done",
-           [](Request& self, nb::object callback) {
-             self.set_done([call = PythonCallback(std::move(callback))](std::exception_ptr, nb::handle) { call({}); });
-           })
+           [](Request& self, nb::object callback) { self.set_callback(std::move(callback), nb::none(), true); })
       .def_prop_ro(
           "results", [](Request& self) { return self.results(Sharing::kCopy); },
           "The outputs of the last inference, copied.")
@@ -410,11 +441,27 @@ void add_inference(nb::class_<Request>& request) {
 
 }  // namespace
 
+namespace {
+
+int traverse_request(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<Request>(self)->traverse(visit, arg) : 0;
+}
+int clear_request(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<Request>(self)->clear();
+  return 0;
+}
+PyType_Slot kRequestSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_request)},
+                               {Py_tp_clear, reinterpret_cast<void*>(clear_request)},
+                               {0, nullptr}};
+
+}  // namespace
+
 void add_request(nb::module_& module) {
   add_profiling(module);
   add_state(module);
   auto request =
-      nb::class_<Request>(module, "InferRequest", nb::dynamic_attr(),
+      nb::class_<Request>(module, "InferRequest", nb::type_slots(kRequestSlots),
                           "One inference at a time over tensors by port. Requests are independent of each other.");
   add_tensors(request);
   add_inference(request);

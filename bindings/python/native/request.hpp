@@ -49,38 +49,38 @@ class Request {
   void wait();
   bool wait_for(int milliseconds);
 
-  /// Called after each inference that was started, with the error, if there is one, and the userdata. Any thread.
-  using Done = std::function<void(std::exception_ptr error, nb::handle userdata)>;
+  /// Called after each inference that was started, with the error, if there is one. Any thread.
+  using Done = std::function<void(std::exception_ptr error)>;
+  /// What a queue does; it comes before the callback.
   void set_done(Done done) { shared_->done = std::move(done); }
-  /// What the callback gets.
+  /// Python's function of the userdata; None: nothing is called. With `on_errors` also after inferences that failed.
+  void set_callback(nb::object callback, nb::object userdata, bool on_errors);
   nb::object userdata() const { return shared_->userdata ? nb::borrow(shared_->userdata.get()) : nb::none(); }
   void set_userdata(nb::object userdata) { shared_->userdata = Held(std::move(userdata)); }
+  /// For Python's collector of circles: a callback may refer to the object that holds the request.
+  int traverse(visitproc visit, void* argument) const;
+  void clear();
   /// Wall time of the last inference, in milliseconds; 0 before the first.
   double latency_ms() const;
 
  private:
   struct Shared {
     Done done;
-    Held userdata;
+    Held callback, userdata;  ///< Changed and read with the interpreter held.
+    std::atomic<bool> has_callback{false};
+    bool on_errors = false;
+
+    void finish(const std::exception_ptr& error);
     std::chrono::steady_clock::time_point begin;
     std::atomic<std::int64_t> latency_ns{0};
   };
   void set_input(const Output<const Node>& port, nb::handle value, Sharing sharing);
+  std::size_t index_of(const Output<const Node>& port) const;
 
   CompiledModel compiled_;
   InferRequest request_;
   std::shared_ptr<Shared> shared_;
   nb::object output_ports_;
-};
-
-/// Calls a function of Python's from any thread; an exception of Python's is thrown. Nothing happens where Python is ending.
-class PythonCallback {
- public:
-  explicit PythonCallback(nb::object function) : function_(std::make_shared<Held>(std::move(function))) {}
-  void operator()(nb::handle argument) const;
-
- private:
-  std::shared_ptr<Held> function_;
 };
 
 }  // namespace tenon::python

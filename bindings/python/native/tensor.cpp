@@ -7,8 +7,6 @@
 #include <vector>
 
 #include <nanobind/operators.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
 
 #include <tenon/bindings/python/native/capsules.hpp>
 #include <tenon/bindings/python/native/dlpack.hpp>

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include <nanobind/operators.h>
-#include <nanobind/stl/optional.h>
 
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/shapes.hpp>

@@ -17,7 +17,10 @@ from typing import Any as _Any, Optional as _Optional
 from . import _native
 from . import errors, properties
 from ._calls import LedgerScope, install as _install, ledger
+from ._detections import Detection, Detections, install as _install_detections
+from ._elements import Sink, Source, Transform, register_element
 from ._enums import ZeroCopy
+from ._media import Pipeline, Video, open
 from ._native import (
     AsyncInferQueue,
     CompiledModel,
@@ -25,6 +28,7 @@ from ._native import (
     Constant,
     Core,
     Dimension,
+    Frame,
     InferRequest,
     Layout,
     Ledger,
@@ -43,6 +47,8 @@ from ._native import (
     VariableState,
     Version,
     __version__,
+    absent_elements,
+    elements,
     from_dlpack,
     layout_helpers,
     make_node,
@@ -55,6 +61,7 @@ from ._shape import Shape
 from .errors import Error
 
 _install()
+_install_detections()
 _atexit.register(_native._leave_interpreter)
 _os.register_at_fork(after_in_child=_native._note_fork)
 
@@ -97,9 +104,9 @@ def get_version() -> str:
 
 
 __all__ = [
-    "AsyncInferQueue", "CompiledModel", "ConstOutput", "Constant", "Core", "Dimension", "Error", "InferRequest", "Layout", "Ledger",
+    "AsyncInferQueue", "CompiledModel", "ConstOutput", "Constant", "Core", "Detection", "Detections", "Dimension", "Error", "Frame", "InferRequest", "Layout", "Ledger",
     "LedgerScope", "Model", "Node", "OVDict", "Output", "Parameter", "PartialShape", "ProfilingInfo", "RemoteContext", "RemoteTensor",
-    "Result", "Router", "Shape", "Tensor", "Type", "VariableState", "Version", "ZeroCopy", "compile_model", "core", "errors",
-    "from_dlpack", "get_version", "layout_helpers", "ledger", "make_node", "preprocess", "properties", "read_model", "save_model",
+    "Pipeline", "Result", "Router", "Shape", "Sink", "Source", "Tensor", "Transform", "Type", "VariableState", "Version", "Video", "ZeroCopy", "absent_elements", "compile_model", "core", "elements", "errors",
+    "from_dlpack", "get_version", "layout_helpers", "ledger", "make_node", "open", "preprocess", "properties", "read_model", "register_element", "save_model",
     "serialize", "start_trace", "write_trace",
 ]

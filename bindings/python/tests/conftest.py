@@ -41,10 +41,11 @@ def two():
     return tn.compile_model(two_inputs_model(), "CPU")
 
 
-def run_python(code, expect=0, timeout=60):
+def run_python(code, expect=0, timeout=60, leaks=False):
     """Runs code in an interpreter of its own; returns what it printed."""
-    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=timeout, env=dict(os.environ))
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=timeout, env=dict(os.environ, TENON_PYTHON_LEAKS="1"))
     assert done.returncode == expect, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert leaks or "leaked" not in done.stderr, done.stderr
     return done.stdout
 
 

@@ -43,7 +43,7 @@ def forever():
     while True: request.infer(ramp(1, 3, 4))
 for _ in range(2): threading.Thread(target=forever, daemon=True).start()
 import time; time.sleep(0.3)
-""")
+""", leaks=True)  # What the threads hold.
 
 
 def test_shared_memory_outlives_its_module(python):

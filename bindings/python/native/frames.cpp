@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenon/bindings/python/native/frames.hpp>
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <tenon/bindings/python/native/native.hpp>
+#include <tenon/bindings/python/native/tensors.hpp>
+#include <tenon/core/metadata.hpp>
+#include <tenon/elements/element.hpp>
+#include <tenon/elements/parameters.hpp>
+#include <tenon/elements/registry.hpp>
+
+namespace tenon::python {
+namespace {
+
+/// Names that FFmpeg, GStreamer and OpenCV have for formats of ours.
+constexpr std::pair<const char*, PixelFormat> kOtherNames[] = {
+    {"rgb24", kRgb24},  {"bgr24", kBgr24},  {"gray", kGray8},   {"grey", kGray8},
+    {"yuv420p", kI420}, {"yuv422p", kI422}, {"yuv444p", kI444}, {"yuyv422", kYuy2},
+    {"uyvy422", kUyvy}, {"rgb0", kRgbx},    {"bgr0", kBgrx}};
+
+/// Converts frames of one kind into another; made once for each kind and thread.
+class Converter final : elements::Output {
+ public:
+  explicit Converter(const std::map<std::string, std::string>& parameters)
+      : element_(elements::make_element("convert", parameters, {"frame.to()", &Ledger::process(), {0}})) {}
+  Frame operator()(const Frame& frame) {
+    elements::Transform& convert = *std::get<std::unique_ptr<elements::Transform>>(element_);
+    if (!opened_ || !(*opened_ == frame.info())) {
+      elements::StreamInfo in;
+      in.frame = frame.info();
+      const elements::StreamInfo out = convert.open(0, in);
+      (void)out;
+      convert.allocate(0, {}, {});
+      opened_ = frame.info();
+    }
+    result_ = Frame();
+    convert.process({0, frame}, *this);
+    return std::move(result_);
+  }
+
+ private:
+  void emit(elements::Item item) override { result_ = std::move(item.frame); }
+
+  elements::AnyElement element_;
+  std::optional<FrameInfo> opened_;
+  Frame result_;
+};
+
+Frame converted(const Frame& frame, const std::string& format, std::uint32_t width, std::uint32_t height) {
+  const std::string name = format.empty() ? std::string() : std::string(format_info(format_from(format)).name);
+  const bool same_format = name.empty() || format_from(name) == frame.info().format;
+  if (same_format && (width == 0 || width == frame.info().width_px) &&
+      (height == 0 || height == frame.info().height_px))
+    return frame;
+  const Released released;
+  using Kind = std::tuple<std::string, std::uint32_t, std::uint32_t>;
+  thread_local std::map<Kind, std::unique_ptr<Converter>> converters;
+  constexpr std::size_t kKept = 16;
+  if (converters.size() > kKept) converters.clear();
+  std::unique_ptr<Converter>& converter = converters[Kind(name, width, height)];
+  if (!converter) {
+    std::map<std::string, std::string> parameters;
+    if (!name.empty()) parameters["format"] = name;
+    if (width) parameters["width"] = std::to_string(width);
+    if (height) parameters["height"] = std::to_string(height);
+    converter = std::make_unique<Converter>(parameters);
+  }
+  return (*converter)(frame);
+}
+
+nb::object picture_of(const Frame& frame) {
+  if (frame.plane_count() == 1) return array_over(frame.plane(0));
+  throw Error(Code::kInvalidArgument, "a picture of format " + to_string(frame.info().format) + " has " +
+                                          std::to_string(frame.plane_count()) +
+                                          " planes: take frame.planes, or frame.to(\"rgb\").numpy()");
+}
+
+nb::dict detection_of(const metadata::Entry<metadata::Detection>& entry) {
+  nb::dict dict;
+  dict["id"] = entry.id;
+  dict["box"] = nb::make_tuple(entry->box.x1, entry->box.y1, entry->box.x2, entry->box.y2);
+  dict["label"] = entry->label;
+  dict["label_id"] = entry->label_id;
+  dict["score"] = entry->score;
+  dict["track_id"] = entry->track_id;
+  return dict;
+}
+
+nb::list detections_of(const Frame& frame) {
+  nb::list list;
+  if (const auto found = metadata::find(frame)) {
+    for (const auto& each : found->all<metadata::Detection>()) list.append(detection_of(each));
+  }
+  return list;
+}
+
+nb::list classes_of(const Frame& frame) {
+  nb::list list;
+  if (const auto found = metadata::find(frame)) {
+    for (const auto& each : found->all<metadata::Classification>()) {
+      nb::dict dict;
+      dict["parent"] = each.parent;
+      dict["label"] = each->label;
+      dict["label_id"] = each->label_id;
+      dict["score"] = each->score;
+      dict["model"] = each->model;
+      list.append(dict);
+    }
+  }
+  return list;
+}
+
+nb::list tensors_of(const Frame& frame) {
+  nb::list list;
+  if (const auto found = metadata::find(frame)) {
+    for (const auto& each : found->all<metadata::TensorOutput>()) {
+      nb::dict dict;
+      dict["parent"] = each.parent;
+      dict["name"] = each->name;
+      dict["model"] = each->model;
+      dict["format"] = each->format;
+      dict["tensor"] = object_of(each->tensor);
+      list.append(dict);
+    }
+  }
+  return list;
+}
+
+std::uint32_t add_detection(Frame& frame, const std::array<float, 4>& box, const std::string& label, int label_id,
+                            float score, std::int64_t track_id) {
+  return metadata::of(frame).add(
+      metadata::Detection{{box[0], box[1], box[2], box[3]}, label, label_id, score, track_id});
+}
+
+std::optional<double> seconds_of(const Frame& frame) {
+  if (frame.timestamp_ns() == kNoTimestamp) return std::nullopt;
+  return static_cast<double>(frame.timestamp_ns()) / 1e9;
+}
+
+std::string described(const Frame& frame) {
+  if (!frame) return "<Frame: empty>";
+  const FrameInfo& info = frame.info();
+  std::string text =
+      "<Frame: " + std::to_string(info.width_px) + "x" + std::to_string(info.height_px) + " " + to_string(info.format);
+  if (const auto time = seconds_of(frame)) text += " at " + std::to_string(*time) + " s";
+  return text + ", " + std::string(frame.plane(0).context()->name()) + ">";
+}
+
+void add_planes(nb::class_<Frame>& frame) {
+  frame
+      .def(
+          "__init__",
+          [](Frame* self, nb::handle array, nb::handle format, std::optional<double> time) {
+            Frame made = frame_from(array);
+            if (!format.is_none()) {
+              FrameInfo info = made.info();
+              info.format = format_from(nb::cast<std::string>(format));
+              made = Frame(info, std::vector<Tensor>(made.planes().begin(), made.planes().end()));
+            }
+            if (time) made.set_timestamp_ns(static_cast<std::int64_t>(std::llround(*time * 1e9)));
+            new (self) Frame(std::move(made));
+          },
+          nb::arg("array"), nb::arg("format") = nb::none(), nb::arg("time") = nb::none(),
+          "A picture over an array [height, width, 3] (RGB; format=\"bgr\" for OpenCV's), [height, width, 4] or "
+          "[height, width] of uint8, in place.")
+      .def_prop_ro("width", [](const Frame& self) { return self.info().width_px; })
+      .def_prop_ro("height", [](const Frame& self) { return self.info().height_px; })
+      .def_prop_ro(
+          "format", [](const Frame& self) { return to_string(self.info().format); }, "\"nv12\", \"rgb\"...")
+      .def_prop_ro(
+          "rotation", [](const Frame& self) { return degrees(self.info().rotation); },
+          "Degrees by which the stored picture is to be turned clockwise.")
+      .def_prop_ro("colour_space",
+                   [](const Frame& self) {
+                     constexpr const char* kNames[] = {"unknown", "bt601", "bt709", "bt2020", "smpte240m"};
+                     return std::string(kNames[static_cast<int>(resolved_colour_space(self.info()))]);
+                   })
+      .def_prop_ro("full_range",
+                   [](const Frame& self) { return resolved_colour_range(self.info()) == ColourRange::kFull; })
+      .def_prop_ro(
+          "planes",
+          [](const Frame& self) {
+            nb::list planes;
+            for (const Tensor& each : self.planes()) planes.append(object_of(each));
+            return planes;
+          },
+          "Tensors [height, width] or [height, width, channels] over the planes where they lie.")
+      .def_prop_rw(
+          "time", &seconds_of,
+          [](Frame& self, std::optional<double> time) {
+            self.set_timestamp_ns(time ? static_cast<std::int64_t>(std::llround(*time * 1e9)) : kNoTimestamp);
+          },
+          nb::for_setter(nb::arg("seconds").none()), "Seconds of the stream's own clock; None where it has no time.")
+      .def_prop_ro(
+          "kind", [](const Frame& self) { return self ? std::string(self.plane(0).context()->name()) : std::string(); },
+          "Name of the context whose memory holds it.")
+      .def("numpy", &picture_of,
+           "A NumPy array over the only plane, where it lies. @errors ValueError: several planes.")
+      .def(
+          "__array__",
+          [](const Frame& self, nb::handle dtype, nb::handle copy) {
+            nb::object array = picture_of(self);
+            if (!copy.is_none() && nb::cast<bool>(copy)) array = array.attr("copy")();
+            return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype, nb::arg("copy") = false));
+          },
+          nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
+      .def("to", &converted, nb::arg("format") = "", nb::arg("width") = 0, nb::arg("height") = 0,
+           "The picture in another format or size; itself where it has them already. Conversions are booked in the "
+           "ledger.")
+      .def(
+          "crop",
+          [](const Frame& self, std::uint32_t x, std::uint32_t y, std::uint32_t width, std::uint32_t height) {
+            return crop(self, x, y, width, height);
+          },
+          nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"),
+          "A part of the picture over the same memory, with the metadata that lies in it.");
+}
+
+void add_metadata(nb::class_<Frame>& frame) {
+  frame.def_prop_ro("_detections", &detections_of)
+      .def_prop_ro("classifications", &classes_of,
+                   "Labels as dicts; parent 0 is the whole picture, else an object's id.")
+      .def_prop_ro("tensors", &tensors_of, "Outputs of models as dicts with a Tensor.")
+      .def(
+          "add_detection",
+          [](Frame& self, const std::tuple<float, float, float, float>& box, const std::string& label, int label_id,
+             float score, std::int64_t track_id) {
+            return add_detection(self, {std::get<0>(box), std::get<1>(box), std::get<2>(box), std::get<3>(box)}, label,
+                                 label_id, score, track_id);
+          },
+          nb::arg("box"), nb::arg("label") = "", nb::arg("label_id") = -1, nb::arg("score") = 1.0F,
+          nb::arg("track_id") = -1,
+          "Adds an object: box (x1, y1, x2, y2) in pixels of the upright picture. Returns its id.")
+      .def(
+          "add_classification",
+          [](Frame& self, const std::string& label, int label_id, float score, std::uint32_t parent) {
+            return metadata::of(self).add(metadata::Classification{label, label_id, score, ""}, parent);
+          },
+          nb::arg("label"), nb::arg("label_id") = -1, nb::arg("score") = 1.0F, nb::arg("parent") = 0)
+      .def(
+          "add_json", [](Frame& self, const std::string& text) { metadata::of(self).add(metadata::Json{text}); },
+          nb::arg("text"), "Adds a JSON value, which appears in JSON lines.")
+      .def("json", &metadata::json_line, "Time, format, size and all metadata as a line of JSON.")
+      .def("__repr__", &described);
+}
+
+}  // namespace
+
+PixelFormat format_from(const std::string& name) {
+  for (const auto& [other, format] : kOtherNames)
+    if (name == other) return format;
+  if (const auto found = format_from_name(name)) return *found;
+  std::vector<std::string> names;
+  std::size_t count = 0;
+  const PixelFormatInfo* all = all_formats(count);
+  for (std::size_t i = 0; i < count; ++i) names.emplace_back(all[i].name);
+  const std::string nearest = elements::nearest_name(name, names);
+  throw Error(Code::kInvalidArgument, "no pixel format \"" + name + "\"" +
+                                          (nearest.empty() ? std::string() : ": did you mean \"" + nearest + "\"?"));
+}
+
+Frame frame_from(nb::handle object) {
+  if (nb::isinstance<Frame>(object)) return nb::cast<Frame>(object);
+  const Tensor tensor = tensor_from(object, Sharing::kShare);
+  const Shape& shape = tensor.shape();
+  const std::size_t channels = shape.size() == 3 ? shape[2] : shape.size() == 2 ? 1 : 0;
+  if (tensor.element_type() != ElementType::kU8 || (channels != 1 && channels != 3 && channels != 4) || shape[0] == 0 ||
+      shape[1] == 0) {
+    throw Error(Code::kInvalidArgument,
+                "a picture is an array of uint8 [height, width], [height, width, 3] or [height, width, 4], not " +
+                    to_string(tensor));
+  }
+  FrameInfo info;
+  info.format = channels == 1 ? kGray8 : channels == 3 ? kRgb24 : kRgba;
+  info.height_px = static_cast<std::uint32_t>(shape[0]);
+  info.width_px = static_cast<std::uint32_t>(shape[1]);
+  const bool is_flat = channels == 1 && shape.size() == 3;
+  return {info, {is_flat ? tensor.reshaped({shape[0], shape[1]}) : tensor}};
+}
+
+void add_frames(nb::module_& module) {
+  auto frame = nb::class_<Frame>(module, "Frame", "A picture: its planes where they lie, format, time and metadata.");
+  add_planes(frame);
+  add_metadata(frame);
+  module.def("_format_name", [](const std::string& name) { return std::string(format_info(format_from(name)).name); });
+}
+
+}  // namespace tenon::python

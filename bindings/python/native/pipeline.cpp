@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines, and the frames that leave them.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/bindings/python/native/frames.hpp>
+#include <tenon/bindings/python/native/native.hpp>
+#include <tenon/bindings/python/native/python_elements.hpp>
+#include <tenon/elements/callback.hpp>
+#include <tenon/elements/pipeline.hpp>
+#include <tenon/elements/queue.hpp>
+#include <tenon/elements/registry.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+
+namespace tenon::python {
+namespace {
+
+using elements::NodeSpec;
+using elements::PipelineSpec;
+
+struct Taken {
+  std::uint32_t stream = 0;
+  Frame frame;
+};
+
+/// The frames that a pipeline's last node gives to Python, a few ahead.
+using FrameQueue = elements::Queue<Taken>;
+
+std::string text_from(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return nb::cast<bool>(value) ? "true" : "false";
+  if (nb::hasattr(value, "__fspath__")) return nb::cast<std::string>(nb::str(value.attr("__fspath__")()));
+  return nb::cast<std::string>(nb::str(value));
+}
+
+std::optional<elements::QueueOptions> queue_from(nb::handle given) {
+  if (given.is_none()) return std::nullopt;
+  elements::QueueOptions options;
+  const nb::dict dict = nb::cast<nb::dict>(given);
+  for (const auto& [key, value] : dict) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "size") {
+      options.size = nb::cast<std::size_t>(value);
+    } else if (name == "when_full") {
+      const auto text = nb::cast<std::string>(value);
+      if (text == "block")
+        options.when_full = elements::WhenFull::kBlock;
+      else if (text == "drop_oldest")
+        options.when_full = elements::WhenFull::kDropOldest;
+      else if (text == "drop_newest")
+        options.when_full = elements::WhenFull::kDropNewest;
+      else
+        throw Error(Code::kInvalidArgument,
+                    "queue: when_full is \"block\", \"drop_oldest\" or \"drop_newest\", not \"" + text + "\"");
+    } else {
+      throw Error(Code::kInvalidArgument, "queue: there is no \"" + name + "\"; there are size and when_full");
+    }
+  }
+  return options;
+}
+
+/// A node from the dict that tenon.Pipeline made: element (a name or an object of Python's), name, parameters, from, queue.
+/// Objects are added to `kept`.
+NodeSpec node_from(const nb::dict& given, std::vector<nb::object>& kept) {
+  NodeSpec node;
+  const nb::object element = given["element"];
+  if (PyUnicode_Check(element.ptr()))
+    node.element = nb::cast<std::string>(element);
+  else
+    node = elements::node_of(python_element(element, &kept));
+  if (given.contains("name")) node.name = nb::cast<std::string>(given["name"]);
+  if (given.contains("from")) node.from = nb::cast<std::vector<std::string>>(given["from"]);
+  if (given.contains("queue")) node.queue = queue_from(nb::object(given["queue"]));
+  if (given.contains("parameters"))
+    for (const auto& [key, value] : nb::cast<nb::dict>(nb::object(given["parameters"])))
+      node.parameters[nb::cast<std::string>(key)] = text_from(value);
+  return node;
+}
+
+elements::OnError on_error_from(const std::string& text) {
+  if (text == "stop") return elements::OnError::kStop;
+  if (text == "end") return elements::OnError::kEnd;
+  if (text == "restart") return elements::OnError::kRestart;
+  throw Error(Code::kInvalidArgument, "on_error is \"stop\", \"end\" or \"restart\", not \"" + text + "\"");
+}
+
+/// A pipeline that runs, and the queue of frames that leave it where it has one.
+class Running {
+ public:
+  /// @param elements  The Python objects of the spec's nodes, which the nodes borrow.
+  Running(PipelineSpec spec, std::vector<nb::object> elements, std::size_t ahead, const Requirements& wanted)
+      : elements_(std::move(elements)) {
+    const Released released;
+    if (ahead > 0) {
+      queue_ = std::make_shared<FrameQueue>(elements::QueueOptions{ahead});
+      spec.nodes.push_back(elements::node_of(elements::sink_of(
+          "python",
+          [queue = queue_](std::uint32_t stream, const Frame& frame) {
+            queue->push({stream, frame}, false);
+          },
+          wanted)));
+    }
+    pipeline_ = std::make_unique<elements::Pipeline>(spec);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() { clear(); }
+
+  void start() {
+    const Released released;
+    if (!started_.exchange(true)) pipeline_->start();
+  }
+
+  /// Waits for the end. @errors the first failure that was not followed by a restart; those of Ctrl-C stop the pipeline
+  bool wait(std::optional<double> seconds) {
+    start();
+    const auto deadline =
+        seconds ? Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds))
+                : Deadline::max();
+    bool is_over = false;
+    try {
+      wait_in_slices([&](int slice_ms) {
+        is_over = pipeline_->wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(slice_ms)));
+        return is_over || Clock::now() >= deadline;
+      });
+    } catch (nb::python_error&) {
+      stop();
+      throw;
+    }
+    if (is_over) rethrow();
+    return is_over;
+  }
+
+  /// The next frame; nothing at the end. @errors as wait()
+  std::optional<Taken> next() {
+    start();
+    std::optional<Taken> taken;
+    try {
+      wait_in_slices([&](int slice_ms) {
+        taken = queue_->pop(Clock::now() + std::chrono::milliseconds(slice_ms));
+        if (taken) return true;
+        if (!pipeline_->wait(Clock::now())) return false;
+        taken = queue_->pop(Clock::now());  // One may have come just before the end.
+        return true;
+      });
+    } catch (nb::python_error&) {
+      stop();
+      throw;
+    }
+    if (!taken) rethrow();
+    return taken;
+  }
+
+  void stop() {
+    const Released released;
+    if (queue_) queue_->close(true);
+    if (started_.load() && pipeline_) pipeline_->stop();
+  }
+
+  const elements::Pipeline& pipeline() const {
+    if (!pipeline_) throw Error(Code::kFailedPrecondition, "the pipeline was dropped");
+    return *pipeline_;
+  }
+
+  /// For Python's collector of circles: elements may refer to the object that holds the pipeline.
+  int traverse(visitproc visit, void* arg) const {
+    for (const nb::object& each : elements_) Py_VISIT(each.ptr());
+    return 0;
+  }
+  void clear() {
+    stop();
+    {
+      const Released released;
+      pipeline_.reset();
+    }
+    elements_.clear();
+  }
+
+ private:
+  void rethrow() const {
+    for (const elements::Failure& each : pipeline_->failures())
+      if (each.error && !each.was_restarted) std::rethrow_exception(each.error);
+  }
+
+  std::vector<nb::object> elements_;
+  std::shared_ptr<FrameQueue> queue_;
+  std::unique_ptr<elements::Pipeline> pipeline_;
+  std::atomic<bool> started_{false};
+};
+
+std::unique_ptr<Running> running_from(nb::handle nodes, nb::handle settings, std::size_t ahead, nb::handle model) {
+  check_process();
+  PipelineSpec spec;
+  std::vector<nb::object> kept;
+  if (PyUnicode_Check(nodes.ptr())) {
+    spec = elements::parse_pipeline(nb::cast<std::string>(nodes));
+  } else {
+    for (const nb::handle each : nb::iter(nodes)) spec.nodes.push_back(node_from(nb::cast<nb::dict>(each), kept));
+  }
+  for (const auto& [key, value] : nb::cast<nb::dict>(settings)) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "on_error")
+      spec.on_error = on_error_from(nb::cast<std::string>(value));
+    else if (name == "restarts")
+      spec.restarts = nb::cast<std::uint32_t>(value);
+    else if (name == "restart_delay")
+      spec.restart_delay = std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(value) * 1e3));
+    else if (name == "patience")
+      spec.patience = std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(value) * 1e3));
+    else if (name == "frames")
+      spec.frames = nb::cast<std::uint64_t>(value);
+    else
+      throw Error(Code::kInvalidArgument, "a pipeline has no setting \"" + name +
+                                              "\"; there are on_error, restarts, restart_delay, patience and frames");
+  }
+  const Requirements wanted = model.is_none() ? Requirements() : nb::cast<const CompiledModel&>(model).requirements();
+  return std::make_unique<Running>(std::move(spec), std::move(kept), ahead, wanted);
+}
+
+nb::list stats_of(const Running& running) {
+  nb::list list;
+  const auto seconds = [](std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); };
+  for (const elements::NodeStats& each : running.pipeline().stats()) {
+    nb::dict dict;
+    dict["name"] = each.name;
+    dict["element"] = each.element;
+    dict["frames_in"] = each.frames_in;
+    dict["frames_out"] = each.frames_out;
+    dict["dropped"] = each.dropped;
+    dict["busy"] = seconds(each.busy);
+    dict["queued"] = each.queued;
+    dict["copied"] = each.moved.copied;
+    dict["converted"] = each.moved.converted;
+    dict["waits"] = each.moved.waits;
+    dict["p50"] = seconds(each.p50);
+    dict["p90"] = seconds(each.p90);
+    dict["p99"] = seconds(each.p99);
+    list.append(dict);
+  }
+  return list;
+}
+
+nb::list failures_of(const Running& running) {
+  nb::list list;
+  for (const elements::Failure& each : running.pipeline().failures()) {
+    nb::dict dict;
+    dict["stream"] = each.stream;
+    dict["node"] = each.node;
+    dict["message"] = each.message;
+    dict["restarted"] = each.was_restarted;
+    list.append(dict);
+  }
+  return list;
+}
+
+nb::object value_of(const elements::Value& value) {
+  return std::visit([](const auto& held) -> nb::object { return nb::cast(held); }, value);
+}
+
+nb::dict described(const elements::Description& description) {
+  constexpr const char* kRoles[] = {"source", "transform", "transform in place", "sink"};
+  nb::dict dict;
+  dict["name"] = description.name;
+  dict["about"] = description.about;
+  dict["role"] = kRoles[static_cast<int>(description.role)];
+  nb::dict parameters;
+  for (const elements::Parameter& each : description.parameters) {
+    nb::dict one;
+    one["about"] = each.about;
+    one["default"] = each.is_required ? nb::none() : value_of(each.default_value);
+    one["choices"] = nb::cast(each.choices);
+    parameters[nb::str(each.name.c_str())] = one;
+  }
+  dict["parameters"] = parameters;
+  return dict;
+}
+
+int traverse_running(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<Running>(self)->traverse(visit, arg) : 0;
+}
+int clear_running(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<Running>(self)->clear();
+  return 0;
+}
+PyType_Slot kRunningSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_running)},
+                               {Py_tp_clear, reinterpret_cast<void*>(clear_running)},
+                               {0, nullptr}};
+
+}  // namespace
+
+void add_pipeline(nb::module_& module) {
+  nb::class_<Running>(module, "_Running", nb::type_slots(kRunningSlots), nb::is_weak_referenceable())
+      .def("__init__", [](Running*, nb::handle, nb::handle, std::size_t,
+                          nb::handle) { raise(PyExc_TypeError, "made by tenon.Pipeline"); })
+      .def("start", &Running::start)
+      .def("wait", &Running::wait, nb::arg("seconds").none())
+      .def("next",
+           [](Running& self) -> nb::object {
+             std::optional<Taken> taken = self.next();
+             if (!taken) return nb::none();
+             return nb::make_tuple(taken->stream, nb::cast(std::move(taken->frame)));
+           })
+      .def("stop", &Running::stop)
+      .def("drop", &Running::clear)
+      .def("stats", &stats_of)
+      .def("failures", &failures_of);
+  module.def("_run_pipeline", &running_from, nb::arg("nodes"), nb::arg("settings"), nb::arg("ahead"),
+             nb::arg("model").none());
+  module.def("_check_pipeline", [](const std::string& json) {
+    return elements::to_dot(elements::plan_pipeline(elements::parse_pipeline(json)));
+  });
+  module.def(
+      "elements",
+      [] {
+        nb::list list;
+        for (const elements::Description& each : elements::known_elements()) list.append(described(each));
+        return list;
+      },
+      "The elements of pipelines, with their parameters, as dicts.");
+  module.def(
+      "absent_elements",
+      [] {
+        nb::dict dict;
+        elements::known_elements();
+        for (const elements::AbsentElements& each : elements::absent_elements())
+          dict[nb::str(each.module.c_str())] = each.reason;
+        return dict;
+      },
+      "Modules of elements that do not work here, each with the reason.");
+  module.def("_register_element", [](nb::handle element) {
+    elements::KnownElement made = python_element(element, nullptr);
+    elements::register_element(std::move(made.description), std::move(made.factory));
+  });
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that models found in a frame, as objects and as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Iterator
+
+from . import _native
+from ._calls import table
+
+
+@dataclass(frozen=True)
+class Detection:
+    """One object: its box (x1, y1, x2, y2) in pixels of the upright picture; track_id is -1 where it is not tracked."""
+
+    id: int
+    box: tuple[float, float, float, float]
+    label: str
+    label_id: int
+    score: float
+    track_id: int
+
+
+class Detections:
+    """The objects of a frame: a sequence, and arrays over all of them."""
+
+    def __init__(self, objects: list[Detection]):
+        self._objects = objects
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __getitem__(self, index: int) -> Detection:
+        return self._objects[index]
+
+    def __iter__(self) -> Iterator[Detection]:
+        return iter(self._objects)
+
+    def _array(self, values: list, dtype: str, *shape: int) -> Any:
+        import numpy
+
+        return numpy.array(values, dtype).reshape(len(self._objects), *shape)
+
+    @property
+    def xyxy(self) -> Any:
+        """float32 [n, 4]."""
+        return self._array([each.box for each in self._objects], "float32", 4)
+
+    @property
+    def scores(self) -> Any:
+        """float32 [n]."""
+        return self._array([each.score for each in self._objects], "float32")
+
+    @property
+    def label_ids(self) -> Any:
+        """int64 [n]."""
+        return self._array([each.label_id for each in self._objects], "int64")
+
+    @property
+    def track_ids(self) -> Any:
+        """int64 [n], -1 where an object is not tracked."""
+        return self._array([each.track_id for each in self._objects], "int64")
+
+    @property
+    def labels(self) -> list[str]:
+        """A label for each object."""
+        return [each.label for each in self._objects]
+
+    def to_supervision(self) -> Any:
+        """supervision.Detections of the same objects, with their labels in data["class_name"]."""
+        import numpy
+        import supervision
+
+        if not self._objects:
+            return supervision.Detections.empty()
+        tracked = bool((self.track_ids >= 0).all())
+        return supervision.Detections(
+            xyxy=self.xyxy, confidence=self.scores, class_id=self.label_ids, tracker_id=self.track_ids if tracked else None,
+            data={"class_name": numpy.array(self.labels)},
+        )
+
+    def __repr__(self) -> str:
+        return f"<Detections: {', '.join(f'{each.label} {each.score:.2f}' for each in self._objects)}>"
+
+    def _repr_html_(self) -> str:
+        return table(["id", "label", "score", "box", "track"],
+                     [[e.id, e.label, f"{e.score:.2f}", tuple(round(x, 1) for x in e.box), e.track_id] for e in self._objects])
+
+
+def of_frame(frame: _native.Frame) -> Detections:
+    """The objects that models found in this frame."""
+    return Detections([Detection(**each) for each in frame._detections])
+
+
+def frame_html(frame: _native.Frame) -> str:
+    """The picture, for notebooks; a PNG where Pillow is installed, else its description."""
+    import base64
+    import html
+    import io
+
+    try:
+        from PIL import Image
+    except ImportError:
+        return html.escape(repr(frame)) + " (a picture appears where Pillow is installed)"
+    buffer = io.BytesIO()
+    small = frame.to("rgb", width=min(frame.width, 640))
+    Image.fromarray(small.numpy()).save(buffer, "png")
+    return f'<img src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"/><br/>' + html.escape(repr(frame))
+
+
+def install() -> None:
+    """Gives Frame its detections and its picture."""
+    _native.Frame.detections = property(of_frame, doc=of_frame.__doc__)
+    _native.Frame._repr_html_ = frame_html

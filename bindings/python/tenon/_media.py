@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Videos as iterators of frames, and pipelines."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import io
+import json
+import os
+import weakref
+from typing import Any, AsyncIterator, Iterator, Optional, Union
+
+from . import _native
+from ._calls import table
+
+Path = Union[str, "os.PathLike[str]"]
+
+_running: "weakref.WeakSet[_native._Running]" = weakref.WeakSet()
+
+
+@atexit.register
+def _drop_all() -> None:
+    """Pipelines end before the interpreter does: their threads may be in Python."""
+    for running in list(_running):
+        running.drop()
+
+
+class Pipeline:
+    """Elements that are connected: `Pipeline().add("file", path="clip.mp4").add("infer", model="m.onnx").add("json", path="out.jsonl").run()`.
+
+    Elements are named (see tenon.elements()), classes that derive from Source, Transform or Sink, or functions of a frame. Each gets frames
+    from the one before it, or from those that `after` names. A pipeline whose last element gives frames is an iterator of them.
+
+    Pipeline("file.json") and Pipeline({...}) take what docs/guide/pipelines.md describes.
+
+    on_error: "stop", "end" (other streams go on) or "restart"; restart_delay and patience are in seconds; frames: most of each stream.
+    """
+
+    def __init__(self, spec: Union[None, Path, dict, list] = None, **settings: Any):
+        self._settings = settings
+        self._nodes: list[dict] = []
+        self._running: Optional[_native._Running] = None
+        if isinstance(spec, dict):
+            self._take(spec)
+        elif isinstance(spec, list):
+            self._take({"nodes": spec})
+        elif spec is not None:
+            with io.open(spec, encoding="utf-8") as file:
+                self._take(json.load(file))
+
+    def _take(self, spec: dict) -> None:
+        for key, value in spec.items():
+            if key == "nodes":
+                for node in value:
+                    if not isinstance(node, dict) or "element" not in node:
+                        raise ValueError(f"a node is a dict with \"element\", not {node!r}")
+                    node = dict(node)
+                    if isinstance(node.get("from"), str):
+                        node["from"] = [node["from"]]
+                    self._nodes.append(node)
+            elif key in ("restart_delay_ms", "patience_ms"):
+                self._settings.setdefault(key[:-3], value / 1000)
+            elif key != "$schema":
+                self._settings.setdefault(key, value)
+
+    def add(self, element: Any, /, *, id: Optional[str] = None, after: Union[None, str, list] = None, queue: Optional[dict] = None, **parameters: Any) -> "Pipeline":
+        """Adds an element and returns the pipeline. `id` names the node; queue={"size": 4, "when_full": "drop_oldest"} gives it a thread.
+        A parameter that is a word of Python's has a trailing underscore."""
+        if self._running is not None:
+            raise RuntimeError("the pipeline runs already: elements are added before")
+        node: dict = {"element": element, "parameters": {name.rstrip("_"): value for name, value in parameters.items()}}
+        if id is not None:
+            node["name"] = id
+        if after is not None:
+            node["from"] = [after] if isinstance(after, str) else list(after)
+        if queue is not None:
+            node["queue"] = queue
+        self._nodes.append(node)
+        return self
+
+    def _start(self, ahead: int, model: Any = None) -> _native._Running:
+        if self._running is None:
+            self._running = _native._run_pipeline(self._nodes, self._settings, ahead, model)
+            _running.add(self._running)
+        return self._running
+
+    def start(self) -> "Pipeline":
+        """Starts all threads and returns."""
+        self._start(0).start()
+        return self
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Waits for the end; False after so many seconds. Throws the first failure. Ctrl-C stops the pipeline."""
+        return self._start(0).wait(seconds)
+
+    def run(self) -> "Pipeline":
+        """Runs to the end. Throws the first failure."""
+        self.wait()
+        return self
+
+    def stop(self) -> None:
+        """Stops sources and finishes the frames in flight."""
+        if self._running is not None:
+            self._running.stop()
+
+    def frames(self, ahead: int = 4, model: Optional[_native.CompiledModel] = None) -> Iterator[_native.Frame]:
+        """The frames that leave the last element. `ahead`: how many may wait; `model`: sources allocate memory that it reads in place."""
+        running = self._start(ahead, model)
+        try:
+            while (taken := running.next()) is not None:
+                yield taken[1]
+        finally:
+            running.stop()
+
+    def __iter__(self) -> Iterator[_native.Frame]:
+        return self.frames()
+
+    def __enter__(self) -> "Pipeline":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+
+    @property
+    def stats(self) -> list[dict]:
+        """Frames, seconds of work, bytes copied and latencies (p50, p90, p99 in seconds) of each node so far."""
+        return self._running.stats() if self._running is not None else []
+
+    @property
+    def failures(self) -> list[dict]:
+        """What went wrong so far: stream, node, message, and whether the stream was restarted."""
+        return self._running.failures() if self._running is not None else []
+
+    def __repr__(self) -> str:
+        return "<Pipeline: " + " -> ".join(str(getattr(node["element"], "__name__", node["element"])) for node in self._nodes) + ">"
+
+    def _repr_html_(self) -> str:
+        rows = [[s["name"], s["element"], s["frames_in"], s["frames_out"], f"{s['busy']:.3f} s", s["copied"], f"{1000 * s['p50']:.1f} ms"] for s in self.stats]
+        return table(["node", "element", "in", "out", "busy", "bytes copied", "latency"], rows)
+
+
+def source_of(uri: Path) -> dict:
+    """The source element for a path, a URL, a camera or a GStreamer launch line ("gst: ...")."""
+    text = os.fspath(uri)
+    if text.startswith("gst:"):
+        return {"element": "gst_source", "parameters": {"line": text[4:].strip()}}
+    if text.startswith("/dev/video"):
+        return {"element": "camera", "parameters": {"device": text}}
+    return {"element": "file", "parameters": {"path": text}}
+
+
+class Video:
+    """The frames of a video, camera or stream, decoded by another thread into memory that all readers share: `for frame in tn.open(...)`.
+
+    Frames may be kept as long as wanted. Leaving a `with` block, or dropping the object, closes the source."""
+
+    def __init__(self, uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
+                 ahead: int = 4, **options: Any):
+        node = source_of(uri)
+        node["parameters"].update(options)
+        self._pipeline = Pipeline([node])
+        if format or width or height:
+            wanted: dict = {"width": width, "height": height}
+            if format:
+                wanted["format"] = _native._format_name(format)
+            self._pipeline.add("convert", **wanted)
+        self._uri = os.fspath(uri)
+        self._running = self._pipeline._start(ahead, model)
+
+    def __iter__(self) -> Iterator[_native.Frame]:
+        return self
+
+    def __next__(self) -> _native.Frame:
+        taken = self._running.next()
+        if taken is None:
+            raise StopIteration
+        return taken[1]
+
+    async def __aiter__(self) -> AsyncIterator[_native.Frame]:
+        loop = asyncio.get_running_loop()
+        while (taken := await loop.run_in_executor(None, self._running.next)) is not None:
+            yield taken[1]
+
+    def close(self) -> None:
+        """Stops reading."""
+        self._running.stop()
+
+    def __enter__(self) -> "Video":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    @property
+    def stats(self) -> list[dict]:
+        """As Pipeline.stats."""
+        return self._pipeline.stats
+
+    def __repr__(self) -> str:
+        return f"<Video: {self._uri}>"
+
+
+def open(uri: Path, *, format: Optional[str] = None, width: int = 0, height: int = 0, model: Optional[_native.CompiledModel] = None,
+         ahead: int = 4, **options: Any) -> Video:
+    """Opens "clip.mp4", "rtsp://...", "/dev/video0", a folder of pictures, or "gst: a launch line" as an iterator of Frames.
+
+    format, width, height: convert frames, by threads beside this one ("rgb24" for frame.numpy()). model: decode into memory that a
+    compiled model reads in place. ahead: how many frames are decoded ahead. Options are the source element's (tenon.elements()):
+    loop, realtime, threads, transport...
+    """
+    return Video(uri, format=format, width=width, height=height, model=model, ahead=ahead, **options)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames, videos, pipelines and elements in Python."""
+import asyncio
+import gc
+import json
+import os
+import subprocess
+import threading
+import time
+
+import numpy
+import pytest
+
+import tenon as tn
+from conftest import relu_model
+
+pytestmark = pytest.mark.skipif("ffmpeg" in tn.absent_elements(), reason="FFmpeg's elements do not work here")
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    """60 pictures of 320 x 240 whose brightness rises with their number, by FFmpeg, without loss."""
+    path = tmp_path_factory.mktemp("media") / "clip.mkv"
+    pictures = b"".join(bytes([i * 4]) * (320 * 240 * 3) for i in range(60))
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "320x240", "-r", "30", "-i", "-", "-c:v", "ffv1", "-pix_fmt", "bgr0", str(path)],
+                   input=pictures, check=True)
+    return path
+
+
+def test_frames_over_arrays():
+    array = numpy.arange(48 * 64 * 3, dtype=numpy.uint8).reshape(48, 64, 3)
+    frame = tn.Frame(array, time=1.5)
+    assert (frame.width, frame.height, frame.format, frame.time) == (64, 48, "rgb", 1.5)
+    assert frame.numpy().__array_interface__["data"][0] == array.__array_interface__["data"][0]
+    assert tn.Frame(array, "bgr24").to("rgb").numpy()[0, 0].tolist() == array[0, 0, ::-1].tolist()
+    assert frame.to("rgb24") .numpy().__array_interface__["data"][0] == array.__array_interface__["data"][0]
+    nv12 = frame.to("nv12")
+    assert [plane.shape for plane in nv12.planes] == [(48, 64), (24, 32, 2)]
+    with pytest.raises(ValueError, match="planes"):
+        nv12.numpy()
+    small = frame.to("gray", width=32, height=24)
+    assert small.numpy().shape == (24, 32) and small.time == 1.5
+    part = frame.crop(8, 4, 16, 10)
+    assert (numpy.asarray(part) == array[4:14, 8:24]).all()
+    with pytest.raises(IndexError):
+        frame.crop(60, 0, 16, 16)
+    assert tn.Frame(numpy.zeros((4, 6), numpy.uint8)).format == "gray8"
+    with pytest.raises(ValueError, match='did you mean "rgb"'):
+        frame.to("rgbz")
+    for wrong in (numpy.zeros((4, 4, 5), numpy.uint8), numpy.zeros((4, 4, 3), numpy.float32), numpy.zeros(4, numpy.uint8)):
+        with pytest.raises(ValueError, match="uint8"):
+            tn.Frame(wrong)
+
+
+def test_a_frame_feeds_a_model():
+    model = relu_model((1, 3, 24, 32))
+    steps = tn.preprocess.PrePostProcessor(model)
+    steps.input().model().set_layout("NCHW")
+    compiled = tn.compile_model(steps.build(), "CPU")
+    frame = tn.Frame(numpy.full((24, 32, 3), 7, numpy.uint8))
+    assert (compiled.create_infer_request().infer(frame)[0] == 7).all()
+
+
+def test_videos_are_iterators(clip):
+    means = [int(frame.numpy().mean()) for frame in tn.open(clip, format="rgb24")]
+    assert means == [i * 4 for i in range(60)]
+    with tn.open(clip) as video:
+        first = next(video)
+        assert first.time == 0 and first.width == 320
+    kept = list(tn.open(str(clip), format="rgb24", width=160))
+    gc.collect()
+    assert [int(frame.numpy().mean()) for frame in kept] == means and kept[0].width == 160 and kept[0].height == 120
+
+
+def test_videos_in_coroutines(clip):
+    async def count():
+        return [int(frame.numpy().mean()) async for frame in tn.open(clip, format="rgb24")]
+
+    assert len(asyncio.run(count())) == 60
+
+
+def test_many_openings_leave_nothing(clip):
+    def counted():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir("/proc/self/task"))
+
+    for _ in range(3):
+        next(tn.open(clip))
+    time.sleep(0.2)
+    before = counted()
+    for _ in range(20):
+        next(tn.open(clip))
+        list(tn.open(clip))
+    time.sleep(0.2)
+    after = counted()
+    assert after[0] <= before[0] + 2 and after[2] <= before[2] + 4
+
+
+def test_missing_files_and_wrong_names(clip):
+    with pytest.raises(LookupError, match="missing.mp4"):
+        next(tn.open("missing.mp4"))
+    with pytest.raises(LookupError, match="did you mean 'file'"):
+        tn.Pipeline().add("fil", path="x").add("null").run()
+    with pytest.raises(ValueError, match="path"):
+        tn.Pipeline().add("file", pth="x").add("null").run()
+    with pytest.raises(ValueError, match="on_error"):
+        tn.Pipeline(on_error="ignore").add("file", path=clip).add("null").run()
+    with pytest.raises(ValueError, match="no pixel format"):
+        tn.open(clip, format="rbg")
+    with pytest.raises(TypeError):
+        tn.Pipeline().add("file", path=clip).add(5).run()
+
+
+def test_functions_and_metadata(clip):
+    def look(frame):
+        frame.add_detection((1, 2, 30, 40), "cat", 3, 0.5, track_id=7)
+        frame.add_classification("indoor", 1, 0.9)
+        frame.add_json('{"a": 1}')
+
+    frames = list(tn.Pipeline(frames=5).add("file", path=clip).add(look))
+    assert len(frames) == 5
+    found = frames[4].detections
+    assert len(found) == 1 and found[0].label == "cat" and found[0].box == (1, 2, 30, 40) and found[0].track_id == 7
+    assert found.xyxy.shape == (1, 4) and found.scores.tolist() == [0.5] and found.labels == ["cat"] and found.track_ids.tolist() == [7]
+    assert frames[0].classifications[0]["label"] == "indoor"
+    assert '{"a": 1}' in [entry.get("text") for entry in json.loads(frames[0].json())["metadata"]]
+    assert tn.Frame(numpy.zeros((4, 4), numpy.uint8)).detections.xyxy.shape == (0, 4)
+    assert "<table>" in found._repr_html_()
+
+
+class Bars(tn.Source):
+    """Pictures of one grey.
+
+    count: how many"""
+
+    count: int = 3
+
+    def open(self):
+        return {"width": 64, "height": 48, "format": "rgb", "fps": 10.0}
+
+    def frames(self):
+        for i in range(self.count):
+            yield numpy.full((48, 64, 3), i, numpy.uint8)
+
+
+class Every(tn.Transform):
+    """Keeps one frame in so many."""
+
+    number: int = 2
+
+    def open(self, info):
+        self.seen = 0
+        assert info["width"] in (0, 64, 320)
+
+    def process(self, frame):
+        self.seen += 1
+        return None if self.seen % self.number == 0 else []
+
+    def end(self):
+        return [numpy.full((48, 64, 3), 255, numpy.uint8)]
+
+
+class Collect(tn.Sink):
+    """Keeps what comes."""
+
+    shared = True
+    all = []
+    finished = 0
+
+    def write(self, frame):
+        Collect.all.append(int(frame.numpy().mean()))
+
+    def finish(self):
+        Collect.finished += 1
+
+
+def test_elements_in_python():
+    Collect.all, Collect.finished = [], 0
+    tn.Pipeline().add(Bars, count=6).add(Every).add(Collect).run()
+    assert Collect.all == [1, 3, 5, 255] and Collect.finished == 1
+    assert [int(frame.numpy().mean()) for frame in tn.Pipeline().add(Bars)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="number"):
+        tn.Pipeline().add(Bars).add(Every, number="many").add("null").run()
+
+
+def test_elements_in_files(tmp_path):
+    tn.register_element(Bars)
+    assert "Bars" in [element["name"] for element in tn.elements()]
+    spec = {"nodes": [{"element": "Bars", "parameters": {"count": 4}}, {"element": "json", "parameters": {"path": str(tmp_path / "out.jsonl")}}]}
+    (tmp_path / "bars.json").write_text(json.dumps(spec))
+    pipeline = tn.Pipeline(tmp_path / "bars.json").run()
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 4
+    assert pipeline.stats[0]["frames_out"] == 4 and "Bars" in pipeline._repr_html_()
+    with pytest.raises(tn.errors.AlreadyExists):
+        tn.register_element(Bars)
+
+
+def test_exceptions_in_elements_have_their_lines(clip):
+    def fails(frame):
+        raise ZeroDivisionError("in the element")
+
+    pipeline = tn.Pipeline().add("file", path=clip).add(fails).add("null")
+    with pytest.raises(ZeroDivisionError, match="in the element") as info:
+        pipeline.run()
+    assert any(entry.name == "fails" for entry in info.traceback)
+    assert "test_media.py" in pipeline.failures[0]["message"]
+
+
+def test_several_streams_and_queues(clip):
+    pipeline = tn.Pipeline(on_error="end")
+    pipeline.add("file", id="one", path=clip).add("file", id="two", path=clip)
+    pipeline.add("convert", id="small", after=["one", "two"], width=64, format="rgb", queue={"size": 2})
+    assert len(list(pipeline)) == 120
+    with pytest.raises(ValueError, match="when_full"):
+        tn.Pipeline().add("file", path=clip).add("null", queue={"when_full": "never"}).run()
+
+
+def test_stopping_early_ends_all_threads(clip):
+    for _ in range(5):
+        for index, frame in enumerate(tn.Pipeline().add("file", path=clip, loop=True)):
+            if index == 3:
+                break
+    with tn.Pipeline().add("file", path=clip, loop=True).add("null") as pipeline:
+        pipeline.start()
+        assert not pipeline.wait(0.1)
+
+
+def test_waits_release_the_interpreter(clip, python):
+    assert python(f"""
+import os, signal, threading, time
+import tenon as tn
+threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    for frame in tn.open({str(clip)!r}, loop=True, realtime=True): pass
+except KeyboardInterrupt:
+    print("interrupted")
+""") == "interrupted\n"
+
+
+def test_a_pipeline_at_exit(clip, python):
+    python(f"""
+import tenon as tn
+pipeline = tn.Pipeline().add("file", path={str(clip)!r}, loop=True).add(lambda frame: frame.add_json("1")).add("null").start()
+video = tn.open({str(clip)!r}, loop=True)
+kept = [next(video) for _ in range(3)]
+""")

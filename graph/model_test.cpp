@@ -45,7 +45,7 @@ TEST(DimensionArithmetic, SaturatesInsteadOfOverflowing) {
   const Dimension large(Dimension::kUnbounded - 1);
   EXPECT_TRUE((large * Dimension(2)).is_dynamic());
   EXPECT_EQ((Dimension(2, 3) + Dimension(4, -1)).to_string(), "6..");
-  EXPECT_EQ((Dimension(2, 5) - Dimension(3)).to_string(), "0..2");
+  EXPECT_EQ((Dimension(2, 5) - Dimension(3)).to_string(), "..2");
   Dimension merged;
   EXPECT_TRUE(Dimension::merge(merged, Dimension(1, 5), Dimension(3, -1)));
   EXPECT_EQ(merged, Dimension(3, 5));

@@ -116,7 +116,7 @@ Dimension Dimension::operator*(const Dimension& other) const {
 std::string Dimension::to_string() const {
   if (is_static()) return std::to_string(min_);
   if (max_ == kUnbounded) return min_ == 0 ? "?" : std::to_string(min_) + "..";
-  return std::to_string(min_) + ".." + std::to_string(max_);
+  return (min_ == 0 ? "" : std::to_string(min_)) + ".." + std::to_string(max_);
 }
 
 PartialShape::PartialShape(const std::vector<Dimension::value_type>& dimensions)

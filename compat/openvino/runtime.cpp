@@ -57,7 +57,7 @@ class IAsyncInferRequest {
     const std::lock_guard lock(mutex_);
     Shared& shared = shared_[key()];
     if (shared.tensor)
-      shared.tensor->set(std::move(tensor));
+      shared.follow(std::move(tensor));
     else
       shared = {std::make_shared<ITensor>(std::move(tensor)), 0, {}, get_tensor};
     return Tensor(shared.tensor);
@@ -83,7 +83,7 @@ class IAsyncInferRequest {
         entry = shared_.erase(entry);
         continue;
       }
-      shared.tensor->set(shared.get(request));
+      shared.follow(shared.get(request));
       ++entry;
     }
   }
@@ -93,6 +93,8 @@ class IAsyncInferRequest {
 
  private:
   struct Shared {
+    /// A tensor of the program's stays its own: what it is set to later is no business of this request's.
+    void follow(tenon::Tensor now) { tensor->set(set ? now.with_lease(tensor->tensor.lease()) : std::move(now)); }
     std::shared_ptr<ITensor> tensor;
     unsigned seen = 0;
     std::function<void(tenon::InferRequest&, const tenon::Tensor&)> set;  ///< Empty for a tensor of the request's own.

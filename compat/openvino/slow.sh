@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The slow tier's part: slow.sh BUILD. The programs compiled for the original print what the file expects; a project with the original's lines
-# for CMake; programs with both libraries; each header stands alone.
+# for CMake; programs with both libraries; each header stands alone. All of that for C++ and for C.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
@@ -14,6 +14,11 @@ for header in $(cd "$here/include" && find openvino -name '*.hpp') $(cd "$build/
   [[ $header == */dx.hpp ]] && continue  # Refuses other systems than Windows.
   echo "#include <$header>" | c++ -std=c++17 -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]}" -x c++ - || { echo "$header does not stand alone"; exit 1; }
 done
+for header in $(cd "$here/include" && find openvino/c -name '*.h') $(cd "$build/generated/compat_openvino" && find openvino/c -name '*.h'); do
+  for language in "c -std=c99" "c++ -std=c++17"; do
+    printf '#include <%s>\ntypedef int any;\n' "$header" | cc -x $language -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]:1}" - || { echo "$header does not stand alone"; exit 1; }
+  done
+done
 wheel=$(find -L "$here/../../build/venv" -path '*/openvino/include/openvino/openvino.hpp' | head -1)
 if [ -z "$wheel" ]; then
   echo "skipped: no OpenVINO in build/venv, ./dev test installs it"
@@ -25,6 +30,37 @@ real=$(echo "$wheel"/libs/libopenvino.so.*)
 for program in "$here"/programs/*.cpp; do echo "#include \"$program\""; done >"$work/all.cpp"
 c++ -std=c++17 -O0 -isystem "$wheel/include" -I"$here/programs" "$work/all.cpp" -o "$work/original" "$real" -Wl,-rpath,"$wheel/libs"
 "$work/original" "$here/programs/expected.txt"
+real_c=$(echo "$wheel"/libs/libopenvino_c.so.*)
+table="$build/generated/compat_openvino_c"
+python3 "$here/c/generate.py" --compare "$wheel/include/openvino/c"
+# The use of each name compiles for the original without a warning, so the types of all functions are the same.
+cc -std=c99 -O0 -Wall -Werror -isystem "$wheel/include" "$table/use.c" -o "$work/use" "$real_c" -Wl,-rpath,"$wheel/libs"
+"$work/use"
+cc -std=c99 -O0 -isystem "$wheel/include" "$here"/c/programs/*.c -o "$work/original_c" "$real_c" -Wl,-rpath,"$wheel/libs"
+"$work/original_c" "$here/c/programs/expected.txt"
+# The same binary, compiled for the original, on Tenon.
+LD_LIBRARY_PATH="$build/lib/tenon/openvino" "$work/original_c" "$here/c/programs/expected.txt"
+# Both C libraries in one process, in both orders.
+cat >"$work/one.c" <<'PROGRAM'
+#include <openvino/c/openvino.h>
+#include <stdio.h>
+int NAME(void) {
+  ov_version_t version;
+  ov_core_t* core = NULL;
+  if (ov_get_openvino_version(&version) != OK || ov_core_create(&core) != OK) return 1;
+  printf("%s\n", version.buildNumber);
+  ov_version_free(&version);
+  ov_core_free(core);
+  return 0;
+}
+PROGRAM
+echo 'int original(void); int tenons(void); int main(void) { return original() + tenons() + original() + tenons(); }' >"$work/both.c"
+cc -std=c99 -DNAME=original -isystem "$wheel/include" -c "$work/one.c" -o "$work/original_one.o"
+cc -std=c99 -DNAME=tenons "${ours[@]:1}" -c "$work/one.c" -o "$work/tenons_one.o"
+for libraries in "$real_c $build/lib/libtenon_openvino_c.so" "$build/lib/libtenon_openvino_c.so $real_c"; do
+  cc "$work/both.c" "$work/original_one.o" "$work/tenons_one.o" -o "$work/both_c" $libraries -Wl,-rpath,"$wheel/libs:$build/lib"
+  [ "$("$work/both_c" | grep -c tenon)" = 2 ] || { echo "the two C libraries are mixed up"; "$work/both_c"; exit 1; }
+done
 # Both in one process, in both orders, and the original behind Tenon's device.
 cat >"$work/one.cpp" <<'PROGRAM'
 #include <iostream>

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+   Models, their ports, and new shapes. */
+#include "programs.h"
+
+void models(void) {
+  ov_core_t* core = NULL;
+  ov_model_t* model;
+  ov_output_const_port_t* port = NULL;
+  ov_output_port_t* changeable = NULL;
+  ov_shape_t shape;
+  ov_partial_shape_t wanted;
+  ov_element_type_e type;
+  char* name = NULL;
+  size_t inputs, outputs;
+  const char* names[] = {"x"};
+  const size_t indices[] = {0};
+  const ov_output_port_t* ports[1];
+  const ov_dimension_t extents[] = {{1, 4}, {3, 3}, {-1, -1}, {8, 8}};
+  const int64_t two[] = {2, 3, 4, 4};
+  MUST(ov_core_create(&core));
+  model = small_model(core, "1,3,4,4");
+  MUST(ov_model_get_friendly_name(model, &name));
+  say("name: %s", name);
+  ov_free(name);
+  MUST(ov_model_inputs_size(model, &inputs));
+  MUST(ov_model_outputs_size(model, &outputs));
+  say("%d inputs, %d outputs, dynamic %d", (int)inputs, (int)outputs, ov_model_is_dynamic(model));
+
+  MUST(ov_model_const_input(model, &port));
+  say_port("the input", port);
+  MUST(ov_const_port_get_shape(port, &shape));
+  say_shape("the input", &shape);
+  ov_shape_free(&shape);
+  ov_output_const_port_free(port);
+  MUST(ov_model_const_input_by_name(model, "x", &port));
+  say_port("input x", port);
+  ov_output_const_port_free(port);
+  MUST(ov_model_const_input_by_index(model, 0, &port));
+  say_port("input 0", port);
+  ov_output_const_port_free(port);
+  MUST(ov_model_const_output(model, &port));
+  say_port("the output", port);
+  ov_output_const_port_free(port);
+  MUST(ov_model_const_output_by_name(model, "y", &port));
+  MUST(ov_port_get_element_type(port, &type));
+  say("output y: type %d", (int)type);
+  ov_output_const_port_free(port);
+  MUST(ov_model_const_output_by_index(model, 0, &port));
+  ov_output_const_port_free(port);
+  refused("input nowhere", ov_model_const_input_by_name(model, "nowhere", &port), "nowhere");
+  refused("input 7", ov_model_const_input_by_index(model, 7, &port), NULL);
+  refused("output nowhere", ov_model_const_output_by_name(model, "nowhere", &port), "nowhere");
+  refused("output 7", ov_model_const_output_by_index(model, 7, &port), NULL);
+  came_to("no name", ov_model_const_input_by_name(model, NULL, &port));
+
+  MUST(ov_model_input(model, &changeable));
+  MUST(ov_port_get_shape(changeable, &shape));
+  say_shape("the changeable input", &shape);
+  ov_shape_free(&shape);
+  ov_output_port_free(changeable);
+  MUST(ov_model_output(model, &changeable));
+  ov_output_port_free(changeable);
+  MUST(ov_model_output_by_index(model, 0, &changeable));
+  ov_output_port_free(changeable);
+  MUST(ov_model_output_by_name(model, "y", &changeable));
+  ov_output_port_free(changeable);
+  MUST(ov_model_input_by_index(model, 0, &changeable));
+  ov_output_port_free(changeable);
+  MUST(ov_model_input_by_name(model, "x", &changeable));
+
+  MUST(ov_partial_shape_create(4, extents, &wanted));
+  came_to("reshape by name", ov_model_reshape_input_by_name(model, "x", wanted));
+  say("dynamic %d", ov_model_is_dynamic(model));
+  MUST(ov_model_const_output(model, &port));
+  say_port("the output now", port);
+  refused("its shape", ov_const_port_get_shape(port, &shape), NULL);
+  ov_output_const_port_free(port);
+  came_to("reshape several", ov_model_reshape(model, names, &wanted, 1));
+  came_to("reshape none", ov_model_reshape(model, names, &wanted, 0));
+  ov_partial_shape_free(&wanted);
+  MUST(ov_partial_shape_create_static(4, two, &wanted));
+  came_to("reshape by index", ov_model_reshape_by_port_indexes(model, indices, &wanted, 1));
+  MUST(ov_model_const_output(model, &port));
+  say_port("the output by index", port);
+  ov_output_const_port_free(port);
+  came_to("reshape the input", ov_model_reshape_single_input(model, wanted));
+  ports[0] = changeable;
+  came_to("reshape by port", ov_model_reshape_by_ports(model, ports, &wanted, 1));
+  refused("reshape nowhere", ov_model_reshape_input_by_name(model, "nowhere", wanted), NULL);
+  ov_output_port_free(changeable);
+  ov_partial_shape_free(&wanted);
+  MUST(ov_partial_shape_create(1, extents, &wanted));
+  refused("a shape that does not fit", ov_model_reshape_single_input(model, wanted), NULL);
+  ov_partial_shape_free(&wanted);
+  MUST(ov_model_const_output(model, &port));
+  say_port("the output unchanged", port);
+  ov_output_const_port_free(port);
+  ov_model_free(model);
+  ov_core_free(core);
+}

@@ -90,4 +90,27 @@ std::shared_ptr<Node::Impl> make_op(const char* type, unsigned opset, const Outp
 }
 
 }  // namespace detail
+
+OutputVector as_output_vector(const NodeVector& args) {
+  OutputVector all;
+  for (const std::shared_ptr<Node>& node : args) {
+    OPENVINO_ASSERT(node, "a node of a list is null");
+    for (const Output<Node>& output : node->outputs()) all.push_back(output);
+  }
+  return all;
+}
+NodeVector as_node_vector(const OutputVector& values) {
+  NodeVector all;
+  for (const Output<Node>& value : values) all.push_back(value.get_node_shared_ptr());
+  return all;
+}
+ResultVector as_result_vector(const OutputVector& values) {
+  ResultVector all;
+  for (const Output<Node>& value : values) {
+    auto result = std::dynamic_pointer_cast<op::v0::Result>(value.get_node_shared_ptr());
+    all.push_back(result ? std::move(result) : std::make_shared<op::v0::Result>(value));
+  }
+  return all;
+}
+
 }  // namespace ov

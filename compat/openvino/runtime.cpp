@@ -6,7 +6,9 @@
 #include <mutex>
 
 #include <openvino/runtime/core.hpp>
+#include <tenon/graph/exec_model_info.hpp>
 #include <tenon/runtime/core.hpp>
+#include <tenon/runtime/properties.hpp>
 
 #include "convert.hpp"
 
@@ -245,8 +247,33 @@ void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback
         [callback = std::move(callback)](std::exception_ptr error) { callback(detail::translated(error)); });
   });
 }
+namespace {
+/// The original's CPU names its steps without measuring them, too; its other devices refuse.
+bool is_silent_cpu(const tenon::CompiledModel& model) {
+  if (model.get_property(tenon::enable_profiling.name()).as<bool>()) return false;
+  const auto devices = model.get_property(tenon::execution_devices.name()).as<std::vector<std::string>>();
+  return devices.size() == 1 && devices[0].compare(0, 3, "CPU") == 0;
+}
+std::vector<ProfilingInfo> steps_of(const tenon::CompiledModel& model) {
+  std::vector<ProfilingInfo> result;
+  for (const auto& node : model.get_runtime_model()->get_ordered_ops()) {
+    const auto& info = node->get_rt_info();
+    const auto note = [&](const char* key) {
+      const auto found = info.find(key);
+      return found == info.end() ? std::string() : found->second.to_text();
+    };
+    ProfilingInfo step;
+    step.node_name = node->get_friendly_name();
+    step.exec_type = note(tenon::exec_model_info::IMPL_TYPE);
+    step.node_type = note(tenon::exec_model_info::LAYER_TYPE);
+    result.push_back(std::move(step));
+  }
+  return result;
+}
+}  // namespace
 std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
   return guarded([&] {
+    if (is_silent_cpu(checked().model->model)) return steps_of(_impl->model->model);
     std::vector<ProfilingInfo> result;
     for (const tenon::ProfilingInfo& info : checked().request.get_profiling_info()) {
       result.push_back({static_cast<ProfilingInfo::Status>(info.status), info.real_time, info.cpu_time, info.node_name,

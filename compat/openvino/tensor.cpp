@@ -146,6 +146,13 @@ bool Type::is_quantized() const {
       return false;
   }
 }
+std::vector<const Type*> Type::get_known_types() {
+  static constexpr Type kAll[] = {boolean, bf16, f16, f32, f64, i4,  i8,  i16,    i32,    i64,    u1,     u2,    u3,
+                                  u4,      u6,   u8,  u16, u32, u64, nf4, f8e4m3, f8e5m2, string, f4e2m1, f8e8m0};
+  std::vector<const Type*> all;
+  for (const Type& type : kAll) all.push_back(&type);
+  return all;
+}
 std::string Type::get_type_name() const { return odd(type_) ? odd(type_)->name : std::string(info_of(type_).name); }
 std::string Type::c_type_string() const {
   switch (type_) {

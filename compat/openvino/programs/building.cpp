@@ -183,7 +183,7 @@ void building() {
       ov::ParameterVector{folded_input});
   const std::size_t before = folded->get_ops().size();
   ov::pass::Manager manager;
-  manager.register_pass<ov::pass::ConstantFolding>();
+  manager.register_pass_instance(std::make_shared<ov::pass::ConstantFolding>());
   manager.run_passes(folded);
   line(before, ' ', folded->get_ops().size());
 
@@ -198,6 +198,8 @@ void building() {
   line(next->get_friendly_name() == next->get_name(), ' ', next->get_input_size(), ' ',
        next->input_value(0).get_node() == read.get(), ' ', next->get_default_output() == next->output(0), ' ',
        read->get_users().size(), ' ', next->get_output_partial_shape(0));
+  line(ov::as_output_vector({input, next}).size(), ' ', ov::as_node_vector({input->output(0)}).at(0) == input, ' ',
+       ov::as_result_vector({next->output(0)}).at(0)->get_input_size());
   const auto other = next->clone_with_new_inputs({input, input});
   line(ov::is_type<ov::op::v1::Add>(other), ' ', other != next, ' ', other->input_value(1).get_node() == input.get());
   ov::replace_node(read, input);

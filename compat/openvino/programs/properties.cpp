@@ -65,6 +65,15 @@ void properties() {
   const std::vector<ov::ProfilingInfo> profile = request.get_profiling_info();
   line(std::any_of(profile.begin(), profile.end(),
                    [](const ov::ProfilingInfo& each) { return each.status == ov::ProfilingInfo::Status::EXECUTED; }));
+  // The CPU names its steps without measuring them, too.
+  ov::InferRequest silent =
+      core.compile_model(small_model(core), "CPU", ov::enable_profiling(false)).create_infer_request();
+  silent.infer();
+  const std::vector<ov::ProfilingInfo> steps = silent.get_profiling_info();
+  line("unmeasured ", steps.size() > 1, std::all_of(steps.begin(), steps.end(), [](const ov::ProfilingInfo& each) {
+         return each.status == ov::ProfilingInfo::Status::NOT_RUN && each.real_time.count() == 0 &&
+                each.cpu_time.count() == 0 && !each.node_name.empty() && !each.node_type.empty();
+       }));
   const ov::SupportedOpsMap supported = core.query_model(small_model(core), "CPU");
   line(supported.at("sum"), ' ', supported.at("relu"));
 }

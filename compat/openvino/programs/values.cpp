@@ -44,6 +44,9 @@ void shapes() {
   line(ov::Strides{1, 2}, ' ', ov::Coordinate{0, 1}, ' ', ov::CoordinateDiff{-1, 1}, ' ', ov::AxisSet{1, 0}, ' ',
        ov::AxisVector{1, 0});
   for (const std::size_t stride : ov::row_major_strides(shape)) line(stride);
+  line(ov::row_major_stride(shape, 0), ' ', ov::PartialShape{1, -1}.all_non_negative(), ' ',
+       *ov::PartialShape{2, 3}.crbegin(), ' ', ov::element::Type::get_known_types().size(), ' ',
+       *ov::element::Type::get_known_types()[3]);
   const ov::PartialShape partial{1, -1, {2, 8}, ov::Dimension(3, -1)};
   line(partial, ' ', partial.is_dynamic(), ' ', partial.rank(), ' ', partial[2].get_max_length(), ' ',
        partial[3].get_max_length(), ' ', partial.get_min_shape());

@@ -22,4 +22,11 @@ using ParameterVector = std::vector<std::shared_ptr<op::v0::Parameter>>;
 using ResultVector = std::vector<std::shared_ptr<op::v0::Result>>;
 using SinkVector = NodeVector;
 
+/// All outputs of the nodes.
+OPENVINO_API OutputVector as_output_vector(const NodeVector& args);
+/// The node of each output.
+OPENVINO_API NodeVector as_node_vector(const OutputVector& values);
+/// A Result for each output that is not one's.
+OPENVINO_API ResultVector as_result_vector(const OutputVector& values);
+
 }  // namespace ov

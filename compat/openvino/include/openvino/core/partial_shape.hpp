@@ -55,6 +55,8 @@ class OPENVINO_API PartialShape {
   /// @errors Exception: dynamic.
   Shape to_shape() const;
   Shape get_shape() const { return to_shape(); }
+  /// No extent can be.
+  bool all_non_negative() const { return true; }
   Shape get_min_shape() const;
   Shape get_max_shape() const;
 
@@ -76,6 +78,8 @@ class OPENVINO_API PartialShape {
   reverse_iterator rend() noexcept { return dimensions_.rend(); }
   const_reverse_iterator rbegin() const noexcept { return dimensions_.rbegin(); }
   const_reverse_iterator rend() const noexcept { return dimensions_.rend(); }
+  const_reverse_iterator crbegin() const noexcept { return dimensions_.crbegin(); }
+  const_reverse_iterator crend() const noexcept { return dimensions_.crend(); }
   void resize(std::size_t count) { changed().resize(count); }
   void reserve(std::size_t count) { dimensions_.reserve(count); }
   void push_back(const Dimension& dimension) { changed().push_back(dimension); }

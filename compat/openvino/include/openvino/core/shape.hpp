@@ -49,6 +49,11 @@ std::vector<std::size_t> row_major_strides(const Extents& shape) {
   for (std::size_t axis = shape.size(); axis-- > 0; step *= *(shape.begin() + axis)) strides[axis] = step;
   return strides;
 }
+/// One of these distances.
+template <typename Extents>
+std::size_t row_major_stride(const Extents& shape, std::size_t axis) {
+  return axis < shape.size() ? row_major_strides(shape)[axis] : 1;
+}
 template <typename Extents>
 bool is_scalar(const Extents& shape) {
   return shape.size() == 0;

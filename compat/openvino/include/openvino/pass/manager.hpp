@@ -19,6 +19,10 @@ class Manager {
     passes_.push_back(made);
     return made;
   }
+  std::shared_ptr<ModelPass> register_pass_instance(std::shared_ptr<ModelPass> pass) {
+    passes_.push_back(pass);
+    return pass;
+  }
   /// @return Whether a pass changed the model.
   bool run_passes(const std::shared_ptr<Model>& model) {
     bool changed = false;

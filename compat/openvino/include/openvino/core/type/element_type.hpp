@@ -56,6 +56,8 @@ class OPENVINO_API Type {
   explicit Type(const std::string& text);
   constexpr operator Type_t() const { return type_; }
 
+  /// All but dynamic.
+  static std::vector<const Type*> get_known_types();
   std::size_t bitwidth() const;
   std::size_t size() const { return (bitwidth() + 7) / 8; }
   std::size_t hash() const { return static_cast<std::size_t>(type_); }

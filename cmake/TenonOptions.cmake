@@ -6,6 +6,7 @@ option(TENON_BUILD_FUZZERS "Build libFuzzer targets (clang only)" OFF)
 option(TENON_MINIMAL "Core alone: no framework, graph, runtime or device" OFF)
 option(TENON_UNITY "Compile twelve sources of a library at once: a build from nothing takes half as long" OFF)
 option(TENON_JOIN_TESTS "Compile five sources of a test at once, with a precompiled header that all tests share" ON)
+option(TENON_WHEEL "Only what the Python package holds: no other bindings, no headers of other APIs, no examples" OFF)
 option(TENON_WERROR "Warnings are errors: on in CI and in every preset that only developers build" OFF)
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
@@ -30,6 +31,13 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 include(GNUInstallDirs)
+# What is installed is a part: runtime, bindings, tools, drivers, gstreamer, python; all that names none is for developers.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
+# A Python package has no links, and libraries look for each other by the name with one number.
+set(TENON_FILE_VERSION ${PROJECT_VERSION})
+if(TENON_WHEEL)
+  set(TENON_FILE_VERSION ${PROJECT_VERSION_MAJOR})
+endif()
 # Libraries lie in one folder; its subfolder `tenon` has third-party ones that no package manager installed. The build tree, which has the
 # same layout with the folder `lib`, uses the same path: see tenon_install_binary.
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/tenon;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../lib;$ORIGIN/../tenon")

@@ -75,7 +75,7 @@ function(tenon_add_library)
   list(TRANSFORM static_public REPLACE "^(tenon::(core|graph|runtime|vision))$" "\\1_static")
   target_link_libraries(tenon_${A_NAME}_static PUBLIC ${static_public} PRIVATE ${A_PRIVATE})
   set_target_properties(tenon_${A_NAME} PROPERTIES EXPORT_NAME ${A_NAME} SOVERSION ${PROJECT_VERSION_MAJOR}
-                        VERSION ${PROJECT_VERSION})
+                        VERSION ${TENON_FILE_VERSION})
   add_library(tenon::${A_NAME} ALIAS tenon_${A_NAME})
   add_library(tenon::${A_NAME}_static ALIAS tenon_${A_NAME}_static)
   # Programs link only what its headers use; the others are named too, because the linker searches them.
@@ -108,12 +108,17 @@ function(tenon_add_private_library)
                         VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# tenon_install_binary(target folder): installs a library or program with the loader's search path that it has in the build already. CMake
-# would otherwise lengthen the build's path by colons, to overwrite it at installation, and the loader reads an empty element as the
-# current folder. The path is relative, since both trees have the same layout.
+# tenon_install_binary(target folder [part, runtime]): installs a library or program, as a part of the package, with the loader's search path
+# that it has in the build already. CMake would otherwise lengthen the build's path by colons, to overwrite it at installation, and the loader
+# reads an empty element as the current folder. The path is relative, since both trees have the same layout.
 function(tenon_install_binary target folder)
+  set(part runtime)
+  if(ARGC GREATER 2)
+    set(part ${ARGV2})
+  endif()
   set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
-  install(TARGETS ${target} RUNTIME DESTINATION "${folder}" LIBRARY DESTINATION "${folder}")
+  install(TARGETS ${target} RUNTIME DESTINATION "${folder}" COMPONENT ${part}
+          LIBRARY DESTINATION "${folder}" COMPONENT ${part} NAMELINK_COMPONENT dev)
 endfunction()
 
 # tenon_search_at_run_time(target folder): what links the imported target looks for libraries in that folder of the build, which the paths of
@@ -134,11 +139,12 @@ function(tenon_forget_folders_of_the_build)
         if(found AND NOT IS_SYMLINK \"\${library}\")
           file(RPATH_CHANGE FILE \"\${library}\" OLD_RPATH \"${folder}:\$ORIGIN\" NEW_RPATH \"\$ORIGIN\")
         endif()
-      endforeach()")
+      endforeach()" ALL_COMPONENTS)
   endforeach()
 endfunction()
 
 # One export set and one pkg-config module (tenon-<name>) per component, so that find_package(Tenon COMPONENTS x) needs only what x needs.
+# TENON_PART, runtime where a folder sets none, is the part of the package that has the library.
 # tenon_install_component(name target [DEPENDS lines of TenonConfig.cmake] [PC_REQUIRES modules] [PC_CFLAGS flags] [PC_LIBS flags])
 function(tenon_install_component name target)
   cmake_parse_arguments(A "" "" "DEPENDS;PC_REQUIRES;PC_CFLAGS;PC_LIBS" ${ARGN})
@@ -147,8 +153,11 @@ function(tenon_install_component name target)
     set_property(GLOBAL PROPERTY TENON_COMPONENT_${name}_PC_${part} "${A_PC_${part}}")
   endforeach()
   set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)  # As tenon_install_binary says.
+  if(NOT TENON_PART)
+    set(TENON_PART runtime)
+  endif()
   install(TARGETS ${target} EXPORT Tenon_${name} FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tenon"
-          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${TENON_PART} NAMELINK_COMPONENT dev ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT Tenon_${name} NAMESPACE tenon:: FILE Tenon_${name}.cmake
           DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Tenon")
   set_property(GLOBAL APPEND PROPERTY TENON_COMPONENTS ${name})
@@ -246,7 +255,7 @@ function(tenon_add_framework)
     add_library(tenon_${A_NAME} SHARED $<TARGET_OBJECTS:tenon_${A_NAME}_objects>)
     add_library(tenon_${A_NAME}_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tenon_${A_NAME}_objects>)
     target_compile_features(tenon_${A_NAME} PUBLIC cxx_std_20)
-    set_target_properties(tenon_${A_NAME} PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR} VERSION ${PROJECT_VERSION})
+    set_target_properties(tenon_${A_NAME} PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR} VERSION ${TENON_FILE_VERSION})
     # The header-only variant is headers plus the sources that they pull in.
     file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
     foreach(source IN LISTS sources)

@@ -2,13 +2,17 @@
 // SHARED neighbouring batches see the same keys, which are read once for ROWS of these SHARED * M rows. Scores of TILE keys at a
 // time lie in local memory, and what was summed so far shrinks when a greater one comes.
 // QUERY(batch, m, d); KEY8(batch, n, d, to), VALUE8(batch, n, d, to): 8 columns, with zeros behind the last one.
-// SCORE(value, batch, m, n): scaled and masked. FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): before any key. STORE_AT(value, batch, m, d), if there is one part; else PART_SET(i, value), of
-// rows of VALUES + 2: sums, the greatest score, and the sum of the weights.
+// SCORE(value, batch, m, n): scaled and masked. FIRST_TOP(batch, m), FIRST_TOTAL(batch, m): before any key. STORE_AT(value, batch, m, d).
+// With HAS_PARTS the groups leave in PART, PARTS for each row of queries, rows of VALUES + 2: sums, the greatest score, and the sum of
+// the weights; COUNTERS, a zero for each set of rows before and after, says which group comes last and joins them.
 #define KEY_LANES (LANES / TILE)
 #define WARPS (LANES / 32)
 #define EACH_ROW _Pragma("unroll") for (int r = 0; r < ROWS; ++r)
 KERNEL {
   WARPS_MEET
+#if HAS_PARTS
+  __local int is_last;
+#endif
   __local float query[ROWS * COLUMNS], score[ROWS][TILE], joined[LANES * 8], shrink[ROWS], total[ROWS], top[ROWS];
   const int lane = (int)get_local_id(0), warp = lane / 32;
   const int part = (int)get_group_id(0), first = (int)get_group_id(1) * ROWS, set = (int)get_group_id(2) * SHARED;
@@ -107,6 +111,34 @@ KERNEL {
     }
 #endif
   }
+#if HAS_PARTS
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  if (lane == 0) {
+    const int rows = (int)(get_group_id(2) * get_num_groups(1) + get_group_id(1));
+    RELEASE_WRITES();
+    is_last = atomic_inc((volatile __global int*)COUNTERS_p + rows) == PARTS - 1;
+    if (is_last) COUNTERS_p[rows] = 0;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (!is_last) return;
+  RELEASE_WRITES();
+  // Always in the same order.
+  for (int i = lane; i < ROWS * VALUES; i += LANES) {
+    const int row = first + i / VALUES, d = i % VALUES;
+    if (row >= SHARED * M) continue;
+    __global const volatile float* const parts = PART_p + (set * M + row) * PARTS * (VALUES + 2);
+    float most = -INFINITY, sum = 0, all = 0;
+    for (int p = 0; p < PARTS; ++p) most = tn_greater(most, parts[p * (VALUES + 2) + VALUES]);
+    for (int p = 0; p < PARTS; ++p) {
+      __global const volatile float* const own = parts + p * (VALUES + 2);
+      const float by = own[VALUES] == -INFINITY ? 0 : exp(own[VALUES] - most);
+      sum += by * own[d];
+      all += by * own[VALUES + 1];
+    }
+    STORE_AT((all == 0 ? 0 : sum / all), (set + row / M), (row % M), d);
+  }
+#endif
 }
 #undef KEY_LANES
 #undef WARPS

@@ -6,8 +6,6 @@
 #define COPY16(to, from, is_valid)                                                                          \
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(LOCAL_ADDRESS(to)), "l"(from), "r"((is_valid) ? 16 : 0) \
                : "memory")
-// Of this work-item and of those that it has met at a barrier, to all groups.
-#define RELEASE_WRITES() asm volatile("fence.acq_rel.gpu;" ::: "memory")
 #define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")
 // All but the latest `count` groups.
 #define COPIES_WAIT_BUT(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")

@@ -5,11 +5,6 @@
 #define COPIES_END()
 #define COPIES_WAIT()
 #define COPIES_WAIT_BUT(count)
-#if defined(__opencl_c_atomic_order_acq_rel) && defined(__opencl_c_atomic_scope_device) || __OPENCL_C_VERSION__ == 200
-#define RELEASE_WRITES() atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_device)
-#else
-#define RELEASE_WRITES() mem_fence(CLK_GLOBAL_MEM_FENCE)
-#endif
 #define HALF_AT(slot, row, k) vload_half((k) & 7, (__local const half*)((slot) + PLACE(row, (k) >> 3)))
 #define MULTIPLY_TILES(sum, left, right)                                                                     \
   for (int k = 0; k < STEP; ++k)                                                                             \

@@ -332,6 +332,13 @@ Kernel few_queries_kernel(Builder& builder, const Attention& what, const KeyPart
       .define("TILE", static_cast<std::int64_t>(kRowTile))
       .define("VALUE_LANES", static_cast<std::int64_t>(value_lanes))
       .define("LANES", static_cast<std::int64_t>(kRowLanes));
+  if (parts.count > 1) {
+    const std::size_t rows = what.batches() * what.queries;
+    kernel.uses("PART", builder.scratch(ElementType::kF32, {rows, parts.count, values + 2}))
+        .uses("COUNTERS", builder.counters(what.batches() / shared * parts.blocks))
+        .number("PARTS", static_cast<std::int64_t>(parts.count))
+        .text(release_text(builder.target()));
+  }
   kernel.multiply_adds(std::uint64_t{what.batches()} * what.queries * what.keys * (columns + values));
   kernel.text(builder.target().matrices == Target::Matrices::kNvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
       .text(kernels::attention_rows);
@@ -341,28 +348,12 @@ Kernel few_queries_kernel(Builder& builder, const Attention& what, const KeyPart
 
 void lower_few_queries(Builder& builder, const Node& node, const Attention& what) {
   const Node* const self = &node;
-  const KeyParts parts = parts_of(what, builder.target());
-  const std::size_t values = what.value.shape.back(), rows = what.batches() * what.queries;
   Producer producer;
-  if (parts.count == 1) {
-    producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
-      Kernel kernel = few_queries_kernel(builder, what, parts);
-      define_row_store(kernel, builder, what, root, out, axes);
-      builder.launch(std::move(kernel), *self);
-    };
-    return builder.set(node, 0, ElementType::kF32, std::move(producer));
-  }
-  const View sums = builder.scratch(ElementType::kF32, {rows, parts.count, values + 2});
-  Kernel kernel = few_queries_kernel(builder, what, parts);
-  kernel.writes("PART", sums).number("M", static_cast<std::int64_t>(what.queries));
-  kernel.number("PARTS", static_cast<std::int64_t>(parts.count)).define("VALUES", static_cast<std::int64_t>(values));
-  builder.launch(std::move(kernel), node);
   producer.emit_in_pieces = [=, &builder](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
-    Kernel join = builder.kernel("attention_join");
-    join.reads("PART", sums).number("PARTS", static_cast<std::int64_t>(parts.count));
-    define_row_store(join, builder, what, root, out, axes);
-    join.text(kernels::attention_join).over({values, rows}, {std::min<std::size_t>(builder.target().max_group, 64), 1});
-    builder.launch(std::move(join), *self);
+    const KeyParts parts = parts_of(what, builder.target());
+    Kernel kernel = few_queries_kernel(builder, what, parts);
+    define_row_store(kernel, builder, what, root, out, axes);
+    builder.launch(std::move(kernel), *self);
   };
   builder.set(node, 0, ElementType::kF32, std::move(producer));
 }

@@ -146,6 +146,10 @@ void define_early(Kernel& kernel, const Target& target, const std::string& row, 
       .text(kernels::early_nvidia);
 }
 
+const char* release_text(const Target& target) {
+  return target.matrices == Target::Matrices::kNvidia ? kernels::release_nvidia : kernels::release_portable;
+}
+
 void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target, ElementType type) {
   const auto define = [&](const char* name, std::size_t value) { kernel.define(name, signed_of(value)); };
   define("TILE_M", tiles.m);
@@ -175,6 +179,7 @@ void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target
   define_multiply(kernel, tiles, target, type);
   kernel.text(kernels::matrix_f32)
       .text(kernels::matrix_8)
+      .text(release_text(target))
       .text(target.matrices == Target::Matrices::kNvidia ? kernels::matrix_nvidia : kernels::matrix_portable);
   if (takes_sub_groups(target, type)) kernel.text(kernels::matrix_intel);
 }

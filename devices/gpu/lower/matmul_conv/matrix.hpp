@@ -55,6 +55,9 @@ inline bool is_of_numbers(ElementType type) { return !info(type).is_real; }
 /// @param type  See MatrixProduct.
 void define_tiles(Kernel& kernel, const MatrixTiles& tiles, const Target& target, ElementType type);
 
+/// RELEASE_WRITES(), for kernels whose groups leave something for the one that comes last.
+const char* release_text(const Target& target);
+
 /// DOT(left, right, sum) of words of four 8-bit numbers: the left ones of `type`, the right ones signed.
 void define_dot(Kernel& kernel, const Target& target, ElementType type);
 

@@ -46,6 +46,22 @@ class Kernel {
   /// A macro: part of the text.
   Kernel& define(const std::string& name, const std::string& text);
   Kernel& define(const std::string& name, std::int64_t value) { return define(name, std::to_string(value)); }
+  /// `count` floats that a group's work-items share, as NAME.
+  Kernel& local(const std::string& name, std::size_t count) {
+    recipe_.local(name, count);
+    return *this;
+  }
+  /// Gives the text GROUP, which group it is along the first axis. A text that asks for it in no other way can be a part of
+  /// a joined kernel (lower/build/joins.hpp); it declares what its work-items share by local() alone.
+  Kernel& group() {
+    recipe_.group();
+    return *this;
+  }
+  /// The text waits for the kernel before it by itself (kernels/early_nvidia.cl).
+  Kernel& waits() {
+    recipe_.waits();
+    return *this;
+  }
   /// A function that stands before the kernel's, with a name that begins with kName.
   Kernel& helper(const std::string& text);
   /// The function's text, and what stands before it.

@@ -23,11 +23,16 @@
 
 namespace tenon::inline v1::gpu_device {
 
+class Recipe;
+
 /// A kernel's text. Equal texts have equal names, so that a kernel is built once, whatever plans use it.
 struct KernelText {
   std::string kind;  ///< "map", "matmul": for people.
   std::string name;  ///< The function's.
   std::string text;  ///< All of it, with the function called `name`.
+  /// Kernels with the same can be parts of one (KernelTexts::joined()); empty: this one cannot.
+  std::string joins{};
+  std::shared_ptr<const Recipe> recipe{};  ///< Of a kernel that can be such a part.
 };
 
 /// A program with some kernels, which lives as long as a plan has launches of them.

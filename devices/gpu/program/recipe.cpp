@@ -2,7 +2,9 @@
 // Puts a kernel's text together.
 #include <tenon/devices/gpu/program/recipe.hpp>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <tenon/devices/gpu/program/types.hpp>
 #include <tenon/store/content_hash.hpp>
@@ -14,9 +16,20 @@ bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == Ele
 
 /// What stands where in a text.
 struct TextParts {
-  std::string defines, undefines, parameters, begin, body, attributes;
+  std::string prefix;  ///< Of parameters, which a joined kernel's parts have each of their own.
+  std::string defines, undefines, helpers, parameters, begin, body, attributes;
+  struct Local {
+    std::string name;
+    std::size_t count;
+  };
+  std::vector<Local> locals;
+  bool has_group = false, waits = false, has_own_parameters = false;
 
   void parameter(const std::string& text) { parameters += (parameters.empty() ? "" : ", ") + text; }
+  void number(const std::string& type, const std::string& name) {
+    parameter("const " + type + " " + prefix + name);
+    if (!prefix.empty()) begin += "const " + type + " " + name + " = " + prefix + name + "; ";
+  }
   void define(const std::string& name, const std::string& text) {
     defines += "#define " + name + " " + text + "\n";
     undefines += "#undef " + name.substr(0, name.find('(')) + "\n";
@@ -28,8 +41,9 @@ struct TextParts {
 
 void TextParts::pointer(const std::string& name, ElementType type, bool is_number, bool written) {
   const std::string pointer = std::string(written ? "__global " : "__global const ") + storage_name(type) + "*";
-  parameter(pointer + " " + name + "_whole, const ulong " + name + "_at");
-  begin += pointer + " const " + name + "_p = " + name + "_whole + " + name + "_at; ";
+  const std::string given = prefix + name;
+  parameter(pointer + " " + given + "_whole, const ulong " + given + "_at");
+  begin += pointer + " const " + name + "_p = " + given + "_whole + " + given + "_at; ";
   is_number ? numbers(name, type, written) : plain(name, type, written);
 }
 
@@ -51,7 +65,8 @@ void TextParts::plain(const std::string& name, ElementType type, bool written) {
 void TextParts::numbers(const std::string& name, ElementType type, bool written) {
   const std::string scale = name + "_scale", zero = name + "_zero", pointer = name + "_p + (i)",
                     suffix(tenon::name(type));
-  parameter("const float " + scale + ", const int " + zero);
+  number("float", scale);
+  number("int", zero);
   define(name + "(i)", "(" + scale + " * (float)((int)" + name + "_p[i] - " + zero + "))");
   define(name + "_LOAD8(i, to)", "load8_numbers_" + suffix + "(" + pointer + ", " + scale + ", " + zero + ", to)");
   if (!written) return;
@@ -70,48 +85,135 @@ void Recipe::pointer(std::string_view name, const View& view, bool written) {
   add(written ? 'w' : 'r', name);
 }
 
-KernelText Recipe::written(const std::string& kind) const {
-  static constexpr std::string_view kHere = "KERNEL {";
+namespace {
+
+constexpr std::string_view kHere = "KERNEL {";
+
+/// Reads a recipe's bytes. @param end  Between words.
+TextParts parts_of(const std::string& bytes, char end_of_word, const std::string& prefix) {
   TextParts parts;
-  for (std::size_t at = 0; at < bytes_.size();) {
-    const char what = bytes_[at++];
+  parts.prefix = prefix;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const char what = bytes[at++];
     const auto next = [&] {
-      const std::size_t end = bytes_.find(kEnd, at);
-      return bytes_.substr(std::exchange(at, end + 1), end - at);
+      const std::size_t end = bytes.find(end_of_word, at);
+      return bytes.substr(std::exchange(at, end + 1), end - at);
+    };
+    const auto second = [&] {
+      ++at;
+      return next();
     };
     if (what == 'p') {
-      const auto type = static_cast<ElementType>(bytes_[at]);
-      const bool is_number = bytes_[at + 1] == 'n', written = bytes_[at + 2] == 'w';
+      const auto type = static_cast<ElementType>(bytes[at]);
+      const bool is_number = bytes[at + 1] == 'n', written = bytes[at + 2] == 'w';
       at += 3;
       parts.pointer(next(), type, is_number, written);
       continue;
     }
     const std::string text = next();
-    if (what == 'd') {
-      ++at;
-      parts.define(text, next());
-    } else if (what == 'a') {
-      parts.attributes += text;
-    } else if (what == 'h') {
-      parts.defines += text;
-    } else if (what == 't') {
-      parts.body += text;
-    } else {
-      parts.parameter(what == 'r' ? "const int " + text + "_pitch" : what == 'n' ? "const int " + text : text);
+    switch (what) {
+      case 'd':
+        parts.define(text, second());
+        break;
+      case 'l':
+        parts.locals.push_back({text, std::stoul(second())});
+        break;
+      case 'a':
+        parts.attributes += text;
+        break;
+      case 'h':
+        parts.helpers += text;
+        break;
+      case 't':
+        parts.body += text;
+        break;
+      case 'g':
+        parts.has_group = true;
+        break;
+      case 'y':
+        parts.waits = true;
+        break;
+      case 'm':
+        parts.has_own_parameters = true;
+        parts.parameter(text);
+        break;
+      default:
+        parts.number("int", what == 'r' ? text + "_pitch" : text);
     }
   }
-  std::string text = parts.defines + parts.body + "\n" + parts.undefines;
+  return parts;
+}
+
+void replace_all(std::string& text, std::string_view from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+KernelText named(const std::string& kind, std::string text) {
   text = small_float_support(text) + text;
-  text.replace(
-      text.find(kHere), kHere.size(),
-      "__kernel " + parts.attributes + "void " + std::string(kName) + "(" + parts.parameters + ") { " + parts.begin);
   KernelText kernel;
   kernel.kind = kind;
   kernel.name = kind + "_" + store::content_hash(text.data(), text.size()).to_text();
-  for (std::size_t at = text.find(kName); at != text.npos; at = text.find(kName, at))
-    text.replace(at, kName.size(), kernel.name);
+  replace_all(text, Recipe::kName, kernel.name);
   kernel.text = std::move(text);
   return kernel;
+}
+
+std::string signature(const TextParts& parts, const std::string& parameters) {
+  return "__kernel " + parts.attributes + "void " + std::string(Recipe::kName) + "(" + parameters + ") { ";
+}
+
+}  // namespace
+
+KernelText Recipe::written(const std::string& kind) const {
+  TextParts parts = parts_of(bytes_, kEnd, {});
+  if (parts.has_group) parts.define("GROUP", "((int)get_group_id(0))");
+  std::string text = parts.defines + parts.helpers + parts.body + "\n" + parts.undefines, locals;
+  for (const auto& [name, count] : parts.locals)
+    locals += "__local float " + name + "[" + std::to_string(count) + "]; ";
+  text.replace(text.find(kHere), kHere.size(), signature(parts, parts.parameters) + locals + parts.begin);
+  KernelText kernel = named(kind, std::move(text));
+  if (parts.has_group && !parts.has_own_parameters) {
+    kernel.joins = kind + (parts.waits ? " that waits, " : ", ") + parts.attributes;
+    kernel.recipe = std::make_shared<const Recipe>(*this);
+  }
+  return kernel;
+}
+
+KernelText Recipe::joined(const std::string& kind, const std::vector<const Recipe*>& recipes) {
+  std::string before, parameters, firsts, body;
+  std::size_t most_local = 0;
+  for (std::size_t i = 0; i < recipes.size(); ++i) {
+    const std::string number = std::to_string(i), first = "first_" + number;
+    TextParts parts = parts_of(recipes[i]->bytes_, kEnd, "p" + number + "_");
+    parts.define("GROUP", i == 0 ? "group_of_all" : "(group_of_all - " + first + ")");
+    std::size_t local = 0;
+    for (const auto& [name, count] : parts.locals) {
+      parts.begin += "__local float* const " + name + " = local_memory + " + std::to_string(local) + "; ";
+      local += count;
+    }
+    most_local = std::max(most_local, local);
+    parts.body.replace(parts.body.find(kHere), kHere.size(), "{ " + parts.begin);
+    std::string helpers = parts.helpers.empty() ? "" : parts.defines + parts.helpers + parts.undefines;
+    // Each part's have names of their own.
+    for (std::string* const text : {&parts.defines, &helpers, &parts.body})
+      replace_all(*text, kName, "@part@_" + number);
+    before += helpers;
+    if (i > 0) {
+      firsts += ", const int " + first;
+      body += "else ";
+    }
+    if (i + 1 < recipes.size()) body += "if (group_of_all < first_" + std::to_string(i + 1) + ")";
+    body += "\n" + parts.defines + parts.body + "\n" + parts.undefines;
+    if (!parts.parameters.empty()) parameters += (parameters.empty() ? "" : ", ") + parts.parameters;
+    if (i + 1 < recipes.size()) continue;
+    std::string begin = signature(parts, parameters + firsts);
+    if (most_local > 0) begin += "__local float local_memory[" + std::to_string(most_local) + "]; ";
+    body = begin + "const int group_of_all = (int)get_group_id(0);\n" + body + "}\n";
+  }
+  replace_all(before, "@part@", std::string(kName));
+  replace_all(body, "@part@", std::string(kName));
+  return named(kind, before + body);
 }
 
 std::shared_ptr<const KernelText> KernelTexts::get(const std::string& kind, const Recipe& recipe) {
@@ -121,6 +223,16 @@ std::shared_ptr<const KernelText> KernelTexts::get(const std::string& kind, cons
   auto& known = known_[key_];
   if (!known) known = std::make_shared<const KernelText>(recipe.written(kind));
   return known;
+}
+
+std::shared_ptr<const KernelText> KernelTexts::joined(const std::vector<std::shared_ptr<const KernelText>>& parts) {
+  key_ = "joined";
+  for (const auto& part : parts) (key_ += '\0') += part->name;
+  auto& known = known_[key_];
+  if (known) return known;
+  std::vector<const Recipe*> recipes;
+  for (const auto& part : parts) recipes.push_back(part->recipe.get());
+  return known = std::make_shared<const KernelText>(Recipe::joined(parts.front()->kind + "s", recipes));
 }
 
 }  // namespace tenon::inline v1::gpu_device

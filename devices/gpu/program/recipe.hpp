@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <tenon/devices/gpu/program/expression.hpp>
 #include <tenon/devices/gpu/program/library.hpp>
@@ -33,12 +34,25 @@ class Recipe {
     add('=', text);
   }
   void helper(std::string_view text) { add('h', text); }
+  /// NAME: `count` floats that a group's work-items share.
+  void local(std::string_view name, std::size_t count) {
+    add('l', name);
+    add('=', std::to_string(count));
+  }
+  /// GROUP: which group it is, along the first axis.
+  void group() { add('g', {}); }
+  /// The text waits for the kernel before it by itself (kernels/early_nvidia.cl).
+  void waits() { add('y', {}); }
   void text(std::string_view text) { add('t', text); }
   /// What stands before the function's name.
   void attribute(std::string_view text) { add('a', text); }
 
   /// @param kind  With which the name begins.
   KernelText written(const std::string& kind) const;
+  /// One kernel of several, each of which gets a part of the groups along the first axis. It has all their parameters, and
+  /// behind these the first group of every part but the first.
+  /// @pre their texts have the same KernelText::joins.
+  static KernelText joined(const std::string& kind, const std::vector<const Recipe*>& parts);
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -55,6 +69,8 @@ class Recipe {
 class KernelTexts {
  public:
   std::shared_ptr<const KernelText> get(const std::string& kind, const Recipe& recipe);
+  /// See Recipe::joined().
+  std::shared_ptr<const KernelText> joined(const std::vector<std::shared_ptr<const KernelText>>& parts);
 
  private:
   /// By the recipe's bytes, after the kind's.

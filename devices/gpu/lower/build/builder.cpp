@@ -633,9 +633,10 @@ void Builder::compute(const ExpressionRef& root, const View& out, const Node& of
     store = lanes == 1 ? "*(" + to + ") = *(" + from + ")"
                        : "vstore" + wide + "(vload" + wide + "(0, " + from + "), 0, " + to + ")";
   }
-  kernel.text("KERNEL {\n  const int at = (int)get_global_id(0);\n  if (at >= COUNT) return;\n  " + at.lines + "\n  " +
-              (bits ? "" : body.lines) + "\n  " + store + ";\n}\n");
   const std::size_t group = std::min<std::size_t>(target_.max_group, target_.is_cpu ? 64 : 128);
+  kernel.define("LANES", static_cast<std::int64_t>(group)).group();
+  kernel.text("KERNEL {\n  const int at = GROUP * LANES + (int)get_local_id(0);\n  if (at >= COUNT) return;\n  " +
+              at.lines + "\n  " + (bits ? "" : body.lines) + "\n  " + store + ";\n}\n");
   kernel.over({count}, {group});
   launch(std::move(kernel), of);
 }

@@ -18,6 +18,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/gpu/lower/build/choices.hpp>
+#include <tenon/devices/gpu/lower/build/joins.hpp>
 #include <tenon/devices/gpu/lower/build/numbers.hpp>
 #include <tenon/devices/gpu/lower/build/weights.hpp>
 #include <tenon/devices/gpu/plan/launch_plan.hpp>
@@ -255,6 +256,7 @@ class Builder {
   const std::set<const Node*> few_bits_;  ///< See few_bits_expansions().
   std::shared_ptr<KernelTexts> texts_ = std::make_shared<KernelTexts>();
   LaunchPlan plan_;
+  LaunchJoins joins_;
   std::unordered_map<Key, ValueRef, KeyHash> values_;  ///< Null: not lowered yet.
   Unit* unit_ = nullptr;                               ///< Null: the model is lowered once.
   /// How many nodes with a kernel read each value; null: as the graph says.

@@ -143,6 +143,7 @@ void define_early(Kernel& kernel, const Target& target, const std::string& row, 
   if (target.matrices != Target::Matrices::kNvidia) return;
   kernel.define("EARLY_ROW(batch, n)", "((__global const uchar*)(" + row + "))")
       .define("EARLY_BYTES", "(" + bytes + ")")
+      .waits()
       .text(kernels::early_nvidia);
 }
 
@@ -323,7 +324,11 @@ Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& pro
   std::size_t rows = 1;
   while (rows < product.m) rows *= 2;
   define_early(kernel, target, product);
-  kernel.number("M", signed_of(product.m))
+  const bool is_nvidia = target.matrices == Target::Matrices::kNvidia;
+  if (!is_nvidia) kernel.local("meeting", kRowsLanes);
+  if (way.share > 1) kernel.local("shared", kRowsLanes / 32 * rows * way.columns);
+  kernel.group()
+      .number("M", signed_of(product.m))
       .number("N", signed_of(product.n))
       .number("K", signed_of(product.k))
       .define("ROWS", signed_of(rows))
@@ -331,7 +336,7 @@ Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& pro
       .define("SHARE", signed_of(way.share))
       .define("UNROLL", rows > 2 ? 1 : 4)
       .define("LANES", signed_of(kRowsLanes))
-      .text(target.matrices == Target::Matrices::kNvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
+      .text(is_nvidia ? kernels::lanes_nvidia : kernels::lanes_portable)
       .text(kernels::matrix_rows);
   const std::size_t warps = (product.n + way.columns - 1) / way.columns * way.share;
   kernel.over({(warps * 32 + kRowsLanes - 1) / kRowsLanes * kRowsLanes, product.batch}, {kRowsLanes, 1});

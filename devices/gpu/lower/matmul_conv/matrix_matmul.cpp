@@ -86,14 +86,14 @@ View expanded(Builder& builder, const Node& node, const FewBits& few, std::size_
 void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::size_t k, const std::string& row_text) {
   const ElementType type = few.numbers.element_type();
   const Shape& stored = few.numbers.shape();
-  kernel.reads("B", builder.hold(few.numbers)).number("GROUP", signed_of(stored.back()));
+  kernel.reads("B", builder.hold(few.numbers)).number("RUN", signed_of(stored.back()));
   // Where a group's number lies: its row, and which of the row's it is.
   const auto define = [&](const std::string& name, const Tensor& values) {
     const View view = broadcast(builder.hold(values), stored);
     kernel.reads(name, view);
     const std::string row = index_text(kernel, name + "_ROW", {view.strides[0]}, {row_text});
     if (stored.size() == 2) return name + "(" + row + ")";
-    return name + "(" + row + " + " + index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / GROUP)"}) + ")";
+    return name + "(" + row + " + " + index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / RUN)"}) + ")";
   };
   std::string text = "{ const float scale = " + define("SCALE", few.scales) +
                      ", zero = " + (few.zero_points ? define("ZERO", few.zero_points) : "0") +

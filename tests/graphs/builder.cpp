@@ -135,7 +135,7 @@ void Builder::step() {
     case 11:
       return transpose();
     case 12:
-      return product();
+      return choices_.once_in(4) ? products_of_norms() : product();
     case 13:
       return choices_.once_in(3) ? residual() : image();
     case 14:

@@ -107,6 +107,8 @@ class Builder {
   void tokens();
   /// A kernel's result plus a value that nothing else reads: the engine sums over that value.
   void residual();
+  /// Products of rows that are divided by the roots of their mean squares, and gates of two of them, as in a decoder's layer.
+  void products_of_norms();
   void rows();
 
   // -- 8 bits: builder_quantized.cpp

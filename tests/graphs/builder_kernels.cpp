@@ -184,6 +184,32 @@ void Builder::residual() {
   add(made, x.bound * 4 + 1);
 }
 
+void Builder::products_of_norms() {
+  const Item x = real();
+  if (x.shape().empty()) return;
+  constexpr std::size_t kWide = 32;
+  const auto product = [&](const Out& a, std::size_t columns) {
+    const std::size_t inner = a.get_shape().back();
+    const double slope = 1 / std::sqrt(static_cast<double>(inner));
+    const bool turned = choices_.once_in(2);
+    const Out b = turned ? filter({columns, inner}, 0, slope) : filter({inner, columns}, 1, slope);
+    return op1("MatMul", 1, {a, b}, {{"transpose_a", false}, {"transpose_b", turned}});
+  };
+  const Out row = product(x.out, kWide);
+  const Out square = choices_.once_in(2) ? op1("Power", 1, {row, number(2)}) : op1("Multiply", 1, {row, row});
+  const Out mean = op1("ReduceMean", 1, {square, ints({-1})}, {{"keep_dims", true}});
+  const Out root = op1("Sqrt", 0, {op1("Add", 1, {mean, number(0.1)})});
+  Out norm = op1("Multiply", 1, {row, op1("Divide", 1, {number(1), root})});
+  if (choices_.once_in(2)) norm = op1("Multiply", 1, {weights({kWide}, 1), norm});
+  const std::size_t columns = choices_.between(1, 24);
+  Out gate = product(norm, columns), up = product(norm, columns);
+  if (choices_.once_in(3)) up = op1("Add", 1, {up, weights({columns}, 1)});
+  gate = choices_.once_in(2) ? op1("Swish", 4, {gate}) : op1("Sigmoid", 1, {gate});
+  add(choices_.once_in(2) ? op1("Multiply", 1, {gate, up}) : op1("Add", 1, {up, gate}), 400);
+  if (choices_.once_in(2)) add(product(norm, choices_.between(1, 24)), 20);
+  if (choices_.once_in(4)) add(norm, 6);
+}
+
 void Builder::rows() {
   const Item x = real();
   const Shape shape = x.shape();

@@ -26,12 +26,6 @@ bool is_known(const Node& node) {
   return node.get_input_size() > 0 && node.get_output_size() > 0;
 }
 
-bool is_same(const std::optional<View>& a, const std::optional<View>& b) {
-  if (!a || !b) return !a && !b;
-  return a->place == b->place && a->type == b->type && a->shape == b->shape && a->strides == b->strides &&
-         a->source == b->source && a->numbers == b->numbers;
-}
-
 }  // namespace
 
 ModelWalk::ModelWalk(std::shared_ptr<const Model> model, const NodeVector& order, const Target& target,
@@ -232,8 +226,8 @@ bool ModelWalk::settle(const Builder::Unit& was, const LaunchPlan& before, std::
 
 bool ModelWalk::is_same(const Value& was, Value& is) {
   if (was.type != is.type || was.shape != is.shape || was.numbers != is.numbers || was.pending != is.pending ||
-      was.unrounded != is.unrounded || static_cast<bool>(was.constant) != static_cast<bool>(is.constant) ||
-      !gpu_device::is_same(was.view, is.view) || !gpu_device::is_same(was.plain, is.plain))
+      was.unrounded != is.unrounded || was.norm != is.norm ||
+      static_cast<bool>(was.constant) != static_cast<bool>(is.constant) || was.view != is.view || was.plain != is.plain)
     return false;
   if (!was.constant) return true;
   if (!planning::is_same_value(was.constant, is.constant)) return false;

@@ -173,8 +173,9 @@ ExpressionRef Expression::number(ElementType type, double value) {
   return made;
 }
 
-ExpressionRef Expression::computed(ElementType type) {
+ExpressionRef Expression::computed(ElementType type, bool is_second) {
   auto made = std::make_shared<Expression>();
+  made->is_second_ = is_second;
   made->kind_ = Kind::kComputed;
   made->type_ = type;
   made->has_computed_ = true;
@@ -214,10 +215,11 @@ void find_loads(const ExpressionRef& at, std::vector<ExpressionRef>& found) {
   for (const ExpressionRef& operand : at->operands()) find_loads(operand, found);
 }
 
-/// Shared parts stay shared.
-class ViewChange {
+/// Changes what a tree begins with. Shared parts stay shared.
+class LeafChange {
  public:
-  explicit ViewChange(const std::function<bool(View&)>& change) : change_(change) {}
+  /// @param change  Of a load, a number or what was computed; null: it cannot be changed.
+  explicit LeafChange(const std::function<ExpressionRef(const ExpressionRef&)>& change) : change_(change) {}
   ExpressionRef of(const ExpressionRef& at) {
     if (const auto known = made_.find(at.get()); known != made_.end()) return known->second;
     return made_[at.get()] = make(at);
@@ -225,11 +227,7 @@ class ViewChange {
 
  private:
   ExpressionRef make(const ExpressionRef& at) {
-    if (at->view()) {
-      View view = *at->view();
-      return change_(view) ? Expression::load(view) : nullptr;
-    }
-    if (at->operands().empty()) return at;
+    if (at->operands().empty()) return change_(at);
     std::vector<ExpressionRef> operands;
     for (const ExpressionRef& operand : at->operands()) {
       operands.push_back(of(operand));
@@ -238,7 +236,7 @@ class ViewChange {
     return Expression::call(at->type(), at->text(), std::move(operands));
   }
 
-  const std::function<bool(View&)>& change_;
+  const std::function<ExpressionRef(const ExpressionRef&)>& change_;
   std::map<const Expression*, ExpressionRef> made_;
 };
 
@@ -250,7 +248,7 @@ class Writer {
       : loads_(loads_of(root)), load_(load), computed_(computed), lanes_(lanes) {}
   std::string write(const ExpressionRef& at) {
     if (const auto known = names_.find(at.get()); known != names_.end()) return known->second;
-    if (at->is_computed()) return computed_;
+    if (at->is_computed()) return at->is_second() ? "second" : computed_;
     std::string text;
     if (at->view()) {
       text = load_(static_cast<std::size_t>(std::find(loads_.begin(), loads_.end(), at) - loads_.begin()));
@@ -284,7 +282,27 @@ class Writer {
 }  // namespace
 
 ExpressionRef with_views(const ExpressionRef& root, const std::function<bool(View&)>& change) {
-  return ViewChange(change).of(root);
+  const std::function<ExpressionRef(const ExpressionRef&)> change_leaf = [&](const ExpressionRef& at) {
+    if (!at->view()) return at;
+    View view = *at->view();
+    return change(view) ? Expression::load(view) : nullptr;
+  };
+  return LeafChange(change_leaf).of(root);
+}
+
+const View* loaded_view(const ExpressionRef& root) {
+  if (root->view()) return root->view();
+  const View* const view = root->operands().size() == 1 ? root->operands().front()->view() : nullptr;
+  const bool is_converted = view && info(view->type).is_real && info(root->type()).is_real &&
+                            root->text() == convert_text(view->value_type(), root->type(), "$0");
+  return is_converted ? view : nullptr;
+}
+
+ExpressionRef of_second(const ExpressionRef& root) {
+  const std::function<ExpressionRef(const ExpressionRef&)> change = [](const ExpressionRef& at) {
+    return at->is_computed() ? Expression::computed(at->type(), true) : at;
+  };
+  return LeafChange(change).of(root);
 }
 
 std::vector<ExpressionRef> loads_of(const ExpressionRef& root) {

@@ -41,6 +41,7 @@ struct View {
   bool repeats() const;
   /// Bytes from the first element to the last, included.
   std::size_t extent_bytes() const;
+  friend bool operator==(const View&, const View&) = default;
 };
 
 /// Row-major strides.
@@ -70,8 +71,9 @@ class Expression {
   /// The elements of a view.
   static ExpressionRef load(const View& view);
   static ExpressionRef number(ElementType type, double value);
-  /// What the kernel has computed so far: the sum of a product. At most one in a tree.
-  static ExpressionRef computed(ElementType type);
+  /// What the kernel has computed so far: the sum of a product. At most one in a tree. @param is_second  Of a kernel that
+  /// computes two values for each element; each of them at most once.
+  static ExpressionRef computed(ElementType type, bool is_second = false);
   /// @param text  With $0, $1... for the operands.
   static ExpressionRef call(ElementType type, std::string text, std::vector<ExpressionRef> operands);
 
@@ -80,6 +82,7 @@ class Expression {
   /// Null unless it loads.
   const View* view() const { return kind_ == Kind::kLoad ? &view_ : nullptr; }
   bool is_computed() const { return kind_ == Kind::kComputed; }
+  bool is_second() const { return is_second_; }
   /// The number of nodes in the whole tree; shared parts are counted each time.
   std::size_t size() const { return size_; }
   std::size_t loads() const { return loads_; }
@@ -94,7 +97,7 @@ class Expression {
   std::vector<ExpressionRef> operands_;
   View view_;
   std::size_t size_ = 1, loads_ = 0;
-  bool has_computed_ = false;
+  bool has_computed_ = false, is_second_ = false;
 };
 
 /// Another type's value of the same tree.
@@ -106,12 +109,17 @@ ExpressionRef as_stored(const ExpressionRef& value, ElementType type);
 /// @return null if one cannot be changed.
 ExpressionRef with_views(const ExpressionRef& root, const std::function<bool(View&)>& change);
 
+/// What a tree only loads, as it is or as another real type; null: it does something else.
+const View* loaded_view(const ExpressionRef& root);
+/// The tree over the second of two values that a kernel computes, which was over the only one.
+ExpressionRef of_second(const ExpressionRef& root);
+
 /// All loads of a tree, each once, in the order in which statements() meets them.
 std::vector<ExpressionRef> loads_of(const ExpressionRef& root);
 
 /// The statements that compute a tree, one constant a line, and the name of the last.
 /// @param load  The text of a load: `index` is its number in loads_of().
-/// @param computed  The text of what the kernel has computed.
+/// @param computed  The text of what the kernel has computed; the second value's is `second`.
 /// @param lanes  "16": of vectors of so many; empty: of single elements.
 struct Statements {
   std::string lines, value;

@@ -255,6 +255,7 @@ void Builder::set(const Node& node, std::size_t output, const ExpressionRef& roo
   value.nodes = std::exchange(joined_nodes_, {});
   value.nodes.insert(value.nodes.begin(), {node.get_friendly_name(), node.get_type_name()});
   value.unrounded = std::exchange(unrounded_, nullptr);
+  if (leave_norm(value, Output<Node>(const_cast<Node*>(&node), output))) return;
   const bool waits = value.readers == 1 && root->size() <= kMaxTree && root->loads() <= kMaxLoads;
   if (!waits) compute(value, Output<Node>(const_cast<Node*>(&node), output));
 }
@@ -413,6 +414,11 @@ View Builder::hold(const Tensor& table) {
 View Builder::made(const Output<Node>& output) {
   Value& value = value_of(output);
   if (!value.view && value.constant) value.view = hold(value.constant);
+  if (const auto norm = std::exchange(value.norm, nullptr)) {
+    value.pending = norm->root;
+    value.producer = norm->producer;
+    value.nodes = norm->nodes;
+  }
   if (!value.view) compute(value, output);
   return *value.view;
 }
@@ -512,6 +518,14 @@ ExpressionRef Builder::operand(const Output<Node>& output, const Shape& shape) {
     if (value.producer) joined_ = std::exchange(value.producer, std::nullopt);
     joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
     return std::exchange(value.pending, nullptr);
+  }
+  if (value.pending && value.shape == shape && !value.producer->pieces && joined_->with_second && !joined_->pieces) {
+    if (const auto both = joined_->with_second(*value.producer)) {
+      joined_ = *both;
+      value.producer.reset();
+      joined_nodes_.insert(joined_nodes_.end(), value.nodes.begin(), value.nodes.end());
+      return of_second(std::exchange(value.pending, nullptr));
+    }
   }
   return loaded(broadcast(made(output), shape), value.type);
 }

@@ -31,6 +31,16 @@
 
 namespace tenon::inline v1::gpu_device {
 
+/// Rows divided by the roots of their mean squares, which products of few rows compute of what they read (kernels/matrix_rows.cl).
+struct RowNorm {
+  View x;                      ///< The rows, in memory, where they can be read in chunks.
+  std::optional<View> gain{};  ///< What rows are multiplied by then: of x's shape, the same for all rows.
+  std::string spread;          ///< What they are divided by, of their mean square `v`.
+  friend bool operator==(const RowNorm&, const RowNorm&) = default;
+};
+
+struct MatrixWork;
+
 /// A kernel that is written only when it is known what else it computes: element-wise functions of its result join it.
 struct Producer {
   /// Adds the launch. @param root  What is stored: a tree with one Expression::computed(), of the producer's type.
@@ -40,6 +50,12 @@ struct Producer {
   std::function<void(const ExpressionRef& root, const View& out, const AxisGroups& axes)> emit_in_pieces;
   std::optional<Pieces> pieces;  ///< Once the value is not the result itself.
   bool channels_last = false;    ///< How it writes best.
+  /// What it computes, if products may compute it instead.
+  std::shared_ptr<const RowNorm> norm{};
+  /// Of a product of few rows: what it multiplies, and a producer that computes another one of the same left side, too, whose sums
+  /// are its second ones (Expression::computed()); null: it cannot.
+  std::shared_ptr<const MatrixWork> work{};
+  std::function<std::shared_ptr<Producer>(const Producer& other)> with_second{};
 };
 
 /// Lowers one model of known shapes, node by node.
@@ -99,6 +115,8 @@ class Builder {
   /// What each reader may compute for itself, because it is little: the elements of a view, or a few functions of them.
   /// @param nodes  Those that compute it are added. @return null: it is not such.
   ExpressionRef little(const Output<Node>& value, std::vector<std::pair<std::string, std::string>>& nodes);
+  /// What a product of few rows computes itself of the left side's rows. @return null: the left side is read as it is.
+  const RowNorm* row_norm(const Output<Node>& value);
   /// Forgets what is not computed yet, because the node that is being lowered computes it otherwise.
   /// @return false: it is computed, or others read it.
   bool forget(const Output<Node>& value);
@@ -191,6 +209,14 @@ class Builder {
     std::optional<planning::Quantization> numbers;  ///< As which it lies in memory of the plan's own.
     std::optional<Producer> producer;
     std::vector<std::pair<std::string, std::string>> nodes;  ///< ...by these nodes: the last one first.
+    /// Instead of `pending`, of what its readers compute themselves; if one of them does not, it is computed.
+    struct Norm {
+      RowNorm rows;
+      ExpressionRef root;
+      Producer producer;
+      std::vector<std::pair<std::string, std::string>> nodes;
+    };
+    std::shared_ptr<const Norm> norm;
     Tensor constant;
     std::size_t readers = 0;
   };
@@ -222,6 +248,9 @@ class Builder {
   /// @param strides  How it is to lie unless it is a port.
   View make_for(const Node& node, std::size_t output, const Value& value, const Extents& strides);
   void find_growth(std::uint32_t result);
+  /// Leaves the norm of rows to its readers, if all are products of few rows. @return false: they are not.
+  bool leave_norm(Value& value, const Output<Node>& output);
+  bool is_product_of_few_rows(const Input<Node>& reader) const;
   /// Lets the Concat behind such a result lie where the parameter does that it grows from. @return the strides of both.
   Extents grow(std::uint32_t result, const View& parameter);
   /// How a result lies: with room, if it grows.

@@ -10,6 +10,9 @@ namespace tenon::inline v1::gpu_device {
 /// Kernels read and write so many neighbours at once.
 constexpr std::size_t kChunk = 8;
 
+/// Rows up to which a product takes as long as its right side takes to be read.
+constexpr std::size_t kFewRows = 8;
+
 inline std::size_t whole_chunks(std::size_t count) { return (count + kChunk - 1) / kChunk * kChunk; }
 
 /// As kernels take numbers.

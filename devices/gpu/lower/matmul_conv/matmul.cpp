@@ -113,7 +113,8 @@ View side_of(const View& given, bool transposes, bool is_left, const Shape& batc
 
 void lower_matmul(Builder& builder, const Node& node) {
   if (lower_number_matmul(builder, node) || lower_few_bits_matmul(builder, node)) return;
-  const View first = builder.view(node.input_value(0)), second = builder.view(node.input_value(1));
+  const RowNorm* const norm = builder.row_norm(node.input_value(0));
+  const View first = norm ? norm->x : builder.view(node.input_value(0)), second = builder.view(node.input_value(1));
   const auto& attributes = node.get_attributes();
   // The result's axes, with those of 1 that a side of rank 1 leaves out.
   Shape full = node.get_output_shape(0);
@@ -134,7 +135,7 @@ void lower_matmul(Builder& builder, const Node& node) {
   const View left = side_of(first, attributes.get_bool("transpose_a"), true, batch),
              right = side_of(second, is_transposed, false, batch);
   const Tensor weights = second.shape.size() > 1 ? builder.constant(node.input_value(1)) : Tensor();
-  if (lower_matrix_matmul(builder, node, {left, right}, weights, is_transposed)) return;
+  if (lower_matrix_matmul(builder, node, {left, right}, weights, is_transposed, norm)) return;
   if (lower_register_matmul(builder, node, left, weights, is_transposed)) return;
   const Node* const self = &node;
   Producer producer;

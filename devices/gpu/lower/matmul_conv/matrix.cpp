@@ -139,12 +139,12 @@ void define_dot(Kernel& kernel, const Target& target, ElementType type) {
   kernel.define("DOT(left, right, sum)", "dot_" + left + "(left, right, sum)");
 }
 
-void define_early(Kernel& kernel, const Target& target, const std::string& row, const std::string& bytes) {
+void define_early(Kernel& kernel, const Target& target, const std::string& row, const std::string& bytes,
+                  const std::string& side) {
   if (target.matrices != Target::Matrices::kNvidia) return;
-  kernel.define("EARLY_ROW(batch, n)", "((__global const uchar*)(" + row + "))")
-      .define("EARLY_BYTES", "(" + bytes + ")")
-      .waits()
-      .text(kernels::early_nvidia);
+  kernel.define(side + "EARLY_ROW(batch, n)", "((__global const uchar*)(" + row + "))")
+      .define(side + "EARLY_BYTES", "(" + bytes + ")");
+  if (side.empty()) kernel.waits().text(kernels::early_nvidia);
 }
 
 const char* release_text(const Target& target) {
@@ -306,27 +306,28 @@ struct RowsWay {
   }
 };
 
-/// Rows up to which a product takes as long as its right side takes to be read.
-constexpr std::size_t kFewRows = 8, kRowsLanes = 128;
+constexpr std::size_t kRowsLanes = 128;
 
 /// The rules' way first: as many warps as hide each other's waits, then more columns of each.
 std::vector<RowsWay> rows_ways(const MatrixProduct& product, const Target& target) {
-  const std::size_t columns = product.n * product.batch, units = target.compute_units;
+  const std::size_t columns = product.n * product.sides * product.batch, units = target.compute_units;
   // A group's 32 lanes have 256 numbers at once.
   std::vector<RowsWay> ways{{1, 1}, {1, 4}, {2, 1}, {2, 4}, {4, 1}};
   const std::size_t rule = columns < 8 * units && product.k >= 1024 ? 1 : columns < 64 * units ? 0 : 2;
   std::rotate(ways.begin(), ways.begin() + static_cast<std::ptrdiff_t>(rule),
               ways.begin() + static_cast<std::ptrdiff_t>(rule) + 1);
+  if (product.sides > 1)  // Each side has as many.
+    for (RowsWay& way : ways) way.columns = std::max<std::size_t>(way.columns / 2, 1);
   return ways;
 }
 
 Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& product, const RowsWay& way) {
   std::size_t rows = 1;
   while (rows < product.m) rows *= 2;
-  define_early(kernel, target, product);
   const bool is_nvidia = target.matrices == Target::Matrices::kNvidia;
+  const std::size_t sums = way.columns * product.sides + (product.has_norm ? 1 : 0);
   if (!is_nvidia) kernel.local("meeting", kRowsLanes);
-  if (way.share > 1) kernel.local("shared", kRowsLanes / 32 * rows * way.columns);
+  if (way.share > 1) kernel.local("shared", kRowsLanes / 32 * rows * sums);
   kernel.group()
       .number("M", signed_of(product.m))
       .number("N", signed_of(product.n))
@@ -334,6 +335,8 @@ Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& pro
       .define("ROWS", signed_of(rows))
       .define("COLUMNS", signed_of(way.columns))
       .define("SHARE", signed_of(way.share))
+      .define("SIDES", signed_of(product.sides))
+      .define("HAS_NORM", product.has_norm ? 1 : 0)
       .define("UNROLL", rows > 2 ? 1 : 4)
       .define("LANES", signed_of(kRowsLanes))
       .text(is_nvidia ? kernels::lanes_nvidia : kernels::lanes_portable)

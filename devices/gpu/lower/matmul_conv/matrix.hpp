@@ -19,9 +19,11 @@ struct MatrixProduct {
   ElementType type;  ///< The left side's type. The right side has the same; i8 if the left side has 8-bit numbers.
   std::size_t m = 0, n = 0, k = 0, batch = 1;
   bool has_weights = false;  ///< The right side is a constant.
+  std::size_t sides = 1;     ///< Right sides, each of a product of its own.
+  bool has_norm = false;     ///< Rows of the left side are divided by the roots of their mean squares.
   std::string text() const {
     return std::string(name(type)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
-           " by " + std::to_string(batch);
+           " by " + std::to_string(batch) + (sides > 1 ? ", two" : "") + (has_norm ? ", of norms" : "");
   }
 };
 
@@ -62,8 +64,9 @@ const char* release_text(const Target& target);
 void define_dot(Kernel& kernel, const Target& target, ElementType type);
 
 /// Lets a product begin to read its right side while the kernel before it runs (kernels/early_nvidia.cl), if that is a constant.
-/// @param row  Where row n of it begins. @param bytes  How long that is.
-void define_early(Kernel& kernel, const Target& target, const std::string& row, const std::string& bytes);
+/// @param row  Where row n of it begins. @param bytes  How long that is. @param side  Before the names of a second right side.
+void define_early(Kernel& kernel, const Target& target, const std::string& row, const std::string& bytes,
+                  const std::string& side = {});
 
 /// Adds the launch.
 /// @param how  How the left side is read, as far as that decides about speed.
@@ -75,7 +78,8 @@ void launch_matrix(Builder& builder, const Node& node, const Kernel& kernel, con
 /// Whether the left side has so few rows that reading the right one is what takes time.
 bool has_few_rows(const MatrixProduct& product);
 /// The same of such a product of reals.
-/// @param kernel  Reads A, has A_BATCH, A_PLACE(m), RIGHT8(batch, n, k, to) and STORE_AT(value, batch, m, n).
+/// @param kernel  Reads A, has A_BATCH, A_PLACE(m), RIGHT8(batch, n, k, to) and STORE_AT(value, batch, m, n); with two sides
+/// SECOND_RIGHT8, with a norm SPREAD(mean) and GAIN8(k, to).
 /// @param how  How the right side lies.
 void launch_rows(Builder& builder, const Node& node, const Kernel& kernel, const MatrixProduct& product,
                  const std::string& how);

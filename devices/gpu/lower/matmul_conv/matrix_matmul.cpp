@@ -29,6 +29,8 @@ View turned(View view) {
   return view;
 }
 
+std::optional<RowNorm> optional_of(const RowNorm* norm) { return norm ? std::optional(*norm) : std::nullopt; }
+
 /// Whether all batches have the same right side: their rows are then those of one product.
 bool is_for_all(const View& right) {
   for (std::size_t axis = 0; axis + 2 < right.shape.size(); ++axis)
@@ -39,7 +41,7 @@ bool is_for_all(const View& right) {
 }  // namespace
 
 bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& sides, const Tensor& weights,
-                         bool is_transposed) {
+                         bool is_transposed, const RowNorm* norm) {
   const std::size_t rank = sides.left.shape.size(), k = sides.left.shape[rank - 1];
   if (!takes_matrices(builder.target()) || node.get_output_element_type(0) != element::f32 || k % kChunk != 0 ||
       node.get_output_shape(0).size() != rank)
@@ -56,7 +58,7 @@ bool lower_matrix_matmul(Builder& builder, const Node& node, const MatrixSides& 
   } else {
     right = rows_of(builder, node, turned(sides.right));
   }
-  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, left, right, k));
+  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, {left, {{right}}, k, optional_of(norm)}));
   return true;
 }
 
@@ -83,31 +85,35 @@ View expanded(Builder& builder, const Node& node, const FewBits& few, std::size_
 
 }  // namespace
 
-void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::size_t k, const std::string& row_text) {
+void define_few_bits(Kernel& kernel, Builder& builder, const FewBits& few, std::size_t k, const std::string& row_text,
+                     const std::string& side) {
   const ElementType type = few.numbers.element_type();
   const Shape& stored = few.numbers.shape();
-  kernel.reads("B", builder.hold(few.numbers)).number("RUN", signed_of(stored.back()));
+  const std::string numbers = side + "B", group = side + "RUN";
+  kernel.reads(numbers, builder.hold(few.numbers)).number(group, signed_of(stored.back()));
   // Where a group's number lies: its row, and which of the row's it is.
-  const auto define = [&](const std::string& name, const Tensor& values) {
+  const auto define = [&](const std::string& of, const Tensor& values) {
+    const std::string name = side + of;
     const View view = broadcast(builder.hold(values), stored);
     kernel.reads(name, view);
     const std::string row = index_text(kernel, name + "_ROW", {view.strides[0]}, {row_text});
     if (stored.size() == 2) return name + "(" + row + ")";
-    return name + "(" + row + " + " + index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / RUN)"}) + ")";
+    return name + "(" + row + " + " +
+           index_text(kernel, name + "_GROUP", {view.strides[1]}, {"((k) / " + group + ")"}) + ")";
   };
   std::string text = "{ const float scale = " + define("SCALE", few.scales) +
                      ", zero = " + (few.zero_points ? define("ZERO", few.zero_points) : "0") +
                      "; const int from = " + row_text + " * K + (k); ";
-  std::string value = "(float)B(from + j)";
+  std::string value = "(float)" + numbers + "(from + j)";
   if (type == ElementType::kU4 || type == ElementType::kI4) {
-    text += "const uint word = *(__global const uint*)(B_p + from / 2); ";
+    text += "const uint word = *(__global const uint*)(" + numbers + "_p + from / 2); ";
     value = type == ElementType::kU4 ? "(float)(word >> 4 * j & 15)" : "(float)((int)(word << (28 - 4 * j)) >> 28)";
   } else if (type != ElementType::kNf4) {
-    text += std::string(type == ElementType::kU8 ? "uchar" : "char") +
-            " bytes[8]; vstore8(vload8(0, B_p + from), 0, bytes); ";
+    text += std::string(type == ElementType::kU8 ? "uchar" : "char") + " bytes[8]; vstore8(vload8(0, " + numbers +
+            "_p + from), 0, bytes); ";
     value = "(float)bytes[j]";
   }
-  kernel.define("RIGHT8(batch, n, k, to)",
+  kernel.define(side + "RIGHT8(batch, n, k, to)",
                 text + "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = (" + value + " - zero) * scale; }");
   kernel.number("K", signed_of(k));
 }
@@ -116,68 +122,144 @@ bool lower_few_bits_matmul(Builder& builder, const Node& node) {
   if (!keeps_few_bits(builder.target())) return false;
   const auto few = few_bits_of(node);
   if (!few) return false;
-  const View left = rows_of(builder, node, builder.view(node.input_value(0)));
+  const RowNorm* const norm = builder.row_norm(node.input_value(0));
+  const View left = norm ? norm->x : rows_of(builder, node, builder.view(node.input_value(0)));
   const std::size_t rank = left.shape.size(), k = left.shape[rank - 1];
   View right{{}, builder.target().reals(), left.shape, {}};
   right.shape[rank - 2] = few->numbers.shape()[0];
   right.strides.resize(rank);
   right.strides[rank - 1] = 1;
   right.strides[rank - 2] = signed_of(k);
-  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, left, right, k, few));
+  builder.set(node, 0, ElementType::kF32, matrix_producer(builder, node, {left, {{right, few}}, k, optional_of(norm)}));
   return true;
 }
 
-Producer matrix_producer(Builder& builder, const Node& node, const View& left, const View& given, std::size_t k,
-                         const std::optional<FewBits>& few) {
+namespace {
+
+/// Axes that count rows, and those before them, each of which is a product of its own.
+struct RowAxes {
+  std::vector<std::size_t> rows, batches;
+};
+RowAxes row_axes(const MatrixWork& work) {
+  const std::size_t rank = work.left.shape.size();
+  RowAxes axes;
+  axes.rows.resize(rank - 1);
+  std::iota(axes.rows.begin(), axes.rows.end(), std::size_t{0});
+  if (is_for_all(work.rights[0].view)) return axes;
+  axes.batches.assign(axes.rows.begin(), axes.rows.end() - 1);
+  axes.rows = {rank - 2};
+  return axes;
+}
+
+MatrixProduct product_of(const Builder& builder, const MatrixWork& work) {
+  const View &left = work.left, &right = work.rights[0].view;
+  MatrixProduct product{left.type};
+  product.m = product.batch = 1;
+  const RowAxes axes = row_axes(work);
+  for (const std::size_t axis : axes.rows) product.m *= left.shape[axis];
+  for (const std::size_t axis : axes.batches) product.batch *= left.shape[axis];
+  product.n = right.shape[right.shape.size() - 2];
+  product.k = work.k;
+  product.has_weights = builder.is_constant(right);
+  product.sides = work.rights.size();
+  product.has_norm = work.norm.has_value();
+  return product;
+}
+
+/// RIGHT8(batch, n, k, to) of one right side of a product of few rows, and how it is brought before.
+void define_side(Kernel& kernel, Builder& builder, const MatrixWork& work, std::size_t side) {
+  const MatrixWork::Right& right = work.rights[side];
+  const std::string name = side > 0 ? "SECOND_" : "";
+  if (right.few) {
+    define_few_bits(kernel, builder, *right.few, work.k, "(n)", name);
+    const std::string bytes = "K * " + std::to_string(bit_width(right.few->numbers.element_type())) + " / 8";
+    return define_early(kernel, builder.target(), name + "B_p + (n) * " + bytes, bytes, name);
+  }
+  const std::string row = name + "B_BATCH(batch) + (n) * " + name + "B_ROW";
+  kernel.define(name + "RIGHT8(batch, n, k, to)", name + "B_LOAD8(" + row + " + (k), to);");
+  if (builder.is_constant(right.view))
+    define_early(kernel, builder.target(), name + "B_p + " + row, "K * " + std::to_string(size_bytes(right.view.type)),
+                 name);
+}
+
+void define_norm(Kernel& kernel, const RowNorm& norm) {
+  if (norm.gain) kernel.reads("GAIN", *norm.gain);
+  kernel.define("SPREAD(v)", norm.spread)
+      .define("GAIN8(k, to)",
+              norm.gain ? "GAIN_LOAD8(k, to);" : "_Pragma(\"unroll\") for (int j = 0; j < 8; ++j) (to)[j] = 1;");
+}
+
+void emit_products(Builder& builder, const Node& node, MatrixWork work, const ExpressionRef& root, const View& out,
+                   const AxisGroups& axes) {
+  const AxisGroups groups = rows_and_columns(axes);
+  const RowAxes counted = row_axes(work);
+  const MatrixProduct product = product_of(builder, work);
+  const bool is_of_rows = has_few_rows(product);
+  std::string how = "rows";
+  if (is_of_rows) {
+    how.clear();
+    for (const auto& [view, few] : work.rights)
+      how += (how.empty() ? "" : ", ") + (few ? std::string(name(few->numbers.element_type())) : "reals");
+  } else if (auto& [view, few] = work.rights[0]; few) {
+    view = broadcast(expanded(builder, node, *few, work.k), view.shape);
+    few.reset();
+  }
+  Kernel kernel = builder.kernel("matmul");
+  kernel.reads("A", work.left);
+  const Walk lines = collapse(work.left.shape, {&work.left}, counted.rows);
+  const auto define_batch = [&](const std::string& name, const View& view) {
+    const Walk walk = collapse(work.left.shape, {&view}, counted.batches);
+    const std::string of = name + "_BATCH";
+    kernel.define(of + "(batch)",
+                  index_text(kernel, of, walk.strides[0], coordinate_texts(kernel, walk, of + "_b", "(batch)")));
+  };
+  define_batch("A", work.left);
+  kernel
+      .define("A_PLACE(m)", index_text(kernel, "A_LINE", lines.strides[0], coordinate_texts(kernel, lines, "r", "(m)")))
+      .define("IS_PLAIN", 1);
+  for (std::size_t side = 0; side < work.rights.size(); ++side) {
+    const auto& [view, few] = work.rights[side];
+    const std::string name = side > 0 ? "SECOND_B" : "B";
+    if (!few) {
+      kernel.reads(name, view).number(name + "_ROW", view.strides[view.strides.size() - 2]);
+      define_batch(name, view);
+    }
+    if (is_of_rows) define_side(kernel, builder, work, side);
+  }
+  if (work.norm) define_norm(kernel, *work.norm);
+  if (product.n % kChunk == 0 && !is_of_rows)
+    builder.add_wide_store(kernel, root, out, groups);
+  else
+    builder.add_store(kernel, root, out, groups);
+  kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
+      .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
+  kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch * product.sides);
+  is_of_rows ? launch_rows(builder, node, kernel, product, how) : launch_matrix(builder, node, kernel, product, how);
+}
+
+/// Whether one kernel can compute both: rows of constants for the rows of one left side.
+bool are_alike(const Builder& builder, const MatrixWork& one, const MatrixWork& other) {
+  const MatrixWork::Right &a = one.rights[0], &b = other.rights[0];
+  const auto is_constant = [&](const MatrixWork::Right& right) { return right.few || builder.is_constant(right.view); };
+  return one.rights.size() == 1 && other.rights.size() == 1 && one.left == other.left && one.norm == other.norm &&
+         a.view.shape == b.view.shape && is_constant(a) && is_constant(b) && is_for_all(a.view) && is_for_all(b.view);
+}
+
+}  // namespace
+
+Producer matrix_producer(Builder& builder, const Node& node, const MatrixWork& work) {
   const Node* const self = &node;
   Producer producer;
-  producer.emit_in_pieces = [&builder, self, left, given, k, few](const ExpressionRef& root, const View& out,
-                                                                  const AxisGroups& axes) {
-    const std::size_t rank = left.shape.size();
-    const AxisGroups groups = rows_and_columns(axes);
-    // Axes that count rows, and those before them, each of which is a product of its own.
-    std::vector<std::size_t> rows(rank - 1), batches;
-    std::iota(rows.begin(), rows.end(), std::size_t{0});
-    if (!is_for_all(given)) {
-      batches.assign(rows.begin(), rows.end() - 1);
-      rows = {rank - 2};
-    }
-    MatrixProduct product{left.type};
-    product.m = product.batch = 1;
-    for (const std::size_t axis : rows) product.m *= left.shape[axis];
-    for (const std::size_t axis : batches) product.batch *= left.shape[axis];
-    product.n = given.shape[rank - 2];
-    product.k = k;
-    product.has_weights = builder.is_constant(given);
-    const bool is_of_rows = has_few_rows(product), is_stored = few && is_of_rows;
-    const View right = few && !is_stored ? broadcast(expanded(builder, *self, *few, k), given.shape) : given;
-    Kernel kernel = builder.kernel("matmul");
-    kernel.reads("A", left);
-    if (!is_stored) kernel.reads("B", right);
-    if (product.n % kChunk == 0 && !is_of_rows)
-      builder.add_wide_store(kernel, root, out, groups);
-    else
-      builder.add_store(kernel, root, out, groups);
-    const Walk walk = collapse(left.shape, {&left, &right}, batches), lines = collapse(left.shape, {&left}, rows);
-    const std::vector<std::string> at = coordinate_texts(kernel, walk, "b", "(batch)"),
-                                   line = coordinate_texts(kernel, lines, "r", "(m)");
-    kernel.define("A_BATCH(batch)", index_text(kernel, "A_BATCH", walk.strides[0], at))
-        .define("B_BATCH(batch)", index_text(kernel, "B_BATCH", walk.strides[1], at))
-        .define("A_PLACE(m)", index_text(kernel, "A_LINE", lines.strides[0], line))
-        .define("IS_PLAIN", 1)
-        .number("B_ROW", right.strides[rank - 2]);
-    kernel.define("STORE_AT(value, batch, m, n)", "STORE(value, (batch) * M + (m), n)")
-        .define("STORE8_AT(value, batch, m, n)", "STORE8(value, (batch) * M + (m), n)");
-    kernel.multiply_adds(std::uint64_t{product.m} * product.n * product.k * product.batch);
-    if (!is_of_rows) return launch_matrix(builder, *self, kernel, product, "rows");
-    if (is_stored) {
-      define_few_bits(kernel, builder, *few, k);
-      const std::string bytes = "K * " + std::to_string(bit_width(few->numbers.element_type())) + " / 8";
-      define_early(kernel, builder.target(), "B_p + (n) * " + bytes, bytes);
-    } else {
-      kernel.define("RIGHT8(batch, n, k, to)", "B_LOAD8(B_BATCH(batch) + (n) * B_ROW + (k), to);");
-    }
-    launch_rows(builder, *self, kernel, product, is_stored ? std::string(name(few->numbers.element_type())) : "reals");
+  producer.emit_in_pieces = [&builder, self, work](const ExpressionRef& root, const View& out, const AxisGroups& axes) {
+    emit_products(builder, *self, work, root, out, axes);
+  };
+  if (work.rights.size() > 1 || !has_few_rows(product_of(builder, work))) return producer;
+  producer.work = std::make_shared<const MatrixWork>(work);
+  producer.with_second = [&builder, self, work](const Producer& other) -> std::shared_ptr<Producer> {
+    if (!other.work || !are_alike(builder, work, *other.work)) return nullptr;
+    MatrixWork both = work;
+    both.rights.push_back(other.work->rights[0]);
+    return std::make_shared<Producer>(matrix_producer(builder, *self, both));
   };
   return producer;
 }

@@ -299,7 +299,7 @@ bool lower_number_matmul(Builder& builder, const Node& node) {
     Shape repeated = left.shape;
     repeated[rank - 2] = n;
     repeated[rank - 1] = wide;
-    builder.set(node, 0, matrix_producer(builder, node, left, broadcast(right, repeated), wide), root);
+    builder.set(node, 0, matrix_producer(builder, node, {left, {{broadcast(right, repeated)}}, wide}), root);
     return true;
   }
   // One line, of which each row of the left side is a pixel.

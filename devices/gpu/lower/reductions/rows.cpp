@@ -160,6 +160,8 @@ bool set_rows(Builder& builder, const Node& node, RowRule rule, const Expression
   producer.emit = [&builder, self, rule, input, spread](const ExpressionRef& root, const View& out) {
     emit_rows_kernel(builder, *self, rule, input, spread, root, out);
   };
+  if (const View* const x = loaded_view(input); x && rule == RowRule::kMeanSquare)
+    producer.norm = std::make_shared<const RowNorm>(RowNorm{*x, {}, spread});
   builder.set(node, 0, type, std::move(producer));
   return true;
 }

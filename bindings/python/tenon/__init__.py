@@ -47,7 +47,7 @@ from ._native import (
     VariableState,
     Version,
     __version__,
-    absent_elements,
+    absent,
     elements,
     from_dlpack,
     layout_helpers,
@@ -106,7 +106,7 @@ def get_version() -> str:
 __all__ = [
     "AsyncInferQueue", "CompiledModel", "ConstOutput", "Constant", "Core", "Detection", "Detections", "Dimension", "Error", "Frame", "InferRequest", "Layout", "Ledger",
     "LedgerScope", "Model", "Node", "OVDict", "Output", "Parameter", "PartialShape", "ProfilingInfo", "RemoteContext", "RemoteTensor",
-    "Pipeline", "Result", "Router", "Shape", "Sink", "Source", "Tensor", "Transform", "Type", "VariableState", "Version", "Video", "ZeroCopy", "absent_elements", "compile_model", "core", "elements", "errors",
+    "Pipeline", "Result", "Router", "Shape", "Sink", "Source", "Tensor", "Transform", "Type", "VariableState", "Version", "Video", "ZeroCopy", "absent", "compile_model", "core", "elements", "errors",
     "from_dlpack", "get_version", "layout_helpers", "ledger", "make_node", "open", "preprocess", "properties", "read_model", "register_element", "save_model",
     "serialize", "start_trace", "write_trace",
 ]

@@ -14,7 +14,7 @@ import pytest
 import tenon as tn
 from conftest import relu_model
 
-pytestmark = pytest.mark.skipif("ffmpeg" in tn.absent_elements(), reason="FFmpeg's elements do not work here")
+pytestmark = pytest.mark.skipif("elements ffmpeg" in tn.absent(), reason="FFmpeg's elements do not work here")
 
 
 @pytest.fixture(scope="module")

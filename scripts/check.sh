@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo npu npu-clients va media gpu vm package compat
+PARTS=(variants clang asan tsan frameworks-off deletable tidy abi fuzz graphs special-values mutants zoo npu npu-clients va media gpu vm package python compat
   chroot12-full chroot12 chroot13 npu13)
 
 check() {
@@ -277,6 +277,9 @@ check_npu13() {
 
 # The Debian package, installed, used and removed where nothing else is.
 check_package() { source scripts/package.sh && make_package && check_package_in_chroot; }
+
+# The Python package: its wheels by uv and in bare containers of Debian 12 and 13, and `pip install .` of a clone.
+check_python() { source scripts/python.sh && check_python_package; }
 
 # The complete VM suite: also a scaler that is built from the kernel's sources, and third-party programs.
 check_vm() {

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# The slow tests of the Python package, for ./dev check python. Sourced.
+
+# What the package's tests need besides the wheel, and those of FFmpeg's libraries that the command-line tool needs, as Debian 12 calls them.
+WHEEL_TEST_PACKAGES="numpy pytest ml_dtypes"
+TOOL_PACKAGES=(libavdevice59 libswresample4)
+
+# A Python of 3.12 or newer, whose wheel serves all later ones: an installed one, else uv fetches it.
+newer_python() {
+  local uv="$PWD/build/venv/bin/uv"
+  "$uv" python find -q '>=3.12' 2>/dev/null || { "$uv" python install -q 3.12 && "$uv" python find -q '>=3.12'; }
+}
+
+# The tests of the package in a bare Debian: its own Python, no library of media. wheel_in_chroot SUITE
+wheel_in_chroot() {
+  local suite="$1" root="$PWD/build/chroot/python-$1" tool
+  trap chroot_unmount RETURN
+  chroot_make "$suite" "$root" || return 1
+  rm -rf "$root/wheel" "$root/tests" "$root/venv"
+  mkdir "$root/wheel"
+  cp build/wheel/*.whl "$root/wheel"
+  cp -r bindings/python/tests "$root/tests"
+  chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; apt-get install -y -qq --no-install-recommends python3-venv ca-certificates >/var/log/python.log 2>&1 || { tail -5 /var/log/python.log; exit 1; }
+    python3 -m venv /venv; /venv/bin/pip install -q --disable-pip-version-check --find-links /wheel tenon $WHEEL_TEST_PACKAGES
+    cd /tmp; /venv/bin/python -m pytest -q -p no:cacheprovider /tests
+    /venv/bin/python -c 'import tenon as tn; absent = tn.absent(); print(len(absent), \"absent\"); assert all(\"cannot open shared object\" in why or \"needs\" in why for why in absent.values()), absent; assert \"framework ffmpeg\" in absent, absent'
+    ! /venv/bin/python -m tenon --version 2>/var/log/tool.log; grep -q 'libraries that this system lacks: .*libavcodec' /var/log/tool.log || { cat /var/log/tool.log; exit 1; }" || return 1
+  # The tool is for the FFmpeg of the release that the wheel was made on.
+  if [ "$suite" = bookworm ] && grep -q bookworm /etc/os-release; then
+    tool="apt-get install -y -qq --no-install-recommends ${TOOL_PACKAGES[*]} >/var/log/ffmpeg.log 2>&1; cd /tmp; /venv/bin/python -m tenon devices | grep -q '^CPU .*available'"
+    chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; $tool; /venv/bin/python -m tenon elements | grep -q 'gstreamer.*libgst'" || return 1
+  fi
+  echo "python: the wheel passed the package's tests in a bare $suite"
+}
+
+# uv makes the environment and runs the tests. wheel_by_uv PYTHON
+wheel_by_uv() {
+  local uv="$PWD/build/venv/bin/uv" folder
+  folder=$(mktemp -d)
+  "$uv" venv -q --python "$1" "$folder/venv" &&
+    VIRTUAL_ENV="$folder/venv" "$uv" pip install -q --find-links build/wheel tenon $WHEEL_TEST_PACKAGES &&
+    cp -r bindings/python/tests "$folder/tests" &&
+    (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider tests) &&
+    echo "python: the wheel passed the package's tests under uv, $("$folder/venv/bin/python" --version)"
+  local code=$?
+  rm -rf "$folder"
+  return "$code"
+}
+
+# `pip install .` from a clone: compiles what the package has, in a folder of its own.
+clone_by_pip() {
+  local folder
+  folder=$(mktemp -d)
+  git clone -q . "$folder/clone" && python3 -m venv "$folder/venv" &&
+    "$folder/venv/bin/pip" install -q --disable-pip-version-check "$folder/clone" $WHEEL_TEST_PACKAGES &&
+    (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider clone/bindings/python/tests &&
+      venv/bin/python -m tenon --version) && echo "python: pip install . of a clone passed the package's tests"
+  local code=$?
+  rm -rf "$folder"
+  return "$code"
+}
+
+check_python_package() {
+  local newer suite
+  pip_install "${PYPI_UV[@]}"
+  newer=$(newer_python) || { echo "check: no Python of 3.12 or newer could be had" >&2; return 1; }
+  rm -f build/wheel/*.whl
+  source scripts/package.sh
+  make_wheels "$(venv_python)" "$newer" || return 1
+  wheel_by_uv "$(venv_python)" && wheel_by_uv "$newer" || return 1
+  if [ "$(id -u)" = 0 ]; then
+    source scripts/chroot_root.sh
+    for suite in bookworm trixie; do wheel_in_chroot "$suite" || return 1; done
+  else
+    echo "check: bare containers need root: skipped"
+  fi
+  clone_by_pip
+}

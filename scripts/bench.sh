@@ -64,6 +64,15 @@ bench_first() {
   "$(venv_python)" bench/first/first.py --program build/release/peers/first_inference --zoo build/data/zoo "$@"
 }
 
+# The Python package beside OpenVINO's, PyAV and the tool.
+bench_python() {
+  setup test
+  pip_install av==18.1.0
+  configure release
+  build release tenon tenon_python tenon_device_cpu tenon_elements_ffmpeg tenon_elements_inference
+  "$(venv_python)" bench/python/python.py --build build/release --model "$PWD/models/demo.onnx" "$@"
+}
+
 # The software NPU beside the CPU device, and Tenon's NPU device beside OpenVINO's NPU plugin on the same driver.
 bench_npu() {
   setup test
@@ -156,6 +165,7 @@ bench() {
   if [ "${1:-}" = gpu-host ]; then shift; bench_gpu_host "$@"; return; fi
   if [ "${1:-}" = vaapi ]; then shift; bench_vaapi "$@"; return; fi
   if [ "${1:-}" = elements ]; then shift; bench_elements "$@"; return; fi
+  if [ "${1:-}" = python ]; then shift; bench_python "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   if [ "${1:-}" = moving ]; then shift; bench_moving "$@"; return; fi
   setup test

@@ -256,7 +256,8 @@ TEST(GpuCaches, TakeTheMemoryOfTheirTypeAndAreReadWhereTheyLie) {
   // No kernel makes reals of a cache: new rows are narrowed where they are joined with the old ones.
   EXPECT_EQ(half.kinds, exact.kinds);
   Kinds wanted = exact.kinds;
-  EXPECT_EQ(wanted["maps"], 1u) << "of what lies in a cache, nothing is moved; new rows of both are written side by side";
+  EXPECT_EQ(wanted["maps"], 1u)
+      << "of what lies in a cache, nothing is moved; new rows of both are written side by side";
   EXPECT_EQ(wanted.count("map"), 0u);
   wanted.erase("map");
   wanted.erase("maps");

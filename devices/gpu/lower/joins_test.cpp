@@ -29,7 +29,7 @@ Out weights(const Shape& shape, unsigned seed = 1) {
   for (std::size_t i = 0; i < values.element_count(); ++i) values.data<float>()[i] /= std::sqrt(float{kColumns});
   return std::make_shared<op::v0::Constant>(values)->output(0);
 }
-/// Of 4 or 8 bits, in groups of 32, where `type` is such.
+/// Numbers of 4 or 8 bits in groups of 32, where `type` is such.
 Out right_side(std::size_t columns, element::Type type, unsigned seed) {
   if (type == element::f32) return weights({columns, kColumns}, seed);
   const Shape groups{columns, kColumns / 32, 32}, scales{columns, kColumns / 32, 1};

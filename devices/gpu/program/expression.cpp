@@ -218,7 +218,7 @@ void find_loads(const ExpressionRef& at, std::vector<ExpressionRef>& found) {
 /// Changes what a tree begins with. Shared parts stay shared.
 class LeafChange {
  public:
-  /// @param change  Of a load, a number or what was computed; null: it cannot be changed.
+  /// @param change  Is given a load, a number or what was computed; null: it cannot be changed.
   explicit LeafChange(const std::function<ExpressionRef(const ExpressionRef&)>& change) : change_(change) {}
   ExpressionRef of(const ExpressionRef& at) {
     if (const auto known = made_.find(at.get()); known != made_.end()) return known->second;

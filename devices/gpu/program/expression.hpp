@@ -71,8 +71,8 @@ class Expression {
   /// The elements of a view.
   static ExpressionRef load(const View& view);
   static ExpressionRef number(ElementType type, double value);
-  /// What the kernel has computed so far: the sum of a product. At most one in a tree. @param is_second  Of a kernel that
-  /// computes two values for each element; each of them at most once.
+  /// What the kernel has computed so far: the sum of a product. At most one in a tree. @param is_second  The other one,
+  /// where a kernel computes two values for each element; each of them is there at most once.
   static ExpressionRef computed(ElementType type, bool is_second = false);
   /// @param text  With $0, $1... for the operands.
   static ExpressionRef call(ElementType type, std::string text, std::vector<ExpressionRef> operands);

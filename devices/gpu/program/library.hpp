@@ -32,7 +32,7 @@ struct KernelText {
   std::string text;  ///< All of it, with the function called `name`.
   /// Kernels with the same can be parts of one (KernelTexts::joined()); empty: this one cannot.
   std::string joins{};
-  std::shared_ptr<const Recipe> recipe{};  ///< Of a kernel that can be such a part.
+  std::shared_ptr<const Recipe> recipe{};  ///< What the text is made of, if it can be such a part.
 };
 
 /// A program with some kernels, which lives as long as a plan has launches of them.

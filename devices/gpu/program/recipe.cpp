@@ -16,7 +16,7 @@ bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == Ele
 
 /// What stands where in a text.
 struct TextParts {
-  std::string prefix;  ///< Of parameters, which a joined kernel's parts have each of their own.
+  std::string prefix;  ///< Begins the names of parameters, which each part of a joined kernel has for itself.
   std::string defines, undefines, helpers, parameters, begin, body, attributes;
   struct Local {
     std::string name;

@@ -52,7 +52,7 @@ struct Producer {
   bool channels_last = false;    ///< How it writes best.
   /// What it computes, if products may compute it instead.
   std::shared_ptr<const RowNorm> norm{};
-  /// Of a product of few rows: what it multiplies, and a producer that computes another one of the same left side, too, whose sums
+  /// What a product of few rows multiplies, and a producer that computes another one of the same left side, too, whose sums
   /// are its second ones (Expression::computed()); null: it cannot.
   std::shared_ptr<const MatrixWork> work{};
   std::function<std::shared_ptr<Producer>(const Producer& other)> with_second{};

@@ -46,8 +46,8 @@ struct MatrixWork {
   };
   View left;                      ///< [..., m, k]
   std::vector<Right> rights;      ///< One, or two of one shape if there are few rows.
-  std::size_t k = 0;              ///< Of which rows of both sides have whole chunks.
-  std::optional<RowNorm> norm{};  ///< Of `left`, which has few rows then.
+  std::size_t k = 0;              ///< How long rows of both sides are: whole chunks.
+  std::optional<RowNorm> norm{};  ///< What is multiplied instead of `left`, which has few rows.
 };
 /// Computes them by tiles, or by warps if there are few rows. Sums of 8-bit numbers (without a meaning) are int.
 Producer matrix_producer(Builder& builder, const Node& node, const MatrixWork& work);

@@ -123,18 +123,33 @@ KERNEL {
   barrier(CLK_LOCAL_MEM_FENCE);
   if (!is_last) return;
   RELEASE_WRITES();
+  // Many loads are asked for before the first is waited for: what other groups left comes from memory that all share.
+  for (int i = lane; i < ROWS * PARTS; i += LANES) {
+    if (first + i / PARTS >= SHARED * M) continue;
+    const int at = ((set * M + first) * PARTS + i) * (VALUES + 2) + VALUES;
+    joined[2 * i] = ((__global const volatile float*)PART_p)[at];
+    joined[2 * i + 1] = ((__global const volatile float*)PART_p)[at + 1];
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
   // Always in the same order.
   for (int i = lane; i < ROWS * VALUES; i += LANES) {
     const int row = first + i / VALUES, d = i % VALUES;
     if (row >= SHARED * M) continue;
-    __global const volatile float* const parts = PART_p + (set * M + row) * PARTS * (VALUES + 2);
+    __global const volatile float* const parts = PART_p + (set * M + row) * PARTS * (VALUES + 2) + d;
+    __local const float* const weights = joined + 2 * (i / VALUES) * PARTS;
     float most = -INFINITY, sum = 0, all = 0;
-    for (int p = 0; p < PARTS; ++p) most = tn_greater(most, parts[p * (VALUES + 2) + VALUES]);
-    for (int p = 0; p < PARTS; ++p) {
-      __global const volatile float* const own = parts + p * (VALUES + 2);
-      const float by = own[VALUES] == -INFINITY ? 0 : exp(own[VALUES] - most);
-      sum += by * own[d];
-      all += by * own[VALUES + 1];
+    for (int p = 0; p < PARTS; ++p) most = tn_greater(most, weights[2 * p]);
+    for (int p0 = 0; p0 < PARTS; p0 += 8) {
+      float own[8];
+#pragma unroll
+      for (int j = 0; j < 8; ++j) own[j] = p0 + j < PARTS ? parts[(p0 + j) * (VALUES + 2)] : 0;
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const float top_of_part = p0 + j < PARTS ? weights[2 * (p0 + j)] : -INFINITY;
+        const float by = top_of_part == -INFINITY ? 0 : exp(top_of_part - most);
+        sum += by * own[j];
+        all += by == 0 ? 0 : by * weights[2 * (p0 + j) + 1];
+      }
     }
     STORE_AT((all == 0 ? 0 : sum / all), (set + row / M), (row % M), d);
   }

@@ -305,7 +305,9 @@ KeyParts parts_of(const Attention& what, const Target& target) {
   parts.blocks = (all + parts.rows - 1) / parts.rows;
   const std::size_t groups = std::max<std::size_t>(what.batches() / shared * parts.blocks, 1),
                     tiles = std::max<std::size_t>((what.keys + kRowTile - 1) / kRowTile, 1),
-                    wanted = std::clamp<std::size_t>(4 * target.compute_units / groups, 1, tiles);
+                    // The last group keeps two numbers of each part and row in local memory.
+      most = std::min(tiles, kRowLanes * 4 / parts.rows),
+                    wanted = std::clamp<std::size_t>(4 * target.compute_units / groups, 1, most);
   parts.keys = (tiles + wanted - 1) / wanted * kRowTile;
   parts.count = std::max<std::size_t>((what.keys + parts.keys - 1) / parts.keys, 1);
   return parts;

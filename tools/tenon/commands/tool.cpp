@@ -24,6 +24,7 @@ constexpr const char* kExamples =
     "  tenon query m.onnx             which operations a device runs, and why not others\n"
     "  tenon compile m.onnx --dump-graph graphs\n"
     "  tenon convert m.onnx m.xml --compress-to-fp16\n"
+    "  tenon migrate src              what a project for OpenVINO or DL Streamer uses, and the lines to change\n"
     "  tenon npu-env -- benchmark_app -m m.xml -d NPU   any program on the software NPU\n"
     "  tenon va-env -- ffmpeg -hwaccel vaapi ...        any program on the software VA-API driver\n"
     "  tenon COMMAND --help           all options of one command\n";
@@ -67,6 +68,7 @@ int main(int argc, const char* const* argv) {
   add_cache(app);
   add_npu_env(app);
   add_va_env(app);
+  add_migrate(app);
   const SignalCleanup cleanup;
   try {
     app.parse(argc, argv);

@@ -26,7 +26,8 @@ if [ -z "$wheel" ]; then
 fi
 wheel=$(dirname "$(dirname "$(dirname "$wheel")")")
 python3 "$here/headers.py" "$build/generated/compat_openvino" "$wheel/include"
-[ ! -e "$here/../../tools/tenon/migrate/names.py" ] || python3 "$here/../../tools/tenon/migrate/names.py" --compare openvino "$build/generated" "$wheel/include"
+names="$here/../../tools/tenon/migrate/names_test.sh"
+[ ! -e "$names" ] || sh "$names" python3 c++ "$build/generated" "$wheel/include"
 real=$(echo "$wheel"/libs/libopenvino.so.*)
 for program in "$here"/programs/*.cpp; do echo "#include \"$program\""; done >"$work/all.cpp"
 c++ -std=c++17 -O0 -isystem "$wheel/include" -I"$here/programs" "$work/all.cpp" -o "$work/original" "$real" -Wl,-rpath,"$wheel/libs"

@@ -5,6 +5,8 @@
     names.py TABLES GENERATED             writes tables.inc into the folder TABLES: a JSON text for each API
     names.py --compare API GENERATED ORIGINAL
                                           whether each public name of the original's headers in ORIGINAL is here, or absent with a reason
+    names.py --use API GENERATED [ORIGINAL]
+                                          prints a program that uses each name; with ORIGINAL, each that its headers have, too
 
 migrate.toml says: title, namespace, headers = how includes begin, include = folders of headers ("@generated@" is the build's), page = the guide,
 whose tables name the headers that are absent and what differs; use = [[what changes, the line]]; and
@@ -42,6 +44,7 @@ class Names:
     def __init__(self):
         self.kinds = {}  # Qualified name: "class", "enum", "value", "function", "method", "type", "variable", "macro".
         self.keys = {}   # Text of a property: qualified name.
+        self.closed = set()  # Classes that none derives from: templates, and final ones.
 
     def read(self, path):
         text = path.read_text(errors="replace")
@@ -111,6 +114,8 @@ class Names:
             name = names[-1] if names else ""
             if public and name:
                 self.put(where, name, "class")
+            if "template" in declared or "final" in head:
+                self.closed.add("::".join(where + [name]))
             self.at += 1
             self.scope(where + [name] if public else where + ["detail"], "class", plain[start] != "class")
             return []
@@ -150,7 +155,7 @@ class Names:
         if plain[0] == "using":
             if "=" in plain:
                 self.put(where, plain[1], "type")
-            elif "namespace" not in plain:
+            elif "namespace" not in plain and plain[-1:] != plain[-3:-2]:  # Constructors are no names.
                 self.put(where, plain[-1], "type")
             return
         if plain[0] == "typedef":
@@ -277,7 +282,46 @@ def compare(api, generated, original):
     return 1 if hidden or wrong or not theirs.kinds else 0
 
 
+def use(api, generated, original):
+    """Names of a namespace by a using-declaration, members by one in a class that derives from theirs, enumerators by their value."""
+    path = ROOT / "compat" / api / "migrate.toml"
+    entry = tomllib.loads(path.read_text())
+    names, headers = known(entry, path.parent, generated)
+    theirs = Names()
+    for header in sorted(headers) if original else ():
+        if (original / header).exists() and header.endswith(".hpp"):
+            theirs.read(original / header)
+    left_out = 0
+    print("// Made by tools/tenon/migrate/names.py.")
+    for header in sorted(headers):
+        if header.endswith(".hpp") and not header.endswith("/dx.hpp") and (not original or (original / header).exists()):
+            print(f"#include <{header}>")
+    count = 0
+    for name, kind in sorted(names.kinds.items()):
+        parent, _, last = name.rpartition("::")
+        if original and name not in theirs.kinds or not (name.startswith(entry["namespace"] + "::") or kind == "macro"):
+            continue
+        closed = parent in names.closed or parent in theirs.closed
+        closed |= bool(original) and last in ("get_rt_info", "has_rt_info") and parent == "ov::Model"  # Some of the original's are private.
+        if closed:
+            left_out += 1
+            continue
+        count += 1
+        if kind == "macro":
+            print(f"#ifndef {name}\n#error no {name}\n#endif")
+        elif names.kinds.get(parent) == "enum":
+            print(f"constexpr auto kUse{count} = {name};")
+        elif names.kinds.get(parent) == "class":
+            print(f"struct Use{count} : {parent} {{ using {name}; }};")
+        else:
+            print(f"namespace use{count} {{ using {name}; }}")
+    print("int main() {}")
+    print(f"{count} names; {left_out} more: members of templates and of final classes", file=sys.stderr)
+
+
 def main():
+    if sys.argv[1] == "--use":
+        return use(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None)
     if sys.argv[1] == "--compare":
         sys.exit(compare(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])))
     out, generated = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])

@@ -19,6 +19,9 @@ for header in $(cd "$here/include" && find openvino/c -name '*.h') $(cd "$build/
     printf '#include <%s>\ntypedef int any;\n' "$header" | cc -x $language -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]:1}" - || { echo "$header does not stand alone"; exit 1; }
   done
 done
+for both in "openvino/openvino.hpp openvino/c/openvino.h" "openvino/c/openvino.h openvino/openvino.hpp"; do
+  printf '#include <%s>\n' $both | c++ -std=c++17 -fsyntax-only -Wall -Wextra -Wpedantic -Werror "${ours[@]}" -x c++ - || { echo "$both do not go together"; exit 1; }
+done
 wheel=$(find -L "$here/../../build/venv" -path '*/openvino/include/openvino/openvino.hpp' | head -1)
 if [ -z "$wheel" ]; then
   echo "skipped: no OpenVINO in build/venv, ./dev test installs it"

@@ -14,6 +14,10 @@
 #define OPENVINO_CORE_EXPORTS OPENVINO_API
 #define OPENVINO_CORE_IMPORTS OPENVINO_API
 #define OPENVINO_EXTERN_C extern "C"
+// The C API's header has these, too.
+#undef OPENVINO_DEPRECATED
+#undef OPENVINO_SUPPRESS_DEPRECATED_START
+#undef OPENVINO_SUPPRESS_DEPRECATED_END
 #define OPENVINO_DEPRECATED(message) [[deprecated(message)]]
 #define OPENVINO_SUPPRESS_DEPRECATED_START \
   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")

@@ -30,10 +30,12 @@ class Closed(RuntimeError):
 
 
 class _Job:
-    __slots__ = ("inputs", "rows", "kind", "result", "arrived")
+    __slots__ = ("inputs", "rows", "kind", "result", "arrived", "batch", "task")
 
     def __init__(self, inputs: Arrays, rows: int, arrived: float, result: asyncio.Future):
         self.inputs, self.rows, self.arrived, self.result = inputs, rows, arrived, result
+        self.batch: list = []
+        self.task: Optional[asyncio.Task] = None
         # Only jobs whose arrays fit one behind the other share a batch.
         self.kind = tuple((name, array.shape[1:], str(array.dtype)) for name, array in inputs.items()) if rows else None
 
@@ -43,7 +45,7 @@ class Batcher:
 
     A batch starts when it has `max_rows` rows, or when its first job has waited for `delay_s`, as soon as an executor is free; jobs that come
     while all are busy still join. A job alone is passed on as it is: its arrays are not copied. Where a batch fails, each of its jobs runs
-    alone, so that an error reaches only the caller that caused it.
+    alone, so that an error reaches only the caller that caused it. Where all callers of a batch have left, the executor is cancelled.
 
     All methods belong to the event loop's thread.
     """
@@ -99,6 +101,8 @@ class Batcher:
         finally:
             if job in self._waiting:
                 self._waiting.remove(job)
+            elif job.task and all(each.result.done() for each in job.batch):
+                job.task.cancel()  # No caller waits for it any more.
 
     async def close(self, grace_s: float = 30.0) -> None:
         """Takes nothing more, and returns when what was taken is done; after `grace_s` the rest is cancelled."""
@@ -138,6 +142,8 @@ class Batcher:
                 self._free.put_nowait(executor)
                 continue
             task = loop.create_task(self._run(executor, batch))
+            for job in batch:
+                job.batch, job.task = batch, task
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 

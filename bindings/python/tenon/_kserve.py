@@ -311,7 +311,7 @@ class Grpc:
         self._server = grpc.aio.server(
             futures.ThreadPoolExecutor(max_workers=1), interceptors=(ExceptionToStatusInterceptor(),), maximum_concurrent_rpcs=limits.connections,
             options=[("grpc.max_receive_message_length", limits.body_bytes), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0),
-                     ("grpc.max_concurrent_streams", limits.connections), ("grpc.max_connection_idle_ms", round(limits.timeout_s * 10e3))])
+                     ("grpc.max_concurrent_streams", limits.connections), ("grpc.max_connection_idle_ms", max(60_000, round(limits.timeout_s * 10e3)))])
         grpc_predict_v2_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(InferenceServicer(plane, repository), self._server)
         self._host = f"[{host}]" if ":" in host else host
         try:

@@ -160,6 +160,28 @@ def test_a_caller_that_leaves_is_not_served():
     asyncio.run(main())
 
 
+def test_an_executor_without_callers_is_cancelled():
+    async def main():
+        class Sleeps(Doubles):
+            ended = 0
+
+            async def run(self, inputs):
+                try:
+                    await asyncio.sleep(inputs["x"][0, 0])
+                finally:
+                    self.ended += 1
+                return {"y": inputs["x"]}
+
+        sleeps = Sleeps()
+        queue = Batcher([sleeps], timeout_s=0.1)
+        with pytest.raises(Late):
+            await queue.infer(row(100))
+        assert (await queue.infer(row(0)))["y"][0, 0] == 0 and sleeps.ended == 2
+        await queue.close()
+
+    asyncio.run(main())
+
+
 def test_closing_finishes_what_was_taken():
     async def main():
         queue = Batcher([Doubles(0.05)])

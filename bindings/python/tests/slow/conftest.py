@@ -24,7 +24,7 @@ def tool():
     return path()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def environment():
     """For processes of the tests: they import tenon from where the tests do."""
     import tenon

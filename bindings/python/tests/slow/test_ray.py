@@ -23,9 +23,9 @@ HERE = str(Path(__file__).resolve().parent)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster(environment, root):
+def cluster(root):
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["PYTHONPATH"] = os.pathsep.join([HERE, str(root / "examples/ray_folder"), environment["PYTHONPATH"]])
+    os.environ["PYTHONPATH"] = os.pathsep.join([HERE, str(root / "examples/ray_folder"), str(Path(tr.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, object_store_memory=200 << 20)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield

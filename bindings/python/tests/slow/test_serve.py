@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import numpy
 import pytest
@@ -287,6 +288,40 @@ def test_a_pipeline(serve, root, tool, tmp_path):
         given.set_data_from_numpy(numpy.array([b"no video"], object))
         with pytest.raises(module.InferenceServerException, match="the pipeline failed"):
             client.infer("find", [given])
+
+
+def test_a_run_that_is_late_is_ended(serve, tmp_path, environment):
+    slow = tmp_path / "slow_tool"
+    slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nexec sleep 300\n")
+    slow.chmod(0o755)
+    (tmp_path / "find.json").write_text("{}")
+    environment["TENON_TOOL"] = str(slow)
+    served = serve(tmp_path / "find.json", "--source", "clip.path", "--timeout-s", 1, "--requests", 1)
+    given = http.InferInput("media", [1], "BYTES")
+    given.set_data_from_numpy(numpy.array([b"x"], object))
+    for _ in range(2):
+        with pytest.raises(http.InferenceServerException, match="no result within 1 s"):
+            http.InferenceServerClient(served.http).infer("find", [given])
+    assert served.metric("tenon_serve_refused_total") == 2
+    time.sleep(0.3)
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) == 2 and not any(Path("/proc", pid).exists() for pid in pids)
+
+
+def test_an_inference_that_is_late_leaves_its_request_to_the_next(serve, root):
+    served = serve(root / "models/demo.onnx", "--requests", 1, "--timeout-s", 0.001)
+    x = numpy.zeros((1, 3, 288, 512), numpy.float32)
+    client = grpc.InferenceServerClient(served.grpc)
+    given = grpc.InferInput("image", list(x.shape), "FP32")
+    given.set_data_from_numpy(x)
+    late = 0
+    for _ in range(60):
+        try:
+            assert client.infer("demo", [given]).as_numpy("output").shape == (1, 3024, 9)
+        except grpc.InferenceServerException as error:  # Nothing else, such as a request that is busy still.
+            assert "DEADLINE_EXCEEDED" in str(error) and "no result within 0.001 s" in str(error)
+            late += 1
+    assert late > 5 and served.stop() == 0
 
 
 @pytest.mark.parametrize("arguments, says", [

@@ -2,6 +2,10 @@
 // Writes metadata as lines of JSON.
 #include <tenon/elements/publisher.hpp>
 
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/metadata.hpp>
@@ -33,6 +37,24 @@ std::string result_line(std::uint32_t stream, const AudioFrame& audio) {
           ",\"samples\":" + std::to_string(audio.sample_count());
   const auto known = audio.find_metadata();
   return line + ",\"metadata\":" + (known ? known->json() : "[]") + "}";
+}
+
+Clock::duration wait_from(const Parameters& given) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(given.number("wait_s")));
+}
+
+std::string seconds_text(Clock::duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", std::chrono::duration<double>(time).count());
+  return text;
+}
+
+std::string with_stream(std::string text, std::uint32_t stream) {
+  constexpr std::string_view kPlace = "{stream}";
+  const std::string number = std::to_string(stream);
+  for (std::size_t at = 0; (at = text.find(kPlace, at)) != std::string::npos; at += number.size())
+    text.replace(at, kPlace.size(), number);
+  return text;
 }
 
 void Publisher::write(std::uint32_t stream, const Frame& frame) {

@@ -9,6 +9,7 @@
 #include <tenon/core/audio.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/elements/element.hpp>
 #include <tenon/elements/parameters.hpp>
 
@@ -20,6 +21,13 @@ namespace elements {
 TENON_API std::string result_line(std::uint32_t stream, const Frame& frame);
 /// The same for sound: timestamp, channels, rate, number of samples and metadata.
 TENON_API std::string result_line(std::uint32_t stream, const AudioFrame& audio);
+
+/// The parameter wait_s. @thread any.
+TENON_API Clock::duration wait_from(const Parameters& given);
+/// "0.3 s". @thread any.
+TENON_API std::string seconds_text(Clock::duration time);
+/// `text` with the number of the stream in place of each "{stream}". @thread any.
+TENON_API std::string with_stream(std::string text, std::uint32_t stream);
 
 /// Turns frames into lines of JSON. Derived classes send the lines.
 class TENON_API Publisher : public Sink {

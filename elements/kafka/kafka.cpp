@@ -19,7 +19,9 @@ std::map<std::string, std::string> properties_from(const Parameters& given) {
       {"bootstrap.servers", given.text("brokers")},
       {"queue.buffering.max.messages", std::to_string(given.integer("queue"))},
       {"linger.ms", std::to_string(given.integer("linger_ms"))},
-      {"enable.idempotence", "true"}};  // Retries must neither reorder nor repeat messages.
+      {"partitioner", "murmur2_random"},  // The same partition for a key as Java's clients choose.
+      {"enable.idempotence", "true"}};    // Retries must neither reorder nor repeat messages.
+  if (given.text("when_full") == "wait") all["message.timeout.ms"] = "0";  // A message is never given up.
   std::istringstream more(given.text("properties"));
   for (std::string one; std::getline(more, one, ';');) {
     const std::size_t equals = one.find('=');
@@ -31,17 +33,26 @@ std::map<std::string, std::string> properties_from(const Parameters& given) {
   return all;
 }
 
+ProducerOptions options_from(const Parameters& given) {
+  ProducerOptions options;
+  options.properties = properties_from(given);
+  options.by_stream = given.text("partition") == "stream";
+  if (given.text("when_full") == "wait") options.wait = wait_from(given);
+  return options;
+}
+
 class KafkaSink final : public Publisher {
  public:
   explicit KafkaSink(const Parameters& given)
       : Publisher(given),
         brokers_(given.text("brokers")),
-        wait_s_(given.number("wait_s")),
-        producer_(properties_from(given), given.text("topic")) {}
+        topic_(given.text("topic")),
+        key_(given.text("key")),
+        wait_(wait_from(given)),
+        producer_(options_from(given)) {}
 
   void finish() override {
-    const auto wait = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s_));
-    const Producer::Report report = producer_.drain(Clock::now() + wait);
+    const Producer::Report report = producer_.drain(Clock::now() + wait_);
     const std::uint64_t missing = report.waiting + report.dropped;
     if (missing == 0) return;
     throw Error(Code::kUnavailable, "kafka: " + std::to_string(missing) + " of " +
@@ -54,10 +65,12 @@ class KafkaSink final : public Publisher {
   void interrupt() noexcept override { producer_.interrupt(); }
 
  private:
-  void send(std::uint32_t stream, std::string line) override { producer_.publish(std::to_string(stream), line); }
+  void send(std::uint32_t stream, std::string line) override {
+    producer_.publish(with_stream(topic_, stream), with_stream(key_, stream), stream, line);
+  }
 
-  const std::string brokers_;
-  const double wait_s_;
+  const std::string brokers_, topic_, key_;
+  const Clock::duration wait_;
   Producer producer_;
 };
 
@@ -67,17 +80,30 @@ std::vector<KnownElement> elements() {
   Description kafka;
   kafka.name = "kafka";
   kafka.about =
-      "Sends the metadata of each frame to Kafka, as JSON with the stream's number as key; never waits for the brokers "
-      "while frames come";
+      "Sends the metadata of each frame to Kafka, as JSON with the stream's number as key; waits for the brokers while "
+      "frames come only where asked (when_full=wait)";
   kafka.role = Role::kSink;
   kafka.parameters = publisher_parameters(
-      {{"topic", "Topic to publish to", std::string("tenon"), true},
+      {{"topic", "Topic to publish to; {stream} becomes the number of the stream", std::string("tenon"), true},
        {"brokers", "HOST:PORT of one or more brokers, separated by commas", std::string("localhost:9092")},
-       {"queue", "Messages that may wait for the brokers; further ones are dropped", std::int64_t{1000}, false, 1, 1e6},
+       {"key",
+        "Key of each message; {stream} becomes the number of the stream. Messages of one key keep their order. Empty: "
+        "none",
+        std::string("{stream}")},
+       choice("partition",
+              "What chooses the partition: the hash of the key, as Java's clients compute it, or the stream's number "
+              "modulo the number of partitions, which spreads streams evenly",
+              "key", {"key", "stream"}),
+       {"queue", "Messages that may wait for the brokers", std::int64_t{1000}, false, 1, 1e6},
+       choice("when_full",
+              "What happens when so many wait: the message is dropped, and counted in the error at the end; or the "
+              "pipeline waits for the brokers, wait_s at most, so that each message arrives at least once or the run "
+              "fails",
+              "drop", {"drop", "wait"}),
        {"linger_ms", "How long messages are collected into one request, in milliseconds", std::int64_t{5}, false, 0,
         10000},
-       {"wait_s", "How long to wait at the end for messages that are not delivered yet, in seconds", 5.0, false, 0,
-        3600},
+       {"wait_s", "How long to wait for the brokers, in seconds: at the end, and with when_full=wait for room", 5.0,
+        false, 0, 3600},
        {"properties", "More properties of librdkafka, NAME=VALUE;NAME=VALUE: security.protocol, sasl.username...",
         std::string()}});
   kafka.is_shared = true;

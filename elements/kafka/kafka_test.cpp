@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,13 +41,21 @@ Client client(rd_kafka_type_t type, const std::vector<std::pair<const char*, std
   return made;
 }
 
+struct Message {
+  std::string key, payload;
+  std::int32_t partition = 0;
+};
+
 class Kafka : public ::testing::Test {
  protected:
+  static constexpr int kPartitions = 4;
+
   void SetUp() override {
     owner_ = client(RD_KAFKA_PRODUCER, {{"log_level", "0"}});
     cluster_.reset(rd_kafka_mock_cluster_new(owner_.get(), 1));
     ASSERT_TRUE(cluster_);
     rd_kafka_mock_topic_create(cluster_.get(), "results", 1, 1);
+    rd_kafka_mock_topic_create(cluster_.get(), "parted", kPartitions, 1);
   }
   std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_.get()); }
   void set_down(bool down) {
@@ -60,23 +71,33 @@ class Kafka : public ::testing::Test {
     return spec;
   }
 
-  /// All messages of the topic, in order. @param count  The number that there must be.
+  /// Payloads of all messages of "results", in order. @param count  The number that there must be.
   std::vector<std::string> messages(std::size_t count) const {
+    std::vector<std::string> payloads;
+    for (Message& each : read("results", 1, count)) payloads.push_back(std::move(each.payload));
+    return payloads;
+  }
+
+  std::vector<Message> read(const char* topic, int partitions, std::size_t count) const {
     const Client reader = client(RD_KAFKA_CONSUMER, {{"bootstrap.servers", brokers()},
                                                      {"group.id", "test"},
                                                      {"auto.offset.reset", "earliest"},
                                                      {"log_level", "0"}});
-    rd_kafka_topic_partition_list_t* const wanted = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(wanted, "results", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+    rd_kafka_topic_partition_list_t* const wanted = rd_kafka_topic_partition_list_new(partitions);
+    for (int i = 0; i < partitions; ++i)
+      rd_kafka_topic_partition_list_add(wanted, topic, i)->offset = RD_KAFKA_OFFSET_BEGINNING;
     EXPECT_EQ(rd_kafka_assign(reader.get(), wanted), RD_KAFKA_RESP_ERR_NO_ERROR);
     rd_kafka_topic_partition_list_destroy(wanted);
-    std::vector<std::string> all;
-    const auto end = Clock::now() + 20s;
-    while (all.size() < count && Clock::now() < end) {
+    std::vector<Message> all;
+    auto end = Clock::now() + 20s;
+    while (Clock::now() < end) {
       rd_kafka_message_t* const message = rd_kafka_consumer_poll(reader.get(), 100);
       if (!message) continue;
-      if (!message->err) all.emplace_back(static_cast<const char*>(message->payload), message->len);
+      if (!message->err)
+        all.push_back({std::string(static_cast<const char*>(message->key), message->key_len),
+                       std::string(static_cast<const char*>(message->payload), message->len), message->partition});
       rd_kafka_message_destroy(message);
+      if (all.size() == count) end = std::min(end, Clock::now() + 300ms);  // One more would be one too many.
     }
     rd_kafka_consumer_close(reader.get());
     return all;
@@ -143,6 +164,95 @@ TEST_F(Kafka, WithoutABrokerTheEndSaysHowManyAreMissing) {
 
 TEST_F(Kafka, StoppingDoesNotWaitForABroker) {
   Pipeline pipeline(spec_for("30", {{"brokers", "127.0.0.1:1"}, {"wait_s", "3000"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms));
+  const auto begin = Clock::now();
+  pipeline.stop(Clock::now() + 100ms);
+  EXPECT_LT(Clock::now() - begin, 20s);
+}
+
+/// Four streams into one sink.
+PipelineSpec four_streams(std::map<std::string, std::string> sink) {
+  PipelineSpec spec;
+  NodeSpec out{"kafka", "out", std::move(sink)};
+  for (const char* const name : {"a", "b", "c", "d"}) {
+    spec.nodes.push_back({"test", name, {{"frames", "10"}}});
+    out.from.push_back(name);
+  }
+  spec.nodes.push_back(out);
+  return spec;
+}
+
+TEST_F(Kafka, EachStreamHasAPartitionOfItsOwn) {
+  Pipeline pipeline(
+      four_streams({{"topic", "parted"}, {"brokers", brokers()}, {"partition", "stream"}, {"key", "hall-{stream}"}}));
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  const auto all = read("parted", kPartitions, 40);
+  ASSERT_EQ(all.size(), 40u);
+  for (const Message& each : all) {
+    EXPECT_EQ(each.key, "hall-" + std::to_string(each.partition));
+    EXPECT_THAT(each.payload, HasSubstr("{\"stream\":" + std::to_string(each.partition) + ","));
+  }
+}
+
+TEST_F(Kafka, AKeyChoosesThePartitionAsJavasClientsDo) {
+  Pipeline pipeline(four_streams({{"topic", "parted"}, {"brokers", brokers()}}));
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  const auto all = read("parted", kPartitions, 40);
+  ASSERT_EQ(all.size(), 40u);
+  std::map<std::string, std::int32_t> partitions;
+  for (const Message& each : all) {
+    EXPECT_EQ(partitions.emplace(each.key, each.partition).first->second, each.partition);
+    EXPECT_THAT(each.payload, HasSubstr("{\"stream\":" + each.key + ","));
+  }
+  // (murmur2(key) & 0x7fffffff) % 4, computed apart from librdkafka.
+  EXPECT_EQ(partitions, (std::map<std::string, std::int32_t>{{"0", 0}, {"1", 3}, {"2", 0}, {"3", 3}}));
+}
+
+TEST_F(Kafka, WithoutAKeyThereIsNone) {
+  Pipeline pipeline(spec_for("3", {{"key", ""}}));
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  const auto all = read("results", 1, 3);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].key, "");
+}
+
+TEST_F(Kafka, APipelineThatWaitsLosesNothingWhileABrokerIsAway) {
+  set_down(true);
+  Pipeline pipeline(spec_for("200", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "20"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 500ms));
+  EXPECT_LT(pipeline.stats()[1].frames_in, 50u) << "the pipeline waits for the broker";
+  set_down(false);
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+  const auto all = messages(200);
+  ASSERT_EQ(all.size(), 200u);
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;  // Lines differ by their growing times alone.
+  }));
+}
+
+TEST_F(Kafka, AWaitEndsWithAnErrorInTime) {
+  Pipeline pipeline(
+      spec_for("200", {{"brokers", "127.0.0.1:1"}, {"queue", "10"}, {"when_full", "wait"}, {"wait_s", "0.3"}}));
+  const auto begin = Clock::now();
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_LT(Clock::now() - begin, 15s);
+  ASSERT_FALSE(pipeline.failures().empty());
+  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("took no message for 0.3 s: "));
+  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("Connection refused"));
+}
+
+TEST_F(Kafka, AWaitEndsWithThePipeline) {
+  Pipeline pipeline(
+      spec_for("200", {{"brokers", "127.0.0.1:1"}, {"queue", "10"}, {"when_full", "wait"}, {"wait_s", "3000"}}));
   pipeline.start();
   EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms));
   const auto begin = Clock::now();

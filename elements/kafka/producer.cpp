@@ -2,9 +2,10 @@
 // The calls of librdkafka. Its callbacks run in rd_kafka_poll() and rd_kafka_flush().
 #include <tenon/elements/kafka/producer.hpp>
 
-#include <utility>
+#include <cstdint>
 
 #include <tenon/core/error.hpp>
+#include <tenon/elements/publisher.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -21,12 +22,24 @@ struct FreeOptions {
 /// Replaces librdkafka's log to stderr. The errors that matter are in the report.
 void say_nothing(const rd_kafka_t*, int, const char*, const char*) {}
 
+/// The partition of a message whose opaque pointer is the number of its stream.
+std::int32_t partition_of_stream(const rd_kafka_topic_t*, const void*, std::size_t, std::int32_t count, void*,
+                                 void* stream) {
+  return static_cast<std::int32_t>(reinterpret_cast<std::uintptr_t>(stream) % static_cast<std::uintptr_t>(count));
+}
+
 }  // namespace
 
-Producer::Producer(const std::map<std::string, std::string>& properties, std::string topic) : topic_(std::move(topic)) {
+Producer::Producer(const ProducerOptions& given) : wait_(given.wait) {
   std::unique_ptr<rd_kafka_conf_t, FreeOptions> options(rd_kafka_conf_new());
+  if (given.by_stream) {
+    rd_kafka_topic_conf_t* const topics = rd_kafka_topic_conf_new();
+    rd_kafka_topic_conf_set_partitioner_cb(topics, &partition_of_stream);
+    rd_kafka_conf_set_default_topic_conf(options.get(), topics);  // It owns them now.
+  }
   char reason[512] = "";
-  for (const auto& [name, value] : properties) {
+  for (const auto& [name, value] : given.properties) {
+    if (given.by_stream && name == "partitioner") continue;  // It would take the place of the function above.
     const auto result = rd_kafka_conf_set(options.get(), name.c_str(), value.c_str(), reason, sizeof reason);
     if (result != RD_KAFKA_CONF_OK)
       throw Error(Code::kInvalidArgument, "kafka: " + name + "=" + value + ": " + reason, "rd_kafka_conf_set", result);
@@ -51,12 +64,27 @@ void Producer::note(const std::string& trouble) {
   report_.trouble = trouble;
 }
 
-void Producer::publish(const std::string& key, const std::string& payload) {
+void Producer::publish(const std::string& topic, const std::string& key, std::uint32_t stream,
+                       const std::string& payload) {
   rd_kafka_poll(client_.get(), 0);
-  const rd_kafka_resp_err_t error =
-      rd_kafka_producev(client_.get(), RD_KAFKA_V_TOPIC(topic_.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                        RD_KAFKA_V_KEY(key.data(), key.size()),
-                        RD_KAFKA_V_VALUE(const_cast<char*>(payload.data()), payload.size()), RD_KAFKA_V_END);
+  rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
+  const Deadline deadline = Clock::now() + wait_.value_or(Clock::duration::zero());
+  for (;;) {
+    error = rd_kafka_producev(client_.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                              RD_KAFKA_V_KEY(key.empty() ? nullptr : key.data(), key.size()),
+                              RD_KAFKA_V_VALUE(const_cast<char*>(payload.data()), payload.size()),
+                              RD_KAFKA_V_OPAQUE(reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream))),
+                              RD_KAFKA_V_END);
+    if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL || !wait_ || is_interrupted_) break;
+    if (Clock::now() >= deadline) {
+      const std::lock_guard lock(mutex_);
+      ++report_.dropped;
+      throw Error(Code::kUnavailable, "kafka: the brokers took no message for " + elements::seconds_text(*wait_) +
+                                          (report_.trouble.empty() ? "" : ": " + report_.trouble) +
+                                          "; wait_s says how long the pipeline waits for them");
+    }
+    rd_kafka_poll(client_.get(), kStep_ms);  // Room comes with the reports of deliveries, which this takes.
+  }
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   const std::lock_guard lock(mutex_);
   ++report_.dropped;

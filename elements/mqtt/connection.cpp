@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/elements/publisher.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -77,8 +78,15 @@ void Connection::wake() const {
 
 void Connection::publish(std::string topic, std::string payload) {
   {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() + in_flight_ >= options_.queue) {
+    std::unique_lock lock(mutex_);
+    const auto has_room = [this] { return waiting_.size() + in_flight_ < options_.queue; };
+    if (options_.wait && !changed_.wait_for(lock, *options_.wait, [&] { return is_interrupted_ || has_room(); })) {
+      ++report_.dropped;
+      throw Error(Code::kUnavailable, "mqtt: the broker took no message for " + seconds_text(*options_.wait) +
+                                          (report_.trouble.empty() ? "" : ": " + report_.trouble) +
+                                          "; wait_s says how long the pipeline waits for it");
+    }
+    if (!has_room()) {
       ++report_.dropped;
       return;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to an MQTT broker with a thread of its own, so that publish() never waits for the broker.
+// A connection to an MQTT broker with a thread of its own, so that publish() waits for the broker only where asked.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -30,7 +31,9 @@ struct BrokerOptions {
   std::string ca_file;  ///< If set, the connection is encrypted and the broker's name is checked.
   int qos = 1;
   bool retain = false;
-  std::size_t queue = 1000;  ///< The maximum number of messages that wait for the broker; further ones are dropped.
+  std::size_t queue = 1000;  ///< The maximum number of messages that wait for the broker.
+  /// How long publish() waits while so many wait; nothing: it drops the message.
+  std::optional<Clock::duration> wait = {};
 };
 
 /// Connects to the broker and delivers the messages that wait. While the broker is away, it retries after 0.25 s, 0.5 s ... 8 s.
@@ -49,7 +52,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Queues a message, or drops it when `queue` messages are waiting. @cost a lock and a copy.
+  /// Queues a message. When `queue` messages are waiting, drops it or, if the options say so, waits until there is room or interrupt() was
+  /// called. @errors kUnavailable: there was no room in time; the message has the connection's last error. @cost a lock and a copy.
   void publish(std::string topic, std::string payload);
   /// Waits until all messages are delivered, the deadline has come, or interrupt() was called.
   Report drain(Deadline deadline);

@@ -21,6 +21,7 @@ BrokerOptions options_from(const Parameters& given) {
   options.ca_file = given.text("ca_file");
   options.qos = static_cast<int>(given.integer("qos"));
   options.retain = given.flag("retain");
+  if (given.text("when_full") == "wait") options.wait = wait_from(given);
   options.queue = static_cast<std::size_t>(given.integer("queue"));
   return options;
 }
@@ -40,12 +41,11 @@ class MqttSink final : public Publisher {
       : Publisher(given),
         topic_(topic_from(given)),
         options_(options_from(given)),
-        wait_s_(given.number("wait_s")),
+        wait_(wait_from(given)),
         connection_(options_) {}
 
   void finish() override {
-    const auto wait = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s_));
-    const Connection::Report report = connection_.drain(Clock::now() + wait);
+    const Connection::Report report = connection_.drain(Clock::now() + wait_);
     const std::uint64_t missing = report.waiting + report.dropped;
     if (missing == 0) return;
     throw Error(Code::kUnavailable,
@@ -59,14 +59,12 @@ class MqttSink final : public Publisher {
 
  private:
   void send(std::uint32_t stream, std::string line) override {
-    std::string topic = topic_;
-    if (const auto at = topic.find("{stream}"); at != std::string::npos) topic.replace(at, 8, std::to_string(stream));
-    connection_.publish(std::move(topic), std::move(line));
+    connection_.publish(with_stream(topic_, stream), std::move(line));
   }
 
   const std::string topic_;
   const BrokerOptions options_;
-  const double wait_s_;
+  const Clock::duration wait_;
   Connection connection_;
 };
 
@@ -76,7 +74,8 @@ std::vector<KnownElement> elements() {
   Description mqtt;
   mqtt.name = "mqtt";
   mqtt.about =
-      "Sends the metadata of each frame to an MQTT broker, as JSON; never waits for the broker while frames come";
+      "Sends the metadata of each frame to an MQTT broker, as JSON; waits for the broker while frames come only where "
+      "asked (when_full=wait)";
   mqtt.role = Role::kSink;
   mqtt.parameters = publisher_parameters(
       {{"topic", "Topic to publish to; {stream} becomes the number of the stream", std::string("tenon/{stream}"), true},
@@ -85,9 +84,14 @@ std::vector<KnownElement> elements() {
        {"qos", "Quality of service: 0: at most once, lost while the broker is away; 1: at least once; 2: exactly once",
         std::int64_t{1}, false, 0, 2},
        {"retain", "The broker keeps the last message for clients that subscribe later", false},
-       {"queue", "Messages that may wait for the broker; further ones are dropped", std::int64_t{1000}, false, 1, 1e6},
-       {"wait_s", "How long to wait at the end for messages that are not delivered yet, in seconds", 5.0, false, 0,
-        3600},
+       {"queue", "Messages that may wait for the broker", std::int64_t{1000}, false, 1, 1e6},
+       choice("when_full",
+              "What happens when so many wait: the message is dropped, and counted in the error at the end; or the "
+              "pipeline waits for the broker, wait_s at most, so that with qos 1 each message arrives at least once or "
+              "the run fails",
+              "drop", {"drop", "wait"}),
+       {"wait_s", "How long to wait for the broker, in seconds: at the end, and with when_full=wait for room", 5.0,
+        false, 0, 3600},
        {"client_id", "Client id at the broker; empty: a generated one", std::string()},
        {"username", "User name at the broker; empty: none", std::string()},
        {"password", "Password at the broker", std::string()},

@@ -177,6 +177,38 @@ TEST_F(Mqtt, ABrokerThatComesLateGetsWhatWaited) {
   EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
 }
 
+TEST_F(Mqtt, APipelineThatWaitsLosesNothingWhileTheBrokerIsAway) {
+  const int port = free_port();
+  Pipeline pipeline(spec_for(port, "300", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "20"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 300ms));
+  EXPECT_LT(pipeline.stats()[1].frames_in, 50u) << "the pipeline waits for the broker";
+  const Broker broker(port);
+  Reader reader(port, "results/0");
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 30s));
+  EXPECT_TRUE(pipeline.failures().empty()) << pipeline.failures()[0].message;
+}
+
+TEST_F(Mqtt, AWaitEndsWithAnErrorInTime) {
+  Pipeline pipeline(spec_for(free_port(), "200", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "0.3"}}));
+  const auto begin = Clock::now();
+  pipeline.start();
+  ASSERT_TRUE(pipeline.wait(Clock::now() + 20s));
+  EXPECT_LT(Clock::now() - begin, 15s);
+  ASSERT_FALSE(pipeline.failures().empty());
+  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("took no message for 0.3 s: "));
+  EXPECT_THAT(pipeline.failures()[0].message, HasSubstr("Connection refused"));
+}
+
+TEST_F(Mqtt, AWaitEndsWithThePipeline) {
+  Pipeline pipeline(spec_for(free_port(), "300", {{"queue", "10"}, {"when_full", "wait"}, {"wait_s", "3000"}}));
+  pipeline.start();
+  EXPECT_FALSE(pipeline.wait(Clock::now() + 200ms));
+  const auto begin = Clock::now();
+  pipeline.stop(Clock::now() + 100ms);
+  EXPECT_LT(Clock::now() - begin, 20s);
+}
+
 TEST_F(Mqtt, ABrokerThatGoesAndComesBackGetsTheRest) {
   const int port = free_port();
   auto broker = std::make_unique<Broker>(port);

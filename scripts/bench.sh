@@ -46,6 +46,17 @@ bench_graphs() {
   "$(venv_python)" bench/peers/graphs.py --build build/release "$@"
 }
 
+# More than one machine: Ray's workers, tenon.serve, brokers.
+bench_machines() {
+  setup test
+  configure release
+  build release tenon_python tenon tenon_device_cpu
+  VENV=build/venv-python pip_install "${PYPI_PYTHON_SLOW[@]}"
+  say "machines: quiet the machine for honest figures; about 4 minutes"
+  PYTHONPATH=build/release/python TENON_DEVICE_PATH="$PWD/build/release/lib" TENON_ELEMENT_PATH="$PWD/build/release/lib" TENON_TOOL="$PWD/build/release/bin/tenon" \
+    build/venv-python/bin/python bench/python/machines.py "$@"
+}
+
 # Models with shapes that change from call to call.
 bench_moving() {
   setup test
@@ -168,6 +179,7 @@ bench() {
   if [ "${1:-}" = python ]; then shift; bench_python "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   if [ "${1:-}" = moving ]; then shift; bench_moving "$@"; return; fi
+  if [ "${1:-}" = machines ]; then shift; bench_machines "$@"; return; fi
   setup test
   configure release
   build release all tenon_benches

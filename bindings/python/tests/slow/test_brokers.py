@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from slow_fixtures import tool  # noqa: F401
+
 
 def free_port():
     with socket.socket() as found:

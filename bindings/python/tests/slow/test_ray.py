@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import tenon.ray as tr
+from slow_fixtures import environment, root, tool  # noqa: F401
 
 ray = pytest.importorskip("ray", reason="PyPI package ray[data] is missing")
 pytest.importorskip("ray.data", reason="PyPI package ray[data] is missing")

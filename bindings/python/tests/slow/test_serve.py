@@ -17,6 +17,7 @@ import numpy
 import pytest
 
 import tenon as tn
+from slow_fixtures import environment, root, tool  # noqa: F401
 
 if not importlib.util.find_spec("kserve"):  # It cannot be imported beside tritonclient.grpc: both define the protocol's messages.
     pytest.skip("PyPI package kserve is missing", allow_module_level=True)

@@ -7,8 +7,8 @@
     report = tr.to_parquet(["videos/"], "results/", step, workers=2)     # a file for each source; what is there already is kept
     frames = tr.map_media(["videos/"], step, workers=2)                  # or a Ray dataset with a row for each frame
 
-Needs the PyPI package ray[data]. A worker that is killed is started again and its source begins anew, so that nothing is lost and nothing comes
-twice. docs/guide/more_than_one_machine.md says when to take it.
+Needs the PyPI package ray[data] (pip install "tenon[ray]"). A worker that is killed is started again and its source begins anew, so that nothing is
+lost and nothing comes twice. docs/guide/more_than_one_machine.md says when to take it.
 """
 
 from __future__ import annotations

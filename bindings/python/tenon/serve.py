@@ -3,8 +3,8 @@
 
     python -m tenon.serve detector.onnx --device CPU --http-port 8080 --grpc-port 8081
 
-Needs the PyPI package kserve. Requests of several clients share an inference where the model's first extent is free (--batch); binary tensors
-are read where the protocol's bytes lie. docs/guide/more_than_one_machine.md says when to take it.
+Needs the PyPI package kserve (pip install "tenon[serve]"). Requests of several clients share an inference where the model's first extent is free
+(--batch); binary tensors are read where the protocol's bytes lie. docs/guide/more_than_one_machine.md says when to take it.
 """
 
 from __future__ import annotations

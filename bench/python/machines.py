@@ -50,6 +50,21 @@ def clips_in(folder, count, frames):
     return made
 
 
+def seconds_together(clips, folder, total):
+    """All clips as streams of one pipeline."""
+    names = [f"clip{i}" for i in range(len(clips))]
+    nodes = [{"element": "file", "name": name, "parameters": {"path": str(clip), "threads": 1}} for name, clip in zip(names, clips)]
+    nodes += [{"element": "infer", "from": names, "parameters": {"model": str(MODEL)}}, {"element": "track"},
+              {"element": "json", "parameters": {"path": str(folder / "together.jsonl")}}]
+    (folder / "together.json").write_text(json.dumps({"nodes": nodes}))
+    begin = time.perf_counter()
+    subprocess.run([str(tool()), "pipeline", str(folder / "together.json"), "--quiet"], check=True, capture_output=True)
+    seconds = time.perf_counter() - begin
+    assert (folder / "together.jsonl").read_bytes().count(b"\n") == total
+    (folder / "together.jsonl").unlink()
+    return seconds
+
+
 def measure_ray(given):
     """Frames per second of one core each: the tool alone, then workers of Ray that run it, in turn."""
     import ray
@@ -67,11 +82,12 @@ def measure_ray(given):
         step = tr.PipelineStep(MODEL, infer={"properties": "INFERENCE_NUM_THREADS=1", "requests": 1}, file={"threads": 1})
         step.start()
         total = given.clips * given.frames
-        alone, one, two, busy = [], [], [], []
+        alone, together, one, two, busy = [], [], [], [], []
         for each in range(given.rounds):
             begin = time.perf_counter()
             assert sum(1 for clip in clips for _ in step.run(str(clip))) == total
             alone.append(total / (time.perf_counter() - begin))
+            together.append(total / seconds_together(clips, folder, total))
             for workers, speeds in ((1, one), (2, two)):
                 out = folder / f"out{workers}-{each}"
                 report = tr.to_parquet(clips, out, step, workers=workers)
@@ -81,7 +97,7 @@ def measure_ray(given):
                     busy.append(total / (sum(row["seconds"] for row in report.sources) / 2))
     ray.shutdown()
     rows = [["the tool, one clip after the other", f"{middle(alone):.0f}", "1.00"]]
-    for name, values in (("Ray, 1 worker, to Parquet", one), ("Ray, 2 workers, to Parquet", two), ("the same without the start of its workers", busy)):
+    for name, values in (("one pipeline of all clips, in one process", together), ("Ray, 1 worker, to Parquet", one), ("Ray, 2 workers, to Parquet", two), ("the same without the start of its workers", busy)):
         rows.append([name, f"{middle(values):.0f}", f"{middle(values) / middle(alone):.2f}"])
     rows.append(["2 workers beside 1", "", f"{middle(two) / middle(one):.2f}"])
     return table([f"{given.clips} clips of {given.frames} frames, 1280x720, detector and tracker", "frames/s", "ratio"], rows)

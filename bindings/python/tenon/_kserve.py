@@ -55,6 +55,10 @@ class ServedModel(kserve.Model):
         _WAITING.labels(name).set_function(lambda: self._batcher.waiting)
         self.ready = True
 
+    def load(self) -> bool:
+        """kserve calls it for a model that is not ready; one that stops must not become ready again."""
+        return self.ready
+
     def get_input_types(self) -> list:
         return [port.described() for port in self._runner.inputs]
 

@@ -65,8 +65,33 @@ def seconds_together(clips, folder, total):
     return seconds
 
 
+class Pinned:
+    """A step whose workers have one core each, as machines of one core would: the files of a folder say which cores are taken."""
+
+    device = "CPU"
+
+    def __init__(self, step, folder):
+        self._step, self._folder = step, str(folder)
+
+    def identity(self):
+        return self._step.identity()
+
+    def start(self):
+        for core in sorted(os.sched_getaffinity(0)):
+            try:
+                os.close(os.open(f"{self._folder}/core{core}", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            os.sched_setaffinity(0, {core})
+            break
+        self._step.start()
+
+    def run(self, source):
+        return self._step.run(source)
+
+
 def measure_ray(given):
-    """Frames per second of one core each: the tool alone, then workers of Ray that run it, in turn."""
+    """Frames per second: the tool alone, one pipeline of all, and workers of Ray that run the tool, in turn."""
     import ray
 
     import tenon.ray as tr
@@ -78,29 +103,32 @@ def measure_ray(given):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         clips = clips_in(folder, given.clips, given.frames)
-        # One thread for each part, so that a worker is worth a core.
         step = tr.PipelineStep(MODEL, infer={"properties": "INFERENCE_NUM_THREADS=1", "requests": 1}, file={"threads": 1})
         step.start()
         total = given.clips * given.frames
-        alone, together, one, two, busy = [], [], [], [], []
+        speeds = {}
+
+        def note(name, seconds):
+            speeds.setdefault(name, []).append(total / seconds)
+
         for each in range(given.rounds):
             begin = time.perf_counter()
             assert sum(1 for clip in clips for _ in step.run(str(clip))) == total
-            alone.append(total / (time.perf_counter() - begin))
-            together.append(total / seconds_together(clips, folder, total))
-            for workers, speeds in ((1, one), (2, two)):
-                out = folder / f"out{workers}-{each}"
-                report = tr.to_parquet(clips, out, step, workers=workers)
+            note("the tool, one clip after the other", time.perf_counter() - begin)
+            note("one pipeline of all clips, in one process", seconds_together(clips, folder, total))
+            for workers, pinned in ((1, True), (2, True), (2, False)):
+                out = folder / f"out{workers}-{pinned}-{each}"
+                out.mkdir()
+                report = tr.to_parquet(clips, out, Pinned(step, out) if pinned else step, workers=workers)
                 assert report.frames == total and not report.failed, report
-                speeds.append(total / report.seconds)
-                if workers == 2:
-                    busy.append(total / (sum(row["seconds"] for row in report.sources) / 2))
+                name = f"Ray, {workers} worker{'s' * (workers > 1)}" + (" of one core" + " each" * (workers > 1) if pinned else "")
+                note(name, sum(row["seconds"] for row in report.sources) / workers)
+                note(name + ", with the start of Ray's workers", report.seconds)
     ray.shutdown()
-    rows = [["the tool, one clip after the other", f"{middle(alone):.0f}", "1.00"]]
-    for name, values in (("one pipeline of all clips, in one process", together), ("Ray, 1 worker, to Parquet", one), ("Ray, 2 workers, to Parquet", two), ("the same without the start of its workers", busy)):
-        rows.append([name, f"{middle(values):.0f}", f"{middle(values) / middle(alone):.2f}"])
-    rows.append(["2 workers beside 1", "", f"{middle(two) / middle(one):.2f}"])
-    return table([f"{given.clips} clips of {given.frames} frames, 1280x720, detector and tracker", "frames/s", "ratio"], rows)
+    alone, one, two = (middle(speeds[name]) for name in ("the tool, one clip after the other", "Ray, 1 worker of one core", "Ray, 2 workers of one core each"))
+    rows = [[name, f"{middle(values):.0f}", f"{middle(values) / alone:.2f}"] for name, values in speeds.items()]
+    rows.append(["2 workers beside 1, of one core each", "", f"{two / one:.2f}"])
+    return table([f"{given.clips} clips of {given.frames} frames, 1280x720, detector and tracker, to Parquet by Ray", "frames/s", "beside the tool"], rows)
 
 
 def hammer(clients, seconds, make):

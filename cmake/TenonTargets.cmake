@@ -50,12 +50,25 @@ function(_tenon_public_headers target scope private)
   target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
 endfunction()
 
+# Every shared library's exported symbols have the version TENON_<major>: a program that was linked with another first number is refused by
+# the loader, with the name. One version for all libraries, because what several of them define (inline variables) must be one thing.
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/symbols.map" CONTENT "TENON_@PROJECT_VERSION_MAJOR@ {\n  global: *;\n};\n" @ONLY)
+function(_tenon_version_symbols target map)
+  if(NOT map AND NOT TENON_SANITIZE)  # A sanitizer's symbols must be those of the program.
+    set(map "${PROJECT_BINARY_DIR}/generated/symbols.map")
+  endif()
+  if(map)
+    target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${map}")
+  endif()
+endfunction()
+
 # tenon_add_library(NAME core SOURCES a.cpp [OBJECTS object libraries] [PUBLIC targets] [PRIVATE targets]
-#                   [PRIVATE_HEADERS folders, files] [PC_CFLAGS what pkg-config adds])
+#                   [PRIVATE_HEADERS folders, files] [PC_CFLAGS what pkg-config adds] [EXPORTS version script])
 # Makes tenon::<name> (shared, what programs link) and tenon::<name>_static from the same objects (for islands such as
 # drivers, which share no symbol with their client).
 function(tenon_add_library)
-  cmake_parse_arguments(A "" "NAME" "SOURCES;OBJECTS;PUBLIC;PRIVATE;PRIVATE_HEADERS;PC_CFLAGS" ${ARGN})
+  cmake_parse_arguments(A "" "NAME;EXPORTS" "SOURCES;OBJECTS;PUBLIC;PRIVATE;PRIVATE_HEADERS;PC_CFLAGS" ${ARGN})
   add_library(tenon_${A_NAME}_objects OBJECT ${A_SOURCES})
   list(APPEND A_OBJECTS tenon_${A_NAME}_objects)
   list(TRANSFORM A_OBJECTS REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
@@ -76,6 +89,7 @@ function(tenon_add_library)
   target_link_libraries(tenon_${A_NAME}_static PUBLIC ${static_public} PRIVATE ${A_PRIVATE})
   set_target_properties(tenon_${A_NAME} PROPERTIES EXPORT_NAME ${A_NAME} SOVERSION ${PROJECT_VERSION_MAJOR}
                         VERSION ${TENON_FILE_VERSION})
+  _tenon_version_symbols(tenon_${A_NAME} "${A_EXPORTS}")
   add_library(tenon::${A_NAME} ALIAS tenon_${A_NAME})
   add_library(tenon::${A_NAME}_static ALIAS tenon_${A_NAME}_static)
   # Programs link only what its headers use; the others are named too, because the linker searches them.
@@ -135,8 +149,11 @@ function(tenon_forget_folders_of_the_build)
     install(CODE "
       file(GLOB libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libtenon_*\")
       foreach(library IN LISTS libraries)
+        if(IS_SYMLINK \"\${library}\")  # To a library of another part, maybe.
+          continue()
+        endif()
         file(STRINGS \"\${library}\" found REGEX \"${folder}:\" LIMIT_COUNT 1)
-        if(found AND NOT IS_SYMLINK \"\${library}\")
+        if(found)
           file(RPATH_CHANGE FILE \"\${library}\" OLD_RPATH \"${folder}:\$ORIGIN\" NEW_RPATH \"\$ORIGIN\")
         endif()
       endforeach()" ALL_COMPONENTS)
@@ -256,6 +273,7 @@ function(tenon_add_framework)
     add_library(tenon_${A_NAME}_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tenon_${A_NAME}_objects>)
     target_compile_features(tenon_${A_NAME} PUBLIC cxx_std_20)
     set_target_properties(tenon_${A_NAME} PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR} VERSION ${TENON_FILE_VERSION})
+    _tenon_version_symbols(tenon_${A_NAME} "")
     # The header-only variant is headers plus the sources that they pull in.
     file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
     foreach(source IN LISTS sources)

@@ -42,7 +42,11 @@ endif()
 # same layout with the folder `lib`, uses the same path: see tenon_install_binary.
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/tenon;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../lib;$ORIGIN/../tenon")
 list(REMOVE_DUPLICATES CMAKE_INSTALL_RPATH)
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # For libraries outside this tree: build/venv may be gone later.
+# For libraries outside this tree. Those of a Python package lie in it, and its build's environment is gone afterwards.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+if(TENON_WHEEL)
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH OFF)
+endif()
 
 # Headers are included as <tenon/core/tensor.hpp> here and when installed; in the build this is a link to the tree.
 set(TENON_INCLUDE_DIR "${CMAKE_BINARY_DIR}/include")

@@ -10,7 +10,7 @@ endif()
 add_custom_target(tenon_wheel)
 get_property(components GLOBAL PROPERTY TENON_COMPONENTS)
 list(TRANSFORM components PREPEND tenon_)
-foreach(target ${components} tenon_python tenon tenon_npu_driver tenon_va_driver tenon_render_node tenon_pipeline_schema
+foreach(target ${components} tenon_python tenon_python_stubs tenon tenon_npu_driver tenon_va_driver tenon_render_node tenon_pipeline_schema
         tenon_gstreamer_surfaces)
   if(TARGET ${target})
     add_dependencies(tenon_wheel ${target})

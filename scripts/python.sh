@@ -5,11 +5,10 @@
 WHEEL_TEST_PACKAGES="numpy pytest ml_dtypes"
 TOOL_PACKAGES=(libavdevice59 libswresample4)
 
-# A Python of 3.12 or newer, whose wheel serves all later ones: an installed one, else uv fetches it.
-newer_python() {
-  local uv="$PWD/build/venv/bin/uv"
-  "$uv" python find -q '>=3.12' 2>/dev/null || { "$uv" python install -q 3.12 && "$uv" python find -q '>=3.12'; }
-}
+run_uv() { "$PWD/build/venv/bin/uv" "$@"; }
+
+# A Python of 3.12, whose wheel serves all later ones: an installed one with headers, else uv fetches it.
+newer_python() { run_uv python find -q 3.12 2>/dev/null || { run_uv python install -q 3.12 && run_uv python find -q 3.12; }; }
 
 # The tests of the package in a bare Debian: its own Python, no library of media. wheel_in_chroot SUITE
 wheel_in_chroot() {
@@ -35,14 +34,14 @@ wheel_in_chroot() {
 
 # uv makes the environment and runs the tests. wheel_by_uv PYTHON
 wheel_by_uv() {
-  local uv="$PWD/build/venv/bin/uv" folder
+  local folder code
   folder=$(mktemp -d)
-  "$uv" venv -q --python "$1" "$folder/venv" &&
-    VIRTUAL_ENV="$folder/venv" "$uv" pip install -q --find-links build/wheel tenon $WHEEL_TEST_PACKAGES &&
+  run_uv venv -q --python "$1" "$folder/venv" &&
+    VIRTUAL_ENV="$folder/venv" run_uv pip install -q --find-links build/wheel tenon $WHEEL_TEST_PACKAGES &&
     cp -r bindings/python/tests "$folder/tests" &&
     (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider tests) &&
     echo "python: the wheel passed the package's tests under uv, $("$folder/venv/bin/python" --version)"
-  local code=$?
+  code=$?
   rm -rf "$folder"
   return "$code"
 }
@@ -53,6 +52,7 @@ clone_by_pip() {
   folder=$(mktemp -d)
   git clone -q . "$folder/clone" && python3 -m venv "$folder/venv" &&
     "$folder/venv/bin/pip" install -q --disable-pip-version-check "$folder/clone" $WHEEL_TEST_PACKAGES &&
+    python3 tests/install/loader_paths.py --relative "$folder"/venv/lib/python3*/site-packages/tenon &&
     (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider clone/bindings/python/tests &&
       venv/bin/python -m tenon --version) && echo "python: pip install . of a clone passed the package's tests"
   local code=$?

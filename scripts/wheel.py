@@ -151,6 +151,7 @@ def main():
         folder = pathlib.Path(temporary)
         package = folder / "wheel" / "tenon"
         shutil.copytree(ROOT / "bindings/python/tenon", package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(build / "python/tenon/_native", package / "_native")  # Types.
         stage_libraries(build, package)
         info = metadata(folder / "wheel")
         for python in asked_for.pythons or [sys.executable]:

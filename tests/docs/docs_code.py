@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The C and C++ of README.md and docs/, as sources that are compiled: docs_code.py ROOT OUT writes them into the folder OUT, and
-OUT/targets.cmake with a call of docs_program() or docs_page() for each.
+"""The C, C++ and Python of README.md and docs/, as sources that are compiled or run: docs_code.py ROOT OUT writes them into the folder OUT,
+and OUT/targets.cmake with a call of docs_program(), docs_page() or docs_python() for each.
 
 Every block ```cpp or ```c is compiled, in one of two ways.
 
@@ -20,6 +20,9 @@ All other blocks of a page are fragments. The page says once what they link, and
 Its includes come first; then its blocks follow each other in one function, each within a scope of its own inside the one before, so
 that a block may use what earlier ones declared, and declare it anew. A `given` stands among them where it stands in the page. In
 C++ there is use(), which takes anything. Fragments are compiled, and not linked or run.
+
+The blocks ```python of a page follow each other as one script, which is run where models/, clip.mp4 and detector.onnx are, and checked by
+mypy --strict. A `given` before a block stands before it in the script.
 """
 import pathlib
 import re
@@ -28,7 +31,7 @@ import sys
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
 COMMENT = re.compile(r"^<!-- (program:|fragments:|given\n)(.*?)-->", re.M | re.S)
 KEYS = {"program": ("links", "run", "devices", "prints"), "fragments": ("links",)}
-SUFFIXES = {"cpp": "cpp", "c": "c"}
+SUFFIXES = {"cpp": "cpp", "c": "c", "python": "py"}
 
 
 class Wrong(Exception):
@@ -83,6 +86,8 @@ def without_includes(code):
 
 def function_of(parts, page, head, language="cpp"):
     """Fragments as one source: (text, line) in order, within each other."""
+    if language == "python":
+        return "\n".join(f"# {page}:{line}\n{text}" for text, line in parts)
     includes = dict.fromkeys(line for text, _ in parts for line in re.findall(r"^#include.*$", text, re.M))
     lines = list(includes)
     if language == "cpp":
@@ -105,11 +110,13 @@ def extract(text, page):
             links = value[1]["links"]
         elif kind == "given":
             given.append((value, line))
+        elif pending and kind == "python":
+            raise Wrong(f"{page}:{line}: the program '{pending[0]}' is in Python: blocks of Python need no comment")
         elif pending:
             programs.append((pending[0], kind, pending[1], f'#line {line} "{page}"\n{value}'))
             pending = None
         else:
-            if links is None:
+            if links is None and kind != "python":
                 raise Wrong(f"{page}:{line}: a fragment of code, and no line <!-- fragments: links ... --> before it (or is it a whole "
                             "program without its <!-- program: ... -->?)")
             fragments.setdefault(kind, []).extend(given + [(value, line)])
@@ -148,6 +155,9 @@ def main(root, out):
             file = out / f"{name}.{SUFFIXES[language]}"
             head = f"void {name}({'void' if language == 'c' else ''});\nvoid {name}({'void' if language == 'c' else ''})"
             write(file, function_of(parts, page, head, language))
+            if language == "python":
+                calls.append(f'docs_python(NAME {name} SOURCE "{file}")')
+                continue
             calls.append(f'docs_page(NAME {name} SOURCE "{file}" LINKS {links})')
     write(out / "targets.cmake", "\n".join(calls) + "\n")
 

@@ -161,6 +161,16 @@ class Extraction(unittest.TestCase):
     def test_a_fragment_must_say_what_it_links(self):
         self.wrong("text\n```cpp\nint a;\n```\n", "page.md:3", "fragments")
 
+    def test_python_of_a_page_is_one_script(self):
+        page = "<!-- given\na = 1\n-->\n```python\nb = a\n```\ntext\n```python\nprint(b)\n```\n"
+        _, fragments, _ = docs_code.extract(page, "page.md")
+        script = docs_code.function_of(fragments["python"], "page.md", "", "python")
+        self.assertEqual([line for line in script.splitlines() if line and not line.startswith("#")], ["a = 1", "b = a", "print(b)"])
+
+    def test_a_program_in_python_is_refused(self):
+        with self.assertRaisesRegex(docs_code.Wrong, "blocks of Python need no comment"):
+            docs_code.extract("<!-- program: x; links core -->\n```python\nx = 1\n```\n", "page.md")
+
     def test_a_program_must_have_code(self):
         self.wrong("<!-- program: one; links core -->\ntext\n", "'one'")
         self.wrong("<!-- program: one; links core -->\n" + FRAGMENT, "'one'")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks where the loader looks for libraries of every program and library in folders: loader_paths.py FOLDER...
+"""Checks where the loader looks for libraries of every program and library in folders: loader_paths.py [--relative] FOLDER...
 
 An empty or relative element of DT_RPATH or DT_RUNPATH, or a relative name of a needed library, is looked up from the current folder,
-where any file of that name would be loaded. Also fails if there is nothing to check.
+where any file of that name would be loaded. Also fails if there is nothing to check. With --relative, a path that is not relative to the file
+($ORIGIN) is wrong as well: it is that of the machine that built it.
 """
 import os
 import pathlib
@@ -24,13 +25,15 @@ def is_loaded(path):
     return head[:4] == b"\x7fELF" and int.from_bytes(head[16:18], "little" if head[5:6] == b"\x01" else "big") in (EXECUTABLE, SHARED)
 
 
-def complaints(paths):
+def complaints(paths, relative):
     environment = {**os.environ, "LC_ALL": "C"}
     for path in paths:
         dynamic = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True, env=environment).stdout
         for kind, value in re.findall(r"\((RPATH|RUNPATH)\)[^\[]*\[(.*)\]", dynamic):
             for element in dict.fromkeys(value.split(":")):
-                if not re.match(r"/|\$ORIGIN(?![^/])|\$\{ORIGIN\}(?![^/])", element):
+                if relative and element.startswith("/"):
+                    yield f"{path}: {kind} [{value}] has the element '{element}', a folder of the machine that built it"
+                elif not re.match(r"/|\$ORIGIN(?![^/])|\$\{ORIGIN\}(?![^/])", element):
                     yield f"{path}: {kind} [{value}] has the element '{element}', which the loader takes from the current folder"
         for name in re.findall(r"\(NEEDED\)[^\[]*\[(.*)\]", dynamic):
             if "/" in name and not name.startswith(("/", "$ORIGIN/")):
@@ -38,8 +41,9 @@ def complaints(paths):
 
 
 def main():
-    paths = [path for folder in sys.argv[1:] for path in sorted(pathlib.Path(folder).rglob("*")) if is_loaded(path)]
-    wrong = list(complaints(paths))
+    relative = "--relative" in sys.argv[1:]
+    paths = [path for folder in sys.argv[1:] if folder != "--relative" for path in sorted(pathlib.Path(folder).rglob("*")) if is_loaded(path)]
+    wrong = list(complaints(paths, relative))
     print("\n".join(wrong + [f"{len(paths)} programs and libraries, {len(wrong)} wrong"]))
     sys.exit(1 if wrong or not paths else 0)
 

@@ -3,7 +3,7 @@
 """Makes a wheel of a build, installs it into a fresh environment, and runs the tests of bindings/python there: wheel_test.py BUILD
 
 The package must find everything in itself or in the system: nothing of the clone or the build may be loaded, and what the environment
-lacks (it has no OpenVINO) must be absent with a reason. Exits with 77 where the tools that make wheels are not installed.
+lacks (it has no OpenVINO) must be absent with a reason. The package's types must do for the Python of the pages, by mypy --strict. Exits with 77 where the tools that make wheels are not installed.
 """
 import importlib.util
 import os
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ("scikit_build_core", "auditwheel", "nanobind")
 # Debian 12's C library; a newer tag would leave Debian 12 out.
 NEWEST_GLIBC = (2, 36)
-PACKAGES = ("pytest", "ml_dtypes", "numpy")
+PACKAGES = ("pytest", "ml_dtypes", "numpy", "mypy")
 CHECKS = r"""
 import pathlib, sys, tenon as tn
 root, build = sys.argv[1:]
@@ -33,6 +33,20 @@ foreign = [path for path in loaded if path.startswith((root + "/", build + "/"))
 assert not foreign, foreign
 print(len(absent), "absent:", *absent)
 """
+
+
+def scripts_of_pages(folder):
+    """The Python of README.md and docs/, a script for each page."""
+    sys.path.insert(0, str(ROOT / "tests/docs"))
+    sys.dont_write_bytecode = True
+    import docs_code
+    for path in docs_code.pages(ROOT):
+        page = path.relative_to(ROOT).as_posix()
+        parts = docs_code.extract(path.read_text(), page)[1].get("python")
+        if parts:
+            script = folder / (re.sub(r"\W", "_", page.removesuffix(".md")) + ".py")
+            script.write_text(docs_code.function_of(parts, page, "", "python"))
+            yield script
 
 
 def run(*command, **options):
@@ -68,10 +82,7 @@ def main():
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel, *PACKAGES, env=environment)
         package = pathlib.Path(run(python, "-c", "import tenon; print(tenon.__path__[0])", env=environment).strip())
         # Where the loader looks: the package, its neighbours, and the system.
-        run(sys.executable, ROOT / "tests/install/loader_paths.py", package, package.parent / "tenon.libs")
-        for file in package.rglob("*.so*"):
-            paths = re.findall(r"\((?:RPATH|RUNPATH)\)[^\[]*\[(.*)\]", run("readelf", "-dW", file))
-            assert all(element.startswith("$ORIGIN") for path in paths for element in path.split(":")), (file, paths)
+        run(sys.executable, ROOT / "tests/install/loader_paths.py", "--relative", package, package.parent / "tenon.libs")
 
         print(run(python, "-c", CHECKS, ROOT, build, env=environment, cwd=work).strip())
         version = re.search(r'TENON_VERSION "([\d.]+)"', (ROOT / "core/version.hpp").read_text())[1]
@@ -82,6 +93,9 @@ def main():
         run("patchelf", "--add-needed", "libnot_here.so.7", lame)
         done = subprocess.run([python, "-m", "tenon", "--version"], env={**environment, "TENON_TOOL": lame}, capture_output=True, text=True)
         assert done.returncode == 1 and "lacks: libnot_here.so.7" in done.stderr, done
+        scripts = list(scripts_of_pages(work))
+        assert scripts, "no page has Python"
+        print("mypy:", run(python, "-m", "mypy", "--strict", "--cache-dir", work / "mypy", *scripts, env=environment, cwd=work).strip())
         shutil.copytree(ROOT / "bindings/python/tests", work / "tests")
         print(run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", work / "tests", env=environment, cwd=work).splitlines()[-1])
     return 0

@@ -4,6 +4,12 @@ execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_VA
                 RESULT_VARIABLE TENON_NO_NANOBIND ERROR_QUIET)
 function(tenon_python_module)
   cmake_parse_arguments(A "" "OUTPUT" "LINK" ${ARGN})
+  # CMake knows modules of the stable ABI from 3.26 on. They need the headers alone.
+  if(NOT TARGET Python::SABIModule AND Python_VERSION VERSION_GREATER_EQUAL 3.12)
+    add_library(Python::SABIModule INTERFACE IMPORTED)
+    set_target_properties(Python::SABIModule PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${Python_INCLUDE_DIRS}")
+    set(Python_SOSABI abi3)
+  endif()
   find_package(nanobind CONFIG REQUIRED)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/*.cpp")
   # The stable ABI begins with Python 3.12: one module serves it and all later ones.

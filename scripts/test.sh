@@ -176,6 +176,7 @@ sanitized_step() {
 # The rest of the CI tier: lint, headers, dma-bufs in a VM, the sanitizer, the core alone, the install tree.
 ci_steps() {
   step "lint" scripts/lint.sh
+  step "documentation as a site" make_site
   step "configure as ./dev demo does, without tests" configure_demo
   step "every public header alone" python3 scripts/check_headers.py build/release
   if python3 scripts/reach.py build/release --paths dmabuf v4l2 level_zero; then vm_step

@@ -8,8 +8,9 @@ TOOL_PACKAGES=(libavdevice59 libswresample4)
 run_uv() { "$PWD/build/venv/bin/uv" "$@"; }
 
 # A Python of 3.12, whose wheel serves all later ones: an installed one with headers, else uv fetches it.
-newer_python() { run_uv python find -q 3.12 2>/dev/null || { run_uv python install -q 3.12 && run_uv python find -q 3.12; }; }
+newer_python() { run_uv python find 3.12 2>/dev/null || { run_uv python install -q 3.12 && run_uv python find 3.12; }; }
 
+# The wheel comes from this folder alone: an index has another package of this name.
 # The tests of the package in a bare Debian: its own Python, no library of media. wheel_in_chroot SUITE
 wheel_in_chroot() {
   local suite="$1" root="$PWD/build/chroot/python-$1" tool
@@ -20,7 +21,7 @@ wheel_in_chroot() {
   cp build/wheel/*.whl "$root/wheel"
   cp -r bindings/python/tests "$root/tests"
   chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; apt-get install -y -qq --no-install-recommends python3-venv ca-certificates >/var/log/python.log 2>&1 || { tail -5 /var/log/python.log; exit 1; }
-    python3 -m venv /venv; /venv/bin/pip install -q --disable-pip-version-check --find-links /wheel tenon $WHEEL_TEST_PACKAGES
+    python3 -m venv /venv; /venv/bin/pip install -q --disable-pip-version-check --no-index --no-deps --find-links /wheel tenon; /venv/bin/pip install -q --disable-pip-version-check $WHEEL_TEST_PACKAGES
     cd /tmp; /venv/bin/python -m pytest -q -p no:cacheprovider /tests
     /venv/bin/python -c 'import tenon as tn; absent = tn.absent(); print(len(absent), \"absent\"); assert all(\"cannot open shared object\" in why or \"needs\" in why for why in absent.values()), absent; assert \"framework ffmpeg\" in absent, absent'
     ! /venv/bin/python -m tenon --version 2>/var/log/tool.log; grep -q 'libraries that this system lacks: .*libavcodec' /var/log/tool.log || { cat /var/log/tool.log; exit 1; }" || return 1
@@ -37,7 +38,8 @@ wheel_by_uv() {
   local folder code
   folder=$(mktemp -d)
   run_uv venv -q --python "$1" "$folder/venv" &&
-    VIRTUAL_ENV="$folder/venv" run_uv pip install -q --find-links build/wheel tenon $WHEEL_TEST_PACKAGES &&
+    VIRTUAL_ENV="$folder/venv" run_uv pip install -q --no-index --no-deps --find-links build/wheel tenon &&
+    VIRTUAL_ENV="$folder/venv" run_uv pip install -q $WHEEL_TEST_PACKAGES &&
     cp -r bindings/python/tests "$folder/tests" &&
     (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider tests) &&
     echo "python: the wheel passed the package's tests under uv, $("$folder/venv/bin/python" --version)"

@@ -81,7 +81,10 @@ def module_of(build, python):
         quietly(venv / "bin" / "pip", "install", "-q", "--disable-pip-version-check", "nanobind==" + asked(sys.executable, "import nanobind; print(nanobind.__version__)"))
     quietly("cmake", "-S", ROOT / "bindings/python/native", "-B", folder, "-G", "Ninja", f"-DPython_EXECUTABLE={venv}/bin/python", f"-DTENON_BUILD={build}")
     quietly("cmake", "--build", folder)
-    return next((folder / "tenon").glob("_native*.so"))
+    module = folder / "tenon" / f"_native{suffix}"  # Another of an earlier run may lie beside it.
+    if not module.exists():
+        sys.exit(f"wheel: the build for {python} has no {module.name}; in {folder}: {', '.join(each.name for each in module.parent.glob('*.so'))}")
+    return module
 
 
 def tag_of(module, python):

@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev package: a Debian package of runtime, tool, headers, driver, documentation and examples. Sourced by ./dev.
+# ./dev package: Debian packages for users, developers, GStreamer and tools. ./dev wheel: Python packages. Sourced by ./dev.
 
 PACKAGE_BUILD=build/package
+# The first number of the release is part of a name.
+LIBRARY_PACKAGE="libtenon$(sed -nE 's/.*TENON_VERSION "([0-9]+).*/\1/p' core/version.hpp)"
+PACKAGES_MADE=("$LIBRARY_PACKAGE" libtenon-dev tenon-tools gstreamer1.0-tenon tenon-drivers)
 
 # Without OpenVINO's adapter and device: it comes from PyPI, where a package cannot depend on it.
 make_package() {
-  local made
+  local made tree
   apt_install dpkg-dev file
   configure package --fresh || return 1
   build package || return 1
-  rm -f "$PACKAGE_BUILD"/*.deb
+  rm -f "$PACKAGE_BUILD"/*.deb "$PACKAGE_BUILD/tenon.cdx.json"
+  tree=$(mktemp -d)
+  cmake --install "$PACKAGE_BUILD" --prefix "$tree" >"$PACKAGE_BUILD/install.log" 2>&1 &&
+    python3 scripts/sbom.py "$PACKAGE_BUILD" "$tree" "$PACKAGE_BUILD/tenon.cdx.json" || { tail -5 "$PACKAGE_BUILD/install.log"; rm -rf "$tree"; return 1; }
+  rm -rf "$tree"
   (cd "$PACKAGE_BUILD" && cpack -G DEB) >"$PACKAGE_BUILD/cpack.log" 2>&1 || { tail -5 "$PACKAGE_BUILD/cpack.log"; return 1; }
-  made=$(echo "$PACKAGE_BUILD"/*.deb)
-  dpkg-deb --info "$made" | grep -E '^ (Package|Version|Depends|Installed-Size)'
-  say "$made"
+  for made in "$PACKAGE_BUILD"/*.deb; do
+    dpkg-deb --info "$made" | grep -E '^ (Package|Version|Depends|Installed-Size)'
+    say "$made"
+  done
 }
 
 # make_wheels [PYTHON...]: wheels over the libraries of the release build, in build/wheel.
@@ -26,26 +34,37 @@ make_wheels() {
   "$(venv_python)" scripts/wheel.py build/release build/wheel "$@"
 }
 
-# The package in a bare Debian of this release: installed, used by the tool and by a user's program, and removed.
+# The packages in a bare Debian of this release: each installed with what it names, used, and removed.
 check_package_in_chroot() {
-  local root="$PWD/build/chroot/package" suite before after
+  local root="$PWD/build/chroot/package" suite package
   suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
   source scripts/chroot_root.sh
   trap chroot_unmount RETURN
   chroot_make "$suite" "$root" || return 1
-  cp "$PACKAGE_BUILD"/*.deb "$root/tenon.deb"
-  rm -rf "$root/consumer"
+  for package in "${PACKAGES_MADE[@]}"; do
+    ls "$PACKAGE_BUILD/${package}_"*.deb >/dev/null 2>&1 || { echo "package: there is no $package; build/package.configure.log says what is off"; return 1; }
+  done
+  rm -rf "$root/consumer" "$root/packages"
+  mkdir "$root/packages"
+  cp "$PACKAGE_BUILD"/*.deb "$root/packages"
   cp -r tests/install/consumer "$root/consumer"
   cp models/demo.onnx models/demo.mp4 "$root/"
-  chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; apt-get install -y -qq --install-recommends /tenon.deb >/var/log/tenon.log 2>&1 || { tail -5 /var/log/tenon.log; exit 1; }
+  # Programs of C++ need the libraries and headers alone; then the tools come, then all.
+  chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq
+    get() { apt-get install -y -qq \"\$@\" >/var/log/tenon.log 2>&1 || { tail -5 /var/log/tenon.log; exit 1; }; }
+    get --no-install-recommends /packages/${LIBRARY_PACKAGE}_*.deb
+    ldconfig -p | grep -q libtenon_runtime.so; test ! -e /usr/bin/tenon; test ! -e /usr/include/tenon
+    test -s /usr/share/doc/$LIBRARY_PACKAGE/tenon.cdx.json
+    get --install-recommends /packages/libtenon-dev_*.deb
+    cmake -S /consumer -B /consumer/build >/dev/null && cmake --build /consumer/build >/dev/null && /consumer/build/consumer /demo.onnx >/dev/null
+    test -f /usr/share/doc/tenon/README.md
+    get --no-install-recommends /packages/*.deb gstreamer1.0-tools
     tenon --version; tenon devices; tenon npu-env -- tenon devices | grep -q 'NPU .*available'
     tenon run /demo.mp4 --model /demo.onnx --max-frames 5 | tail -3
-    test -f /usr/share/doc/tenon/README.md
-    command -v g++ cmake >/dev/null
-    cmake -S /consumer -B /consumer/build >/dev/null && cmake --build /consumer/build >/dev/null
-    dpkg -L tenon | while read -r each; do [ -d \"\$each\" ] || echo \"\$each\"; done >/var/log/tenon.files
-    apt-get purge -y -qq tenon >/dev/null
+    gst-inspect-1.0 tenon | grep -q tenoninfer
+    dpkg -L ${PACKAGES_MADE[*]} | while read -r each; do [ -d \"\$each\" ] || echo \"\$each\"; done >/var/log/tenon.files
+    apt-get purge -y -qq ${PACKAGES_MADE[*]} >/dev/null
     while read -r each; do [ ! -e \"\$each\" ] || { echo \"package: \$each is still there\"; exit 1; }; done </var/log/tenon.files
     hash -r; ! command -v tenon >/dev/null" || return 1
-  echo "package: installed, used and removed in a bare $suite"
+  echo "package: ${PACKAGES_MADE[*]}: installed, used and removed in a bare $suite"
 }

@@ -4,6 +4,7 @@
 OUT becomes the folder of stubs _native, with a file for each of the module's own modules. PACKAGE is the folder of the built package tenon. Python functions that the package gives to native classes are described among these
 classes' own.
 """
+import builtins
 import importlib
 import inspect
 import pathlib
@@ -14,35 +15,52 @@ import types
 from nanobind.stubgen import StubGen
 
 
+def qualified(annotation, function):
+    """The text of an annotation with full names of types, as the function's own file knows them."""
+
+    def full(match):
+        value = None
+        for part in match.group(0).split("."):
+            value = getattr(value, part, None) if value is not None else function.__globals__.get(part, getattr(builtins, part, None))
+        if inspect.ismodule(value) or value is None or not hasattr(value, "__module__"):
+            return match.group(0)
+        name = getattr(value, "__qualname__", None) or getattr(value, "_name", None) or match.group(0)
+        return name if value.__module__ == "builtins" else f"{value.__module__}.{name}"
+
+    return re.sub(r"[A-Za-z_][\w.]*", full, annotation) if isinstance(annotation, str) else annotation
+
+
+def own(function, name, kind, module):
+    """A copy of a function that counts as the class's method."""
+    copy = types.FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
+    annotations = {key: qualified(value, function) for key, value in function.__annotations__.items()}
+    if inspect.iscoroutinefunction(function):
+        annotations["return"] = f"collections.abc.Coroutine[typing.Any, typing.Any, {annotations.get('return', 'None')}]"
+    copy.__kwdefaults__, copy.__annotations__, copy.__doc__ = function.__kwdefaults__, annotations, function.__doc__
+    copy.__module__, copy.__qualname__ = module.__name__, f"{kind.__qualname__}.{name}"
+    return copy
+
+
 def adopt(module):
-    """Functions of the package that are methods of native classes count as the classes' own."""
+    """Functions of the package that are methods or properties of native classes count as the classes' own."""
     for kind in vars(module).values():
-        for name, function in list(vars(kind).items()) if inspect.isclass(kind) else []:
-            if isinstance(function, types.FunctionType):
-                result = function.__annotations__.get("return", "None")
-                own = types.FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
-                own.__kwdefaults__, own.__annotations__, own.__doc__ = function.__kwdefaults__, dict(function.__annotations__), function.__doc__
-                if inspect.iscoroutinefunction(function):
-                    own.__annotations__["return"] = f"collections.abc.Coroutine[Any, Any, {result}]"
-                own.__module__, own.__qualname__ = module.__name__, f"{kind.__qualname__}.{name}"
-                setattr(kind, name, own)
+        for name, value in list(vars(kind).items()) if inspect.isclass(kind) else []:
+            if isinstance(value, types.FunctionType):
+                setattr(kind, name, own(value, name, kind, module))
+            elif isinstance(value, property) and isinstance(value.fget, types.FunctionType):
+                setter = own(value.fset, name, kind, module) if isinstance(value.fset, types.FunctionType) else value.fset
+                setattr(kind, name, property(own(value.fget, name, kind, module), setter, doc=value.__doc__))
 
 
-# The names that annotations of these functions use.
-NAMES = {
-    r"\b_native\.": "",
-    r"\bOptional\[": "typing.Optional[", r"\bUnion\[": "typing.Union[", r"\bCallable\[": "collections.abc.Callable[",
-    r"(?<![\w.])Any\b": "typing.Any", r"(?<![\w.])OVDict\b": "tenon._results.OVDict", r"(?<![\w.])np\.": "numpy.",
-}
 # What functions return that C++ declares as any object, by the name of the function. Others may return anything.
-ARRAY = "numpy.typing.NDArray[typing.Any]"
+ARRAY = "_Array[typing.Any]"  # Classes have members numpy.
 RETURNS = {
-    **dict.fromkeys(("data", "bytes_data", "str_data", "numpy", "__array__"), ARRAY), "to_dtype": "numpy.dtype[typing.Any]",
+    **dict.fromkeys(("data", "bytes_data", "str_data", "numpy", "__array__"), ARRAY), "to_dtype": "_DType[typing.Any]",
     **dict.fromkeys(("infer", "results"), "tenon._results.OVDict"),
     **dict.fromkeys(("get_tensor", "get_input_tensor", "get_output_tensor", "create_host_tensor", "state"), "Tensor"),
     **dict.fromkeys(("real_time", "cpu_time", "start_time"), "datetime.timedelta"),
 }
-HEAD = "import datetime\nimport collections.abc\nimport typing\n\nimport numpy\nimport numpy.typing\n\nimport tenon._results\n"
+HEAD = "import datetime\nimport typing\n\nfrom numpy import dtype as _DType\nfrom numpy.typing import NDArray as _Array\n\nimport tenon._results\n"
 
 
 def text_of(module):
@@ -51,11 +69,6 @@ def text_of(module):
     stub.put(module)
     lines = []
     for line in stub.get().splitlines():
-        if line == "import _native":
-            continue  # From the annotations, whose names are changed below.
-        if re.match(r"\s*(def|@)", line) or "->" in line:
-            for pattern, name in NAMES.items():
-                line = re.sub(pattern, name, line)
         if line.endswith(("-> object:", "-> object: ...")):
             name = re.search(r"def (\w+)", line)[1]
             line = line.replace("-> object:", f"-> {RETURNS.get(name, 'typing.Any')}:")

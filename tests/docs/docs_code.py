@@ -22,15 +22,18 @@ that a block may use what earlier ones declared, and declare it anew. A `given` 
 C++ there is use(), which takes anything. Fragments are compiled, and not linked or run.
 
 The blocks ```python of a page follow each other as one script, which is run where models/, clip.mp4 and detector.onnx are, and checked by
-mypy --strict. A `given` before a block stands before it in the script.
+mypy --strict. A `given` before a block stands before it in the script. What they need besides the package and the CPU device stands before
+them, as targets:
+
+    <!-- python: needs elements_ffmpeg device_npu -->
 """
 import pathlib
 import re
 import sys
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
-COMMENT = re.compile(r"^<!-- (program:|fragments:|given\n)(.*?)-->", re.M | re.S)
-KEYS = {"program": ("links", "run", "devices", "prints"), "fragments": ("links",)}
+COMMENT = re.compile(r"^<!-- (program:|fragments:|python:|given\n)(.*?)-->", re.M | re.S)
+KEYS = {"program": ("links", "run", "devices", "prints"), "fragments": ("links",), "python": ("needs",)}
 SUFFIXES = {"cpp": "cpp", "c": "c", "python": "py"}
 
 
@@ -57,6 +60,10 @@ def settings(kind, text, where):
             name = part
         else:
             raise Wrong(f"{where}: '{part}' is none of: {', '.join(KEYS[kind])}" + (", a program's name" if kind == "program" else ""))
+    if kind == "python":
+        if "needs" not in found:
+            raise Wrong(f"{where}: a python comment says 'needs TARGETS'")
+        return "", found
     if "links" not in found or (kind == "program" and not name):
         raise Wrong(f"{where}: a {kind} comment needs " + ("a name and " if kind == "program" else "") + "'links COMPONENTS'")
     return name, found
@@ -76,7 +83,13 @@ def parse(text, page):
             yield "given", match.group(2), line
         else:
             kind = match.group(1)[:-1]
-            yield kind, settings(kind, match.group(2), f"{page}:{line - 1}"), line
+            found = settings(kind, match.group(2), f"{page}:{line - 1}")
+            yield ("python comment" if kind == "python" else kind), found, line
+
+
+def python_needs(text, page):
+    """The targets that a page's Python needs besides the package and the CPU device."""
+    return [target for kind, value, _ in parse(text, page) if kind == "python comment" for target in value[1]["needs"].split()]
 
 
 def without_includes(code):
@@ -108,6 +121,8 @@ def extract(text, page):
             pending = value
         elif kind == "fragments":
             links = value[1]["links"]
+        elif kind == "python comment":
+            pass  # python_needs() reads it.
         elif kind == "given":
             given.append((value, line))
         elif pending and kind == "python":
@@ -156,7 +171,8 @@ def main(root, out):
             head = f"void {name}({'void' if language == 'c' else ''});\nvoid {name}({'void' if language == 'c' else ''})"
             write(file, function_of(parts, page, head, language))
             if language == "python":
-                calls.append(f'docs_python(NAME {name} SOURCE "{file}")')
+                needs = python_needs(path.read_text(), page)
+                calls.append(f'docs_python(NAME {name} SOURCE "{file}"' + "".join([" NEEDS", *(f" tenon_{each}" for each in needs)] if needs else []) + ")")
                 continue
             calls.append(f'docs_page(NAME {name} SOURCE "{file}" LINKS {links})')
     write(out / "targets.cmake", "\n".join(calls) + "\n")

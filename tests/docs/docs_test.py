@@ -167,6 +167,13 @@ class Extraction(unittest.TestCase):
         script = docs_code.function_of(fragments["python"], "page.md", "", "python")
         self.assertEqual([line for line in script.splitlines() if line and not line.startswith("#")], ["a = 1", "b = a", "print(b)"])
 
+    def test_python_says_what_it_needs(self):
+        page = "<!-- python: needs elements_ffmpeg device_npu -->\n```python\na = 1\n```\n"
+        self.assertEqual(docs_code.python_needs(page, "page.md"), ["elements_ffmpeg", "device_npu"])
+        self.assertEqual(len(docs_code.extract(page, "page.md")[1]["python"]), 1)
+        with self.assertRaisesRegex(docs_code.Wrong, "needs"):
+            docs_code.extract("<!-- python: links core -->\n", "page.md")
+
     def test_a_program_in_python_is_refused(self):
         with self.assertRaisesRegex(docs_code.Wrong, "blocks of Python need no comment"):
             docs_code.extract("<!-- program: x; links core -->\n```python\nx = 1\n```\n", "page.md")

@@ -61,7 +61,7 @@ void add_port(nb::module_& module, const char* kind, const char* doc) {
   if constexpr (std::is_same_v<Port, Output<Node>>) {
     port.def("set_names", &Port::set_names, nb::arg("names"))
         .def("add_names", &Port::add_names, nb::arg("names"))
-        .def("replace", &Port::replace, nb::arg("target_output"))
+        .def("replace", &Port::replace, nb::arg("replacement"))
         .def("get_tensor", &Port::get_tensor, nb::rv_policy::reference_internal)
         .def_prop_ro("tensor", &Port::get_tensor, nb::rv_policy::reference_internal);
   }
@@ -98,6 +98,8 @@ nb::dict attributes_of(const Node& node) {
   return dict;
 }
 
+}  // namespace
+
 Attribute attribute_from(nb::handle value, const std::string& key) {
   if (PyBool_Check(value.ptr())) return Attribute(nb::cast<bool>(value));
   if (PyLong_Check(value.ptr())) return Attribute(nb::cast<std::int64_t>(value));
@@ -117,10 +119,29 @@ Attribute attribute_from(nb::handle value, const std::string& key) {
   raise(PyExc_TypeError, "attribute " + key + ": no attribute takes " + shown(value));
 }
 
+namespace {
+
 Output<Node> port_from(nb::handle object) {
   if (nb::isinstance<Output<Node>>(object)) return nb::cast<Output<Node>>(object);
   if (nb::isinstance<Node>(object)) return nb::cast<NodePtr>(object)->output(0);
   return std::make_shared<op::v0::Constant>(tensor_from(object, Sharing::kCopy))->output(0);
+}
+
+/// Constant(type, shape, values): one value for all elements, or a value for each.
+std::shared_ptr<op::v0::Constant> constant_of(nb::handle type, const Shape& shape, nb::handle values) {
+  const ElementType element = element_type_from(type);
+  const bool is_list = PyList_Check(values.ptr()) || PyTuple_Check(values.ptr());
+  const nb::list items(is_list ? nb::borrow(values)
+                               : nb::module_::import_("numpy").attr("ravel")(values).attr("tolist")());
+  if (element == ElementType::kString) {
+    Tensor strings = tensor_from(items, Sharing::kCopy);
+    strings.set_shape(shape);
+    return std::make_shared<op::v0::Constant>(strings);
+  }
+  bool has_float = false;
+  for (const nb::handle each : items) has_float |= !PyIndex_Check(each.ptr());
+  if (has_float) return std::make_shared<op::v0::Constant>(element, shape, nb::cast<std::vector<double>>(items));
+  return std::make_shared<op::v0::Constant>(element, shape, nb::cast<std::vector<std::int64_t>>(items));
 }
 
 NodePtr node_from(const std::string& type, nb::handle inputs, nb::handle attributes, const std::string& set,
@@ -147,26 +168,34 @@ void add_node(nb::module_& module) {
       .def_prop_ro("rt_info", [](const Node& self) { return dict_from(self.get_rt_info()); })
       .def("get_name", [](const Node& self) { return self.get_name(); })
       .def("get_friendly_name", [](const Node& self) { return self.get_friendly_name(); })
-      .def("set_friendly_name", [](Node& self, const std::string& name) { self.set_friendly_name(name); })
+      .def(
+          "set_friendly_name", [](Node& self, const std::string& name) { self.set_friendly_name(name); },
+          nb::arg("name"))
       .def("get_type_name", [](const Node& self) { return std::string(self.get_type_name()); })
       .def("get_attributes", &attributes_of)
       .def("get_rt_info", [](const Node& self) { return dict_from(self.get_rt_info()); })
       .def("get_input_size", &Node::get_input_size)
       .def("get_output_size", &Node::get_output_size)
       .def("get_element_type", [](const Node& self) { return self.get_element_type(); })
-      .def("get_output_element_type",
-           [](const Node& self, std::size_t index) { return self.get_output_element_type(index); })
-      .def("get_output_partial_shape",
-           [](const Node& self, std::size_t index) { return self.get_output_partial_shape(index); })
-      .def("get_output_shape", [](const Node& self, std::size_t index) { return self.get_output_shape(index); })
-      .def("output", [](Node& self, std::size_t index) { return self.output(index); })
+      .def(
+          "get_output_element_type",
+          [](const Node& self, std::size_t index) { return self.get_output_element_type(index); }, nb::arg("index"))
+      .def(
+          "get_output_partial_shape",
+          [](const Node& self, std::size_t index) { return self.get_output_partial_shape(index); }, nb::arg("index"))
+      .def(
+          "get_output_shape", [](const Node& self, std::size_t index) { return self.get_output_shape(index); },
+          nb::arg("index"))
+      .def(
+          "output", [](Node& self, std::size_t index) { return self.output(index); }, nb::arg("output_index"))
       .def("outputs",
            [](Node& self) {
              std::vector<Output<Node>> ports;
              for (std::size_t i = 0; i < self.get_output_size(); ++i) ports.push_back(self.output(i));
              return ports;
            })
-      .def("input_value", [](const Node& self, std::size_t index) { return self.input_value(index); })
+      .def(
+          "input_value", [](const Node& self, std::size_t index) { return self.input_value(index); }, nb::arg("index"))
       .def("input_values",
            [](const Node& self) {
              std::vector<Output<Node>> ports;
@@ -188,17 +217,22 @@ void add_node(nb::module_& module) {
           "partial_shape", [](const op::v0::Parameter& self) { return self.get_partial_shape(); },
           [](op::v0::Parameter& self, nb::handle shape) { self.set_partial_shape(partial_shape_from(shape)); })
       .def_prop_rw("layout", &op::v0::Parameter::get_layout, &op::v0::Parameter::set_layout)
-      .def("set_element_type",
-           [](op::v0::Parameter& self, nb::handle type) { self.set_element_type(element_type_from(type)); });
+      .def(
+          "set_element_type",
+          [](op::v0::Parameter& self, nb::handle type) { self.set_element_type(element_type_from(type)); },
+          nb::arg("element_type"));
   nb::class_<op::v0::Result, Node>(module, "Result", "An output of a model.")
       .def(nb::new_([](nb::handle port) { return std::make_shared<op::v0::Result>(port_from(port)); }),
            nb::arg("port"));
   nb::class_<op::v0::Constant, Node>(module, "Constant", "A value known when the model is made.")
+      .def(nb::new_(&constant_of), nb::arg("type"), nb::arg("shape"), nb::arg("values"))
       .def(nb::new_([](nb::handle array, bool shared) {
              return std::make_shared<op::v0::Constant>(tensor_from(array, shared ? Sharing::kShare : Sharing::kCopy));
            }),
            nb::arg("array"), nb::arg("shared_memory") = false)
-      .def_prop_ro("data", [](const op::v0::Constant& self) { return array_over(self.get_tensor()); });
+      .def_prop_ro("data", [](const op::v0::Constant& self) { return array_over(self.get_tensor()); })
+      .def("get_tensor_view", [](const op::v0::Constant& self) { return self.get_tensor(); })
+      .def("get_byte_size", &op::v0::Constant::get_byte_size);
   module.def(
       "make_node", &node_from, nb::arg("type"), nb::arg("inputs") = nb::none(), nb::arg("attributes") = nb::none(),
       nb::arg("opset") = "opset16", nb::arg("name") = "",
@@ -215,7 +249,9 @@ void reshape(Model& model, nb::handle shapes) {
 
 ResultVector results_from(nb::handle list) {
   ResultVector results;
-  for (const nb::handle each : nb::iter(list))
+  const bool is_one = nb::isinstance<Node>(list) || nb::isinstance<Output<Node>>(list);
+  const nb::object all = is_one ? nb::object(nb::make_tuple(nb::borrow(list))) : nb::borrow(list);
+  for (const nb::handle each : nb::iter(all))
     results.push_back(nb::isinstance<op::v0::Result>(each) ? nb::cast<std::shared_ptr<op::v0::Result>>(each)
                                                            : std::make_shared<op::v0::Result>(port_from(each)));
   return results;
@@ -237,6 +273,12 @@ void add_model_class(nb::module_& module) {
              return std::make_shared<Model>(results_from(results), sinks, parameters, name);
            }),
            nb::arg("results"), nb::arg("sinks"), nb::arg("parameters"), nb::arg("name") = "")
+      .def(nb::new_([](nb::handle results, const SinkVector& sinks, const ParameterVector& parameters, const nb::list&,
+                       const std::string& name) {
+             return std::make_shared<Model>(results_from(results), sinks, parameters, name);
+           }),
+           nb::arg("results"), nb::arg("sinks"), nb::arg("parameters"), nb::arg("variables"), nb::arg("name") = "",
+           "Variables follow from the model's states: the list is OpenVINO's, and read by nothing.")
       .def_prop_ro("name", [](const Model& self) { return self.get_name(); })
       .def_prop_rw(
           "friendly_name", [](const Model& self) { return self.get_friendly_name(); },

@@ -15,6 +15,8 @@ NB_MODULE(_native, module) {
   tenon::python::add_tensor(module);
   tenon::python::add_memory(module);
   tenon::python::add_model(module);
+  tenon::python::add_nodes(module);
+  tenon::python::add_subgraphs(module);
   tenon::python::add_remote(module);
   tenon::python::add_request(module);
   tenon::python::add_core(module);

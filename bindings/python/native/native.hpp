@@ -40,6 +40,8 @@ void add_types(nb::module_& module);
 void add_tensor(nb::module_& module);
 void add_memory(nb::module_& module);
 void add_model(nb::module_& module);
+void add_nodes(nb::module_& module);
+void add_subgraphs(nb::module_& module);
 void add_core(nb::module_& module);
 void add_request(nb::module_& module);
 void add_queue(nb::module_& module);

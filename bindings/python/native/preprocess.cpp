@@ -68,7 +68,7 @@ void add_input(nb::module_& module) {
           [](InputTensorInfo& self, nb::handle tensor) -> InputTensorInfo& {
             return self.set_from(tensor_from(tensor, Sharing::kShare));
           },
-          kSelf, nb::arg("runtime_tensor"));
+          kSelf, nb::arg("tensor"));
   nb::class_<InputModelInfo>(module, "InputModelInfo", "The input that the model has.")
       .def("set_layout", &InputModelInfo::set_layout, kSelf, nb::arg("layout"));
   nb::class_<PreProcessSteps>(module, "PreProcessSteps",

@@ -163,7 +163,8 @@ bool is_type(nb::handle object) {
 Tensor made_of(nb::handle first, nb::handle second) {
   if (PyBool_Check(second.ptr())) return tensor_from(first, nb::cast<bool>(second) ? Sharing::kShare : Sharing::kCopy);
   const auto shape = nb::cast<Shape>(second);
-  return is_type(first) ? Tensor(element_type_from(first), shape) : reinterpreted(first, shape, ElementType::kU8);
+  return is_type(first) ? Tensor(element_type_from(first), shape)
+                        : reinterpreted(first, shape, tensor_from(first, Sharing::kShare).element_type());
 }
 
 std::string described(const Tensor& tensor) {
@@ -240,7 +241,7 @@ void add_tensor_class(nb::module_& module) {
           [](Tensor& self, nb::handle source) {
             copy_elements(tensor_from(source, Sharing::kShare, self.element_type()), self);
           },
-          nb::arg("source"))
+          nb::arg("source_tensor"))
       .def("numpy", &array_over)
       .def(
           "__array__",

@@ -132,10 +132,10 @@ void add_dimension(nb::module_& module) {
       .def("get_length", &Dimension::get_length)
       .def("get_min_length", &Dimension::get_min_length)
       .def("get_max_length", &Dimension::get_max_length)
-      .def("compatible", &Dimension::compatible)
-      .def("relaxes", &Dimension::relaxes)
-      .def("refines", &Dimension::refines)
-      .def("same_scheme", &Dimension::same_scheme)
+      .def("compatible", &Dimension::compatible, nb::arg("dim"))
+      .def("relaxes", &Dimension::relaxes, nb::arg("dim"))
+      .def("refines", &Dimension::refines, nb::arg("dim"))
+      .def("same_scheme", &Dimension::same_scheme, nb::arg("dim"))
       .def_static("dynamic", &Dimension::dynamic)
       .def("to_string", &Dimension::to_string)
       .def(
@@ -173,11 +173,13 @@ void add_partial_shape(nb::module_& module) {
       .def("get_shape", &PartialShape::get_shape)
       .def("get_min_shape", &PartialShape::get_min_shape)
       .def("get_max_shape", &PartialShape::get_max_shape)
-      .def("get_dimension", [](const PartialShape& self, std::int64_t index) { return self[axis_of(self, index)]; })
-      .def("compatible", &PartialShape::compatible)
-      .def("same_scheme", &PartialShape::same_scheme)
-      .def("relaxes", &PartialShape::relaxes)
-      .def("refines", &PartialShape::refines)
+      .def(
+          "get_dimension", [](const PartialShape& self, std::int64_t index) { return self[axis_of(self, index)]; },
+          nb::arg("index"))
+      .def("compatible", &PartialShape::compatible, nb::arg("shape"))
+      .def("same_scheme", &PartialShape::same_scheme, nb::arg("shape"))
+      .def("relaxes", &PartialShape::relaxes, nb::arg("shape"))
+      .def("refines", &PartialShape::refines, nb::arg("shape"))
       .def("to_string", &PartialShape::to_string)
       .def("__len__", &PartialShape::size)
       .def("__getitem__", [](const PartialShape& self, std::int64_t index) { return self[axis_of(self, index)]; })
@@ -207,8 +209,8 @@ void add_layout(nb::module_& module) {
       .def(nb::init<const std::string&>(), nb::arg("layout_str"))
       .def_static("scalar", &Layout::scalar)
       .def_prop_ro("empty", &Layout::empty)
-      .def("has_name", &Layout::has_name)
-      .def("get_index_by_name", &Layout::get_index_by_name)
+      .def("has_name", &Layout::has_name, nb::arg("dimension_name"))
+      .def("get_index_by_name", &Layout::get_index_by_name, nb::arg("dimension_name"))
       .def("to_string", &Layout::to_string)
       .def(
           "__eq__", [](const Layout& self, const Layout& other) { return self == other; }, nb::is_operator())
@@ -222,17 +224,23 @@ void add_layout(nb::module_& module) {
       .def("__repr__", [](const Layout& self) { return "<Layout: " + self.to_string() + ">"; });
   nb::implicitly_convertible<nb::str, Layout>();
   nb::module_ helpers = module.def_submodule("layout_helpers", "The axes that a layout names.");
-  helpers.def("has_batch", &layout::has_batch)
-      .def("has_channels", &layout::has_channels)
-      .def("has_depth", &layout::has_depth);
-  helpers.def("has_height", &layout::has_height)
-      .def("has_width", &layout::has_width)
-      .def("batch_idx", &layout::batch_idx);
-  helpers.def("channels_idx", &layout::channels_idx).def("depth_idx", &layout::depth_idx);
-  helpers.def("height_idx", &layout::height_idx).def("width_idx", &layout::width_idx);
-  helpers.def("get_layout", [](const Output<const Node>& port) { return layout::get_layout(port); });
-  helpers.def("get_layout", [](const Output<Node>& port) { return layout::get_layout(port); });
-  helpers.def("set_layout", [](const Output<Node>& port, const Layout& value) { layout::set_layout(port, value); });
+  helpers.def("has_batch", &layout::has_batch, nb::arg("layout"))
+      .def("has_channels", &layout::has_channels, nb::arg("layout"))
+      .def("has_depth", &layout::has_depth, nb::arg("layout"));
+  helpers.def("has_height", &layout::has_height, nb::arg("layout"))
+      .def("has_width", &layout::has_width, nb::arg("layout"))
+      .def("batch_idx", &layout::batch_idx, nb::arg("layout"));
+  helpers.def("channels_idx", &layout::channels_idx, nb::arg("layout"))
+      .def("depth_idx", &layout::depth_idx, nb::arg("layout"));
+  helpers.def("height_idx", &layout::height_idx, nb::arg("layout"))
+      .def("width_idx", &layout::width_idx, nb::arg("layout"));
+  helpers.def(
+      "get_layout", [](const Output<const Node>& port) { return layout::get_layout(port); }, nb::arg("port"));
+  helpers.def(
+      "get_layout", [](const Output<Node>& port) { return layout::get_layout(port); }, nb::arg("port"));
+  helpers.def(
+      "set_layout", [](const Output<Node>& port, const Layout& value) { layout::set_layout(port, value); },
+      nb::arg("port"), nb::arg("layout"));
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ inline bool has_selection(const Model& model) {
 /// Whether a step stands for several kernels that run as one: each of its outputs seems to depend on all that they read.
 inline bool has_joined_steps(const Model& made) {
   for (const auto& node : made.get_ordered_ops())
-    if (const std::string kernel = note(*node, exec_model_info::IMPL_TYPE); kernel == "maps" || kernel == "matmuls")
+    if (const std::string kernel = note(*node, exec_model_info::IMPL_TYPE);
+        kernel == "maps" || kernel == "matmuls" || (kernel == "narrow_rows" && node->get_output_size() > 1))
       return true;
   return false;
 }

@@ -232,7 +232,8 @@ std::shared_ptr<const KernelText> KernelTexts::joined(const std::vector<std::sha
   if (known) return known;
   std::vector<const Recipe*> recipes;
   for (const auto& part : parts) recipes.push_back(part->recipe.get());
-  return known = std::make_shared<const KernelText>(Recipe::joined(parts.front()->kind + "s", recipes));
+  const std::string& kind = parts.front()->kind;
+  return known = std::make_shared<const KernelText>(Recipe::joined(kind.back() == 's' ? kind : kind + "s", recipes));
 }
 
 }  // namespace tenon::inline v1::gpu_device

@@ -86,8 +86,10 @@ void lower_narrow_rows(Builder& builder, const Node& node) {
     builder.add_store(kernel, root, out, axes);
     kernel.define("COLUMNS", static_cast<std::int64_t>(columns))
         .define("WORDS", static_cast<std::int64_t>(row_words(columns)))
-        .define("LANES", static_cast<std::int64_t>(lanes));
-    kernel.text(kernels::narrow_rows).over({lanes, rows}, {lanes, 1});
+        .define("LANES", static_cast<std::int64_t>(lanes))
+        .group();
+    for (const char* const found : {"lows", "highs", "odds"}) kernel.local(found, lanes);
+    kernel.text(kernels::narrow_rows).over({lanes * rows}, {lanes});
     builder.launch(std::move(kernel), *self);
   };
   builder.set(node, 0, ElementType::kI32, std::move(producer));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gpu_tests.sh BUILD nvidia|intel: the tests of OpenCL, CUDA and the GPU device on that vendor's OpenCL alone. 77: there is none here.
+# gpu_tests.sh BUILD nvidia|intel: the tests of OpenCL, CUDA, Vulkan and the GPU device on that vendor's OpenCL alone. 77: there is none here.
 # Run by ./dev check gpu, and by users of an archive of ./dev bench pack gpu.
 set -euo pipefail
 [ $# = 2 ] || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
@@ -15,8 +15,8 @@ case "$2" in
     export CL_CONFIG_CPU_TARGET_ARCH=core-avx2 ;;
   nvidia)
     library=$(find /usr/local/nvidia /usr/lib -name libnvidia-opencl.so.1 2>/dev/null | sed -n 1p || true)
-    tests+='|cuda_(opencl_|dlpack_)?test|example_cuda_infer'
-    conformance+=':*cuda*' ;;
+    tests+='|cuda_(opencl_|dlpack_)?test|vulkan_test|example_cuda_infer'
+    conformance+=':*cuda*:*vulkan*' ;;
   *) echo "gpu_tests: '$2' is neither nvidia nor intel" >&2; exit 2 ;;
 esac
 [ -e "$library" ] || { echo "gpu_tests: there is no OpenCL of $2's here"; exit 77; }

@@ -8,11 +8,13 @@ PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certific
 PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev ocl-icd-opencl-dev
   pocl-opencl-icd vainfo libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base
   gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-gl libgl1-mesa-dri
-  libgstrtspserver-1.0-dev gstreamer1.0-x xvfb)
+  libgstrtspserver-1.0-dev gstreamer1.0-x xvfb
+  # Vulkan on the CPU (lavapipe), and the layer that checks its use: 12 MB to download, 58 MB installed, with the LLVM that libgl1-mesa-dri has.
+  mesa-vulkan-drivers vulkan-validationlayers)
 # The peers of ./dev bench peers, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # Dependencies of optional parts, in Debian 12 and 13 alike: without them those parts are off, with a message.
-PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev python3-dev)
+PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev python3-dev libvulkan-dev)
 # Brokers for their tests.
 PACKAGES_BROKERS=(mosquitto)
 # The browser for tests of a pipeline's web page: 113 MB to download, 357 MB installed, less than a minute.

@@ -19,7 +19,8 @@
 //              vulkan::point(context, semaphore, value), stream(context)
 //              vulkan::Semaphore, export_sync_file, wait_for_sync_file   shared with other APIs
 //
-// Include this header; it includes the others of the folder.
+// Include this header; it includes the others of the folder. bridges/vulkan_opencl and bridges/vulkan_cuda share exported
+// memory with those.
 #pragma once
 
 #include <tenon/frameworks/vulkan/context.hpp>    // IWYU pragma: export

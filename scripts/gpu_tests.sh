@@ -15,7 +15,7 @@ case "$2" in
     export CL_CONFIG_CPU_TARGET_ARCH=core-avx2 ;;
   nvidia)
     library=$(find /usr/local/nvidia /usr/lib -name libnvidia-opencl.so.1 2>/dev/null | sed -n 1p || true)
-    tests+='|cuda_(opencl_|dlpack_)?test|vulkan_(opencl_)?test|example_(cuda|vulkan)_infer'
+    tests+='|cuda_(opencl_|dlpack_)?test|vulkan_(opencl_|cuda_)?test|example_(cuda|vulkan)_infer'
     conformance+=':*cuda*:*vulkan*' ;;
   *) echo "gpu_tests: '$2' is neither nvidia nor intel" >&2; exit 2 ;;
 esac

@@ -14,6 +14,7 @@ struct CUfunc_st;
 struct CUgraph_st;
 struct CUgraphNode_st;
 struct CUgraphExec_st;
+struct CUextMemory_st;
 
 namespace tenon {
 inline namespace v1 {
@@ -31,6 +32,7 @@ using GraphNode = CUgraphNode_st*;
 using GraphExec = CUgraphExec_st*;
 using DevicePointer = unsigned long long;     ///< CUdeviceptr.
 using AllocationHandle = unsigned long long;  ///< CUmemGenericAllocationHandle.
+using External = CUextMemory_st*;             ///< CUexternalMemory.
 
 inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialized = 3, kDeinitialized = 4,
                         kNoDevice = 100, kInvalidDevice = 101, kInvalidContext = 201,
@@ -120,6 +122,22 @@ struct Copy2D {
   std::size_t width_bytes = 0, height = 0;
 };
 
+/// CUDA_EXTERNAL_MEMORY_HANDLE_DESC, of a descriptor that Vulkan exported on the device.
+struct ExternalMemory {
+  int type = 1;  ///< CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD.
+  struct {
+    alignas(8) int fd = -1;
+    const void* name = nullptr;
+  } handle;
+  unsigned long long size = 0;
+  unsigned flags = 0, reserved[16] = {};
+};
+/// CUDA_EXTERNAL_MEMORY_BUFFER_DESC.
+struct ExternalBuffer {
+  unsigned long long offset = 0, size = 0;
+  unsigned flags = 0, reserved[16] = {};
+};
+
 /// CUDA_KERNEL_NODE_PARAMS_v1.
 struct KernelNode {
   Function function = nullptr;
@@ -141,6 +159,8 @@ static_assert(sizeof(void*) == 8, "the ABI of 64-bit systems, the only ones that
 static_assert(sizeof(MemoryLocation) == 8 && sizeof(AccessDescriptor) == 12 && sizeof(Uuid) == 16);
 static_assert(sizeof(AllocationProperties) == 32 && offsetof(AllocationProperties, location) == 8 &&
               offsetof(AllocationProperties, win32_metadata) == 16 && offsetof(AllocationProperties, flags) == 24);
+static_assert(sizeof(ExternalMemory) == 104 && offsetof(ExternalMemory, handle) == 8 &&
+              offsetof(ExternalMemory, size) == 24 && sizeof(ExternalBuffer) == 88);
 static_assert(sizeof(Copy2D) == 128 && offsetof(Copy2D, src_host) == 24 && offsetof(Copy2D, src_pitch) == 48 &&
               offsetof(Copy2D, dst_x) == 56 && offsetof(Copy2D, dst_host) == 80 &&
               offsetof(Copy2D, width_bytes) == 112);
@@ -212,6 +232,10 @@ static_assert(sizeof(Copy2D) == 128 && offsetof(Copy2D, src_host) == 24 && offse
 
 /// Calls that older drivers lack, null there.
 #define TENON_CUDA_NEWER_CALLS(X)                                                                                \
+  X(cuImportExternalMemory, cuImportExternalMemory, abi::External*, const abi::ExternalMemory*)                  \
+  X(cuExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer, abi::DevicePointer*, abi::External,        \
+    const abi::ExternalBuffer*)                                                                                  \
+  X(cuDestroyExternalMemory, cuDestroyExternalMemory, abi::External)                                             \
   X(cuGraphAddDependencies, cuGraphAddDependencies_v2, abi::Graph, const abi::GraphNode*, const abi::GraphNode*, \
     const abi::GraphEdge*, std::size_t)
 

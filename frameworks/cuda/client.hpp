@@ -24,6 +24,7 @@ using detail::Current;
 using detail::Direction;
 using detail::driver;
 using detail::keep_until;
+using detail::kInjected;
 using detail::make_wait;
 using detail::Native;
 using detail::Probe;

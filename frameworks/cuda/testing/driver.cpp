@@ -53,6 +53,15 @@ struct Physical {
     if (mapped != MAP_FAILED) bytes = static_cast<std::byte*>(mapped);
     if (types == 0) ::close(fd), fd = -1;
   }
+  /// Another API's memory: the descriptor is the driver's from now on.
+  Physical(int of, std::size_t whole, int on) : size(whole), device(on) {
+    const off_t end = ::lseek(of, 0, SEEK_END);
+    if (end < 0 || static_cast<std::size_t>(end) < whole) return;
+    void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, of, 0);
+    if (mapped == MAP_FAILED) return;
+    bytes = static_cast<std::byte*>(mapped);
+    fd = of;
+  }
   Physical(const Physical&) = delete;
   ~Physical() {
     if (bytes) ::munmap(bytes, size);
@@ -123,6 +132,10 @@ std::byte* resolve(abi::DevicePointer data, std::size_t size, std::shared_ptr<Ph
 }
 
 }  // namespace
+
+struct CUextMemory_st {
+  std::shared_ptr<Physical> physical;
+};
 
 struct CUevent_st {
   std::mutex mutex;
@@ -444,6 +457,33 @@ ENTRY cuMemExportToShareableHandle(void* out, abi::AllocationHandle handle, int 
   if (found == machine().handles.end() || (found->second->handle_types & type) == 0) return abi::kInvalidValue;
   const int fd = ::dup(found->second->fd);
   return fd < 0 ? abi::kOutOfMemory : give(out, fd);
+}
+
+ENTRY cuImportExternalMemory(abi::External* out, const abi::ExternalMemory* wanted) {
+  LOCKED;
+  if (!out || !wanted || wanted->type != 1 || wanted->size == 0) return abi::kInvalidValue;
+  if (device_now() < 0) return abi::kInvalidContext;
+  auto physical = std::make_shared<Physical>(wanted->handle.fd, static_cast<std::size_t>(wanted->size), device_now());
+  if (!physical->bytes) return abi::kInvalidValue;
+  *out = new CUextMemory_st{std::move(physical)};
+  return abi::kSuccess;
+}
+ENTRY cuExternalMemoryGetMappedBuffer(abi::DevicePointer* out, abi::External memory, const abi::ExternalBuffer* part) {
+  LOCKED;
+  if (part->offset != 0 || part->size > memory->physical->size) return abi::kInvalidValue;
+  const std::size_t size = static_cast<std::size_t>(part->size);
+  *out = take_space(size, 256);
+  machine().ranges[*out] = {size,  abi::kMemoryTypeDevice,   false,           false,
+                            false, memory->physical->device, memory->physical};
+  return abi::kSuccess;
+}
+ENTRY cuDestroyExternalMemory(abi::External memory) {
+  LOCKED;
+  // Mapped buffers are to be freed before.
+  for (const auto& [at, range] : machine().ranges)
+    if (range.physical == memory->physical) return abi::kInvalidValue;
+  delete memory;
+  return abi::kSuccess;
 }
 
 ENTRY cuMemcpyAsync(abi::DevicePointer to, abi::DevicePointer from, std::size_t size, abi::Stream stream) {

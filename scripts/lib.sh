@@ -14,7 +14,7 @@ PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libo
 # The peers of ./dev bench peers, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # Dependencies of optional parts, in Debian 12 and 13 alike: without them those parts are off, with a message.
-PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev python3-dev libvulkan-dev)
+PACKAGES_OPTIONAL=(libmosquitto-dev librdkafka-dev libre2-dev python3-dev libvulkan-dev libegl-dev libgles-dev)
 # Brokers for their tests.
 PACKAGES_BROKERS=(mosquitto)
 # The browser for tests of a pipeline's web page: 113 MB to download, 357 MB installed, less than a minute.

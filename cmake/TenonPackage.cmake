@@ -62,7 +62,7 @@ tenon_debian_package(libtenon-dev SECTION libdevel PARTS dev SUMMARY "Headers, p
   DEPENDS "${exactly}" SUGGESTS graphviz
   # What the headers of its frameworks need.
   RECOMMENDS g++ cmake pkg-config libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libswresample-dev libavdevice-dev
-             libgstreamer-plugins-base1.0-dev libze-dev)
+             libgstreamer-plugins-base1.0-dev libze-dev libvulkan-dev libegl-dev libgles-dev)
 if(TARGET tenon)
   tenon_debian_package(tenon-tools SECTION video PARTS tools SUMMARY "Tenon's command line: models and pipelines on videos, and what was copied"
     DEPENDS "${exactly}" RECOMMENDS tenon-drivers SUGGESTS ffmpeg)

@@ -251,6 +251,24 @@ TEST_F(Egl, DmabufsAreTexturesInPlaceOrRefusedWithTheReason) {
   EXPECT_THAT(error_of([&] { export_dmabuf(own); }, Code::kUnimplemented), HasSubstr("EGL_MESA_image_dma_buf_export"));
 }
 
+TEST_F(Egl, ATextureComesBackByItsDmabuf) {
+  if (!device(context).exports_dmabuf || !device(context).imports_dmabuf)
+    GTEST_SKIP() << device(context).renderer << " has no dma-bufs both ways";
+  const Tensor own = allocate(context, element::u8, {64, 64, 4});
+  write(own, counted(16384, 1));
+  const ExportedTexture out = export_dmabuf(own);
+  const dmabuf::FrameObject object{out.fd.get(), 0};
+  const dmabuf::FramePlane plane{0, out.offset, out.pitch};
+  const Frame frame = dmabuf::import_frame({PixelFormat{out.fourcc, out.modifier}, 64, 64}, std::span(&object, 1),
+                                           std::span(&plane, 1), {}, std::span(&out.modifier, 1));
+  router->add(dmabuf::context());
+  const Tensor seen = router->map(frame.plane(0), context, MapOptions{Access::kReadWrite, ZeroCopy::kRequire});
+  EXPECT_NE(texture(seen), texture(own));
+  EXPECT_EQ(bytes_of(seen), counted(16384, 1));
+  write(seen, counted(16384, 9));
+  EXPECT_EQ(bytes_of(own), counted(16384, 9));
+}
+
 TEST_F(Egl, SyncFilesAreExportedOrRefusedWithTheReason) {
   const UsersContext user(context);
   if (device(context).native_fences) {

@@ -15,7 +15,7 @@ import os as _os
 from typing import Any as _Any, Optional as _Optional
 
 from . import _native
-from . import errors, properties
+from . import _members, errors, properties
 from ._calls import LedgerScope, install as _install, ledger
 from ._detections import Detection, Detections, install as _install_detections
 from ._elements import Sink, Source, Transform, register_element
@@ -62,6 +62,7 @@ from .errors import Error
 
 _install()
 _install_detections()
+_members.install()
 _atexit.register(_native._leave_interpreter)
 _os.register_at_fork(after_in_child=_native._note_fork)
 
@@ -87,9 +88,10 @@ def read_model(model: _Any, weights: _Any = None) -> Model:
 
 
 def save_model(model: Model, output_model: _Any, compress_to_fp16: bool = False) -> None:
-    """Writes a model as OpenVINO IR: the .xml at this path and a .bin beside it. Weights keep their types."""
+    """Writes a model as OpenVINO IR: the .xml at this path and a .bin beside it. Weights keep their types, or of f32 become f16."""
     if compress_to_fp16:
-        raise errors.Unimplemented("save_model: compress_to_fp16=True is not supported; weights are written as they are")
+        model = model.clone()
+        _native._run_pass(model, "compress_to_f16")
     model._save(_os.fspath(output_model), "")
 
 

@@ -134,24 +134,10 @@ def model_html(model: Union[_native.Model, _native.CompiledModel]) -> str:
     return table(["", "names", "type", "shape"], rows)
 
 
-def model_repr(model: _native.Model) -> str:
-    """Name and ports, a line each."""
-    lines = [f"<Model: '{model.friendly_name}'"]
-    lines += [f"  input {port!r}" for port in model.inputs] + [f"  output {port!r}" for port in model.outputs]
-    return "\n".join(lines) + "\n>"
-
-
-def compiled_repr(model: _native.CompiledModel) -> str:
-    """Ports, a line each."""
-    return "\n".join(["<CompiledModel:"] + [f"  input {port!r}" for port in model.inputs] + [f"  output {port!r}" for port in model.outputs]) + "\n>"
-
-
 def install() -> None:
     """Gives the native classes the functions above."""
     _native.CompiledModel.__call__ = call
     _native.CompiledModel.infer_new_request = infer_new_request
-    _native.CompiledModel.__repr__ = compiled_repr
     _native.CompiledModel._repr_html_ = model_html
-    _native.Model.__repr__ = model_repr
     _native.Model._repr_html_ = model_html
     _native.InferRequest.infer_async = infer_async

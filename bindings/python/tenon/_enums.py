@@ -9,7 +9,9 @@ from typing import Any
 
 class _Text(str, Enum):
     def __str__(self) -> str:
-        return self.value
+        return f"{type(self).__name__}.{self.name}"
+
+    __format__ = object.__format__  # As str() has it, in every version of Python.
 
 
 class Priority(_Text):

@@ -7,6 +7,13 @@ from collections.abc import Mapping
 from typing import Any, Iterator
 
 
+class NoOutput(KeyError, IndexError):
+    """No output of this index or name: OpenVINO's is a KeyError for both."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class OVDict(Mapping):
     """results[0], results["name"] and results[compiled.output(0)] are NumPy arrays; iteration gives the ports."""
 
@@ -19,13 +26,13 @@ class OVDict(Mapping):
     def _index(self, key: Any) -> int:
         if isinstance(key, int):
             if not 0 <= key < len(self._arrays):
-                raise IndexError(f"there is no output {key}: the model has {len(self._arrays)}")
+                raise NoOutput(f"there is no output {key}: the model has {len(self._arrays)}")
             return key
         for index, port in enumerate(self._ports):
             if key in port.names if isinstance(key, str) else port == key:
                 return index
         names = ", ".join(repr(sorted(port.names)) for port in self._ports)
-        raise KeyError(f"no output {key!r}; there are: {names}")
+        raise NoOutput(f"no output {key!r}; there are: {names}")
 
     def __getitem__(self, key: Any) -> Any:
         return self._arrays[self._index(key)]

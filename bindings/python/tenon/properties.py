@@ -27,6 +27,18 @@ class Property(str):
         return str(self) if value is None else (str(self), value)
 
 
+class Num(int):
+    """Numbers of streams; AUTO and NUMA leave the number to the device."""
+
+    AUTO: "Num"
+    NUMA: "Num"
+
+    def to_integer(self) -> int:
+        return int(self)
+
+
+Num.AUTO, Num.NUMA = Num(-1), Num(-2)
+
 supported_properties = Property("SUPPORTED_PROPERTIES")
 available_devices = Property("AVAILABLE_DEVICES")
 model_name = Property("NETWORK_NAME")
@@ -106,7 +118,7 @@ device = _Namespace(
     ),
 )
 log = _Namespace(Level=_enums.Level, level=Property("LOG_LEVEL"))
-streams = _Namespace(num=Property("NUM_STREAMS"), Num=_Namespace(AUTO=-1, NUMA=-2))
+streams = _Namespace(num=Property("NUM_STREAMS"), Num=Num)
 limit = _Namespace(
     nodes=Property("TENON_LIMIT_NODES"),
     depth=Property("TENON_LIMIT_DEPTH"),

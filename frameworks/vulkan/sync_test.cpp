@@ -11,6 +11,7 @@ namespace tenon::vulkan {
 namespace sync_test {
 
 using std::chrono::milliseconds;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 MapOptions until(Clock::duration left) {
@@ -167,7 +168,7 @@ TEST_F(VulkanPending, ATimelineIsSharedByItsDescriptor) {
 TEST_F(VulkanPending, SyncFilesPassBothWays) {
   if (!detail::shares_sync_files(context.as<BufferContext>()->native(), true)) {
     EXPECT_THAT(error_of([&] { export_sync_file(context); }, Code::kUnimplemented),
-                HasSubstr("VK_KHR_external_semaphore_fd"));
+                AnyOf(HasSubstr("VK_KHR_external_semaphore_fd"), HasSubstr("exports no sync files")));
     EXPECT_THAT(error_of([&] { wait_for_sync_file(context, UniqueFd()); }, Code::kUnimplemented),
                 HasSubstr("imports no sync files"));
     GTEST_SKIP() << "no sync files";

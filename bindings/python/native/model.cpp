@@ -13,6 +13,7 @@
 #include <tenon/bindings/python/native/ports.hpp>
 #include <tenon/bindings/python/native/shapes.hpp>
 #include <tenon/bindings/python/native/tensors.hpp>
+#include <tenon/graph/layout.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/node.hpp>

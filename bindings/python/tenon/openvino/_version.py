@@ -7,5 +7,5 @@ INTERFACE = "2026.4.1"
 
 
 def get_version() -> str:
-    """Such as "2026.4.1-tenon-0.1.0": the release of OpenVINO whose names these are, and the release of Tenon."""
+    """The release of OpenVINO whose names these are, "-tenon-", and the release of Tenon."""
     return f"{INTERFACE}-tenon-{_tenon}"

@@ -8,7 +8,9 @@ int main(void) {
   ov_version_t version;
   ov_available_devices_t devices;
   size_t i;
-  if (ov_core_create(&core) != OK || ov_get_openvino_version(&version) != OK || ov_core_get_available_devices(core, &devices) != OK) return 1;
+  if (ov_core_create(&core) != OK || ov_get_openvino_version(&version) != OK ||
+      ov_core_get_available_devices(core, &devices) != OK)
+    return 1;
   printf("%s:", version.buildNumber);
   for (i = 0; i < devices.size; ++i) printf(" %s", devices.devices[i]);
   printf("\n");

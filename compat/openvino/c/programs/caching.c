@@ -50,8 +50,8 @@ void caching(void) {
   }
   snprintf(cache, sizeof(cache), "%s", path_of("encrypted"));
   for (i = 0; i < 2; ++i) {
-    MUST(ov_core_compile_model(core, model, "CPU", 4, &compiled, ov_property_key_cache_dir, cache, ov_property_key_cache_encryption_callbacks,
-                               &callbacks));
+    MUST(ov_core_compile_model(core, model, "CPU", 4, &compiled, ov_property_key_cache_dir, cache,
+                               ov_property_key_cache_encryption_callbacks, &callbacks));
     loaded(i ? "second, encrypted" : "first, encrypted", compiled);
     ov_compiled_model_free(compiled);
   }

@@ -34,7 +34,8 @@ void errors(void) {
   refused("no such device", ov_core_compile_model(core, model, "TOASTER", 0, &compiled), "TOASTER");
   came_to("no model", ov_core_compile_model(core, NULL, "CPU", 0, &compiled));
   came_to("no place", ov_core_compile_model(core, model, "CPU", 0, NULL));
-  refused("no such file", ov_core_compile_model_from_file(core, "/no/such/model.xml", "CPU", 0, &compiled), "model.xml");
+  refused("no such file", ov_core_compile_model_from_file(core, "/no/such/model.xml", "CPU", 0, &compiled),
+          "model.xml");
   MUST(ov_core_compile_model(core, model, "CPU", 0, &compiled));
   refused("input nowhere", ov_compiled_model_input_by_name(compiled, "nowhere", &port), "nowhere");
   refused("output 3", ov_compiled_model_output_by_index(compiled, 3, &port), NULL);

@@ -38,7 +38,8 @@ void must(ov_status_e status, const char* call, const char* file, int line) {
   const char* why;
   if (status == OK) return;
   why = ov_get_last_err_msg();
-  fprintf(stderr, "%s%s:%d: %s: %s: %s\n", printed ? printed : "", file, line, call, ov_get_error_info(status), why ? why : "(no text)");
+  fprintf(stderr, "%s%s:%d: %s: %s: %s\n", printed ? printed : "", file, line, call, ov_get_error_info(status),
+          why ? why : "(no text)");
   exit(2);
 }
 void refused(const char* what, ov_status_e status, const char* part) {
@@ -55,12 +56,14 @@ void fails(const char* what, ov_status_e status) {
 void say_shape(const char* what, const ov_shape_t* shape) {
   char text[256] = "";
   int64_t i;
-  for (i = 0; i < shape->rank; ++i) snprintf(text + strlen(text), sizeof(text) - strlen(text), " %d", (int)shape->dims[i]);
+  for (i = 0; i < shape->rank; ++i)
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), " %d", (int)shape->dims[i]);
   say("%s: rank %d:%s", what, (int)shape->rank, text);
 }
 void say_partial_shape(const char* what, ov_partial_shape_t shape) {
   const char* text = ov_partial_shape_to_string(shape);
-  say("%s: %s, rank %d..%d, dynamic %d", what, text, (int)shape.rank.min, (int)shape.rank.max, ov_partial_shape_is_dynamic(shape));
+  say("%s: %s, rank %d..%d, dynamic %d", what, text, (int)shape.rank.min, (int)shape.rank.max,
+      ov_partial_shape_is_dynamic(shape));
   ov_free(text);
 }
 void say_floats(const char* what, const ov_tensor_t* tensor, size_t most) {
@@ -72,7 +75,8 @@ void say_floats(const char* what, const ov_tensor_t* tensor, size_t most) {
   MUST(ov_tensor_data(tensor, &data));
   MUST(ov_tensor_get_shape(tensor, &shape));
   say_shape(what, &shape);
-  for (i = 0; i < count && i < most; ++i) snprintf(text + strlen(text), sizeof(text) - strlen(text), " %.4g", ((const float*)data)[i]);
+  for (i = 0; i < count && i < most; ++i)
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), " %.4g", ((const float*)data)[i]);
   say("%s:%s", what, text);
   ov_shape_free(&shape);
 }
@@ -98,19 +102,25 @@ void small_model_text(const char* shape, char* xml, size_t size) {
     snprintf(dims + strlen(dims), sizeof(dims) - strlen(dims), "<dim>%s</dim>", each);
   snprintf(xml, size,
            "<?xml version=\"1.0\"?><net name=\"small\" version=\"11\"><layers>"
-           "<layer id=\"0\" name=\"input\" type=\"Parameter\" version=\"opset1\"><data shape=\"%s\" element_type=\"f32\"/><output>"
+           "<layer id=\"0\" name=\"input\" type=\"Parameter\" version=\"opset1\"><data shape=\"%s\" "
+           "element_type=\"f32\"/><output>"
            "<port id=\"0\" precision=\"FP32\" names=\"x\">%s</port></output></layer>"
-           "<layer id=\"1\" name=\"channels\" type=\"Const\" version=\"opset1\"><data element_type=\"f32\" shape=\"1,3,1,1\" offset=\"0\" "
-           "size=\"12\"/><output><port id=\"0\" precision=\"FP32\"><dim>1</dim><dim>3</dim><dim>1</dim><dim>1</dim></port></output></layer>"
+           "<layer id=\"1\" name=\"channels\" type=\"Const\" version=\"opset1\"><data element_type=\"f32\" "
+           "shape=\"1,3,1,1\" offset=\"0\" "
+           "size=\"12\"/><output><port id=\"0\" "
+           "precision=\"FP32\"><dim>1</dim><dim>3</dim><dim>1</dim><dim>1</dim></port></output></layer>"
            "<layer id=\"2\" name=\"sum\" type=\"Add\" version=\"opset1\"><data auto_broadcast=\"numpy\"/><input>"
            "<port id=\"0\" precision=\"FP32\">%s</port>"
            "<port id=\"1\" precision=\"FP32\"><dim>1</dim><dim>3</dim><dim>1</dim><dim>1</dim></port></input>"
            "<output><port id=\"2\" precision=\"FP32\" names=\"inner\">%s</port></output></layer>"
-           "<layer id=\"3\" name=\"relu\" type=\"ReLU\" version=\"opset1\"><input><port id=\"0\" precision=\"FP32\">%s</port></input>"
+           "<layer id=\"3\" name=\"relu\" type=\"ReLU\" version=\"opset1\"><input><port id=\"0\" "
+           "precision=\"FP32\">%s</port></input>"
            "<output><port id=\"1\" precision=\"FP32\" names=\"y\">%s</port></output></layer>"
-           "<layer id=\"4\" name=\"output\" type=\"Result\" version=\"opset1\"><input><port id=\"0\" precision=\"FP32\">%s</port></input></layer>"
+           "<layer id=\"4\" name=\"output\" type=\"Result\" version=\"opset1\"><input><port id=\"0\" "
+           "precision=\"FP32\">%s</port></input></layer>"
            "</layers><edges><edge from-layer=\"0\" from-port=\"0\" to-layer=\"2\" to-port=\"0\"/>"
-           "<edge from-layer=\"1\" from-port=\"0\" to-layer=\"2\" to-port=\"1\"/><edge from-layer=\"2\" from-port=\"2\" to-layer=\"3\" to-port=\"0\"/>"
+           "<edge from-layer=\"1\" from-port=\"0\" to-layer=\"2\" to-port=\"1\"/><edge from-layer=\"2\" "
+           "from-port=\"2\" to-layer=\"3\" to-port=\"0\"/>"
            "<edge from-layer=\"3\" from-port=\"1\" to-layer=\"4\" to-port=\"0\"/></edges></net>",
            shape, dims, dims, dims, dims, dims, dims);
 }

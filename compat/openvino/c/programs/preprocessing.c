@@ -153,9 +153,11 @@ void preprocessing(void) {
   ov_preprocess_output_info_free(out);
   MUST(ov_preprocess_prepostprocessor_get_input_info_by_name(all.processor, "x", &info));
   ov_preprocess_input_info_free(info);
-  refused("input nowhere", ov_preprocess_prepostprocessor_get_input_info_by_name(all.processor, "nowhere", &info), NULL);
+  refused("input nowhere", ov_preprocess_prepostprocessor_get_input_info_by_name(all.processor, "nowhere", &info),
+          NULL);
   refused("input 5", ov_preprocess_prepostprocessor_get_input_info_by_index(all.processor, 5, &info), NULL);
-  refused("output nowhere", ov_preprocess_prepostprocessor_get_output_info_by_name(all.processor, "nowhere", &out), NULL);
+  refused("output nowhere", ov_preprocess_prepostprocessor_get_output_info_by_name(all.processor, "nowhere", &out),
+          NULL);
   came_to("no values", ov_preprocess_preprocess_steps_mean_multi_channels(all.steps, NULL, 3));
   came_to("no number of values", ov_preprocess_preprocess_steps_scale_multi_channels(all.steps, by_channel, 0));
   end(&all);

@@ -37,7 +37,8 @@ void properties(void) {
   ov_available_devices_free(&devices);
   say("freed: %d", devices.devices == NULL && devices.size == 0);
   MUST(ov_core_get_versions_by_device_name(core, "CPU", &versions));
-  say("%d versions, of %s: %d", (int)versions.size, versions.versions[0].device_name, strlen(versions.versions[0].version.buildNumber) > 0);
+  say("%d versions, of %s: %d", (int)versions.size, versions.versions[0].device_name,
+      strlen(versions.versions[0].version.buildNumber) > 0);
   ov_core_versions_free(&versions);
   MUST(ov_get_openvino_version(&version));
   say("version: %d, described %d", strncmp(version.buildNumber, "2026.4.1", 8), strlen(version.description) > 0);
@@ -66,7 +67,8 @@ void properties(void) {
   get(core, ov_property_key_hint_performance_mode);
   came_to("an empty array", ov_core_set_properties(core, "CPU", 0, list));
   MUST(ov_core_get_property(core, "CPU", ov_property_key_supported_properties, &value));
-  say("supported: NUM_STREAMS %d, PERF_COUNT %d", strstr(value, "NUM_STREAMS") != NULL, strstr(value, "PERF_COUNT") != NULL);
+  say("supported: NUM_STREAMS %d, PERF_COUNT %d", strstr(value, "NUM_STREAMS") != NULL,
+      strstr(value, "PERF_COUNT") != NULL);
   ov_free(value);
   value = NULL;
   refused("no such key", ov_core_get_property(core, "CPU", "NO_SUCH_KEY", &value), "NO_SUCH_KEY");
@@ -75,7 +77,8 @@ void properties(void) {
   refused("no such device", ov_core_get_property(core, "TOASTER", ov_property_key_num_streams, &value), "TOASTER");
 
   model = small_model(core, "1,3,4,4");
-  MUST(ov_core_compile_model(core, model, "CPU", 4, &compiled, ov_property_key_num_streams, "2", ov_property_key_hint_performance_mode, "THROUGHPUT"));
+  MUST(ov_core_compile_model(core, model, "CPU", 4, &compiled, ov_property_key_num_streams, "2",
+                             ov_property_key_hint_performance_mode, "THROUGHPUT"));
   compiled_has(compiled, ov_property_key_num_streams);
   compiled_has(compiled, ov_property_key_hint_performance_mode);
   compiled_has(compiled, ov_property_key_enable_profiling);
@@ -84,7 +87,8 @@ void properties(void) {
   fails("setting a compiled model's", ov_compiled_model_set_property(compiled, ov_property_key_num_streams, "1"));
   fails("as an array", ov_compiled_model_set_properties(compiled, 1, list));
   ov_compiled_model_free(compiled);
-  refused("compiling with no such key", ov_core_compile_model(core, model, "CPU", 2, &compiled, "NO_SUCH_KEY", "1"), "NO_SUCH_KEY");
+  refused("compiling with no such key", ov_core_compile_model(core, model, "CPU", 2, &compiled, "NO_SUCH_KEY", "1"),
+          "NO_SUCH_KEY");
   came_to("an odd number", ov_core_compile_model(core, model, "CPU", 1, &compiled, ov_property_key_num_streams));
   MUST(ov_core_compile_model(core, model, "AUTO:CPU", 0, &compiled));
   ov_compiled_model_free(compiled);

@@ -13,7 +13,8 @@ static void shapes(void) {
   const int64_t dims[] = {1, 3, 224, 224}, negative[] = {1, -1}, zero[] = {0, 2};
   ov_shape_t shape, other;
   ov_partial_shape_t partial;
-  const ov_dimension_t mixed[] = {{1, 1}, {-1, -1}, {2, 8}, {0, 7}}, reversed[] = {{5, 2}}, below[] = {{-2, 4}}, open[] = {{3, -1}};
+  const ov_dimension_t mixed[] = {{1, 1}, {-1, -1}, {2, 8}, {0, 7}}, reversed[] = {{5, 2}}, below[] = {{-2, 4}},
+                       open[] = {{3, -1}};
   const ov_rank_t dynamic = {-1, -1}, two = {2, 2}, interval = {1, 3}, four = {4, 4};
   came_to("a shape", ov_shape_create(4, dims, &shape));
   say_shape("a shape", &shape);
@@ -56,7 +57,8 @@ static void shapes(void) {
   ov_partial_shape_free(&partial);
   came_to("to no shape", ov_shape_to_partial_shape(shape, NULL));
   ov_shape_free(&shape);
-  say("dimensions: %d %d %d", ov_dimension_is_dynamic(mixed[0]), ov_dimension_is_dynamic(mixed[1]), ov_dimension_is_dynamic(mixed[2]));
+  say("dimensions: %d %d %d", ov_dimension_is_dynamic(mixed[0]), ov_dimension_is_dynamic(mixed[1]),
+      ov_dimension_is_dynamic(mixed[2]));
   say("ranks: %d %d", ov_rank_is_dynamic(dynamic), ov_rank_is_dynamic(two));
 }
 
@@ -87,7 +89,8 @@ static void tensors(void) {
   size_t size, bytes;
   void* data;
   int i;
-  static const ov_element_type_e kTypes[] = {OV_BOOLEAN, BF16, F16, F32, F64, I4, I8, I16, I32, I64, U4, U8, U16, U32, U64};
+  static const ov_element_type_e kTypes[] = {OV_BOOLEAN, BF16, F16, F32, F64, I4,  I8, I16,
+                                             I32,        I64,  U4,  U8,  U16, U32, U64};
   for (i = 0; i < (int)(sizeof(kTypes) / sizeof(kTypes[0])); ++i) {
     MUST(ov_tensor_create(kTypes[i], shape, &tensor));
     MUST(ov_tensor_get_element_type(tensor, &type));

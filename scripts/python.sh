@@ -19,7 +19,8 @@ wheel_in_chroot() {
   rm -rf "$root/wheel" "$root/tests" "$root/venv"
   mkdir "$root/wheel"
   cp build/wheel/*.whl "$root/wheel"
-  cp -r bindings/python/tests "$root/tests"
+  mkdir "$root/tests"
+  cp bindings/python/tests/*.py "$root/tests"
   chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; apt-get install -y -qq --no-install-recommends python3-venv ca-certificates >/var/log/python.log 2>&1 || { tail -5 /var/log/python.log; exit 1; }
     python3 -m venv /venv; /venv/bin/pip install -q --disable-pip-version-check --no-index --no-deps --find-links /wheel tenon; /venv/bin/pip install -q --disable-pip-version-check $WHEEL_TEST_PACKAGES
     cd /tmp; /venv/bin/python -m pytest -q -p no:cacheprovider /tests
@@ -40,7 +41,7 @@ wheel_by_uv() {
   run_uv venv -q --python "$1" "$folder/venv" &&
     VIRTUAL_ENV="$folder/venv" run_uv pip install -q --no-index --no-deps --find-links build/wheel tenon &&
     VIRTUAL_ENV="$folder/venv" run_uv pip install -q $WHEEL_TEST_PACKAGES &&
-    cp -r bindings/python/tests "$folder/tests" &&
+    mkdir "$folder/tests" && cp bindings/python/tests/*.py "$folder/tests" &&
     (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider tests) &&
     echo "python: the wheel passed the package's tests under uv, $("$folder/venv/bin/python" --version)"
   code=$?
@@ -55,7 +56,7 @@ clone_by_pip() {
   git clone -q . "$folder/clone" && python3 -m venv "$folder/venv" &&
     "$folder/venv/bin/pip" install -q --disable-pip-version-check "$folder/clone" $WHEEL_TEST_PACKAGES &&
     python3 tests/install/loader_paths.py --relative "$folder"/venv/lib/python3*/site-packages/tenon &&
-    (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider clone/bindings/python/tests &&
+    (cd "$folder" && env -u PYTHONPATH -u TENON_DEVICE_PATH venv/bin/python -m pytest -q -p no:cacheprovider clone/bindings/python/tests/*.py &&
       venv/bin/python -m tenon --version) && echo "python: pip install . of a clone passed the package's tests"
   local code=$?
   rm -rf "$folder"

@@ -96,7 +96,7 @@ def main():
         scripts = list(scripts_of_pages(work))
         assert scripts, "no page has Python"
         print("mypy:", run(python, "-m", "mypy", "--strict", "--cache-dir", work / "mypy", *scripts, env=environment, cwd=work).strip())
-        shutil.copytree(ROOT / "bindings/python/tests", work / "tests")
+        shutil.copytree(ROOT / "bindings/python/tests", work / "tests", ignore=shutil.ignore_patterns("slow", "__pycache__"))
         print(run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", work / "tests", env=environment, cwd=work).splitlines()[-1])
     return 0
 

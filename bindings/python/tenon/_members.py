@@ -277,6 +277,25 @@ def _set_output_tensors(self: _native.InferRequest, outputs: dict) -> None:
         self.set_output_tensor(index, tensor)
 
 
+class ExportedModel(bytes):
+    """The bytes of a compiled model, which are read as a stream's are, too."""
+
+    __slots__ = ()
+
+    def read(self) -> bytes:
+        return self
+
+    def getvalue(self) -> bytes:
+        return self
+
+
+def _export(self: _native.CompiledModel, model_stream: Any = None) -> Any:
+    """The compiled model as bytes, or into a stream; Core.import_model() takes both."""
+    if model_stream is None:
+        return ExportedModel(self._export_model())
+    return self._export_model(model_stream)
+
+
 def _texts(tensor: _native.Tensor, kind: type) -> Any:
     """A string tensor's elements as a NumPy array of text, or of bytes in UTF-8."""
     import numpy
@@ -340,6 +359,8 @@ def install() -> None:
     model.__exit__ = lambda self, *_: None
     model.__repr__ = lambda self: _ports_text(f"Model: '{self.friendly_name}'")(self).replace("':\n", "'\n", 1)
     _native.CompiledModel.__repr__, _native.InferRequest.__repr__ = _ports_text("CompiledModel"), _ports_text("InferRequest")
+    if not hasattr(_native.CompiledModel, "_export_model"):
+        _native.CompiledModel._export_model, _native.CompiledModel.export_model = _native.CompiledModel.export_model, _export
     _native.CompiledModel.query_state, _native.CompiledModel.reset_state = _query_state, _reset_state
     _native.InferRequest.set_output_tensors = _set_output_tensors
     _native.AsyncInferQueue.__repr__ = lambda self: f"<AsyncInferQueue: {len(self)} jobs>"
@@ -361,7 +382,7 @@ def install() -> None:
     tensor.__copy__ = tensor.__deepcopy__ = lambda self, _=None: _native.Tensor(self)
     constant = _native.Constant
     constant.get_data = lambda self, *, dtype=None, copy=False: self.data.astype(dtype, copy=copy) if dtype is not None else self.data.copy() if copy else self.data
-    constant.get_vector = lambda self: self.data.ravel()
+    constant.get_vector = lambda self: self.data.ravel().view("int8") if self.data.dtype == bool else self.data.ravel()
     constant.get_value_strings = lambda self: [str(each) for each in self.data.ravel().tolist()]
     constant.tensor_view = property(lambda self: self.get_tensor_view())
     constant.get_strides = lambda self: self.get_tensor_view().get_strides()

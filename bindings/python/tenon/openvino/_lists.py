@@ -28,6 +28,9 @@ class _Numbers(list):
 class Strides(_Numbers):
     """Distances between windows, by spatial axis."""
 
+    def __str__(self) -> str:
+        return ", ".join(map(str, self))
+
 
 class CoordinateDiff(_Numbers):
     """Distances, which may be negative."""

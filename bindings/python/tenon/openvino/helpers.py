@@ -20,7 +20,7 @@ def _bits(kind: Any) -> int:
 
 
 def pack_data(array: Any, type: Any) -> Any:
-    """Packs numbers of a byte each: the first lies in the lowest bits of the first byte, and for u1 in the highest."""
+    """Packs numbers of a byte each, the first into the highest bits of the first byte, as OpenVINO's helper does."""
     import numpy
 
     bits = _bits(type)
@@ -28,8 +28,8 @@ def pack_data(array: Any, type: Any) -> Any:
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if Type(type).is_signed() else (0, 1 << bits)
     if values.size and (values.min() < low or values.max() >= high):
         raise ValueError(f"{Type(type)} holds {low} to {high - 1}, not {values.min()} to {values.max()}")
-    places = numpy.unpackbits((values & ((1 << bits) - 1)).astype(numpy.uint8)[:, None], axis=1, bitorder="little")[:, :bits]
-    return numpy.packbits(places.ravel(), bitorder="big" if bits == 1 else "little")
+    places = numpy.unpackbits((values & ((1 << bits) - 1)).astype(numpy.uint8)[:, None], axis=1)[:, 8 - bits:]
+    return numpy.packbits(places.ravel())
 
 
 def unpack_data(array: Any, type: Any, shape: Any) -> Any:
@@ -37,10 +37,10 @@ def unpack_data(array: Any, type: Any, shape: Any) -> Any:
     import numpy
 
     bits, count = _bits(type), int(numpy.prod(list(shape)))
-    places = numpy.unpackbits(numpy.asarray(array).ravel().view(numpy.uint8), bitorder="big" if bits == 1 else "little")
+    places = numpy.unpackbits(numpy.asarray(array).ravel().view(numpy.uint8))
     if places.size < count * bits:
         raise ValueError(f"{list(shape)} of {Type(type)} takes {count * bits} bits, and the array has {places.size}")
-    values = places[:count * bits].reshape(count, bits).astype(numpy.int16) @ (1 << numpy.arange(bits, dtype=numpy.int16))
+    values = places[:count * bits].reshape(count, bits).astype(numpy.int16) @ (1 << numpy.arange(bits - 1, -1, -1, dtype=numpy.int16))
     if Type(type).is_signed():
         values = values - ((values >> (bits - 1)) << bits)
     return values.astype(numpy.int8 if Type(type).is_signed() else numpy.uint8).reshape(list(shape))

@@ -11,7 +11,8 @@ class _Text(str, Enum):
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
 
-    __format__ = object.__format__  # As str() has it, in every version of Python.
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)  # In every version of Python.
 
 
 class Priority(_Text):

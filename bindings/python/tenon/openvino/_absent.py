@@ -3,7 +3,7 @@
 
 _FRONT_ENDS = "Tenon reads ONNX and OpenVINO IR; export models of other frameworks to ONNX"
 _CUSTOM = "operations are rows of Tenon's table, with kernels of its devices: none are made in Python"
-_VA = "frames of VA-API go through Tenon's frames and GPU.VA contexts: see tenon.open and RemoteContext"
+_VA = "surfaces of VA-API go through Tenon's frames"
 _CONVERTER = "an internal of OpenVINO's converter; convert_model reads ONNX and IR"
 
 REASONS = {
@@ -31,8 +31,8 @@ REASONS = {
     "Type.u2": "no element type of Tenon",
     "Type.u3": "no element type of Tenon",
     "Type.u6": "no element type of Tenon",
-    "passes.LowLatency2": "Tenon runs TensorIterator and Loop as they are, with states made by MakeStateful",
-    "passes.VisualizeTree": "`tenon show MODEL` prints a model's graph",
+    "passes.LowLatency2": "Tenon runs TensorIterator and Loop as they are, and MakeStateful makes states",
+    "passes.VisualizeTree": "Tenon draws no graphs; Serialize writes the IR, which viewers of models read",
     "passes.BackwardGraphRewrite": "GraphRewrite applies its matchers in the order of the nodes",
     "op.assign.get_variable_id": "nodes of states answer get_variable_id() themselves; op.assign is a function",
     "op.read_value.get_variable_id": "nodes of states answer get_variable_id() themselves; op.read_value is a function",
@@ -53,7 +53,7 @@ REASONS = {
     "utils.reduction": "an internal of OpenVINO's operation sets",
     "utils.postponed_constant": "constants of Tenon's models lie in mapped files, and need no postponing",
     "utils.make_postponed_constant": "constants of Tenon's models lie in mapped files, and need no postponing",
-    "utils.get_cmake_path": "`cmake --find-package` finds Tenon's package",
+    "utils.get_cmake_path": "find_package(Tenon) needs no path from Python",
     "utils.deprecated": "a decorator for OpenVINO's own sources",
     "utils.classproperty": "a decorator for OpenVINO's own sources",
     "utils.deprecatedclassproperty": "a decorator for OpenVINO's own sources",

@@ -26,6 +26,8 @@ mypy --strict. A `given` before a block stands before it in the script. What the
 them, as targets:
 
     <!-- python: needs elements_ffmpeg device_npu -->
+
+Blocks ```py need packages that ./dev check python alone installs, and are not run here.
 """
 import pathlib
 import re

@@ -46,6 +46,10 @@ struct Target {
   std::size_t most_items = 12;     ///< Items of a batch that one kernel takes as an argument each.
 };
 
+/// Whether barriers may stand in a branch that all work-items of a group take, as the standard says. PoCL 3.1 leaves out stores
+/// behind such (devices/gpu/lower/joins_test.cpp, ProductsOfOneRow, finds them if this is true).
+inline bool has_barriers_in_branches(const Target& target) { return target.matrices == Target::Matrices::kNvidia; }
+
 /// Whether the device's work-items share tiles in local memory: CPUs have other kernels, and the smallest tiles have needs.
 inline bool takes_matrices(const Target& target) {
   return !target.is_cpu && target.max_group >= 128 && target.local_bytes >= std::size_t{32} << 10;

@@ -139,10 +139,12 @@ TEST_F(GpuMoving, ALayerOfADecoderIsFewKernels) {
     return;
   }
   // Products that read the norm, attention, and the products behind it, gates included; what fills caches, and turns positions.
-  EXPECT_LE(launches, 2 * 6 + 2) << text;
+  // On NVIDIA's devices, those of queries, keys and values are one.
+  const bool are_joined = kinds["matmuls"] > 0;
+  EXPECT_LE(launches, 2 * (are_joined ? 6 : 9) + 2) << text;
   EXPECT_LE(kinds["rows"], 1) << "products compute norms, but for that of what the program gave";
-  EXPECT_EQ(kinds["matmuls"], 2) << "of queries, keys and values";
-  EXPECT_EQ(kinds["matmul"], 2 * 3 + 1);
+  EXPECT_EQ(kinds["matmuls"], are_joined ? 2 : 0) << "of queries, keys and values";
+  EXPECT_EQ(kinds["matmul"], 2 * (are_joined ? 3 : 6) + 1);
   EXPECT_EQ(kinds["attention_rows"], 2);
 }
 

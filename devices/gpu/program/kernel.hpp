@@ -53,8 +53,9 @@ class Kernel {
   }
   /// Gives the text GROUP, which group it is along the first axis. A text that asks for it in no other way can be a part of
   /// a joined kernel (lower/build/joins.hpp); it declares what its work-items share by local() alone.
-  Kernel& group() {
-    recipe_.group();
+  /// @param is_part  False: it may not, as one with barriers where these are not known to work in branches.
+  Kernel& group(bool is_part = true) {
+    recipe_.group(is_part);
     return *this;
   }
   /// The text waits for the kernel before it by itself (kernels/early_nvidia.cl).

@@ -23,7 +23,7 @@ struct TextParts {
     std::size_t count;
   };
   std::vector<Local> locals;
-  bool has_group = false, waits = false, has_own_parameters = false;
+  bool has_group = false, is_part = false, waits = false, has_own_parameters = false;
 
   void parameter(const std::string& text) { parameters += (parameters.empty() ? "" : ", ") + text; }
   void number(const std::string& type, const std::string& name) {
@@ -129,6 +129,7 @@ TextParts parts_of(const std::string& bytes, char end_of_word, const std::string
         break;
       case 'g':
         parts.has_group = true;
+        parts.is_part = !text.empty();
         break;
       case 'y':
         parts.waits = true;
@@ -173,7 +174,7 @@ KernelText Recipe::written(const std::string& kind) const {
     locals += "__local float " + name + "[" + std::to_string(count) + "]; ";
   text.replace(text.find(kHere), kHere.size(), signature(parts, parts.parameters) + locals + parts.begin);
   KernelText kernel = named(kind, std::move(text));
-  if (parts.has_group && !parts.has_own_parameters) {
+  if (parts.is_part && !parts.has_own_parameters) {
     kernel.joins = kind + (parts.waits ? " that waits, " : ", ") + parts.attributes;
     kernel.recipe = std::make_shared<const Recipe>(*this);
   }

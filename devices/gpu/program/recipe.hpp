@@ -39,8 +39,8 @@ class Recipe {
     add('l', name);
     add('=', std::to_string(count));
   }
-  /// GROUP: which group it is, along the first axis.
-  void group() { add('g', {}); }
+  /// GROUP: which group it is, along the first axis. @param is_part  It may be a part of a joined kernel.
+  void group(bool is_part) { add('g', is_part ? "part" : ""); }
   /// The text waits for the kernel before it by itself (kernels/early_nvidia.cl).
   void waits() { add('y', {}); }
   void text(std::string_view text) { add('t', text); }

@@ -87,7 +87,7 @@ void lower_narrow_rows(Builder& builder, const Node& node) {
     kernel.define("COLUMNS", static_cast<std::int64_t>(columns))
         .define("WORDS", static_cast<std::int64_t>(row_words(columns)))
         .define("LANES", static_cast<std::int64_t>(lanes))
-        .group();
+        .group(has_barriers_in_branches(builder.target()));
     for (const char* const found : {"lows", "highs", "odds"}) kernel.local(found, lanes);
     kernel.text(kernels::narrow_rows).over({lanes * rows}, {lanes});
     builder.launch(std::move(kernel), *self);

@@ -328,7 +328,7 @@ Kernel rows_kernel(const Target& target, Kernel kernel, const MatrixProduct& pro
   const std::size_t sums = way.columns * product.sides + (product.has_norm ? 1 : 0);
   if (!is_nvidia) kernel.local("meeting", kRowsLanes);
   if (way.share > 1) kernel.local("shared", kRowsLanes / 32 * rows * sums);
-  kernel.group()
+  kernel.group(has_barriers_in_branches(target))
       .number("M", signed_of(product.m))
       .number("N", signed_of(product.n))
       .number("K", signed_of(product.k))

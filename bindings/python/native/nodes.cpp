@@ -101,11 +101,18 @@ void add_ports() {
           nb::rv_policy::reference_internal);
 }
 
+template <typename T>
+std::shared_ptr<T> node_of(nb::handle object) {
+  std::shared_ptr<T> node;
+  if (!object.is_none()) node = nb::cast<std::shared_ptr<T>>(object);
+  if (!node) raise(PyExc_TypeError, "a node of the model is wanted, not None");
+  return node;
+}
+
 OutputVector ports_from(nb::handle list) {
   OutputVector ports;
   for (const nb::handle each : nb::iter(list))
-    ports.push_back(nb::isinstance<Output<Node>>(each) ? nb::cast<Output<Node>>(each)
-                                                       : nb::cast<NodePtr>(each)->output(0));
+    ports.push_back(nb::isinstance<Output<Node>>(each) ? nb::cast<Output<Node>>(each) : node_of<Node>(each)->output(0));
   return ports;
 }
 
@@ -193,7 +200,7 @@ void add_node_methods() {
 template <typename T>
 std::vector<std::shared_ptr<T>> list_from(nb::handle list) {
   std::vector<std::shared_ptr<T>> nodes;
-  for (const nb::handle each : nb::iter(list)) nodes.push_back(nb::cast<std::shared_ptr<T>>(each));
+  for (const nb::handle each : nb::iter(list)) nodes.push_back(node_of<T>(each));
   return nodes;
 }
 

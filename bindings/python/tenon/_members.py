@@ -316,6 +316,18 @@ def _merged(kind: Any) -> Any:
     return staticmethod(merge)
 
 
+def _evaluate(native: Any) -> Any:
+    def evaluate(self: _native.Node, output_values: Any, input_values: Any, evaluationContext: Any = None) -> bool:
+        """Computes the node by its reference kernel."""
+        bodies = (self.get_then_body(), self.get_else_body()) if isinstance(self, _native.if_op) else (
+            (self.get_function(),) if isinstance(self, (_native.loop, _native.tensor_iterator)) else ())
+        if None in bodies:
+            raise RuntimeError(f"{self!r} has no body yet: set_body() or set_function() comes before evaluate()")
+        return native(self, output_values, input_values)
+
+    return evaluate
+
+
 def _first_reader(read: Any) -> Any:
     return lambda self: RTMap(self, read)
 
@@ -327,6 +339,7 @@ def install() -> None:
         setattr(node, f"__{name}__", _binary(operation))
         setattr(node, f"__r{name}__", _binary(operation, turned=True))
     node.__array_ufunc__ = None  # So that array + node is Node.__radd__.
+    node.evaluate = _evaluate(node.evaluate)
     node.__getattr__, node.set_attribute, node.__repr__ = _attribute, _set_attribute, node_repr
     node.get_type_info = lambda self: DiscreteTypeInfo(*self._type_info())
     node.type_info = property(node.get_type_info)

@@ -102,3 +102,14 @@ def test_old_and_deep_paths():
     assert util.VariableInfo().data_shape.is_dynamic and ColorFormat.RGB != ColorFormat.BGR and PrePostProcessor
     assert get_element_type(float) == ov.Type.f32 and ov.properties.enable_profiling(True) == ("PERF_COUNT", True)
     assert ov.__version__.startswith("2026.")
+
+
+def test_graphs_refuse_what_is_no_node():
+    x = ov.opset13.parameter([2], "f32")
+    model = ov.Model([ov.opset13.relu(x)], [x], "m")
+    for call in (model.add_parameters, model.add_results, model.add_sinks, model.get_ops()[1].set_arguments):
+        with pytest.raises(TypeError):
+            call([None])
+    assert len(model.clone().parameters) == 1
+    with pytest.raises(RuntimeError, match="no body"):
+        ov.op.tensor_iterator().evaluate([], [])

@@ -36,8 +36,7 @@ class Converter final : elements::Output {
     if (!opened_ || !(*opened_ == frame.info())) {
       elements::StreamInfo in;
       in.frame = frame.info();
-      const elements::StreamInfo out = convert.open(0, in);
-      (void)out;
+      convert.open(0, in);
       convert.allocate(0, {}, {});
       opened_ = frame.info();
     }

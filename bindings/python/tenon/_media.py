@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import io
 import json
@@ -178,6 +177,8 @@ class Video:
         return taken[1]
 
     async def __aiter__(self) -> AsyncIterator[_native.Frame]:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         while (taken := await loop.run_in_executor(None, self._running.next)) is not None:
             yield taken[1]

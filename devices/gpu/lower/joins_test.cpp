@@ -110,7 +110,9 @@ TEST_F(GpuJoins, ProductsOfOneRow) {
                                node("Abs", 0, {row})};
     auto kinds = kinds_of(results, {x}, precision);
     // One on NVIDIA's devices; else each is one.
-    if (has_kernels_of_gpus()) EXPECT_EQ(kinds["matmuls"], kinds["matmul"] == 0 ? 1 : 0);
+    if (has_kernels_of_gpus()) {
+      EXPECT_EQ(kinds["matmuls"], kinds["matmul"] == 0 ? 1 : 0);
+    }
   }
 }
 

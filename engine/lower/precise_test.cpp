@@ -107,6 +107,25 @@ TEST(Precise, ProductsWhoseResultDecidesAreF32) {
   expect_close(ran.wanted[1], ran.got[1], "waves", 2e-3);
 }
 
+/// x times weights of 8 bits, which stay packed: (numbers - 128) * scale.
+Out product_of_bytes(const Out& x, const Shape& shape) {
+  Tensor numbers(ElementType::kU8, shape);
+  for (std::size_t i = 0; i < numbers.element_count(); ++i)
+    numbers.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 37 + i / 7);
+  const Out centred = op1("Subtract", 1, {real(std::make_shared<op::v0::Constant>(numbers)), scalar(128)});
+  return op1("MatMul", 1, {x, op1("Multiply", 1, {centred, scalar(0.01)})});
+}
+
+TEST(Precise, ProductsOfPackedWeightsMayDecideToo) {
+  NEEDS_BF16();
+  const auto x = parameter({3, 48});
+  const Out y = product_of_bytes(product(x, {48, 64}), {64, 40});
+  const Ran ran = run_in(kBf16, {top(y, 1), op1("Greater", 1, {y, scalar(0.25)})}, {x},
+                         {random_tensor(ElementType::kF32, {3, 48}, 3)});
+  expect_close(ran.wanted[0], ran.got[0], "places of the greatest");
+  expect_close(ran.wanted[1], ran.got[1], "comparison");
+}
+
 TEST(Precise, OrdinaryNetworksKeepBf16) {
   NEEDS_BF16();
   const auto x = parameter({16, 64});

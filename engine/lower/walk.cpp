@@ -178,7 +178,9 @@ void Walk::begin_anchor(const std::shared_ptr<Node>& node) {
   if (!precise) return;
   for (const auto& source : node->input_values()) {
     Value& read = builder_.value(source);
-    if (read.constant || read.type != ElementType::kF32 ||
+    // Weights of few bits are multiplied as they are stored: what makes reals of them is never computed.
+    const bool is_made = !read.variants.empty() || read.narrow;
+    if (read.constant || !is_made || read.type != ElementType::kF32 ||
         element_type(builder_.native(read).desc) != ElementType::kBf16)
       continue;
     const md wide = retyped(builder_.native(read).desc, ElementType::kF32);

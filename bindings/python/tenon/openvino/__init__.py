@@ -47,6 +47,14 @@ _sys.modules[f"{__name__}.layout_helpers"] = layout_helpers
 from . import exceptions, helpers, op, passes, preprocess, properties, utils  # noqa: E402  They use the operation sets.
 
 __version__ = get_version()
+# What type checkers see of this module; the operation sets are modules of their own.
+__all__ = [
+    "AsyncInferQueue", "AxisSet", "AxisVector", "CompiledModel", "ConstOutput", "Coordinate", "CoordinateDiff", "Core", "Dimension",
+    "DiscreteTypeInfo", "InferRequest", "Input", "Layout", "Model", "Node", "OVAny", "Output", "PartialShape", "ProfilingInfo", "RTMap",
+    "RemoteContext", "RemoteTensor", "Shape", "Strides", "Tensor", "TensorVector", "Type", "Version", "compile_model", "convert_model",
+    "exceptions", "get_batch", "get_version", "helpers", "layout_helpers", "op", "passes", "preprocess", "properties", "read_model",
+    "save_model", "serialize", "set_batch", "shutdown", "tensor_from_file", "utils",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,8 @@
 #include <tenon/devices/gpu/plan/plan_ahead.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -61,6 +63,30 @@ TEST(PlanAhead, SeesARankThatChanges) {
   PlanAhead ahead(plan_of, 2);
   for (const Shapes& shapes : {Shapes{{1}}, Shapes{{2}}, Shapes{{3, 1}}}) ahead.follow(shapes);
   EXPECT_EQ(ahead.take({{4, 1}}), nullptr);
+}
+
+TEST(PlanAhead, AThreadWhoseShapesAreDroppedByAnotherGoesOn) {
+  std::promise<void> begun, may_go_on;
+  PlanAhead ahead(
+      [&, went_on = may_go_on.get_future().share()](const Shapes& shapes) {
+        if (shapes[0][0] == 7) begun.set_value();
+        went_on.wait();
+        return plan_of(shapes);
+      },
+      1);
+  // The plan for 7 is being made, that for 8 is wanted.
+  for (const std::size_t extent : {4, 5, 6}) ahead.follow({{extent}});
+  begun.get_future().wait();
+  ahead.follow({{7}});
+  auto dropped = std::async(std::launch::async, [&] { return ahead.take({{8}}) == nullptr; });
+  EXPECT_EQ(dropped.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  auto other = std::async(std::launch::async, [&] { return ahead.take({{100}}) == nullptr; });
+  EXPECT_EQ(other.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  may_go_on.set_value();
+  EXPECT_TRUE(other.get());
+  ASSERT_EQ(dropped.wait_for(std::chrono::seconds(20)), std::future_status::ready)
+      << "it waits for what no thread makes";
+  EXPECT_TRUE(dropped.get());
 }
 
 TEST(PlanAhead, WhatFailsIsMadeByTheInferenceThatNeedsIt) {

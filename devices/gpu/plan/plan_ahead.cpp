@@ -31,9 +31,13 @@ std::shared_ptr<const LaunchPlan> PlanAhead::take(const Shapes& shapes) {
   using State = Expected::State;
   constexpr std::chrono::milliseconds kPatience{5};
   std::unique_lock lock(mutex_);
-  const ExpectedRef wanted = find(shapes);
-  if (!wanted) std::erase_if(expected_, [](const auto& each) { return each->state == State::kWanted; });
-  while (wanted ? wanted->state != State::kMade : is_any(State::kMaking)) {
+  ExpectedRef wanted = find(shapes);
+  for (;;) {
+    // Another thread whose shapes were not expected drops what no thread has begun.
+    if (wanted && wanted->state == State::kWanted && std::ranges::find(expected_, wanted) == expected_.end())
+      wanted = nullptr;
+    if (!wanted) std::erase_if(expected_, [](const auto& each) { return each->state == State::kWanted; });
+    if (wanted ? wanted->state == State::kMade : !is_any(State::kMaking)) break;
     CancellationScope::check("compiling", "a plan that is made ahead");
     changed_.wait_for(lock, kPatience);
   }

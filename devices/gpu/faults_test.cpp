@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/core/policy.hpp>
 #include <tenon/devices/gpu/hardware.hpp>
 #include <tenon/devices/gpu/public/properties.hpp>
 #include <tenon/devices/gpu/testing/gpu.hpp>
@@ -55,7 +56,9 @@ std::vector<float> answer(CompiledModel& model) {
 /// In a process that has not looked for devices yet. @return 0 if each call that failed was named with its code, and the next look
 /// found the devices.
 int look_with_each_call_failing(Core& core) {
-  for (int call = 0; call < 500; ++call) {
+  // Bounded by time: how often a look asks whether a kernel has ended depends on the machine.
+  const Deadline patience = Clock::now() + std::chrono::seconds(60);
+  for (int call = 0; Clock::now() < patience; ++call) {
     Probe::countdown = call + 1;
     const auto missing = core.get_unavailable_devices();
     Probe::countdown = 0;

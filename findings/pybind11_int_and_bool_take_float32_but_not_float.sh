@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # pybind11 3.1.0: a C++ int parameter refuses Python's 3.5 and float64, but takes float32, float16 and bfloat16 3.5, Fraction and Decimal,
-# and cuts them. A vector<int> takes float32 arrays and refuses float64 ones. Of overloads for bool, int and double, in that order, a
-# float32 goes to bool, by which 3.5 is True. OpenVINO 2026.4.1's Shape of a float32 2.9 is 2. nanobind 3.1.0 refuses all of these.
-# Guess before the run: NumPy's floats are treated as Python's are. Needs g++ with C++17.
+# and cuts them. A vector<int> takes float32 arrays and refuses float64 ones. With overloads for bool, int and double, in that order, a
+# float32 goes to bool, by which 3.5 is True. OpenVINO 2026.4.1's Shape of a float32 2.9 is 2. nanobind 3.1.0 refuses such numbers for int,
+# and sends them to double. Needs g++ with C++17.
+# Guess before the run: NumPy's floats are treated as Python's are.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

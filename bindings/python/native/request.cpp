@@ -75,6 +75,7 @@ Request::Request(CompiledModel compiled) : compiled_(std::move(compiled)), share
     const Released released;
     request_ = compiled_.create_infer_request();
   }
+  is_callers_.resize(inputs().size());
   request_.set_callback([shared = shared_](std::exception_ptr error) {
     shared->latency_ns.store((std::chrono::steady_clock::now() - shared->begin).count(), std::memory_order_relaxed);
     shared->finish(error);
@@ -135,8 +136,11 @@ std::size_t Request::index_of(const Output<const Node>& port) const {
 
 void Request::set_input(const Output<const Node>& port, nb::handle value, Sharing sharing) {
   const ElementType type = port.get_element_type();
-  if (nb::isinstance<Tensor>(value)) return request_.set_tensor(port, nb::cast<const Tensor&>(value));
-  if (nb::isinstance<Frame>(value)) return request_.set_frame(index_of(port), nb::cast<const Frame&>(value));
+  if (nb::isinstance<Tensor>(value)) return set_tensor(port, nb::cast<const Tensor&>(value));
+  if (nb::isinstance<Frame>(value)) {
+    request_.set_frame(index_of(port), nb::cast<const Frame&>(value));
+    return note_owner(port, true);
+  }
   if (sharing == Sharing::kShare && type != ElementType::kString) {
     Tensor tensor;
     try {
@@ -146,17 +150,32 @@ void Request::set_input(const Output<const Node>& port, nb::handle value, Sharin
       tensor = tensor_from(value, Sharing::kCopy, type);  // What cannot be shared is copied, as OpenVINO does.
     }
     if (tensor.element_type() != type) tensor = tensor_from(converted(value, type), Sharing::kShare);
-    return request_.set_tensor(port, tensor);
+    return set_tensor(port, tensor);
   }
   Tensor source = tensor_from(value, type == ElementType::kString ? Sharing::kCopy : Sharing::kShare, type);
   if (source.element_type() != type) source = tensor_from(converted(value, type), Sharing::kShare);
-  Tensor own = request_.get_tensor(port);
-  // A tensor of the caller's is not written to: the request gets a copy.
-  if (!own.is_writable() || !own.is_host_addressable())
-    return request_.set_tensor(port, tensor_from(value, Sharing::kCopy, type));
+  // What the caller has set, and a call with share_inputs=True, is not written to.
+  const bool is_callers = is_callers_.at(index_of(port));
+  Tensor own = is_callers ? Tensor(source.element_type(), source.shape()) : request_.get_tensor(port);
   if (own.shape() != source.shape()) own.set_shape(source.shape());
-  const Released released;
-  source.copy_to(own);
+  {
+    const Released released;
+    source.copy_to(own);
+  }
+  if (!is_callers) return;
+  request_.set_tensor(port, own);
+  note_owner(port, false);
+}
+
+void Request::set_tensor(const Output<const Node>& port, const Tensor& tensor) {
+  request_.set_tensor(port, tensor);
+  note_owner(port, true);
+}
+
+void Request::note_owner(const Output<const Node>& port, bool is_callers) {
+  for (std::size_t i = 0; i < inputs().size(); ++i)
+    if (inputs()[i] == port || (!port.get_names().empty() && inputs()[i].get_names() == port.get_names()))
+      is_callers_[i] = is_callers;
 }
 
 void Request::set_inputs(nb::handle given, Sharing sharing) {
@@ -299,20 +318,21 @@ void add_tensors(nb::class_<Request>& request) {
       .def(
           "set_tensor",
           [](Request& self, nb::handle key, nb::handle tensor) {
-            self.native().set_tensor(self.port(key), tensor_from(tensor, Sharing::kShare));
+            self.set_tensor(self.port(key), tensor_from(tensor, Sharing::kShare));
           },
           nb::arg("name"), nb::arg("tensor"), "A Tensor, or an array that is used where it lies and kept alive.")
       .def(
           "set_tensors",
           [](Request& self, nb::handle key, nb::handle tensors) {
             self.native().set_tensors(self.port(key), batch_from(tensors));
+            self.note_owner(self.port(key), true);
           },
           nb::arg("name"), nb::arg("tensors"))
       .def(
           "set_tensors",
           [](Request& self, nb::handle tensors) {
             for (const auto& [key, value] : nb::cast<nb::dict>(tensors))
-              self.native().set_tensor(self.port(key), tensor_from(value, Sharing::kShare));
+              self.set_tensor(self.port(key), tensor_from(value, Sharing::kShare));
           },
           nb::arg("inputs"))
       .def(
@@ -330,14 +350,15 @@ void add_tensors(nb::class_<Request>& request) {
       .def(
           "set_input_tensor",
           [](Request& self, std::size_t index, nb::handle tensor) {
-            self.native().set_input_tensor(index, tensor_from(tensor, Sharing::kShare));
+            self.set_tensor(self.inputs()[only(self.inputs(), nb::cast(index), "input")],
+                            tensor_from(tensor, Sharing::kShare));
           },
           nb::arg("index"), nb::arg("tensor"))
       .def(
           "set_input_tensor",
           [](Request& self, nb::handle tensor) {
-            self.native().set_input_tensor(only(self.inputs(), nb::none(), "input"),
-                                           tensor_from(tensor, Sharing::kShare));
+            self.set_tensor(self.inputs()[only(self.inputs(), nb::none(), "input")],
+                            tensor_from(tensor, Sharing::kShare));
           },
           nb::arg("tensor"))
       .def(
@@ -357,6 +378,7 @@ void add_tensors(nb::class_<Request>& request) {
           "set_input_tensors",
           [](Request& self, std::size_t index, nb::handle tensors) {
             self.native().set_input_tensors(index, batch_from(tensors));
+            self.note_owner(self.inputs()[index], true);
           },
           nb::arg("index"), nb::arg("tensors"))
       .def(
@@ -364,9 +386,11 @@ void add_tensors(nb::class_<Request>& request) {
           [](Request& self, nb::handle tensors) {
             if (PyDict_Check(tensors.ptr())) {
               for (const auto& [index, value] : nb::cast<nb::dict>(tensors))
-                self.native().set_input_tensor(nb::cast<std::size_t>(index), tensor_from(value, Sharing::kShare));
+                self.set_tensor(self.inputs()[only(self.inputs(), index, "input")],
+                                tensor_from(value, Sharing::kShare));
             } else {
               self.native().set_input_tensors(batch_from(tensors));
+              self.note_owner(self.inputs().front(), true);
             }
           },
           nb::arg("inputs"))

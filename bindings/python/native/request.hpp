@@ -37,6 +37,10 @@ class Request {
   Output<const Node> port(nb::handle key) const;
   Output<const Node> input_port(nb::handle key) const;
 
+  /// Sets a tensor of the caller's: no later call of infer() writes into it.
+  void set_tensor(const Output<const Node>& port, const Tensor& tensor);
+  /// Notes whether an input's tensor is the caller's or the request's own; does nothing for outputs.
+  void note_owner(const Output<const Node>& port, bool is_callers);
   /// Sets inputs from None, one array, a list by position, or a dict by port, name or index. Under kShare arrays are used where they
   /// lie, else their elements are copied into the request's tensors and converted to the port's type.
   /// @errors TypeError, BufferError; those of InferRequest::set_tensor
@@ -81,6 +85,7 @@ class Request {
   InferRequest request_;
   std::shared_ptr<Shared> shared_;
   nb::object output_ports_;
+  std::vector<bool> is_callers_;  ///< By input.
 };
 
 }  // namespace tenon::python

@@ -131,6 +131,9 @@ PyType_Slot kExtentSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_exte
 
 /// Copies elements with the interpreter free for other threads.
 void copy_elements(const Tensor& from, Tensor& to) {
+  if (to && !to.is_writable())
+    throw Error(Code::kPermissionDenied,
+                "the destination " + to_string(to) + " is read-only: copy into another tensor");
   const Released released;
   if (dynamic_cast<const RemoteMemory*>(to.memory().get()))
     RemoteTensor(to).copy_from(from);

@@ -101,6 +101,8 @@ Any any_from(nb::handle value, const std::string& key) {
   if (PyLong_Check(value.ptr()))
     return Any(is_enum(value) ? text_of_enum(value) : nb::cast<std::string>(nb::str(value)));
   if (PyFloat_Check(value.ptr())) return Any(text_of(nb::cast<double>(value)));
+  if (nb::hasattr(value, "dtype") && nb::hasattr(value, "item") && nb::cast<int>(value.attr("ndim")) == 0)
+    return any_from(value.attr("item")(), key);  // NumPy's numbers and bools.
   if (nb::isinstance<element::Type>(value)) return Any(nb::cast<element::Type>(value));
   if (nb::isinstance<Tensor>(value)) return Any(nb::cast<Tensor>(value));
   if (is_enum(value)) return Any(text_of_enum(value));

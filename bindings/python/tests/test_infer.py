@@ -45,6 +45,21 @@ def test_unshared_inputs_are_copied(relu):
     assert request.infer()[0].max() < 100
 
 
+def test_arrays_that_were_shared_are_not_written_to(relu):
+    request, one, two = relu.create_infer_request(), numpy.ones((1, 3, 4), numpy.float32), numpy.full((1, 3, 4), 2, numpy.float32)
+    for set_one in (lambda: request.infer(one, share_inputs=True), lambda: request.set_tensor("x", one), lambda: request.set_input_tensor(0, one),
+                    lambda: request.set_input_tensor(tn.Tensor(one, shared_memory=True)), lambda: request.set_tensors({"x": one}),
+                    lambda: request.set_input_tensors({0: one}), lambda: request.infer({0: tn.Tensor(one, shared_memory=True)})):
+        set_one()
+        assert (request.infer(two)[0] == 2).all() and (one == 1).all()
+        assert (request.infer(two * 2)[0] == 4).all() and (two == 2).all()
+    queue = tn.AsyncInferQueue(relu, 1)
+    queue.start_async(one, share_inputs=True)
+    queue.start_async(two)
+    queue.wait_all()
+    assert (one == 1).all() and (queue[0].results[0] == 2).all()
+
+
 def test_results_stay_unless_shared(relu):
     request = relu.create_infer_request()
     kept = request.infer(numpy.ones((1, 3, 4), numpy.float32))[0]
@@ -88,6 +103,20 @@ def test_tensors_of_a_request(two):
     with pytest.raises(ValueError):
         request.get_input_tensor()
     assert request.latency > 0
+
+
+def test_read_only_arrays_are_never_written_to(relu):
+    request, x = relu.create_infer_request(), numpy.ones((1, 3, 4), numpy.float32)
+    out = numpy.zeros((1, 3, 4), numpy.float32)
+    out.flags.writeable = x.flags.writeable = False
+    request.infer(x, share_inputs=True)
+    assert (request.infer(x * 3)[0] == 3).all() and (x == 1).all()
+    with pytest.raises(tn.Error, match="read-only"):
+        request.set_output_tensor(0, tn.Tensor(out, shared_memory=True))
+        request.infer()
+    with pytest.raises(tn.Error):
+        tn.Tensor(x).copy_to(tn.Tensor(out, shared_memory=True))
+    assert (out == 0).all()
 
 
 def test_dynamic_shapes():
@@ -239,6 +268,8 @@ def test_properties():
     core.set_property("CPU", {"INFERENCE_PRECISION_HINT": tn.Type.f32})
     assert core.get_property("CPU", "INFERENCE_PRECISION_HINT") == tn.Type.f32
     assert isinstance(core.get_property("CPU", "RANGE_FOR_STREAMS"), tuple)
+    core.set_property("CPU", {"INFERENCE_NUM_THREADS": numpy.int64(2), "PERF_COUNT": numpy.bool_(True)})
+    assert core.get_property("CPU", "INFERENCE_NUM_THREADS") == 2 and core.get_property("CPU", "PERF_COUNT") is True
     for wrong in ({"PERFORMANCE_HINT": "SLOW"}, {"NUM_STREAMS": "many"}, {"NO_SUCH": 1}):
         with pytest.raises(tn.Error):
             core.set_property("CPU", wrong)

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/bindings/python/native/collected.hpp>
 #include <tenon/bindings/python/native/frames.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/python_elements.hpp>
@@ -280,22 +281,10 @@ nb::dict described(const elements::Description& description) {
   return dict;
 }
 
-int traverse_running(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<Running>(self)->traverse(visit, arg) : 0;
-}
-int clear_running(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<Running>(self)->clear();
-  return 0;
-}
-PyType_Slot kRunningSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_running)},
-                               {Py_tp_clear, reinterpret_cast<void*>(clear_running)},
-                               {0, nullptr}};
-
 }  // namespace
 
 void add_pipeline(nb::module_& module) {
-  nb::class_<Running>(module, "_Running", nb::type_slots(kRunningSlots), nb::is_weak_referenceable())
+  nb::class_<Running>(module, "_Running", nb::type_slots(collected_slots<Running>()), nb::is_weak_referenceable())
       .def("__init__", [](Running*, nb::handle, nb::handle, std::size_t,
                           nb::handle) { raise(PyExc_TypeError, "made by tenon.Pipeline"); })
       .def("start", &Running::start)

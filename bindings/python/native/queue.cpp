@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include <tenon/bindings/python/native/collected.hpp>
 #include <tenon/bindings/python/native/interpreter.hpp>
 #include <tenon/bindings/python/native/native.hpp>
 #include <tenon/bindings/python/native/request.hpp>
@@ -205,22 +206,10 @@ class AsyncQueue {
   std::atomic<bool> has_callback_{false};
 };
 
-int traverse_queue(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<AsyncQueue>(self)->traverse(visit, arg) : 0;
-}
-int clear_queue(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<AsyncQueue>(self)->clear();
-  return 0;
-}
-PyType_Slot kQueueSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_queue)},
-                             {Py_tp_clear, reinterpret_cast<void*>(clear_queue)},
-                             {0, nullptr}};
-
 }  // namespace
 
 void add_queue(nb::module_& module) {
-  nb::class_<AsyncQueue>(module, "AsyncInferQueue", nb::type_slots(kQueueSlots),
+  nb::class_<AsyncQueue>(module, "AsyncInferQueue", nb::type_slots(collected_slots<AsyncQueue>()),
                          "Runs inferences as fast as the device takes them: start_async() takes the request that is "
                          "free first, and waits only where\n"
                          "all are busy. jobs=0: as many requests as the device wants.")

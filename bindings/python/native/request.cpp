@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include <tenon/bindings/python/native/collected.hpp>
 #include <tenon/bindings/python/native/interpreter.hpp>
 #include <tenon/bindings/python/native/tensors.hpp>
 #include <tenon/core/frame.hpp>
@@ -126,11 +128,17 @@ Output<const Node> Request::input_port(nb::handle key) const {
   raise(PyExc_TypeError, "an input is named by a port, its tensor name or its index, not by " + shown(key));
 }
 
-std::size_t Request::index_of(const Output<const Node>& port) const {
-  const auto found = std::find(inputs().begin(), inputs().end(), port);
-  if (found != inputs().end()) return static_cast<std::size_t>(found - inputs().begin());
+std::optional<std::size_t> Request::find_input(const Output<const Node>& port) const {
+  for (std::size_t i = 0; i < inputs().size(); ++i)
+    if (inputs()[i] == port) return i;
+  // A port of the model that was compiled has the names of the compiled one's.
   for (std::size_t i = 0; i < inputs().size(); ++i)
     if (!port.get_names().empty() && inputs()[i].get_names() == port.get_names()) return i;
+  return std::nullopt;
+}
+
+std::size_t Request::index_of(const Output<const Node>& port) const {
+  if (const auto found = find_input(port)) return *found;
   throw Error(Code::kNotFound, "a frame feeds an input of this model, which the given port is not");
 }
 
@@ -173,9 +181,7 @@ void Request::set_tensor(const Output<const Node>& port, const Tensor& tensor) {
 }
 
 void Request::note_owner(const Output<const Node>& port, bool is_callers) {
-  for (std::size_t i = 0; i < inputs().size(); ++i)
-    if (inputs()[i] == port || (!port.get_names().empty() && inputs()[i].get_names() == port.get_names()))
-      is_callers_[i] = is_callers;
+  if (const auto found = find_input(port)) is_callers_[*found] = is_callers;
 }
 
 void Request::set_inputs(nb::handle given, Sharing sharing) {
@@ -465,27 +471,11 @@ void add_inference(nb::class_<Request>& request) {
 
 }  // namespace
 
-namespace {
-
-int traverse_request(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<Request>(self)->traverse(visit, arg) : 0;
-}
-int clear_request(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<Request>(self)->clear();
-  return 0;
-}
-PyType_Slot kRequestSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_request)},
-                               {Py_tp_clear, reinterpret_cast<void*>(clear_request)},
-                               {0, nullptr}};
-
-}  // namespace
-
 void add_request(nb::module_& module) {
   add_profiling(module);
   add_state(module);
   auto request =
-      nb::class_<Request>(module, "InferRequest", nb::type_slots(kRequestSlots),
+      nb::class_<Request>(module, "InferRequest", nb::type_slots(collected_slots<Request>()),
                           "One inference at a time over tensors by port. Requests are independent of each other.");
   add_tensors(request);
   add_inference(request);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -79,6 +80,7 @@ class Request {
     std::atomic<std::int64_t> latency_ns{0};
   };
   void set_input(const Output<const Node>& port, nb::handle value, Sharing sharing);
+  std::optional<std::size_t> find_input(const Output<const Node>& port) const;
   std::size_t index_of(const Output<const Node>& port) const;
 
   CompiledModel compiled_;

@@ -10,10 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <iterator>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <thread>
@@ -29,6 +26,7 @@
 #include <tenon/frameworks/cuda/contexts.hpp>
 
 #include <tenon/tests/support/error_of.hpp>  // IWYU pragma: export
+#include <tenon/tests/support/tensor_bytes.hpp>
 
 namespace tenon::cuda {
 
@@ -78,25 +76,11 @@ class HeldStream {
   std::atomic<bool> go_{false};
 };
 
-inline std::vector<std::uint8_t> counted(std::size_t size, std::uint8_t from) {
-  std::vector<std::uint8_t> bytes(size);
-  std::iota(bytes.begin(), bytes.end(), from);
-  return bytes;
-}
-/// The bytes as the tensor's own framework reads and writes them.
-inline std::vector<std::uint8_t> bytes_of(const Tensor& tensor) {
-  std::vector<std::uint8_t> bytes(tensor.size_bytes());
-  tensor.context()->read(tensor, std::as_writable_bytes(std::span(bytes)));
-  return bytes;
-}
-inline void write(const Tensor& tensor, const std::vector<std::uint8_t>& bytes) {
-  tensor.context()->write(tensor, std::as_bytes(std::span(bytes)));
-}
-inline TensorInfo bytes_info(std::size_t size) { return {element::u8, {size}, {}}; }
-inline std::size_t open_fds() {
-  using Iterator = std::filesystem::directory_iterator;
-  return static_cast<std::size_t>(std::distance(Iterator("/proc/self/fd"), Iterator()));
-}
+using tenon::testing::bytes_info;
+using tenon::testing::bytes_of;
+using tenon::testing::counted;
+using tenon::testing::open_fds;
+using tenon::testing::write;
 
 /// Checks that handles and descriptors are released at the end. Skipped, with the reason, without a driver.
 class CudaFixture : public ::testing::Test {

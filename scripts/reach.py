@@ -44,6 +44,10 @@ def changed_files(base: str):
     return set(git("diff", "--name-only", base).split()) | set(git("ls-files", "--others", "--exclude-standard").split())
 
 
+def reaches_everything(changed) -> bool:
+    return changed is None or any(EVERYTHING.search(name) for name in changed)
+
+
 def include_graph():
     """For each file of the tree, the files that it includes. A header also leads to the source of its name, which implements it."""
     files = [name for name in git("ls-files").split("\n") if name.endswith((".hpp", ".h", ".cpp", ".ipp"))]
@@ -99,7 +103,7 @@ def main() -> int:
     parser.add_argument("--paths", nargs="+", help="instead: exit 0 if the change reaches a file whose path contains one of these")
     arguments = parser.parse_args()
     changed = changed_files(arguments.base)
-    everything = changed is None or any(EVERYTHING.search(name) for name in changed)
+    everything = reaches_everything(changed)
     reached = None if everything else reached_files(changed, include_graph())
     if arguments.paths:
         return 0 if everything or any(pattern in name for name in reached for pattern in arguments.paths) else 1

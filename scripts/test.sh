@@ -102,7 +102,7 @@ configure_demo() {
 }
 
 # Real dma-bufs, if the kernel and the emulator are available. The whole suite runs there in ./dev check vm. The emulated machine has one
-# processor, so it runs beside the sanitizer's build, and its deadline allows for that.
+# processor, so it runs beside what follows, and its deadline allows for that.
 vm_step() {
   local title="real dma-bufs in a VM" code=0
   source scripts/vm.sh
@@ -112,11 +112,15 @@ vm_step() {
   else begin_beside "$title" vm_suite 900 '*dmabuf*:*v4l2*:Allocation.*'; fi
 }
 
+# What CI does in quarters does this one of 0..3, or "all": it moves on each day, and TENON_VARIANTS names it.
+share_of_today() { echo "${TENON_VARIANTS:-$(($(date +%s) / 86400 % 4))}"; }
+
 # Suites that run again under another setting have the label `variant`. ./dev test runs none of them, CI a quarter that moves on each day
 # (TENON_VARIANTS=0..3 names it), ./dev check --all each (TENON_VARIANTS=all).
 variants_to_skip() {
   [ "${TENON_VARIANTS:-}" = all ] && return 0
-  local folder="$1" share="${TENON_VARIANTS:-$(($(date +%s) / 86400 % 4))}" skipped
+  local folder="$1" share skipped
+  share=$(share_of_today)
   [ -n "${CI:-}" ] || [ -n "${TENON_VARIANTS:-}" ] || share=none
   skipped=$(ctest --test-dir "$folder" -N -FA . -L '^variant$' | sed -nE 's/^ *Test +#[0-9]+: //p' |
     awk -v share="$share" 'share == "none" || NR % 4 != share {printf "%s%s", sep, $1; sep = "|"}')
@@ -154,36 +158,43 @@ reached_programs() {
   python3 scripts/reach.py "$folder" $programs
 }
 
-# Those tests of the given labels whose programs are built: others were not reached.
-built_tests() {
-  ctest --test-dir "$1" -FA . -L "$2" --show-only=json-v1 |
-    python3 -c 'import json, sys; print("|".join(test["name"] for test in json.load(sys.stdin)["tests"] if "command" in test))'
+# programs_tests FOLDER LABELS PROGRAM...: the tests of the given labels that run one of these programs, joined for ctest.
+programs_tests() {
+  ctest --test-dir "$1" -FA . -L "$2" --show-only=json-v1 | python3 -c 'import json, os, sys
+print("|".join(test["name"] for test in json.load(sys.stdin)["tests"] if os.path.basename(test.get("command", [""])[0]) in sys.argv[1:]))' "${@:3}"
 }
 
-# sanitized PRESET LABELS: builds and runs them. The allocator must answer null where a test asks for an absurd size, as malloc does.
+# Reads names of programs, one a line. Prints them all if they are few; of more, core's and today's quarter: a change of a header of core
+# reaches every program, and four days or ./dev check asan sanitize each.
+sanitized_share() { awk -v share="$(share_of_today)" '{names[NR] = $0}
+  END {for (i = 1; i <= NR; ++i) if (NR <= 8 || share == "all" || i % 4 == share || names[i] == "core_test") print names[i]}'; }
+
+# sanitized_step PRESET LABELS: builds and runs them. The allocator must answer null where a test asks for an absurd size, as malloc does.
 sanitized_step() {
-  local preset="$1" labels="$2" programs
+  local preset="$1" labels="$2" reached programs
   configure "$preset" || return
-  programs=$(reached_programs "build/$preset" "$labels") || return
-  [ -n "$programs" ] || { echo "the change reaches none of these tests"; return 0; }
+  reached=$(reached_programs "build/$preset" "$labels") || return
+  [ -n "$reached" ] || { echo "the change reaches none of these tests"; return 0; }
+  programs=$(sanitized_share <<<"$reached")
+  echo "sanitized of the $(wc -w <<<"$reached") programs that the change reaches:" $programs
   build "$preset" $programs || return
   # PoCL's compiler leaks. A first run without the leak check leaves its kernels in the cache, so that the second compiles none.
   ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 ctest --test-dir "build/$preset" -R '^(opencl|opencv_opencl|ffmpeg_opencl)_test$' \
     >"build/$preset.kernels.log" 2>&1 || true
-  ASAN_OPTIONS=allocator_may_return_null=1 run_ctest "build/$preset" -R "^($(built_tests "build/$preset" "$labels"))$"
+  ASAN_OPTIONS=allocator_may_return_null=1 run_ctest "build/$preset" -R "^($(programs_tests "build/$preset" "$labels" $programs))$"
 }
 
-# The rest of the CI tier: lint, headers, dma-bufs in a VM, the sanitizer, the core alone, the install tree.
+# The rest of the CI tier: dma-bufs in a VM, and beside it lint, headers, the sanitizer, the core alone, the install tree.
 ci_steps() {
+  if python3 scripts/reach.py build/release --paths dmabuf v4l2 level_zero; then vm_step
+  else SUMMARY+=("skipped real dma-bufs in a VM: the change reaches nothing of dmabuf, v4l2 or Level Zero"); fi
   step "lint" scripts/lint.sh
   step "documentation as a site" make_site
   step "configure as ./dev demo does, without tests" configure_demo
-  step "every public header alone" python3 scripts/check_headers.py build/release
-  if python3 scripts/reach.py build/release --paths dmabuf v4l2 level_zero; then vm_step
-  else SUMMARY+=("skipped real dma-bufs in a VM: the change reaches nothing of dmabuf, v4l2 or Level Zero"); fi
+  step "public headers alone" python3 scripts/check_headers.py build/release
   ctest_step "tests (sanitized: core, frameworks, parsers)" sanitized_step asan '^(core|frameworks|parsers)$'
-  finish_beside
   step "build (minimal: core alone)" build_step minimal
   ctest_step "tests (minimal)" run_ctest build/minimal
   step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
+  finish_beside
 }

@@ -4,7 +4,7 @@
 # Debian packages by purpose. The demo's list is also what a plain build needs.
 PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certificates libavcodec-dev libavformat-dev
   libavutil-dev libswscale-dev libswresample-dev libavdevice-dev libtbb-dev libhwy-dev libpugixml-dev
-  protobuf-compiler libprotobuf-dev libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libze-dev libva-dev)
+  protobuf-compiler libprotobuf-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libxxhash-dev libze-dev libva-dev)
 PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev ocl-icd-opencl-dev
   pocl-opencl-icd vainfo libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base
   gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-gl libgl1-mesa-dri

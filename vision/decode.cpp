@@ -9,7 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
-#include <tenon/graph/input_stage/model_info.hpp>
+#include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/vision/internal/decoders.hpp>
@@ -47,8 +47,7 @@ void read_number(const ModelInfo& info, const char* key, T& value) {
   const std::string text = info.text(key);
   if (text.empty()) return;
   if (!parse_text(text, value) || !(static_cast<double>(value) >= 0 && static_cast<double>(value) < 1e9))
-    throw Error(Code::kInvalidArgument,
-                std::string("model_info ") + key + " is \"" + text + "\"; it must be a number of 0 or more");
+    throw Error(Code::kInvalidArgument, info.quoted(key) + " must be a number of 0 or more");
 }
 
 /// Whether the model's only result comes from a sigmoid, perhaps in another type or shape.
@@ -60,8 +59,8 @@ bool ends_in_sigmoid(const Model& model) {
   return is_op(node, "Sigmoid");
 }
 
-DecodeOptions from_metadata(const Model& model) {
-  const ModelInfo info(model);
+DecodeOptions from_metadata(const Model& model, const std::map<std::string, std::string>& facts) {
+  const ModelInfo info(model, facts);
   DecodeOptions options;
   options.model_type = info.model_type();
   options.labels = info.labels();
@@ -71,7 +70,7 @@ DecodeOptions from_metadata(const Model& model) {
   const bool is_class = lower(options.model_type) == "classification";
   if (const std::string text = info.text("multilabel"); is_class && !text.empty()) {
     if (!parse_text(text, options.multi_label))
-      throw Error(Code::kInvalidArgument, "model_info multilabel is \"" + text + "\"; it must be True or False");
+      throw Error(Code::kInvalidArgument, info.quoted("multilabel") + " must be True or False");
     options.has_sigmoid = ends_in_sigmoid(model);
   }
   read_number(info, "topk", options.top_k);
@@ -126,7 +125,7 @@ std::vector<std::string> model_types() {
 }
 
 DecodeOptions decode_options(const Model& model) {
-  DecodeOptions options = from_metadata(model);
+  DecodeOptions options = from_metadata(model, {});
   for (const auto& node : model.get_ordered_ops()) {
     if (!is_op(node, "InputStage")) continue;
     set_frame(spec_of(*node), options);
@@ -136,8 +135,9 @@ DecodeOptions decode_options(const Model& model) {
   return options;
 }
 
-DecodeOptions decode_options(const Model& model, const FrameInfo& info) {
-  DecodeOptions options = from_metadata(model);
+DecodeOptions decode_options(const Model& model, const FrameInfo& info,
+                             const std::map<std::string, std::string>& facts) {
+  DecodeOptions options = from_metadata(model, facts);
   set_frame(make_spec(options_from(model, info)), options);
   return options;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -71,8 +72,9 @@ TENON_API std::vector<std::string> model_types();
 /// @errors kInvalidArgument: a value that cannot be read (names the key).
 TENON_API DecodeOptions decode_options(const Model& model);
 /// The same for frames of `info` that are fed to the model's first input: boxes are in the frame's pixels.
-/// @errors as options_from() of the input stage.
-TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info);
+/// @param facts  What the user states, by the keys of fact_keys(); it precedes the model. @errors as options_from() of the input stage.
+TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info,
+                                       const std::map<std::string, std::string>& facts = {});
 
 /// Decodes frame after frame without allocating once its vectors have grown (labels longer than 15 bytes excepted).
 /// @thread one thread at a time.

@@ -2,14 +2,17 @@
 // The operation InputStage, a model's description of its input, and models that take frames.
 #include <tenon/graph/input_stage/input_stage.hpp>
 
-#include <charconv>
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/graph/input_stage/model_info.hpp>
+#include <tenon/graph/knowledge/internal/values.hpp>
+#include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/operation_table.hpp>
@@ -75,40 +78,64 @@ std::vector<std::string> all_names(const Named<E> (&names)[N]) {
   return texts;
 }
 
+[[noreturn]] void refuse_fact(const ModelInfo& info, const char* key, const std::string& wanted) {
+  throw Error(Code::kInvalidArgument, info.quoted(key) + " must be " + wanted);
+}
+
 /// Reads one number for all channels, or one per channel.
-void read_numbers(const ModelInfo& info, const std::string& key, std::size_t channels, std::array<double, 3>& values) {
+void read_samples(const ModelInfo& info, const char* key, std::size_t channels, std::array<double, 3>& values) {
   const std::string text = info.text(key);
+  if (text.empty()) return;
   std::vector<double> numbers;
-  const auto refuse = [&] {
-    throw Error(Code::kInvalidArgument, "model_info " + key + " is \"" + text + "\"; it must be one number or " +
-                                            std::to_string(channels) + ", separated by blanks");
-  };
-  for (const char *at = text.data(), *end = at + text.size(); at != end;) {
-    if (*at == ' ' || *at == ',' || *at == '\t' || *at == '[' || *at == ']') {
-      ++at;
-      continue;
-    }
-    double value = 0;
-    const auto result = std::from_chars(at, end, value);
-    if (result.ec != std::errc{} || !std::isfinite(value)) refuse();
-    numbers.push_back(value);
-    at = result.ptr;
-  }
-  if (numbers.empty() && text.empty()) return;
-  if (numbers.size() != 1 && numbers.size() != channels) refuse();
+  if (!read_numbers(text, numbers) || (numbers.size() != 1 && numbers.size() != channels))
+    refuse_fact(info, key, "one number or " + std::to_string(channels) + ", separated by blanks");
   for (std::size_t c = 0; c < channels; ++c) values[c] = numbers[numbers.size() == 1 ? 0 : c];
 }
 
+/// One number in a range; `otherwise` where the model states none.
+double read_in_range(const ModelInfo& info, const char* key, double low, double high, double otherwise) {
+  const std::string text = info.text(key);
+  if (text.empty()) return otherwise;
+  std::vector<double> numbers;
+  if (!read_numbers(text, numbers) || numbers.size() != 1 || !(numbers[0] >= low && numbers[0] <= high))
+    refuse_fact(info, key, "a number from " + number_text(low) + " to " + number_text(high));
+  return numbers[0];
+}
+
+template <typename E, std::size_t N>
+E read_named(const ModelInfo& info, const char* key, const std::string& text, const Named<E> (&names)[N]) {
+  for (const auto& entry : names) {
+    if (lower_case(text) == lower_case(entry.name)) return entry.value;
+  }
+  std::string known;
+  for (const auto& entry : names) known += std::string(known.empty() ? "" : ", ") + entry.name;
+  refuse_fact(info, key, "one of " + known);
+}
+
 ChannelOrder order_of(const ModelInfo& info, std::size_t channels) {
+  if (!info.text("reverse_input_channels").empty()) refuse_fact(info, "reverse_input_channels", "YES or NO");
   if (channels == 1) return ChannelOrder::kGray;
-  if (const std::string text = info.text("color_space"); !text.empty())
-    return value_of(kOrders, text, "model_info color_space");
-  const std::string text = info.text("reverse_input_channels");
-  if (text.empty()) return ChannelOrder::kRgb;
-  bool reverse = false;
-  if (!parse_text(text, reverse))
-    throw Error(Code::kInvalidArgument, "model_info reverse_input_channels is \"" + text + "\"; it must be YES or NO");
-  return reverse ? ChannelOrder::kRgb : ChannelOrder::kBgr;
+  const std::string text = info.text("color_space");
+  return text.empty() ? ChannelOrder::kRgb : read_named(info, "color_space", text, kOrders);
+}
+
+/// The size of an input without a fixed one: what the model states, else the frame's.
+/// @return Height and width.
+std::array<std::size_t, 2> open_size(const ModelInfo& info, const FrameInfo& source) {
+  if (const std::vector<std::size_t> stated = info.picture_size(); !stated.empty()) return {stated[0], stated[1]};
+  const auto height = static_cast<double>(source.upright_height_px()),
+             width = static_cast<double>(source.upright_width_px());
+  constexpr double kMost = 65536;
+  const double shortest = read_in_range(info, "shortest_edge", 1, kMost, 0);
+  const double longest = read_in_range(info, "longest_edge", 1, kMost, 0);
+  const double multiple = read_in_range(info, "size_multiple", 1, 4096, 1);
+  double ratio = shortest > 0 ? shortest / std::min(width, height) : 1;
+  if (longest > 0) ratio = std::min(ratio, longest / std::max(width, height));
+  const auto extent = [&](double pixels) {
+    return static_cast<std::size_t>(
+        std::clamp(std::round(pixels * ratio / multiple), 1.0, std::floor(kMost / multiple)) * multiple);
+  };
+  return {extent(height), extent(width)};
 }
 
 std::shared_ptr<op::v0::Parameter> find_parameter(const Model& model, const std::string& input) {
@@ -146,7 +173,7 @@ Attributes attributes_of(const InputStageOptions& o) {
           {"pad", list(o.pad)},
           {"mode", text_of(kModes, o.resize)},
           {"resize_type", text_of(kFits, o.fit)},
-          {"crop", rect(o.crop)},
+          {"crop", rect(used_crop(o))},
           {"placed", rect(o.placed)},
           {"colour_rule", text_of(kRules, o.colour_rule)},
           {"packed", o.packed},
@@ -277,28 +304,30 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
   options.source = source;
   if (const std::string text = info.text("layout"); !text.empty()) {
     // Model API also writes "image:NCHW": only the part after the colon matters.
-    options.layout = value_of(kLayouts, text.substr(text.find(':') + 1), "model_info layout");
+    options.layout = read_named(info, "layout", text.substr(text.find(':') + 1), kLayouts);
   } else {
     options.layout = colours(1) || !colours(3) ? ImageLayout::kNchw : ImageLayout::kNhwc;
   }
   const bool planar = options.layout == ImageLayout::kNchw;
   if (!colours(planar ? 1 : 3)) refuse("the channels must be 1 or 3, at axis 1 (NCHW) or 3 (NHWC)");
   const auto channels = static_cast<std::size_t>(shape[planar ? 1 : 3].get_length());
-  const auto size = [&](std::size_t axis, std::size_t dynamic) {
-    return shape[axis].is_static() ? static_cast<std::size_t>(shape[axis].get_length()) : dynamic;
+  const auto size = [&](std::size_t axis, std::size_t open) {
+    return shape[axis].is_static() ? static_cast<std::size_t>(shape[axis].get_length()) : open;
   };
-  const std::vector<std::size_t> stated = info.picture_size();
-  options.height = size(planar ? 2 : 1, stated.empty() ? source.upright_height_px() : stated[0]);
-  options.width = size(planar ? 3 : 2, stated.empty() ? source.upright_width_px() : stated[1]);
+  const std::array<std::size_t, 2> open = open_size(info, source);
+  options.height = size(planar ? 2 : 1, open[0]);
+  options.width = size(planar ? 3 : 2, open[1]);
   options.type = parameter->get_element_type();
   options.channels = order_of(info, channels);
   if ((options.channels == ChannelOrder::kGray) != (channels == 1))
-    refuse("model_info color_space is GRAY, but it has " + std::to_string(channels) + " channels");
-  read_numbers(info, "mean_values", channels, options.mean);
-  read_numbers(info, "scale_values", channels, options.scale);
-  read_numbers(info, "pad_value", channels, options.pad);
+    refuse(info.quoted("color_space") + ", but it has " + std::to_string(channels) + " channels");
+  read_samples(info, "mean_values", channels, options.mean);
+  read_samples(info, "scale_values", channels, options.scale);
+  read_samples(info, "pad_value", channels, options.pad);
+  options.crop_fraction = read_in_range(info, "crop_fraction", 0.01, 1, 1);
   if (const std::string text = info.text("resize_type"); !text.empty())
-    options.fit = value_of(kFits, text, "model_info resize_type");
+    options.fit = read_named(info, "resize_type", text, kFits);
+  if (lower_case(info.text("interpolation")) == "nearest") options.resize = ResizeMode::kNearest;
   return options;
 }
 

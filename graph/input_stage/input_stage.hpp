@@ -47,6 +47,7 @@ struct InputStageOptions {
   std::array<double, 3> mean{0, 0, 0}, scale{1, 1, 1};
   ResizeMode resize = ResizeMode::kLinear;
   Fit fit = Fit::kStretch;
+  double crop_fraction = 1;  ///< Part of the crop's width and height that is used, around its centre, before `fit`.
   std::array<double, 3> pad{0, 0, 0};  ///< Value beside a letterboxed picture, 0..255 before mean and scale.
   PixelRect crop;                      ///< Part of the upright source to use; all of it when empty.
   PixelRect placed;                    ///< Part of the target to fill; by `fit` when empty.
@@ -56,18 +57,18 @@ struct InputStageOptions {
   friend bool operator==(const InputStageOptions&, const InputStageOptions&) = default;
 };
 
-/// Derives options from the input's shape and from what the model says of itself (ModelInfo), in the terms of OpenVINO's Model API:
-/// mean_values, scale_values, pad_value (one number or one per channel), resize_type (standard, fit_to_window,
-/// fit_to_window_letterbox, crop), layout (NCHW, NHWC), and the channel order:
-///  - color_space (RGB, BGR, GRAY) takes precedence;
-///  - reverse_input_channels: callers of Model API pass BGR pictures, so YES means that the model expects RGB, and NO
-///    that it expects BGR. Our frames know their own order, so nothing is reversed blindly;
-///  - neither: RGB. A model with one channel gets GRAY.
-/// Dynamic height and width are what the model was exported for, or the frame's; a dynamic batch becomes 1. An empty `input` means the first one.
+/// Derives options from the input's shape and from what is known of the model (ModelInfo), by the keys of fact_keys() that are of the
+/// input. Without color_space, pictures are RGB; a model with one channel gets GRAY. Callers of Model API pass BGR pictures, so its
+/// reverse_input_channels means RGB with YES and BGR with NO; our frames know their own order, so nothing is reversed blindly.
+/// Dynamic height and width are what the model was exported for (input_size, or shortest_edge and longest_edge of the frame), or the
+/// frame's; a dynamic batch becomes 1. An empty `input` means the first one.
 ///
 /// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read
-///         (names key, value and what is accepted). kNotFound: no such input.
+///         (names key, value, source and what is accepted). kNotFound: no such input.
 TENON_API InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input = {});
+
+/// The part of the upright source that is used before `fit`: options.crop, or all, less what crop_fraction leaves out; empty: all.
+TENON_API PixelRect used_crop(const InputStageOptions& options);
 
 /// Converts options to the numbers that kernels use. @errors kInvalidArgument; kUnimplemented: a pixel format, modifier
 /// or type that the stage does not read or write (the message lists the supported ones).

@@ -2,6 +2,8 @@
 // Converts options to numbers (planes, matrices, taps), and checks the arguments of kernels.
 #include <tenon/graph/input_stage/spec.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include <tenon/core/error.hpp>
@@ -129,10 +131,29 @@ bool matches(const Shape& shape, const Shape& wanted) {
 
 }  // namespace
 
+PixelRect used_crop(const InputStageOptions& options) {
+  const double part = options.crop_fraction;
+  if (!(part > 0 && part <= 1))
+    throw Error(Code::kInvalidArgument,
+                "input stage: a crop_fraction of " + std::to_string(part) + "; it must be above 0 and at most 1");
+  PixelRect crop = options.crop;
+  if (part == 1) return crop;
+  if (crop == PixelRect{}) crop = {0, 0, options.source.upright_width_px(), options.source.upright_height_px()};
+  const auto shrink = [part](std::size_t& begin, std::size_t& extent) {
+    const std::size_t used = std::clamp<std::size_t>(
+        static_cast<std::size_t>(std::lround(static_cast<double>(extent) * part)), 1, std::max<std::size_t>(extent, 1));
+    begin += (extent - std::min(used, extent)) / 2;
+    extent = std::min(used, extent);
+  };
+  shrink(crop.x, crop.width);
+  shrink(crop.y, crop.height);
+  return crop;
+}
+
 InputStageSpec make_spec(const InputStageOptions& options) {
   InputStageSpec spec;
-  spec.upright = make_geometry(options.source.upright_width_px(), options.source.upright_height_px(), options.crop,
-                               options.width, options.height, options.fit);
+  spec.upright = make_geometry(options.source.upright_width_px(), options.source.upright_height_px(),
+                               used_crop(options), options.width, options.height, options.fit);
   spec.layout = frame_layout(options.source);
   spec.source_width = options.source.width_px;
   spec.source_height = options.source.height_px;

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <system_error>
 
+#include <tenon/graph/knowledge/side_files.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/readers/internal/side_file.hpp>
 #include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
@@ -69,7 +69,7 @@ std::shared_ptr<Model> read_by_content(const std::filesystem::path& model, const
 
 std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights, bool map) {
   std::shared_ptr<Model> read = read_by_content(model, weights, map);
-  add_side_file(model, *read);
+  find_side_files(model, *read);
   return read;
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What exporters write about a model, as Ultralytics 8.3 writes it into ONNX, into IRs and into metadata.yaml, and damaged forms of it.
-#include <tenon/graph/input_stage/model_info.hpp>
+#include <tenon/graph/knowledge/model_info.hpp>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,11 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/core/error.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/internal/literals.hpp>
+#include <tenon/graph/knowledge/keys.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
-#include <tenon/graph/readers/internal/side_file.hpp>
 
 namespace model_info_test {
 
@@ -65,29 +64,6 @@ TEST(Literals, ReadWhatPythonPrints) {
 TEST(Literals, AreTheirOwnInverse) {
   for (const std::string text : {"a", "it's", "back\\slash", "\"", "a, b: c}"})
     EXPECT_THAT(read_literal_map("[" + literal_text(text) + "]"), ElementsAre(Pair("0", text)));
-}
-
-TEST(PlainYaml, IsReadAsExportersWriteIt) {
-  const AnyMap read = read_plain_yaml(
-      "description: Ultralytics YOLO11n model trained on /a/very/long/path/that/wraps\n  to the next line\n"
-      "author: Ultralytics\ndate: '2025-01-01T00:00:00'\nversion: 8.3.40\nstride: 32\ntask: detect # a "
-      "comment\nimgsz:\n- 480\n- 640\n"
-      "names:\n  0: person\n  1: traffic light\n  2: 'yes'\n  3: 'it''s'\n  4: \"a: \\\"b\\\"\"\n  5: a:b\n"
-      "args:\n  nms: true\n  half: false\nkpt_shape: [17, 3]\nend2end: false\r\n");
-  EXPECT_EQ(read.at("task").as<std::string>(), "detect");
-  EXPECT_EQ(read.at("date").as<std::string>(), "2025-01-01T00:00:00");
-  EXPECT_EQ(read.at("description").as<std::string>(),
-            "Ultralytics YOLO11n model trained on /a/very/long/path/that/wraps to the next line");
-  EXPECT_THAT(read_literal_sizes(read.at("imgsz").as<std::string>()), ElementsAre(480, 640));
-  EXPECT_THAT(read_literal_sizes(read.at("kpt_shape").as<std::string>()), ElementsAre(17, 3));
-  EXPECT_THAT(read_literal_map(read.at("names").as<std::string>()),
-              ElementsAre(Pair("0", "person"), Pair("1", "traffic light"), Pair("2", "yes"), Pair("3", "it's"),
-                          Pair("4", "a: \"b\""), Pair("5", "a:b")));
-  EXPECT_THAT(read_literal_map(read.at("args").as<std::string>()),
-              ElementsAre(Pair("nms", "true"), Pair("half", "false")));
-  EXPECT_EQ(read.at("end2end").as<std::string>(), "false");
-  for (const char* odd : {":", "- - -", "\t\t", "'", "\"a", "a:\n  'b", "{", "x: \"\\", "? a\n: b", "a: &x\n  <<: *x"})
-    read_plain_yaml(odd);
 }
 
 TEST(ModelInfo, OfUltralyticsIsWhatItsPredictorDoes) {
@@ -190,25 +166,68 @@ TEST(ModelInfo, OpenInputsGetTheSizeOfTheExport) {
   EXPECT_EQ(options.height, 64u);
 }
 
-TEST(SideFile, DescribesModelsThatSayNothingOrYolo) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "tenon_side_file";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "metadata.yaml") << "task: pose\nstride: 32\nnames:\n  0: person\nkpt_shape:\n- 4\n- 2\n";
-  const auto added = [&](const std::string& type) {
-    auto model = model_of({{1, 13, 84}});
-    if (!type.empty()) model->set_rt_info(type, {"model_info", "model_type"});
-    add_side_file(folder / "model.xml", *model);
-    return model;
-  };
-  EXPECT_EQ(ModelInfo(*added("")).model_type(), "YOLOv8-pose");
-  EXPECT_EQ(ModelInfo(*added("YOLO")).model_type(), "YOLOv8-pose");
-  EXPECT_EQ(ModelInfo(*added("YOLO")).keypoint_values(), 2u);
-  EXPECT_EQ(ModelInfo(*added("YOLO")).keypoint_count(), 4u);
-  EXPECT_EQ(ModelInfo(*added("SSD")).model_type(), "SSD");
-  std::ofstream(folder / "metadata.yaml") << "names: a\n";
-  EXPECT_EQ(ModelInfo(*added("")).model_type(), "") << "names alone say nothing of an exporter";
-  std::filesystem::remove_all(folder);
-  EXPECT_EQ(ModelInfo(*added("")).model_type(), "");
+TEST(ModelInfo, SaysWhereEachFactComesFrom) {
+  const auto model = ultralytics("detect", {{1, 6, 84}});
+  model->set_rt_info(std::string("NO"), {"model_info", "reverse_input_channels"});
+  model->set_rt_info(std::string("YOLO"), {"model_info", "model_type"});
+  state(*model, {{"scale_values", "1 2 3"}});
+  const ModelInfo info(*model, {{"iou_threshold", "0.3"}});
+  EXPECT_EQ(info.text("scale_values"), "1 2 3");
+  EXPECT_EQ(info.source("scale_values"), "option");
+  EXPECT_EQ(info.text("iou_threshold"), "0.3");
+  EXPECT_EQ(info.text("color_space"), "BGR");
+  EXPECT_EQ(info.source("color_space"), "model_info");
+  EXPECT_EQ(info.source("labels"), "metadata_props");
+  EXPECT_EQ(info.source("pad_value"), "Ultralytics' predictor");
+  EXPECT_EQ(info.stated("pad_value"), "");
+  const std::vector<Fact> facts = info.facts();
+  EXPECT_GE(facts.size(), 9u);
+  for (const Fact& fact : facts) EXPECT_FALSE(fact.value.empty() || fact.source.empty()) << fact.key;
+  EXPECT_THAT(info.remarks(), IsEmpty()) << "options override, which is no contradiction";
+}
+
+TEST(ModelInfo, NamesContradictionsWithBothValues) {
+  const auto model = ultralytics("detect", {{1, 6, 84}});
+  model->set_rt_info(std::string("YOLO"), {"model_info", "model_type"});
+  model->set_rt_info(std::string("person traffic_light"), {"model_info", "labels"});
+  EXPECT_THAT(ModelInfo(*model).remarks(), IsEmpty()) << "Model API writes blanks of labels as underlines";
+  model->set_rt_info(std::string("cat dog bird"), {"model_info", "labels"});
+  const std::vector<std::string> remarks = ModelInfo(*model).remarks();
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_THAT(remarks[0], testing::AllOf(testing::HasSubstr("3 names cat dog bird in model_info"),
+                                         testing::HasSubstr("2 names ['person'"),
+                                         testing::HasSubstr("metadata_props; model_info counts")));
+}
+
+TEST(ModelInfo, HeadsTellWhatShapesDoNot) {
+  const auto model = ultralytics("detect", {{1, 6, 84}}, {{"head", "RTDETRDecoder"}});
+  EXPECT_EQ(ModelInfo(*model).model_type(), "RT-DETR");
+  EXPECT_EQ(ModelInfo(*model).text("resize_type"), "standard") << "their predictor stretches pictures for it";
+  EXPECT_EQ(ModelInfo(*ultralytics("semantic", {{1, 2, 64, 64}})).model_type(), "Segmentation");
+}
+
+TEST(ModelInfo, OptionsAreChecked) {
+  EXPECT_EQ(checked_fact("labels", "traffic light,person"), "['traffic light', 'person']");
+  EXPECT_EQ(checked_fact("mean_values", "1,2,3"), "1,2,3");
+  for (const auto& [key, value] :
+       Texts{{"mean", "1"}, {"mean_values", "one"}, {"mean_values", ""}, {"multilabel", "maybe"}})
+    EXPECT_THROW(checked_fact(key, value), Error) << key;
+}
+
+TEST(ModelInfo, PartsOfPicturesAndOpenSizesFollowTheFacts) {
+  auto model = model_of({{1, 3}}, {1, 3, 224, 224});
+  state(*model, {{"resize_type", "crop"}, {"crop_fraction", "0.875"}, {"interpolation", "nearest"}});
+  const InputStageOptions options = options_from(*model, FrameInfo{kNv12, 1280, 720});
+  const FrameGeometry geometry = make_spec(options).upright;
+  EXPECT_EQ(geometry.crop, (PixelRect{325, 45, 630, 630}));
+  EXPECT_EQ(options.resize, ResizeMode::kNearest);
+  model = model_of({{1, 3}}, {1, 3, -1, -1});
+  state(*model, {{"shortest_edge", "800"}, {"longest_edge", "1333"}, {"size_multiple", "32"}});
+  const InputStageOptions open = options_from(*model, FrameInfo{kNv12, 1280, 720});
+  EXPECT_EQ(open.width, 1344u);
+  EXPECT_EQ(open.height, 736u);
+  state(*model, {{"crop_fraction", "2"}});
+  EXPECT_THROW(options_from(*model, FrameInfo{kNv12, 1280, 720}), Error);
 }
 
 }  // namespace model_info_test

@@ -194,6 +194,10 @@ std::string LeftOut::json() const {
   return "\"top_k\":" + std::to_string(top_k) + ",\"model\":" + metadata::json_string(model);
 }
 
+std::string ModelRemark::json() const {
+  return "\"text\":" + metadata::json_string(text) + ",\"model\":" + metadata::json_string(model);
+}
+
 std::vector<std::string> result_types() {
   std::vector<std::string> all = model_types();
   for (const OtherName& one : kOthers) all.emplace_back(one.name);

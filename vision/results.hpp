@@ -25,6 +25,14 @@ struct TENON_API LeftOut {
   std::string json() const;
 };
 
+/// Says once what is contradictory in what is known of a model (ModelInfo::remarks).
+struct TENON_API ModelRemark {
+  static constexpr metadata::Kind kKind{"model_remark"};
+  std::string text;
+  std::string model;
+  std::string json() const;
+};
+
 /// All that ResultReader reads: model_types(), and beside them
 ///   Segmentation     a metadata::Segmentation (vision::segment)
 ///   YOLOv8-seg       detections, each with a Segmentation (vision::masked_objects)

@@ -34,7 +34,8 @@ struct Alias {
 std::vector<Renamed> of_inference(const std::string& region) {
   const std::map<std::string, std::string> regions{{"full-frame", "frame"}, {"roi-list", "objects"}};
   return {{"confidence", "threshold"}, {"interval", "inference-interval"}, {"batch", "batch-size"},
-          {"requests", "nireq"},       {"labels", "object-class"},         {"on", "inference-region", region, regions}};
+          {"requests", "nireq"},       {"labels", "object-class"},         {"on", "inference-region", region, regions},
+          {"side_file", "model-proc"}};
 }
 
 std::vector<Alias> table() {

@@ -57,6 +57,31 @@ std::vector<Parameter> infer_parameters() {
        "SSD, classification",
        std::string("auto")},
       {"labels_file", "File with one label per line, used instead of the model's labels", std::string()},
+      {"model_labels", "Labels of the classes, separated by commas, used instead of the model's", std::string()},
+      {"side_file",
+       "File that says what the model does not say of itself: a model-proc, metadata.yaml, config.json, "
+       "preprocessor_config.json, "
+       "inference.yml or .modelinfo; empty: those beside the model",
+       std::string()},
+      choice("color_space", "Order of colours that the model takes; auto: as the model says, else RGB", "auto",
+             {"auto", "RGB", "BGR", "GRAY"}),
+      {"mean", "Subtracted from samples of 0 to 255: one number, or one for each channel; empty: as the model says",
+       std::string()},
+      {"scale", "What samples are divided by afterwards, in the same form; empty: as the model says", std::string()},
+      choice("resize",
+             "How pictures come to the input's size: stretched (standard), at the top left or in the middle of "
+             "padding, or by their "
+             "middle alone (crop); auto: as the model says, else stretched",
+             "auto", {"auto", "standard", "fit_to_window", "fit_to_window_letterbox", "crop"}),
+      {"pad_value", "Sample of the padding, 0 to 255, in the form of mean; empty: as the model says, else 0",
+       std::string()},
+      choice("layout", "Order of the input's axes; auto: as the model or its shape says", "auto",
+             {"auto", "NCHW", "NHWC"}),
+      {"facts",
+       "More facts about the model, KEY=VALUE, separated by semicolons: crop_fraction=0.875;multilabel=YES. "
+       "docs/guide/models.md lists "
+       "them",
+       std::string()},
       {"confidence", "Minimum score of a result; -1: as the model says", -1.0, false, -1, 1},
       {"iou", "Overlap (IoU) above which boxes count as one object; -1: as the model says", -1.0, false, -1, 1},
       {"top_k",
@@ -99,6 +124,12 @@ ElementFiles named_files(const Parameters& given, const Environment&) {
   return files;
 }
 
+ElementFiles files_of_infer(const Parameters& given, const Environment& environment) {
+  ElementFiles files = named_files(given, environment);
+  files.read.push_back(given.text("side_file"));
+  return files;
+}
+
 }  // namespace
 
 std::vector<KnownElement> elements() {
@@ -114,7 +145,8 @@ std::vector<KnownElement> elements() {
        [](const Parameters& given, const Environment& environment) -> AnyElement {
          return std::make_unique<Infer>(given, environment);
        }}};
-  for (KnownElement& each : all) each.description.files = &named_files;
+  all[0].description.files = &named_files;
+  all[1].description.files = &files_of_infer;
   return all;
 }
 

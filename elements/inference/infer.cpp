@@ -14,6 +14,8 @@
 #include <tenon/elements/internal/in_steps.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/knowledge/keys.hpp>
+#include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/properties.hpp>
 
@@ -30,8 +32,40 @@ constexpr auto kPatience = std::chrono::milliseconds(50);
 /// Tensors of results that may be in use downstream at once.
 constexpr std::size_t kOutputs = 256;
 
+/// All that parameters state of the model. @errors kInvalidArgument: an unknown key, or a value that cannot be.
+std::map<std::string, std::string> stated_facts(const Parameters& given) {
+  constexpr std::pair<const char*, const char*> names[] = {
+      {"color_space", "color_space"}, {"mean", "mean_values"}, {"scale", "scale_values"}, {"resize", "resize_type"},
+      {"pad_value", "pad_value"},     {"layout", "layout"},    {"model_labels", "labels"}};
+  std::map<std::string, std::string> facts;
+  const auto add = [&](const std::string& parameter, const std::string& key, const std::string& value) {
+    try {
+      facts[key] = checked_fact(key, value);
+    } catch (const Error& error) {
+      throw Error(error.code(), given.owner() + ": " + parameter + ": " + error.what());
+    }
+  };
+  for (const std::string& pair : split(given.text("facts"), ';')) {
+    const auto equals = pair.find('=');
+    const std::string key = pair.substr(0, equals);
+    add("facts", key, equals == std::string::npos ? std::string() : pair.substr(equals + 1));
+  }
+  for (const auto& [parameter, key] : names) {
+    if (const std::string value = given.text(parameter); !value.empty() && value != "auto") add(parameter, key, value);
+  }
+  return facts;
+}
+
+std::map<std::string, std::string> facts_of(const Parameters& given, bool are_of_input) {
+  std::map<std::string, std::string> facts = stated_facts(given);
+  std::erase_if(facts, [&](const auto& fact) { return find_fact_key(fact.first)->is_of_input != are_of_input; });
+  return facts;
+}
+
 ModelSettings settings_from(const Parameters& given) {
   ModelSettings settings;
+  settings.side_file = given.text("side_file");
+  settings.facts = facts_of(given, true);
   settings.model = given.text("model");
   settings.device = given.text("device");
   settings.shape = given.text("shape");
@@ -81,6 +115,7 @@ Infer::Infer(const Parameters& given, const Environment& environment)
       max_delay_(milliseconds(given.number("max_delay_ms"))),
       timeout_(milliseconds(given.number("timeout_ms"))),
       is_direct_(given.integer("batch") == 1 && given.text("on") == "frame"),
+      facts_(facts_of(given, false)),
       model_labels_(lines_of(given.text("labels_file"), given.owner())),
       object_labels_(split(given.text("labels"), ',')),
       settings_(settings_from(given)),
@@ -176,7 +211,8 @@ StreamInfo Infer::open(std::uint32_t stream, const StreamInfo& in) {
 
 void Infer::adapt(Stream& stream, const FrameInfo& info) {
   if (stream.reader && stream.info == info) return;
-  vision::DecodeOptions options = vision::decode_options(*model_->single, info);
+  vision::DecodeOptions options = vision::decode_options(*model_->single, info, facts_);
+  if (!stream.reader) stream.remarks = ModelInfo(*model_->single, facts_).remarks();
   if (decode_ == "none")
     options.model_type.clear();
   else if (decode_ != "auto")
@@ -202,6 +238,8 @@ void Infer::process(Item item, Output& output) {
   passing_.push_back(std::make_unique<Passing>(Passing{std::move(item)}));
   Passing& frame = *passing_.back();
   ++frame.open;  // The frame is not done before all of its pictures have been started.
+  for (std::string& remark : std::exchange(stream.remarks, {}))
+    metadata::of(frame.item.frame).add(vision::ModelRemark{std::move(remark), name_});
   try {
     if (stream.frames++ % interval_ == 0) {
       if (on_ == "frame")

@@ -73,6 +73,7 @@ class Infer final : public Transform {
     std::optional<PictureStage> stage;  ///< For batches of whole frames.
     Frame idle;                         ///< Replaces a frame in a request that has finished with it.
     std::int64_t frames = 0;
+    std::vector<std::string> remarks;  ///< What the next frame's metadata say of the model.
     std::exception_ptr failure;
   };
 
@@ -104,6 +105,7 @@ class Infer final : public Transform {
   const std::int64_t top_k_, interval_;
   const std::chrono::nanoseconds max_delay_, timeout_;
   const bool is_direct_;  ///< The device reads frames itself; else pictures are written into its input.
+  const std::map<std::string, std::string> facts_;  ///< What the user states of the model's results.
   std::vector<std::string> model_labels_, object_labels_;
   ModelSettings settings_;
   const std::shared_ptr<UsedFiles> files_;

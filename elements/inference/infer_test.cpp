@@ -179,8 +179,8 @@ TEST_F(Inference, OfEveryThirdFrameLetsTheOthersPass) {
   }
 }
 
-/// An export as Ultralytics' 8.3 writes it for OpenVINO, with suppression inside: one row, whose score is the largest value of the input.
-std::string ultralytics_export(const TemporaryFolder& folder) {
+/// A detector with suppression inside that says nothing of itself: one row, whose score is the largest value of the input.
+std::shared_ptr<Model> one_row() {
   const auto image = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 64, 64});
   image->output(0).set_names({"images"});
   const auto real = [](const Shape& shape, const std::vector<float>& values) {
@@ -193,8 +193,12 @@ std::string ultralytics_export(const TemporaryFolder& folder) {
   const auto box = real(Shape{1, 1, 4}, {0, 16, 64, 48}), label = real(Shape{1, 1, 1}, {1});
   const auto rows =
       std::make_shared<op::v0::Concat>(OutputVector{box->output(0), score->output(0), label->output(0)}, 2);
-  const Model model(OutputVector{rows->output(0)}, ParameterVector{image}, "yolo");
-  const auto made = model.clone();
+  return std::make_shared<Model>(OutputVector{rows->output(0)}, ParameterVector{image}, "yolo");
+}
+
+/// Its export as Ultralytics' 8.3 writes it for OpenVINO.
+std::string ultralytics_export(const TemporaryFolder& folder) {
+  const auto made = one_row();
   for (const auto& [key, value] :
        std::vector<std::pair<std::string, std::string>>{{"model_type", "YOLO"},
                                                         {"reverse_input_channels", "YES"},
@@ -211,27 +215,73 @@ std::string ultralytics_export(const TemporaryFolder& folder) {
   return path;
 }
 
+/// Runs `element` on a white frame of 128x64 and expects what the detector finds in it. @return The frame.
+template <typename ElementPointer>
+Frame expect_white_found(const ElementPointer& element, PixelFormat format, bool opens = true) {
+  Frame white = Frame::allocate({format, 128, 64});
+  for (std::size_t y = 0; y < 64; ++y)
+    std::memset(static_cast<std::uint8_t*>(white.plane(0).data()) + y * white.plane(0).byte_strides()[0], 255,
+                plane_extent(white.info(), 0).row_bytes);
+  Collected out;
+  if (opens) element->open(0, {white.info(), 30, false});
+  element->process({0, white}, out);
+  element->end(0, out);
+  EXPECT_EQ(out.items.size(), 1u);
+  const auto found = vision::detections(out.items.at(0).frame);
+  EXPECT_EQ(found.size(), 1u) << to_string(format);
+  if (found.empty()) return out.items[0].frame;
+  EXPECT_EQ(found[0].label, "traffic light");
+  EXPECT_NEAR(found[0].score, 1, 1e-3) << "white is 1, not 255";
+  EXPECT_NEAR(found[0].box.x2, 128, 0.01);
+  EXPECT_NEAR(found[0].box.y1, 0, 0.01) << "the letterbox begins at row 16";
+  EXPECT_NEAR(found[0].box.y2, 64, 0.01);
+  return out.items[0].frame;
+}
+
 TEST_F(Inference, OfUltralyticsExportsNeedsNoOptions) {
   const TemporaryFolder folder;
-  for (const PixelFormat format : {kGray8, kGray16, kRgb24}) {
-    const auto element = make({{"model", ultralytics_export(folder)}});
-    Frame white = Frame::allocate({format, 128, 64});
-    for (std::size_t y = 0; y < 64; ++y)
-      std::memset(static_cast<std::uint8_t*>(white.plane(0).data()) + y * white.plane(0).byte_strides()[0], 255,
-                  plane_extent(white.info(), 0).row_bytes);
-    Collected out;
-    element->open(0, {white.info(), 30, false});
-    element->process({0, white}, out);
-    element->end(0, out);
-    ASSERT_EQ(out.items.size(), 1u);
-    const auto found = vision::detections(out.items[0].frame);
-    ASSERT_EQ(found.size(), 1u) << to_string(format);
-    EXPECT_EQ(found[0].label, "traffic light");
-    EXPECT_NEAR(found[0].score, 1, 1e-3) << "white is 1, not 255";
-    EXPECT_NEAR(found[0].box.x2, 128, 0.01);
-    EXPECT_NEAR(found[0].box.y1, 0, 0.01) << "the letterbox begins at row 16";
-    EXPECT_NEAR(found[0].box.y2, 64, 0.01);
-  }
+  for (const PixelFormat format : {kGray8, kGray16, kRgb24})
+    expect_white_found(make({{"model", ultralytics_export(folder)}}), format);
+}
+
+TEST_F(Inference, TakesByHandWhatAModelDoesNotSay) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "bare.xml").string(), file = (folder.path() / "about.yaml").string();
+  serialize(*one_row(), path);
+  expect_white_found(make({{"model", path},
+                           {"decode", "YOLOv10"},
+                           {"scale", "255"},
+                           {"mean", "0,0,0"},
+                           {"resize", "fit_to_window_letterbox"},
+                           {"color_space", "BGR"},
+                           {"facts", "pad_value=114;interpolation=linear"},
+                           {"model_labels", "person,traffic light"}}),
+                     kRgb24);
+  std::ofstream(file) << "stride: 32\ntask: detect\nnames: {0: person, 1: traffic light}\nargs: {nms: true}\n";
+  expect_white_found(make({{"model", path}, {"side_file", file}}), kRgb24);
+  EXPECT_THAT(error_of([&] {
+                make({{"model", path}, {"mean", "x"}});
+              }).what(),
+              HasSubstr("mean: mean_values is \"x\""));
+  EXPECT_THAT(error_of([&] { make({{"model", path}, {"facts", "mean=1"}}); }).what(), HasSubstr("there are layout"));
+  const auto damaged = make({{"model", path}, {"side_file", path}});
+  EXPECT_THAT(error_of([&] {
+                damaged->open(0, {FrameInfo{kRgb24, 128, 64}, 30, false});
+              }).what(),
+              HasSubstr("side file"));
+}
+
+TEST_F(Inference, SaysOnceWhatSourcesContradict) {
+  const TemporaryFolder folder;
+  const auto element = make({{"model", ultralytics_export(folder)}});
+  std::ofstream(folder.path() / "yolo.xml.modelinfo")
+      << "[modelinfo]\nversion=1.0\n[images]\ndir=input\nranges=0.0,255.0\n";
+  const auto remarks = [](const Frame& frame) { return metadata::find(frame)->all<vision::ModelRemark>(); };
+  const auto said = remarks(expect_white_found(element, kRgb24));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0]->text,
+              testing::AllOf(HasSubstr("scale_values is 255 in model_info and 1 in"), HasSubstr("model_info counts")));
+  EXPECT_TRUE(remarks(expect_white_found(element, kRgb24, false)).empty());
 }
 
 TEST_F(Inference, AFrameThatTheModelCannotReadFailsItsStreamOnly) {

@@ -11,6 +11,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/mapped_file.hpp>
+#include <tenon/graph/knowledge/model_info.hpp>
+#include <tenon/graph/knowledge/side_files.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/passes/pass.hpp>
@@ -47,6 +49,8 @@ std::shared_ptr<Model> read(const Core& core, const ModelSettings& settings) {
     throw Error(Code::kUnimplemented, "the model \"" + settings.model + "\" has " +
                                           std::to_string(model->inputs().size()) +
                                           " inputs; frames feed models of one");
+  if (!settings.side_file.empty()) read_side_file(settings.side_file, *model);
+  state(*model, settings.facts);
   if (!settings.shape.empty()) model->reshape(PartialShape(settings.shape));
   return model;
 }

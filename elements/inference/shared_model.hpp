@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ namespace inference {
 
 struct ModelSettings {
   std::string model, device, shape, precision, cache_dir, properties, zero_copy;
+  std::string side_file;                     ///< Empty: those beside the model.
+  std::map<std::string, std::string> facts;  ///< About its input, by the keys of fact_keys().
   std::size_t batch = 1;
   bool takes_frames = true;  ///< The device reads frames itself; else pictures are written into its input.
   friend auto operator<=>(const ModelSettings&, const ModelSettings&) = default;

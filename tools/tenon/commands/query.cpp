@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon query: says which nodes of a model a device runs, and why it does not run others.
+// tenon query: says what is known of a model, which of its nodes a device runs, and why it does not run others.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/runtime/core.hpp>
 
@@ -92,7 +93,32 @@ Answer ask(Core& core, const std::shared_ptr<Model>& model, const QueryOptions& 
   return answer;
 }
 
-void print_json(const Answer& answer, const QueryOptions& options) {
+nlohmann::json json_of(const ModelInfo& info) {
+  nlohmann::json facts = nlohmann::json::array();
+  for (const Fact& fact : info.facts())
+    facts.push_back({{"key", fact.key}, {"value", fact.value}, {"source", fact.source}});
+  return {{"facts", std::move(facts)},
+          {"labels", info.labels()},
+          {"decoder", info.model_type()},
+          {"remarks", info.remarks()}};
+}
+
+/// What is known of the model, a line for each fact.
+void print_facts(const ModelInfo& info) {
+  constexpr std::size_t kMost = 60;
+  std::vector<std::vector<std::string>> rows{{"fact", "value", "from"}};
+  for (const Fact& fact : info.facts()) {
+    const std::string count = fact.key == "labels" ? std::to_string(info.labels().size()) + ": " : "";
+    rows.push_back({fact.key, count + (fact.value.size() > kMost ? fact.value.substr(0, kMost) + "..." : fact.value),
+                    fact.source});
+  }
+  if (const std::string type = info.model_type(); !type.empty() && type != info.text("model_type"))
+    rows.push_back({"decoder", type, "task and shapes"});
+  if (rows.size() > 1) fmt::print("{}\n", text_table(rows));
+  for (const std::string& remark : info.remarks()) fmt::print("note: {}\n", remark);
+}
+
+void print_json(const Answer& answer, const ModelInfo& info, const QueryOptions& options) {
   nlohmann::json nodes = nlohmann::json::array(), types = nlohmann::json::array();
   for (const NodeAnswer& node : answer.nodes) {
     nlohmann::json one{{"name", node.name},
@@ -111,6 +137,7 @@ void print_json(const Answer& answer, const QueryOptions& options) {
   nlohmann::json all{{"model", options.model}, {"device", options.device},        {"nodes", nodes},
                      {"types", types},         {"not_supported", answer.lacking}, {"whole_model", answer.lacking == 0}};
   if (!answer.device_says.empty()) all["device_says"] = answer.device_says;
+  all["known"] = json_of(info);
   fmt::print("{}", json_text(all));
 }
 
@@ -143,31 +170,34 @@ void query(const QueryOptions& options) {
     const Stage stage("reading " + options.model);
     return core.read_model(options.model);
   }();
+  describe(*model, options.model_options);
   reshape(*model, options.model_options);
+  const ModelInfo info(*model);
   const Answer answer = [&] {
     const Stage stage("asking " + options.device);
     return ask(core, model, options);
   }();
-  if (options.json)
-    print_json(answer, options);
-  else
-    print_text(answer, options);
+  if (options.json) return print_json(answer, info, options);
+  print_facts(info);
+  print_text(answer, options);
 }
 
 }  // namespace
 
 void add_query(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("query", "Say which nodes of a model a device runs, and why it does not run others");
+  auto* command = app.add_subcommand(
+      "query", "Say what is known of a model, which of its nodes a device runs, and why it does not run others");
   auto options = std::make_shared<QueryOptions>();
   command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as 'tenon devices' lists it")->capture_default_str();
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
+  add_fact_options(*command, options->model_options);
   command->add_flag("-a,--all", options->all, "List the nodes that run, too");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "\nNodes that the device does not run are listed with the reason; then their number for each operation.\n"
+      "\nFacts about the model come with the place that states them: an option, the model itself, a file beside it.\n"
+      "Nodes that the device does not run are listed with the reason; then their number for each operation.\n"
       "Nothing runs. The exit status is 0 even if nodes are left out: look at \"whole_model\" of --json.\n"
       "\nExamples:\n"
       "  tenon query model.onnx                         the nodes that the CPU does not run\n"

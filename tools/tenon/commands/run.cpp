@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/knowledge/model_info.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
 #include <tenon/runtime/properties.hpp>
@@ -188,11 +189,14 @@ void run(const RunOptions& options) {
   CommandFiles files;
   for (const std::string& input : options.inputs) files.add_input(input, "the video");
   files.add_input(options.ground_truth, "--ground-truth");
+  files.add_input(options.settings.side_file, "--side-file");
   OutputFile report_file(options.report, "--report", files);
   OutputFile trace_file(options.trace, "--trace", files);
   Core core;
   check_device(core, options.device);
   const auto model = read_model(core, files, options.model);
+  describe(*model, options.settings);
+  for (const std::string& remark : ModelInfo(*model).remarks()) fmt::print(stderr, "tenon: {}\n", remark);
   std::vector<std::unique_ptr<Stream>> streams;
   for (const std::string& input : options.inputs)
     streams.push_back(std::make_unique<Stream>(options, input, files, model));
@@ -338,6 +342,7 @@ void add_run(CLI::App& app) {
   command->add_option("--trace", options->trace,
                       "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time");
   add_setting_option(*command, options->settings);
+  add_fact_options(*command, options->settings);
   command->add_flag("-q,--quiet", options->quiet, "Print no progress, only the report");
   command->callback([options] { run(*options); });
 }

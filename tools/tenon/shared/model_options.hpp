@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several commands share: new shapes for inputs, settings of the device.
+// Options that several commands share: new shapes for inputs, settings of the device, facts about the model.
 #pragma once
 
 #include <string>
@@ -17,14 +17,20 @@ namespace tenon::tool {
 struct ModelOptions {
   std::vector<std::string> shapes;    ///< "images[1,3,480,640]", or "[1,3,?,?]" for the only input.
   std::vector<std::string> settings;  ///< "NUM_STREAMS=2"
+  std::vector<std::string> facts;     ///< "scale_values=255"
+  std::string side_file;
 };
 
 /// Adds --shape and --set.
 void add_shape_option(CLI::App& command, ModelOptions& options);
 void add_setting_option(CLI::App& command, ModelOptions& options);
+/// Adds --fact and --side-file.
+void add_fact_options(CLI::App& command, ModelOptions& options);
 
 /// @errors kInvalidArgument: a shape that cannot be read, or that the model cannot have; kNotFound: no such input
 void reshape(Model& model, const ModelOptions& options);
+/// Puts what the user states of the model into it. @errors as read_side_file() and state(); kInvalidArgument: a fact is not KEY=VALUE
+void describe(Model& model, const ModelOptions& options);
 /// @errors kInvalidArgument: a setting is not KEY=VALUE
 AnyMap properties_of(const ModelOptions& options);
 
